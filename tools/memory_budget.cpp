@@ -12,20 +12,20 @@ namespace lathe::tools {
 
 namespace {
 
-struct Unit {
+struct ByteUnit {
   std::string_view name;
   double bytes;
 };
-constexpr std::array<Unit, 10> units = {{{"", 1},
-                                         {"B", 1},
-                                         {"KB", 1e3},
-                                         {"MB", 1e6},
-                                         {"GB", 1e9},
-                                         {"TB", 1e12},
-                                         {"KiB", 0x1p10},
-                                         {"MiB", 0x1p20},
-                                         {"GiB", 0x1p30},
-                                         {"TiB", 0x1p40}}};
+constexpr std::array<ByteUnit, 10> units = {{{"", 1},
+                                             {"B", 1},
+                                             {"KB", 1e3},
+                                             {"MB", 1e6},
+                                             {"GB", 1e9},
+                                             {"TB", 1e12},
+                                             {"KiB", 0x1p10},
+                                             {"MiB", 0x1p20},
+                                             {"GiB", 0x1p30},
+                                             {"TiB", 0x1p40}}};
 
 }  // namespace
 
@@ -44,7 +44,7 @@ std::int64_t parse_bytes(std::string_view text) {
   if (error != std::errc() || !std::isfinite(number) || number < 0) throw refuse();
   std::string_view name = text.substr(static_cast<std::size_t>(rest - text.data()));
   while (name.starts_with(' ')) name.remove_prefix(1);
-  for (const Unit& unit : units)
+  for (const ByteUnit& unit : units)
     if (unit.name == name && number * unit.bytes < 0x1p62) return static_cast<std::int64_t>(number * unit.bytes);
   throw refuse();
 }

@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::int64_t ignored_label = -100;
 
-struct Family {
+struct CausalFamily {
   std::string_view model_type;
   std::unique_ptr<CausalLm> (*make)(const Config&);
   TensorNames names = {};
 };
 
-const std::vector<Family>& families() {
-  static const std::vector<Family> all{
+const std::vector<CausalFamily>& causal_families() {
+  static const std::vector<CausalFamily> all{
       {"llama", make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
       {"mistral", make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
       {"qwen2", make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
@@ -117,7 +117,7 @@ Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels, const Ten
 }
 
 MadeCausalLm make_causal_lm(const Config& config) {
-  const Family& family = family_of(config, families());
+  const CausalFamily& family = family_of(config, causal_families());
   return {family.make(config), family.names};
 }
 

@@ -8,6 +8,9 @@
 
 namespace lathe::pretrained {
 
+/// Bytes of the largest file of settings that is read: nobody writes more.
+inline constexpr std::uint64_t largest_config = std::uint64_t{16} << 20;
+
 /// A configuration as a config.json holds it: an object of numbers, texts, lists and objects. A key whose value is
 /// null counts as absent. UserErrors name the file and the key: [json], [config_missing], [config_type].
 class Config {

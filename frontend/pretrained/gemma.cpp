@@ -13,34 +13,36 @@ namespace lathe::pretrained {
 
 namespace {
 
-nn::NormOptions norm(const Config& config) {
+nn::NormOptions gemma_norm(const Config& config) {
   return {.dtype = stored_dtype(config), .eps = config.real("rms_norm_eps", 1e-6), .unit_offset = true};
 }
 
 bool is_gemma3(const Config& config) { return config.text("model_type") == "gemma3_text"; }
 
-nn::SelfAttentionOptions attention(const Config& config, int layer) {
+nn::SelfAttentionOptions gemma_attention(const Config& config, int layer) {
   nn::SelfAttentionOptions options = attention_options(config);
   options.bias = options.o_bias = config.boolean("attention_bias", false);
   options.norm = is_gemma3(config) ? nn::QueryNorm::head : nn::QueryNorm::none;
-  options.norm_options = norm(config);
+  options.norm_options = gemma_norm(config);
   options.attention = {.scale = 1 / std::sqrt(config.real("query_pre_attn_scalar", 256)),
                        .soft_cap = config.real("attn_logit_softcapping", 0),
                        .window = window_of(config, layer)};
   return options;
 }
 
-struct Layer : nn::Module {
-  Layer(const Module& parent, const Config& config, int i)
+struct GemmaLayer : nn::Module {
+  GemmaLayer(const Module& parent, const Config& config, int i)
       : Module(parent, fmt::format("model.layers.{}", i), "GemmaLayer"),
         is_full(!window_of(config, i)),
-        self_attn(*this, "self_attn", attention(config, i)),
+        self_attn(*this, "self_attn", gemma_attention(config, i)),
         mlp(*this, "mlp", size(config, "hidden_size", "hidden"), size(config, "intermediate_size", "d_ff"),
             {.dtype = stored_dtype(config), .activation = activation(config, "hidden_activation")}),
-        input_norm(*this, "input_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
-        post_attention(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
-        pre_feedforward(*this, "pre_feedforward_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
-        post_feedforward(*this, "post_feedforward_layernorm", size(config, "hidden_size", "hidden"), norm(config)) {}
+        input_norm(*this, "input_layernorm", size(config, "hidden_size", "hidden"), gemma_norm(config)),
+        post_attention(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), gemma_norm(config)),
+        pre_feedforward(*this, "pre_feedforward_layernorm", size(config, "hidden_size", "hidden"),
+                        gemma_norm(config)),
+        post_feedforward(*this, "post_feedforward_layernorm", size(config, "hidden_size", "hidden"),
+                         gemma_norm(config)) {}
 
   Tensor operator()(const Tensor& x, const Call& call) const {
     const nn::RotaryTables& tables = is_full ? call.tables.front() : call.tables.back();
@@ -61,12 +63,12 @@ std::vector<nn::RopeOptions> ropes_of(const Config& config) {
   return ropes;
 }
 
-class Gemma final : public DecoderStack<Layer, nn::RmsNorm> {
+class Gemma final : public DecoderStack<GemmaLayer, nn::RmsNorm> {
  public:
   explicit Gemma(const Config& config)
       : DecoderStack(config, {.names = {"model.embed_tokens", "model.norm", "lm_head"},
                               .kind = "Gemma",
-                              .norm = norm(config),
+                              .norm = gemma_norm(config),
                               .ropes = ropes_of(config),
                               .rotary_dim = attention_options(config).d}),
         embedding_scale_(std::sqrt(config.real("hidden_size"))),

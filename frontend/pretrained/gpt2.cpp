@@ -12,11 +12,11 @@ namespace {
 
 Dim width(const Config& config) { return size(config, "n_embd", "hidden"); }
 
-nn::NormOptions norm(const Config& config) {
+nn::NormOptions gpt2_norm(const Config& config) {
   return {.dtype = stored_dtype(config), .eps = config.real("layer_norm_epsilon", 1e-5)};
 }
 
-nn::SelfAttentionOptions attention(const Config& config, int layer) {
+nn::SelfAttentionOptions gpt2_attention(const Config& config, int layer) {
   const Dim hidden = width(config), h = size(config, "n_head", "h");
   const auto d = hidden.divided_by(h);
   if (!d) config.reject("n_head", fmt::format("{} must be a multiple of it", hidden.to_string()));
@@ -36,18 +36,18 @@ nn::SelfAttentionOptions attention(const Config& config, int layer) {
           .attention = {.scale = scale}};
 }
 
-struct Layer : nn::Module {
-  Layer(const Module& parent, const Config& config, int i)
+struct Gpt2Layer : nn::Module {
+  Gpt2Layer(const Module& parent, const Config& config, int i)
       : Module(parent, fmt::format("transformer.h.{}", i), "Gpt2Layer"),
-        attn(*this, "attn", attention(config, i)),
+        attn(*this, "attn", gpt2_attention(config, i)),
         mlp(*this, "mlp", width(config), config.has("n_inner") ? size(config, "n_inner", "d_ff") : width(config) * 4,
             {.dtype = stored_dtype(config),
              .activation = activation(config, "activation_function"),
              .in_out = true,
              .up = "c_fc",
              .down = "c_proj"}),
-        ln_1(*this, "ln_1", width(config), norm(config)),
-        ln_2(*this, "ln_2", width(config), norm(config)) {}
+        ln_1(*this, "ln_1", width(config), gpt2_norm(config)),
+        ln_2(*this, "ln_2", width(config), gpt2_norm(config)) {}
 
   Tensor operator()(const Tensor& x, const Call& call) const {
     const Tensor y = x + attn(ln_1(x), call.context);
@@ -59,12 +59,12 @@ struct Layer : nn::Module {
   nn::LayerNorm ln_1, ln_2;
 };
 
-class Gpt2 final : public DecoderStack<Layer, nn::LayerNorm> {
+class Gpt2 final : public DecoderStack<Gpt2Layer, nn::LayerNorm> {
  public:
   explicit Gpt2(const Config& config)
       : DecoderStack(config, {.names = {"transformer.wte", "transformer.ln_f", "lm_head"},
                               .kind = "Gpt2",
-                              .norm = norm(config),
+                              .norm = gpt2_norm(config),
                               .layers_key = "n_layer"}),
         wpe_(*this, "transformer.wpe", size(config, "n_positions", "context"), width(config),
              {.dtype = stored_dtype(config), .flat = false}) {}

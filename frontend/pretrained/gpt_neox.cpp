@@ -9,11 +9,11 @@ namespace lathe::pretrained {
 
 namespace {
 
-nn::NormOptions norm(const Config& config) {
+nn::NormOptions gpt_neox_norm(const Config& config) {
   return {.dtype = stored_dtype(config), .eps = config.real("layer_norm_eps", 1e-5)};
 }
 
-nn::SelfAttentionOptions attention(const Config& config) {
+nn::SelfAttentionOptions gpt_neox_attention(const Config& config) {
   nn::SelfAttentionOptions options = attention_options(config);
   options.projections = nn::Projections::interleaved;
   options.stacked_name = "query_key_value";
@@ -22,18 +22,18 @@ nn::SelfAttentionOptions attention(const Config& config) {
   return options;
 }
 
-struct Layer : nn::Module {
-  Layer(const Module& parent, const Config& config, int i)
+struct GptNeoxLayer : nn::Module {
+  GptNeoxLayer(const Module& parent, const Config& config, int i)
       : Module(parent, fmt::format("gpt_neox.layers.{}", i), "GptNeoXLayer"),
         is_parallel(config.boolean("use_parallel_residual", true)),
-        attention_layer(*this, "attention", attention(config)),
+        attention_layer(*this, "attention", gpt_neox_attention(config)),
         mlp(*this, "mlp", size(config, "hidden_size", "hidden"), size(config, "intermediate_size", "d_ff"),
             {.dtype = stored_dtype(config),
              .activation = activation(config, "hidden_act"),
              .up = "dense_h_to_4h",
              .down = "dense_4h_to_h"}),
-        input_norm(*this, "input_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
-        post_norm(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), norm(config)) {}
+        input_norm(*this, "input_layernorm", size(config, "hidden_size", "hidden"), gpt_neox_norm(config)),
+        post_norm(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), gpt_neox_norm(config)) {}
 
   Tensor operator()(const Tensor& x, const Call& call) const {
     const Tensor y = x + attention_layer(input_norm(x), call.context, call.tables[0]);
@@ -49,11 +49,11 @@ struct Layer : nn::Module {
 }  // namespace
 
 std::unique_ptr<CausalLm> make_gpt_neox(const Config& config) {
-  using Stack = DecoderStack<Layer, nn::LayerNorm>;
+  using Stack = DecoderStack<GptNeoxLayer, nn::LayerNorm>;
   return std::make_unique<Stack>(
       config, Stack::Options{.names = {"gpt_neox.embed_in", "gpt_neox.final_layer_norm", "embed_out"},
                              .kind = "GptNeoX",
-                             .norm = norm(config),
+                             .norm = gpt_neox_norm(config),
                              .ropes = {rope_options(config)},
                              .rotary_dim = rotary_dim(config)});
 }

@@ -9,31 +9,31 @@ namespace lathe::pretrained {
 
 namespace {
 
-nn::NormOptions norm(const Config& config) {
+nn::NormOptions llama_norm(const Config& config) {
   return {.dtype = stored_dtype(config), .eps = config.real("rms_norm_eps", 1e-6)};
 }
 
-nn::SelfAttentionOptions attention(const Config& config, int layer) {
+nn::SelfAttentionOptions llama_attention(const Config& config, int layer) {
   nn::SelfAttentionOptions options = attention_options(config);
   const std::string family = config.text("model_type");
   options.bias = family == "qwen2" || config.boolean("attention_bias", false);
   options.o_bias = family != "qwen2" && config.boolean("attention_bias", false);
   options.norm = family == "qwen3" ? nn::QueryNorm::head : nn::QueryNorm::none;
-  options.norm_options = norm(config);
+  options.norm_options = llama_norm(config);
   options.attention.window = window_of(config, layer);
   return options;
 }
 
-struct Layer : nn::Module {
-  Layer(const Module& parent, const Config& config, int i)
+struct LlamaLayer : nn::Module {
+  LlamaLayer(const Module& parent, const Config& config, int i)
       : Module(parent, fmt::format("model.layers.{}", i), "LlamaLayer"),
-        self_attn(*this, "self_attn", attention(config, i)),
+        self_attn(*this, "self_attn", llama_attention(config, i)),
         mlp(*this, "mlp", size(config, "hidden_size", "hidden"), size(config, "intermediate_size", "d_ff"),
             {.dtype = stored_dtype(config),
              .activation = activation(config, "hidden_act"),
              .bias = config.boolean("mlp_bias", false)}),
-        input_norm(*this, "input_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
-        post_norm(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), norm(config)) {}
+        input_norm(*this, "input_layernorm", size(config, "hidden_size", "hidden"), llama_norm(config)),
+        post_norm(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), llama_norm(config)) {}
 
   Tensor operator()(const Tensor& x, const Call& call) const {
     const Tensor y = x + self_attn(input_norm(x), call.context, call.tables[0]);
@@ -48,10 +48,10 @@ struct Layer : nn::Module {
 }  // namespace
 
 std::unique_ptr<CausalLm> make_llama(const Config& config) {
-  using Stack = DecoderStack<Layer, nn::RmsNorm>;
+  using Stack = DecoderStack<LlamaLayer, nn::RmsNorm>;
   return std::make_unique<Stack>(config, Stack::Options{.names = {"model.embed_tokens", "model.norm", "lm_head"},
                                                         .kind = "Llama",
-                                                        .norm = norm(config),
+                                                        .norm = llama_norm(config),
                                                         .ropes = {rope_options(config)},
                                                         .rotary_dim = attention_options(config).d});
 }

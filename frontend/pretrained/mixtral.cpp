@@ -9,11 +9,11 @@ namespace lathe::pretrained {
 
 namespace {
 
-nn::NormOptions norm(const Config& config) {
+nn::NormOptions mixtral_norm(const Config& config) {
   return {.dtype = stored_dtype(config), .eps = config.real("rms_norm_eps", 1e-5)};
 }
 
-nn::SelfAttentionOptions attention(const Config& config) {
+nn::SelfAttentionOptions mixtral_attention(const Config& config) {
   nn::SelfAttentionOptions options = attention_options(config);
   if (config.has("sliding_window")) options.attention.window = config.integer("sliding_window");
   return options;
@@ -32,14 +32,14 @@ nn::ExpertsOptions experts(const Config& config) {
   return options;
 }
 
-struct Layer : nn::Module {
-  Layer(const Module& parent, const Config& config, int i)
+struct MixtralLayer : nn::Module {
+  MixtralLayer(const Module& parent, const Config& config, int i)
       : Module(parent, fmt::format("model.layers.{}", i), "MixtralLayer"),
-        self_attn(*this, "self_attn", attention(config)),
+        self_attn(*this, "self_attn", mixtral_attention(config)),
         block_sparse_moe(*this, "block_sparse_moe", size(config, "hidden_size", "hidden"),
                          size(config, "intermediate_size", "d_ff"), experts(config)),
-        input_norm(*this, "input_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
-        post_norm(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), norm(config)) {}
+        input_norm(*this, "input_layernorm", size(config, "hidden_size", "hidden"), mixtral_norm(config)),
+        post_norm(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), mixtral_norm(config)) {}
 
   Tensor operator()(const Tensor& x, const Call& call) const {
     const Tensor y = x + self_attn(input_norm(x), call.context, call.tables[0]);
@@ -54,10 +54,10 @@ struct Layer : nn::Module {
 }  // namespace
 
 std::unique_ptr<CausalLm> make_mixtral(const Config& config) {
-  using Stack = DecoderStack<Layer, nn::RmsNorm>;
+  using Stack = DecoderStack<MixtralLayer, nn::RmsNorm>;
   return std::make_unique<Stack>(config, Stack::Options{.names = {"model.embed_tokens", "model.norm", "lm_head"},
                                                         .kind = "Mixtral",
-                                                        .norm = norm(config),
+                                                        .norm = mixtral_norm(config),
                                                         .ropes = {rope_options(config)},
                                                         .rotary_dim = attention_options(config).d});
 }

@@ -14,8 +14,7 @@ namespace lathe::pretrained {
 
 namespace {
 
-constexpr std::uint64_t largest_config = std::uint64_t{16} << 20;
-constexpr std::string_view config_name = "config.json";
+constexpr std::string_view model_config_name = "config.json";
 
 /// The names that files may have for a parameter, the model's own first.
 std::vector<std::string> candidates(const std::string& parameter, const TensorNames& names) {
@@ -60,14 +59,14 @@ void check_shape(const TensorFolder& tensors, const std::string& tensor, const n
                     "the file does not belong to this configuration");
   if (info.shape != wanted)
     throw UserError(fmt::format("{}: tensor {} is {}, {} says {}", file, tensor, shape_to_string(info.shape),
-                                config_name, parameter.shape().to_string()),
+                                model_config_name, parameter.shape().to_string()),
                     "model_shape", "the file does not belong to this configuration");
 }
 
 }  // namespace
 
 ModelFiles read_config(const std::filesystem::path& folder) {
-  const auto path = folder / config_name;
+  const auto path = folder / model_config_name;
   std::string text = read_file(path, largest_config);
   Config config = Config::parse(text, path.string());
   return {.folder = folder, .config = std::move(config), .config_text = std::move(text)};
@@ -99,13 +98,13 @@ void take_weights(ModelFiles& files, const TensorFolder& tensors, const nn::Modu
   }
   if (!missing.empty())
     throw UserError(fmt::format("{} lacks tensors of the {} that {} describes: {}", files.folder.string(),
-                                model.kind(), config_name, at_most_six(missing)),
+                                model.kind(), model_config_name, at_most_six(missing)),
                     "model_missing", "are all files there?");
   for (const std::string& tensor : tensors.names())
     if (!used.contains(tensor) && !is_ignored(tensor, names.ignored)) left_over.push_back(tensor);
   if (!left_over.empty())
     throw UserError(fmt::format("{} has tensors that the {} of {} has no use for: {}", files.folder.string(),
-                                model.kind(), config_name, at_most_six(left_over)),
+                                model.kind(), model_config_name, at_most_six(left_over)),
                     "model_left_over", "the files do not belong to this configuration");
 }
 

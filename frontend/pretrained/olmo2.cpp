@@ -8,26 +8,27 @@ namespace lathe::pretrained {
 
 namespace {
 
-nn::NormOptions norm(const Config& config) {
+nn::NormOptions olmo2_norm(const Config& config) {
   return {.dtype = stored_dtype(config), .eps = config.real("rms_norm_eps", 1e-5)};
 }
 
-nn::SelfAttentionOptions attention(const Config& config) {
+nn::SelfAttentionOptions olmo2_attention(const Config& config) {
   nn::SelfAttentionOptions options = attention_options(config);
   options.bias = options.o_bias = config.boolean("attention_bias", false);
   options.norm = nn::QueryNorm::all;
-  options.norm_options = norm(config);
+  options.norm_options = olmo2_norm(config);
   return options;
 }
 
-struct Layer : nn::Module {
-  Layer(const Module& parent, const Config& config, int i)
+struct Olmo2Layer : nn::Module {
+  Olmo2Layer(const Module& parent, const Config& config, int i)
       : Module(parent, fmt::format("model.layers.{}", i), "Olmo2Layer"),
-        self_attn(*this, "self_attn", attention(config)),
+        self_attn(*this, "self_attn", olmo2_attention(config)),
         mlp(*this, "mlp", size(config, "hidden_size", "hidden"), size(config, "intermediate_size", "d_ff"),
             {.dtype = stored_dtype(config), .activation = activation(config, "hidden_act")}),
-        post_attention(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
-        post_feedforward(*this, "post_feedforward_layernorm", size(config, "hidden_size", "hidden"), norm(config)) {}
+        post_attention(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), olmo2_norm(config)),
+        post_feedforward(*this, "post_feedforward_layernorm", size(config, "hidden_size", "hidden"),
+                         olmo2_norm(config)) {}
 
   Tensor operator()(const Tensor& x, const Call& call) const {
     const Tensor y = x + post_attention(self_attn(x, call.context, call.tables[0]));
@@ -42,10 +43,10 @@ struct Layer : nn::Module {
 }  // namespace
 
 std::unique_ptr<CausalLm> make_olmo2(const Config& config) {
-  using Stack = DecoderStack<Layer, nn::RmsNorm>;
+  using Stack = DecoderStack<Olmo2Layer, nn::RmsNorm>;
   return std::make_unique<Stack>(config, Stack::Options{.names = {"model.embed_tokens", "model.norm", "lm_head"},
                                                         .kind = "Olmo2",
-                                                        .norm = norm(config),
+                                                        .norm = olmo2_norm(config),
                                                         .ropes = {rope_options(config)},
                                                         .rotary_dim = attention_options(config).d});
 }

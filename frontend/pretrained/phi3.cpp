@@ -8,25 +8,25 @@ namespace lathe::pretrained {
 
 namespace {
 
-nn::NormOptions norm(const Config& config) {
+nn::NormOptions phi3_norm(const Config& config) {
   return {.dtype = stored_dtype(config), .eps = config.real("rms_norm_eps", 1e-5)};
 }
 
-nn::SelfAttentionOptions attention(const Config& config) {
+nn::SelfAttentionOptions phi3_attention(const Config& config) {
   nn::SelfAttentionOptions options = attention_options(config);
   options.projections = nn::Projections::stacked;
   if (config.has("sliding_window")) options.attention.window = config.integer("sliding_window");
   return options;
 }
 
-struct Layer : nn::Module {
-  Layer(const Module& parent, const Config& config, int i)
+struct Phi3Layer : nn::Module {
+  Phi3Layer(const Module& parent, const Config& config, int i)
       : Module(parent, fmt::format("model.layers.{}", i), "Phi3Layer"),
-        self_attn(*this, "self_attn", attention(config)),
+        self_attn(*this, "self_attn", phi3_attention(config)),
         mlp(*this, "mlp", size(config, "hidden_size", "hidden"), size(config, "intermediate_size", "d_ff"),
             {.dtype = stored_dtype(config), .activation = activation(config, "hidden_act"), .stacked = true}),
-        input_norm(*this, "input_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
-        post_norm(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), norm(config)) {}
+        input_norm(*this, "input_layernorm", size(config, "hidden_size", "hidden"), phi3_norm(config)),
+        post_norm(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), phi3_norm(config)) {}
 
   Tensor operator()(const Tensor& x, const Call& call) const {
     const Tensor y = x + self_attn(input_norm(x), call.context, call.tables[0]);
@@ -41,10 +41,10 @@ struct Layer : nn::Module {
 }  // namespace
 
 std::unique_ptr<CausalLm> make_phi3(const Config& config) {
-  using Stack = DecoderStack<Layer, nn::RmsNorm>;
+  using Stack = DecoderStack<Phi3Layer, nn::RmsNorm>;
   return std::make_unique<Stack>(config, Stack::Options{.names = {"model.embed_tokens", "model.norm", "lm_head"},
                                                         .kind = "Phi3",
-                                                        .norm = norm(config),
+                                                        .norm = phi3_norm(config),
                                                         .ropes = {rope_options(config)},
                                                         .rotary_dim = rotary_dim(config)});
 }

@@ -25,7 +25,9 @@ TensorType infer_softmax(const InferContext& ctx) {
   return TensorType::contiguous(a.dtype, a.shape);
 }
 
-int axis_of(const Node& node) { return rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank()); }
+int softmax_axis(const Node& node) {
+  return rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
+}
 
 /// Where all elements are -inf, exponentials and quotients are 0, and so is the gradient.
 Value zero_masked_softmax(const Value& a, int axis) {
@@ -35,7 +37,7 @@ Value zero_masked_softmax(const Value& a, int axis) {
 }
 
 Value expand_softmax(GraphBuilder&, const Node& node, std::span<const Value> operands) {
-  const int axis = axis_of(node);
+  const int axis = softmax_axis(node);
   const DType dtype = node.type.dtype;
   if (node.attrs.get<bool>("zero_masked")) return cast(zero_masked_softmax(wide(operands[0]), axis), dtype);
   const Value e = exp(less_row_max(wide(operands[0]), axis));
@@ -44,14 +46,14 @@ Value expand_softmax(GraphBuilder&, const Node& node, std::span<const Value> ope
 
 /// y * (g - sum(g * y)).
 void softmax_gradient(const GradientContext& g) {
-  const int axis = axis_of(g.node);
+  const int axis = softmax_axis(g.node);
   const DType dtype = g.node.type.dtype;
   const Value y = wide(g.result), grad = wide(g.grad);
   g.set(0, cast(mul(y, sub(grad, sum(mul(grad, y), {axis}, true))), dtype));
 }
 
 Value expand_log_softmax(GraphBuilder&, const Node& node, std::span<const Value> operands) {
-  const int axis = axis_of(node);
+  const int axis = softmax_axis(node);
   const DType dtype = node.type.dtype;
   const Value z = less_row_max(wide(operands[0]), axis);
   return cast(sub(z, log(sum(exp(z), {axis}, true))), dtype);
@@ -59,7 +61,7 @@ Value expand_log_softmax(GraphBuilder&, const Node& node, std::span<const Value>
 
 /// g - exp(y) * sum(g).
 void log_softmax_gradient(const GradientContext& g) {
-  const int axis = axis_of(g.node);
+  const int axis = softmax_axis(g.node);
   const DType dtype = g.node.type.dtype;
   const Value y = wide(g.result), grad = wide(g.grad);
   g.set(0, cast(sub(grad, mul(exp(y), sum(grad, {axis}, true))), dtype));

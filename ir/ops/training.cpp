@@ -135,7 +135,7 @@ Value expand_dropout(GraphBuilder&, const Node& node, std::span<const Value> ope
   const auto stream = node.attrs.get<std::int64_t>("stream");
   const TensorType type = operands[0].type();
   const Value keep = ge(random_uniform(operands[1], type.shape, f32, stream), p);
-  const Value scale = constant(operands[0].builder(), p == 1 ? 0 : 1 / (1 - p), evaluation_dtype(type.dtype));
+  const Value scale = constant(operands[0].builder(), p == 1 ? 0 : 1 / (1 - p), composite_dtype(type.dtype));
   return cast(mul(wide(operands[0]), where(keep, scale, 0.0)), type.dtype);
 }
 

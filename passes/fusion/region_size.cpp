@@ -9,17 +9,17 @@ namespace lathe {
 using namespace ir;
 
 namespace {
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
 }  // namespace
 
 std::vector<std::int64_t> arithmetic_in_place(const Graph& graph, const std::vector<bool>& inlined) {
   std::vector<std::int64_t> found(graph.nodes.size(), 0);
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
-    if (!is_alias(node) && !inlined[at(id)]) continue;
-    for (const ValueId operand : node.operands) found[at(id)] += found[at(operand)];
-    if (!is_alias(node)) found[at(id)] += arithmetic_cost(node);
-    found[at(id)] = std::min(found[at(id)], most_code + 1);  // enough to be too much
+    if (!is_alias(node) && !inlined[slot(id)]) continue;
+    for (const ValueId operand : node.operands) found[slot(id)] += found[slot(operand)];
+    if (!is_alias(node)) found[slot(id)] += arithmetic_cost(node);
+    found[slot(id)] = std::min(found[slot(id)], most_code + 1);  // enough to be too much
   }
   return found;
 }
@@ -40,7 +40,7 @@ RegionSizes::RegionSizes(const Graph& graph, const FusionPlan& plan, const std::
 std::int64_t RegionSizes::arithmetic(ValueId id) const {
   const Node& node = graph_[id];
   std::int64_t sum = arithmetic_cost(node);
-  for (const ValueId operand : node.operands) sum += in_place_[at(operand)];
+  for (const ValueId operand : node.operands) sum += in_place_[slot(operand)];
   return sum;
 }
 
@@ -53,8 +53,8 @@ int RegionSizes::loop_after(ValueId id, int loop) const {
 /// The first loop over the row that could compute a node beside the members of a region.
 int RegionSizes::loop_in(int region, ValueId id) const {
   int loop = 0;
-  for (const Read& read : reads_[at(id)])
-    if (plan_.region(read.value) == region) loop = std::max(loop, loop_after(read.value, loop_[at(read.value)]));
+  for (const Read& read : reads_[slot(id)])
+    if (plan_.region(read.value) == region) loop = std::max(loop, loop_after(read.value, loop_[slot(read.value)]));
   return loop;
 }
 
@@ -69,7 +69,7 @@ RegionSizes::Loops RegionSizes::loops_joined(int region, int reader) const {
   std::sort(members.begin(), members.end());
   for (const ValueId id : members) {
     int loop = loop_in(region, id);
-    for (const Read& read : reads_[at(id)])
+    for (const Read& read : reads_[slot(id)])
       if (plan_.region(read.value) == reader) loop = std::max(loop, loop_after(read.value, known(read.value)));
     loops.emplace_back(id, loop);
   }
@@ -102,17 +102,17 @@ bool RegionSizes::takes_all(int region, int reader) const {
 
 void RegionSizes::note(ValueId id) {
   const int region = plan_.region(id);
-  loop_[at(id)] = loop_in(region, id);
+  loop_[slot(id)] = loop_in(region, id);
   RegionSize& now = size(region);
   now.arithmetic += arithmetic(id);
-  now.loops = std::max(now.loops, loop_after(id, loop_[at(id)]) + 1);
+  now.loops = std::max(now.loops, loop_after(id, loop_[slot(id)]) + 1);
 }
 
 void RegionSizes::note_all(int region, int reader) {
   RegionSize joined = size(region);
   joined.arithmetic += size(reader).arithmetic;
   for (const auto& [id, loop] : loops_joined(region, reader)) {
-    loop_[at(id)] = loop;
+    loop_[slot(id)] = loop;
     joined.loops = std::max(joined.loops, loop_after(id, loop) + 1);
   }
   size(region) = joined;

@@ -10,7 +10,9 @@ namespace lathe::ir::canonical {
 
 namespace {
 
-int axis_of(const Node& node) { return rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank()); }
+int join_axis(const Node& node) {
+  return rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
+}
 
 /// a <= b for every size that a dim can have, as far as that is plain: the difference is a number of 0 or more.
 bool at_most(const Dim& a, const Dim& b) {
@@ -23,9 +25,9 @@ bool at_most(const Dim& a, const Dim& b) {
 std::optional<Value> drop_pad(const Context& c) {
   if (c.node.op != &ops::pad) return std::nullopt;
   if (c.full_shape(0)) return c.operand(0);
-  if (!is(c.operand(0), ops::pad) || axis_of(c.operand(0).node()) != axis_of(c.node)) return std::nullopt;
+  if (!is(c.operand(0), ops::pad) || join_axis(c.operand(0).node()) != join_axis(c.node)) return std::nullopt;
   const Attributes inner = c.operand(0).node().attrs;
-  return pad(operand_of(c.operand(0)), axis_of(c.node), c.node.attrs.get<Dim>("low") + inner.get<Dim>("low"),
+  return pad(operand_of(c.operand(0)), join_axis(c.node), c.node.attrs.get<Dim>("low") + inner.get<Dim>("low"),
              inner.get<Dim>("high") + c.node.attrs.get<Dim>("high"));
 }
 
@@ -50,7 +52,7 @@ bool collect_pads(const Value& value, int dim, std::vector<Piece>& pieces) {
       terms.push_back(operand_of(term, 0));
       continue;
     }
-    if (!is(term, ops::pad) || axis_of(term.node()) != dim) return false;
+    if (!is(term, ops::pad) || join_axis(term.node()) != dim) return false;
     const Value inner = operand_of(term);
     const Dim low = term.node().attrs.get<Dim>("low").unnamed();
     pieces.push_back({inner, low, low + inner.shape()[dim].unnamed()});
@@ -82,7 +84,7 @@ std::optional<Value> sum_of_pads(const Context& c) {
   if (c.node.op != &ops::add) return std::nullopt;
   const auto pad = first_pad(c.operand(0));
   if (!pad) return std::nullopt;
-  const int dim = axis_of(pad->node());
+  const int dim = join_axis(pad->node());
   std::vector<Piece> pieces;
   for (const Value& operand : c.operands)
     if (operand.rank() != c.node.type.rank() || !collect_pads(operand, dim, pieces)) return std::nullopt;
@@ -105,7 +107,7 @@ std::optional<Value> slice_of_concat(const Context& c) {
   if (c.node.op != &ops::slice || !is(c.operand(0), ops::concat)) return std::nullopt;
   const Node joined = c.operand(0).node();
   const Range wanted = range_of(c.node, joined.type.shape);
-  if (wanted.dim != axis_of(joined)) return std::nullopt;
+  if (wanted.dim != join_axis(joined)) return std::nullopt;
   Dim at(0);
   for (int i = 0; i < static_cast<int>(joined.operands.size()); ++i) {
     const Value part = operand_of(c.operand(0), i);
@@ -120,7 +122,7 @@ std::optional<Value> slice_of_pad(const Context& c) {
   if (c.node.op != &ops::slice || !is(c.operand(0), ops::pad)) return std::nullopt;
   const Node padded = c.operand(0).node();
   const Range wanted = range_of(c.node, padded.type.shape);
-  if (wanted.dim != axis_of(padded)) return std::nullopt;
+  if (wanted.dim != join_axis(padded)) return std::nullopt;
   const Value inner = operand_of(c.operand(0));
   const Dim low = padded.attrs.get<Dim>("low").unnamed();
   return slice_inside(wanted, {inner, low, low + inner.shape()[wanted.dim].unnamed()});
@@ -129,7 +131,7 @@ std::optional<Value> slice_of_pad(const Context& c) {
 std::optional<Value> concat_of_slices(const Context& c) {
   if (c.node.op != &ops::concat) return std::nullopt;
   if (c.operands.size() == 1) return c.operand(0);
-  const int dim = axis_of(c.node);
+  const int dim = join_axis(c.node);
   if (!is(c.operand(0), ops::slice)) return std::nullopt;
   const Value base = operand_of(c.operand(0));
   Dim at(0);

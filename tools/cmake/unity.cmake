@@ -1,21 +1,22 @@
 # LATHE_UNITY is for clean builds: reading headers is most of their work. Builds after an edit are faster without.
 
-# The files of each folder of a target are compiled as one unit, ten at a time. What a file keeps in its unnamed
-# namespace then needs a name of its own in its folder.
+# The files of a target are compiled as a few units, neighbours together, so that headers are read and the same
+# templates compiled a few times instead of hundreds. What a file keeps in its unnamed namespace then needs a name of its
+# own among all that its namespace sees. Units are of one size, so that cores are done together.
 function(lathe_unity target)
   if(NOT LATHE_UNITY)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
-  get_target_property(root ${target} SOURCE_DIR)
+  list(SORT sources)
+  list(LENGTH sources count)
+  math(EXPR units "(${count} + 39) / 40")
+  set(index 0)
   foreach(source ${sources})
-    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${root})
-    cmake_path(GET source PARENT_PATH folder)
-    string(MAKE_C_IDENTIFIER "${folder}" folder)
-    math(EXPR count_${folder} "0${count_${folder}} + 1")
-    math(EXPR unit "${count_${folder}} / 10")
-    set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${folder}_${unit})
+    math(EXPR unit "${index} * ${units} / ${count}")
+    math(EXPR index "${index} + 1")
+    set_property(SOURCE ${source} PROPERTY UNITY_GROUP part${unit})
   endforeach()
 endfunction()
 

@@ -15,20 +15,21 @@ namespace lathe::tools {
 
 namespace {
 
-struct Unit {
+struct RateUnit {
   std::string_view name;
   double size;
 };
-constexpr Unit times[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
-constexpr Unit bytes[] = {{"B/s", 1},        {"kB/s", 1e3},       {"MB/s", 1e6},       {"GB/s", 1e9},
-                          {"TB/s", 1e12},    {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}, {"Tbit/s", 1e12 / 8},
-                          {"KiB/s", 0x1p10}, {"MiB/s", 0x1p20},   {"GiB/s", 0x1p30}};
-constexpr Unit flops[] = {{"FLOP/s", 1}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
+constexpr RateUnit times[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+constexpr RateUnit bytes[] = {{"B/s", 1},        {"kB/s", 1e3},       {"MB/s", 1e6},       {"GB/s", 1e9},
+                              {"TB/s", 1e12},    {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}, {"Tbit/s", 1e12 / 8},
+                              {"KiB/s", 0x1p10}, {"MiB/s", 0x1p20},   {"GiB/s", 0x1p30}};
+constexpr RateUnit flops[] = {
+    {"FLOP/s", 1}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
 
 /// "12.5 GB/s": a number and one of the units. At least `least`.
-double quantity(std::string_view option, const std::string& text, std::span<const Unit> units, double least) {
+double quantity(std::string_view option, const std::string& text, std::span<const RateUnit> units, double least) {
   std::string names;
-  for (const Unit& unit : units) names += fmt::format("{}{}", names.empty() ? "" : ", ", unit.name);
+  for (const RateUnit& unit : units) names += fmt::format("{}{}", names.empty() ? "" : ", ", unit.name);
   const auto refuse = [&](std::string_view why) -> UserError {
     return {fmt::format("{}: '{}' {}", option, visible(text), why), "rate_text",
             fmt::format("a number and one of {}", names)};
@@ -38,7 +39,7 @@ double quantity(std::string_view option, const std::string& text, std::span<cons
   if (error != std::errc() || !std::isfinite(number)) throw refuse("starts with no number");
   std::string_view name = std::string_view(text).substr(static_cast<std::size_t>(rest - text.data()));
   while (name.starts_with(' ')) name.remove_prefix(1);
-  for (const Unit& unit : units) {
+  for (const RateUnit& unit : units) {
     if (unit.name != name) continue;
     const double value = number * unit.size;
     if (!std::isfinite(value) || value < least) throw refuse(least > 0 ? "is not above 0" : "is below 0");

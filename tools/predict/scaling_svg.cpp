@@ -17,7 +17,8 @@ namespace {
 
 using shard::ScalingPoint;
 
-constexpr double width = 860, height = 780, left = 92, right = 28, panel_height = 168, panel_distance = 224;
+constexpr double page_width = 860, page_height = 780, page_left = 92, page_right = 28, panel_height = 168,
+                 panel_distance = 224;
 constexpr double first_panel = 96;
 
 /// A curve of a panel.
@@ -56,10 +57,10 @@ class Drawing {
     if (!(most > 0)) most = 1;
     const double tick = panel.most > 0 ? most / 4 : tick_distance(most, 4, base);
     const double high = std::ceil(most / tick - 1e-9) * tick;
-    std::string text =
-        fmt::format("<text x=\"{}\" y=\"{}\" font-weight=\"bold\">{}</text>\n", left, top - 12, escaped(panel.title));
+    std::string text = fmt::format("<text x=\"{}\" y=\"{}\" font-weight=\"bold\">{}</text>\n", page_left, top - 12,
+                                   escaped(panel.title));
     text += grid(top, tick, high, panel.label);
-    double x = width - right;
+    double x = page_width - page_right;
     for (auto curve = panel.curves.rbegin(); curve != panel.curves.rend(); ++curve) {
       x -= 8.0 * static_cast<double>(curve->name.size()) + 16;
       text += fmt::format(
@@ -74,7 +75,8 @@ class Drawing {
 
  private:
   double x(const ScalingPoint& point) const {
-    return left + (width - left - right) * std::log2(point.mesh.size()) / std::max(1.0, most_ranks_);
+    return page_left +
+           (page_width - page_left - page_right) * std::log2(point.mesh.size()) / std::max(1.0, most_ranks_);
   }
 
   std::string grid(double top, double tick, double high, const std::function<std::string(double)>& label) const {
@@ -84,7 +86,7 @@ class Drawing {
       text += fmt::format(
           "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#e3e6ea\"/>"
           "<text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
-          left, width - right, y, left - 8, y + 4, label(v));
+          page_left, page_width - page_right, y, page_left - 8, y + 4, label(v));
     }
     for (const ScalingPoint& point : points_)
       text += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(point),
@@ -136,14 +138,14 @@ std::string scaling_svg(const std::string& title, const shard::Scaling& scaling,
       "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n"
       "<text x=\"24\" y=\"28\" font-size=\"16\" font-weight=\"bold\">{2}</text>\n"
       "<text x=\"24\" y=\"48\">{3}</text>\n",
-      width, height, escaped(title), escaped(rates));
+      page_width, page_height, escaped(title), escaped(rates));
   const Drawing drawing(curve.points);
   const std::vector<Panel> all = panels();
   for (int i = 0; i < static_cast<int>(all.size()); ++i)
     svg += drawing.panel(all[static_cast<std::size_t>(i)], i, i == 2 ? 1024 : 10);
   return svg +
          fmt::format("<text x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">processes, of which {} grows</text>\n",
-                     (left + width - right) / 2, height - 20, escaped(scaling.growing)) +
+                     (page_left + page_width - page_right) / 2, page_height - 20, escaped(scaling.growing)) +
          "</svg>\n";
 }
 

@@ -6,7 +6,7 @@ namespace lathe::pretrained {
 
 namespace {
 
-constexpr EncoderLayerNames names{
+constexpr EncoderLayerNames bert_names{
     .q = "self.query",
     .k = "self.key",
     .v = "self.value",
@@ -34,7 +34,7 @@ EncoderOptions options_of(const Config& config, const std::string& root) {
       .embeddings = root + ".embeddings",
       .layer = root + ".encoder.layer",
       .attention = even_heads(config, size(config, "hidden_size", "hidden", 768), "num_attention_heads"),
-      .names = names,
+      .names = bert_names,
       .pooler = root + ".pooler.dense",
   };
 }

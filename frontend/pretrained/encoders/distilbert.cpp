@@ -6,7 +6,7 @@ namespace lathe::pretrained {
 
 namespace {
 
-constexpr EncoderLayerNames names{
+constexpr EncoderLayerNames distilbert_names{
     .q = "q_lin",
     .k = "k_lin",
     .v = "v_lin",
@@ -34,7 +34,7 @@ EncoderOptions options_of(const Config& config) {
       .embeddings = "distilbert.embeddings",
       .layer = "distilbert.transformer.layer",
       .attention = even_heads(config, hidden, either(config, "n_heads", "num_attention_heads")),
-      .names = names,
+      .names = distilbert_names,
   };
 }
 

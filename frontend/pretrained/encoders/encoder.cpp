@@ -10,11 +10,11 @@ namespace lathe::pretrained {
 
 namespace {
 
-nn::NormOptions norm(const EncoderOptions& options) {
+nn::NormOptions encoder_norm(const EncoderOptions& options) {
   return {.dtype = options.attention.dtype, .eps = options.norm_eps};
 }
 
-nn::SelfAttentionOptions attention(const EncoderOptions& options) {
+nn::SelfAttentionOptions encoder_attention(const EncoderOptions& options) {
   nn::SelfAttentionOptions named = options.attention;
   named.q_name = options.names.q;
   named.k_name = options.names.k;
@@ -39,14 +39,14 @@ nn::EmbeddingOptions table(const EncoderOptions& options) {
 
 EncoderLayer::EncoderLayer(const Module& parent, std::string_view name, const EncoderOptions& o)
     : Module(parent, name, "EncoderLayer"),
-      attention_(*this, "attention", attention(o)),
-      attention_norm_(*this, o.names.attention_norm, o.attention.hidden, norm(o)),
+      attention_(*this, "attention", encoder_attention(o)),
+      attention_norm_(*this, o.names.attention_norm, o.attention.hidden, encoder_norm(o)),
       feed_forward_(*this, "", o.attention.hidden, o.d_ff,
                     {.dtype = o.attention.dtype,
                      .activation = o.activation,
                      .up = std::string(o.names.up),
                      .down = std::string(o.names.down)}),
-      output_norm_(*this, o.names.output_norm, o.attention.hidden, norm(o)) {}
+      output_norm_(*this, o.names.output_norm, o.attention.hidden, encoder_norm(o)) {}
 
 Tensor EncoderLayer::operator()(const Tensor& x, const nn::AttentionContext& context) const {
   const Tensor y = attention_norm_(x + attention_(x, context));
@@ -58,7 +58,7 @@ Encoder::Encoder(const EncoderOptions& o)
       options_(o),
       words_(*this, below(o.embeddings, "word_embeddings"), o.vocab, o.attention.hidden, table(o)),
       positions_(*this, below(o.embeddings, "position_embeddings"), o.positions, o.attention.hidden, table(o)),
-      norm_(*this, below(o.embeddings, "LayerNorm"), o.attention.hidden, norm(o)) {
+      norm_(*this, below(o.embeddings, "LayerNorm"), o.attention.hidden, encoder_norm(o)) {
   const Dim& hidden = o.attention.hidden;
   const DType dtype = o.attention.dtype;
   if (o.types) types_.emplace(*this, below(o.embeddings, "token_type_embeddings"), *o.types, hidden, table(o));
@@ -66,7 +66,7 @@ Encoder::Encoder(const EncoderOptions& o)
   if (!o.pooler.empty()) pooler_.emplace(*this, o.pooler, hidden, hidden, nn::LinearOptions{.dtype = dtype});
   if (!o.head) return;
   head_dense_.emplace(*this, o.head->dense, hidden, hidden, nn::LinearOptions{.dtype = dtype});
-  head_norm_.emplace(*this, o.head->norm, hidden, norm(o));
+  head_norm_.emplace(*this, o.head->norm, hidden, encoder_norm(o));
   head_bias_ = declare(o.head->bias, dtype, {o.vocab}, Init::zeros(), Where::current());
   head_table_ = o.head->is_tied
                     ? words_.table()

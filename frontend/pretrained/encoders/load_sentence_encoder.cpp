@@ -12,7 +12,6 @@ namespace lathe::pretrained {
 namespace {
 
 constexpr std::string_view mode_prefix = "pooling_mode_";
-constexpr std::uint64_t largest_config = std::uint64_t{16} << 20;
 
 /// The ways of pooling by the ends of their keys.
 const std::map<std::string, bool Pooling::*, std::less<>>& modes() {

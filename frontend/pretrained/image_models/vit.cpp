@@ -10,14 +10,14 @@ namespace lathe::pretrained {
 
 namespace {
 
-Dim hidden(const Config& config) { return size(config, "hidden_size", "hidden", 768); }
+Dim vit_hidden(const Config& config) { return size(config, "hidden_size", "hidden", 768); }
 
-nn::NormOptions norm(const Config& config) {
+nn::NormOptions vit_norm(const Config& config) {
   return {.dtype = stored_dtype(config), .eps = config.real("layer_norm_eps", 1e-12)};
 }
 
-nn::SelfAttentionOptions attention(const Config& config) {
-  nn::SelfAttentionOptions options = even_heads(config, hidden(config), "num_attention_heads");
+nn::SelfAttentionOptions vit_attention(const Config& config) {
+  nn::SelfAttentionOptions options = even_heads(config, vit_hidden(config), "num_attention_heads");
   options.q_name = "attention.query";
   options.k_name = "attention.key";
   options.v_name = "attention.value";
@@ -50,7 +50,7 @@ struct Side {
 Dim tokens(const Config& config) { return {"tokens", Side(config, 0).patches() * Side(config, 1).patches() + 1}; }
 
 Shape patch_shape(const Config& config) {
-  return {hidden(config), size(config, "num_channels", "channels", 3), Dim("patch_h", Side(config, 0).patch),
+  return {vit_hidden(config), size(config, "num_channels", "channels", 3), Dim("patch_h", Side(config, 0).patch),
           Dim("patch_w", Side(config, 1).patch)};
 }
 
@@ -77,14 +77,14 @@ const std::vector<ImageFamily>& image_families() {
 
 ImageLayer::ImageLayer(const Module& parent, const Config& config, int index)
     : Module(parent, fmt::format("vit.encoder.layer.{}", index), "ImageLayer"),
-      attention_(*this, "attention", attention(config)),
-      feed_forward_(*this, "", hidden(config), size(config, "intermediate_size", "d_ff", 3072),
+      attention_(*this, "attention", vit_attention(config)),
+      feed_forward_(*this, "", vit_hidden(config), size(config, "intermediate_size", "d_ff", 3072),
                     {.dtype = stored_dtype(config),
                      .activation = activation(config, "hidden_act", nn::Activation::gelu),
                      .up = "intermediate.dense",
                      .down = "output.dense"}),
-      norm_before_(*this, "layernorm_before", hidden(config), norm(config)),
-      norm_after_(*this, "layernorm_after", hidden(config), norm(config)) {}
+      norm_before_(*this, "layernorm_before", vit_hidden(config), vit_norm(config)),
+      norm_after_(*this, "layernorm_after", vit_hidden(config), vit_norm(config)) {}
 
 Tensor ImageLayer::operator()(const Tensor& x, const nn::AttentionContext& context) const {
   const Tensor y = x + attention_(norm_before_(x), context);
@@ -98,15 +98,15 @@ ImageModel::ImageModel(const Config& config, bool has_pooler)
       width_("width", Side(config, 1).image),
       patch_height_("patch_h", Side(config, 0).patch),
       patch_width_("patch_w", Side(config, 1).patch),
-      class_token_(declare("vit.embeddings.cls_token", stored_dtype(config), {1, 1, hidden(config)},
+      class_token_(declare("vit.embeddings.cls_token", stored_dtype(config), {1, 1, vit_hidden(config)},
                            Init::normal(0.02), Where::current())),
       positions_(declare("vit.embeddings.position_embeddings", stored_dtype(config),
-                         {1, tokens(config), hidden(config)}, Init::normal(0.02), Where::current())),
+                         {1, tokens(config), vit_hidden(config)}, Init::normal(0.02), Where::current())),
       patches_(declare("vit.embeddings.patch_embeddings.projection.weight", stored_dtype(config), patch_shape(config),
                        Init::normal(0.02), Where::current())),
-      patch_bias_(declare("vit.embeddings.patch_embeddings.projection.bias", stored_dtype(config), {hidden(config)},
-                          Init::zeros(), Where::current())),
-      norm_(*this, "vit.layernorm", hidden(config), norm(config)),
+      patch_bias_(declare("vit.embeddings.patch_embeddings.projection.bias", stored_dtype(config),
+                          {vit_hidden(config)}, Init::zeros(), Where::current())),
+      norm_(*this, "vit.layernorm", vit_hidden(config), vit_norm(config)),
       pooler_activation_(activation(config, "pooler_act", nn::Activation::tanh)) {
   const int count = layers_of(config, "num_hidden_layers", 12);
   for (int i = 0; i < count; ++i) layers_.emplace_back(*this, config, i);
@@ -116,13 +116,13 @@ ImageModel::ImageModel(const Config& config, bool has_pooler)
     const std::int64_t classes = classes_of(config);
     if (classes < 1) config.reject("num_labels", "a classifier has 1 class or more");
     require_plain(config, "problem_type", config.text("problem_type", "") == "single_label_classification");
-    classifier_.emplace(*this, "classifier", hidden(config), Dim("classes", classes), linear);
+    classifier_.emplace(*this, "classifier", vit_hidden(config), Dim("classes", classes), linear);
   } else if (!name.empty() && name != "ViTModel") {
     config.reject("architectures", "of ViT, Lathe reads ViTModel and ViTForImageClassification");
   } else if (has_pooler) {
     const Dim width =
-        config.has("pooler_output_size") ? size(config, "pooler_output_size", "pooled") : hidden(config);
-    pooler_.emplace(*this, "vit.pooler.dense", hidden(config), width, linear);
+        config.has("pooler_output_size") ? size(config, "pooler_output_size", "pooled") : vit_hidden(config);
+    pooler_.emplace(*this, "vit.pooler.dense", vit_hidden(config), width, linear);
   }
 }
 

@@ -15,7 +15,7 @@ namespace lathe::pretrained {
 namespace {
 
 constexpr std::string_view prefix = "base_model.model.", tensors_name = "adapter_model.safetensors",
-                           config_name = "adapter_config.json";
+                           adapter_config_name = "adapter_config.json";
 
 /// What the file calls a parameter whose name starts with `root`.
 std::string file_name(const nn::Parameter& parameter, std::string_view root) {
@@ -29,13 +29,13 @@ void take(const SafetensorsFile& file, const nn::Parameter& parameter, const Lor
   const std::string name = file_name(parameter, base.root);
   if (!file.contains(name))
     throw UserError(fmt::format("{} lacks the tensor {}", file.path().string(), name), "adapter_missing",
-                    fmt::format("it does not belong to this {} or this model", config_name));
+                    fmt::format("it does not belong to this {} or this model", adapter_config_name));
   const TensorInfo& info = file.info(name);
   if (!is_float(info.dtype) || info.shape != parameter.shape().evaluate({}))
-    throw UserError(
-        fmt::format("{}: tensor {} is {}{}, the model and {} say {}", file.path().string(), name,
-                    lathe::name(info.dtype), shape_to_string(info.shape), config_name, parameter.shape().to_string()),
-        "adapter_shape", "the adapter belongs to another model");
+    throw UserError(fmt::format("{}: tensor {} is {}{}, the model and {} say {}", file.path().string(), name,
+                                lathe::name(info.dtype), shape_to_string(info.shape), adapter_config_name,
+                                parameter.shape().to_string()),
+                    "adapter_shape", "the adapter belongs to another model");
   parameter.store_as(info.dtype);
   base.files.weights.set(parameter.name(), file.tensor(name));
 }
@@ -59,7 +59,8 @@ void take_rest(const SafetensorsFile& file, const Lora& lora, const LoraBase& ba
   if (!left_over.empty())
     throw UserError(fmt::format("{} has tensors that no layer of the {} has a use for: {}", file.path().string(),
                                 base.model.kind(), left_over),
-                    "adapter_left_over", fmt::format("it does not belong to this {} or this model", config_name));
+                    "adapter_left_over",
+                    fmt::format("it does not belong to this {} or this model", adapter_config_name));
 }
 
 DType wide(DType dtype) { return dtype == f64 ? f64 : f32; }
@@ -113,7 +114,7 @@ void save_lora(const Lora& lora, const Parameters& weights, const std::filesyste
   write_safetensors(folder / tensors_name, tensors, {{"format", "pt"}});
   const bool in_out =
       std::any_of(lora.layers.begin(), lora.layers.end(), [](const nn::Linear& layer) { return layer.in_out(); });
-  AtomicFile config(folder / config_name);
+  AtomicFile config(folder / adapter_config_name);
   config.write(lora_config_text(lora.config, in_out));
   config.commit();
 }

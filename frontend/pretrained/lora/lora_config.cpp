@@ -11,7 +11,6 @@ namespace lathe::pretrained {
 
 namespace {
 
-constexpr std::uint64_t largest_config = std::uint64_t{16} << 20;
 constexpr std::int64_t largest_rank = std::int64_t{1} << 20;
 
 /// What LoraConfig holds, and what says nothing about the numbers.

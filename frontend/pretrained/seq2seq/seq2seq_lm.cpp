@@ -12,16 +12,16 @@ namespace lathe::pretrained {
 
 namespace {
 
-struct Family {
+struct Seq2SeqFamily {
   std::string_view model_type;
   std::unique_ptr<Seq2SeqLm> (*make)(const Config&);
   TensorNames names;
 };
 
-const std::vector<Family>& families() {
+const std::vector<Seq2SeqFamily>& seq2seq_families() {
   // Files have copies of the one table for the encoder and the decoder, or have those alone. Older ones have a bias
   // of the decoder's cross-attention that nothing reads.
-  static const std::vector<Family> all{
+  static const std::vector<Seq2SeqFamily> all{
       {"t5",
        make_t5,
        {.ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
@@ -61,7 +61,7 @@ Tensor Seq2SeqLm::shifted(const Tensor& labels) const {
   return concat({start, where(before == -100, static_cast<double>(padding_), before)}, 1);
 }
 
-bool is_seq2seq(const Config& config) { return is_one_of(config, families()); }
+bool is_seq2seq(const Config& config) { return is_one_of(config, seq2seq_families()); }
 
 PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder, const LoadOptions& options) {
   if (options.weights != WeightFormat::stored)
@@ -70,7 +70,7 @@ PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder, const L
         "quantized_weights", "leave the format of weights away");
   const TensorFolder tensors = TensorFolder::open(folder);
   PretrainedSeq2SeqLm loaded{{read_config(folder)}, nullptr};
-  const Family& family = family_of(loaded.config, families());
+  const Seq2SeqFamily& family = family_of(loaded.config, seq2seq_families());
   loaded.model = family.make(loaded.config);
   TensorNames names = family.names;
   if (loaded.config.boolean("tie_word_embeddings", true)) names.ignored.emplace_back("lm_head.weight");

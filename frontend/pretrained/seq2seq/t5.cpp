@@ -16,15 +16,15 @@ namespace lathe::pretrained {
 
 namespace {
 
-Dim hidden(const Config& config) { return size(config, "d_model", "hidden", 512); }
+Dim t5_hidden(const Config& config) { return size(config, "d_model", "hidden", 512); }
 
-nn::NormOptions norm(const Config& config) {
+nn::NormOptions t5_norm(const Config& config) {
   return {.dtype = stored_dtype(config), .eps = config.real("layer_norm_epsilon", 1e-6)};
 }
 
-nn::SelfAttentionOptions attention(const Config& config) {
+nn::SelfAttentionOptions t5_attention(const Config& config) {
   const Dim h = size(config, "num_heads", "h", 8);
-  return {.hidden = hidden(config),
+  return {.hidden = t5_hidden(config),
           .h = h,
           .kv = h,
           .d = size(config, "d_kv", "d", 64),
@@ -70,18 +70,18 @@ struct Projection {
 class FeedForwardLayer : public nn::Module {
  public:
   FeedForwardLayer(const Module& parent, std::string_view name, const Config& config)
-      : Module(parent, name, "T5FeedForward"), norm_(*this, "layer_norm", hidden(config), norm(config)) {
+      : Module(parent, name, "T5FeedForward"), norm_(*this, "layer_norm", t5_hidden(config), t5_norm(config)) {
     const Projection projection(config);
     const Dim d_ff = size(config, "d_ff", "d_ff", 2048);
     if (projection.is_gated)
-      gated_.emplace(*this, "DenseReluDense", hidden(config), d_ff,
+      gated_.emplace(*this, "DenseReluDense", t5_hidden(config), d_ff,
                      nn::GatedFeedForwardOptions{.dtype = stored_dtype(config),
                                                  .activation = projection.function,
                                                  .gate = "wi_0",
                                                  .up = "wi_1",
                                                  .down = "wo"});
     else
-      plain_.emplace(*this, "DenseReluDense", hidden(config), d_ff,
+      plain_.emplace(*this, "DenseReluDense", t5_hidden(config), d_ff,
                      nn::FeedForwardOptions{.dtype = stored_dtype(config),
                                             .activation = projection.function,
                                             .bias = false,
@@ -104,8 +104,8 @@ class AttentionLayer : public nn::Module {
  public:
   AttentionLayer(const Module& parent, std::string_view name, std::string_view attention_name, const Config& config)
       : Module(parent, name, "T5Attention"),
-        attention_(*this, attention_name, attention(config)),
-        norm_(*this, "layer_norm", hidden(config), norm(config)) {}
+        attention_(*this, attention_name, t5_attention(config)),
+        norm_(*this, "layer_norm", t5_hidden(config), t5_norm(config)) {}
 
   Tensor operator()(const Tensor& x, const nn::AttentionContext& context) const {
     return x + attention_(norm_(x), context);
@@ -157,7 +157,7 @@ class Stack : public nn::Module {
       : Module(parent, name, "T5Stack"),
         bias_(*this, "block.0.layer.0.SelfAttention.relative_attention_bias", size(config, "num_heads", "h", 8),
               bias_options(config, is_decoder)),
-        norm_(*this, "final_layer_norm", hidden(config), norm(config)) {
+        norm_(*this, "final_layer_norm", t5_hidden(config), t5_norm(config)) {
     for (int i = 0; i < layers; ++i) blocks_.emplace_back(*this, config, i, is_decoder);
   }
   std::vector<Tensor> operator()(const Tensor& embedded, const nn::AttentionContext& plain,
@@ -193,7 +193,7 @@ class T5 final : public Seq2SeqLm {
  public:
   explicit T5(const Config& config)
       : Seq2SeqLm(config, "T5"),
-        shared_(*this, "shared", size(config, "vocab_size", "vocab", 32128), hidden(config),
+        shared_(*this, "shared", size(config, "vocab_size", "vocab", 32128), t5_hidden(config),
                 {.dtype = stored_dtype(config), .flat = false}),
         encoder_(*this, "encoder", config, layers_of(config, "num_layers", 6), false),
         decoder_(*this, "decoder", config,
@@ -204,7 +204,7 @@ class T5 final : public Seq2SeqLm {
     if (!name.empty() && name != "T5ForConditionalGeneration" && name != "T5WithLMHeadModel")
       config.reject("architectures", "of T5, Lathe reads T5ForConditionalGeneration");
     if (!is_tied)
-      head_.emplace(*this, "lm_head", hidden(config), shared_.table().shape()[0],
+      head_.emplace(*this, "lm_head", t5_hidden(config), shared_.table().shape()[0],
                     nn::LinearOptions{.dtype = stored_dtype(config), .bias = false});
   }
 

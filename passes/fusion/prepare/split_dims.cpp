@@ -14,9 +14,9 @@ using namespace ir;
 
 namespace {
 
-using Parts = std::vector<std::vector<Dim>>;  ///< by dim: the dims that it is the product of
+using DimParts = std::vector<std::vector<Dim>>;  ///< by dim: the dims that it is the product of
 
-Shape joined(const Parts& parts) {
+Shape joined(const DimParts& parts) {
   std::vector<Dim> dims;
   for (const auto& part : parts) dims.insert(dims.end(), part.begin(), part.end());
   return Shape(std::move(dims));
@@ -26,8 +26,8 @@ std::vector<Dim> ones(std::size_t count) { return std::vector<Dim>(count, Dim(1)
 
 /// The parts of an operand that is broadcast to a result: aligned from the last dim, one 1 for each part where it is
 /// stretched.
-Parts broadcast_parts(const Shape& operand, const Shape& result, const Parts& parts) {
-  Parts found;
+DimParts broadcast_parts(const Shape& operand, const Shape& result, const DimParts& parts) {
+  DimParts found;
   const int lead = result.rank() - operand.rank();
   for (int i = 0; i < operand.rank(); ++i) {
     const auto& part = parts[static_cast<std::size_t>(i + lead)];
@@ -38,7 +38,7 @@ Parts broadcast_parts(const Shape& operand, const Shape& result, const Parts& pa
 
 class NodeSplitter {
  public:
-  NodeSplitter(const Graph& graph, const Node& node, const Shape& split, Parts parts, const WantedShape& wanted)
+  NodeSplitter(const Graph& graph, const Node& node, const Shape& split, DimParts parts, const WantedShape& wanted)
       : graph_(graph), node_(node), split_(split), parts_(std::move(parts)), wanted_(wanted) {}
 
   std::optional<SplitNode> run() const {
@@ -67,7 +67,7 @@ class NodeSplitter {
 
   /// The operand of a view that adds or drops dims of size 1.
   Shape without_ones(const Shape& operand) const {
-    Parts found;
+    DimParts found;
     std::size_t next = 0;
     for (const Dim& dim : operand) {
       while (!dim.is(1) && node_.type.shape[static_cast<int>(next)].is(1)) ++next;
@@ -78,7 +78,7 @@ class NodeSplitter {
 
   SplitNode permuted(const std::vector<int>& order) const {
     std::vector<std::size_t> starts = {0};
-    Parts before(order.size());
+    DimParts before(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) before[static_cast<std::size_t>(order[i])] = parts_[i];
     for (const auto& part : before) starts.push_back(starts.back() + part.size());
     std::vector<std::int64_t> dims;
@@ -92,8 +92,8 @@ class NodeSplitter {
     const Shape& operand = shape_of(node_.operands[0]);
     const std::vector<int> folded = reduced_dims(graph_, node_);
     const Shape* wanted = wanted_(node_.operands[0]);
-    const std::optional<Parts> known = wanted ? split_parts(operand, *wanted) : std::nullopt;
-    Parts found;
+    const std::optional<DimParts> known = wanted ? split_parts(operand, *wanted) : std::nullopt;
+    DimParts found;
     std::vector<std::int64_t> dims;
     std::size_t next = 0, at = 0;
     for (int d = 0; d < operand.rank(); ++d) {
@@ -143,7 +143,7 @@ class NodeSplitter {
   const Graph& graph_;
   const Node& node_;
   const Shape& split_;
-  Parts parts_;
+  DimParts parts_;
   const WantedShape& wanted_;
 };
 
@@ -188,7 +188,7 @@ std::optional<Shape> split_result(const Graph& graph, const Node& node, int oper
   for (const auto& part : *parts) is_split.push_back(part.size() > 1);
   const auto along = dims_along(graph, node, operand, is_split);
   if (!along) return std::nullopt;
-  Parts found;
+  DimParts found;
   for (std::size_t i = 0; i < along->size(); ++i)
     found.push_back((*along)[i] < 0 ? std::vector<Dim>{node.type.shape[static_cast<int>(i)]}
                                     : (*parts)[static_cast<std::size_t>((*along)[i])]);
@@ -196,7 +196,7 @@ std::optional<Shape> split_result(const Graph& graph, const Node& node, int oper
 }
 
 std::optional<std::vector<std::vector<Dim>>> split_parts(const Shape& whole, const Shape& split) {
-  Parts parts;
+  DimParts parts;
   int next = 0;
   for (const Dim& dim : whole) {
     Dim product(1);

@@ -9,9 +9,9 @@ namespace lathe {
 
 namespace {
 
-class Parts {
+class AttentionPartsFinder {
  public:
-  Parts(const LoweringContext& lowering, const Region& region, const ElementwiseProgram& program)
+  AttentionPartsFinder(const LoweringContext& lowering, const Region& region, const ElementwiseProgram& program)
       : lowering_(lowering), graph_(lowering.graph), region_(region), program_(program) {}
 
   AttentionParts find() {
@@ -138,7 +138,7 @@ bool AttentionParts::sums_over_rows() const {
 
 AttentionParts attention_parts(const LoweringContext& lowering, const Region& region,
                                const ElementwiseProgram& program) {
-  return Parts(lowering, region, program).find();
+  return AttentionPartsFinder(lowering, region, program).find();
 }
 
 AttentionParts parts_with(AttentionParts parts, OutputProducts wanted) {

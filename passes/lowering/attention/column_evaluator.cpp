@@ -13,7 +13,7 @@ using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr double largest_exponent = 37;  // of ten, of an f32
 
 /// What is known of a value at the columns in question.
@@ -84,7 +84,7 @@ class Evaluator {
     const ElementwiseInstruction& instruction = program_[i];
     if (instruction.kind == Kind::constant) return Known::constant(instruction.value);
     if (!is_float(instruction.dtype)) return {};
-    return {Known::Kind::finite, 0, infinity, std::log10(row_limit), false, {{i, 1}}};
+    return {Known::Kind::finite, 0, unbounded, std::log10(row_limit), false, {{i, 1}}};
   }
 
   /// Notes that the row value behind `known`, if it is one, is looked at.
@@ -93,7 +93,7 @@ class Evaluator {
       for (const auto& [row, sign] : known.rows) bounds_->finite.push_back(row);
   }
 
-  Known finite(double exponent, double scale = infinity) const {
+  Known finite(double exponent, double scale = unbounded) const {
     if (exponent > largest_exponent) return {};
     return {Known::Kind::finite, 0, scale, exponent, false, {}};
   }
@@ -270,7 +270,7 @@ class Evaluator {
     need_finite(a);
     need_finite(b);
     const bool linear = a.is_constant() || b.is_constant();
-    return finite(a.log_magnitude() + b.log_magnitude(), linear ? bound(a) * bound(b) : infinity);
+    return finite(a.log_magnitude() + b.log_magnitude(), linear ? bound(a) * bound(b) : unbounded);
   }
 
   Known quotient(int i) {

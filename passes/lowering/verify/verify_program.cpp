@@ -11,18 +11,18 @@
 
 namespace lathe {
 
-using Kind = ProgramBuffer::Kind;
+using BufferKind = ProgramBuffer::Kind;
 
 namespace {
 
-std::string_view name(Kind kind) {
+std::string_view name(BufferKind kind) {
   switch (kind) {
-    case Kind::input: return "input";
-    case Kind::state: return "state";
-    case Kind::output: return "output";
-    case Kind::constant: return "constant";
-    case Kind::temporary: return "temporary";
-    case Kind::scratch: return "scratch";
+    case BufferKind::input: return "input";
+    case BufferKind::state: return "state";
+    case BufferKind::output: return "output";
+    case BufferKind::constant: return "constant";
+    case BufferKind::temporary: return "temporary";
+    case BufferKind::scratch: return "scratch";
   }
   throw InternalError("a kind of buffer out of range");
 }
@@ -87,13 +87,13 @@ class Verifier {
 
   void check_buffer(int b) {
     const ProgramBuffer& info = buffer(b);
-    if (info.kind == Kind::constant && info.elements != Dim(static_cast<std::int64_t>(info.data.size())))
+    if (info.kind == BufferKind::constant && info.elements != Dim(static_cast<std::int64_t>(info.data.size())))
       fail("program_constant", b, fmt::format("it has {} elements", info.data.size()));
   }
 
   void check_slots() {
     std::set<int> taken;
-    const auto check = [&](const std::vector<Program::Slot>& slots, Kind kind) {
+    const auto check = [&](const std::vector<Program::Slot>& slots, BufferKind kind) {
       for (const Program::Slot& slot : slots) {
         if (slot.buffer < 0 || slot.buffer >= count(program_.buffers))
           fail("program_range", fmt::format("{} {} has the buffer {}", name(kind), slot.name, slot.buffer));
@@ -104,9 +104,9 @@ class Verifier {
           fail("program_slot", slot.buffer, fmt::format("the {} {} is another one too", name(kind), slot.name));
       }
     };
-    check(program_.inputs, Kind::input);
-    check(program_.states, Kind::state);
-    check(program_.outputs, Kind::output);
+    check(program_.inputs, BufferKind::input);
+    check(program_.states, BufferKind::state);
+    check(program_.outputs, BufferKind::output);
   }
 
   void check_arguments() const {
@@ -152,7 +152,7 @@ class Verifier {
       if (buffer(part.from).elements != part.elements) fail(part, part.from, "it has other elements");
       if (gathered != given) fail(part, part.to, "it has other elements");
       if (buffer(part.from).dtype != buffer(part.to).dtype) fail(part, part.to, "it has another dtype");
-      if (buffer(part.to).kind == Kind::input || buffer(part.to).kind == Kind::constant)
+      if (buffer(part.to).kind == BufferKind::input || buffer(part.to).kind == BufferKind::constant)
         fail(part, part.to, "it is written");
       if (!part.fold) continue;
       fold_ = &*part.fold;
@@ -177,8 +177,8 @@ class Verifier {
   void pass_exchanges(int l) {
     for (const Exchange& exchange : program_.exchanges)
       for (const Exchange::Part& part : exchange.parts) {
-        const Kind kind = buffer(part.from).kind;
-        const bool given = kind == Kind::input || kind == Kind::state || kind == Kind::constant;
+        const BufferKind kind = buffer(part.from).kind;
+        const bool given = kind == BufferKind::input || kind == BufferKind::state || kind == BufferKind::constant;
         if (exchange.start == l && !given && !is_stored(part.from)) fail(part, part.from, "nothing wrote it before");
         if (exchange.done == l) stored_[static_cast<std::size_t>(part.to)] = true;
       }
@@ -217,17 +217,19 @@ class Verifier {
 
   void check_access(std::size_t p) {
     const int b = launch().buffers[p];
-    const Kind kind = buffer(b).kind;
+    const BufferKind kind = buffer(b).kind;
     const bool loads = use().loaded[p], stores = use().stored[p];
-    if (kind == Kind::scratch) {
+    if (kind == BufferKind::scratch) {
       int& owner = owner_[static_cast<std::size_t>(b)];
       if (loads && !stores) fail("program_scratch", b, "it is read and not written");
       if (owner >= 0 && owner != launch_) fail("program_scratch", b, fmt::format("launch {} has it too", owner));
       owner = launch_;
       return;
     }
-    if (stores && (kind == Kind::input || kind == Kind::constant)) fail("program_constant", b, "it is written");
-    if (kind == Kind::input || kind == Kind::state || kind == Kind::constant || is_stored(b)) return;
+    if (stores && (kind == BufferKind::input || kind == BufferKind::constant))
+      fail("program_constant", b, "it is written");
+    if (kind == BufferKind::input || kind == BufferKind::state || kind == BufferKind::constant || is_stored(b))
+      return;
     if (loads && !stores) fail("program_unwritten", b, "it is read and nothing wrote it before");
     if (launch().leaves_remainder(static_cast<int>(p)))
       fail("program_unwritten", b, "a part is written and nothing wrote the rest before");

@@ -14,7 +14,7 @@ namespace lathe {
 
 namespace {
 
-constexpr std::uint64_t largest_file = std::uint64_t{1} << 30;  // bytes
+constexpr std::uint64_t largest_tokenizer = std::uint64_t{1} << 30;  // bytes
 
 /// The end of a decoder: keeps the text until it is asked for.
 class TextSink : public text::DecodeStage {
@@ -74,7 +74,7 @@ struct Tokenizer::Stream::Content {
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path) {
   const std::filesystem::path file = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
-  return parse(read_file(file, largest_file), file.string());
+  return parse(read_file(file, largest_tokenizer), file.string());
 }
 
 Tokenizer Tokenizer::parse(std::string json, const std::string& name) {

@@ -19,8 +19,8 @@ using ResultTiling = ProductParts::Tiling;
 namespace {
 
 constexpr int wgmma_k_step = kernel::wgmma_depth;
-constexpr int most_stages = 6;
-constexpr int chunk = TensorParts::chunk;
+constexpr int most_product_stages = 6;
+constexpr int wgmma_chunk = TensorParts::chunk;
 
 /// A block a multiprocessor takes tile after tile. Two warpgroups multiply, 64 rows each, what is copied to a
 /// pipeline of stages, by one thread of a warp as boxes, or where an operand is no tensor of boxes by a third group;
@@ -59,9 +59,9 @@ class WgmmaProduct {
   int stage(int rows) const { return rows * wgmma_k_step; }
   int stages() const {
     const int sums = tile_.rows * TensorParts::stride(tile_), one = stage(tile_.rows) + stage(tile_.columns);
-    constexpr int for_barriers = 16 * most_stages, size = 2;
+    constexpr int for_barriers = 16 * most_product_stages, size = 2;
     const int left = static_cast<int>(gpu_.most_shared_bytes) - for_barriers - size * sums;
-    return std::min(most_stages, left / (size * one));
+    return std::min(most_product_stages, left / (size * one));
   }
 
   KernelContext::Built kernel(const Partial* partial) {
@@ -149,9 +149,9 @@ class WgmmaProduct {
   void copy(const Side& side, const std::optional<BoxCopies>& boxes, int rows, Value batch, Value first_row,
             Value first_k, Value slot, Value thread) {
     if (boxes) return boxes->copy(side.shared, batch, first_row, first_k, slot * stage(rows));
-    constexpr int chunks_per_row = kernel::swizzle_side / chunk,
+    constexpr int chunks_per_row = kernel::swizzle_side / wgmma_chunk,
                   rows_of_step = kernel::warpgroup_threads / chunks_per_row;
-    const Value row_of_chunk = thread / chunks_per_row, element = thread % chunks_per_row * chunk;
+    const Value row_of_chunk = thread / chunks_per_row, element = thread % chunks_per_row * wgmma_chunk;
     const Value offset = slot * stage(rows) + kernel::swizzled_offset(b_, row_of_chunk, element);
     for (int first_row_of_step = 0; first_row_of_step < rows; first_row_of_step += rows_of_step) {
       const int tile_row = first_row_of_step / kernel::swizzle_side * kernel::swizzle_side;

@@ -12,7 +12,7 @@ namespace lathe::jinja {
 
 namespace {
 
-Value count(Runtime& runtime, const Value& self, const Arguments& given) {
+Value count_items(Runtime& runtime, const Value& self, const Arguments& given) {
   const Bound bound("count", given, {"value"});
   std::int64_t found = 0;
   for (const Value& item : self.items()) found += item.same_as(bound[0]) || equal(item, bound[0], runtime.budget());
@@ -51,7 +51,7 @@ Value view(Runtime& runtime, const Value& self, const Arguments& given) {
 }  // namespace
 
 std::span<const MethodEntry> sequence_methods() {
-  static constexpr MethodEntry entries[] = {{"copy", copy}, {"count", count}, {"index", index}};
+  static constexpr MethodEntry entries[] = {{"copy", copy}, {"count", count_items}, {"index", index}};
   return entries;
 }
 

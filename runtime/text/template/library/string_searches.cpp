@@ -65,7 +65,7 @@ Value index(Runtime& runtime, const Value& self, const Arguments& given) {
   return found.index;
 }
 
-Value count(Runtime& runtime, const Value& self, const Arguments& given) {
+Value count_text(Runtime& runtime, const Value& self, const Arguments& given) {
   return search(runtime, self, Bound("count", given, {"sub", "start?", "end?"}), false).count;
 }
 
@@ -133,7 +133,7 @@ bool is_identifier(std::string_view text) {
 
 std::span<const MethodEntry> string_searches() {
   static constexpr MethodEntry entries[] = {
-      {"count", count},      {"endswith", touches<true>}, {"find", find<false>},          {"index", index<false>},
+      {"count", count_text}, {"endswith", touches<true>}, {"find", find<false>},          {"index", index<false>},
       {"rfind", find<true>}, {"rindex", index<true>},     {"startswith", touches<false>},
   };
   return entries;

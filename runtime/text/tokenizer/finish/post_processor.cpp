@@ -162,9 +162,9 @@ class Template : public PostProcessor {
     static constexpr std::array<std::string_view, 2> texts{"A", "B"};
     std::vector<Piece> pieces;
     for (const JsonNode& item : place.items()) {
-      const Fields kinds(item, {"SpecialToken", "Sequence"});
-      const auto text = kinds.find("Sequence");
-      const Fields fields(text ? *text : kinds.get("SpecialToken"), {"id", "type_id"});
+      const Fields post_processor_kinds(item, {"SpecialToken", "Sequence"});
+      const auto text = post_processor_kinds.find("Sequence");
+      const Fields fields(text ? *text : post_processor_kinds.get("SpecialToken"), {"id", "type_id"});
       Piece& piece = pieces.emplace_back();
       piece.type = static_cast<std::int32_t>(fields.get("type_id").count());
       if (text) {
@@ -214,14 +214,14 @@ class Sequence : public PostProcessor {
   bool is_template_ = false;
 };
 
-constexpr std::string_view kinds[] = {"BertProcessing", "ByteLevel", "RobertaProcessing", "Sequence",
-                                      "TemplateProcessing"};
+constexpr std::string_view post_processor_kinds[] = {"BertProcessing", "ByteLevel", "RobertaProcessing", "Sequence",
+                                                     "TemplateProcessing"};
 
 }  // namespace
 
 std::unique_ptr<const PostProcessor> read_post_processor(const JsonNode& place) {
   const auto fields = [&](std::initializer_list<std::string_view> known) { return Fields(place, known); };
-  const std::string_view kind = kinds[read_kind(place, kinds)];
+  const std::string_view kind = post_processor_kinds[read_kind(place, post_processor_kinds)];
   if (kind == "BertProcessing") return std::make_unique<Pairing>(fields({"sep", "cls"}), false);
   if (kind == "RobertaProcessing")
     return std::make_unique<Pairing>(fields({"sep", "cls", "trim_offsets", "add_prefix_space"}), true);

@@ -12,11 +12,11 @@ namespace lathe::text {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kinds{"BPE", "Unigram", "WordPiece", "WordLevel"};
+constexpr std::array<std::string_view, 4> model_kinds{"BPE", "Unigram", "WordPiece", "WordLevel"};
 
 /// Old files do not say the type of their model.
 std::size_t kind_of(const JsonNode& place) {
-  if (!place.is_object() || place.value().contains("type")) return read_kind(place, kinds);
+  if (!place.is_object() || place.value().contains("type")) return read_kind(place, model_kinds);
   const auto& model = place.value();
   if (model.contains("merges")) return 0;
   if (model.contains("vocab") && model["vocab"].is_array()) return 1;

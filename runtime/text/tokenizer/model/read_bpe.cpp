@@ -12,7 +12,7 @@ namespace lathe::text {
 
 namespace {
 
-constexpr std::string_view label = "tokenizer_merge";
+constexpr std::string_view bpe_label = "tokenizer_merge";
 
 void refuse_dropout(const Fields& fields) {
   const auto dropout = fields.find("dropout");
@@ -49,7 +49,7 @@ Bpe::Bpe(const Fields& fields)
 }
 
 void Bpe::read_merges(const JsonNode& place) {
-  if (!place.is_array()) place.fail("is not a list", label);
+  if (!place.is_array()) place.fail("is not a list", bpe_label);
   const auto& all = place.value();
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& pair = all[i];
@@ -58,12 +58,12 @@ void Bpe::read_merges(const JsonNode& place) {
       const std::size_t space = text.find(' ');
       if (text.starts_with("#version")) continue;
       if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos)
-        place.item(i).fail(fmt::format("{} is not two tokens", quote(text)), label);
+        place.item(i).fail(fmt::format("{} is not two tokens", quote(text)), bpe_label);
       set_merge(place, i, text.substr(0, space), text.substr(space + 1));
     } else if (pair.is_array() && pair.size() == 2 && pair[0].is_string() && pair[1].is_string()) {
       set_merge(place, i, pair[0].get_ref<const std::string&>(), pair[1].get_ref<const std::string&>());
     } else {
-      place.item(i).fail("is not two tokens", label);
+      place.item(i).fail("is not two tokens", bpe_label);
     }
   }
 }
@@ -71,12 +71,12 @@ void Bpe::read_merges(const JsonNode& place) {
 void Bpe::set_merge(const JsonNode& place, std::size_t index, std::string_view left, std::string_view right) {
   const auto find = [&](std::string_view text) {
     const auto id = tokens().find(text);
-    if (!id) place.item(index).fail(fmt::format("{} is not in the vocabulary", quote(text)), label);
+    if (!id) place.item(index).fail(fmt::format("{} is not in the vocabulary", quote(text)), bpe_label);
     return *id;
   };
   const TokenId left_id = find(left), right_id = find(right);
   if (right.size() < affixes_.prefix.size())
-    place.item(index).fail(fmt::format("{} is shorter than the prefix", quote(right)), label);
+    place.item(index).fail(fmt::format("{} is shorter than the prefix", quote(right)), bpe_label);
   const TokenId result = find(std::string(left).append(right.substr(affixes_.prefix.size())));
   merges_.set(left_id, right_id, {static_cast<std::uint32_t>(index), result});
   merged_.push_back({left_id, right_id, result});

@@ -11,7 +11,7 @@ namespace lathe::text {
 
 namespace {
 
-constexpr std::string_view label = "tokenizer_charsmap";
+constexpr std::string_view charsmap_label = "tokenizer_charsmap";
 
 std::string decode_base64(const JsonNode& place) {
   std::string bytes;
@@ -26,7 +26,7 @@ std::string decode_base64(const JsonNode& place) {
                       : c == '+'             ? 62
                       : c == '/'             ? 63
                                              : -1;
-    if (digit < 0) place.fail("is not base64", label);
+    if (digit < 0) place.fail("is not base64", charsmap_label);
     bits = bits << 6 | static_cast<std::uint32_t>(digit);
     count += 6;
     if (count >= 8) bytes.push_back(static_cast<char>(bits >> (count -= 8)));
@@ -107,14 +107,15 @@ std::size_t cluster_end(std::string_view text, std::size_t at) {
 
 CharsMap::CharsMap(const JsonNode& place) {
   const std::string bytes = decode_base64(place);
-  if (bytes.size() < 4) place.fail("is too short for a character map", label);
+  if (bytes.size() < 4) place.fail("is too short for a character map", charsmap_label);
   const std::size_t size = little_endian(bytes, 0);
   if (size % 4 != 0 || size > bytes.size() - 4)
-    place.fail(fmt::format("has {} bytes, and a trie of {}", bytes.size(), size), label);
+    place.fail(fmt::format("has {} bytes, and a trie of {}", bytes.size(), size), charsmap_label);
   for (std::size_t at = 4; at < 4 + size; at += 4) trie_.push_back(little_endian(bytes, at));
   replacements_ = bytes.substr(4 + size);
-  if (find_invalid_utf8(replacements_) != std::string_view::npos) place.fail("holds text that is not UTF-8", label);
-  if (trie_.empty()) place.fail("has an empty trie", label);
+  if (find_invalid_utf8(replacements_) != std::string_view::npos)
+    place.fail("holds text that is not UTF-8", charsmap_label);
+  if (trie_.empty()) place.fail("has an empty trie", charsmap_label);
   for (std::size_t code = 1; code < ascii_.size(); ++code) {
     const char text = static_cast<char>(code);
     ascii_[code] = find_in_trie({&text, 1});

@@ -184,7 +184,7 @@ class Precompiled : public Normalizer {
 };
 
 /// Each byte becomes its character of GPT-2's alphabet.
-class ByteLevel : public Normalizer {
+class ByteLevelNormalizer : public Normalizer {
  public:
   AlignedText apply(AlignedText source, MatchMemory&) const override {
     const std::string_view text = source.text();
@@ -195,9 +195,9 @@ class ByteLevel : public Normalizer {
   }
 };
 
-class Sequence : public Normalizer {
+class SequenceNormalizer : public Normalizer {
  public:
-  explicit Sequence(const Fields& fields) {
+  explicit SequenceNormalizer(const Fields& fields) {
     for (const JsonNode& place : fields.get("normalizers").items()) parts_.push_back(read_normalizer(place));
   }
   AlignedText apply(AlignedText source, MatchMemory& memory) const override {
@@ -210,24 +210,24 @@ class Sequence : public Normalizer {
   std::vector<std::unique_ptr<const Normalizer>> parts_;
 };
 
-constexpr std::string_view kinds[] = {"BertNormalizer", "ByteLevel", "Lowercase", "NFC",         "NFD",
-                                      "NFKC",           "NFKD",      "Nmt",       "Prepend",     "Precompiled",
-                                      "Replace",        "Sequence",  "Strip",     "StripAccents"};
+constexpr std::string_view normalizer_kinds[] = {
+    "BertNormalizer", "ByteLevel",   "Lowercase", "NFC",      "NFD",   "NFKC",        "NFKD", "Nmt",
+    "Prepend",        "Precompiled", "Replace",   "Sequence", "Strip", "StripAccents"};
 
 }  // namespace
 
 std::unique_ptr<const Normalizer> read_normalizer(const JsonNode& place) {
   const auto fields = [&](std::initializer_list<std::string_view> known) { return Fields(place, known); };
-  const std::string_view kind = kinds[read_kind(place, kinds)];
+  const std::string_view kind = normalizer_kinds[read_kind(place, normalizer_kinds)];
   if (kind == "BertNormalizer")
     return std::make_unique<Bert>(fields({"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}));
   if (kind == "Strip") return std::make_unique<Strip>(fields({"strip_left", "strip_right"}));
   if (kind == "Prepend") return std::make_unique<Prepend>(fields({"prepend"}));
   if (kind == "Precompiled") return std::make_unique<Precompiled>(fields({"precompiled_charsmap"}));
   if (kind == "Replace") return std::make_unique<Replace>(fields({"pattern", "content"}));
-  if (kind == "Sequence") return std::make_unique<Sequence>(fields({"normalizers"}));
+  if (kind == "Sequence") return std::make_unique<SequenceNormalizer>(fields({"normalizers"}));
   fields({});
-  if (kind == "ByteLevel") return std::make_unique<ByteLevel>();
+  if (kind == "ByteLevel") return std::make_unique<ByteLevelNormalizer>();
   if (kind == "Lowercase") return std::make_unique<Lowercase>();
   if (kind == "Nmt") return std::make_unique<Nmt>();
   if (kind == "StripAccents") return std::make_unique<StripAccents>();

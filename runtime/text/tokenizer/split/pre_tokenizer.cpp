@@ -128,9 +128,9 @@ class FixedLength : public PreTokenizer {
   std::int64_t length_;
 };
 
-class ByteLevel : public PreTokenizer {
+class ByteLevelSplit : public PreTokenizer {
  public:
-  ByteLevel(const Fields& fields, bool writes_alphabet)
+  ByteLevelSplit(const Fields& fields, bool writes_alphabet)
       : adds_space_(fields.get("add_prefix_space").boolean()), writes_alphabet_(writes_alphabet) {
     fields.get("trim_offsets").boolean();
     if (fields.boolean_or("use_regex", true))
@@ -191,9 +191,9 @@ class MetaspaceSplit : public PreTokenizer {
   Metaspace metaspace_;
 };
 
-class Sequence : public PreTokenizer {
+class SequenceSplit : public PreTokenizer {
  public:
-  Sequence(const Fields& fields, bool model_takes_bytes) {
+  SequenceSplit(const Fields& fields, bool model_takes_bytes) {
     const std::vector<JsonNode> places = fields.get("pretokenizers").items();
     for (std::size_t i = 0; i < places.size(); ++i)
       parts_.push_back(read_pre_tokenizer(places[i], model_takes_bytes && i + 1 == places.size()));
@@ -206,7 +206,7 @@ class Sequence : public PreTokenizer {
   std::vector<std::unique_ptr<const PreTokenizer>> parts_;
 };
 
-constexpr std::string_view kinds[] = {
+constexpr std::string_view pre_tokenizer_kinds[] = {
     "BertPreTokenizer", "ByteLevel", "CharDelimiterSplit", "Digits",     "FixedLength",    "Metaspace", "Punctuation",
     "Sequence",         "Split",     "UnicodeScripts",     "Whitespace", "WhitespaceSplit"};
 
@@ -214,9 +214,10 @@ constexpr std::string_view kinds[] = {
 
 std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonNode& place, bool model_takes_bytes) {
   const auto fields = [&](std::initializer_list<std::string_view> known) { return Fields(place, known); };
-  const std::string_view kind = kinds[read_kind(place, kinds)];
+  const std::string_view kind = pre_tokenizer_kinds[read_kind(place, pre_tokenizer_kinds)];
   if (kind == "ByteLevel")
-    return std::make_unique<ByteLevel>(fields({"add_prefix_space", "trim_offsets", "use_regex"}), !model_takes_bytes);
+    return std::make_unique<ByteLevelSplit>(fields({"add_prefix_space", "trim_offsets", "use_regex"}),
+                                            !model_takes_bytes);
   if (kind == "CharDelimiterSplit") {
     const char32_t delimiter = fields({"delimiter"}).get("delimiter").character();
     return character_split(SplitBehavior::removed, [delimiter](char32_t code) { return code == delimiter; });
@@ -235,7 +236,7 @@ std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonNode& place, bo
     const auto behavior = fields({"behavior"}).find("behavior");
     return character_split(behavior ? read_behavior(*behavior) : SplitBehavior::isolated, is_punctuation);
   }
-  if (kind == "Sequence") return std::make_unique<Sequence>(fields({"pretokenizers"}), model_takes_bytes);
+  if (kind == "Sequence") return std::make_unique<SequenceSplit>(fields({"pretokenizers"}), model_takes_bytes);
   if (kind == "Split") return std::make_unique<Split>(fields({"pattern", "behavior", "invert"}));
   fields({});
   if (kind == "BertPreTokenizer") return std::make_unique<BertSplit>();
