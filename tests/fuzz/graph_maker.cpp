@@ -33,7 +33,7 @@ std::vector<DimBindings> random_sizes(std::mt19937& random, bool wide) {
 }
 
 /// Makes some arguments states or parameters, most of them updated by some value of their type.
-void add_updates(Graph& graph, std::mt19937& random) {
+void add_updates(ir::Graph& graph, std::mt19937& random) {
   for (const ValueId state : graph.arguments()) {
     if (graph[state].op != &ops::input || random() % 2) continue;
     std::vector<ValueId> fitting;
@@ -193,7 +193,7 @@ Case GraphMaker::run() {
   Case made{.seed = seed_, .graph = builder_.finish(), .sizes = sizes_, .scaled = scaled_};
   const int order = below(16);
   if (order == 0) {
-    const Graph first =
+    const ir::Graph first =
         differentiate(made.graph, {.outputs = {{"loss", ""}}, .wrt = {"x1"}, .unused = Unused::zeros});
     made.graph = differentiate(first, {.outputs = {{"grad.x1", ""}}, .wrt = {"x2"}, .unused = Unused::zeros});
   } else if (order > 2) {

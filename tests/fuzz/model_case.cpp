@@ -43,7 +43,7 @@ ir::Graph with_loss(const ir::Graph& graph) {
 
 template <class Build>
 ir::Graph attention(const char* name, Build build) {
-  Graph g(name);
+  lathe::Graph g(name);
   build(g);
   return with_loss(g.finish());
 }
@@ -99,11 +99,11 @@ ir::Graph forward(unsigned model, Random& random, DType dtype) {
     case 1: return llama(random, dtype);
     case 2: return encoder_decoder(random, dtype);
     case 3:
-      return attention("walkthrough", [&](Graph& g) {
+      return attention("walkthrough", [&](lathe::Graph& g) {
         models::attention_walkthrough(g, {.vocab = sized("vocab", 7), .d_model = d, .h = h, .dtype = dtype});
       });
     case 4:
-      return attention("llama_attention", [&](Graph& g) {
+      return attention("llama_attention", [&](lathe::Graph& g) {
         models::llama_attention(g, {.hidden = sized("hidden", 4 * heads * per_head),
                                     .H = sized("H", 2 * heads),
                                     .KV = sized("KV", heads),
@@ -111,10 +111,11 @@ ir::Graph forward(unsigned model, Random& random, DType dtype) {
                                     .dtype = dtype == bf16 ? f32 : dtype});  // rope's complex numbers have no bf16
       });
     case 5:
-      return attention("einsum_attention",
-                       [&](Graph& g) { models::einsum_attention(g, {.embed = d, .heads = h, .dtype = dtype}); });
+      return attention("einsum_attention", [&](lathe::Graph& g) {
+        models::einsum_attention(g, {.embed = d, .heads = h, .dtype = dtype});
+      });
     default:
-      return attention("attention_forms", [&](Graph& g) {
+      return attention("attention_forms", [&](lathe::Graph& g) {
         models::attention_forms(g, {.d = d, .h = h, .d_self = sized("d_self", 4), .dtype = dtype});
       });
   }

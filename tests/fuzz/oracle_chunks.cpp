@@ -31,8 +31,8 @@ Value head_loss(const Value& logits, unsigned kind) {
 
 /// The graph at these sizes with a loss of one of its outputs, through a product with a table, and with the gradients
 /// of that: rows by columns that are only folded. Nothing where no output has enough rows.
-std::optional<Graph> with_head(const Case& from, const DimBindings& sizes) {
-  const Graph known = with_sizes(from.graph, sizes);
+std::optional<ir::Graph> with_head(const Case& from, const DimBindings& sizes) {
+  const ir::Graph known = with_sizes(from.graph, sizes);
   GraphBuilder builder(known.name);
   Rebuilder to(builder, known);
   to.copy_rest();
@@ -59,14 +59,14 @@ std::optional<Graph> with_head(const Case& from, const DimBindings& sizes) {
 
 Complaint in_chunks(const Case& from) {
   for (const DimBindings& sizes : from.sizes) {
-    std::optional<Graph> graph;
+    std::optional<ir::Graph> graph;
     const Outcome made = outcome([&] { return graph = with_head(from, sizes), Tensors{}; });
     if (made.label.starts_with("InternalError")) return made.label;
     if (!graph) continue;
-    const Graph whole = run_pipeline(*graph, default_pipeline({.on = false})).graph;
+    const ir::Graph whole = run_pipeline(*graph, default_pipeline({.on = false})).graph;
     Reference reference({from.seed, whole, {{}}}, {}, false);
     for (const std::int64_t rows : {1, 2}) {
-      const Graph after = chunk_rows(whole, {.least_rows = rows, .least_saved = 0});
+      const ir::Graph after = chunk_rows(whole, {.least_rows = rows, .least_saved = 0});
       const Outcome found = outcome([&] { return interpret(after, reference.arguments(), {.round = false}); });
       if (const auto wrong = reference.complaint(found))
         return fmt::format("chunks of {} rows, {}: {}", rows, test::to_string(sizes), *wrong);

@@ -35,7 +35,7 @@ struct Division {
 };
 
 /// Names every known dim of the arguments, so that it can be split: names of known dims are for display only.
-Graph with_named_dims(Graph graph) {
+ir::Graph with_named_dims(ir::Graph graph) {
   for (const ValueId id : graph.arguments()) {
     Shape& shape = graph[id].type.shape;
     for (int d = 0; d < shape.rank(); ++d)
@@ -44,7 +44,7 @@ Graph with_named_dims(Graph graph) {
   return graph;
 }
 
-std::vector<std::string> names_of(const Graph& graph) {
+std::vector<std::string> names_of(const ir::Graph& graph) {
   std::set<std::string> names;
   for (const ValueId id : graph.arguments())
     for (const Dim& size : graph[id].type.shape)

@@ -23,7 +23,7 @@ namespace {
 using ValueSet = std::vector<ValueId>;
 
 /// The values that some result needs, in random order.
-ValueSet computed_values(const Graph& graph, std::mt19937& random) {
+ValueSet computed_values(const ir::Graph& graph, std::mt19937& random) {
   const std::vector<bool> needed = needed_nodes(graph);
   ValueSet values;
   for (const ValueId id : all_values(graph))
@@ -74,7 +74,7 @@ Case exposing(const Case& from, const Exposed& exposed) {
   return result;
 }
 
-std::vector<Output> results_of(const Graph& graph, const Exposed& exposed) {
+std::vector<Output> results_of(const ir::Graph& graph, const Exposed& exposed) {
   std::vector<Output> results;
   for (const ValueId id : exposed.values) results.push_back({value_name(id), id});
   if (exposed.updates)
@@ -110,7 +110,7 @@ std::vector<Case> exposures(const Case& from) {
 
 Complaint exposed(const Case& from) {
   test::MemoryStore store;
-  const auto run = [&](const Graph& graph, auto check) -> Complaint {
+  const auto run = [&](const ir::Graph& graph, auto check) -> Complaint {
     Executable executable = compile(graph, {.threads = 1, .cache = &store, .poison = true});
     for (std::size_t i = 0; i < from.sizes.size(); ++i) {
       const Tensors arguments = arguments_of(from, from.sizes[i]);

@@ -21,7 +21,8 @@ using test::outcome;
 namespace {
 
 /// Whether the graph after some passes means what it meant before.
-Complaint changed_meaning(const Case& from, const std::vector<Graph>& after, const std::vector<std::string>& names) {
+Complaint changed_meaning(const Case& from, const std::vector<ir::Graph>& after,
+                          const std::vector<std::string>& names) {
   for (const DimBindings& dims : from.sizes) {
     Reference reference(from, dims, true);
     for (std::size_t i = 0; i < after.size(); ++i) {
@@ -34,7 +35,7 @@ Complaint changed_meaning(const Case& from, const std::vector<Graph>& after, con
 }
 
 Complaint passes(const Case& from) {
-  std::vector<Graph> after;
+  std::vector<ir::Graph> after;
   std::vector<std::string> names;
   for (const Pass& pass : all_passes()) {
     after.push_back(run_pipeline(from.graph, {pass}).graph);
@@ -48,7 +49,7 @@ Complaint passes(const Case& from) {
 Complaint orders(const Case& from) {
   std::mt19937 random(from.seed);
   const Pipeline all = all_passes();
-  std::vector<Graph> after;
+  std::vector<ir::Graph> after;
   std::vector<std::string> names;
   for (int i = 0; i < 4; ++i) {
     Pipeline some;
@@ -65,7 +66,7 @@ Complaint orders(const Case& from) {
 
 Complaint text(const Case& from) {
   const std::string printed = print(from.graph);
-  const Graph again = parse_graph(printed, "fuzz");
+  const ir::Graph again = parse_graph(printed, "fuzz");
   verify(again);
   const std::string twice = print(again);
   if (twice == printed) return std::nullopt;
@@ -75,21 +76,21 @@ Complaint text(const Case& from) {
 /// A pass that ran has nothing left to do.
 Complaint idempotence(const Case& from) {
   for (const Pass& pass : all_passes()) {
-    const Graph once = pass.run(from.graph);
+    const ir::Graph once = pass.run(from.graph);
     const std::string before = print(once), after = print(pass.run(once));
     if (before != after) return fmt::format("{} changes its own result\n{}\n{}", pass.name, before, after);
   }
   return std::nullopt;
 }
 
-bool has_op(const Graph& graph, const Op& op) {
+bool has_op(const ir::Graph& graph, const Op& op) {
   for (const Node& node : graph.nodes)
     if (node.op == &op) return true;
   return false;
 }
 
 /// The slope of "loss" along `direction`, by central differences.
-double slope(const Graph& graph, const Tensors& arguments, const Tensors& direction, double step) {
+double slope(const ir::Graph& graph, const Tensors& arguments, const Tensors& direction, double step) {
   const auto loss_at = [&](double distance) {
     Tensors moved = arguments;
     for (const auto& [name, along] : direction)
@@ -144,7 +145,7 @@ Complaint gradients_after(const Case& from) {
   bool has_loss = false;
   for (const Output& output : from.graph.outputs) has_loss = has_loss || output.name == "loss";
   if (!has_loss) return std::nullopt;
-  const Graph simpler = run_pipeline(from.graph, parse_pipeline("canonicalize,cse,constant-fold")).graph;
+  const ir::Graph simpler = run_pipeline(from.graph, parse_pipeline("canonicalize,cse,constant-fold")).graph;
   return changed_meaning({from.seed, differentiate(from.graph, request), from.sizes},
                          {differentiate(simpler, request)}, {"gradients of the simplified graph"});
 }

@@ -18,7 +18,7 @@ using test::outcome;
 namespace {
 
 /// Whether any float that the graph computes is too large for its dtype.
-bool overflows(const Graph& primitives, const Tensors& arguments) {
+bool overflows(const ir::Graph& primitives, const Tensors& arguments) {
   std::vector<ValueId> floats;
   for (const ValueId id : all_values(primitives))
     if (is_float(primitives[id].type.dtype)) floats.push_back(id);

@@ -13,7 +13,7 @@ using namespace ir;
 
 namespace {
 
-std::vector<bool> live_nodes(const Graph& graph) {
+std::vector<bool> live_nodes(const ir::Graph& graph) {
   std::vector<bool> live(graph.nodes.size());
   for (const Output& output : graph.outputs) live[static_cast<std::size_t>(output.value.index)] = true;
   for (const Update& update : graph.updates)
@@ -28,8 +28,8 @@ std::vector<bool> live_nodes(const Graph& graph) {
 using Substitute = std::function<std::optional<Value>(GraphBuilder&, const Rebuilder&, ValueId)>;
 
 /// The graph of what is live, with some nodes replaced; run-time checks are found anew.
-Graph rebuilt(const Graph& graph, const Substitute& substitute) {
-  const auto copy = [](const Graph& from, const Substitute& instead) {
+ir::Graph rebuilt(const ir::Graph& graph, const Substitute& substitute) {
+  const auto copy = [](const ir::Graph& from, const Substitute& instead) {
     const std::vector<bool> live = live_nodes(from);
     GraphBuilder builder(from.name);
     Rebuilder to(builder, from);
@@ -54,7 +54,7 @@ Graph rebuilt(const Graph& graph, const Substitute& substitute) {
   return substitute ? copy(copy(graph, substitute), nullptr) : copy(graph, nullptr);
 }
 
-std::optional<Value> as_argument(GraphBuilder& builder, const Graph& graph, ValueId id) {
+std::optional<Value> as_argument(GraphBuilder& builder, const ir::Graph& graph, ValueId id) {
   const Node& node = graph[id];
   if (node.op->as<Argument>() || is_complex(node.type.dtype)) return std::nullopt;
   return builder.argument(ops::input, fmt::format("v{}.{}", id.index, graph.size()), node.type.dtype,
@@ -118,8 +118,8 @@ class Shrinker {
           if (!taken) first += length;
         }
     };
-    drop_from(&Graph::outputs);
-    drop_from(&Graph::updates);
+    drop_from(&ir::Graph::outputs);
+    drop_from(&ir::Graph::updates);
     return any;
   }
 

@@ -18,7 +18,7 @@ using Catch::Contains;
 
 namespace {
 
-Graph small_graph() {
+ir::Graph small_graph() {
   return parse(R"(graph @g(input %x: f64[n]) {
   %1 = silu %x
   %2 = neg %1
@@ -35,8 +35,8 @@ std::vector<std::string> names_of(const std::vector<PassRun>& runs) {
 
 /// A pass with a defect: the last value is said to have another type than its op gives.
 Pass broken_pass() {
-  return {"break", "makes a graph that does not verify", [](const Graph& graph) {
-            Graph result = graph;
+  return {"break", "makes a graph that does not verify", [](const ir::Graph& graph) {
+            ir::Graph result = graph;
             result.nodes.back().type = TensorType::contiguous(f64, {7});
             return result;
           }};
@@ -64,7 +64,7 @@ TEST_CASE("pipeline: runs its passes in order and times them", "[pipeline]") {
 TEST_CASE("pipeline: dump-after sees the graph after each pass, disable and stop-after are honoured", "[pipeline]") {
   std::vector<std::string> seen;
   PipelineOptions options;
-  options.dump_after = [&](std::string_view pass, const Graph& graph) {
+  options.dump_after = [&](std::string_view pass, const ir::Graph& graph) {
     seen.push_back(std::string(pass) + " " + std::to_string(graph.size()));
   };
   options.disable = {"expand"};
@@ -92,14 +92,14 @@ TEST_CASE("pipeline: every pass of compilation has a name that parse_pipeline kn
 }
 
 TEST_CASE("pipeline: compilation ends in a graph that lower_prepared takes as lower makes it", "[pipeline]") {
-  const Graph graph = parse(R"(graph @g(input %x: f32[n, 8], input %w: f32[8, 8]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 8], input %w: f32[8, 8]) {
   %1 = linear %x, %w
   %2 = sum %1 {dims=[0, 1]}
   output "o" %2
   output "x" %x
 })");
   for (const Machine& machine : {cpu_machine({}), gpu_machine(gpu_info("sm_90a"))}) {
-    const Graph prepared = run_pipeline(graph, compile_pipeline(machine)).graph;
+    const ir::Graph prepared = run_pipeline(graph, compile_pipeline(machine)).graph;
     const Program whole = lower(run_pipeline(graph, default_pipeline()).graph, machine);
     const Lowered lowered = lower_prepared(prepared, machine);
     REQUIRE(lowered.program.kernels.size() == whole.kernels.size());
@@ -111,7 +111,7 @@ TEST_CASE("pipeline: compilation ends in a graph that lower_prepared takes as lo
 
 TEST_CASE("pipeline: a pass can be put at its place", "[pipeline]") {
   Pipeline pipeline = default_pipeline();
-  insert_before(pipeline, "expand", {"fuse-attention", "", [](const Graph& graph) { return graph; }});
+  insert_before(pipeline, "expand", {"fuse-attention", "", [](const ir::Graph& graph) { return graph; }});
   std::vector<std::string> names;
   for (const Pass& pass : pipeline) names.push_back(pass.name);
   CHECK(names == std::vector<std::string>{"dce", "canonicalize", "fuse-attention", "expand", "decompose-complex",

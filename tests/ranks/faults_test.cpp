@@ -16,13 +16,13 @@ const char* const lookup_text = R"(graph @g(input %table: f32[4, 2], input %ids:
   output "y" %2
 })";
 
-struct Failure {
+struct RankFailure {
   std::string label, text;
 };
 
 /// What each of two ranks throws; empty for none.
-std::vector<Failure> failures(const std::function<void(int rank, const MakeCommunicator&)>& body) {
-  std::vector<Failure> found(2);
+std::vector<RankFailure> failures(const std::function<void(int rank, const MakeCommunicator&)>& body) {
+  std::vector<RankFailure> found(2);
   try {
     run_ranks(2, [&](int rank, const MakeCommunicator& make) {
       try {
@@ -83,7 +83,7 @@ TEST_CASE("ranks: other graphs and CPUs are told by all before anything runs") {
       if (!of_graph) options.target = Target::named(rank == 0 ? "x86-64-v2" : "x86-64-v3");
       (void)compile(of_graph && rank == 1 ? other : graph, options);
     });
-    for (const Failure& failure : found) {
+    for (const RankFailure& failure : found) {
       INFO(failure.text);
       CHECK(failure.label == "ranks_differ");
       CHECK(contains(failure.text, of_graph ? "ranks differ in the graph: rank 0 has " : "x86-64-v2"));
@@ -106,7 +106,7 @@ TEST_CASE("ranks: a graph that is divided already takes no splits and no parts")
        {CompileOptions{.split = {{"B", "m"}}}, CompileOptions{.parts = {.states = "m"}},
         CompileOptions{.parts = {.parameters = "m"}}}) {
     const auto found = with(options);
-    for (const Failure& failure : found) CHECK(failure.label == "divided_already");
+    for (const RankFailure& failure : found) CHECK(failure.label == "divided_already");
     CHECK(contains(found[0].text, "@g is divided over processes already"));
   }
 }

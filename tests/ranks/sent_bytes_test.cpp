@@ -9,8 +9,6 @@ namespace lathe::test {
 
 namespace {
 
-const std::string by_model = "h:model,d_ff:model,vocab:model";
-
 std::vector<Division> divisions() {
   return {{"data=3", "B:data"},
           {"data=4", "B:data"},

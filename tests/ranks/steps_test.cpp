@@ -8,8 +8,6 @@ namespace lathe::test {
 
 namespace {
 
-const std::string by_model = "h:model,d_ff:model,vocab:model";
-
 /// A mesh with nothing, states and parameters in parts, the latter two over these axes.
 std::vector<Division> with_parts(const std::string& mesh, const std::string& splits, const std::string& states,
                                  const std::string& parameters) {

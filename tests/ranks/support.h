@@ -11,6 +11,9 @@
 /// What tests of several processes share.
 namespace lathe::test {
 
+/// How models are divided among the processes of an axis "model".
+inline const std::string by_model = "h:model,d_ff:model,vocab:model";
+
 /// What ranks of one program compile alike is compiled once.
 ObjectStore& shared_kernels();
 

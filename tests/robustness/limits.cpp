@@ -29,7 +29,7 @@ std::vector<Limit> limits() {
           {.name = "threads", .resource = RLIMIT_NPROC, .values = {1, 2, 3, 4, 6}, .as_other_user = true}};
 }
 
-std::vector<std::vector<std::string>> commands() {
+std::vector<std::vector<std::string>> limited_commands() {
   return {{"dump", "--short", "gpt.lathe"},
           {"explain", "gpt.lathe"},
           {"opt", "gpt.lathe"},
@@ -64,7 +64,7 @@ void attack_limits(Report& report) {
       };
       // Where the program cannot even start, it has no say.
       if (work.run(limited({"--version"})).ending != test::Ending{}) continue;
-      for (const auto& words : commands()) {
+      for (const auto& words : limited_commands()) {
         all.push_back(limited(words));
         all.back().environment["LATHE_CACHE_DIR"] = "";
         names.push_back(fmt::format("{} {}: {} {}", limit.name, value, words[0], words.back()));

@@ -29,7 +29,7 @@ const std::string& header_of(std::size_t i) {
   return headers[i % headers.size()];
 }
 
-std::string make(std::uint64_t seed) {
+std::string make_tensors(std::uint64_t seed) {
   Mutator mutator(seed);
   const std::size_t which = mutator.below(5);
   const std::string data(which == 4 ? 0 : 32, static_cast<char>(mutator.below(3)));
@@ -71,7 +71,7 @@ Answer check(const Folder& folder, const std::string& bytes) {
 void attack_tensors(Report& report) {
   const Folder folder;
   try_mutants(report, 3000,
-              {.make = make,
+              {.make = make_tensors,
                .check = [&](std::uint64_t, const std::string& bytes) { return check(folder, bytes); },
                .ending = ".safetensors"});
 }

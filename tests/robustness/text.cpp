@@ -26,7 +26,7 @@ namespace lathe::robustness {
 
 namespace {
 
-std::string make(std::uint64_t seed) {
+std::string make_text(std::uint64_t seed) {
   Mutator mutator(seed);
   const std::span<const std::string> known = known_programs();
   const auto program = [&]() -> std::string {
@@ -60,7 +60,7 @@ void compile(const ir::Graph& graph, std::uint64_t seed) {
     static_cast<void>(codegen::emit_assembly(program.kernels[i], cpu));
 }
 
-Answer check(std::uint64_t seed, const std::string& text) {
+Answer check_text(std::uint64_t seed, const std::string& text) {
   const ir::Graph graph = ir::parse_graph(text, "mutant.lathe");
   check_printed(graph);
   if (seed % 3 == 0) {
@@ -75,6 +75,8 @@ Answer check(std::uint64_t seed, const std::string& text) {
 
 }  // namespace
 
-void attack_text(Report& report) { try_mutants(report, 2000, {.make = make, .check = check, .ending = ".lathe"}); }
+void attack_text(Report& report) {
+  try_mutants(report, 2000, {.make = make_text, .check = check_text, .ending = ".lathe"});
+}
 
 }  // namespace lathe::robustness

@@ -11,8 +11,6 @@ namespace lathe::shard::test {
 
 namespace {
 
-const std::string by_model = "h:model,d_ff:model,vocab:model";
-
 struct Division {
   std::string mesh, splits;
 };

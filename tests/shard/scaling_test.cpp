@@ -14,8 +14,6 @@ namespace lathe::shard::test {
 
 namespace {
 
-const std::string by_model = "h:model,d_ff:model,vocab:model";
-
 Scaling scaling(std::string_view mesh, std::string_view splits, const ShardOptions& parts = {}) {
   return {Mesh::parse(mesh), parse_splits(splits), parts, "data", {{"B", 32}, {"T", 8}}, {}, 4096};
 }

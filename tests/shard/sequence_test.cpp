@@ -9,12 +9,12 @@ namespace lathe::shard::test {
 
 namespace {
 
-struct Division {
+struct SequenceDivision {
   std::string mesh, splits;
   ShardOptions options = {};
 };
 
-ir::Graph parsed(std::string_view text) { return ir::parse_graph(text, "model.lathe"); }
+ir::Graph parsed_sequence(std::string_view text) { return ir::parse_graph(text, "model.lathe"); }
 
 Tensors numbers(const ir::Graph& graph, const DimBindings& dims) {
   Tensors arguments;
@@ -30,7 +30,7 @@ Tensors numbers(const ir::Graph& graph, const DimBindings& dims) {
 
 TEST_CASE("shard: models train with their sequence split as on one process") {
   for (const ir::Graph& step : {gpt_step(1, 0.1, 0.5), llama_step(1, 0.5)})
-    for (const Division& division : std::vector<Division>{
+    for (const SequenceDivision& division : std::vector<SequenceDivision>{
              {"seq=2", "T:seq"},
              {"seq=4", "T:seq"},
              {"data=2,seq=2", "B:data,T:seq"},
@@ -63,7 +63,7 @@ TEST_CASE("shard: a split sequence gathers keys and values once a layer, and sca
 }
 
 TEST_CASE("shard: queries are what no reduction folds, in any order of the dims") {
-  const ir::Graph graph = parsed(R"(graph @g(input %q: f64[n, 4], input %k: f64[n, 4], input %v: f64[n, 3]) {
+  const ir::Graph graph = parsed_sequence(R"(graph @g(input %q: f64[n, 4], input %k: f64[n, 4], input %v: f64[n, 3]) {
   %1 = contract %k, %q {spec="sd,td->st"}
   %2 = exp %1
   %3 = sum %2 {dims=[0], keepdim=true}
@@ -80,7 +80,7 @@ TEST_CASE("shard: queries are what no reduction folds, in any order of the dims"
 }
 
 TEST_CASE("shard: positions of keys are counted again, not gathered") {
-  const ir::Graph graph = parsed(R"(graph @g(input %q: f64[n, 4], input %k: f64[n, 4]) {
+  const ir::Graph graph = parsed_sequence(R"(graph @g(input %q: f64[n, 4], input %k: f64[n, 4]) {
   %1 = contract %q, %k {spec="td,sd->ts"}
   %2 = iota {shape=[n], dim=0, dtype=i64}
   %3 = view %2 {shape=[n, 1]}
@@ -96,7 +96,7 @@ TEST_CASE("shard: positions of keys are counted again, not gathered") {
 }
 
 TEST_CASE("shard: a dim that never meets itself is not gathered where all of it is needed") {
-  const ir::Graph graph = parsed(R"(graph @g(input %x: f64[n, 4]) {
+  const ir::Graph graph = parsed_sequence(R"(graph @g(input %x: f64[n, 4]) {
   %1 = cumsum %x {dim=0}
   output "y" %1
 })");
@@ -104,7 +104,7 @@ TEST_CASE("shard: a dim that never meets itself is not gathered where all of it 
 }
 
 TEST_CASE("shard: a parameter of which two dims are one is not gathered") {
-  const ir::Graph graph = parsed(R"(graph @g(input %x: f64[B, n=4], parameter %w: f64[n=4, n=4]) {
+  const ir::Graph graph = parsed_sequence(R"(graph @g(input %x: f64[B, n=4], parameter %w: f64[n=4, n=4]) {
   %1 = contract %x, %w {spec="bn,nm->bm"}
   %2 = add %x, %1
   output "y" %2
@@ -113,7 +113,7 @@ TEST_CASE("shard: a parameter of which two dims are one is not gathered") {
 }
 
 TEST_CASE("shard: what takes all of a sequence that meets itself takes it gathered, and says so") {
-  const ir::Graph graph = parsed(R"(graph @g(input %q: f64[n, 4], input %k: f64[n, 4]) {
+  const ir::Graph graph = parsed_sequence(R"(graph @g(input %q: f64[n, 4], input %k: f64[n, 4]) {
   %1 = contract %q, %k {spec="td,sd->ts"}
   %2 = sum %1 {dims=[1]}
   %3 = cumsum %2 {dim=0}

@@ -14,7 +14,7 @@ namespace lathe::shard::test {
 
 namespace {
 
-ir::Graph read(std::string_view text) { return ir::parse_graph(text, "model.lathe"); }
+ir::Graph read_graph(std::string_view text) { return ir::parse_graph(text, "model.lathe"); }
 
 /// 1024 operations, 192 bytes and half a message a second.
 StepRates slow() {
@@ -60,9 +60,9 @@ TEST_CASE("shard: an exchange takes its messages and its bytes") {
 }
 
 TEST_CASE("shard: products count two operations a multiply-add") {
-  const ir::Graph graph = read(two_products);
+  const ir::Graph graph = read_graph(two_products);
   CHECK(product_flops(graph, DimBindings{}) == 2 * 1024);
-  const ir::Graph batched = read(R"(graph @g(input %x: f32[B, 3, 5], input %w: f32[B, 5, 7]) {
+  const ir::Graph batched = read_graph(R"(graph @g(input %x: f32[B, 3, 5], input %w: f32[B, 5, 7]) {
   %1 = contract %x, %w {spec="abc,acd->abd"}
   %2 = exp %1
   output "y" %2
@@ -72,7 +72,7 @@ TEST_CASE("shard: products count two operations a multiply-add") {
 
 TEST_CASE("shard: an exchange goes beside the products that do not need it") {
   // Products until 1 and 2; exchanges of 4 seconds from 1 to 5 and from 5 to 9; the sum waits for both.
-  const StepTime time = step_time(read(two_products), slow(), {});
+  const StepTime time = step_time(read_graph(two_products), slow(), {});
   CHECK(time.products == Approx(2));
   CHECK(time.exchanges == Approx(8));
   CHECK(time.waiting == Approx(7));
@@ -83,15 +83,15 @@ TEST_CASE("shard: all_reduces in one bucket share their messages") {
   StepRates rates = slow();
   rates.bucket_bytes = 256;
   // Both go at 2: 6 messages of half a second, and 384 bytes.
-  const StepTime time = step_time(read(two_products), rates, {});
+  const StepTime time = step_time(read_graph(two_products), rates, {});
   CHECK(time.exchanges == Approx(3 + 2));
   CHECK(time.step() == Approx(2 + 5));
   rates.bucket_bytes = 255;
-  CHECK(step_time(read(two_products), rates, {}).exchanges == Approx(8));
+  CHECK(step_time(read_graph(two_products), rates, {}).exchanges == Approx(8));
 }
 
 TEST_CASE("shard: a node that needs an exchange waits for it") {
-  const ir::Graph graph = read(R"(graph @g(input %x: f32[8, 16], input %v: f32[16, 4], input %w: f32[4, 16]) {
+  const ir::Graph graph = read_graph(R"(graph @g(input %x: f32[8, 16], input %v: f32[16, 4], input %w: f32[4, 16]) {
   %1 = contract %x, %v {spec="ab,bc->ac"}
   %2 = all_reduce %1 {axis="m", ranks=4, combine="sum"}
   %3 = view %2 {shape=[4, 8]}
@@ -105,7 +105,7 @@ TEST_CASE("shard: a node that needs an exchange waits for it") {
 }
 
 TEST_CASE("shard: exchanges of arguments start at once, and those of exchanges behind them") {
-  const ir::Graph graph = read(R"(graph @g(input %x: f32[32, 16], parameter %w: f32[4, 4]) {
+  const ir::Graph graph = read_graph(R"(graph @g(input %x: f32[32, 16], parameter %w: f32[4, 4]) {
   %1 = all_gather %w {axis="m", ranks=4, dim=0, outer=1}
   %2 = reduce_scatter %1 {axis="n", ranks=4, dim=0, outer=1}
   %3 = contract %x, %1 {spec="ab,bc->ac"}

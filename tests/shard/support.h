@@ -10,6 +10,9 @@
 /// What tests of sharding share.
 namespace lathe::shard::test {
 
+/// How models are divided among the processes of an axis "model".
+inline const std::string by_model = "h:model,d_ff:model,vocab:model";
+
 /// shard() of mesh and splits as text; the result verifies and reads back from its text.
 Sharded divided(const ir::Graph& graph, std::string_view mesh, std::string_view splits,
                 const ShardOptions& options = {});

@@ -19,14 +19,13 @@ namespace lathe::shard::test {
 
 namespace {
 
-const std::string by_model = "h:model,d_ff:model,vocab:model";
 const ShardOptions states{.states = "data"}, parameters{.parameters = "data"};
 
-struct Division {
+struct ZeroDivision {
   std::string mesh, splits;
   ShardOptions options;
 };
-std::vector<Division> divisions() {
+std::vector<ZeroDivision> zero_divisions() {
   return {{"data=2", "B:data", states},
           {"data=4", "B:data", states},
           {"data=2,model=2", "B:data," + by_model, states},
@@ -97,7 +96,7 @@ std::int64_t sent_by_nodes(const ir::Graph& graph) {
 
 TEST_CASE("shard: GPT-2 trains with states and parameters in parts as on one process") {
   const ir::Graph step = gpt_step(1, 0.1, 0.5);
-  for (const Division& division : divisions()) {
+  for (const ZeroDivision& division : zero_divisions()) {
     CAPTURE(division.mesh, division.options.states, division.options.parameters);
     const Sharded sharded = divided(step, division.mesh, division.splits, division.options);
     CHECK(sharded.kept_whole.empty());
@@ -107,7 +106,7 @@ TEST_CASE("shard: GPT-2 trains with states and parameters in parts as on one pro
 
 TEST_CASE("shard: Llama trains with states and parameters in parts as on one process") {
   const ir::Graph step = llama_step(1, 0.5);
-  for (const Division& division : divisions()) {
+  for (const ZeroDivision& division : zero_divisions()) {
     CAPTURE(division.mesh, division.options.states, division.options.parameters);
     const Sharded sharded = divided(step, division.mesh, division.splits, division.options);
     CHECK(training_difference(step, sharded, step_arguments(step, 4, 4), 4) < 1e-10);

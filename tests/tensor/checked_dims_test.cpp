@@ -25,7 +25,7 @@ std::optional<Pair> expand_with_unknowns(const Op& op, const Sample& sample, std
       dims.push_back(size == 1 || random() % 3 == 0 ? Dim(size)
                                                     : Dim(std::string(1, static_cast<char>('a' + random() % 26)) + n +
                                                           std::to_string(dims.size())));
-    operands.push_back(b.argument(test::op("input"), "x" + n, operand.dtype, Shape(dims)));
+    operands.push_back(b.argument(ir::test::op("input"), "x" + n, operand.dtype, Shape(dims)));
   }
   try {
     const Value value = b.add(op, operands, sample.attrs);

@@ -83,7 +83,7 @@ TEST_CASE("every sample of every op has a reason", "[explain]") {
       for (const SampleOperand& operand : sample.operands) {
         std::vector<Dim> dims(operand.sizes.begin(), operand.sizes.end());
         operands.push_back(
-            b.argument(test::op("input"), "x" + std::to_string(operands.size()), operand.dtype, Shape(dims)));
+            b.argument(ir::test::op("input"), "x" + std::to_string(operands.size()), operand.dtype, Shape(dims)));
       }
       const Value value = b.add(*record, operands, sample.attrs);
       CHECK_FALSE(shape_reason(b.graph(), value.id()).empty());
@@ -120,7 +120,7 @@ TEST_CASE("layers that differ are all told", "[explain]") {
 }
 
 TEST_CASE("the story names arguments, results and checks", "[explain]") {
-  const std::string story = explain(parse_graph(test::attention_text, "mha.lathe"));
+  const std::string story = explain(parse_graph(ir::test::attention_text, "mha.lathe"));
   CHECK_THAT(story, Contains("2 inputs") && Contains("1 parameter (262144 numbers)") && Contains("11 values"));
   CHECK_THAT(story, Contains("%2 q") && Contains("mha.cpp:14 in encoder.0.self"));
   CHECK_THAT(story, Contains("output weights: %9 f32[nbatches, h=8, n_seq, n_seq]") && Contains("%step becomes %11"));

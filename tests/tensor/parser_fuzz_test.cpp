@@ -14,7 +14,7 @@ namespace {
 
 /// A program with one use of each sample of every op, by hand-printed text.
 std::vector<std::string> seeds() {
-  std::vector<std::string> programs{std::string(test::attention_text)};
+  std::vector<std::string> programs{std::string(ir::test::attention_text)};
   for (const Op* record : all_ops()) {
     if (record->as<Argument>()) continue;
     for (const Sample& sample : record->samples.value()) {
@@ -23,7 +23,7 @@ std::vector<std::string> seeds() {
       for (const SampleOperand& operand : sample.operands) {
         std::vector<Dim> dims(operand.sizes.begin(), operand.sizes.end());
         operands.push_back(
-            b.argument(test::op("input"), "x" + std::to_string(operands.size()), operand.dtype, Shape(dims)));
+            b.argument(ir::test::op("input"), "x" + std::to_string(operands.size()), operand.dtype, Shape(dims)));
       }
       b.output("y", b.add(*record, operands, sample.attrs));
       programs.push_back(print(b.finish(), {.locations = false}));

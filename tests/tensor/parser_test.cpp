@@ -13,7 +13,7 @@ using Catch::Matchers::StartsWith;
 namespace {
 
 std::string error_of(std::string_view text) {
-  return test::error_text([&] { static_cast<void>(parse_graph(text, "m.lathe")); });
+  return ir::test::error_text([&] { static_cast<void>(parse_graph(text, "m.lathe")); });
 }
 
 /// The error of a body over %x: f32[n, h=8] and %y: f32[m], on the lines from 2 on.
@@ -137,7 +137,7 @@ TEST_CASE("checks that the rules raise join those that are written", "[parser]")
 
 TEST_CASE("limits hold", "[parser]") {
   const auto limited = [](std::string_view text, const ParseLimits& limits) {
-    return test::error_text([&] { static_cast<void>(parse_graph(text, "m.lathe", limits)); });
+    return ir::test::error_text([&] { static_cast<void>(parse_graph(text, "m.lathe", limits)); });
   };
   CHECK_THAT(limited("graph @g() {}", {.bytes = 5}), Contains("more than the 5 allowed"));
   CHECK_THAT(limited("graph @g(input %x: f32[1, 1, 1]) {}", {.rank = 2}), Contains("more than 2 dims"));

@@ -65,7 +65,7 @@ TEST_CASE("locations in prose have no scope, and as places say nothing of gradie
 }
 
 TEST_CASE("a graph prints with ids, defaults omitted, names and locations", "[printer]") {
-  const Graph graph = parse_graph(test::attention_text, "mha.lathe");
+  const Graph graph = parse_graph(ir::test::attention_text, "mha.lathe");
   CHECK(print(graph) == R"(graph @mha(
   input %x: f32[nbatches, n_seq, d_model=512]                                               loc("mha.cpp":10),
   input %mask: bool[nbatches, 1, 1, n_seq]                                                  loc("mha.lathe":4),

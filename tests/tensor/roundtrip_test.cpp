@@ -26,7 +26,7 @@ void check_round_trip(const Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("a program by hand round-trips", "[roundtrip]") { check_round_trip(parse_graph(test::attention_text)); }
+TEST_CASE("a program by hand round-trips", "[roundtrip]") { check_round_trip(parse_graph(ir::test::attention_text)); }
 
 TEST_CASE("every sample of every op round-trips", "[roundtrip]") {
   for (const Op* record : all_ops()) {

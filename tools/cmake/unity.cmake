@@ -20,20 +20,43 @@ function(lathe_unity target)
   endforeach()
 endfunction()
 
-# The headers are read once for all files of a program. GCC 12 no longer knows then that they are the system's, and
-# warns of bounds in what it inlines from them; builds without LATHE_UNITY keep these warnings.
-function(lathe_precompile target)
-  if(LATHE_UNITY)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
-    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
-                                              -Wno-stringop-overread)
+# Sources of tests, sixteen in a unit, each in a namespace of its own, below all headers that they include; those that
+# add to Lathe's namespaces together, as those of a library. Tests wait for what they call, not for themselves: compiling
+# them takes longer than optimizing them saves. Builds without LATHE_UNITY optimize them, and have the warnings that only
+# this gives.
+function(lathe_unity_tests target)
+  if(NOT LATHE_UNITY)
+    return()
   endif()
-endfunction()
-
-# Tests wait for what they call, not for themselves: compiling them takes longer than optimizing them saves. Builds
-# without LATHE_UNITY optimize them, and have the warnings that only this gives.
-function(lathe_unoptimized target)
-  if(LATHE_UNITY)
-    target_compile_options(${target} PRIVATE -O0 -g0)
-  endif()
+  get_target_property(sources ${target} SOURCES)
+  set(wrapped)
+  foreach(source ${sources})
+    file(STRINGS ${source} opened REGEX "^namespace lathe|__has_include")
+    if(NOT opened)
+      list(APPEND wrapped ${source})
+    endif()
+  endforeach()
+  lathe_unity(${target})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${wrapped})
+  set_source_files_properties(${wrapped} PROPERTIES HEADER_FILE_ONLY ON)
+  set(unit 0)
+  while(wrapped)
+    list(SUBLIST wrapped 0 16 files)
+    list(REMOVE_ITEM wrapped ${files})
+    set(includes)
+    set(bodies)
+    foreach(file ${files})
+      file(STRINGS ${file} lines REGEX "^#include")
+      list(APPEND includes ${lines})
+      get_filename_component(name ${file} NAME_WE)
+      string(APPEND bodies "namespace of_${name} {\n#include \"${file}\"\n}\n")
+    endforeach()
+    list(REMOVE_DUPLICATES includes)
+    list(JOIN includes "\n" includes)
+    set(path ${CMAKE_CURRENT_BINARY_DIR}/${target}_unit${unit}.cpp)
+    file(CONFIGURE OUTPUT ${path} CONTENT "${includes}\n${bodies}" @ONLY)
+    target_sources(${target} PRIVATE ${path})
+    math(EXPR unit "${unit} + 1")
+  endwhile()
+  target_compile_options(${target} PRIVATE -O0 -g0)
 endfunction()

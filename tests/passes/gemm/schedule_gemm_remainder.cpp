@@ -8,7 +8,7 @@
 namespace lathe::testing {
 namespace {
 
-cpu::GemmTile small_tile(DType compute = f32) {
+cpu::GemmTile remainder_tile(DType compute = f32) {
   return {.compute = compute, .lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = 6, .nc = 8};
 }
 
@@ -32,7 +32,7 @@ TEST_CASE("remainder of the columns: both lane axes, every source, ragged rows, 
                                     .open = !open                ? ""
                                             : lhs == LaneAxis::k ? "batch m"
                                                                  : "batch m k"};
-                check(p, {.tile = small_tile(),
+                check(p, {.tile = remainder_tile(),
                           .lhs = Source::direct,
                           .rhs = right,
                           .register_epilogue = m == 20,
@@ -45,10 +45,10 @@ TEST_CASE("remainder of the columns: dtypes, and one right operand for all batch
     for (const Source right : {Source::packed, Source::loaded}) {
       for (const DType dtype : {f32, f64, i32, i64}) {
         const GemmProblem p{.storage = dtype, .batch = 2, .m = 5, .n = 9, .k = 13, .lhs = lhs, .known = true};
-        check(p, {.tile = small_tile(dtype), .lhs = Source::direct, .rhs = right, .remainder = 1});
+        check(p, {.tile = remainder_tile(dtype), .lhs = Source::direct, .rhs = right, .remainder = 1});
       }
       check({.batch = 3, .m = 4, .n = 10, .k = 9, .lhs = lhs, .known = true, .shared_rhs = true},
-            {.tile = small_tile(), .lhs = Source::direct, .rhs = right, .remainder = 2});
+            {.tile = remainder_tile(), .lhs = Source::direct, .rhs = right, .remainder = 2});
     }
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("remainder of the columns: bits depend neither on the split of the ran
       for (std::int64_t end = kernel::extent(k, dims); end > 0; --end)
         kernel::interpret(k, buffers, dims, {.begin = end - 1, .end = end});
     };
-    const GemmPlan plan{.tile = small_tile(), .lhs = Source::direct, .rhs = Source::loaded, .remainder = 2};
+    const GemmPlan plan{.tile = remainder_tile(), .lhs = Source::direct, .rhs = Source::loaded, .remainder = 2};
     const std::string whole = GemmRun(p, plan).run(interpret_whole);
     CHECK(GemmRun(p, plan).run(in_pieces) == whole);
     GemmPlan other = plan;

@@ -23,7 +23,7 @@ constexpr std::string_view signature =
 const DimBindings dims = {{"a", 2}, {"b", 3}};
 
 /// The lines of a graph's body, indentation taken away.
-std::string body(const Graph& graph) {
+std::string body(const ir::Graph& graph) {
   const std::string whole = text(graph);
   const auto from = whole.find("{\n") + 2;
   std::string result;
@@ -35,12 +35,14 @@ std::string body(const Graph& graph) {
   return result;
 }
 
-Graph graph_of(std::string_view lines) { return parse(std::string(signature) + " {\n" + std::string(lines) + "}"); }
+ir::Graph graph_of(std::string_view lines) {
+  return parse(std::string(signature) + " {\n" + std::string(lines) + "}");
+}
 
 /// The body that canonicalize makes of these lines; the meaning is checked as well.
 std::string canonical_body(std::string_view lines) {
-  const Graph before = graph_of(lines);
-  const Graph after = canonicalize(before);
+  const ir::Graph before = graph_of(lines);
+  const ir::Graph after = canonicalize(before);
   INFO(lines);
   check_same_meaning(before, after, random_arguments(before, dims), 0);
   return body(after);
@@ -157,7 +159,7 @@ TEST_CASE("canonicalize: algebra that must stay", "[canonicalize]") {
 namespace {
 
 /// A graph over values whose sizes a run-time check makes equal: each dim is 4, m, n or 1.
-Graph graph_with_checked_sizes(std::mt19937& random) {
+ir::Graph graph_with_checked_sizes(std::mt19937& random) {
   GraphBuilder b("g");
   b.argument(*find_op("input"), "sizes", f64, Shape({Dim("m"), Dim("n")}));
   std::vector<Value> values;
@@ -190,7 +192,7 @@ TEST_CASE("canonicalize: of two sizes that only a check makes equal the result k
   const std::string head =
       "graph @g(input %x: f64[4, m], input %y: f64[m, m], input %p: f64[n], input %q: f64[m], input %c: bool[]) {\n";
   const auto stays_as = [&](const std::string& lines) {
-    const Graph before = parse(head + lines + "}"), after = canonicalize(before);
+    const ir::Graph before = parse(head + lines + "}"), after = canonicalize(before);
     INFO(lines);
     check_same_meaning(before, after, random_arguments(before, {{"m", 4}, {"n", 4}}), 0);
     const std::string now = body(after), then = body(before);
@@ -202,9 +204,9 @@ TEST_CASE("canonicalize: of two sizes that only a check makes equal the result k
   stays_as("%1 = logical_not %c\n%2 = where %1, %p, %q\noutput \"o\" %2\n");
   std::mt19937 random(5);
   for (int i = 0; i < 400; ++i) {
-    const Graph before = graph_with_checked_sizes(random);
+    const ir::Graph before = graph_with_checked_sizes(random);
     CAPTURE(text(before));
-    const Graph after = canonicalize(before);
+    const ir::Graph after = canonicalize(before);
     CHECK(after[after.outputs[0].value].type.shape == before[before.outputs[0].value].type.shape);
     const Tensors arguments = random_arguments(before, {{"m", 4}, {"n", 4}});
     check_same_meaning(before, after, arguments, 0);
@@ -213,10 +215,10 @@ TEST_CASE("canonicalize: of two sizes that only a check makes equal the result k
 }
 
 TEST_CASE("canonicalize: a failing check speaks of the op that the user wrote", "[canonicalize]") {
-  const Graph before = parse(
+  const ir::Graph before = parse(
       "graph @g(input %x: f64[4, m], input %y: f64[m, m]) {\n%1 = expand %x {shape=[m, m]}\n"
       "%2 = add %1, %y\noutput \"o\" %2\n}");
-  const Graph after = canonicalize(before);
+  const ir::Graph after = canonicalize(before);
   REQUIRE(!after.checks.empty());
   CHECK(after.checks[0].label == "expand_size");
 }

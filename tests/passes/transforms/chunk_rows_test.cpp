@@ -23,21 +23,21 @@ const std::string arguments =
     "graph @g(input %x: f64[7, 4], parameter %w: f64[9, 4], parameter %b: f64[9], input %t: i64[7], "
     "input %y: f64[7, 9], input %c: f64[9], state %s: f64[7, 9], input %random: i64[2]) {\n";
 
-Graph with_arguments(const std::string& lines) { return parse(arguments + lines + "}\n"); }
+ir::Graph with_arguments(const std::string& lines) { return parse(arguments + lines + "}\n"); }
 
-int count(const Graph& graph, const Op& op) {
+int count(const ir::Graph& graph, const Op& op) {
   return static_cast<int>(
       std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return node.op == &op; }));
 }
 
 void becomes(const std::string& before, const std::string& after, const RowChunks& chunks = two_rows) {
-  const Graph from = with_arguments(before), to = chunk_rows(from, chunks);
+  const ir::Graph from = with_arguments(before), to = chunk_rows(from, chunks);
   CHECK(text(to) == text(with_arguments(after)));
   check_same_meaning(from, to, random_arguments(from));
 }
 
 /// Why the first product stays whole.
-std::string reason(const Graph& graph, const RowChunks& chunks = two_rows) {
+std::string reason(const ir::Graph& graph, const RowChunks& chunks = two_rows) {
   const std::vector<ChunkedRegion> found = find_row_chunks(graph, chunks, true);
   CHECK(text(chunk_rows(graph, chunks)) == text(graph));
   return found.empty() ? "no product" : found.front().region.reason;
@@ -82,19 +82,21 @@ const std::vector<PatternVariant>& variants() {
   return all;
 }
 
-Graph loss_of(const PatternVariant& variant) { return with_arguments(variant.lines + "  output \"loss\" %loss\n"); }
+ir::Graph loss_of(const PatternVariant& variant) {
+  return with_arguments(variant.lines + "  output \"loss\" %loss\n");
+}
 
-Graph with_gradients(const Graph& forward) {
+ir::Graph with_gradients(const ir::Graph& forward) {
   return differentiate(forward, {.outputs = {{"loss", ""}}, .wrt = {"x", "w", "b"}, .unused = Unused::zeros});
 }
 
-Graph passed(const Graph& graph, const RowChunks& chunks) {
+ir::Graph passed(const ir::Graph& graph, const RowChunks& chunks) {
   return run_pipeline(graph, default_pipeline(chunks)).graph;
 }
 
 /// Checks that the pass cuts the graph into three chunks and keeps its meaning.
-void check_chunked(const Graph& graph) {
-  const Graph whole = passed(graph, off), chunked = passed(graph, two_rows);
+void check_chunked(const ir::Graph& graph) {
+  const ir::Graph whole = passed(graph, off), chunked = passed(graph, two_rows);
   INFO(text(chunked));
   CHECK(count(chunked, ops::contract) == 3 * count(whole, ops::contract));
   check_same_meaning(whole, chunked, random_arguments(graph), 1e-13);
@@ -169,7 +171,7 @@ TEST_CASE("chunk_rows: values over rows and columns that others make are compute
 }
 
 TEST_CASE("chunk_rows: narrow sums that are widened are added up wide", "[chunks]") {
-  const Graph graph = parse(R"(graph @g(input %x: bf16[4, 3], parameter %w: bf16[9, 3]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: bf16[4, 3], parameter %w: bf16[9, 3]) {
   %1 = contract %x, %w {spec="nd,vd->nv"}
   %2 = exp %1
   %3 = contract %x, %2 {spec="nd,nv->vd"}
@@ -178,7 +180,7 @@ TEST_CASE("chunk_rows: narrow sums that are widened are added up wide", "[chunks
   output "dw" %4
   output "most" %5
 })");
-  const Graph chunked = chunk_rows(graph, two_rows);
+  const ir::Graph chunked = chunk_rows(graph, two_rows);
   REQUIRE(count(chunked, ops::add) == 1);
   for (const Node& node : chunked.nodes)
     if (node.op == &ops::add) CHECK(node.type.dtype == f32);
@@ -187,7 +189,7 @@ TEST_CASE("chunk_rows: narrow sums that are widened are added up wide", "[chunks
 TEST_CASE("chunk_rows: every variant of a loss, forward and backward", "[chunks]") {
   for (const PatternVariant& variant : variants()) {
     INFO(variant.name);
-    const Graph forward = loss_of(variant);
+    const ir::Graph forward = loss_of(variant);
     check_chunked(forward);
     check_chunked(with_gradients(forward));
   }
@@ -206,9 +208,9 @@ TEST_CASE("chunk_rows: rows in several dims, merged and split again, and ragged 
   };
   for (const auto& [batch, length] : {std::pair{5, 3}, {1, 7}, {2, 5}, {4, 1}})
     for (const bool merged : {false, true}) {
-      const Graph graph = with_gradients(loss(batch, length, merged));
+      const ir::Graph graph = with_gradients(loss(batch, length, merged));
       INFO(batch << " times " << length << (merged ? " merged" : ""));
-      const Graph whole = passed(graph, off), chunked = passed(graph, two_rows);
+      const ir::Graph whole = passed(graph, off), chunked = passed(graph, two_rows);
       CHECK(count(chunked, ops::contract) >= 2 * count(whole, ops::contract));
       check_same_meaning(graph, chunked, random_arguments(graph), 1e-13);
     }
@@ -220,13 +222,13 @@ TEST_CASE("chunk_rows: rows in several dims, merged and split again, and ragged 
 }
 
 TEST_CASE("chunk_rows: mixed precision", "[chunks]") {
-  const Graph forward = mixed_precision(parse(R"(graph @g(input %x: f32[7, 4], parameter %w: f32[9, 4],
+  const ir::Graph forward = mixed_precision(parse(R"(graph @g(input %x: f32[7, 4], parameter %w: f32[9, 4],
       parameter %b: f32[9], input %t: i64[7]) {
   %l = linear %x, %w, %b
   %1 = cross_entropy %l, %t
   output "loss" %1
 })"),
-                                        bf16);
+                                            bf16);
   check_chunked(with_gradients(forward));
 }
 
@@ -249,7 +251,7 @@ TEST_CASE("chunk_rows: what keeps a product whole", "[chunks]") {
                     "  %4 = sum %2 {dims=[0], keepdim=true}\n  %5 = div %2, %4\n"
                     "  %6 = sum %5 {dims=[1]}\n  output \"p\" %6\n"),
              Contains("needs a sum over all rows"));
-  const Graph attention = parse(R"(graph @g(input %q: f64[8, 4], input %k: f64[8, 4], input %v: f64[8, 4]) {
+  const ir::Graph attention = parse(R"(graph @g(input %q: f64[8, 4], input %k: f64[8, 4], input %v: f64[8, 4]) {
   %1 = contract %q, %k {spec="nd,vd->nv"}
   %2 = softmax %1 {dim=1}
   %3 = contract %2, %v {spec="nv,vd->nd"}
@@ -259,7 +261,7 @@ TEST_CASE("chunk_rows: what keeps a product whole", "[chunks]") {
   CHECK_THAT(reason(logits + rows + "  %4 = contract %2, %y {spec=\"nv,mv->nm\"}\n  output \"p\" %4\n"),
              Contains("another table"));
   // A gradient that depends on the whole loss needs all logits before any gradient.
-  const Graph squared = with_arguments(
+  const ir::Graph squared = with_arguments(
       "  %l = linear %x, %w\n  %1 = cross_entropy %l, %t\n  %2 = mul %1, %1\n"
       "  output \"loss\" %2\n");
   CHECK_THAT(reason(passed(with_gradients(squared), off)), Contains("needs a sum over all rows"));
@@ -269,13 +271,13 @@ TEST_CASE("chunk_rows: sizes decide", "[chunks]") {
   const std::string lines =
       "  %1 = contract %x, %w {spec=\"nd,vd->nv\"}\n  %2 = sum %1 {dims=[1]}\n"
       "  output \"o\" %2\n";
-  const Graph graph = with_arguments(lines);
+  const ir::Graph graph = with_arguments(lines);
   CHECK_THAT(reason(graph, {.least_rows = 4, .least_saved = 0}), Contains("7 rows are fewer than two chunks of 4"));
   CHECK_THAT(reason(graph, {.least_rows = 2, .least_saved = 289}), Contains("chunks would save 288 bytes"));
   CHECK(find_row_chunks(graph, {.least_rows = 2, .least_saved = 288}, true).front().region.holds());
   CHECK(find_row_chunks(graph, {}).empty());
   CHECK(find_row_chunks(graph, off, true).empty());
-  const Graph unknown = parse(R"(graph @g(input %x: f64[n, 4], parameter %w: f64[9, 4]) {
+  const ir::Graph unknown = parse(R"(graph @g(input %x: f64[n, 4], parameter %w: f64[9, 4]) {
   %1 = contract %x, %w {spec="nd,vd->nv"}
   %2 = sum %1 {dims=[1]}
   output "o" %2
@@ -284,7 +286,7 @@ TEST_CASE("chunk_rows: sizes decide", "[chunks]") {
 }
 
 TEST_CASE("chunk_rows: two losses in one graph", "[chunks]") {
-  const Graph graph = with_gradients(
+  const ir::Graph graph = with_gradients(
       with_arguments("  %l = linear %x, %w\n  %1 = cross_entropy %l, %t\n  %v = exp %w\n  %m = linear %x, %v, %b\n"
                      "  %2 = cross_entropy %m, %t\n  %3 = add %1, %2\n  output \"loss\" %3\n"));
   check_chunked(graph);

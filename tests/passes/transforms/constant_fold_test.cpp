@@ -9,7 +9,7 @@ using namespace lathe::ir;
 using namespace lathe::ir::test;
 
 TEST_CASE("constant_fold: computes what depends on constants alone", "[constant_fold]") {
-  const Graph graph = parse(R"(graph @g(input %x: f32[n, 3]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 3]) {
   %1 = constant {dtype=f32, shape=[], values=[2.0]}
   %2 = sqrt %1
   %3 = iota {shape=[3], dim=0, dtype=f32}
@@ -19,7 +19,7 @@ TEST_CASE("constant_fold: computes what depends on constants alone", "[constant_
   %7 = div %5, %6
   output "o" %7
 })");
-  const Graph after = constant_fold(graph);
+  const ir::Graph after = constant_fold(graph);
   CHECK(text(after) == R"(graph @g(input %x: f32[n, 3]) {
   %1 = constant {dtype=f32, shape=[], values=[1.4142135381698608]} : f32[]
   %2 = constant {dtype=f32, shape=[3], values=[0.0, 1.4142135381698608, 2.8284270763397217]} : f32[3]
@@ -34,7 +34,7 @@ TEST_CASE("constant_fold: computes what depends on constants alone", "[constant_
 }
 
 TEST_CASE("constant_fold: large, symbolic and random values stay", "[constant_fold]") {
-  const Graph graph = parse(R"(graph @g(state %s: i64[2]) {
+  const ir::Graph graph = parse(R"(graph @g(state %s: i64[2]) {
   %1 = iota {shape=[n, 1], dim=0, dtype=i64}
   %2 = iota {shape=[1, n], dim=1, dtype=i64}
   %3 = le %2, %1
@@ -57,7 +57,7 @@ TEST_CASE("constant_fold: large, symbolic and random values stay", "[constant_fo
 }
 
 TEST_CASE("constant_fold: an integer that the text cannot hold stays", "[constant_fold]") {
-  const Graph graph = parse(R"(graph @g() {
+  const ir::Graph graph = parse(R"(graph @g() {
   %1 = constant {dtype=i64, shape=[], values=[9007199254740992.0]}
   %2 = constant {dtype=i64, shape=[], values=[1.0]}
   %3 = add %1, %2

@@ -10,7 +10,7 @@ using namespace lathe::ir::test;
 using Catch::Contains;
 
 TEST_CASE("convert_dtype: arguments, constants and casts change, other dtypes stay", "[convert_dtype]") {
-  const Graph graph = parse(R"(graph @g(input %x: f32[n, 2], input %i: i64[n], parameter %c: c64[n]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 2], input %i: i64[n], parameter %c: c64[n]) {
   %1 = constant {dtype=f32, shape=[], values=[0.5]}
   %2 = mul %x, %1
   %3 = cast %2 {dtype=f64}
@@ -41,7 +41,7 @@ TEST_CASE("convert_dtype: a model in f64 computes what it computes in f32, more 
   for (const Specimen& specimen : specimens()) {
     if (specimen.name == "complex") continue;
     INFO(specimen.name);
-    const Graph wide = parse(specimen.text), narrow = convert_dtype(wide, f64, f32);
+    const ir::Graph wide = parse(specimen.text), narrow = convert_dtype(wide, f64, f32);
     Tensors at_f64 = random_arguments(wide, specimen.dims), at_f32;
     for (auto& [name, tensor] : at_f64) {
       at_f32.emplace(name, tensor.dtype() == f64 ? tensor.cast(f32) : tensor);
@@ -54,7 +54,7 @@ TEST_CASE("convert_dtype: a model in f64 computes what it computes in f32, more 
 }
 
 TEST_CASE("convert_dtype: errors", "[convert_dtype]") {
-  const Graph graph = parse("graph @g(input %x: c64[2]) {\n  output \"o\" %x\n}");
+  const ir::Graph graph = parse("graph @g(input %x: c64[2]) {\n  output \"o\" %x\n}");
   CHECK_THAT(error_text([&] { convert_dtype(graph, f32, i64); }), Contains("[convert_dtype]"));
   CHECK_THAT(error_text([&] { convert_dtype(graph, f32, bf16); }), Contains("no complex dtype made of bf16"));
 }

@@ -9,7 +9,7 @@ using namespace lathe::ir;
 using namespace lathe::ir::test;
 
 TEST_CASE("cse: commutative operands in either order, names of dims aside", "[cse]") {
-  const Graph graph = parse(R"(graph @g(input %a: f64[n, 6], input %b: f64[n, 6]) {
+  const ir::Graph graph = parse(R"(graph @g(input %a: f64[n, 6], input %b: f64[n, 6]) {
   %1 = add %a, %b
   %2 = add %b, %a
   %3 = mul %1, %2
@@ -18,7 +18,7 @@ TEST_CASE("cse: commutative operands in either order, names of dims aside", "[cs
   %6 = sub %4, %5
   output "o" %6
 })");
-  const Graph after = cse(graph);
+  const ir::Graph after = cse(graph);
   CHECK(text(after) == R"(graph @g(input %a: f64[n, 6], input %b: f64[n, 6]) {
   %1 = add %a, %b : f64[n, 6]
   %2 = mul %1, %1 : f64[n, 6]
@@ -31,7 +31,7 @@ TEST_CASE("cse: commutative operands in either order, names of dims aside", "[cs
 }
 
 TEST_CASE("cse: what only looks equal stays", "[cse]") {
-  const Graph graph = parse(R"(graph @g(input %a: f64[n, n], input %b: f64[n, n], state %s: i64[2]) {
+  const ir::Graph graph = parse(R"(graph @g(input %a: f64[n, n], input %b: f64[n, n], state %s: i64[2]) {
   %1 = sub %a, %b
   %2 = sub %b, %a
   %3 = lt %a, %b

@@ -9,7 +9,7 @@ using namespace lathe::ir;
 using namespace lathe::ir::test;
 
 TEST_CASE("dce: drops what nothing needs, keeps what an update needs", "[dce]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[n], input %unused: f64[n], state %s: f64[n]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[n], input %unused: f64[n], state %s: f64[n]) {
   %1 = exp %x
   %2 = sin %x
   %3 = cos %1
@@ -17,7 +17,7 @@ TEST_CASE("dce: drops what nothing needs, keeps what an update needs", "[dce]") 
   output "o" %1
   update %s <- %4
 })");
-  const Graph after = dce(graph);
+  const ir::Graph after = dce(graph);
   CHECK(text(after) == R"(graph @g(input %x: f64[n], input %unused: f64[n], state %s: f64[n]) {
   %1 = exp %x : f64[n]
   %2 = sin %x : f64[n]

@@ -9,7 +9,7 @@ using namespace lathe::ir;
 using namespace lathe::ir::test;
 
 TEST_CASE("decompose_complex: rotary embedding by complex multiplication", "[decompose_complex]") {
-  const Graph graph = parse(R"(graph @g(input %x: f32[b, s, 4], input %freqs: c64[s, 2]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f32[b, s, 4], input %freqs: c64[s, 2]) {
   %1 = view %x {shape=[b, s, 2, 2]}
   %2 = view_as_complex %1
   %3 = mul %2, %freqs
@@ -42,7 +42,7 @@ TEST_CASE("decompose_complex: rotary embedding by complex multiplication", "[dec
 TEST_CASE("decompose_complex: a graph over reals is left alone", "[decompose_complex]") {
   for (const Specimen& specimen : specimens()) {
     if (specimen.name == "complex") continue;
-    const Graph graph = parse(specimen.text);
+    const ir::Graph graph = parse(specimen.text);
     CHECK(text(decompose_complex(graph)) == text(graph));
   }
 }

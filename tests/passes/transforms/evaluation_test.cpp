@@ -9,7 +9,7 @@ using namespace lathe::ir;
 using namespace lathe::ir::test;
 
 TEST_CASE("evaluation: dropout passes its operand on, and its random state goes with its update", "[evaluation]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[n, 3], parameter %w: f64[3], state %rng: i64[2]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[n, 3], parameter %w: f64[3], state %rng: i64[2]) {
   %1 = mul %x, %w
   %2 = dropout %1, %rng {p=0.5, stream=0}
   %3 = exp %2
@@ -18,7 +18,7 @@ TEST_CASE("evaluation: dropout passes its operand on, and its random state goes 
   output "y" %3
   update %rng <- %5
 })");
-  const Graph after = evaluation(graph);
+  const ir::Graph after = evaluation(graph);
   CHECK(text(after) == R"(graph @g(input %x: f64[n, 3], parameter %w: f64[3]) {
   %1 = mul %x, %w : f64[n, 3]
   %2 = exp %1 : f64[n, 3]
@@ -28,7 +28,7 @@ TEST_CASE("evaluation: dropout passes its operand on, and its random state goes 
 }
 
 TEST_CASE("evaluation: a random state that something else reads stays", "[evaluation]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[n], state %rng: i64[2]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[n], state %rng: i64[2]) {
   %1 = dropout %x, %rng {p=0.5, stream=0}
   %2 = add %rng, %rng
   output "y" %1
@@ -45,7 +45,7 @@ TEST_CASE("evaluation: a random state that something else reads stays", "[evalua
 }
 
 TEST_CASE("evaluation: a graph without dropout stays as it is", "[evaluation]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[n], state %rng: i64[2]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[n], state %rng: i64[2]) {
   %1 = exp %x
   output "y" %1
   update %rng <- %rng

@@ -10,11 +10,11 @@ using namespace lathe::ir;
 using namespace lathe::ir::test;
 
 TEST_CASE("expand: a composite becomes what it means, at its own line", "[expand]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[n, 4]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[n, 4]) {
   %w = softmax %x {dim=1}  loc("model.cpp":5 in "head")
   output "o" %w
 })");
-  const Graph after = expand(graph);
+  const ir::Graph after = expand(graph);
   CHECK(text(after) == R"(graph @g(input %x: f64[n, 4]) {
   %1 = max %x {dims=[1], keepdim=true} : f64[n, 1]
   %2 = sub %x, %1 : f64[n, 4]
@@ -30,13 +30,13 @@ TEST_CASE("expand: a composite becomes what it means, at its own line", "[expand
 }
 
 TEST_CASE("expand: what is to be kept stays, inside other composites too", "[expand]") {
-  const Graph graph = parse(R"(graph @g(input %q: f64[s, 4], input %k: f64[t, 4]) {
+  const ir::Graph graph = parse(R"(graph @g(input %q: f64[s, 4], input %k: f64[t, 4]) {
   %1 = attention %q, %k, %k {scale=0.5}
   %2 = gelu %1
   output "o" %2
 })");
   const Op* const keep[] = {&ops::softmax};
-  const Graph after = expand(graph, keep);
+  const ir::Graph after = expand(graph, keep);
   int softmaxes = 0, others = 0;
   for (const Node& node : after.nodes) {
     softmaxes += node.op == &ops::softmax;

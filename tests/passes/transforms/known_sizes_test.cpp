@@ -11,7 +11,7 @@ using Catch::Contains;
 
 namespace {
 
-const Graph merged = parse(R"(graph @g(input %x: f64[B, T + 1, d=4], parameter %w: f64[V, 4], state %s: i64[2]) {
+const ir::Graph merged = parse(R"(graph @g(input %x: f64[B, T + 1, d=4], parameter %w: f64[V, 4], state %s: i64[2]) {
   %1 = slice %x {dim=1, start=0, stop=T}
   %2 = contiguous %1
   %3 = view %2 {shape=[N=B*T, 4]}
@@ -47,7 +47,7 @@ TEST_CASE("with_sizes: the meaning at these sizes is the same", "[sizes]") {
 }
 
 TEST_CASE("with_sizes: checks that sizes decide hold, or say where they break", "[sizes]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[n, k], input %y: f64[m, 3]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[n, k], input %y: f64[m, 3]) {
   %1 = matmul %x, %y loc("model.cpp":7)
   output "o" %1
   check n <= 16 : batch [max_batch] "at most 16 rows at a time"

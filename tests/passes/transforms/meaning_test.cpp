@@ -35,7 +35,7 @@ Tensors as_pairs(const Tensors& tensors) {
 }
 
 /// A graph of one op, from one of its samples.
-Graph sample_graph(const Op& op, const Sample& sample) {
+ir::Graph sample_graph(const Op& op, const Sample& sample) {
   GraphBuilder b("sample");
   std::vector<Value> operands;
   for (const SampleOperand& operand : sample.operands) {
@@ -64,9 +64,9 @@ Tensors sample_arguments(const Sample& sample, unsigned seed) {
 }
 
 /// Runs a pass and compares with the interpreter, where the results have the same types: complex ones as pairs.
-void check_pass(const Pass& pass, const Graph& graph, const Tensors& arguments) {
+void check_pass(const Pass& pass, const ir::Graph& graph, const Tensors& arguments) {
   INFO(pass.name << " of\n" << text(graph));
-  const Graph after = pass.run(graph);
+  const ir::Graph after = pass.run(graph);
   INFO("gives\n" << text(after));
   if (pass.name != "decompose-complex") {
     check_same_meaning(graph, after, arguments);
@@ -84,9 +84,9 @@ void check_pass(const Pass& pass, const Graph& graph, const Tensors& arguments) 
 
 TEST_CASE("every pass keeps the meaning of every graph, and of its gradient", "[passes]") {
   for (const Specimen& specimen : specimens()) {
-    const Graph forward = parse(specimen.text);
-    const Graph both = differentiate(forward, {.outputs = {{"loss", ""}}, .unused = Unused::zeros});
-    for (const Graph& graph : {forward, both, expand(both)})
+    const ir::Graph forward = parse(specimen.text);
+    const ir::Graph both = differentiate(forward, {.outputs = {{"loss", ""}}, .unused = Unused::zeros});
+    for (const ir::Graph& graph : {forward, both, expand(both)})
       for (const Pass& pass : all_passes()) check_pass(pass, graph, random_arguments(graph, specimen.dims, 11));
   }
 }
@@ -94,9 +94,9 @@ TEST_CASE("every pass keeps the meaning of every graph, and of its gradient", "[
 TEST_CASE("the default pipeline keeps the meaning and leaves primitives over reals only", "[passes]") {
   for (const Specimen& specimen : specimens()) {
     INFO(specimen.name);
-    const Graph graph = differentiate(parse(specimen.text), {.outputs = {{"loss", ""}}, .unused = Unused::zeros});
+    const ir::Graph graph = differentiate(parse(specimen.text), {.outputs = {{"loss", ""}}, .unused = Unused::zeros});
     const Tensors arguments = random_arguments(graph, specimen.dims, 12);
-    const Graph after = run_pipeline(graph, default_pipeline()).graph;
+    const ir::Graph after = run_pipeline(graph, default_pipeline()).graph;
     for (const Node& node : after.nodes) {
       CHECK_FALSE(node.op->as<Composite>());
       CHECK_FALSE(is_complex(node.type.dtype));
@@ -110,7 +110,7 @@ TEST_CASE("the default pipeline keeps the meaning and leaves primitives over rea
 TEST_CASE("every pass keeps the meaning of every sample of every op", "[passes]") {
   for (const Op* op : sampled_ops()) {
     for (const Sample& sample : samples_of(*op)) {
-      const Graph graph = sample_graph(*op, sample);
+      const ir::Graph graph = sample_graph(*op, sample);
       const Tensors arguments = sample_arguments(sample, 7);
       for (const Pass& pass : all_passes()) check_pass(pass, graph, arguments);
     }
@@ -118,12 +118,12 @@ TEST_CASE("every pass keeps the meaning of every sample of every op", "[passes]"
 }
 
 TEST_CASE("arguments stay, in their order, whatever a pass does", "[passes]") {
-  const Graph graph = parse(R"(graph @g(input %unused: f32[n], parameter %w: f32[2], state %s: i64[2]) {
+  const ir::Graph graph = parse(R"(graph @g(input %unused: f32[n], parameter %w: f32[2], state %s: i64[2]) {
   %1 = add %w, %w
   output "y" %1
 })");
   for (const Pass& pass : all_passes()) {
-    const Graph after = pass.run(graph);
+    const ir::Graph after = pass.run(graph);
     REQUIRE(after.arguments().size() == 3);
     CHECK(after[after.arguments()[0]].name == "unused");
     CHECK(after[after.arguments()[2]].name == "s");

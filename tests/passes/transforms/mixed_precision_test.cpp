@@ -140,12 +140,12 @@ TEST_CASE("mixed precision: every op of the table is computed where its record s
 
 TEST_CASE("mixed precision: a network gives nearly the same, its gradients too, and parameters' gradients are f32",
           "[mixed_precision]") {
-  const Graph graph = parse(network);
+  const ir::Graph graph = parse(network);
   const Tensors arguments = random_arguments(graph, {{"B", 5}}, 3);
   const GradientRequest request{.outputs = {{"loss", ""}}, .wrt = {"w", "b", "g", "v"}};
   const Tensors expected = interpret(differentiate(graph, request), arguments);
   for (const auto& [low_precision, tolerance] : {std::pair{bf16, 1.6e-2}, std::pair{f16, 2e-3}}) {
-    const Graph with_gradients = differentiate(mixed_precision(graph, low_precision), request);
+    const ir::Graph with_gradients = differentiate(mixed_precision(graph, low_precision), request);
     CHECK_THAT(text(with_gradients), Contains(std::string(name(low_precision))));
     const Tensors found = interpret(with_gradients, arguments, {.round = true});
     for (const auto& [name, value] : expected) {
@@ -166,7 +166,7 @@ TEST_CASE("mixed precision: many ops in f32 verify and run, those in f64 are lef
   for (const Specimen& specimen : specimens()) {
     if (specimen.name == "complex") continue;
     INFO(specimen.name);
-    const Graph low_precision = mixed_precision(convert_dtype(parse(specimen.text), f64, f32), bf16);
+    const ir::Graph low_precision = mixed_precision(convert_dtype(parse(specimen.text), f64, f32), bf16);
     CHECK_FALSE(find_defect(low_precision));
     CHECK(interpret(low_precision, random_arguments(low_precision, specimen.dims)).count("loss") == 1);
   }
@@ -174,9 +174,9 @@ TEST_CASE("mixed precision: many ops in f32 verify and run, those in f64 are lef
 }
 
 TEST_CASE("mixed precision: errors, and its names as passes", "[mixed_precision]") {
-  const Graph graph = parse(network);
+  const ir::Graph graph = parse(network);
   CHECK_THAT(error_text([&] { mixed_precision(graph, f64); }), Contains("[mixed_precision]"));
-  const Graph step = parse("graph @s(parameter %w: f32[2]) {\n  %1 = neg %w\n  update %w <- %1\n}");
+  const ir::Graph step = parse("graph @s(parameter %w: f32[2]) {\n  %1 = neg %w\n  update %w <- %1\n}");
   CHECK_THAT(error_text([&] { mixed_precision(step, bf16); }),
              Contains("updates the parameter w") && Contains("[mixed_precision]"));
   CHECK(text(run_pipeline(graph, parse_pipeline("mixed-f16,dce")).graph) == text(mixed_precision(graph, f16)));

@@ -10,7 +10,7 @@ using namespace lathe::ir;
 using namespace lathe::ir::test;
 
 TEST_CASE("rebuild: a graph becomes part of another", "[rebuild]") {
-  const Graph inner = parse(R"(graph @inner(input %a: f64[n], input %b: f64[n]) {
+  const ir::Graph inner = parse(R"(graph @inner(input %a: f64[n], input %b: f64[n]) {
   %1 = mul %a, %b
   output "o" %1
 })");
@@ -23,14 +23,15 @@ TEST_CASE("rebuild: a graph becomes part of another", "[rebuild]") {
 }
 
 TEST_CASE("rebuild: names, locations, checks and updates are kept", "[rebuild]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[n], input %y: f64[m], state %s: f64[n]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[n], input %y: f64[m], state %s: f64[n]) {
   %sum = add %x, %y  loc("model.cpp":3 in "block.0")
   %2 = add %s, %sum  loc(gradient "model.cpp":4)
   output "o" %sum
   update %s <- %2
 })");
   REQUIRE(graph.checks.size() == 1);
-  const Graph copy = rebuild(graph, [](GraphBuilder&, const Node&, std::span<const Value>) { return std::nullopt; });
+  const ir::Graph copy =
+      rebuild(graph, [](GraphBuilder&, const Node&, std::span<const Value>) { return std::nullopt; });
   CHECK(text(copy) == text(graph));
   CHECK(copy.checks == graph.checks);
   CHECK(copy[copy.outputs[0].value].loc == graph[graph.outputs[0].value].loc);

@@ -10,7 +10,7 @@ using namespace lathe::ir;
 using namespace lathe::ir::test;
 
 TEST_CASE("recompute: readers see copies, which read each other", "[recompute]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[n], state %s: f64[n]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[n], state %s: f64[n]) {
   %2 = exp %x
   %3 = transpose %2 {dim0=0, dim1=0}
   %4 = mul %3, %x
@@ -22,7 +22,7 @@ TEST_CASE("recompute: readers see copies, which read each other", "[recompute]")
 })");
   const auto id = [](int i) { return ValueId{i}; };
   const std::vector<Recomputation> wanted = {{{id(2), id(3), id(4)}, {id(7)}}, {{id(2)}, {id(6)}}};
-  const Graph after = recompute(graph, wanted);
+  const ir::Graph after = recompute(graph, wanted);
   CHECK(text(after) == R"(graph @g(input %x: f64[n], state %s: f64[n]) {
   %1 = exp %x : f64[n]
   %2 = transpose %1 {dim0=0, dim1=0} : f64[n]
@@ -43,14 +43,14 @@ TEST_CASE("recompute: readers see copies, which read each other", "[recompute]")
 
 TEST_CASE("recompute: nothing wanted, nothing changes", "[recompute]") {
   for (const Specimen& specimen : specimens()) {
-    const Graph graph = parse(specimen.text);
+    const ir::Graph graph = parse(specimen.text);
     CHECK(text(recompute(graph, {})) == text(graph));
   }
 }
 
 TEST_CASE("recompute: any values for any readers, the meaning stays", "[recompute]") {
   for (const Specimen& specimen : specimens()) {
-    const Graph graph = parse(specimen.text);
+    const ir::Graph graph = parse(specimen.text);
     std::vector<Recomputation> wanted;
     const auto users = graph.users();
     for (const ValueId id : all_values(graph)) {
