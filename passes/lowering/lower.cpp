@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <unordered_map>
 
 #include "ir/kernel/printer.h"
 #include "ir/ops/collectives.h"
@@ -15,8 +15,8 @@
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/lowering/exchange_order.h"
 #include "passes/lowering/in_place.h"
+#include "passes/lowering/kernel_pool.h"
 #include "passes/lowering/region_kernels.h"
-#include "passes/lowering/region_memo.h"
 #include "passes/lowering/require_one_process.h"
 #include "passes/lowering/traffic.h"
 #include "passes/lowering/verify/verify_placement.h"
@@ -31,10 +31,11 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, FusionPlan plan, const Machine& machine, const LowerOptions& options)
+  Lowering(const Graph& graph, FusionPlan plan, const Machine& machine, const LowerOptions& options, KernelPool& pool)
       : graph_(graph),
         plan_(std::move(plan)),
         machine_(machine),
+        pool_(pool),
         tiles_(options.tiles),
         bucket_bytes_(options.bucket_bytes),
         buffer_of_(graph.nodes.size(), -1) {
@@ -199,11 +200,11 @@ class Lowering {
     const Region& region = plan_.regions[static_cast<std::size_t>(number)];
     if (region.kind == RegionKind::exchange) return add_exchange(region.members[0], number);
     const RegionKey key = region_key(context, region);
-    auto launches = memo_.find(key, [this](const ProgramBuffer& buffer) { return add_buffer(buffer); });
+    auto launches = pool_.regions.find(key, [this](const ProgramBuffer& buffer) { return add_buffer(buffer); });
     if (!launches) {
       const std::size_t first_workspace = program_.buffers.size();
       launches = new_launches(context, region);
-      memo_.keep(key, *launches, program_.buffers, first_workspace);
+      pool_.regions.keep(key, *launches, program_.buffers, first_workspace);
     }
     verify_stores(region, *launches);
     std::vector<LaunchOp> ops;
@@ -213,6 +214,7 @@ class Lowering {
       launch.info.region = number;
       launch.info.ops = ops;
       launch.loc = graph_[region.members.back()].loc;
+      launch.kernel = kernel_of(launch.kernel, [&] { return notes_of(launch, region); });
       program_.launches.push_back(std::move(launch));
     }
   }
@@ -222,8 +224,7 @@ class Lowering {
     std::set<int> stored;
     for (const Launch& launch : launches)
       for (std::size_t p = 0; p < launch.buffers.size(); ++p)
-        if (program_.kernels[static_cast<std::size_t>(launch.kernel)].buffers[p].access != kernel::Access::read)
-          stored.insert(launch.buffers[p]);
+        if (pool_[launch.kernel].buffers[p].access != kernel::Access::read) stored.insert(launch.buffers[p]);
     for (const ValueId id : region.members)
       if (plan_.is_stored(plan_.placement[at(id)].base) && !stored.contains(buffer(id)))
         throw InternalError(fmt::format("lowering of @{}: {} at {} is to be stored, and no kernel of its region does",
@@ -266,27 +267,33 @@ class Lowering {
     return built;
   }
 
-  /// What the machine makes of a region; without names.
+  /// What the machine makes of a region; without names, its kernels by their places in the pool.
   std::vector<Launch> new_launches(const LoweringContext& context, const Region& region) {
     std::vector<Launch> launches;
     for (auto& [kernel, launch, touched, candidates] : region_in_tiles(context, region)) {
       launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
-      for (const MissedPath& missed : launch.info.missed) kernel.notes.push_back(missed.to_string());
-      for (const ValueId id : region.members)
-        kernel.notes.push_back(fmt::format("{} {}", describe(id), graph_[id].loc.to_string()));
-      launch.kernel = kernel_id(std::move(kernel));
+      launch.kernel = pool_.add(std::move(kernel));
       launches.push_back(std::move(launch));
     }
     return launches;
   }
 
-  /// The kernel's place among the distinct ones.
-  int kernel_id(kernel::Kernel kernel) {
-    const auto [known, fresh] =
-        kernel_ids_.try_emplace(kernel::canonical_text(kernel), static_cast<int>(program_.kernels.size()));
-    if (fresh) {
-      kernel.name = fmt::format("k{}_{}", program_.kernels.size(), kernel.name);
-      program_.kernels.push_back(std::move(kernel));
+  std::vector<std::string> notes_of(const Launch& launch, const Region& region) const {
+    std::vector<std::string> notes;
+    for (const MissedPath& missed : launch.info.missed) notes.push_back(missed.to_string());
+    for (const ValueId id : region.members)
+      notes.push_back(fmt::format("{} {}", describe(id), graph_[id].loc.to_string()));
+    return notes;
+  }
+
+  /// The place in the program of a kernel of the pool; the first launch of it gives it its notes.
+  template <class Notes>
+  int kernel_of(int pooled, Notes notes) {
+    const auto [known, is_new] = kernel_of_.try_emplace(pooled, static_cast<int>(program_.kernels.size()));
+    if (is_new) {
+      kernel::Kernel& kernel = program_.kernels.emplace_back(pool_[pooled]);
+      kernel.name = fmt::format("k{}_{}", known->second, kernel.name);
+      for (std::string& note : notes()) kernel.notes.push_back(std::move(note));
     }
     return known->second;
   }
@@ -329,7 +336,7 @@ class Lowering {
       launch.info.region = region;
       launch.info.ops = {part.op};
       launch.loc = node.loc;
-      launch.kernel = kernel_id(std::move(kernel));
+      launch.kernel = kernel_of(pool_.add(std::move(kernel)), [] { return std::vector<std::string>(); });
       part.fold = std::move(launch);
     }
     program_.exchanges.push_back(std::move(exchange));
@@ -342,20 +349,20 @@ class Lowering {
     launch.info.region = program_.regions + copies++;
     launch.info.ops = {{.name = visible(graph_[state].name), .loc = graph_[value].loc}};
     launch.loc = graph_[value].loc;
-    launch.kernel = kernel_id(std::move(kernel));
+    launch.kernel = kernel_of(pool_.add(std::move(kernel)), [] { return std::vector<std::string>(); });
     program_.launches.push_back(std::move(launch));
   }
 
   const Graph& graph_;
   FusionPlan plan_;
   const Machine& machine_;
+  KernelPool& pool_;
   std::optional<TileChoices> tiles_;
   std::int64_t bucket_bytes_;
   std::vector<int> buffer_of_;                       // by node
   std::vector<std::pair<ValueId, ValueId>> copies_;  // of updated states: what takes the place of which
   std::set<ValueId> copied_;                         // values of copies_
-  std::map<std::string, int> kernel_ids_;
-  RegionMemo memo_;
+  std::unordered_map<int, int> kernel_of_;           // of the program, by its place in the pool
   Program program_;
 };
 
@@ -393,8 +400,9 @@ Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOption
     fusion.recomputed = recomputed;
     return plan_fusion(g, fusion);
   };
+  KernelPool pool;
   const auto lower_planned = [&](const Graph& g, const FusionPlan& planned) {
-    return Lowering(g, planned, machine, options).run();
+    return Lowering(g, planned, machine, options, pool).run();
   };
   Lowered lowered;
   if (options.memory) {

@@ -10,6 +10,7 @@
 #include "tests/attention/variant.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/golden.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/run_with_states.h"
 #include "tests/support/test_data.h"
 
@@ -63,7 +64,7 @@ TEST_CASE("fused attention gives the same bits for any number of threads") {
     const Tensors arguments = random_arguments(graph, {{"N", 3}, {"S", 131}});
     std::optional<Tensors> first;
     for (const int threads : {1, 2, 3, 7, 16}) {
-      Executable executable = compile(graph, {.threads = threads});
+      Executable executable = compile(graph, {.threads = threads, .cache = test::shared_kernels()});
       const Tensors found = run_with_states(executable, arguments);
       if (!first) first = found;
       for (const auto& [name, value] : *first) CHECK(same_bits(found.at(name), value));

@@ -12,7 +12,7 @@
 #include "tests/attention/variant.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/run_with_states.h"
 
@@ -155,7 +155,7 @@ TEST_CASE("attention by tiles in blocks of columns") {
 }
 
 TEST_CASE("attention by tiles, compiled: as exact as products one by one, the same bits for any number of threads") {
-  MemoryStore store;
+  KernelStore store;
   for (const auto& [mask, own] : {std::pair{Mask::none, f32},
                                   {Mask::causal_fill, f32},
                                   {Mask::window, f32},

@@ -7,7 +7,7 @@
 #include "runtime/executable.h"
 #include "tests/attention/attention_check.h"
 #include "tests/support/compare_tensors.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/run_with_states.h"
 
 /// Backward passes that go through several blocks of columns: with heads this deep a block has some 60 of them in f64
@@ -70,7 +70,7 @@ TEST_CASE("attention in blocks of columns gives the same bits for any number of 
   const Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", 131}});
   Target target = Target::host();
   target.cpu.vector_bits = 128;  // short vectors compile in less time
-  MemoryStore store;
+  KernelStore store;
   std::optional<Tensors> first;
   for (const int threads : {1, 2, 3, 7}) {
     Executable executable = compile(graph, {.target = target, .threads = threads, .cache = &store});

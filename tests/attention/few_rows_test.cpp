@@ -15,7 +15,7 @@
 #include "tests/attention/attention_search.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/run_with_states.h"
 
@@ -158,7 +158,7 @@ TEST_CASE("attentions of one query, and of few that share keys, are fused where 
 }
 
 TEST_CASE("attentions of few rows give what their parts give, 1 of 2") {
-  MemoryStore store;
+  KernelStore store;
   for (std::size_t i = 0; i < cases.size(); i += 2) {
     INFO(cases[i].name);
     check_attention([&](std::optional<DType> dtype) { return attention(cases[i], dtype); },
@@ -167,7 +167,7 @@ TEST_CASE("attentions of few rows give what their parts give, 1 of 2") {
 }
 
 TEST_CASE("attentions of few rows give what their parts give, 2 of 2") {
-  MemoryStore store;
+  KernelStore store;
   for (std::size_t i = 1; i < cases.size(); i += 2) {
     INFO(cases[i].name);
     check_attention([&](std::optional<DType> dtype) { return attention(cases[i], dtype); },

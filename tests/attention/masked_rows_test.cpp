@@ -8,7 +8,7 @@
 #include "runtime/executable.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 
 /// Queries that see no key: NaN, or zeros where `zero_masked` asks for them.
@@ -89,7 +89,7 @@ void check_zeros(const Case& c, std::int64_t length, const Tensors& found, const
 }  // namespace
 
 TEST_CASE("queries that see no key give zeros and have no gradient, fused and by parts") {
-  MemoryStore store;
+  KernelStore store;
   constexpr std::int64_t length = 40;
   const auto check = [&](const Case& c) {
     INFO(name(c.dtype) << ", causal " << c.causal << ", adds " << c.adds_mask << ", known " << c.known);

@@ -7,7 +7,7 @@
 #include "runtime/executable.h"
 #include "tests/attention/attention_search.h"
 #include "tests/support/compare_tensors.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/run_with_states.h"
 
 using namespace lathe;
@@ -141,7 +141,7 @@ bool fuses_some(const ir::Graph& graph) {
 }
 
 void check(const std::vector<NearMiss>& all) {
-  MemoryStore store;
+  KernelStore store;
   std::size_t count = 0;
   for (const NearMiss& miss : all)
     for (const MaskOf& mask : masks()) {
@@ -170,7 +170,7 @@ TEST_CASE("there are at least a hundred near misses") {
 }
 
 TEST_CASE("masks keep their meaning to the letter") {
-  MemoryStore store;
+  KernelStore store;
   const double infinity = -minus_infinity, nan = std::numeric_limits<double>::quiet_NaN();
   for (const double fill : {minus_infinity, -1e9, -1e20, -1e-20, 0.0, -0.0, infinity, nan}) {
     Graph g{"edges"};

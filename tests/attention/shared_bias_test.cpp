@@ -10,7 +10,7 @@
 #include "tests/attention/variant.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 
 using namespace lathe;
@@ -65,7 +65,7 @@ TEST_CASE("the gradient of a bias that batches share is added up in its own size
 }
 
 TEST_CASE("a shared bias and its gradient give what the interpreter gives") {
-  MemoryStore store;
+  KernelStore store;
   const std::vector<DimBindings> sizes = {{{"N", 3}, {"S", 5}, {"T", 7}}, {{"N", 2}, {"S", 70}, {"T", 3}}};
   check_attention(by_distance, {.sizes = sizes, .store = &store});
   for (const PatternVariant& s :

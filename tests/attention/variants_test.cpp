@@ -3,7 +3,7 @@
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/variant.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 
 using namespace lathe;
 using namespace lathe::test;
@@ -29,7 +29,7 @@ std::vector<DimBindings> sizes_for(std::size_t number) {
 
 /// Every fourth variant from `first` on.
 void check_values(std::size_t first) {
-  MemoryStore store;
+  KernelStore store;
   const auto all = variants();
   for (std::size_t i = first; i < all.size(); i += 4) {
     INFO(all[i].name());

@@ -13,7 +13,7 @@
 #include "tests/pretrained/model_case.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/test_data.h"
 
 using namespace lathe;
@@ -142,7 +142,7 @@ void check_training(const AdapterCase& which, const Load& load, DType dtype, Obj
 template <class Load>
 void check_adapter(const AdapterCase& which, const Load& load, DType dtype) {
   INFO(which.name << " " << name(dtype));
-  test::MemoryStore store;
+  test::KernelStore store;
   check_values(which, load, dtype, store);
   check_merging(which, load, dtype, store);
   check_training(which, load, dtype, store);

@@ -9,7 +9,7 @@
 #include "frontend/step.h"
 #include "runtime/executable.h"
 #include "tests/pretrained/token_case.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 
 using namespace lathe;
 using test::CaseGraph;
@@ -101,7 +101,7 @@ void check_cases(std::size_t first) {
   CHECK(cases.size() == 17);
   for (std::size_t i = first; i < cases.size(); i += 4)
     for (const DType dtype : {f64, f32}) {
-      test::MemoryStore store;
+      test::KernelStore store;
       check_forward(cases[i], dtype, store);
       check_gradients(cases[i], dtype, store);
       check_training(cases[i], dtype, store);
@@ -122,7 +122,7 @@ TEST_CASE("causal language models: experts compute the same tokens, all or their
     if (which.name != "mixtral") continue;
     for (const nn::Dispatch dispatch : {nn::Dispatch::dense, nn::Dispatch::sparse})
       for (const DType dtype : {f64, f32}) {
-        test::MemoryStore store;
+        test::KernelStore store;
         check_forward(which, dtype, store, dispatch);
         check_gradients(which, dtype, store, dispatch);
         check_training(which, dtype, store, dispatch);

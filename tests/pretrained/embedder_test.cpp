@@ -7,7 +7,7 @@
 
 #include "tests/pretrained/cases.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/word_tokenizer.h"
 
 using namespace lathe;
@@ -46,7 +46,7 @@ struct Case {
 
 TEST_CASE("embedder: vectors of texts are those of the original library, in batches of any size") {
   const Case c;
-  test::MemoryStore store;
+  test::KernelStore store;
   for (const std::int64_t batch : {1, 2, 4, 32}) {
     CHECK(test::error_of(c.vectors({.dtype = f64, .batch = batch, .cache = &store}), c.wanted) <= 1e-10);
     CHECK(test::error_of(c.vectors({.batch = batch, .cache = &store}), c.wanted) <= 2e-5);
@@ -55,7 +55,7 @@ TEST_CASE("embedder: vectors of texts are those of the original library, in batc
 
 TEST_CASE("embedder: texts are stripped, made small where the files say so, and cut") {
   const Case c;
-  test::MemoryStore store;
+  test::KernelStore store;
   const std::string text = "t5 t6 t7 t8 t9 t10";
   const auto embedder = [&] { return pretrained::Embedder::load(c.path, {.dtype = f64, .cache = &store}); };
   const auto vector = [&](const std::string& of) { return embedder().embed(std::vector{of}); };
@@ -83,7 +83,7 @@ TEST_CASE("embedder: texts are stripped, made small where the files say so, and 
 
 TEST_CASE("embedder: no texts give no vectors, and batches of none are refused") {
   const Case c;
-  test::MemoryStore store;
+  test::KernelStore store;
   CHECK(pretrained::Embedder::load(c.path, {.cache = &store}).embed({}).shape() == std::vector<std::int64_t>{0, 32});
   CHECK(test::failure_of([&] { (void)c.vectors({.batch = 0}); }).label == "embed_batch");
 }

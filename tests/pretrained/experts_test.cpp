@@ -8,6 +8,7 @@
 #include "passes/lowering/program.h"
 #include "runtime/executable.h"
 #include "tests/support/distance.h"
+#include "tests/support/kernel_store.h"
 
 using namespace lathe;
 
@@ -25,7 +26,7 @@ Executable compiled(const nn::Experts& experts, nn::Dispatch dispatch, DType dty
   for (const nn::Parameter& parameter : experts.parameters()) wanted.push_back(parameter.in(g));
   const std::vector<Tensor> gradients = grad(square(y).sum(), wanted);
   for (std::size_t i = 0; i < gradients.size(); ++i) g.output(fmt::format("gradient.{}", i), gradients[i]);
-  Executable executable = compile(g.finish());
+  Executable executable = compile(g.finish(), {.cache = test::shared_kernels()});
   Tensors values;
   for (auto& [name, value] : experts.initial_values(3)) values.emplace(name, std::move(value));
   executable.parameters().set(values);

@@ -4,7 +4,7 @@
 
 #include "frontend/generation/generator.h"
 #include "tests/pretrained/cases.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/test_data.h"
 
 using namespace lathe;
@@ -74,7 +74,7 @@ void check_cases(std::size_t first) {
     if (known.prompts.empty()) continue;
     const pretrained::Pretrained loaded = pretrained::load(cases[i].folder());
     for (const DType dtype : {f64, f32}) {
-      test::MemoryStore store;
+      test::KernelStore store;
       for (const std::int64_t chunk : {512, 3}) {
         const SequenceModelOptions options{.dtype = dtype, .chunk = chunk, .cache = &store};
         check_steps(cases[i], loaded, known, {0}, options);

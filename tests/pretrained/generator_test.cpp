@@ -5,7 +5,7 @@
 #include "frontend/generation/generator.h"
 #include "ir/support/error.h"
 #include "tests/pretrained/cases.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/test_data.h"
 
 using namespace lathe;
@@ -19,7 +19,7 @@ fs::path folder() { return test_data("hf/models/qwen3/model"); }
 
 /// A generator for all tests: code is compiled once.
 Generator& qwen() {
-  static test::MemoryStore store;
+  static test::KernelStore store;
   static Generator made = Generator::load(folder(), {.chunk = 5, .cache = &store});
   return made;
 }
@@ -213,7 +213,7 @@ TEST_CASE("generator: the cache grows, and what it held stays") {
   for (const char* name : {"qwen3", "gemma3", "mistral"}) {
     INFO(name);
     const pretrained::Pretrained loaded = pretrained::load(test_data("hf/models") / name / "model");
-    test::MemoryStore store;
+    test::KernelStore store;
     CachedLm whole(*loaded.model, loaded.weights, {.dtype = f64, .cache = &store}),
         grown(*loaded.model, loaded.weights, {.dtype = f64, .chunk = 16, .cache = &store});
     const HostTensor want = whole.start(std::vector<Ids>{ids});

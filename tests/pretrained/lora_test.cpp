@@ -9,7 +9,7 @@
 #include "frontend/step.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 
 using namespace lathe;
 using Catch::Matchers::Contains;
@@ -158,7 +158,7 @@ TEST_CASE("adapters of PEFT give its logits, loss, gradients, training and merge
   for (const HfAdapterCase& which : cases)
     for (const DType dtype : {f64, f32}) {
       INFO(which.name << " " << name(dtype));
-      test::MemoryStore store;
+      test::KernelStore store;
       check_forward(which, dtype, store);
       check_gradients(which, dtype, store);
       check_training(which, dtype, store);

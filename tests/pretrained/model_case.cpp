@@ -9,7 +9,7 @@
 #include "runtime/executable.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 
 namespace lathe::test {
 
@@ -121,7 +121,7 @@ void check_training(const HfCase& which, const LoadCase& load, DType dtype, Obje
 void check_model(const HfCase& which, const LoadCase& load) {
   for (const DType dtype : {f64, f32}) {
     INFO(which.name << " " << name(dtype));
-    MemoryStore store;
+    KernelStore store;
     check_values(which, load, dtype, store);
     check_training(which, load, dtype, store);
   }

@@ -38,7 +38,7 @@ Tensors after_update(const std::string& name, const BatchOptions& options, Atten
   pretrained::Pretrained model = tiny(name);
   const Graph g = token_loss(*model.model, "train", Dim("B"), Dim("T"), options.pack, f64);
   const ir::Graph step = training_step(g.finish(), "loss", SGD{.lr = 0.5}, {.accumulate = options.accumulate});
-  CompileOptions compiling{.parameters = model.weights};
+  CompileOptions compiling{.parameters = model.weights, .cache = test::shared_kernels()};
   compiling.lower.attention = fusion;
   Executable exe = compile(step, compiling);
   model.weights.set(initial_states(step, 1));

@@ -9,7 +9,7 @@
 #include "runtime/executable.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 
 /// Models whose weights are held in 8 bits: how far that moves logits and loss, and what is quantized.
 using namespace lathe;
@@ -93,7 +93,7 @@ TEST_CASE("quantized: a cache gives the logits of full passes") {
     const HostTensor all = compile(g.finish(), {.parameters = loaded.weights})
                                .run({{"input_ids", HostTensor::from_ints({1, 6}, ids)}})
                                .at("logits");
-    test::MemoryStore store;
+    test::KernelStore store;
     CachedLm lm(*loaded.model, loaded.weights, {.chunk = 3, .cache = &store});
     const std::vector<std::vector<std::int64_t>> prompt = {{ids.begin(), ids.begin() + 4}};
     const HostTensor* logits = &lm.start(prompt);

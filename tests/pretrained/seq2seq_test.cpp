@@ -7,7 +7,7 @@
 #include "frontend/generation/generator.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/word_tokenizer.h"
 
 using namespace lathe;
@@ -67,7 +67,7 @@ TEST_CASE("encoder-decoders are those of transformers") {
 TEST_CASE("encoder-decoders go on as transformers does: greedily and by beams") {
   for (const HfCase& which : test::hf_cases("seq2seq-lm")) {
     INFO(which.name);
-    test::MemoryStore store;
+    test::KernelStore store;
     const SafetensorsFile inputs = which.inputs(), expected = which.expected();
     const auto loaded = pretrained::load_seq2seq_lm(which.folder());
     CachedSeq2Seq model(*loaded.model, loaded.weights, {.dtype = f64, .cache = &store});
@@ -88,7 +88,7 @@ TEST_CASE("encoder-decoders go on as transformers does: greedily and by beams") 
 TEST_CASE("an encoder-decoder's cached steps give the logits of transformers, for prompts side by side too") {
   for (const HfCase& which : test::hf_cases("seq2seq-lm")) {
     INFO(which.name);
-    test::MemoryStore store;
+    test::KernelStore store;
     const SafetensorsFile inputs = which.inputs(), expected = which.expected();
     const auto loaded = pretrained::load_seq2seq_lm(which.folder());
     for (const DType dtype : {f64, f32}) {
@@ -113,7 +113,7 @@ TEST_CASE("an encoder-decoder's cached steps give the logits of transformers, fo
 
 TEST_CASE("an encoder-decoder's cache grows, and starts anew for each prompt") {
   const HfCase which = test::hf_cases("seq2seq-lm").front();
-  test::MemoryStore store;
+  test::KernelStore store;
   const auto loaded = pretrained::load_seq2seq_lm(which.folder());
   CachedSeq2Seq model(*loaded.model, loaded.weights, {.dtype = f64, .cache = &store});
   const std::vector<std::int64_t> prompt{5, 9, 17};
@@ -151,7 +151,7 @@ TEST_CASE("a generator writes texts with an encoder-decoder") {
   const auto path = folder / "t5";
   std::filesystem::copy(which.folder(), path);
   test::spit(path / "tokenizer.json", test::word_tokenizer(112));
-  test::MemoryStore store;
+  test::KernelStore store;
   Generator t5 = Generator::load(path, {.dtype = f64, .cache = &store});
   CHECK(t5.defaults().stop_tokens == std::vector<std::int64_t>{1});
   GenerationOptions options;

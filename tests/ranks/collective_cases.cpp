@@ -5,6 +5,7 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
 #include "tests/ranks/support.h"
+#include "tests/support/kernel_store.h"
 
 namespace lathe::test {
 
@@ -42,7 +43,7 @@ HostTensor operand_of(const CollectiveCase& collective, int rank) {
 
 HostTensor run_collective(const CollectiveCase& collective, const std::shared_ptr<Ranks>& ranks) {
   Executable executable =
-      compile(collective.graph, {.threads = 1, .cache = &shared_kernels(), .poison = true, .ranks = ranks});
+      compile(collective.graph, {.threads = 1, .cache = shared_kernels(), .poison = true, .ranks = ranks});
   return executable.run({{"x", operand_of(collective, ranks->rank())}}).at("y");
 }
 

@@ -8,14 +8,9 @@
 #include "runtime/ranks/whole_tensors.h"
 #include "tests/support/distance.h"
 #include "tests/support/divisible_steps.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 
 namespace lathe::test {
-
-ObjectStore& shared_kernels() {
-  static MemoryStore kernels;
-  return kernels;
-}
 
 ir::Graph small_step(DType dtype, double clip_norm, int layers) {
   return gpt_step(divisible_gpt(layers, 0.1, dtype), AdamW{.lr = 1e-3}, {.clip_norm = clip_norm});
@@ -46,7 +41,7 @@ Tensors start(const ir::Graph& step) {
 Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks,
               std::int64_t batch) {
   CompileOptions options{
-      .threads = division.threads, .cache = division.cache ? division.cache : &shared_kernels(), .ranks = ranks};
+      .threads = division.threads, .cache = division.cache ? division.cache : shared_kernels(), .ranks = ranks};
   if (ranks) options.split = shard::parse_splits(division.splits);
   if (ranks) options.parts = division.parts;
   options.lower.bucket_bytes = division.bucket_bytes;

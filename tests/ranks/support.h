@@ -14,9 +14,6 @@ namespace lathe::test {
 /// How models are divided among the processes of an axis "model".
 inline const std::string by_model = "h:model,d_ff:model,vocab:model";
 
-/// What ranks of one program compile alike is compiled once.
-ObjectStore& shared_kernels();
-
 /// A small GPT-2's training step with AdamW, dropout and clipping; a Llama's, without dropout.
 ir::Graph small_step(DType dtype, double clip_norm = 0.5, int layers = 1);
 ir::Graph small_llama_step(DType dtype, int layers = 1);

@@ -8,6 +8,7 @@
 #include "tests/ranks/support.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/divisible_steps.h"
+#include "tests/support/kernel_store.h"
 
 /// The loop of a training run on several processes, in threads of this one.
 namespace lathe::test {
@@ -41,7 +42,7 @@ struct RunOfTest {
 Ended run_rank(const RunOfTest& run, const std::shared_ptr<Ranks>& ranks) {
   const ir::Graph step = step_graph();
   const int rank = ranks ? ranks->rank() : 0;
-  CompileOptions compile{.threads = 1, .cache = &shared_kernels(), .ranks = ranks};
+  CompileOptions compile{.threads = 1, .cache = shared_kernels(), .ranks = ranks};
   if (ranks) compile.split = shard::parse_splits(run.division.splits);
   if (ranks) compile.parts = run.division.parts;
   Tensors start = step_arguments(step, 1, 1, 0.3);

@@ -15,7 +15,7 @@
 #include "runtime/executable.h"
 #include "runtime/target_machine.h"
 #include "tests/support/cpu_infos.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 
 /// Numbers at the edges of f32, alone and mixed in one operand, on every path that products take, against f64.
@@ -46,7 +46,7 @@ Path interpreted(const ir::Graph& graph, const CpuInfo& target) {
 }
 
 Path compiled(const ir::Graph& graph, const std::string& cpu) {
-  static MemoryStore store;
+  static KernelStore store;
   const codegen::TargetCpu target = codegen::TargetCpu::named(cpu);
   const auto executable =
       std::make_shared<Executable>(compile(graph, {.target = {.cpu = target}, .threads = 2, .cache = &store}));

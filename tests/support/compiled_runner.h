@@ -5,6 +5,7 @@
 #include "ir/ops/list.h"
 #include "runtime/executable.h"
 #include "tests/support/golden.h"
+#include "tests/support/kernel_store.h"
 
 /// Runs golden cases by compiled code.
 namespace lathe::golden {
@@ -37,7 +38,9 @@ class CompiledProgram : public Program {
 
 class CompiledRunner : public GoldenRunner {
  public:
-  explicit CompiledRunner(CompileOptions options = {}) : options_(std::move(options)) {}
+  explicit CompiledRunner(CompileOptions options = {}) : options_(std::move(options)) {
+    if (!options_.cache) options_.cache = test::shared_kernels();
+  }
   std::unique_ptr<Program> prepare(const ir::Graph& graph) override {
     return std::make_unique<CompiledProgram>(graph, options_);
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "ir/support/object_store.h"
+#include "tests/support/kernel_store.h"
 
 namespace lathe::test {
 
@@ -18,13 +18,15 @@ class OnceStore final : public ObjectStore {
   std::optional<std::string> get(const std::string& key) override {
     std::unique_lock lock(mutex_);
     const auto [entry, is_first] = entries_.try_emplace(key, Entry{std::this_thread::get_id(), {}});
-    if (is_first || entry->second.asked_by == std::this_thread::get_id()) return entry->second.object;
+    if (is_first) entry->second.object = kernels_.get(key);
+    if (entry->second.object || entry->second.asked_by == std::this_thread::get_id()) return entry->second.object;
     // Who was to compile it may have failed.
     changed_.wait_for(lock, std::chrono::seconds(20), [&] { return entry->second.object.has_value(); });
     return entry->second.object;
   }
   void put(const std::string& key, std::string_view bytes) override {
     const std::lock_guard lock(mutex_);
+    kernels_.put(key, bytes);
     entries_.try_emplace(key, Entry{}).first->second.object = std::string(bytes);
     changed_.notify_all();
   }
@@ -34,6 +36,7 @@ class OnceStore final : public ObjectStore {
     std::thread::id asked_by;
     std::optional<std::string> object;
   };
+  KernelStore kernels_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, Entry> entries_;

@@ -15,10 +15,13 @@
 /// Runs the lathe command as a user does.
 namespace lathe::test {
 
+/// Where commands keep compiled code: with what all tests of the build keep, or in the test's own folder.
+enum class Cache { shared, own };
+
 /// A folder of its own for each test, gone afterwards.
 class Scratch {
  public:
-  Scratch() {
+  explicit Scratch(Cache cache = Cache::shared) : cache_(cache) {
     std::string name = (std::filesystem::temp_directory_path() / "lathe-tools-XXXXXX").string();
     REQUIRE(mkdtemp(name.data()) != nullptr);
     folder_ = name;
@@ -30,6 +33,10 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string cache() const {
+    if (cache_ == Cache::own) return path("cache");
+    return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "lathe_cache").string();
+  }
   std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(path(name), std::ios::binary) << text;
     return path(name);
@@ -41,6 +48,7 @@ class Scratch {
   }
 
  private:
+  Cache cache_;
   std::filesystem::path folder_;
 };
 
@@ -49,9 +57,9 @@ struct Ran {
   std::string out, err;
 };
 
-/// `lathe <arguments>` in a shell, in the scratch folder, its compile cache inside it.
+/// `lathe <arguments>` in a shell, in the scratch folder.
 inline Ran run_lathe(const Scratch& scratch, const std::string& arguments) {
-  const std::string command = "cd '" + scratch.path("") + "' && LATHE_CACHE_DIR='" + scratch.path("cache") +
+  const std::string command = "cd '" + scratch.path("") + "' && LATHE_CACHE_DIR='" + scratch.cache() +
                               "' '" LATHE_BINARY "' " + arguments + " > '" + scratch.path("stdout") + "' 2> '" +
                               scratch.path("stderr") + "'";
   const int status = std::system(command.c_str());

@@ -10,6 +10,7 @@
 using namespace lathe;
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
+using test::Cache;
 using test::run_lathe;
 using test::Scratch;
 
@@ -228,7 +229,7 @@ TEST_CASE("large products go in chunks of rows where sizes are known, or it is t
 }
 
 TEST_CASE("tune keeps its choice and changes no bit", "[tools]") {
-  const Scratch scratch;
+  const Scratch scratch(Cache::own);
   REQUIRE(run_lathe(scratch, "model gpt --layers 1 --d-model 32 --heads 2 -o gpt.lathe").status == 0);
   const std::string sizes = "gpt.lathe --threads 2 --dim B=2,T=9";
   CHECK(run_lathe(scratch, "run --random -o free.safetensors " + sizes).status == 0);
@@ -335,7 +336,7 @@ TEST_CASE("every model is sound, and its step trains", "[tools]") {
 }
 
 TEST_CASE("bench measures a graph, doctor the machine", "[tools]") {
-  const Scratch scratch;
+  const Scratch scratch(Cache::own);
   const auto bench =
       run_lathe(scratch, "bench --repeat 2 --dim n=16 " + scratch.write("small.lathe", test::small_program));
   INFO(bench.err);

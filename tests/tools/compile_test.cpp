@@ -1,6 +1,7 @@
 #include "tests/tools/command.h"
 
 using Catch::Contains;
+using lathe::test::Cache;
 using lathe::test::run_lathe;
 using lathe::test::Scratch;
 
@@ -31,7 +32,7 @@ TEST_CASE("compile refuses what is no GPU", "[tools]") {
 }
 
 TEST_CASE("compile makes PTX and cubins, and keeps them in the cache", "[tools]") {
-  const Scratch scratch;
+  const Scratch scratch(Cache::own);
   scratch.write("small.lathe", lathe::test::small_program);
   const auto ptx = run_lathe(scratch, "compile small.lathe --target=cuda:sm_90a --emit=ptx");
   if (ptx.status != 0 && ptx.err.find("[nvrtc_missing]") != std::string::npos) {

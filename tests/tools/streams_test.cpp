@@ -17,7 +17,7 @@ Ending run_with(const Scratch& scratch, std::vector<std::string> words, const st
   words.insert(words.begin(), LATHE_BINARY);
   return test::run({.words = std::move(words),
                     .folder = scratch.path(""),
-                    .environment = {{"LATHE_CACHE_DIR", scratch.path("cache")}},
+                    .environment = {{"LATHE_CACHE_DIR", scratch.cache()}},
                     .in = in,
                     .out = out,
                     .err = err,
@@ -107,7 +107,7 @@ TEST_CASE("a stack that is too small is said before anything needs it", "[tools]
   const auto with_stack = [&](rlim_t bytes) {
     return test::run({.words = {LATHE_BINARY, "run", "small.lathe", "--random", "--dim", "n=3"},
                       .folder = scratch.path(""),
-                      .environment = {{"LATHE_CACHE_DIR", scratch.path("cache")}},
+                      .environment = {{"LATHE_CACHE_DIR", scratch.cache()}},
                       .err = scratch.path("err"),
                       .limits = {{RLIMIT_STACK, bytes}},
                       .user = {}});

@@ -45,7 +45,7 @@ class Training {
       : scratch_(with_empty_output(scratch)),
         process_({.words = {"/bin/sh", "-c", before + "exec '" LATHE_BINARY "' " + arguments},
                   .folder = scratch.path(""),
-                  .environment = {{"LATHE_CACHE_DIR", scratch.path("cache")}},
+                  .environment = {{"LATHE_CACHE_DIR", scratch.cache()}},
                   .in = "/dev/null",
                   .out = scratch.path("out"),
                   .err = scratch.path("err"),
@@ -164,7 +164,7 @@ TEST_CASE("a training whose output is lost saves and fails", "[tools][train]") {
   const test::Ending ending = test::run(
       {.words = {"/bin/sh", "-c", "( '" LATHE_BINARY "' " + train + lost + "; echo $? >status ) | sed '/^step /q'"},
        .folder = scratch.path(""),
-       .environment = {{"LATHE_CACHE_DIR", scratch.path("cache")}},
+       .environment = {{"LATHE_CACHE_DIR", scratch.cache()}},
        .in = "/dev/null",
        .out = scratch.path("out"),
        .err = scratch.path("err-of-shell"),

@@ -6,7 +6,7 @@
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "tests/support/cpu_infos.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 
 namespace lathe::test {
@@ -39,7 +39,7 @@ void check_compiled(const Graph& graph, const CheckOptions& options) {
 }
 
 void check(std::string_view text, CheckOptions options) {
-  static MemoryStore store;
+  static KernelStore store;
   options.store = &store;
   check_compiled(parse(text), options);
 }

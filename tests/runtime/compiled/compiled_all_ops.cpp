@@ -2,7 +2,7 @@
 
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/cpu_infos.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/sample_graphs.h"
 
@@ -13,14 +13,14 @@ namespace {
 
 using lathe::test::check_close;
 using lathe::test::check_same;
-using lathe::test::MemoryStore;
+using lathe::test::KernelStore;
 using lathe::test::Outcome;
 using lathe::test::outcome;
 using lathe::test::ProgramInterpreter;
 
 /// Compiles every sample's graph and compares it with the interpreter, which rounds as the dtype does.
 void check_compiled(DType dtype, Layout layout, double tolerance, int at_least) {
-  MemoryStore store;
+  KernelStore store;
   const int seen = for_each_graph(dtype, {.layout = layout}, [&](const Graph& graph, const Sample& sample) {
     const Tensors arguments = sample_arguments(graph, sample, layout, {});
     Executable executable = compile(graph, {.threads = 1, .cache = &store});
@@ -40,7 +40,7 @@ bool check_same_run(const Graph& graph, Executable& executable, const Tensors& a
 }
 
 void check_unknown_dims(DType dtype, Layout layout, double tolerance) {
-  MemoryStore store;
+  KernelStore store;
   int runs = 0;
   for_each_graph(dtype, {.layout = layout, .sizes = Sizes::unknowns}, [&](const Graph& graph, const Sample& sample) {
     Executable executable = compile(graph, {.threads = 1, .cache = &store});

@@ -7,7 +7,7 @@
 #include "passes/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/compare_tensors.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 
 /// Values written over others: what a kernel reads must be read before it is gone.
@@ -20,7 +20,7 @@ namespace {
 const LowerOptions unfused{.attention = AttentionFusion::off};
 
 void check(std::string_view text, const std::vector<DimBindings>& sizes) {
-  static lathe::test::MemoryStore store;
+  static lathe::test::KernelStore store;
   check_compiled(parse(text), {.sizes = sizes, .store = &store});
 }
 

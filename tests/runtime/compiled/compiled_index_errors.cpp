@@ -3,11 +3,11 @@
 #include "frontend/dsl.h"
 #include "runtime/executable.h"
 #include "tests/support/interpreted.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 
 /// Indices out of range, in machine code: an error at the op's line, as in the interpreter.
 using namespace lathe;
-using lathe::test::MemoryStore;
+using lathe::test::KernelStore;
 
 namespace {
 
@@ -15,7 +15,7 @@ namespace {
 /// interpreter must agree, and the text name the index of the input that is out of range.
 std::string label_with(const ir::Graph& graph, const Tensors& others, const std::vector<std::int64_t>& shape,
                        const std::vector<std::int64_t>& indices, std::string_view says = "") {
-  static MemoryStore store;
+  static KernelStore store;
   Tensors arguments = others;
   arguments["indices"] = HostTensor::from_ints(shape, indices);
   Executable exe = compile(graph, {.threads = 1, .cache = &store});

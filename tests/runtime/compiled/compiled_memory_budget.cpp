@@ -4,7 +4,7 @@
 #include "frontend/training.h"
 #include "passes/memory/memory_plan.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/small_models.h"
 
 /// Rematerialisation: less memory, the same bits.
@@ -32,7 +32,7 @@ Model gpt(DType dtype = f32) { return model_of(lathe::test::small_gpt(dtype, 3),
 Model llama() { return model_of(lathe::test::small_llama(f32, 3), 0); }
 
 CompileOptions within(std::optional<std::int64_t> bytes, AttentionFusion attention) {
-  static lathe::test::MemoryStore store;
+  static lathe::test::KernelStore store;
   CompileOptions options{.threads = 2, .cache = &store};
   options.lower.attention = attention;
   if (bytes) options.lower.memory = MemoryBudget{*bytes, sizes};

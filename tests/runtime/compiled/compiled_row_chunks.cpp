@@ -11,7 +11,7 @@
 #include "passes/transforms/known_sizes.h"
 #include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/small_models.h"
 
 /// Products that go over their rows in chunks, as machine code.
@@ -52,7 +52,7 @@ struct Model {
 };
 
 Executable compiled(const Model& model, const RowChunks& chunks, int threads = 2) {
-  static lathe::test::MemoryStore store;
+  static lathe::test::KernelStore store;
   CompileOptions options{.threads = threads, .cache = &store};
   options.lower.chunks = chunks;
   return compile(model.step, options);

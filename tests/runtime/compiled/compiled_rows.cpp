@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 
 /// Rows, sums over rows and scattered sums against the interpreter, at sizes that cross the ends of vectors and
 /// chunks.
@@ -13,7 +13,7 @@ using lathe::test::parse;
 namespace {
 
 void check(std::string_view text, CheckOptions options = {}) {
-  static lathe::test::MemoryStore store;
+  static lathe::test::KernelStore store;
   options.store = &store;
   check_compiled(parse(text), options);
 }

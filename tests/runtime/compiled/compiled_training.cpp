@@ -3,7 +3,7 @@
 #include "frontend/initialize.h"
 #include "frontend/training.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/small_models.h"
 
 /// Whole training steps as machine code: the same bits on any number of threads and in every run, the same numbers on
@@ -58,7 +58,8 @@ Tensors tokens(const Model& model, std::int64_t batch, std::int64_t length) {
 const std::vector<std::pair<std::int64_t, std::int64_t>> batches = {{3, 20}, {5, 9}, {8, 33}};
 
 /// A training step for each batch, all from one start: the last results, and every state.
-Tensors train(const Model& model, const CompileOptions& options) {
+Tensors train(const Model& model, CompileOptions options) {
+  if (!options.cache) options.cache = lathe::test::shared_kernels();
   Executable executable = compile(model.step, options);
   executable.parameters().set(initial_values(model.step, model.initializers, 7));
   Tensors results;
@@ -68,7 +69,7 @@ Tensors train(const Model& model, const CompileOptions& options) {
 }
 
 void check_same_bits(const Model& model) {
-  lathe::test::MemoryStore store;
+  lathe::test::KernelStore store;
   const Tensors once = train(model, {.threads = 1, .cache = &store});
   for (const int threads : {1, 2, 3, 7, 16})
     for (const auto& [name, value] : train(model, {.threads = threads, .cache = &store})) {
@@ -135,7 +136,7 @@ TEST_CASE("training in mixed precision: as the interpreter, on every target, att
 
 TEST_CASE("training in f16 skips steps that overflow, and goes on from its states bit for bit") {
   const Model model = gpt({.precision = f16, .loss_scaling = {.start = 0x1p30, .growth_interval = 2}});
-  lathe::test::MemoryStore store;
+  lathe::test::KernelStore store;
   const auto start = [&] { return compile(model.step, {.threads = 2, .cache = &store}); };
   Executable straight = start();
   straight.parameters().set(initial_values(model.step, model.initializers, 7));

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/kernel/kernel.h"
+#include "passes/lowering/region_memo.h"
+
+namespace lathe {
+
+/// What lowering has made so far: distinct kernels, and by region the launches of them. Lowerings of versions of one
+/// graph for one machine with the same options may share it, so that only what differs is made again.
+class KernelPool {
+ public:
+  /// The place of a kernel among the distinct ones: those whose canonical texts differ.
+  int add(kernel::Kernel kernel);
+  const kernel::Kernel& operator[](int place) const { return kernels_[static_cast<std::size_t>(place)]; }
+
+  RegionMemo regions;  ///< whose launches name kernels by their places here
+
+ private:
+  std::unordered_map<std::string, int> places_;
+  std::vector<kernel::Kernel> kernels_;
+};
+
+}  // namespace lathe
