@@ -59,16 +59,24 @@ std::string version_text(int version) {
 struct Nccl::Library {
   void* handle = nullptr;
   Functions call = {};
+  std::string name;
+
+  Library() = default;
+  ~Library() {
+    if (handle) dlclose(handle);
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
 
   template <class F>
-  bool find(const char* name, F& function) const {
-    function = reinterpret_cast<F>(dlsym(handle, name));
+  bool find(const char* symbol, F& function) const {
+    function = reinterpret_cast<F>(dlsym(handle, symbol));
     return function != nullptr;
   }
 
   /// The first name that it lacks; null: it has all.
   const char* find_all() {
-    const auto missing = [&](const char* name, auto& function) { return find(name, function) ? nullptr : name; };
+    const auto missing = [&](const char* symbol, auto& function) { return find(symbol, function) ? nullptr : symbol; };
     for (const char* lacks :
          {missing("ncclGetVersion", call.version), missing("ncclGetErrorString", call.error_string),
           missing("ncclGetLastError", call.last_error), missing("ncclGetUniqueId", call.unique_id),
@@ -102,13 +110,14 @@ Nccl::Nccl(const std::vector<std::string>& candidates) : library_(std::make_uniq
     // It stays in memory: its threads may outlive the last communicator.
     library_->handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library_->handle) continue;
+    library_->name = candidate;
     const char* const lacks = library_->find_all();
+    if (!lacks) return;
     int version = 0;
-    if (library_->call.version) library_->check("ncclGetVersion", library_->call.version(&version));
-    if (lacks)
-      throw UserError(fmt::format("{} is NCCL {} and has no {}", candidate, version_text(version), lacks),
-                      "nccl_missing", hint);
-    return;
+    const bool is_nccl = library_->call.version && library_->call.version(&version) == 0;
+    throw UserError(
+        fmt::format("{}{} has no {}", candidate, is_nccl ? ", NCCL " + version_text(version) + "," : "", lacks),
+        "nccl_missing", hint);
   }
   throw UserError(fmt::format("NCCL, by which the GPUs of several processes exchange memory, is not on this machine; "
                               "tried {}",
@@ -116,15 +125,15 @@ Nccl::Nccl(const std::vector<std::string>& candidates) : library_(std::make_uniq
                   "nccl_missing", hint);
 }
 
-Nccl::~Nccl() {
-  if (library_->handle) dlclose(library_->handle);
-}
+Nccl::~Nccl() = default;
 
 std::string Nccl::version() const {
   int version = 0;
   library_->check("ncclGetVersion", library_->call.version(&version));
   return version_text(version);
 }
+
+const std::string& Nccl::library() const { return library_->name; }
 
 std::string Nccl::make_id() const {
   UniqueId id = {};

@@ -26,7 +26,8 @@ class Nccl {
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;
 
-  std::string version() const;  ///< "2.28.9"
+  std::string version() const;         ///< "2.28.9"
+  const std::string& library() const;  ///< the name or path that it was loaded by
 
   /// What the ranks of a group find each other by: one of them makes it, and gives it to the others.
   std::string make_id() const;
