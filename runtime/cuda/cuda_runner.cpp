@@ -97,7 +97,7 @@ class CudaRunner final : public ProgramRunner {
     std::vector<bool> empty;          ///< by launch: it writes nothing and is left out
     std::vector<std::int64_t> sizes;  ///< of table_
     std::vector<Segment> segments;
-    std::vector<void*> where;  ///< by buffer of the program, while there are graphs
+    std::vector<void*> where;  ///< by buffer of the program; none: states have moved since
 
     void forget_graphs() {
       where.clear();
