@@ -122,8 +122,8 @@ MockDriver::Handle MockDriver::retain_context(int) {
 }
 void MockDriver::release_context(int) {
   const std::lock_guard lock(mutex_);
+  --contexts_;  // where it fails, the device is lost, and the context with it
   call("cuDevicePrimaryCtxRelease");
-  --contexts_;
 }
 void MockDriver::make_current(Handle) { call("cuCtxSetCurrent"); }
 

@@ -119,6 +119,25 @@ TEST_CASE("GPU ranks: an allocation that fails on one rank ends all") {
   CHECK(gpus.faults() == "");
 }
 
+TEST_CASE("GPU ranks: whatever call of the driver fails on one rank, all end and leave nothing behind") {
+  int failed = 0, at = 0;
+  for (bool reached = true; reached; ++at) {
+    MockRanks gpus(2, at % 2 == 0 ? MockDriver::Order::late : MockDriver::Order::early);
+    MockDriver& driver = gpus.gpu(1).driver();
+    driver.fail_at = at;
+    const auto found = run_lookup(gpus, 2, 60, 2);
+    reached = driver.calls > at;
+    INFO(at << ": " << found[0].text << found[1].text);
+    // One that fails at its very end fails alone.
+    CHECK((found[0].label.empty() || found[0].label == "rank_failed"));
+    CHECK((found[0].label.empty() || !found[1].label.empty()));
+    CHECK(gpus.faults() == "");
+    failed += found[1].label.empty() ? 0 : 1;
+  }
+  CHECK(failed > 40);
+  CHECK(failed < at);
+}
+
 TEST_CASE("GPU ranks: ranks take GPUs in turn, whether they see all of the machine or their own") {
   const auto devices = [](const std::vector<std::vector<std::string>>& seen) {
     std::vector<int> found(seen.size(), -1);
