@@ -76,7 +76,9 @@ struct Nccl::Library {
 
   /// The first name that it lacks; null: it has all.
   const char* find_all() {
-    const auto missing = [&](const char* symbol, auto& function) { return find(symbol, function) ? nullptr : symbol; };
+    const auto missing = [&](const char* symbol, auto& function) {
+      return find(symbol, function) ? nullptr : symbol;
+    };
     for (const char* lacks :
          {missing("ncclGetVersion", call.version), missing("ncclGetErrorString", call.error_string),
           missing("ncclGetLastError", call.last_error), missing("ncclGetUniqueId", call.unique_id),
