@@ -11,7 +11,7 @@
 #include "runtime/machine/arena.h"
 #include "runtime/machine/arena_guard.h"
 #include "runtime/machine/seconds.h"
-#include "runtime/ranks/exchanges.h"
+#include "runtime/ranks/cpu_exchanges.h"
 #include "runtime/threads/thread_pool.h"
 
 namespace lathe {
@@ -131,7 +131,7 @@ class CpuRunner final : public ProgramRunner {
   std::optional<Planned> planned_;
   std::vector<Call> calls_;   ///< by launch
   std::vector<void*> where_;  ///< by buffer
-  ProgramExchanges exchanges_;
+  CpuExchanges exchanges_;
 };
 
 CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, const CpuRunnerOptions& options)

@@ -20,6 +20,8 @@
 #include "runtime/compile_options.h"
 #include "runtime/cpu_runner.h"
 #include "runtime/cuda/cuda_runner.h"
+#include "runtime/cuda/ranks/device_groups.h"
+#include "runtime/cuda/ranks/rank_platform.h"
 #include "runtime/files/sha256.h"
 #include "runtime/machine/host_cpu.h"
 #include "runtime/machine/seconds.h"
@@ -39,12 +41,12 @@ struct Executable::Impl {
   ir::Graph signature;  ///< arguments and checks of the graph as given
   Program program;
   CompileSummary summary;
+  std::shared_ptr<Ranks> ranks;
   std::unique_ptr<ProgramRunner> runner;
   Parameters parameters;
   std::mutex running;
   std::unique_ptr<ArgumentBinder> binder;
   ir::IndexLookups lookups;
-  std::shared_ptr<Ranks> ranks;
   std::map<std::string, shard::Placement> placements;  ///< of arguments
 
   template <class Inputs, class Outputs>
@@ -177,28 +179,43 @@ std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const P
                           .ranks = options.ranks.get()});
 }
 
-/// What ranks compare before the first run.
-void compare_ranks(const CompileOptions& options, const ir::Graph& graph, const Program& program) {
-  std::string code;
-  for (const kernel::Kernel& kernel : program.kernels) code += codegen::object_key(kernel, options.target.cpu);
-  const auto digest = [](std::string_view text) { return sha256_hex(text).substr(0, 16); };
-  const codegen::TargetCpu& cpu = options.target.cpu;
-  require_agreement(
-      *options.ranks,
-      {{"the graph", digest(ir::print(graph)), "every process builds the same graph and splits"},
-       {"the CPU that they compile for", fmt::format("{} with features {}", cpu.cpu, digest(cpu.features)),
-        "give all the lowest of them, as in --target x86-64-v3"},
-       {"the code that comes out", digest(code), "run the same build of Lathe with the same options"}});
-}
-
 /// The GPU that a program is to run on.
 struct Gpu {
   std::shared_ptr<const cuda::Platform> platform;
   cuda::Arch arch;
 };
 
+/// What ranks compare before they talk as one kind of machine does.
+void compare_targets(const CompileOptions& options) {
+  const bool is_gpu = options.target.kind == Target::Kind::cuda;
+  require_agreement(*options.ranks, {{"what they compile for", is_gpu ? "a GPU" : "a CPU", "give all one target"}});
+}
+
+/// What ranks compare before the first run.
+void compare_ranks(const CompileOptions& options, const std::optional<Gpu>& gpu, const ir::Graph& graph,
+                   const Program& program) {
+  const auto digest = [](std::string_view text) { return sha256_hex(text).substr(0, 16); };
+  const codegen::TargetCpu& cpu = options.target.cpu;
+  std::string code;
+  for (const kernel::Kernel& kernel : program.kernels)
+    code += gpu ? kernel::canonical_text(kernel) : codegen::object_key(kernel, cpu);
+  const Claim machine =
+      gpu ? Claim{"the GPU that they compile for", gpu->arch.name(), "give all the lowest, as in --target cuda:sm_80"}
+          : Claim{"the CPU that they compile for", fmt::format("{} with features {}", cpu.cpu, digest(cpu.features)),
+                  "give all the lowest of them, as in --target x86-64-v3"};
+  require_agreement(*options.ranks,
+                    {{"the graph", digest(ir::print(graph)), "every process builds the same graph and splits"},
+                     machine,
+                     {"the code that comes out", digest(code), "run the same build of Lathe with the same options"}});
+}
+
 Gpu gpu_of(const CompileOptions& options) {
-  const auto platform = options.gpu ? options.gpu : cuda::local_platform();
+  auto platform = options.gpu;
+  if (!platform) platform = options.ranks ? cuda::platform_of_rank(options.ranks) : cuda::local_platform();
+  const cuda::DeviceGroups* groups = platform->groups.get();
+  if (options.ranks && (!groups || &groups->ranks() != options.ranks.get()))
+    throw UserError("compile: the GPU that is given is not one of those of the ranks", "compile_options",
+                    "give that of cuda::platform_of_rank, or none, which takes it");
   return {platform, cuda::arch_of_device(*platform, options.target.arch)};
 }
 
@@ -262,6 +279,7 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
   auto impl = std::make_unique<Executable::Impl>();
   impl->ranks = options.ranks;
   const DimBindings positions = options.ranks ? options.ranks->positions() : DimBindings();
+  if (options.ranks) compare_targets(options);
   if (!options.ranks) {
     require_one_process(graph);
   } else if (!is_of_one_process(graph)) {
@@ -301,7 +319,7 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());
   impl->summary.launches = static_cast<int>(impl->program.launches.size());
 
-  if (options.ranks) compare_ranks(options, graph, impl->program);
+  if (options.ranks) compare_ranks(options, gpu, graph, impl->program);
   start = Clock::now();
   impl->runner = gpu ? gpu_runner(options, *gpu, impl->program, impl->summary)
                      : cpu_runner(options, impl->program, impl->summary);

@@ -49,14 +49,16 @@ struct CompileOptions {
   /// Outputs and temporaries of a CPU hold NaNs, negative integers and true until a kernel writes them, so that what
   /// none writes shows in the results. For tests and for comparing with the interpreter: it costs a pass over memory.
   bool poison = false;
-  /// The processes that run the graph together, on CPUs; null: it is of one process. Each of them compiles it.
+  /// The processes that run the graph together, on CPUs or with a GPU each; null: it is of one process. Each of them
+  /// compiles it.
   std::shared_ptr<Ranks> ranks = nullptr;
   /// The dims of the graph that are split over axes of their mesh: passes/shard/shard.h. A graph that was divided
   /// before takes neither these nor `parts` [divided_already].
   std::vector<shard::Split> split = {};
   shard::ShardOptions parts = {};        ///< with `ranks`: states and parameters that lie in parts between steps
   std::optional<TuneOptions> tune = {};  ///< of CPU kernels: runtime/tune/tune.h
-  /// What Target::cuda() compiles and runs by; null: this machine's own driver and NVRTC.
+  /// What Target::cuda() compiles and runs by; null: this machine's own driver and NVRTC, with `ranks` the GPU of
+  /// this one and NCCL.
   std::shared_ptr<const cuda::Platform> gpu = nullptr;
 };
 
@@ -131,7 +133,8 @@ class Executable {
 /// Passes, lowering and code generation. Throws UserErrors of the passes, [parameters_conflict]; for Target::cuda()
 /// also [driver_missing], [nvrtc_missing], [no_device], and [arch_mismatch] where the GPU is not of the architecture
 /// asked for; with `tune` [tune_dims]. With `ranks` and `split` those of shard::shard, and [ranks_differ] on all of
-/// them where one has another graph, CPU or Lathe; without ranks [one_process] for a graph that is one of several.
+/// them where one has another graph, CPU, GPU or Lathe, [rank_devices] where there are fewer GPUs than ranks,
+/// [nccl_missing], [nccl_failed]; without ranks [one_process] for a graph that is one of several.
 Executable compile(const ir::Graph& graph, const CompileOptions& options = {});
 
 }  // namespace lathe

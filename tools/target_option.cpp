@@ -6,6 +6,7 @@
 
 #include "ir/support/nearest.h"
 #include "runtime/cuda/platform.h"
+#include "runtime/cuda/ranks/rank_platform.h"
 #include "runtime/machine/peak.h"
 #include "tools/environment.h"
 
@@ -20,9 +21,10 @@ CLI::Option* add_target_option(CLI::App& command, std::string& target) {
       ->capture_default_str();
 }
 
-CompileOptions compile_options(const std::string& target) {
+CompileOptions compile_options(const std::string& target, const std::shared_ptr<Ranks>& ranks) {
   CompileOptions options{.target = Target::named(target)};
-  if (options.target.kind == Target::Kind::cuda) options.gpu = cuda::local_platform(cuda_folders());
+  if (options.target.kind == Target::Kind::cuda)
+    options.gpu = ranks ? cuda::platform_of_rank(ranks, cuda_folders()) : cuda::local_platform(cuda_folders());
   return options;
 }
 

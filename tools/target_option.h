@@ -12,8 +12,9 @@ namespace lathe::tools {
 CLI::Option* add_target_option(CLI::App& command, std::string& target);
 
 /// Options to compile for a --target; CUDA is sought where the environment says. UserError [unknown_target],
-/// [unknown_arch], and those of cuda::local_platform where this machine cannot run the target.
-CompileOptions compile_options(const std::string& target);
+/// [unknown_arch], and those of cuda::local_platform where this machine cannot run the target; with `ranks`, each of
+/// which then has a GPU of its own, those of cuda::platform_of_rank.
+CompileOptions compile_options(const std::string& target, const std::shared_ptr<Ranks>& ranks = nullptr);
 
 /// "2 threads", or the GPU's name.
 std::string machine_name(const CompileOptions& options, int threads);

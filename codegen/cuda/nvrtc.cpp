@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "codegen/cuda/library_candidates.h"
 #include "codegen/cuda/prelude.h"
 #include "ir/support/error.h"
 
@@ -55,15 +56,7 @@ constexpr const char* names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.s
 }  // namespace
 
 std::vector<std::string> nvrtc_candidates(const std::vector<std::filesystem::path>& folders) {
-  std::vector<std::string> found;
-  const auto add = [&](const std::filesystem::path& folder) {
-    for (const char* name : names) found.push_back((folder / name).string());
-  };
-  for (const auto& folder : folders)
-    for (const char* inside : {"", "lib64", "lib"}) add(folder / inside);
-  for (const char* name : names) found.emplace_back(name);
-  for (const char* folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/lib"}) add(folder);
-  return found;
+  return library_candidates(names, folders);
 }
 
 struct Nvrtc::Library {

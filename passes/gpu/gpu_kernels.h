@@ -43,6 +43,9 @@ bool suits_tensor_cores(const LoweringContext& context, const Region& region);
 std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region);
 /// Copies one buffer to another.
 KernelContext::Built lower_copy(const MachineInfo& machine, DType dtype, int from, int to, const Dim& elements);
+/// Folds what came from so many processes, whose pieces lie one after the other, in their order: an element a thread.
+KernelContext::Built lower_fold(const MachineInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
+                                const Dim& elements, std::int64_t ranks);
 
 // What the schedules are built of.
 

@@ -53,13 +53,17 @@ std::string origin(const Launch& launch) {
 /// Kernels are named after what they compute.
 void name_kernels(Program& program) {
   std::set<int> named;
-  for (const Launch& launch : program.launches) {
-    if (!named.insert(launch.kernel).second) continue;
+  const auto name_kernel = [&](const Launch& launch) {
+    if (!named.insert(launch.kernel).second) return;
     std::string& name = program.kernels[static_cast<std::size_t>(launch.kernel)].name;
     name += origin(launch);
     for (char& c : name)
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
+  };
+  for (const Launch& launch : program.launches) name_kernel(launch);
+  for (const Exchange& exchange : program.exchanges)
+    for (const Exchange::Part& part : exchange.parts)
+      if (part.fold) name_kernel(*part.fold);
 }
 
 }  // namespace
@@ -76,6 +80,7 @@ Machine gpu_machine(const GpuInfo& gpu) {
                         {RegionKind::sort, gpu::lower_sort},
                         {RegionKind::grouped, gpu::lower_grouped}},
           .copy = gpu::lower_copy,
+          .fold = gpu::lower_fold,
           .fusion = {.attention_sums = OuterReductions::all, .copied_operands = true},
           .chunks = RowChunks::gpu(),
           .passes = {{"cast-before-views", "values are cast to bf16 or f16 before their views", cast_before_views},

@@ -21,9 +21,9 @@ struct Machine {
   std::map<RegionKind, RegionSchedule> schedules;  ///< one for each kind that its fusion makes
   RegionSchedule before = nullptr;                 ///< what goes before the kernels of any region
   KernelContext::Built (*copy)(const MachineInfo&, DType, int from, int to, const Dim& elements);
-  /// Folds what came from so many processes; null where the machine exchanges nothing with others.
+  /// Folds what came from so many processes.
   KernelContext::Built (*fold)(const MachineInfo&, DType, ScalarOp combine, int received, int folded,
-                               const Dim& elements, std::int64_t ranks) = nullptr;
+                               const Dim& elements, std::int64_t ranks);
   FusionOptions fusion = {};           ///< regions that it can make something of
   RowChunks chunks = {};               ///< that suit it
   ir::Pipeline passes = {};            ///< before those of fusion

@@ -8,6 +8,8 @@
 #include "codegen/cuda/mapping.h"
 #include "ir/support/error.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/ranks/cuda_exchanges.h"
+#include "runtime/dim_table.h"
 
 namespace lathe::cuda {
 
@@ -57,6 +59,16 @@ class CudaRunner final : public ProgramRunner {
       to_device(memory, value.data(), value.bytes());
       stream_.synchronize();  // the value goes
     }
+    for (const Launch& launch : program.launches) launches_.push_back(&launch);
+    for (const Exchange& exchange : program.exchanges)
+      for (const Exchange::Part& part : exchange.parts)
+        if (part.fold) {
+          folds_.emplace(&*part.fold, launches_.size());
+          launches_.push_back(&*part.fold);
+        }
+    if (platform_->groups && !program.exchanges.empty())
+      exchanges_.emplace(program, table_, *platform_->groups, driver_, stream_,
+                         [this](const Launch& fold, const Stream& stream) { launch(folds_.at(&fold), stream); });
     const std::vector<bool> written = written_buffers(program);
     for (const Program::Slot& slot : program.states)
       written_.push_back(written[static_cast<std::size_t>(slot.buffer)]);
@@ -68,17 +80,29 @@ class CudaRunner final : public ProgramRunner {
   MemoryPlan memory_plan(const DimBindings& dims) const override { return plan_memory(program_, dims); }
 
  private:
+  /// Launches [first, last) between which no exchange begins or must be over: they are captured as one graph.
+  struct Segment {
+    std::size_t first, last;
+    std::unique_ptr<CapturedGraph> graph = nullptr;
+  };
   /// Everything that depends on the dims' values.
   struct Bound {
     DimBindings dims;
     MemoryPlan plan;
-    DeviceMemory arena, status;         ///< a status word for each launch
+    DeviceMemory arena, status;         ///< a status word for each of launches_
     std::map<int, DeviceMemory> slots;  ///< inputs and outputs, by buffer
     std::map<int, std::size_t> bytes;   ///< of their elements
     std::vector<std::vector<std::int64_t>> launch_dims;
-    std::vector<bool> wide;   ///< by launch: its indices may be beyond 32 bits
-    std::vector<bool> empty;  ///< by launch: it writes nothing and is left out
-    std::optional<CapturedGraph> graph;
+    std::vector<bool> wide;           ///< by launch: its indices may be beyond 32 bits
+    std::vector<bool> empty;          ///< by launch: it writes nothing and is left out
+    std::vector<std::int64_t> sizes;  ///< of table_
+    std::vector<Segment> segments;
+    std::vector<void*> where;  ///< by buffer of the program; none: states have moved since
+
+    void forget_graphs() {
+      where.clear();
+      for (Segment& segment : segments) segment.graph.reset();
+    }
   };
 
   const kernel::Kernel& kernel_of(const Launch& launch) const {
@@ -97,10 +121,13 @@ class CudaRunner final : public ProgramRunner {
   GpuTensor* on_this_gpu(const StoredTensor& state) const;
   void send_states(std::span<StoredTensor* const> states, const DimBindings& dims);
   void bind(const DimBindings& dims);
+  std::vector<Segment> segments() const;
   void choose_indices(Bound& bound);
-  std::vector<Driver::Pointer> addresses() const;
-  void launch(std::size_t index, const std::vector<Driver::Pointer>& where) const;
+  void find_addresses();
+  void launch(std::size_t index, const Stream& stream) const;
+  void launch_segments();
   void launch_timed(std::vector<LaunchTime>& times);
+  void run_launches(const RunArguments& arguments);
   void check_statuses();
 
   const Program& program_;
@@ -111,11 +138,15 @@ class CudaRunner final : public ProgramRunner {
   Context context_;
   Stream stream_;
   std::vector<LoadedKernel> kernels_;
-  std::map<int, LoadedKernel> int64_kernels_;  ///< with 64-bit indices, by number
-  std::vector<bool> written_;                  ///< by state
+  std::map<int, LoadedKernel> int64_kernels_;   ///< with 64-bit indices, by number
+  std::vector<const Launch*> launches_;         ///< those of the program, then the folds of its exchanges
+  std::map<const Launch*, std::size_t> folds_;  ///< their numbers among these
+  std::vector<bool> written_;                   ///< by state
   std::map<int, DeviceMemory> constants_;
   std::vector<Driver::Pointer> states_;  ///< by slot: where the states of this run lie
   std::unique_ptr<Bound> bound_;
+  DimTable table_;                          ///< what exchanges ask of the dims
+  std::optional<CudaExchanges> exchanges_;  ///< with other ranks
 };
 
 /// Names the largest tensors of the plan where memory does not suffice.
@@ -158,7 +189,7 @@ void CudaRunner::send_states(std::span<StoredTensor* const> states, const DimBin
   }
   if (addresses == states_) return;
   states_ = std::move(addresses);
-  if (bound_) bound_->graph.reset();  // it has the old ones
+  if (bound_) bound_->forget_graphs();  // they have the old ones
 }
 
 void CudaRunner::bind(const DimBindings& dims) {
@@ -169,13 +200,15 @@ void CudaRunner::bind(const DimBindings& dims) {
     std::unique_ptr<Bound> bound(new Bound{.dims = dims,
                                            .plan = plan,
                                            .arena = {driver_, static_cast<std::size_t>(plan.arena_bytes)},
-                                           .status = {driver_, status_bytes * program_.launches.size()},
+                                           .status = {driver_, status_bytes * launches_.size()},
                                            .slots = {},
                                            .bytes = {},
                                            .launch_dims = {},
                                            .wide = {},
                                            .empty = {},
-                                           .graph = std::nullopt});
+                                           .sizes = {},
+                                           .segments = segments(),
+                                           .where = {}});
     for (const auto* slots : {&program_.inputs, &program_.outputs})
       for (const Program::Slot& slot : *slots) {
         bound->slots.emplace(slot.buffer, DeviceMemory(driver_, bytes_of(slot.buffer, dims)));
@@ -184,11 +217,12 @@ void CudaRunner::bind(const DimBindings& dims) {
       }
     return bound;
   });
-  for (const Launch& launch : program_.launches) {
+  for (const Launch* launch : launches_) {
     auto& values = made->launch_dims.emplace_back();
-    for (const Dim& dim : launch.dims) values.push_back(dim.evaluate(dims));
-    made->empty.push_back(writes_nothing(program_, launch, dims));
+    for (const Dim& dim : launch->dims) values.push_back(dim.evaluate(dims));
+    made->empty.push_back(writes_nothing(program_, *launch, dims));
   }
+  table_.evaluate(dims, made->sizes);
   choose_indices(*made);
   bound_ = std::move(made);
 }
@@ -197,14 +231,14 @@ void CudaRunner::bind(const DimBindings& dims) {
 void CudaRunner::choose_indices(Bound& bound) {
   std::map<std::pair<int, std::vector<std::int64_t>>, bool> suffices;
   std::set<int> missing;
-  for (std::size_t l = 0; l < program_.launches.size(); ++l) {
+  for (std::size_t l = 0; l < launches_.size(); ++l) {
     if (bound.empty[l]) {
       bound.wide.push_back(false);
       continue;
     }
-    const int number = program_.launches[l].kernel;
+    const int number = launches_[l]->kernel;
     const auto [at, is_new] = suffices.try_emplace({number, bound.launch_dims[l]}, true);
-    if (is_new) at->second = int32_suffices(kernel_of(program_.launches[l]), bound.launch_dims[l]);
+    if (is_new) at->second = int32_suffices(kernel_of(*launches_[l]), bound.launch_dims[l]);
     bound.wide.push_back(!at->second);
     if (!at->second && !int64_kernels_.contains(number)) missing.insert(number);
   }
@@ -219,45 +253,82 @@ void CudaRunner::choose_indices(Bound& bound) {
   }
 }
 
-/// Where every buffer of the program lies.
-std::vector<Driver::Pointer> CudaRunner::addresses() const {
-  std::vector<Driver::Pointer> where(program_.buffers.size(), 0);
-  const auto at = [&](int buffer) -> Driver::Pointer& { return where[static_cast<std::size_t>(buffer)]; };
-  for (const MemoryPlan::Block& block : bound_->plan.blocks)
-    at(block.buffer) = bound_->arena.address() + static_cast<std::uint64_t>(block.offset);
-  for (const auto* slots : {&program_.inputs, &program_.outputs})
-    for (const Program::Slot& slot : *slots) at(slot.buffer) = bound_->slots.at(slot.buffer).address();
-  for (std::size_t i = 0; i < program_.states.size(); ++i) at(program_.states[i].buffer) = states_[i];
-  for (const auto& [buffer, memory] : constants_) at(buffer) = memory.address();
-  return where;
+std::vector<CudaRunner::Segment> CudaRunner::segments() const {
+  std::set<std::size_t> ends{program_.launches.size()};
+  for (const Exchange& exchange : program_.exchanges)
+    for (const int end : {exchange.start, exchange.done}) ends.insert(static_cast<std::size_t>(end));
+  ends.erase(0);
+  std::vector<Segment> found;
+  std::size_t first = 0;
+  for (const std::size_t end : ends) found.push_back({std::exchange(first, end), end});
+  return found;
 }
 
-void CudaRunner::launch(std::size_t index, const std::vector<Driver::Pointer>& where) const {
-  const Launch& launch = program_.launches[index];
+/// Where every buffer of the program lies.
+void CudaRunner::find_addresses() {
+  std::vector<void*> where(program_.buffers.size(), nullptr);
+  const auto put = [&](int buffer, Driver::Pointer address) {
+    where[static_cast<std::size_t>(buffer)] = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+  };
+  for (const MemoryPlan::Block& block : bound_->plan.blocks)
+    put(block.buffer, bound_->arena.address() + static_cast<std::uint64_t>(block.offset));
+  for (const auto* slots : {&program_.inputs, &program_.outputs})
+    for (const Program::Slot& slot : *slots) put(slot.buffer, bound_->slots.at(slot.buffer).address());
+  for (std::size_t i = 0; i < program_.states.size(); ++i) put(program_.states[i].buffer, states_[i]);
+  for (const auto& [buffer, memory] : constants_) put(buffer, memory.address());
+  bound_->where = std::move(where);
+}
+
+void CudaRunner::launch(std::size_t index, const Stream& stream) const {
+  if (bound_->empty[index]) return;
+  const Launch& launch = *launches_[index];
   std::vector<Driver::Pointer> buffers;
-  for (const int b : launch.buffers) buffers.push_back(where[static_cast<std::size_t>(b)]);
+  for (const int b : launch.buffers)
+    buffers.push_back(reinterpret_cast<Driver::Pointer>(bound_->where[static_cast<std::size_t>(b)]));
   const LoadedKernel& kernel =
       bound_->wide[index] ? int64_kernels_.at(launch.kernel) : kernels_[static_cast<std::size_t>(launch.kernel)];
-  kernel.launch(buffers, bound_->launch_dims[index], bound_->status.address() + status_bytes * index, stream_);
+  kernel.launch(buffers, bound_->launch_dims[index], bound_->status.address() + status_bytes * index, stream);
 }
 
-/// Launch by launch, with an event between each two.
+/// Each of them as the graph that it is captured as the first time.
+void CudaRunner::launch_segments() {
+  for (Segment& segment : bound_->segments) {
+    if (exchanges_) exchanges_->before_launch(static_cast<int>(segment.first));
+    const auto first = bound_->empty.begin() + static_cast<std::ptrdiff_t>(segment.first),
+               last = bound_->empty.begin() + static_cast<std::ptrdiff_t>(segment.last);
+    if (std::find(first, last, false) == last) continue;
+    if (!segment.graph)
+      segment.graph = std::make_unique<CapturedGraph>(driver_, stream_, [&] {
+        for (std::size_t l = segment.first; l < segment.last; ++l) launch(l, stream_);
+      });
+    segment.graph->launch(stream_);
+  }
+}
+
+/// Launch by launch, with an event between each two, and one where exchanges were waited for in between.
 void CudaRunner::launch_timed(std::vector<LaunchTime>& times) {
-  const auto where = addresses();
-  std::vector<std::size_t> launched;
+  struct Timed {
+    std::size_t launch, before;  ///< an event; the next one stands behind the launch
+  };
+  std::vector<Timed> launched;
   std::vector<Event> events;
   events.emplace_back(driver_).record(stream_);
   for (std::size_t l = 0; l < program_.launches.size(); ++l) {
+    if (exchanges_) {
+      exchanges_->before_launch(static_cast<int>(l));
+      events.emplace_back(driver_).record(stream_);
+    }
     if (bound_->empty[l] || (options_.skipped && (*options_.skipped)[l])) continue;
-    launch(l, where);
-    launched.push_back(l);
+    launch(l, stream_);
+    launched.push_back({l, events.size() - 1});
     events.emplace_back(driver_).record(stream_);
   }
+  if (exchanges_) exchanges_->before_launch(static_cast<int>(program_.launches.size()));
   stream_.synchronize();
-  for (std::size_t i = 0; i < launched.size(); ++i) {
-    const std::size_t l = launched[i];
+  for (const auto& [l, before] : launched) {
     const Launch& launch = program_.launches[l];
-    const double start = events[i].seconds_since(events[0]), seconds = events[i + 1].seconds_since(events[i]);
+    const double start = events[before].seconds_since(events[0]),
+                 seconds = events[before + 1].seconds_since(events[before]);
     const auto grid = grid_of(kernel_of(launch), bound_->launch_dims[l]);
     const std::int64_t blocks = grid[0] * grid[1] * grid[2];
     times.push_back({static_cast<int>(l),
@@ -270,17 +341,33 @@ void CudaRunner::launch_timed(std::vector<LaunchTime>& times) {
 }
 
 void CudaRunner::check_statuses() {
-  std::vector<std::int64_t> codes(program_.launches.size());
+  std::vector<std::int64_t> codes(launches_.size());
   if (codes.empty()) return;
   driver_.copy_to_host(codes.data(), bound_->status.address(), status_bytes * codes.size(), stream_.handle());
   stream_.synchronize();
-  for (std::size_t l = 0; l < codes.size(); ++l) check_status(program_.launches[l], codes[l]);
+  for (std::size_t l = 0; l < codes.size(); ++l) check_status(*launches_[l], codes[l]);
 }
 
 void CudaRunner::run(const RunArguments& arguments) {
   context_.make_current();
   send_states(arguments.states, arguments.dims);
   bind(arguments.dims);
+  if (bound_->where.empty()) find_addresses();
+  if (!exchanges_) {
+    run_launches(arguments);
+  } else {
+    exchanges_->begin(bound_->sizes, bound_->where);
+    try {
+      run_launches(arguments);
+      exchanges_->end();
+    } catch (...) {
+      exchanges_->fail();
+    }
+  }
+  check_statuses();
+}
+
+void CudaRunner::run_launches(const RunArguments& arguments) {
   for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
     const int buffer = program_.inputs[i].buffer;
     to_device(bound_->slots.at(buffer), arguments.inputs[i], bound_->bytes.at(buffer));
@@ -290,22 +377,15 @@ void CudaRunner::run(const RunArguments& arguments) {
     if (written_[i]) arguments.states[i]->host_is_current = false;
   if (arguments.times) {
     launch_timed(*arguments.times);
-  } else if (std::find(bound_->empty.begin(), bound_->empty.end(), false) != bound_->empty.end()) {
-    if (!bound_->graph) {
-      const auto where = addresses();
-      bound_->graph.emplace(driver_, stream_, [&] {
-        for (std::size_t l = 0; l < program_.launches.size(); ++l)
-          if (!bound_->empty[l]) launch(l, where);
-      });
-    }
-    bound_->graph->launch(stream_);
+  } else {
+    launch_segments();
+    if (exchanges_) exchanges_->before_launch(static_cast<int>(program_.launches.size()));
   }
   for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
     const int buffer = program_.outputs[i].buffer;
     to_host(arguments.outputs[i], bound_->bytes.at(buffer), bound_->slots.at(buffer));
   }
   stream_.synchronize();
-  check_statuses();
 }
 
 }  // namespace

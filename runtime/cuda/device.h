@@ -64,7 +64,7 @@ class CapturedGraph {
   Driver::Handle handle_ = nullptr;
 };
 
-/// A point in a stream whose time is taken. Move only.
+/// A point in a stream, whose time is taken. Move only.
 class Event {
  public:
   explicit Event(Driver& driver) : driver_(&driver), handle_(driver.create_event()) {}
@@ -74,6 +74,9 @@ class Event {
   Event(Event&& other) noexcept : driver_(other.driver_), handle_(std::exchange(other.handle_, nullptr)) {}
   Event& operator=(Event&&) = delete;
   void record(const Stream& stream) { driver_->record(handle_, stream.handle()); }
+  /// Holds back what is put on the stream from now on until it has come to pass.
+  void hold(const Stream& stream) const { driver_->wait(stream.handle(), handle_); }
+  bool has_passed() const { return driver_->has_passed(handle_); }
   double seconds_since(const Event& start) const { return driver_->seconds_between(start.handle_, handle_); }
 
  private:

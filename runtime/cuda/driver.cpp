@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "ir/support/error.h"
 
@@ -13,7 +14,7 @@ namespace {
 constexpr const char* library_name = "libcuda.so.1";
 
 // Numbers of cuda.h, which need not be installed.
-constexpr int out_of_memory = 2, deinitialized = 4, no_device = 100;
+constexpr int out_of_memory = 2, deinitialized = 4, no_device = 100, not_ready = 600;
 constexpr int attribute_major = 75, attribute_minor = 76, attribute_processors = 16, attribute_clock = 13,
               attribute_memory_clock = 36, attribute_memory_bus = 37;
 constexpr int function_max_dynamic_shared = 8;
@@ -33,6 +34,7 @@ struct Functions {
   int (*device_name)(char*, int, int);
   int (*device_attribute)(int*, int, int);
   int (*total_memory)(std::size_t*, int);
+  int (*device_uuid)(unsigned char*, int);
   int (*retain)(void**, int);
   int (*release)(int);
   int (*set_current)(void*);
@@ -54,6 +56,8 @@ struct Functions {
   int (*create_event)(void**, unsigned);
   int (*destroy_event)(void*);
   int (*record)(void*, void*);
+  int (*wait)(void*, void*, unsigned);
+  int (*query)(void*);
   int (*elapsed)(float*, void*, void*);
   int (*load_module)(void**, const void*);
   int (*unload_module)(void*);
@@ -69,7 +73,8 @@ class NativeDriver final : public Driver {
   explicit NativeDriver(void* library) : library_(library) {
     find("cuInit", f_.init), find("cuGetErrorName", f_.error_name), find("cuDeviceGetCount", f_.device_count);
     find("cuDeviceGetName", f_.device_name), find("cuDeviceGetAttribute", f_.device_attribute);
-    find("cuDeviceTotalMem_v2", f_.total_memory), find("cuDevicePrimaryCtxRetain", f_.retain);
+    find("cuDeviceTotalMem_v2", f_.total_memory), find("cuDeviceGetUuid_v2", f_.device_uuid);
+    find("cuDevicePrimaryCtxRetain", f_.retain);
     find("cuDevicePrimaryCtxRelease_v2", f_.release), find("cuCtxSetCurrent", f_.set_current);
     find("cuMemAlloc_v2", f_.allocate), find("cuMemFree_v2", f_.free), find("cuMemcpyHtoDAsync_v2", f_.to_device);
     find("cuMemcpyDtoHAsync_v2", f_.to_host), find("cuMemcpyDtoDAsync_v2", f_.on_device);
@@ -80,6 +85,7 @@ class NativeDriver final : public Driver {
     find("cuGraphLaunch", f_.launch_graph), find("cuGraphExecDestroy", f_.destroy_graph);
     find("cuEventCreate", f_.create_event), find("cuEventDestroy_v2", f_.destroy_event);
     find("cuEventRecord", f_.record), find("cuEventElapsedTime", f_.elapsed);
+    find("cuStreamWaitEvent", f_.wait), find("cuEventQuery", f_.query);
     find("cuModuleLoadData", f_.load_module), find("cuModuleUnload", f_.unload_module);
     find("cuModuleGetFunction", f_.find_function), find("cuFuncSetAttribute", f_.set_function);
     find("cuTensorMapEncodeTiled", f_.encode), find("cuLaunchKernel", f_.launch);
@@ -113,6 +119,11 @@ class NativeDriver final : public Driver {
     std::size_t bytes = 0;
     check("cuDeviceTotalMem", f_.total_memory(&bytes, device));
     return bytes;
+  }
+  std::string device_id(int device) override {
+    std::array<unsigned char, 16> id = {};
+    check("cuDeviceGetUuid", f_.device_uuid(id.data(), device));
+    return fmt::format("{:02x}", fmt::join(id, ""));
   }
 
   Handle retain_context(int device) override {
@@ -173,6 +184,12 @@ class NativeDriver final : public Driver {
   }
   void destroy_event(Handle event) noexcept override { f_.destroy_event(event); }
   void record(Handle event, Handle stream) override { check("cuEventRecord", f_.record(event, stream)); }
+  void wait(Handle stream, Handle event) override { check("cuStreamWaitEvent", f_.wait(stream, event, 0)); }
+  bool has_passed(Handle event) override {
+    const int code = f_.query(event);
+    if (code != not_ready) check("cuEventQuery", code);
+    return code != not_ready;
+  }
   double seconds_between(Handle start, Handle end) override {
     float milliseconds = 0;
     check("cuEventElapsedTime", f_.elapsed(&milliseconds, start, end));

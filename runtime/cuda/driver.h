@@ -29,6 +29,8 @@ class Driver {
   /// "sm_90": the architecture, without the suffix that a chip's own features have.
   virtual int compute_capability(int device) = 0;
   virtual std::uint64_t total_memory(int device) = 0;
+  /// Which one it is of all GPUs of all machines, whatever number it has here: 32 hexadecimal digits.
+  virtual std::string device_id(int device) = 0;
   /// What a device reaches at most in a second, by its clocks: f32 multiply-adds, counted as two, and bytes of
   /// memory.
   struct Peak {
@@ -63,8 +65,12 @@ class Driver {
 
   virtual Handle create_event() = 0;
   virtual void destroy_event(Handle event) noexcept = 0;
-  /// Puts the event on the stream: it takes the time when all before it is done.
+  /// Puts the event on the stream: it comes to pass, and takes the time, when all before it is done.
   virtual void record(Handle event, Handle stream) = 0;
+  /// What is put on the stream from now on begins when the event, as it was put on its stream last, has come to pass.
+  virtual void wait(Handle stream, Handle event) = 0;
+  /// Whether it has; so has one that was never put on a stream.
+  virtual bool has_passed(Handle event) = 0;
   /// Seconds between two events that have come to pass.
   virtual double seconds_between(Handle start, Handle end) = 0;
 

@@ -12,10 +12,14 @@
 
 namespace lathe::cuda {
 
+class DeviceGroups;  // runtime/cuda/ranks/device_groups.h
+
 /// What a program for a GPU is compiled and run by.
 struct Platform {
   std::shared_ptr<Driver> driver;
   int device = 0;
+  /// With what it exchanges memory where it is one of several, each the GPU of a rank; null: it is alone.
+  std::shared_ptr<DeviceGroups> groups = nullptr;
   /// Compiles kernels on at most `threads` threads at once.
   using Compile = std::function<std::vector<CompiledKernel>(std::span<const kernel::Kernel>, const Arch&,
                                                             ObjectStore* store, Indices, int threads)>;

@@ -4,32 +4,21 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ir/support/error.h"
-
 namespace lathe {
 
 namespace {
 
 using Values = std::vector<std::string>;
 
-void require_equal(const std::vector<Claim>& claims, const std::vector<Values>& given) {
-  for (std::size_t c = 0; c < claims.size(); ++c)
-    for (std::size_t r = 1; r < given.size(); ++r)
-      if (given[r].at(c) != given[0].at(c))
-        throw UserError(fmt::format("ranks differ in {}: rank 0 has {}, rank {} has {}", claims[c].what, given[0][c],
-                                    r, given[r][c]),
-                        "ranks_differ", claims[c].hint);
-}
+}  // namespace
 
-/// Returns when all ranks have come here, or one has ended all.
-void wait_for_all(Ranks& ranks) {
+void throw_together(Ranks& ranks, const UserError& error) {
   try {
     ranks.gather("");
-  } catch (const UserError&) {  // the caller has an error of its own to tell
+  } catch (const UserError&) {  // that one has ended all is no news
   }
+  throw UserError(error);
 }
-
-}  // namespace
 
 void require_agreement(Ranks& ranks, const std::vector<Claim>& claims) {
   Values own;
@@ -37,12 +26,12 @@ void require_agreement(Ranks& ranks, const std::vector<Claim>& claims) {
   std::vector<Values> given;
   for (const std::string& text : ranks.gather(nlohmann::json(own).dump()))
     given.push_back(nlohmann::json::parse(text).get<Values>());
-  try {
-    require_equal(claims, given);
-  } catch (...) {
-    wait_for_all(ranks);  // who failed now would end ranks that do not know the values yet
-    throw;
-  }
+  for (std::size_t c = 0; c < claims.size(); ++c)
+    for (std::size_t r = 1; r < given.size(); ++r)
+      if (given[r].at(c) != given[0].at(c))
+        throw_together(ranks, UserError(fmt::format("ranks differ in {}: rank 0 has {}, rank {} has {}",
+                                                    claims[c].what, given[0][c], r, given[r][c]),
+                                        "ranks_differ", claims[c].hint));
 }
 
 bool any_of_ranks(Ranks& ranks, bool own) {

@@ -8,6 +8,13 @@ StalledExchange::StalledExchange(std::vector<int> waiting_for)
     : std::runtime_error(fmt::format("waiting for {}", fmt::join(waiting_for, ", "))),
       peers(std::move(waiting_for)) {}
 
+std::vector<int> others_of(const Communicator& group) {
+  std::vector<int> others;
+  for (int r = 0; r < group.size(); ++r)
+    if (r != group.rank()) others.push_back(r);
+  return others;
+}
+
 std::vector<std::string> gather_texts(Communicator& group, const std::string& own, double patience) {
   const auto ranks = static_cast<std::size_t>(group.size()), self = static_cast<std::size_t>(group.rank());
   const auto swap = [&](auto&& sent, auto&& received) {

@@ -43,12 +43,18 @@ class Communicator {
   /// exchange() does.
   virtual std::unique_ptr<Communicator> split(int color, double patience) = 0;
 
+  /// For who waits for something else than messages: throws UserError [rank_failed] as exchange() does.
+  virtual void check() = 0;
+
   /// From any thread: exchanges of this process, those under way too, and of its other groups, end with
   /// [rank_failed].
   virtual void interrupt() noexcept = 0;
   /// Ends all ranks, whatever they do: each learns `why`, or is killed, with `why` on this one's standard error.
   virtual void abort(const std::string& why) noexcept = 0;
 };
+
+/// The ranks of a group but this one.
+std::vector<int> others_of(const Communicator& group);
 
 /// What makes a process's communicator, on the thread that is to use it.
 using MakeCommunicator = std::function<std::unique_ptr<Communicator>()>;

@@ -118,6 +118,11 @@ class ThreadCommunicator final : public Communicator {
     return std::make_unique<ThreadCommunicator>(room_, interrupted_, group, rank, size);
   }
 
+  void check() override {
+    const std::lock_guard lock(room_->mutex);
+    throw_if_ended();
+  }
+
   void interrupt() noexcept override {
     const std::lock_guard lock(room_->mutex);
     *interrupted_ = true;
@@ -152,6 +157,11 @@ class ThreadCommunicator final : public Communicator {
       room_->changed.wait(lock, stops);
     }
     if (done()) return;  // a rank that has all it came for may fail before others have looked
+    throw_if_ended();
+  }
+
+  /// In the room.
+  void throw_if_ended() const {
     if (room_->failure) throw UserError(*room_->failure, "rank_failed", "all ranks end with it");
     if (*interrupted_) throw UserError("exchanges of this rank were interrupted", "rank_failed", "");
   }

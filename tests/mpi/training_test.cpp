@@ -249,6 +249,19 @@ TEST_CASE("mpi: an error that all ranks of lathe train have is told once") {
   CHECK(ran.err.find("[shard_name]") == ran.err.rfind("[shard_name]"));
 }
 
+TEST_CASE("mpi: lathe train for GPUs that are not there, one a process, says what is missing") {
+  if (!has_mpi()) return;
+  const Scratch scratch;
+  const RanMany ran = train_many(scratch, 2, training(scratch, "run", {"--target", "cuda"}) + by_data.words);
+  if (ran.ending == Ending{}) {
+    WARN("SKIP: there are two GPUs");
+    return;
+  }
+  CHECK_THAT(ran.err, Contains("rank 0 of 2 failed: ") &&
+                          (Contains("[driver_missing]") || Contains("[nvrtc_missing]") || Contains("[no_device]") ||
+                           Contains("[nccl_missing]") || Contains("[rank_devices]")));
+}
+
 TEST_CASE("mpi: a plugin that is missing is an error with where it was sought") {
   const Scratch scratch;
   const RanMany ran = train_many(

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
 #include "tests/ranks/support.h"
 #include "tests/support/kernel_store.h"
 
@@ -41,9 +40,13 @@ HostTensor operand_of(const CollectiveCase& collective, int rank) {
   return own;
 }
 
-HostTensor run_collective(const CollectiveCase& collective, const std::shared_ptr<Ranks>& ranks) {
-  Executable executable =
-      compile(collective.graph, {.threads = 1, .cache = shared_kernels(), .poison = true, .ranks = ranks});
+HostTensor run_collective(const CollectiveCase& collective, const std::shared_ptr<Ranks>& ranks,
+                          CompileOptions options) {
+  options.threads = 1;
+  options.cache = shared_kernels();
+  options.poison = true;
+  options.ranks = ranks;
+  Executable executable = compile(collective.graph, options);
   return executable.run({{"x", operand_of(collective, ranks->rank())}}).at("y");
 }
 

@@ -6,6 +6,7 @@
 
 #include "ir/support/host_tensor.h"
 #include "ir/tensor/graph.h"
+#include "runtime/executable.h"
 #include "runtime/ranks/ranks.h"
 
 /// One collective of each kind, dtype and way to lie, as the graph of one of several processes along the axis m.
@@ -23,7 +24,8 @@ std::vector<CollectiveCase> collective_cases();
 
 /// What a process gives.
 HostTensor operand_of(const CollectiveCase& collective, int rank);
-/// What it gets, by compiled code.
-HostTensor run_collective(const CollectiveCase& collective, const std::shared_ptr<Ranks>& ranks);
+/// What it gets, by code compiled with these options.
+HostTensor run_collective(const CollectiveCase& collective, const std::shared_ptr<Ranks>& ranks,
+                          CompileOptions options = {});
 
 }  // namespace lathe::test

@@ -39,9 +39,11 @@ Tensors start(const ir::Graph& step) {
 }  // namespace
 
 Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks,
-              std::int64_t batch) {
-  CompileOptions options{
-      .threads = division.threads, .cache = division.cache ? division.cache : shared_kernels(), .ranks = ranks};
+              std::int64_t batch, const MachineOf& machine) {
+  CompileOptions options = machine ? machine(ranks) : CompileOptions{};
+  options.threads = division.threads;
+  options.cache = division.cache ? division.cache : shared_kernels();
+  options.ranks = ranks;
   if (ranks) options.split = shard::parse_splits(division.splits);
   if (ranks) options.parts = division.parts;
   options.lower.bucket_bytes = division.bucket_bytes;
@@ -63,13 +65,14 @@ Trained train(const ir::Graph& step, int steps, const Division& division, const 
 
 Trained train(const ir::Graph& step, int steps) { return train(step, steps, {}, nullptr); }
 
-Trained train_in_threads(const ir::Graph& step, int steps, const Division& division, std::int64_t batch) {
+Trained train_in_threads(const ir::Graph& step, int steps, const Division& division, std::int64_t batch,
+                         const MachineOf& machine) {
   const shard::Mesh mesh = shard::Mesh::parse(division.mesh);
   Trained first;
   std::vector<ir::SentBytes> sent(static_cast<std::size_t>(mesh.size()));
   run_ranks(static_cast<int>(mesh.size()), [&](int rank, const MakeCommunicator& make) {
-    const Trained own =
-        train(step, steps, division, std::make_shared<Ranks>(make, mesh, RanksOptions{.patience = 60}), batch);
+    const auto ranks = std::make_shared<Ranks>(make, mesh, RanksOptions{.patience = 60});
+    const Trained own = train(step, steps, division, ranks, batch, machine);
     sent[static_cast<std::size_t>(rank)] = own.sent[0];
     if (rank == 0) first = own;
   });

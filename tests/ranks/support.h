@@ -30,6 +30,9 @@ struct Division {
   std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
 };
 
+/// What a rank compiles for; what is empty is this machine's CPU.
+using MachineOf = std::function<CompileOptions(const std::shared_ptr<Ranks>& ranks)>;
+
 /// Trains for so many steps on this rank, from start() on whole batches, of which it takes its rows: the losses, and
 /// at the end every state as a whole, under its name.
 struct Trained {
@@ -38,11 +41,12 @@ struct Trained {
   std::vector<ir::SentBytes> sent = {};  ///< by rank, in all steps
 };
 Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks,
-              std::int64_t batch = 8);
+              std::int64_t batch = 8, const MachineOf& machine = {});
 /// The same on one process.
 Trained train(const ir::Graph& step, int steps);
 /// On as many threads of this process as the mesh has ranks; what rank 0 gives.
-Trained train_in_threads(const ir::Graph& step, int steps, const Division& division, std::int64_t batch = 8);
+Trained train_in_threads(const ir::Graph& step, int steps, const Division& division, std::int64_t batch = 8,
+                         const MachineOf& machine = {});
 
 /// The largest difference of any loss or state, relative to the largest element of its tensor where that is above 1.
 double difference(const Trained& a, const Trained& b);

@@ -344,7 +344,8 @@ TEST_CASE("bench measures a graph, doctor the machine", "[tools]") {
   CHECK_THAT(bench.out, Contains("GFLOP/s") && Contains("median") && Contains("small.cpp:"));
   const auto doctor = run_lathe(scratch, "doctor");
   CHECK(doctor.status == 0);
-  CHECK_THAT(doctor.out, Contains("LLVM") && Contains("NVRTC") && Contains("driver") && Contains("threads"));
+  CHECK_THAT(doctor.out,
+             Contains("LLVM") && Contains("NVRTC") && Contains("NCCL") && Contains("driver") && Contains("threads"));
   CHECK_THAT(doctor.out, Contains(scratch.path("cache")) && Contains("schedules for host count on "));
   const auto xeon = run_lathe(scratch, "doctor --target sapphirerapids");
   CHECK(xeon.status == 0);

@@ -11,6 +11,7 @@
 #include "passes/memory/memory_plan.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/ranks/nccl.h"
 #include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak.h"
 #include "runtime/target_machine.h"
@@ -41,6 +42,15 @@ std::string nvrtc_text() {
     const cuda::Nvrtc nvrtc(cuda_folders());
     return fmt::format("{} ({}), for sm_{}", nvrtc.version(), nvrtc.library(),
                        fmt::join(nvrtc.architectures(), ", sm_"));
+  } catch (const UserError& error) {
+    return one_line(error);
+  }
+}
+
+std::string nccl_text() {
+  try {
+    const cuda::Nccl nccl(cuda::nccl_candidates(cuda_folders()));
+    return fmt::format("{} ({})", nccl.version(), nccl.library());
   } catch (const UserError& error) {
     return one_line(error);
   }
@@ -108,6 +118,7 @@ void run(bool measure) {
                      : cpu.has("amx_bf16") ? "the system refuses it to this process"
                                            : "none");
   text += row("NVRTC", nvrtc_text());
+  text += row("NCCL", nccl_text());
   text += row("driver", driver_text());
   text += row("cache", cache_text());
   text += described("host");

@@ -125,7 +125,7 @@ class TextTraining {
     say("\n{}\n", ir::print_short(model.forward));
     parameter_count_ = model.model.count();
     const DimBindings sizes{{"B", s_.batch}, {"T", s_.model.context}};
-    CompileOptions options = compile_options(s_.target);
+    CompileOptions options = compile_options(s_.target, ranks_);
     options.threads = s_.threads;
     options.cache = cache_.enabled() ? &cache_ : nullptr;
     options.lower = s_.lower;

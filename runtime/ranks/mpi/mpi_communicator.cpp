@@ -88,7 +88,7 @@ class MpiCommunicator final : public Communicator {
     for (;;) {
       messages.progress();
       if (messages.left == 0) return;
-      if (session_->is_interrupted) throw UserError("exchanges of this rank were interrupted", "rank_failed", "");
+      check();
       const auto now = Clock::now();
       if (messages.moved > 0) last = now;
       if (patience > 0 && std::chrono::duration<double>(now - last).count() > patience)
@@ -118,6 +118,10 @@ class MpiCommunicator final : public Communicator {
     }
     session_->next_group = group + 1;
     return std::make_unique<MpiCommunicator>(session_, std::move(members), group);
+  }
+
+  void check() override {
+    if (session_->is_interrupted) throw UserError("exchanges of this rank were interrupted", "rank_failed", "");
   }
 
   void interrupt() noexcept override { session_->is_interrupted = true; }

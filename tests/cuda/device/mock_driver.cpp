@@ -20,11 +20,31 @@ T handle(std::uint64_t number) {
 }
 }  // namespace
 
+/// Its work, in order.
+class MockDriver::Stream final : public MockStream {
+ public:
+  explicit Stream(MockDriver& driver) : driver_(driver) {}
+  void put(const std::string& what, std::function<void()> work) override {
+    driver_.put(static_cast<MockStream*>(this), {what, std::move(work)});
+  }
+  void want(std::uint64_t at, std::size_t bytes) const override { driver_.want(at, bytes); }
+
+  std::deque<Work> queue;
+
+ private:
+  MockDriver& driver_;
+};
+
+MockDriver::MockDriver() = default;
+MockDriver::~MockDriver() = default;
+
 void MockDriver::call(std::string_view name) {
+  const std::lock_guard lock(mutex_);
   if (calls++ == fail_at) cuda::throw_driver_error(name, fail_code, "CUDA_ERROR_ASKED_FOR");
 }
 
 void MockDriver::want(Pointer at, std::size_t bytes) const {
+  const std::lock_guard lock(mutex_);
   const auto after = memory_.upper_bound(at);
   if (after == memory_.begin()) throw std::logic_error("no such device memory");
   const auto& [start, data] = *std::prev(after);
@@ -32,6 +52,7 @@ void MockDriver::want(Pointer at, std::size_t bytes) const {
 }
 
 std::size_t MockDriver::bytes_from(Pointer at) const {
+  const std::lock_guard lock(mutex_);
   want(at, 0);
   const auto& [start, data] = *std::prev(memory_.upper_bound(at));
   return start + data.size() - at;
@@ -41,24 +62,73 @@ void MockDriver::want_stream(Handle stream) const {
   if (!streams_.contains(stream)) throw std::logic_error("no such stream");
 }
 
-int MockDriver::device_count() { return call("cuDeviceGetCount"), 1; }
+void MockDriver::put(Handle stream, Work work) {
+  std::unique_lock lock(mutex_);
+  want_stream(stream);
+  if (stream == capturing_) throw std::logic_error("only launches are captured");
+  put_log.push_back({stream, work.what});
+  streams_.at(stream)->queue.push_back(std::move(work));
+  lock.unlock();
+  if (order == Order::at_once) run_next(stream);
+}
+
+bool MockDriver::may_run(const Work& work) const {
+  return !work.event || events_.at(work.event).passed >= work.times;
+}
+
+bool MockDriver::has_runnable(Handle stream) const {
+  const std::lock_guard lock(mutex_);
+  const auto& queue = streams_.at(stream)->queue;
+  return !queue.empty() && may_run(queue.front());
+}
+
+void MockDriver::run_front(Handle stream) {
+  std::unique_lock lock(mutex_);
+  auto& queue = streams_.at(stream)->queue;
+  const Work work = std::move(queue.front());
+  queue.pop_front();
+  run_log.push_back({stream, work.what});
+  lock.unlock();
+  if (work.run) work.run();
+}
+
+/// The next of a stream, and what that waits for; false where there is none.
+bool MockDriver::run_next(Handle stream) {
+  if (order == Order::early)
+    for (const auto& [other, its] : streams_)
+      while (other != stream && has_runnable(other)) run_front(other);
+  if (streams_.at(stream)->queue.empty()) return false;
+  const Work& next = streams_.at(stream)->queue.front();
+  while (!may_run(next))
+    if (!run_next(events_.at(next.event).stream)) throw std::logic_error("a stream waits for ever");
+  run_front(stream);
+  return true;
+}
+
+int MockDriver::device_count() { return call("cuDeviceGetCount"), static_cast<int>(device_ids.size()); }
+std::string MockDriver::device_id(int device) {
+  return call("cuDeviceGetUuid"), device_ids.at(static_cast<std::size_t>(device));
+}
 std::string MockDriver::device_name(int) { return call("cuDeviceGetName"), "a mock"; }
 int MockDriver::compute_capability(int) { return call("cuDeviceGetAttribute"), 90; }
 std::uint64_t MockDriver::total_memory(int) { return call("cuDeviceTotalMem"), memory_bytes; }
 MockDriver::Peak MockDriver::peak(int) { return call("cuDeviceGetAttribute"), Peak{6e13, 4e12}; }
 
 MockDriver::Handle MockDriver::retain_context(int) {
+  const std::lock_guard lock(mutex_);
   call("cuDevicePrimaryCtxRetain");
   ++contexts_;
   return handle<Handle>(1);
 }
 void MockDriver::release_context(int) {
+  const std::lock_guard lock(mutex_);
+  --contexts_;  // where it fails, the device is lost, and the context with it
   call("cuDevicePrimaryCtxRelease");
-  --contexts_;
 }
 void MockDriver::make_current(Handle) { call("cuCtxSetCurrent"); }
 
 MockDriver::Pointer MockDriver::allocate(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
   call("cuMemAlloc");
   if (used_ + bytes > memory_bytes)
     cuda::throw_driver_error(fmt::format("cuMemAlloc of {} bytes", bytes), no_memory, "CUDA_ERROR_OUT_OF_MEMORY");
@@ -70,39 +140,48 @@ MockDriver::Pointer MockDriver::allocate(std::size_t bytes) {
   return address;
 }
 void MockDriver::free(Pointer memory) noexcept {
+  const std::lock_guard lock(mutex_);
   used_ -= memory_.at(memory).size();
   memory_.erase(memory);
 }
 void MockDriver::copy_to_device(Pointer to, const void* from, std::size_t bytes, Handle stream) {
   call("cuMemcpyHtoDAsync");
   copied_to_device += bytes;
-  want(to, bytes), want_stream(stream);
-  std::memcpy(handle<void*>(to), from, bytes);
+  want(to, bytes);
+  put(stream, {"copy to device", [=] { std::memcpy(handle<void*>(to), from, bytes); }});
 }
 void MockDriver::copy_to_host(void* to, Pointer from, std::size_t bytes, Handle stream) {
   call("cuMemcpyDtoHAsync");
-  want(from, bytes), want_stream(stream);
-  std::memcpy(to, handle<const void*>(from), bytes);
+  want(from, bytes);
+  put(stream, {"copy to host", [=] { std::memcpy(to, handle<const void*>(from), bytes); }});
 }
 void MockDriver::copy_on_device(Pointer to, Pointer from, std::size_t bytes, Handle stream) {
   call("cuMemcpyDtoDAsync");
-  want(to, bytes), want(from, bytes), want_stream(stream);
-  std::memcpy(handle<void*>(to), handle<const void*>(from), bytes);
+  want(to, bytes), want(from, bytes);
+  put(stream, {"copy", [=] { std::memcpy(handle<void*>(to), handle<const void*>(from), bytes); }});
 }
 void MockDriver::fill(Pointer to, unsigned char byte, std::size_t bytes, Handle stream) {
   call("cuMemsetD8Async");
-  want(to, bytes), want_stream(stream);
-  std::memset(handle<void*>(to), byte, bytes);
+  want(to, bytes);
+  put(stream, {"fill", [=] { std::memset(handle<void*>(to), byte, bytes); }});
 }
 
 MockDriver::Handle MockDriver::create_stream() {
+  const std::lock_guard lock(mutex_);
   call("cuStreamCreate");
-  return *streams_.insert(handle<Handle>(++next_)).first;
+  auto stream = std::make_unique<Stream>(*this);
+  MockStream* const made = stream.get();
+  return streams_.emplace(made, std::move(stream)).first->first;
 }
-void MockDriver::destroy_stream(Handle stream) noexcept { streams_.erase(stream); }
+void MockDriver::destroy_stream(Handle stream) noexcept {
+  const std::lock_guard lock(mutex_);
+  streams_.erase(stream);
+}
 void MockDriver::synchronize(Handle stream) {
   call("cuStreamSynchronize");
   want_stream(stream);
+  while (run_next(stream)) {
+  }
 }
 
 void MockDriver::begin_capture(Handle stream) {
@@ -123,34 +202,53 @@ MockDriver::Handle MockDriver::end_capture(Handle stream) {
 }
 void MockDriver::launch_graph(Handle graph, Handle stream) {
   call("cuGraphLaunch");
-  want_stream(stream);
   ++graph_launches;
-  for (Recorded& recorded : graphs_.at(graph)) {
-    std::vector<void*> arguments;
-    for (std::uint64_t& value : recorded.values) arguments.push_back(&value);
-    Launch launch = recorded.launch;
-    launch.arguments = arguments;
-    launch.maps = recorded.maps;
-    run(launch);
-  }
+  for (const Recorded& recorded : graphs_.at(graph))
+    put(stream, {"launch " + functions_.at(recorded.launch.function), [this, recorded] { run(recorded); }});
+  if (graphs_.at(graph).empty()) want_stream(stream);
 }
 void MockDriver::destroy_graph(Handle graph) noexcept { graphs_.erase(graph); }
 
 MockDriver::Handle MockDriver::create_event() {
+  const std::lock_guard lock(mutex_);
   call("cuEventCreate");
   const auto event = handle<Handle>(++next_);
-  events_[event] = -1;
+  events_[event] = {};
   return event;
 }
-void MockDriver::destroy_event(Handle event) noexcept { events_.erase(event); }
+void MockDriver::destroy_event(Handle event) noexcept {
+  const std::lock_guard lock(mutex_);
+  events_.erase(event);
+}
 void MockDriver::record(Handle event, Handle stream) {
   call("cuEventRecord");
-  want_stream(stream);
-  events_.at(event) = ++time_;
+  std::unique_lock lock(mutex_);
+  Event& its = events_.at(event);
+  its.stream = stream;
+  const std::uint64_t times = ++its.put;
+  lock.unlock();
+  put(stream, {"record", [this, event, times] {
+                 const std::lock_guard running(mutex_);
+                 events_.at(event).passed = times;
+                 events_.at(event).time = ++time_;
+               }});
+}
+void MockDriver::wait(Handle stream, Handle event) {
+  call("cuStreamWaitEvent");
+  std::unique_lock lock(mutex_);
+  const std::uint64_t times = events_.at(event).put;
+  lock.unlock();
+  put(stream, {"wait", {}, event, times});
+}
+bool MockDriver::has_passed(Handle event) {
+  const std::lock_guard lock(mutex_);
+  call("cuEventQuery");
+  return events_.at(event).passed >= events_.at(event).put;
 }
 double MockDriver::seconds_between(Handle start, Handle end) {
+  const std::lock_guard lock(mutex_);
   call("cuEventElapsedTime");
-  return events_.at(end) - events_.at(start);
+  return events_.at(end).time - events_.at(start).time;
 }
 
 MockDriver::Handle MockDriver::load_module(std::string_view) {
@@ -177,16 +275,23 @@ MockDriver::TensorMap MockDriver::encode(const Tensor& tensor) {
 
 void MockDriver::launch(const Launch& launch) {
   call("cuLaunchKernel");
-  want_stream(launch.stream);
-  if (launch.stream != capturing_) return run(launch);
   Recorded recorded{launch, {}, {launch.maps.begin(), launch.maps.end()}};
   for (const void* argument : launch.arguments)
     recorded.values.push_back(*static_cast<const std::uint64_t*>(argument));
-  captured_.push_back(std::move(recorded));
+  if (launch.stream == capturing_) return captured_.push_back(std::move(recorded));
+  put(launch.stream, {"launch " + functions_.at(launch.function), [this, its = std::move(recorded)] { run(its); }});
 }
 
-void MockDriver::run(const Launch& launch) {
-  if (on_launch) on_launch(functions_.at(launch.function), launch);
+void MockDriver::run(const Recorded& recorded) {
+  if (!on_launch) return;
+  std::vector<std::uint64_t> values = recorded.values;
+  std::vector<TensorMap> maps = recorded.maps;
+  std::vector<void*> arguments;
+  for (std::uint64_t& value : values) arguments.push_back(&value);
+  Launch launch = recorded.launch;
+  launch.arguments = arguments;
+  launch.maps = maps;
+  on_launch(functions_.at(launch.function), launch);
 }
 
 }  // namespace lathe::test

@@ -8,6 +8,7 @@
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "runtime/cuda/platform.h"
+#include "runtime/cuda/ranks/device_groups.h"
 #include "tests/cuda/host/shim_maps.h"
 
 namespace lathe::test {
@@ -26,6 +27,13 @@ MockGpu::MockGpu(By by) : by_(by) {
 }
 
 CompileOptions MockGpu::options() const { return {.target = Target::cuda(), .gpu = platform_}; }
+
+CompileOptions MockGpu::options(const std::shared_ptr<Ranks>& ranks,
+                                const std::shared_ptr<const cuda::Nccl>& nccl) const {
+  auto platform = std::make_shared<cuda::Platform>(*platform_);
+  platform->groups = std::make_shared<cuda::DeviceGroups>(ranks, nccl, driver_, platform->device);
+  return {.target = Target::cuda(), .ranks = ranks, .gpu = platform};
+}
 
 /// Symbols are made distinct, for kernels of several programs may have one name.
 std::vector<cuda::CompiledKernel> MockGpu::compile(std::span<const kernel::Kernel> kernels, cuda::Indices indices) {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "runtime/cuda/platform.h"
+#include "runtime/cuda/ranks/nccl.h"
 #include "runtime/executable.h"
 #include "tests/cuda/device/mock_driver.h"
 #include "tests/cuda/host/host_cuda.h"
@@ -19,6 +20,8 @@ class MockGpu {
   MockDriver& driver() { return *driver_; }
   /// Options to compile with for it. The mock must outlive what is compiled.
   CompileOptions options() const;
+  /// The same for the GPU of one of several ranks.
+  CompileOptions options(const std::shared_ptr<Ranks>& ranks, const std::shared_ptr<const cuda::Nccl>& nccl) const;
   /// How many launches were of kernels with wide indices.
   int int64_launches() const { return int64_launches_; }
   /// On how many threads each call was to compile.

@@ -1,0 +1,69 @@
+#include "runtime/ranks/cpu_exchanges.h"
+
+#include <cstring>
+
+namespace lathe {
+
+CpuExchanges::CpuExchanges(const Program& program, const codegen::CompiledKernels& kernels, DimTable& table,
+                           Ranks* ranks)
+    : ProgramExchanges(program, table, ranks), kernels_(kernels), jobs_(program.exchanges.size()) {
+  for (const Exchange& exchange : program.exchanges) {
+    auto& by_part = fold_dims_.emplace_back();
+    for (const Exchange::Part& part : exchange.parts) {
+      auto& dims = by_part.emplace_back();
+      if (part.fold)
+        for (const Dim& dim : part.fold->dims) dims.push_back(table.add(dim));
+    }
+  }
+}
+
+void CpuExchanges::start(std::size_t exchange) {
+  const auto carry = [this, exchange](Communicator& group) { carry_out(exchange, group); };
+  jobs_[exchange] = {ranks_->start(program_.exchanges[exchange].axis, carry), false};
+}
+
+void CpuExchanges::finish(std::size_t exchange) {
+  jobs_[exchange].is_waited_for = true;
+  ranks_->wait(jobs_[exchange].number);
+}
+
+void CpuExchanges::stop() noexcept {
+  if (!ranks_) return;
+  ranks_->interrupt();
+  for (std::size_t e = 0; e < jobs_.size(); ++e) {
+    if (jobs_[e].is_waited_for) continue;
+    try {
+      finish(e);
+    } catch (...) {  // the run has failed already
+    }
+  }
+}
+
+void CpuExchanges::carry_out(std::size_t exchange, Communicator& group) const {
+  for (const ExchangeStep& step : steps(exchange, group.rank(), group.size(), false)) {
+    for (const ExchangeStep::Copy& copy : step.copies) std::memmove(copy.to, copy.from, copy.bytes);
+    try {
+      group.exchange(step.sends, step.receives, ranks_->patience());
+    } catch (const StalledExchange& stall) {
+      throw stalled(exchange, stall);
+    }
+    ranks_->count_sent(step.sent);
+    for (const Exchange::Part* part : step.folds) {
+      const auto number = static_cast<std::size_t>(part - program_.exchanges[exchange].parts.data());
+      fold(*part, fold_dims_[exchange][number]);
+    }
+  }
+}
+
+void CpuExchanges::fold(const Exchange::Part& part, const std::vector<std::size_t>& dims) const {
+  const auto& kernel = kernels_[static_cast<std::size_t>(part.fold->kernel)];
+  std::vector<void*> buffers;
+  for (const int b : part.fold->buffers) buffers.push_back(at(b));
+  std::vector<std::int64_t> values;
+  for (const std::size_t position : dims) values.push_back(size(position));
+  std::int64_t status = 0;
+  const std::int64_t extent = kernel.extent(values.data());
+  if (extent > 0) kernel.run(buffers.data(), values.data(), 0, extent, &status);
+}
+
+}  // namespace lathe

@@ -1,0 +1,126 @@
+#include "runtime/ranks/exchange_steps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/support/error.h"
+
+namespace lathe {
+
+namespace {
+
+class StepPlan {
+ public:
+  StepPlan(const Program& program, const Exchange& exchange, const ExchangePlace& place, bool gathers)
+      : program_(program), exchange_(exchange), place_(place), gathers_(gathers) {}
+
+  std::vector<ExchangeStep> run() {
+    switch (exchange_.kind) {
+      case Exchange::Kind::all_reduce:
+        scatter();
+        gather();
+        break;
+      case Exchange::Kind::reduce_scatter: scatter(); break;
+      case Exchange::Kind::all_gather: gather(); break;
+      case Exchange::Kind::all_to_all: swap(); break;
+    }
+    return std::move(steps_);
+  }
+
+ private:
+  /// How the elements of a part are shared out, in bytes.
+  struct Pieces {
+    std::int64_t all, one;
+    std::int64_t begin(int rank) const { return std::min(all, one * rank); }
+    std::size_t bytes(int rank) const { return static_cast<std::size_t>(begin(rank + 1) - begin(rank)); }
+  };
+
+  std::byte* at(int buffer) const {
+    return static_cast<std::byte*>(place_.buffers[static_cast<std::size_t>(buffer)]);
+  }
+  std::int64_t elements(const Exchange::Part& part) const {
+    return place_.elements[static_cast<std::size_t>(&part - exchange_.parts.data())];
+  }
+  Pieces pieces_of(const Exchange::Part& part) const {
+    const DType dtype = program_.buffers[static_cast<std::size_t>(part.from)].dtype;
+    const auto bytes = static_cast<std::int64_t>(size_in_bytes(dtype));
+    return {elements(part) * bytes, (elements(part) + place_.ranks - 1) / place_.ranks * bytes};
+  }
+
+  /// Whether the whole of what is exchanged is one element.
+  bool is_scalar(const Exchange::Part& part) const {
+    return exchange_.kind != Exchange::Kind::all_gather && elements(part) == 1;
+  }
+  void count(const Exchange::Part& part, std::size_t bytes) {
+    ir::SentBytes& sent = steps_.back().sent;
+    (is_scalar(part) ? sent.scalars : sent.tensors) += static_cast<std::int64_t>(bytes);
+  }
+
+  /// To and from a rank, for `part`; to itself at once.
+  void move(const Exchange::Part& part, int rank, std::byte* from, std::size_t sent, std::byte* to,
+            std::size_t received) {
+    ExchangeStep& step = steps_.back();
+    if (rank == place_.rank) {
+      LATHE_ASSERT(sent == received);
+      if (sent > 0 && from != to) step.copies.push_back({from, to, sent});
+      return;
+    }
+    if (sent > 0) step.sends.push_back({rank, from, sent});
+    if (received > 0) step.receives.push_back({rank, to, received});
+    count(part, sent);
+  }
+
+  void scatter() {
+    steps_.emplace_back();
+    for (const Exchange::Part& part : exchange_.parts) {
+      const Pieces pieces = pieces_of(part);
+      for (int r = 0; r < place_.ranks; ++r)
+        move(part, r, at(part.from) + pieces.begin(r), pieces.bytes(r), at(part.received) + pieces.one * r,
+             pieces.bytes(place_.rank));
+      if (pieces.bytes(place_.rank) > 0) steps_.back().folds.push_back(&part);
+    }
+  }
+
+  /// Own pieces of results, or all that a process has, to everybody.
+  void gather() {
+    steps_.emplace_back();
+    const bool of_pieces = exchange_.kind == Exchange::Kind::all_reduce;
+    for (const Exchange::Part& part : exchange_.parts) {
+      Pieces pieces = pieces_of(part);
+      if (!of_pieces) pieces = {pieces.all * place_.ranks, pieces.all};
+      std::byte* const from = at(of_pieces ? part.folded : part.from);
+      const std::size_t own = pieces.bytes(place_.rank);
+      if (gathers_ && own > 0 && pieces.all == pieces.one * place_.ranks) {
+        steps_.back().gathers.push_back({from, at(part.to), own});
+        count(part, own * static_cast<std::size_t>(place_.ranks - 1));
+        continue;
+      }
+      for (int r = 0; r < place_.ranks; ++r) move(part, r, from, own, at(part.to) + pieces.begin(r), pieces.bytes(r));
+    }
+  }
+
+  void swap() {
+    steps_.emplace_back();
+    for (const Exchange::Part& part : exchange_.parts) {
+      const Pieces pieces = pieces_of(part);
+      for (int r = 0; r < place_.ranks; ++r)
+        move(part, r, at(part.from) + pieces.begin(r), pieces.bytes(r), at(part.to) + pieces.begin(r),
+             pieces.bytes(r));
+    }
+  }
+
+  const Program& program_;
+  const Exchange& exchange_;
+  const ExchangePlace& place_;
+  bool gathers_;
+  std::vector<ExchangeStep> steps_;
+};
+
+}  // namespace
+
+std::vector<ExchangeStep> steps_of(const Program& program, const Exchange& exchange, const ExchangePlace& place,
+                                   bool gathers) {
+  return StepPlan(program, exchange, place, gathers).run();
+}
+
+}  // namespace lathe

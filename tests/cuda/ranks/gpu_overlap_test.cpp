@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <utility>
+
+#include "passes/lowering/program.h"
+#include "runtime/ranks/thread_communicator.h"
+#include "tests/cuda/ranks/mock_ranks.h"
+#include "tests/ranks/support.h"
+
+/// Exchanges beside launches: what the logs of the mock say.
+namespace lathe::test {
+
+namespace {
+
+using Order = MockDriver::Order;
+using Log = std::vector<MockDriver::Logged>;
+
+/// How many launches of the stream that computes stand before each exchange, which ends with the event that says so.
+std::vector<int> launches_before(const Log& log) {
+  const auto first_that = [&](std::string_view start) {
+    return std::ranges::find_if(log, [&](const auto& work) { return work.what.starts_with(start); });
+  };
+  REQUIRE(first_that("nccl") != log.end());
+  const auto computing = first_that("launch")->stream, exchanging = first_that("nccl")->stream;
+  REQUIRE(computing != exchanging);
+  std::vector<int> before;
+  int launches = 0;
+  bool is_within = false;
+  for (const auto& [stream, what] : log) {
+    if (stream == computing) launches += what.starts_with("launch") ? 1 : 0;
+    if (stream != exchanging) continue;
+    if (what.starts_with("nccl") && !std::exchange(is_within, true)) before.push_back(launches);
+    if (what == "record") is_within = false;
+  }
+  return before;
+}
+
+struct Seen {
+  Program program;
+  Log put, run;
+};
+
+/// One step of GPT-2 on two GPUs, in buckets of at most so many bytes: what rank 0 did.
+Seen one_step(Order order, std::int64_t bucket_bytes) {
+  MockRanks gpus(2, order);
+  const ir::Graph step = small_step(f32, 0.5, 2);
+  Seen seen;
+  run_ranks(2, [&](int rank, const MakeCommunicator& make) {
+    const auto ranks = std::make_shared<Ranks>(make, shard::Mesh({{"data", 2}}), RanksOptions{.patience = 60});
+    CompileOptions options = gpus.options(ranks);
+    options.split = {{"B", "data"}};
+    options.lower.bucket_bytes = bucket_bytes;
+    Executable executable = compile(step, options);
+    for (const Program::Slot& slot : executable.program().states)
+      executable.parameters().set(slot.name, HostTensor(slot.dtype, slot.shape.evaluate({})));
+    (void)executable.run({{"tokens", tokens_of(0, 4)}});
+    if (rank != 0) return;
+    seen = {executable.program(), gpus.gpu(0).driver().put_log, gpus.gpu(0).driver().run_log};
+  });
+  CHECK(gpus.faults() == "");
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("GPU ranks: exchanges are put on their stream while launches of the backward pass are still to come") {
+  const Seen seen = one_step(Order::early, 3000);
+  const auto last = static_cast<int>(seen.program.launches.size());
+  std::vector<int> starts;
+  int beside = 0;
+  for (const Exchange& exchange : seen.program.exchanges) {
+    starts.push_back(exchange.start);
+    beside += exchange.done > exchange.start ? 1 : 0;
+  }
+  REQUIRE(starts.size() > 4);
+  CHECK(beside > 4);
+  CHECK(starts.front() < last / 2);
+  // The host puts each of them behind the launches that it needs, and before all others.
+  CHECK(launches_before(seen.put) == starts);
+  // Where the exchanges' stream runs as early as it may, each runs there too.
+  CHECK(launches_before(seen.run) == starts);
+}
+
+TEST_CASE("GPU ranks: launches that need an exchange wait for it, and no others do") {
+  const Seen seen = one_step(Order::late, 3000);
+  // Where it runs as late as it may, it runs before the launch that must find it done.
+  std::vector<int> last_moments;
+  for (std::size_t e = 0; e < seen.program.exchanges.size(); ++e) {
+    int done = seen.program.exchanges[e].done;
+    for (std::size_t later = e; later < seen.program.exchanges.size(); ++later)
+      done = std::min(done, seen.program.exchanges[later].done);  // they run in order
+    last_moments.push_back(done);
+  }
+  CHECK(launches_before(seen.run) == last_moments);
+}
+
+}  // namespace lathe::test
