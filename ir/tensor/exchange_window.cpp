@@ -27,11 +27,13 @@ void limit_prefetch(std::vector<ExchangeTimes>& gathers) {
   const std::int64_t most = largest(gathers);
   const ByTime order = sorted(gathers, &ExchangeTimes::done);
   std::int64_t ahead = 0;
+  int room = 0;  // from when on there is some
   for (std::size_t k = 0, unread = 0; k < order.size(); ++k) {
     for (ahead += order[k]->bytes; ahead > most; ++unread) {
       ahead -= order[unread]->bytes;
-      order[k]->start = std::max(order[k]->start, order[unread]->done);
+      room = std::max(room, order[unread]->done);
     }
+    order[k]->start = std::max(order[k]->start, room);
   }
 }
 

@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
 #include <catch2/catch.hpp>
+#include <map>
+#include <set>
 
 #include "frontend/initialize.h"
 #include "frontend/pretrained/token_loss.h"
