@@ -29,6 +29,8 @@ class ExchangeOrder {
       all[e].start = 0;
       all[e].done = launches();
       for_buffers(all[e], [&](int buffer, bool writes) { limit(all[e], here, buffer, writes); });
+      for (std::size_t before = 0; before < e; ++before)
+        if (meet(all[before], all[e])) all[e].start = std::max(all[e].start, all[before].start);
     }
     // What only later exchanges read, or the next run, waits for nobody.
     keep_apart(&ir::limit_prefetch, [&](const Exchange& exchange) {

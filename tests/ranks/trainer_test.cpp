@@ -167,12 +167,14 @@ TEST_CASE("ranks: a run that diverges on several processes is kept apart as one 
   const ScratchFolder scratch;
   HostTensor table(f64, {32, 16});
   table.set(5, std::numeric_limits<double>::infinity());
-  std::string label;
+  std::string label, text;
   try {
     run({.folder = scratch / "run", .division = by_both, .start = {{"wte", table}}});
   } catch (const UserError& error) {
     label = error.label();
+    text = error.what();
   }
+  INFO(text);
   CHECK(label == "train_diverged");
   const RunFolder folder(scratch / "run");
   CHECK_FALSE(folder.checkpoint().has_value());
