@@ -226,7 +226,8 @@ void Trainer::diverged(const std::string& why) const {
       hint += fmt::format("\n  the state as it is now cannot be kept: {}", error.what());
     }
   }
-  throw UserError(why, "train_diverged", hint);
+  // Whoever throws ends all: not before the state is kept.
+  throw UserError(why, "train_diverged", tensors_.of_first(hint));
 }
 
 }  // namespace lathe

@@ -176,6 +176,7 @@ TEST_CASE("ranks: a run that diverges on several processes is kept apart as one 
   }
   INFO(text);
   CHECK(label == "train_diverged");
+  CHECK(text.find("the state as it is now: ") != std::string::npos);  // whichever rank says it
   const RunFolder folder(scratch / "run");
   CHECK_FALSE(folder.checkpoint().has_value());
   const Checkpoint kept = load_checkpoint(folder.diverged().list().at(0));
