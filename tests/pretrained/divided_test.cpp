@@ -44,7 +44,7 @@ const std::map<std::string, std::string> by_default{
     {"qwen2", "h:model,d_ff:model,vocab:model"},
     {"qwen3", "h:model,d_ff:model"},
     {"mixtral", "h:model,d_ff:model,vocab:model"},
-    {"phi3", "vocab:model"},
+    {"phi3", "d_ff:model,vocab:model"},
     {"olmo2", "h:model,d_ff:model,vocab:model"},
     {"gemma2", "h:model,d_ff:model,vocab:model"},
     {"gemma3", "h:model,d_ff:model,vocab:model"},
