@@ -144,7 +144,8 @@ TEST_CASE("mpi: lathe finetune says what a mesh cannot be used for") {
 
   const RanMany name = run_many(scratch, 2, tuning(scratch, "run") + Words{"--mesh", "tp=2", "--split", "width:tp"});
   CHECK(name.ending != Ending{});
-  CHECK_THAT(name.err, Contains("has no dim named width") && Contains("its dims are B, T, d, d_ff, groups, h, half, hidden, kv, vocab") &&
+  CHECK_THAT(name.err, Contains("has no dim named width") &&
+                           Contains("its dims are B, T, d, d_ff, groups, h, half, hidden, kv, vocab") &&
                            Contains("[shard_name]"));
 
   // Another seed on the second process.
