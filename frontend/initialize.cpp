@@ -106,6 +106,20 @@ HostTensor initial_value(const Init& init, std::string_view name, DType dtype, c
 
 namespace {
 
+HostTensor value_of(const ir::Node& node, const Init& init, std::uint64_t seed, const DimBindings& bindings) {
+  for (const Dim& dim : node.type.shape)
+    for (const std::string& unknown : dim.unknowns())
+      if (!bindings.contains(unknown))
+        throw UserError(node.loc, "initial_values",
+                        fmt::format("the size {} of the {} {}: {} is not known", unknown, node.op->name.value,
+                                    node.name, node.type.to_string()),
+                        "dim_unbound", fmt::format("give it in `bindings`, as in {{{{\"{}\", 64}}}}", unknown));
+  HostTensor value = initial_value(init, node.name, node.type.dtype, node.type.shape.evaluate(bindings), seed);
+  if (node.name == "rng" && node.type.dtype == i64 && value.numel() == 2)
+    value.set_int(0, static_cast<std::int64_t>(seed));
+  return value;
+}
+
 /// Of parameters too, or of the states alone.
 Tensors values_of(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
                   const DimBindings& bindings, bool parameters) {
@@ -116,18 +130,7 @@ Tensors values_of(const ir::Graph& graph, std::span<const Initializer> initializ
     const ir::Node& node = graph[id];
     if (node.op == &ir::ops::input || (node.op == &ir::ops::parameter && !parameters)) continue;
     const auto at = known.find(node.name);
-    const Init init = at == known.end() ? Init::zeros() : *at->second;
-    for (const Dim& dim : node.type.shape)
-      for (const std::string& unknown : dim.unknowns())
-        if (!bindings.contains(unknown))
-          throw UserError(node.loc, "initial_values",
-                          fmt::format("the size {} of the {} {}: {} is not known", unknown, node.op->name.value,
-                                      node.name, node.type.to_string()),
-                          "dim_unbound", fmt::format("give it in `bindings`, as in {{{{\"{}\", 64}}}}", unknown));
-    HostTensor value = initial_value(init, node.name, node.type.dtype, node.type.shape.evaluate(bindings), seed);
-    if (node.name == "rng" && node.type.dtype == i64 && value.numel() == 2)
-      value.set_int(0, static_cast<std::int64_t>(seed));
-    values.emplace(node.name, std::move(value));
+    values.emplace(node.name, value_of(node, at == known.end() ? Init::zeros() : *at->second, seed, bindings));
   }
   return values;
 }
@@ -137,6 +140,18 @@ Tensors values_of(const ir::Graph& graph, std::span<const Initializer> initializ
 Tensors initial_values(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
                        const DimBindings& bindings) {
   return values_of(graph, initializers, seed, bindings, true);
+}
+
+HostTensor initial_value(const ir::Graph& graph, std::string_view name, std::span<const Initializer> initializers,
+                         std::uint64_t seed, const DimBindings& bindings) {
+  const auto arguments = graph.arguments();
+  const auto found =
+      std::ranges::find(arguments, name, [&](ir::ValueId id) { return std::string_view(graph[id].name); });
+  if (found == arguments.end() || graph[*found].op == &ir::ops::input)
+    throw UserError(fmt::format("@{} has no parameter or state {}", graph.name, name), "argument_unknown");
+  const auto entry =
+      std::ranges::find(initializers, name, [](const Initializer& each) { return std::string_view(each.name); });
+  return value_of(graph[*found], entry == initializers.end() ? Init::zeros() : entry->init, seed, bindings);
 }
 
 Tensors initial_states(const ir::Graph& graph, std::uint64_t seed, const DimBindings& bindings) {

@@ -23,6 +23,10 @@ HostTensor initial_value(const Init& init, std::string_view name, DType dtype, c
 Tensors initial_values(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
                        const DimBindings& bindings = {});
 
+/// One of these, by its name: for values that are wanted one after the other. UserError [argument_unknown] too.
+HostTensor initial_value(const ir::Graph& graph, std::string_view name, std::span<const Initializer> initializers,
+                         std::uint64_t seed, const DimBindings& bindings = {});
+
 /// The same of the states alone: what a training step needs besides a model whose parameters have their values.
 Tensors initial_states(const ir::Graph& graph, std::uint64_t seed, const DimBindings& bindings = {});
 

@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "ir/support/error.h"
+#include "passes/shard/default_splits.h"
+#include "runtime/ranks/agreement.h"
 #include "runtime/ranks/mpi/mpi_communicator.h"
 #include "tools/stop_signals.h"
 
@@ -99,6 +101,28 @@ void run_processes(const std::shared_ptr<Ranks>& ranks, const std::function<void
     ranks->abort(error.what());
     throw;
   }
+}
+
+bool speaks(const std::shared_ptr<Ranks>& ranks) { return !ranks || ranks->rank() == 0; }
+
+void require_same_settings(const std::shared_ptr<Ranks>& ranks, const std::vector<Settings>& settings) {
+  if (!ranks) return;
+  std::vector<Claim> claims;
+  for (const Settings& each : settings)
+    for (const auto& [name, value] : each)
+      claims.push_back({"the setting " + name, value, "start all processes by the same command line"});
+  require_agreement(*ranks, claims);
+}
+
+std::string take_default_splits(Division& division, const ir::Graph& forward) {
+  if (!division.is_given() || !division.splits_text.empty()) return "";
+  const shard::DefaultSplits found = shard::default_splits(forward, division.mesh());
+  for (const shard::Split& split : found.splits)
+    division.splits_text += fmt::format("{}{}:{}", division.splits_text.empty() ? "" : ",", split.dim, split.axis);
+  std::string text =
+      fmt::format("--split {}, by default\n", division.splits_text.empty() ? "nothing" : division.splits_text);
+  for (const std::string& why : found.left_out) text += fmt::format("  not {}\n", why);
+  return text;
 }
 
 void divide(CompileOptions& options, const Division& division, const std::shared_ptr<Ranks>& ranks) {

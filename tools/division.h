@@ -10,6 +10,7 @@
 #include "passes/shard/mesh.h"
 #include "passes/shard/shard_options.h"
 #include "runtime/executable.h"
+#include "runtime/train/run_settings.h"
 
 namespace lathe::tools {
 
@@ -23,7 +24,7 @@ struct Division {
   shard::Mesh mesh() const { return shard::Mesh::parse(mesh_text); }
   std::vector<shard::Split> splits() const;
   shard::ShardOptions parts() const;
-  /// The options again: "--mesh data=4 --split B:data".
+  /// The options again, and splits by default: "--mesh data=4 --split B:data".
   std::string to_string() const;
 };
 /// Adds --mesh, --split, --states, --parameters and --keep-gathered; gives --mesh.
@@ -43,6 +44,15 @@ std::shared_ptr<Ranks> start_processes(const Division& division, const ProcessOp
                                        const std::string& command);
 /// Runs what this process does; an error that it throws ends all processes. `ranks` may be null.
 void run_processes(const std::shared_ptr<Ranks>& ranks, const std::function<void()>& body);
+
+/// Whether this process prints and writes for all: it is alone, or rank 0.
+bool speaks(const std::shared_ptr<Ranks>& ranks);
+/// Throws UserError [ranks_differ] where processes were started with other settings; all call it, with equal names.
+void require_same_settings(const std::shared_ptr<Ranks>& ranks, const std::vector<Settings>& settings);
+
+/// With a mesh and no splits: takes those that its axes have by default (passes/shard/default_splits.h), and gives a
+/// line that says which; else "".
+std::string take_default_splits(Division& division, const ir::Graph& forward);
 
 /// The options of compile() for this process: ranks, splits, parts, and threads, of which processes of one machine
 /// share its CPUs where none are given.

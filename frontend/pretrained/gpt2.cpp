@@ -12,6 +12,10 @@ namespace {
 
 Dim width(const Config& config) { return size(config, "n_embd", "hidden"); }
 
+Dim gpt2_feed_forward(const Config& config) {
+  return config.has("n_inner") ? size(config, "n_inner", "d_ff") : Dim("d_ff", width(config) * 4);
+}
+
 nn::NormOptions gpt2_norm(const Config& config) {
   return {.dtype = stored_dtype(config), .eps = config.real("layer_norm_epsilon", 1e-5)};
 }
@@ -40,7 +44,7 @@ struct Gpt2Layer : nn::Module {
   Gpt2Layer(const Module& parent, const Config& config, int i)
       : Module(parent, fmt::format("transformer.h.{}", i), "Gpt2Layer"),
         attn(*this, "attn", gpt2_attention(config, i)),
-        mlp(*this, "mlp", width(config), config.has("n_inner") ? size(config, "n_inner", "d_ff") : width(config) * 4,
+        mlp(*this, "mlp", width(config), gpt2_feed_forward(config),
             {.dtype = stored_dtype(config),
              .activation = activation(config, "activation_function"),
              .in_out = true,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/tensor/exchange_window.h"
+
 namespace lathe {
 
 namespace {
@@ -27,6 +29,16 @@ class ExchangeOrder {
       all[e].start = 0;
       all[e].done = launches();
       for_buffers(all[e], [&](int buffer, bool writes) { limit(all[e], here, buffer, writes); });
+      for (std::size_t before = 0; before < e; ++before)
+        if (meet(all[before], all[e])) all[e].start = std::max(all[e].start, all[before].start);
+    }
+    // What only later exchanges read, or the next run, waits for nobody.
+    keep_apart(&ir::limit_prefetch, [&](const Exchange& exchange) {
+      return exchange.kind == Exchange::Kind::all_gather && exchange.done < launches();
+    });
+    keep_apart(&ir::limit_backlog,
+               [&](const Exchange& exchange) { return exchange.kind == Exchange::Kind::reduce_scatter; });
+    for (std::size_t e = 0; e < all.size(); ++e) {
       for (std::size_t before = 0; before < e; ++before)
         if (meet(all[before], all[e])) {
           all[e].start = std::max(all[e].start, all[before].start);
@@ -71,6 +83,25 @@ class ExchangeOrder {
         exchange.start = std::max(exchange.start, use.launch + 1);
       else
         exchange.done = std::min(exchange.done, use.launch);
+    }
+  }
+
+  /// Bounds the times of the exchanges that `which` names and whose sizes are known.
+  template <class Which>
+  void keep_apart(void (*bound)(std::vector<ir::ExchangeTimes>&), Which which) {
+    std::vector<Exchange*> chosen;
+    std::vector<ir::ExchangeTimes> times;
+    for (Exchange& exchange : program_.exchanges) {
+      const auto bytes = which(exchange) ? bytes_of(exchange) : std::nullopt;
+      if (!bytes) continue;
+      chosen.push_back(&exchange);
+      const bool gathers = exchange.kind == Exchange::Kind::all_gather;
+      times.push_back({exchange.start, exchange.done, gathers ? *bytes * exchange.ranks : *bytes});
+    }
+    bound(times);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      chosen[i]->start = times[i].start;
+      chosen[i]->done = times[i].done;
     }
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "ir/ops/collectives.h"
@@ -92,50 +93,64 @@ std::int64_t block_count(const OneSplit& one, std::int64_t size, std::int64_t ru
 
 }  // namespace
 
-HostTensor part_of(const HostTensor& whole, const Placement& placement, const Mesh& mesh, std::int64_t process,
+HostTensor part_of(HostTensor whole, const Placement& placement, const Mesh& mesh, std::int64_t process,
                    const std::string& name, const DimBindings& bindings) {
-  HostTensor part = whole;
   std::vector<OneSplit> splits = outer_first(placement, mesh);
   std::reverse(splits.begin(), splits.end());
   for (const OneSplit& one : splits) {
     const auto dim = static_cast<std::size_t>(one.split.dim);
-    if (dim >= part.shape().size()) return part;  // of another rank: bind_dims says so
-    const std::int64_t ranks = mesh[one.axis].ranks, size = part.shape()[dim];
+    if (dim >= whole.shape().size()) break;  // of another rank: bind_dims says so
+    const std::int64_t ranks = mesh[one.axis].ranks, size = whole.shape()[dim];
     const std::int64_t outer = block_count(one, size, ranks, bindings, name);
     if (size % (ranks * std::max<std::int64_t>(outer, 1)) != 0)
       throw UserError(fmt::format("dim {} of {} has {} elements, which do not divide over {}={}", dim, name, size,
                                   mesh[one.axis].name, ranks),
                       "mesh_divide", fmt::format("give a multiple of {}", ranks * outer));
-    part = take_blocks(part, one.split.dim, outer, ranks, mesh.index(process, one.axis));
+    whole = take_blocks(whole, one.split.dim, outer, ranks, mesh.index(process, one.axis));
   }
-  return part;
+  return whole;
 }
 
-HostTensor join_parts(std::vector<HostTensor> parts, const Placement& placement, const Mesh& mesh,
-                      const std::string& name, const DimBindings& bindings) {
-  const auto group_of = [&](std::size_t process, int axis) {
-    std::vector<const HostTensor*> group;
-    for (const std::int64_t member : mesh.group(static_cast<std::int64_t>(process), axis))
-      group.push_back(&parts[static_cast<std::size_t>(member)]);
-    return group;
-  };
+bool holds_first_copy(const Placement& placement, const Mesh& mesh, std::int64_t process) {
+  for (int a = 0; a < mesh.axis_count(); ++a)
+    if (std::holds_alternative<Whole>(placement[static_cast<std::size_t>(a)]) && mesh.index(process, a) != 0)
+      return false;
+  return true;
+}
+
+void require_same_copies(const Placement& placement, const Mesh& mesh, const std::string& name,
+                         const std::function<bool(std::int64_t a, std::int64_t b)>& same) {
   for (int a = 0; a < mesh.axis_count(); ++a) {
     if (!std::holds_alternative<Whole>(placement[static_cast<std::size_t>(a)])) continue;
-    for (std::size_t p = 0; p < parts.size(); ++p)
-      for (const HostTensor* other : group_of(p, a))
-        if (!other->same_bits(parts[p]))
-          throw UserError(fmt::format("processes along {} hold different values of {}", mesh[a].name, name),
-                          "mesh_disagree", "the graph of every process must be the same");
+    for (std::int64_t p = 0; p < mesh.size(); ++p)
+      if (const std::int64_t first = mesh.group(p, a).front(); p != first && !same(p, first))
+        throw UserError(fmt::format("processes along {} hold different values of {}", mesh[a].name, name),
+                        "mesh_disagree", "the graph of every process must be the same");
   }
+}
+
+HostTensor join_parts(std::span<const HostTensor> parts, const Placement& placement, const Mesh& mesh,
+                      const std::string& name, const DimBindings& bindings) {
+  std::vector<std::int64_t> first;  // those that stand first along the axes that are joined
+  for (std::int64_t p = 0; p < mesh.size(); ++p)
+    if (holds_first_copy(placement, mesh, p)) first.push_back(p);
+  std::map<std::int64_t, HostTensor> joined;
+  const auto value_of = [&](std::int64_t process) -> const HostTensor& {
+    const auto found = joined.find(process);
+    return found == joined.end() ? parts[static_cast<std::size_t>(process)] : found->second;
+  };
   for (const OneSplit& one : outer_first(placement, mesh)) {
-    std::vector<HostTensor> joined;
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      const std::int64_t size = parts[p].shape()[static_cast<std::size_t>(one.split.dim)];
-      joined.push_back(join_blocks(group_of(p, one.axis), one.split.dim, block_count(one, size, 1, bindings, name)));
+    std::erase_if(first, [&](std::int64_t process) { return mesh.index(process, one.axis) != 0; });
+    std::map<std::int64_t, HostTensor> next;
+    for (const std::int64_t p : first) {
+      std::vector<const HostTensor*> group;
+      for (const std::int64_t member : mesh.group(p, one.axis)) group.push_back(&value_of(member));
+      const std::int64_t size = group[0]->shape()[static_cast<std::size_t>(one.split.dim)];
+      next.emplace(p, join_blocks(group, one.split.dim, block_count(one, size, 1, bindings, name)));
     }
-    parts = std::move(joined);
+    joined = std::move(next);
   }
-  return parts.front();
+  return value_of(0);
 }
 
 HostTensor join_gathered(HostTensor own, const Placement& placement, const Mesh& mesh, const std::string& name,

@@ -15,12 +15,18 @@ namespace lathe::shard {
 /// The part of a whole tensor that a process holds. `bindings` tell the number of blocks that a dim is split within,
 /// where its size does not. Throws UserError [mesh_divide], naming the tensor, where the size of a dim does not
 /// divide, or the number of blocks is not told.
-HostTensor part_of(const HostTensor& whole, const Placement& placement, const Mesh& mesh, std::int64_t process,
+HostTensor part_of(HostTensor whole, const Placement& placement, const Mesh& mesh, std::int64_t process,
                    const std::string& name, const DimBindings& bindings = {});
 
-/// The whole of the parts of all processes. Throws UserError [mesh_disagree], naming the tensor, where processes that
-/// hold the same part hold other bits.
-HostTensor join_parts(std::vector<HostTensor> parts, const Placement& placement, const Mesh& mesh,
+/// Whether a process is the first of those that hold the same part.
+bool holds_first_copy(const Placement& placement, const Mesh& mesh, std::int64_t process);
+/// Throws UserError [mesh_disagree], naming the tensor, where two processes that hold the same part do not hold the
+/// same values, as `same` says of them.
+void require_same_copies(const Placement& placement, const Mesh& mesh, const std::string& name,
+                         const std::function<bool(std::int64_t a, std::int64_t b)>& same);
+
+/// The whole of the parts of all processes, of which the first copies alone are looked at.
+HostTensor join_parts(std::span<const HostTensor> parts, const Placement& placement, const Mesh& mesh,
                       const std::string& name, const DimBindings& bindings = {});
 
 /// The same, of one process's part: `gather` gives the parts of the processes along an axis of it, and is called for

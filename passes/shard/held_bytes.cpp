@@ -1,8 +1,10 @@
 #include "passes/shard/held_bytes.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "ir/ops/list.h"
+#include "ir/tensor/exchange_window.h"
 #include "ir/tensor/op.h"
 
 namespace lathe::shard {
@@ -15,31 +17,53 @@ Dim bytes_of(const Node& node) {
   return node.type.shape.numel() * Dim(static_cast<std::int64_t>(size_in_bytes(node.type.dtype)));
 }
 
-std::int64_t most_gathered(const Graph& graph) {
-  std::vector<std::int32_t> source(graph.nodes.size(), -1), last(graph.nodes.size(), -1);
+/// A gathered value and the nodes that read it, views aside.
+struct Gathered {
+  ir::ExchangeTimes times;
+  int last;
+};
+
+std::vector<Gathered> gathered_values(const Graph& graph) {
+  std::vector<Gathered> all;
+  std::vector<int> source(graph.nodes.size(), -1), ready(graph.nodes.size(), 0);
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
     const auto slot = static_cast<std::size_t>(id.index);
-    if (node.op == &ops::all_gather) source[slot] = id.index;
+    const bool gathers = node.op == &ops::all_gather;
+    if (!gathers && !node.op->as<View>() && !node.op->as<Argument>()) ready[slot] = id.index + 1;
     for (const ValueId operand : node.operands) {
-      const std::int32_t of = source[static_cast<std::size_t>(operand.index)];
-      if (of < 0) continue;
-      if (node.op->as<View>()) source[slot] = of;
-      last[static_cast<std::size_t>(of)] = id.index;
+      const auto from = static_cast<std::size_t>(operand.index);
+      if (gathers || node.op->as<View>()) ready[slot] = std::max(ready[slot], ready[from]);
+      if (source[from] < 0 || gathers) continue;
+      if (node.op->as<View>()) {
+        source[slot] = source[from];
+        continue;
+      }
+      Gathered& value = all[static_cast<std::size_t>(source[from])];
+      value.times.done = std::min(value.times.done, id.index);
+      value.last = id.index;
     }
+    const auto bytes = gathers ? bytes_of(node).value() : std::nullopt;
+    if (!bytes) continue;
+    source[slot] = static_cast<int>(all.size());
+    all.push_back({{.start = ready[slot], .done = graph.size(), .bytes = *bytes}, -1});
   }
-  std::vector<std::int64_t> freed(graph.nodes.size(), 0);
+  std::erase_if(all, [](const Gathered& value) { return value.last < 0; });
+  return all;
+}
+
+std::int64_t most_gathered(const Graph& graph) {
+  std::vector<Gathered> all = gathered_values(graph);
+  std::vector<ir::ExchangeTimes> times;
+  for (const Gathered& value : all) times.push_back(value.times);
+  limit_prefetch(times);
+  std::vector<std::int64_t> change(graph.nodes.size() + 1, 0);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    change[static_cast<std::size_t>(times[i].start)] += times[i].bytes;
+    change[static_cast<std::size_t>(all[i].last) + 1] -= times[i].bytes;
+  }
   std::int64_t now = 0, most = 0;
-  for (const ValueId id : all_values(graph)) {
-    const auto slot = static_cast<std::size_t>(id.index);
-    if (source[slot] == id.index && last[slot] >= 0) {
-      const std::int64_t bytes = bytes_of(graph[id]).value().value_or(0);
-      now += bytes;
-      freed[static_cast<std::size_t>(last[slot])] += bytes;
-    }
-    most = std::max(most, now);
-    now -= freed[slot];
-  }
+  for (const std::int64_t more : change) most = std::max(most, now += more);
   return most;
 }
 

@@ -9,7 +9,8 @@ namespace lathe::shard {
 /// What a process holds, in bytes with the dims of its graph.
 struct HeldBytes {
   Dim parameters = 0, states = 0, inputs = 0;
-  /// The most of gathered values at a time, in the order of the graph; those of unknown sizes are left out.
+  /// The most of gathered values at a time, in the order of the graph, with those that come ahead of their readers
+  /// (ir/tensor/exchange_window.h); those of unknown sizes are left out.
   std::int64_t gathered = 0;
 
   Dim all() const { return parameters + states + inputs + Dim(gathered); }

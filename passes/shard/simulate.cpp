@@ -104,7 +104,11 @@ class Simulation {
     std::vector<HostTensor> parts;
     for (const HostTensor& value : values_[slot(output.value)])
       parts.push_back(present(value, dtype, options_.round));
-    return join_parts(std::move(parts), sharded_.results.at(output.name), sharded_.mesh, output.name, bindings_);
+    const Placement& lies = sharded_.results.at(output.name);
+    require_same_copies(lies, sharded_.mesh, output.name, [&](std::int64_t a, std::int64_t b) {
+      return parts[static_cast<std::size_t>(a)].same_bits(parts[static_cast<std::size_t>(b)]);
+    });
+    return join_parts(parts, lies, sharded_.mesh, output.name, bindings_);
   }
 
   const Sharded& sharded_;

@@ -5,6 +5,7 @@
 
 #include "ir/ops/collectives.h"
 #include "ir/ops/list.h"
+#include "ir/tensor/exchange_window.h"
 #include "passes/shard/product_flops.h"
 
 namespace lathe::shard {
@@ -26,7 +27,7 @@ struct Bucket {
   int done;                    ///< the one before which it must be over
   std::vector<int> exchanges;  ///< nodes
   std::string axis;
-  bool reduces;
+  const Op* op;
   std::optional<std::int64_t> bytes;  ///< where known without dims
   double message_seconds, byte_seconds;
 };
@@ -43,6 +44,7 @@ class Playback {
   }
 
  private:
+  static bool is_reduce(const Bucket& bucket) { return bucket.op == &ops::all_reduce; }
   static std::size_t at(int node) { return static_cast<std::size_t>(node); }
 
   Exchange described(const Node& node) const {
@@ -80,13 +82,32 @@ class Playback {
                           .done = graph_.size(),
                           .exchanges = {id.index},
                           .axis = exchange.axis.name,
-                          .reduces = node.op == &ops::all_reduce,
+                          .op = node.op,
                           .bytes = bytes,
                           .message_seconds = message_seconds(exchange, rates_),
                           .byte_seconds = byte_seconds(exchange, rates_, dims_)});
     }
+    keep_apart(&limit_prefetch,
+               [&](const Bucket& bucket) { return bucket.op == &ops::all_gather && bucket.done < graph_.size(); });
+    keep_apart(&limit_backlog, [](const Bucket& bucket) { return bucket.op == &ops::reduce_scatter; });
     std::stable_sort(buckets_.begin(), buckets_.end(),
                      [](const Bucket& a, const Bucket& b) { return a.start < b.start; });
+  }
+  /// Bounds the times of exchanges as executables do.
+  template <class Which>
+  void keep_apart(void (*bound)(std::vector<ExchangeTimes>&), Which which) {
+    std::vector<Bucket*> chosen;
+    std::vector<ExchangeTimes> times;
+    for (Bucket& bucket : buckets_) {
+      if (!which(bucket) || !bucket.bytes) continue;
+      chosen.push_back(&bucket);
+      times.push_back({bucket.start, bucket.done, *bucket.bytes});
+    }
+    bound(times);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      chosen[i]->start = times[i].start;
+      chosen[i]->done = times[i].done;
+    }
   }
   void limit(int bucket, int reader) {
     int& done = buckets_[at(bucket)].done;
@@ -103,7 +124,7 @@ class Playback {
   }
 
   bool goes_with(const Bucket& bucket, const Bucket& next) const {
-    return next.reduces && next.start <= bucket.done && next.bytes && bucket.bytes &&
+    return is_reduce(next) && next.start <= bucket.done && next.bytes && bucket.bytes &&
            *next.bytes + *bucket.bytes <= rates_.bucket_bytes;
   }
 
@@ -112,7 +133,7 @@ class Playback {
     std::vector<Bucket> ordered;
     for (Bucket& next : buckets_) {
       const auto bucket = std::find_if(ordered.rbegin(), ordered.rend(), [&](const Bucket& before) {
-        return before.reduces && before.axis == next.axis;
+        return is_reduce(before) && before.axis == next.axis;
       });
       const auto needs_bucket = [&](const Bucket& other) { return needs(other, *bucket); };
       if (bucket != ordered.rend() && goes_with(*bucket, next) && !needs_bucket(next) &&

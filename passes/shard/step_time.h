@@ -19,7 +19,8 @@ double exchange_seconds(const Exchange& exchange, const StepRates& rates, const 
 
 /// Plays a run of a process's graph, as executables order it (passes/lowering/exchange_order.h): nodes take
 /// product_flops / rates.flops one after the other; an exchange starts when its operand is there and those that
-/// started before it are over, goes beside the nodes, and is waited for by the first node that reads its result.
+/// started before it are over, goes beside the nodes, and is waited for by the first node that reads its result. How
+/// far gathers go ahead and scatters stay behind is bounded (ir/tensor/exchange_window.h).
 /// All_reduces that nothing lies between go together up to rates.bucket_bytes, their messages too. `dims` are those
 /// of a process (local_dims).
 StepTime step_time(const ir::Graph& graph, const StepRates& rates, const DimBindings& dims);

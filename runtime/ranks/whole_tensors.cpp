@@ -1,14 +1,14 @@
 #include "runtime/ranks/whole_tensors.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ir/support/error.h"
 #include "passes/shard/exchange_values.h"
 #include "runtime/files/sha256.h"
+#include "runtime/parameters/lend.h"
 #include "runtime/ranks/agreement.h"
 
 namespace lathe {
@@ -23,74 +23,94 @@ std::string_view bytes_of(const HostTensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.data()), tensor.bytes()};
 }
 
-/// [mesh_disagree], on every rank, where ranks along an axis over which the tensor is not split hold other bits: they
-/// compare digests.
-void require_copies_agree(Ranks& ranks, const HostTensor& own, const shard::Placement& placement,
-                          const std::string& name) {
+/// [mesh_disagree], on every rank, where ranks that hold the same part of a tensor hold other bits: they compare
+/// digests, of all tensors at once.
+void require_same_copies(Ranks& ranks, std::span<const OwnPart> parts) {
   const shard::Mesh& mesh = ranks.mesh();
-  std::vector<std::string> digests;
-  for (int a = 0; a < mesh.axis_count(); ++a) {
-    if (!std::holds_alternative<shard::Whole>(placement[static_cast<std::size_t>(a)]) || mesh[a].ranks == 1) continue;
-    if (digests.empty()) digests = ranks.gather(sha256_hex(bytes_of(own)));
-    for (std::int64_t p = 0; p < mesh.size(); ++p)
-      if (digests.at(static_cast<std::size_t>(p)) != digests[static_cast<std::size_t>(mesh.group(p, a).front())])
-        throw UserError(fmt::format("processes along {} hold different values of {}", mesh[a].name, name),
-                        "mesh_disagree", "the graph of every process must be the same");
+  const auto has_copies = [&](const OwnPart& part) {
+    for (int a = 0; a < mesh.axis_count(); ++a)
+      if (std::holds_alternative<shard::Whole>(part.placement[static_cast<std::size_t>(a)]) && mesh[a].ranks > 1)
+        return true;
+    return false;
+  };
+  std::string own;
+  for (const OwnPart& part : parts)
+    if (has_copies(part)) own += sha256_hex(bytes_of(part.value));
+  if (own.empty()) return;
+  const std::vector<std::string> digests = ranks.gather(own);
+  const std::size_t digits = sha256_hex("").size();
+  std::size_t at = 0;
+  for (const OwnPart& part : parts) {
+    if (!has_copies(part)) continue;
+    shard::require_same_copies(part.placement, mesh, part.name, [&](std::int64_t a, std::int64_t b) {
+      return digests[static_cast<std::size_t>(a)].substr(at, digits) ==
+             digests[static_cast<std::size_t>(b)].substr(at, digits);
+    });
+    at += digits;
   }
+}
+
+/// The whole on rank 0, from one copy of each part.
+std::optional<HostTensor> sent_to_first(Ranks& ranks, OwnPart own) {
+  const shard::Mesh& mesh = ranks.mesh();
+  const bool is_first = ranks.rank() == 0;
+  std::vector<HostTensor> parts(static_cast<std::size_t>(is_first ? ranks.size() : 0));
+  std::vector<Message> sends, receives;
+  for (int r = 1; is_first && r < ranks.size(); ++r) {
+    if (!shard::holds_first_copy(own.placement, mesh, r)) continue;
+    HostTensor& part = parts[static_cast<std::size_t>(r)];
+    part = HostTensor(own.value.dtype(), own.value.shape());
+    receives.push_back(message(r, part));
+  }
+  if (!is_first && shard::holds_first_copy(own.placement, mesh, ranks.rank())) sends.push_back(message(0, own.value));
+  ranks.exchange(sends, receives);
+  if (!is_first) return std::nullopt;
+  if (receives.empty()) return std::move(own.value);
+  parts[0] = std::move(own.value);
+  return shard::join_parts(parts, own.placement, mesh, own.name);
 }
 
 }  // namespace
 
-HostTensor own_part(const Ranks& ranks, const HostTensor& whole, const shard::Placement& placement,
+HostTensor own_part(const Ranks& ranks, HostTensor whole, const shard::Placement& placement,
                     const std::string& name) {
-  return shard::part_of(whole, placement, ranks.mesh(), ranks.rank(), name);
-}
-
-bool is_whole(const shard::Placement& placement) {
-  return std::ranges::all_of(
-      placement, [](const shard::AxisPlacement& axis) { return std::holds_alternative<shard::Whole>(axis); });
+  return shard::part_of(std::move(whole), placement, ranks.mesh(), ranks.rank(), name);
 }
 
 HostTensor whole_of(Ranks& ranks, const HostTensor& own, const shard::Placement& placement, const std::string& name) {
-  if (is_whole(placement)) return own;
-  require_copies_agree(ranks, own, placement, name);
-  return shard::join_gathered(own, placement, ranks.mesh(), name, [&](const HostTensor& part, int axis) {
+  const OwnPart part{name, lend(own), placement};
+  require_same_copies(ranks, {&part, 1});
+  return shard::join_gathered(own, placement, ranks.mesh(), name, [&](const HostTensor& joined, int axis) {
     std::vector<HostTensor> parts;
-    for (const std::string& bytes : ranks.gather(std::string(bytes_of(part)), ranks.mesh()[axis].name)) {
-      HostTensor& tensor = parts.emplace_back(part.dtype(), part.shape());
+    for (const std::string& bytes : ranks.gather(std::string(bytes_of(joined)), ranks.mesh()[axis].name)) {
+      HostTensor& tensor = parts.emplace_back(joined.dtype(), joined.shape());
       std::memcpy(tensor.data(), bytes.data(), std::min(bytes.size(), tensor.bytes()));
     }
     return parts;
   });
 }
 
-std::optional<HostTensor> whole_on_first(Ranks& ranks, const HostTensor& own, const shard::Placement& placement,
-                                         const std::string& name) {
-  const bool is_first = ranks.rank() == 0;
-  if (is_whole(placement)) return is_first ? std::optional(own) : std::nullopt;
-  std::vector<HostTensor> parts;
-  std::vector<Message> sends, receives;
-  HostTensor sent = is_first ? HostTensor() : own;
-  if (is_first) {
-    for (int r = 0; r < ranks.size(); ++r) parts.push_back(r == 0 ? own : HostTensor(own.dtype(), own.shape()));
-    for (int r = 1; r < ranks.size(); ++r) receives.push_back(message(r, parts[static_cast<std::size_t>(r)]));
-  } else {
-    sends.push_back(message(0, sent));
+Tensors wholes_on_first(Ranks& ranks, std::vector<OwnPart> parts) {
+  require_same_copies(ranks, parts);
+  Tensors wholes;
+  for (OwnPart& part : parts) {
+    const std::string name = part.name;
+    if (auto whole = sent_to_first(ranks, std::move(part))) wholes.emplace(name, std::move(*whole));
   }
-  ranks.exchange(sends, receives);
-  if (!is_first) return std::nullopt;
-  return shard::join_parts(std::move(parts), placement, ranks.mesh(), name);
+  return wholes;
 }
 
 HostTensor part_from_first(Ranks& ranks, const HostTensor* whole, const shard::Placement& placement,
                            const std::string& name) {
   const bool is_first = ranks.rank() == 0;
   LATHE_ASSERT(is_first == (whole != nullptr));
+  const bool all_have_the_whole = std::ranges::all_of(
+      placement, [](const shard::AxisPlacement& axis) { return std::holds_alternative<shard::Whole>(axis); });
   std::vector<HostTensor> parts;
   nlohmann::json type;
   if (is_first) {
-    for (int r = 0; r < (is_whole(placement) ? 1 : ranks.size()); ++r)
-      parts.push_back(shard::part_of(*whole, placement, ranks.mesh(), r, name));
+    for (int r = 0; r < (all_have_the_whole ? 1 : ranks.size()); ++r)
+      parts.push_back(all_have_the_whole ? *whole : shard::part_of(lend(*whole), placement, ranks.mesh(), r, name));
     type = {{"dtype", lathe::name(parts[0].dtype())}, {"shape", parts[0].shape()}};
   }
   type = nlohmann::json::parse(text_of_first(ranks, type.dump()));

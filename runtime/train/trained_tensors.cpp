@@ -2,38 +2,36 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/parameters/lend.h"
 #include "runtime/ranks/agreement.h"
 #include "runtime/ranks/whole_tensors.h"
 
 namespace lathe {
 
-HostTensor TrainedTensors::part(const Executable& executable, const std::string& name,
-                                const HostTensor& whole) const {
+HostTensor TrainedTensors::part(const Executable& executable, const std::string& name, HostTensor whole) const {
   if (!ranks_) return whole;
   const auto placement = executable.placements().find(name);
   // What the graph does not know is refused when it is set or run.
-  return placement == executable.placements().end() ? whole : own_part(*ranks_, whole, placement->second, name);
+  if (placement == executable.placements().end()) return whole;
+  return own_part(*ranks_, std::move(whole), placement->second, name);
 }
 
-Tensors TrainedTensors::parts(const Executable& executable, const Tensors& wholes) const {
-  Tensors own;
-  for (const auto& [name, whole] : wholes) own.emplace(name, part(executable, name, whole));
-  return own;
+Tensors TrainedTensors::parts(const Executable& executable, Tensors wholes) const {
+  for (auto& [name, value] : wholes) value = part(executable, name, std::move(value));
+  return wholes;
 }
 
-std::vector<TensorView> TrainedTensors::wholes(const Executable& executable, std::span<const std::string> names,
-                                               std::map<std::string, HostTensor>& made) const {
-  std::vector<TensorView> views;
+Tensors TrainedTensors::wholes(const Executable& executable, std::span<const std::string> names) const {
   const Parameters parameters = executable.parameters();
-  for (const std::string& name : names) {
-    const HostTensor& own = parameters.get(name);
-    if (!ranks_ || is_whole(executable.placements().at(name))) {
-      if (is_first()) views.push_back(view_of(name, own));
-    } else if (auto whole = whole_on_first(*ranks_, own, executable.placements().at(name), name)) {
-      views.push_back(view_of(name, made.insert_or_assign(name, std::move(*whole)).first->second));
-    }
-  }
-  return views;
+  const auto where_it_lies = [&](const std::string& name) { return lend(parameters.get(name), parameters.store()); };
+  Tensors wholes;
+  std::vector<OwnPart> parts;
+  for (const std::string& name : names)
+    if (ranks_)
+      parts.push_back({name, where_it_lies(name), executable.placements().at(name)});
+    else
+      wholes.emplace(name, where_it_lies(name));
+  return ranks_ ? wholes_on_first(*ranks_, std::move(parts)) : wholes;
 }
 
 void TrainedTensors::set(const Executable& executable, std::span<const std::string> names,

@@ -22,13 +22,12 @@ class TrainedTensors {
   bool is_first() const { return !ranks_ || ranks_->rank() == 0; }
 
   /// What an executable works on, of whole tensors.
-  HostTensor part(const Executable& executable, const std::string& name, const HostTensor& whole) const;
-  Tensors parts(const Executable& executable, const Tensors& wholes) const;
+  HostTensor part(const Executable& executable, const std::string& name, HostTensor whole) const;
+  Tensors parts(const Executable& executable, Tensors wholes) const;
 
-  /// Whole values on the first process, nothing on the others; all ranks call it. They lie in the store of the
-  /// executable, or in `made`.
-  std::vector<TensorView> wholes(const Executable& executable, std::span<const std::string> names,
-                                 std::map<std::string, HostTensor>& made) const;
+  /// Whole values on the first process, nothing on the others; all ranks call it. What this process holds whole stays
+  /// where it lies, in the store of the executable. UserError [mesh_disagree] where copies differ.
+  Tensors wholes(const Executable& executable, std::span<const std::string> names) const;
   /// Sets the executable's values to those of a file, which the first process has; null on the others. All ranks call
   /// it.
   void set(const Executable& executable, std::span<const std::string> names, const SafetensorsFile* file) const;

@@ -44,7 +44,21 @@ void at_least_one(std::int64_t number, const char* what) {
 
 }  // namespace
 
-Trainer::Trainer(const ir::Graph& step, const Tensors& start, TrainerOptions options)
+Trainer::Trainer(const ir::Graph& step, Tensors start, TrainerOptions options) : Trainer(step, std::move(options)) {
+  Parameters parameters = train_.parameters();
+  for (auto& [name, value] : start)
+    if (!parameters.contains(name)) parameters.set(name, tensors_.part(train_, name, std::move(value)));
+}
+
+Trainer::Trainer(const ir::Graph& step, const StartValue& start, TrainerOptions options)
+    : Trainer(step, std::move(options)) {
+  Parameters parameters = train_.parameters();
+  for (const Program::Slot& slot : train_.program().states)
+    if (!parameters.contains(slot.name))
+      parameters.set(slot.name, tensors_.part(train_, slot.name, start(slot.name)));
+}
+
+Trainer::Trainer(const ir::Graph& step, TrainerOptions options)
     : options_(std::move(options)),
       train_((check_options(), compile(checked_step(step, options_.loss), options_.compile))),
       tensors_(options_.compile.ranks) {
@@ -56,8 +70,6 @@ Trainer::Trainer(const ir::Graph& step, const Tensors& start, TrainerOptions opt
     if (slot.is_updated || options_.save_constants) state_names_.push_back(slot.name);
   keeps_ = !tensors_.of_first(options_.folder ? "keeps" : "").empty();
   if (keeps_) resume();
-  for (const auto& [name, value] : start)
-    if (!parameters.contains(name)) parameters.set(name, tensors_.part(train_, name, value));
 }
 
 void Trainer::check_options() const {
@@ -174,13 +186,13 @@ std::string Trainer::fault_of_states() const {
 
 /// Writes the present values, where the folder is.
 void Trainer::save_to(const CheckpointStore& (RunFolder::*store)() const) const {
-  std::map<std::string, HostTensor> joined;
-  const std::vector<TensorView> states = tensors_.wholes(train_, state_names_, joined);
+  const Tensors wholes = tensors_.wholes(train_, state_names_);
   if (!options_.folder) return;
   const RunSettings& settings = options_.settings;
   CheckpointMeta meta{.step = step_, .data_position = step_, .config = settings.fixed, .values = settings.changeable};
   meta.config.insert(settings.kept.begin(), settings.kept.end());
-  std::vector<TensorView> records;
+  std::vector<TensorView> states, records;
+  for (const auto& [name, value] : wholes) states.push_back(view_of(name, value));
   const std::map<std::string, HostTensor> history = history_.tensors();
   for (const auto& [name, value] : history) records.push_back(view_of(name, value));
   const std::filesystem::path saved = (options_.folder.*store)().save(meta, states, records);
@@ -192,14 +204,10 @@ Parameters Trainer::whole_parameters() const {
   std::vector<std::string> names;
   for (const Program::Slot& slot : train_.program().states)
     if (slot.is_parameter) names.push_back(slot.name);
-  std::map<std::string, HostTensor> joined;
-  Parameters wholes;
-  for (const TensorView& view : tensors_.wholes(train_, names, joined)) {
-    const auto found = joined.find(view.name);
-    wholes.set(view.name, found == joined.end() ? parameters().get(view.name) : std::move(found->second));
-  }
-  return wholes;
+  return Parameters(wholes(names));
 }
+
+Tensors Trainer::wholes(std::span<const std::string> names) const { return tensors_.wholes(train_, names); }
 
 /// What is computed from here on is of no use. It is kept apart, where no run goes on from it.
 void Trainer::diverged(const std::string& why) const {
@@ -218,7 +226,8 @@ void Trainer::diverged(const std::string& why) const {
       hint += fmt::format("\n  the state as it is now cannot be kept: {}", error.what());
     }
   }
-  throw UserError(why, "train_diverged", hint);
+  // Whoever throws ends all: not before the state is kept.
+  throw UserError(why, "train_diverged", tensors_.of_first(hint));
 }
 
 }  // namespace lathe

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ namespace lathe {
 /// Gives the inputs of step `step`, or of batch `step` of an evaluation, counted from 0. It depends on that number
 /// alone, so that a run that goes on sees what one that never ended would have seen.
 using Batches = std::function<Tensors(std::int64_t step)>;
+
+/// The value, whole, that a parameter or state of this name starts with.
+using StartValue = std::function<HostTensor(const std::string& name)>;
 
 /// An evaluation on data kept apart.
 struct Evaluation {
@@ -85,7 +89,10 @@ class Trainer {
   /// [safetensors_missing] where it lacks a state of the step, [argument_shape], [argument_dtype],
   /// [checkpoint_invalid]; of several processes [train_folder] for a folder of another rank than 0, [mesh_divide],
   /// and [mesh_parameters] where the evaluation divides a parameter otherwise than the step.
-  Trainer(const ir::Graph& step, const Tensors& start, TrainerOptions options = {});
+  Trainer(const ir::Graph& step, Tensors start, TrainerOptions options = {});
+  /// The same, of values that are made as they are taken: `start` is asked for every parameter and state that has
+  /// none yet, one after the other, so that a process never holds more than its parts and one whole.
+  Trainer(const ir::Graph& step, const StartValue& start, TrainerOptions options = {});
 
   /// Trains until `last` steps are done in all, and evaluates in between. Saves every `save_every` steps and at the
   /// end. Gives whether all of them are done: false where `stop` said so. What a callback or `batches` throws ends it
@@ -112,10 +119,15 @@ class Trainer {
   /// The parameters as wholes, on rank 0, and nothing on the others; of one process parameters() itself. All ranks
   /// call it.
   Parameters whole_parameters() const;
+  /// These parameters and states as wholes, on rank 0, and nothing on the others; all ranks call it. What a process
+  /// holds whole lies in parameters(), and changes as it does there. UserErrors of Parameters::get(),
+  /// [mesh_disagree].
+  Tensors wholes(std::span<const std::string> names) const;
   /// The compiled step, on the parameters of this run.
   Executable& executable() { return train_; }
 
  private:
+  Trainer(const ir::Graph& step, TrainerOptions options);
   void check_options() const;
   void check_placements() const;
   void resume();

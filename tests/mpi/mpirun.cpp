@@ -24,7 +24,7 @@ bool is_open_mpi() {
   return is;
 }
 
-RanMany run_many(const Scratch& scratch, const Command& command) {
+RanMany ran_many(const Scratch& scratch, const Command& command) {
   const auto start = Clock::now();
   RanMany ran{.ending = run(command), .out = {}, .err = {}};
   ran.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -85,7 +85,7 @@ RanMany run_body(int processes, const std::string& name) {
   const Scratch scratch;
   std::vector<std::string> words = mpirun(processes);
   words.insert(words.end(), {LATHE_MPI_BODY, LATHE_MPI_PLUGIN, name});
-  return run_many(scratch, {.words = words,
+  return ran_many(scratch, {.words = words,
                             .environment = surroundings,
                             .out = scratch.path("out"),
                             .err = scratch.path("err"),
@@ -93,7 +93,7 @@ RanMany run_body(int processes, const std::string& name) {
                             .user = {}});
 }
 
-Command train_command(const Scratch& scratch, int processes, const std::vector<std::string>& words) {
+Command command_of(const Scratch& scratch, int processes, const std::vector<std::string>& words) {
   std::vector<std::string> all = processes > 0 ? mpirun(processes) : std::vector<std::string>{};
   all.emplace_back(LATHE_BINARY);
   all.insert(all.end(), words.begin(), words.end());
@@ -108,8 +108,8 @@ Command train_command(const Scratch& scratch, int processes, const std::vector<s
           .user = {}};
 }
 
-RanMany train_many(const Scratch& scratch, int processes, const std::vector<std::string>& words) {
-  return run_many(scratch, train_command(scratch, processes, words));
+RanMany run_many(const Scratch& scratch, int processes, const std::vector<std::string>& words) {
+  return ran_many(scratch, command_of(scratch, processes, words));
 }
 
 bool is_running(pid_t process) {

@@ -24,9 +24,9 @@ struct RanMany {
 /// Runs mpi_body with a case.
 RanMany run_body(int processes, const std::string& name);
 /// Runs `lathe <words>` in the scratch folder; all tests share a compile cache.
-RanMany train_many(const Scratch& scratch, int processes, const std::vector<std::string>& words);
+RanMany run_many(const Scratch& scratch, int processes, const std::vector<std::string>& words);
 /// The same, to be waited for: the streams are the files "out" and "err".
-Command train_command(const Scratch& scratch, int processes, const std::vector<std::string>& words);
+Command command_of(const Scratch& scratch, int processes, const std::vector<std::string>& words);
 
 /// Whether it runs: one that has ended may be there until somebody asks how.
 bool is_running(pid_t process);

@@ -1,11 +1,7 @@
 #include <algorithm>
-#include <cmath>
 #include <csignal>
-#include <cstring>
-#include <thread>
 
-#include "runtime/files/checkpoint.h"
-#include "tests/mpi/mpirun.h"
+#include "tests/mpi/runs.h"
 
 /// `lathe train` on several processes, as users start it.
 namespace lathe::test {
@@ -13,7 +9,6 @@ namespace lathe::test {
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
 using Catch::Matchers::Contains;
 
 /// A small GPT on a text of its own, in the folder `run`, with other options than the usual.
@@ -31,62 +26,14 @@ Words training(const Scratch& scratch, const std::string& run, const Words& more
   return words;
 }
 
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-struct MeshOfTest {
-  int processes;
-  Words words;
-};
-
 const MeshOfTest by_data{2, {"--mesh", "data=2", "--split", "B:data"}};
 const MeshOfTest by_model{2, {"--mesh", "model=2", "--split", "h:model"}};
 const MeshOfTest by_both{4, {"--mesh", "data=2,model=2", "--split", "B:data,h:model", "--states", "data"}};
 const MeshOfTest by_parameters{4, {"--mesh", "data=4", "--split", "B:data", "--parameters", "data"}};
 
-Checkpoint newest(const Scratch& scratch, const std::string& run) {
-  auto checkpoint = CheckpointStore(scratch.path(run + "/checkpoints")).load_newest();
-  REQUIRE(checkpoint.has_value());
-  return std::move(*checkpoint);
-}
-
-/// The losses of two runs agree as sums in another order do.
-void check_losses(const Scratch& scratch, const std::string& run, const std::string& expected) {
-  for (const char* name : {"history.loss", "history.validation_loss"}) {
-    const HostTensor a = newest(scratch, run).tensors.tensor(name),
-                     b = newest(scratch, expected).tensors.tensor(name);
-    CAPTURE(run, name);
-    REQUIRE(a.shape() == b.shape());
-    REQUIRE(a.numel() > 0);
-    for (std::int64_t i = 0; i < a.numel(); ++i) CHECK(std::fabs(a.get(i) - b.get(i)) <= 2e-5 * std::fabs(b.get(i)));
-  }
-}
-
-void check_same_bits(const Scratch& scratch, const std::string& run, const std::string& expected) {
-  const Checkpoint a = newest(scratch, run), b = newest(scratch, expected);
-  CHECK(a.meta.step == b.meta.step);
-  REQUIRE(a.tensors.names() == b.tensors.names());
-  for (const std::string& name : a.tensors.names()) {
-    CAPTURE(name);
-    const HostTensor x = a.tensors.tensor(name), y = b.tensors.tensor(name);
-    REQUIRE(x.bytes() == y.bytes());
-    CHECK(std::memcmp(x.data(), y.data(), x.bytes()) == 0);
-  }
-}
-
-void train(const Scratch& scratch, int processes, const Words& words) {
-  const RanMany ran = train_many(scratch, processes, words);
-  INFO(ran.out << ran.err);
-  REQUIRE(ran.ending == Ending{});
-}
-
-/// Goes back to the checkpoint before the newest.
-void forget_newest(const Scratch& scratch, const std::string& run) {
-  const auto all = CheckpointStore(scratch.path(run + "/checkpoints")).list();
-  REQUIRE(all.size() == 2);
-  fs::remove_all(all.front());
+/// A training without an end on two processes.
+Words endless(const Scratch& scratch) {
+  return training(scratch, "run", {"--steps", "1000000", "--save-every", "5"}) + by_data.words;
 }
 
 }  // namespace
@@ -94,12 +41,12 @@ void forget_newest(const Scratch& scratch, const std::string& run) {
 TEST_CASE("mpi: lathe train on several processes has the losses of one") {
   if (!has_mpi()) return;
   const Scratch scratch;
-  train(scratch, 0, training(scratch, "one", {"--evaluate-every", "5"}));
+  run_to_end(scratch, 0, training(scratch, "one", {"--evaluate-every", "5"}));
   int number = 0;
   for (const MeshOfTest& mesh : {by_data, by_both, by_parameters}) {
     const std::string run = "many-" + std::to_string(number++);
     const RanMany ran =
-        train_many(scratch, mesh.processes, training(scratch, run, {"--evaluate-every", "5"}) + mesh.words);
+        run_many(scratch, mesh.processes, training(scratch, run, {"--evaluate-every", "5"}) + mesh.words);
     INFO(ran.out << ran.err);
     REQUIRE(ran.ending == Ending{});
     check_losses(scratch, run, "one");
@@ -113,20 +60,20 @@ TEST_CASE("mpi: any mesh goes on from the checkpoint of any other") {
   if (!has_mpi()) return;
   const Scratch scratch;
   const Words first{"--steps", "6"}, second{"--steps", "12"};
-  train(scratch, 0, training(scratch, "one", first));
+  run_to_end(scratch, 0, training(scratch, "one", first));
   fs::copy(scratch.path("one"), scratch.path("from-one"), fs::copy_options::recursive);
-  train(scratch, 0, training(scratch, "one", second));
-  train(scratch, by_both.processes, training(scratch, "from-one", second) + by_both.words);
+  run_to_end(scratch, 0, training(scratch, "one", second));
+  run_to_end(scratch, by_both.processes, training(scratch, "from-one", second) + by_both.words);
   check_losses(scratch, "from-one", "one");
-  train(scratch, by_parameters.processes, training(scratch, "many", first) + by_parameters.words);
+  run_to_end(scratch, by_parameters.processes, training(scratch, "many", first) + by_parameters.words);
   fs::copy(scratch.path("many"), scratch.path("to-one"), fs::copy_options::recursive);
-  const RanMany ran = train_many(scratch, by_model.processes, training(scratch, "many", second) + by_model.words);
+  const RanMany ran = run_many(scratch, by_model.processes, training(scratch, "many", second) + by_model.words);
   INFO(ran.out << ran.err);
   REQUIRE(ran.ending == Ending{});
   CHECK_THAT(ran.out,
              Contains("going on with processes=--mesh model=2 --split h:model; so far it was --mesh data=4"));
   check_losses(scratch, "many", "one");
-  train(scratch, 0, training(scratch, "to-one", second));
+  run_to_end(scratch, 0, training(scratch, "to-one", second));
   check_losses(scratch, "to-one", "one");
 }
 
@@ -134,71 +81,33 @@ TEST_CASE("mpi: the same mesh goes on to the same bits, and samples what one pro
   if (!has_mpi()) return;
   const Scratch scratch;
   const Words words = training(scratch, "run", {"--save-every", "6"}) + by_both.words;
-  train(scratch, by_both.processes, words);
+  run_to_end(scratch, by_both.processes, words);
   fs::copy(scratch.path("run"), scratch.path("whole"), fs::copy_options::recursive);
   forget_newest(scratch, "run");
-  train(scratch, by_both.processes, words);
+  run_to_end(scratch, by_both.processes, words);
   check_same_bits(scratch, "run", "whole");
   // A run that has nothing left to do gives its sample.
   const Words sampled{"--sample", "40"};
-  const RanMany many = train_many(scratch, by_both.processes, training(scratch, "run", sampled) + by_both.words);
+  const RanMany many = run_many(scratch, by_both.processes, training(scratch, "run", sampled) + by_both.words);
   INFO(many.out << many.err);
   REQUIRE(many.ending == Ending{});
-  const RanMany one = train_many(scratch, 0, training(scratch, "whole", sampled));
+  const RanMany one = run_many(scratch, 0, training(scratch, "whole", sampled));
   REQUIRE(one.ending == Ending{});
   const auto sample = [](const std::string& out) { return out.substr(out.find("--- a sample")); };
   CHECK(sample(many.out).size() > 40);
   CHECK(sample(many.out) == sample(one.out));
 }
 
-namespace {
-
-/// A training without an end on several processes, which has done its first steps.
-class Endless {
- public:
-  Endless(const Scratch& scratch, const Words& more) : mpirun_(command(scratch, more)) {
-    using namespace std::chrono_literals;
-    for (int i = 0; i < 3000 && scratch.read("out").find("tokens/s") == std::string::npos; ++i)
-      REQUIRE_FALSE(mpirun_.wait_for(10ms).has_value());
-    processes_ = descendants(mpirun_.id(), fs::path(LATHE_BINARY).filename().string());
-    REQUIRE(processes_.size() == 2);
-  }
-  Process& mpirun() { return mpirun_; }
-  const std::vector<pid_t>& processes() const { return processes_; }
-
-  /// All end within so many seconds.
-  void check_ends(double seconds) {
-    using namespace std::chrono_literals;
-    const auto limit = std::chrono::milliseconds(static_cast<int>(seconds * 1000));
-    const auto deadline = std::chrono::steady_clock::now() + limit;
-    CHECK(mpirun_.wait_for(limit).value_or(Ending{}) != Ending{});
-    const auto run = [&] { return std::ranges::any_of(processes_, is_running); };
-    while (run() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(10ms);
-    CHECK_FALSE(run());
-  }
-
- private:
-  static Command command(const Scratch& scratch, const Words& more) {
-    scratch.write("out", "");
-    return train_command(
-        scratch, 2, training(scratch, "run", {"--steps", "1000000", "--save-every", "5"}) + by_data.words + more);
-  }
-  Process mpirun_;
-  std::vector<pid_t> processes_;
-};
-
-}  // namespace
-
 TEST_CASE("mpi: a rank of lathe train that is killed ends all, and the run goes on from its checkpoint") {
   if (!has_mpi()) return;
   const Scratch scratch;
   {
-    Endless run(scratch, {});
+    Endless run(scratch, endless(scratch));
     REQUIRE(::kill(run.processes().back(), SIGKILL) == 0);
     run.check_ends(10);
     CHECK_THAT(scratch.read("err"), Contains("ignal 9") || Contains("illed"));
   }
-  const RanMany ran = train_many(
+  const RanMany ran = run_many(
       scratch, 2,
       training(scratch, "run", {"--steps", std::to_string(newest(scratch, "run").meta.step + 2)}) + by_data.words);
   INFO(ran.out << ran.err);
@@ -209,7 +118,7 @@ TEST_CASE("mpi: a rank of lathe train that is killed ends all, and the run goes 
 TEST_CASE("mpi: a rank of lathe train that is stopped ends all within the watchdog's limit") {
   if (!has_mpi()) return;
   const Scratch scratch;
-  Endless run(scratch, {"--watchdog", "2"});
+  Endless run(scratch, endless(scratch) + Words{"--watchdog", "2"});
   REQUIRE(::kill(run.processes().back(), SIGSTOP) == 0);
   run.check_ends(12);
   const std::string err = scratch.read("err");
@@ -220,7 +129,7 @@ TEST_CASE("mpi: a rank of lathe train that is stopped ends all within the watchd
 TEST_CASE("mpi: a signal to any rank of lathe train stops all after a step, with a checkpoint") {
   if (!has_mpi()) return;
   const Scratch scratch;
-  Endless run(scratch, {});
+  Endless run(scratch, endless(scratch));
   REQUIRE(::kill(run.processes().back(), SIGTERM) == 0);
   run.check_ends(10);
   const std::string out = scratch.read("out");
@@ -230,7 +139,7 @@ TEST_CASE("mpi: a signal to any rank of lathe train stops all after a step, with
 TEST_CASE("mpi: lathe train without mpirun says how processes are started") {
   if (!has_mpi()) return;
   const Scratch scratch;
-  const RanMany ran = train_many(scratch, 0, training(scratch, "run") + by_both.words);
+  const RanMany ran = run_many(scratch, 0, training(scratch, "run") + by_both.words);
   CHECK(ran.ending == Ending{.status = 1});
   CHECK_THAT(ran.err,
              Contains("the mesh data=2,model=2 has 4 processes, and 1 run") &&
@@ -241,8 +150,7 @@ TEST_CASE("mpi: lathe train without mpirun says how processes are started") {
 TEST_CASE("mpi: an error that all ranks of lathe train have is told once") {
   if (!has_mpi()) return;
   const Scratch scratch;
-  const RanMany ran =
-      train_many(scratch, 2, training(scratch, "run") + Words{"--mesh", "data=2", "--split", "b:data"});
+  const RanMany ran = run_many(scratch, 2, training(scratch, "run") + Words{"--mesh", "data=2", "--split", "b:data"});
   INFO(ran.err);
   CHECK(ran.ending != Ending{});
   CHECK_THAT(ran.err, Contains("rank 0 of 2 failed: ") && Contains("[shard_name]"));
@@ -264,7 +172,7 @@ TEST_CASE("mpi: lathe train for GPUs that are not there, one a process, says wha
 
 TEST_CASE("mpi: a plugin that is missing is an error with where it was sought") {
   const Scratch scratch;
-  const RanMany ran = train_many(
+  const RanMany ran = run_many(
       scratch, 0,
       training(scratch, "run", {"--mesh", "data=2", "--split", "B:data", "--mpi", "nowhere/liblathe_mpi.so"}));
   CHECK(ran.ending == Ending{.status = 1});
@@ -273,7 +181,7 @@ TEST_CASE("mpi: a plugin that is missing is an error with where it was sought") 
 
 TEST_CASE("mpi: the plugin of another Lathe is an error with both numbers") {
   const Scratch scratch;
-  const RanMany ran = train_many(
+  const RanMany ran = run_many(
       scratch, 0, training(scratch, "run", {"--mesh", "data=2", "--split", "B:data", "--mpi", LATHE_MPI_OTHER}));
   CHECK(ran.ending == Ending{.status = 1});
   CHECK_THAT(ran.err, Contains("its interface has number 1000000") && Contains("[mpi_plugin]"));

@@ -125,6 +125,34 @@ TEST_CASE("ranks: a Trainer goes on from the checkpoint of any mesh, on the same
   CHECK(difference(run({.folder = scratch / "c", .division = by_parameters}), one) < 1e-10);
 }
 
+TEST_CASE("ranks: a start that is made value by value is that of all values") {
+  const ScratchFolder scratch;
+  const Ended expected = run({.folder = scratch / "all", .last = 2, .division = by_parameters});
+  const ir::Graph step = step_graph();
+  const Tensors start = step_arguments(step, 1, 1, 0.3);
+  run_ranks(2, [&](int, const MakeCommunicator& make) {
+    const auto ranks = std::make_shared<Ranks>(make, shard::Mesh::parse("data=2"), RanksOptions{.patience = 60});
+    ending_all(*ranks, [&] {
+      std::vector<std::string> asked;
+      Trainer trainer(step,
+                      [&](const std::string& name) {
+                        asked.push_back(name);
+                        return start.at(name);
+                      },
+                      {.compile = {.threads = 1,
+                                   .cache = &shared_kernels(),
+                                   .ranks = ranks,
+                                   .split = {{"B", "data"}},
+                                   .parts = {.parameters = "data"}}});
+      if (asked.size() + 1 != start.size()) throw InternalError("not every value but the tokens was asked for, once");
+      trainer.run([](std::int64_t i) { return Tensors{{"tokens", tokens_of(i)}}; }, 2);
+      if (trainer.history().training != expected.history.training) throw InternalError("other losses");
+      for (const auto& [name, value] : trainer.wholes(std::vector<std::string>{"wte"}))
+        if (!value.same_bits(expected.wholes.at(name))) throw InternalError("another table");
+    });
+  });
+}
+
 TEST_CASE("ranks: any rank stops all of a Trainer's, with a checkpoint") {
   const ScratchFolder scratch;
   const Ended ended =
@@ -140,13 +168,16 @@ TEST_CASE("ranks: a run that diverges on several processes is kept apart as one 
   const ScratchFolder scratch;
   HostTensor table(f64, {32, 16});
   table.set(5, std::numeric_limits<double>::infinity());
-  std::string label;
+  std::string label, text;
   try {
     run({.folder = scratch / "run", .division = by_both, .start = {{"wte", table}}});
   } catch (const UserError& error) {
     label = error.label();
+    text = error.what();
   }
+  INFO(text);
   CHECK(label == "train_diverged");
+  CHECK(text.find("the state as it is now: ") != std::string::npos);  // whichever rank says it
   const RunFolder folder(scratch / "run");
   CHECK_FALSE(folder.checkpoint().has_value());
   const Checkpoint kept = load_checkpoint(folder.diverged().list().at(0));

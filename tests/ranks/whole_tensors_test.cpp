@@ -35,6 +35,11 @@ TEST_CASE("ranks: the whole of a tensor's parts is the tensor, on every rank") {
       HostTensor& part = parts[static_cast<std::size_t>(rank)];
       part = own_part(ranks, whole, placement, "w");
       if (!whole_of(ranks, part, placement, "w").same_bits(whole)) throw InternalError("another tensor");
+      std::vector<OwnPart> two{{"v", part, placement}, {"w", part, placement}};
+      const Tensors wholes = wholes_on_first(ranks, std::move(two));
+      if (wholes.size() != (rank == 0 ? 2 : 0)) throw InternalError("tensors on another rank");
+      for (const auto& [name, value] : wholes)
+        if (!value.same_bits(whole)) throw InternalError("another tensor " + name);
     });
     CAPTURE(to_string(placement, mesh));
     const bool is_split = !std::holds_alternative<shard::Whole>(placement[0]);
@@ -43,22 +48,31 @@ TEST_CASE("ranks: the whole of a tensor's parts is the tensor, on every rank") {
 }
 
 TEST_CASE("ranks: copies that differ are an error on every rank, with the axis") {
-  const shard::Placement columns = placements()[2];
-  std::vector<std::string> labels(4);
-  try {
-    run_ranks(4, [&](int rank, const MakeCommunicator& make) {
-      Ranks ranks(make, shard::Mesh::parse("a=2,b=2"), RanksOptions{.patience = 60});
-      HostTensor part = own_part(ranks, numbers(), columns, "w");
-      if (rank == 3) part.set(0, -1);
-      try {
-        (void)whole_of(ranks, part, columns, "w");
-      } catch (const UserError& error) {
-        labels[static_cast<std::size_t>(rank)] = error.label();
-      }
-    });
-  } catch (const UserError&) {  // labels tell
+  // In halves with copies over a, and whole everywhere.
+  for (const shard::Placement& placement : {placements()[2], placements()[4]}) {
+    std::vector<std::string> labels(4), first_labels(4);
+    try {
+      run_ranks(4, [&](int rank, const MakeCommunicator& make) {
+        Ranks ranks(make, shard::Mesh::parse("a=2,b=2"), RanksOptions{.patience = 60});
+        HostTensor part = own_part(ranks, numbers(), placement, "w");
+        if (rank == 3) part.set(0, -1);
+        const auto label_of = [](const auto& action) {
+          try {
+            action();
+          } catch (const UserError& error) {
+            return error.label();
+          }
+          return std::string();
+        };
+        const auto at = static_cast<std::size_t>(rank);
+        labels[at] = label_of([&] { (void)whole_of(ranks, part, placement, "w"); });
+        first_labels[at] = label_of([&] { (void)wholes_on_first(ranks, {{"w", part, placement}}); });
+      });
+    } catch (const UserError&) {  // labels tell
+    }
+    CHECK(labels == std::vector<std::string>(4, "mesh_disagree"));
+    CHECK(first_labels == labels);
   }
-  CHECK(labels == std::vector<std::string>(4, "mesh_disagree"));
 }
 
 }  // namespace lathe::test

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tools/commands/commands.h"
+#include "tools/division.h"
 #include "tools/environment.h"
 #include "tools/finetune/fine_tuning.h"
 #include "tools/memory_budget.h"
@@ -83,11 +84,14 @@ void add_finetune(CLI::App& app) {
   add_target_option(*command, s->target);
   command->add_option("--threads", s->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();
   add_memory_budget(*command, s->memory_budget);
+  add_process_options(*command, add_division(*command, s->division), s->processes);
   command->add_flag("--fresh", s->fresh, "Start anew even if there is a checkpoint");
   command->footer(
       "Goes on from the newest checkpoint below --output. Ctrl-C stops after the present step and saves.\n"
-      "Example:\n"
-      "  lathe finetune Qwen3-0.6B --data chats.jsonl --lora r=16,targets=q_proj:v_proj --pack -o adapter");
+      "With --mesh the step runs on several processes, which mpirun starts (docs/distributed.md).\n"
+      "Examples:\n"
+      "  lathe finetune Qwen3-0.6B --data chats.jsonl --lora r=16,targets=q_proj:v_proj --pack -o adapter\n"
+      "  mpirun -n 4 lathe finetune Qwen3-0.6B --data chats.jsonl --mesh data=4 --parameters data -o tuned");
   command->callback([s, precision, lora, adapts] {
     s->precision = *parse_dtype(*precision);
     if (adapts->count() > 0) s->lora = *lora;

@@ -8,6 +8,7 @@
 #include "frontend/initialize.h"
 #include "frontend/pretrained/token_loss.h"
 #include "frontend/training.h"
+#include "ir/ops/list.h"
 #include "ir/support/visible.h"
 #include "passes/lowering/program.h"
 #include "passes/memory/memory_plan.h"
@@ -15,6 +16,8 @@
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/sha256.h"
 #include "runtime/machine/seconds.h"
+#include "runtime/parameters/lend.h"
+#include "runtime/ranks/agreement.h"
 #include "runtime/train/trainer.h"
 #include "tools/files.h"
 #include "tools/finetune/example_data.h"
@@ -35,18 +38,29 @@ namespace {
 
 constexpr double adapter_rate = 2e-4, full_rate = 2e-5;
 
-std::int64_t bytes_of(const nn::Parameter& parameter) {
-  return parameter.shape().numel().evaluate({}) * static_cast<std::int64_t>(size_in_bytes(parameter.dtype()));
+/// Of names, types and the first bytes of each value: what other files differ in. Nobody waits for all that is mapped
+/// to be read.
+std::string digest_of_starts(const Parameters& weights) {
+  constexpr std::size_t most = 4096;
+  Sha256 hash;
+  for (const std::string& name : weights.names()) {
+    const HostTensor& value = weights.get(name);
+    hash.update(fmt::format("{} {}{}\n", name, lathe::name(value.dtype()), shape_to_string(value.shape())));
+    hash.update(std::span(value.data(), std::min(most, value.bytes())));
+  }
+  return to_hex(hash.finish());
 }
 
 /// A model, its examples, and the run that fits it to them. Steps of the Trainer are batches; those that a person
 /// sees are updates, of `accumulate` batches each.
 class FineTuning {
  public:
-  explicit FineTuning(const FineTuneSettings& settings) : s_(settings), cache_(settings.cache) {}
+  FineTuning(const FineTuneSettings& settings, std::shared_ptr<Ranks> ranks)
+      : s_(settings), ranks_(std::move(ranks)), cache_(settings.cache) {}
 
   void run() {
-    take_folder();
+    find_folders();
+    if (is_first()) take_folder();
     load();
     prepare_training();
     print_start();
@@ -58,14 +72,19 @@ class FineTuning {
  private:
   std::filesystem::path training_folder() const { return s_.output / "training"; }
 
-  /// Before any work is done that could not be kept.
-  void take_folder() {
+  bool is_first() const { return speaks(ranks_); }
+
+  void find_folders() {
     folders_ = pretrained::find_adapted(s_.model, s_.adapter);
     for (const std::filesystem::path& input : {folders_.model, folders_.adapter}) check_output(s_.output, input);
     if (s_.lora && !folders_.adapter.empty())
       throw UserError(
           fmt::format("--lora {}: the adapter in {} has its own settings", *s_.lora, folders_.adapter.string()),
           "lora_option", "leave --lora away to train it further, or give the model without an adapter");
+  }
+
+  /// Before any work is done that could not be kept.
+  void take_folder() {
     folder_ = RunFolder(training_folder(), s_.fresh ? RunFolder::Start::fresh : RunFolder::Start::resume);
     AtomicFile::remove_leftovers(curve_file());
     if (const auto& checkpoint = folder_.checkpoint())
@@ -86,7 +105,8 @@ class FineTuning {
                                                         .accumulate = s_.accumulate,
                                                         .pack = s_.pack,
                                                         .seed = s_.seed}});
-    print("{}", data_->story());
+    require_same_files();
+    if (is_first()) print("{}", data_->story());
     if (!s_.samples.prompts.empty()) samples_.emplace(*loaded_, s_.samples, s_.seed);
     if (s_.lora) loaded_->lora = pretrained::add_lora(model(), parse_lora(*s_.lora), s_.seed);
     if (loaded_->lora)
@@ -94,12 +114,20 @@ class FineTuning {
     store_wide();
   }
 
+  /// Each process reads the files itself.
+  void require_same_files() const {
+    if (!ranks_) return;
+    require_agreement(*ranks_, {{"the data", data_->hash().substr(0, 16), "every process reads the same data"},
+                                {"the model", digest_of_starts(model().weights).substr(0, 16),
+                                 "every process reads the same directories"}});
+  }
+
   /// What is trained is kept in f32 at least, whatever the files have: small updates would be lost otherwise.
   void store_wide() {
     for (const nn::Parameter& parameter : model().model->parameters()) {
-      if (parameter.is_frozen() || parameter.dtype() == f32 || parameter.dtype() == f64) continue;
-      parameter.store_as(f32);
-      model().weights.set(parameter.name(), model().weights.get(parameter.name()).cast(f32));
+      if (parameter.is_frozen()) continue;
+      trained_.push_back(parameter.name());
+      if (parameter.dtype() != f32 && parameter.dtype() != f64) parameter.store_as(f32);
     }
   }
 
@@ -118,14 +146,35 @@ class FineTuning {
                                           .precision = s_.precision,
                                           .trainable = nn::trainable(*model().model),
                                           .decayed = matrices()});
+    if (const std::string splits = take_default_splits(s_.division, forward); is_first()) print("{}", splits);
+    sizes_ = sizes_on_process(std::move(sizes_), s_.division);
+    require_same_settings(ranks_, {fixed_settings(), changeable_settings()});
     CompileOptions compile = compile_options(s_.target);
-    compile.parameters = model().weights;
     compile.reserve = sizes_;
     compile.threads = s_.threads;
     compile.cache = cache_.enabled() ? &cache_ : nullptr;
     compile.lower.memory = memory_budget(s_.memory_budget, sizes_);
-    trainer_.emplace(step, initial_states(step, s_.seed), trainer_options(forward, compile));
-    metrics_.emplace(training_folder() / "metrics.jsonl", updates_done());
+    divide(compile, s_.division, ranks_);
+    const StartValue start = [&](const std::string& name) { return start_of(step, name); };
+    trainer_.emplace(step, start, trainer_options(forward, compile));
+    if (is_first()) metrics_.emplace(training_folder() / "metrics.jsonl", updates_done());
+  }
+
+  /// Weights lie in the model's files as far as they are whole on a process and of the same dtype.
+  HostTensor start_of(const ir::Graph& step, const std::string& name) {
+    const Parameters& weights = model().weights;
+    if (!weights.contains(name)) return initial_value(step, name, {}, s_.seed);
+    const HostTensor& value = weights.get(name);
+    const bool is_wide = value.dtype() == f32 || value.dtype() == f64;
+    return is_wide || std::ranges::count(trained_, name) == 0 ? lend(value, weights.store()) : value.cast(f32);
+  }
+
+  /// All weights as they are now, on the first process; every process calls it.
+  Parameters whole_weights() {
+    Tensors trained = trainer_->wholes(trained_);
+    Parameters weights = model().weights.borrowed();
+    weights.set(std::move(trained));
+    return weights;
   }
 
   AdamW optimizer() const {
@@ -182,22 +231,25 @@ class FineTuning {
     settings["seed"] = fmt::format("{}", s_.seed);
     settings["target"] = s_.target;
     settings["data"] = data_->hash();
+    settings["processes"] = s_.division.is_given() ? s_.division.to_string() : "one";
     return settings;
   }
 
   /// What is trained, and what a step takes, before the first one.
   void print_start() {
+    if (!is_first()) return;
     std::int64_t all = 0, trained = 0, weight_bytes = 0, state_bytes = 0;
     for (const nn::Parameter& parameter : model().model->parameters()) {
       const std::int64_t count = parameter.shape().numel().evaluate({});
       all += count;
       trained += parameter.is_frozen() ? 0 : count;
-      weight_bytes += bytes_of(parameter);
     }
     for (const Program::Slot& slot : trainer_->executable().program().states)
-      if (!slot.is_parameter)
-        state_bytes += slot.shape.numel().evaluate({}) * static_cast<std::int64_t>(size_in_bytes(slot.dtype));
+      (slot.is_parameter ? weight_bytes : state_bytes) +=
+          slot.shape.numel().evaluate({}) * static_cast<std::int64_t>(size_in_bytes(slot.dtype));
     const MemoryPlan plan = trainer_->executable().memory_plan(sizes_);
+    if (ranks_)
+      print("{} processes: {}; the memory that follows is of one of them\n", ranks_->size(), s_.division.to_string());
     print("{}: {} parameters, {} of them trained ({:.2f}%)\n", model().model->kind(),
           format_count(static_cast<double>(all)), format_count(static_cast<double>(trained)),
           100 * static_cast<double>(trained) / static_cast<double>(all));
@@ -217,16 +269,28 @@ class FineTuning {
   void loop() {
     const TokenBatches& batches = data_->training();
     const double tokens_per_row = static_cast<double>(batches.tokens()) / static_cast<double>(batches.rows());
-    progress_.emplace(updates_done(), s_.optimizer.steps,
-                      tokens_per_row * static_cast<double>(s_.batch * s_.accumulate));
+    if (is_first())
+      progress_.emplace(updates_done(), s_.optimizer.steps,
+                        tokens_per_row * static_cast<double>(s_.batch * s_.accumulate));
     started_ = std::chrono::steady_clock::now();
     const bool done =
         trainer_->run([&](std::int64_t step) { return batches.training(step); }, s_.optimizer.steps * s_.accumulate);
     progress_.reset();
-    if (!done) end_stopped_run(updates_done(), visible(training_folder().string()));
+    if (!done) end_stopped();
+  }
+
+  [[noreturn]] void end_stopped() const {
+    end_stopped_run(updates_done(), visible(training_folder().string()), is_first());
   }
 
   void after_step(const StepReport& report) {
+    if (progress_) tell(report);
+    if (report.step % s_.accumulate != 0) return;
+    if (samples_ && (updates_done() % s_.samples.every == 0 || updates_done() == s_.optimizer.steps)) write_samples();
+    started_ = std::chrono::steady_clock::now();
+  }
+
+  void tell(const StepReport& report) {
     tokens_ += data_->training().tokens_of(report.step - 1);
     if (report.skipped)
       progress_->line(fmt::format("step {:>5}  skipped: a gradient is not finite at the loss scale {:.0f}",
@@ -246,14 +310,16 @@ class FineTuning {
                                   format_duration(seconds * static_cast<double>(s_.optimizer.steps - updates_done())),
                                   s_.optimizer.steps - updates_done()));
     progress_->step(updates_done(), loss, rate);
-    if (samples_ && (updates_done() % s_.samples.every == 0 || updates_done() == s_.optimizer.steps)) write_samples();
-    started_ = std::chrono::steady_clock::now();
   }
 
+  /// By the first process, while the others wait.
   void write_samples() {
-    const std::vector<std::string> texts = samples_->write(model(), {.threads = s_.threads,
-                                                                     .cache = cache_.enabled() ? &cache_ : nullptr,
-                                                                     .target = compile_options(s_.target).target});
+    const Parameters weights = whole_weights();
+    if (!is_first()) return;
+    const std::vector<std::string> texts = samples_->write(*model().model, weights,
+                                                           {.threads = s_.threads,
+                                                            .cache = cache_.enabled() ? &cache_ : nullptr,
+                                                            .target = compile_options(s_.target).target});
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::string& prompt = s_.samples.prompts[i];
       progress_->line(
@@ -263,6 +329,7 @@ class FineTuning {
   }
 
   void after_evaluation(double loss) {
+    if (!is_first()) return;
     const std::string line =
         fmt::format("step {:>5}  validation loss {:.4f}, perplexity {:.3f}", updates_done(), loss, std::exp(loss));
     if (progress_)
@@ -305,6 +372,8 @@ class FineTuning {
 
   void finish() {
     validate();
+    model().weights = whole_weights();
+    if (!is_first()) return;
     if (loaded_->lora)
       pretrained::save_lora(*loaded_->lora, model().weights, s_.output);
     else
@@ -320,7 +389,7 @@ class FineTuning {
     const std::vector<LossPoint>& known = trainer_->history().evaluation;
     if (!data_->validation() || (!known.empty() && known.back().step == trainer_->step())) return;
     const auto loss = trainer_->evaluate();
-    if (!loss) end_stopped_run(updates_done(), visible(training_folder().string()));
+    if (!loss) end_stopped();
     after_evaluation(*loss);
     trainer_->save();
   }
@@ -329,13 +398,15 @@ class FineTuning {
   const pretrained::Pretrained& model() const { return loaded_->model; }
 
   FineTuneSettings s_;
+  std::shared_ptr<Ranks> ranks_;  ///< null: this process alone
   pretrained::AdaptedFolders folders_;
   DiskCache cache_;
   RunFolder folder_;
   std::optional<pretrained::AdaptedModel> loaded_;
   std::optional<ExampleData> data_;
   std::optional<Samples> samples_;
-  DimBindings sizes_;  ///< that the graph does not know
+  std::vector<std::string> trained_;  ///< parameters
+  DimBindings sizes_;                 ///< that the graph does not know
   std::optional<Trainer> trainer_;
   std::optional<MetricsFile> metrics_;
   std::optional<Progress> progress_;  ///< while the loop runs
@@ -346,6 +417,9 @@ class FineTuning {
 
 }  // namespace
 
-void fine_tune(const FineTuneSettings& settings) { FineTuning(settings).run(); }
+void fine_tune(const FineTuneSettings& settings) {
+  const auto ranks = start_processes(settings.division, settings.processes, "finetune");
+  run_processes(ranks, [&] { FineTuning(settings, ranks).run(); });
+}
 
 }  // namespace lathe::tools

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ir/support/dtype.h"
+#include "tools/division.h"
 #include "tools/finetune/text_samples.h"
 #include "tools/train/model_settings.h"
 
@@ -32,6 +33,8 @@ struct FineTuneSettings {
   std::string memory_budget;
   bool fresh = false;
   std::filesystem::path cache;
+  Division division = {};  ///< over processes
+  ProcessOptions processes = {};
 };
 
 /// Trains a model, or the adapter that is on it, on examples of its directory's own tokenizer and chat template.
@@ -40,6 +43,10 @@ struct FineTuneSettings {
 /// UserErrors: those of the model, the data and the checkpoints; [finetune_context] for more tokens a row than the
 /// model has positions, [output_folder] for the model's own directory, [finetune_valid], [lora_option]; as
 /// tools::train() where it is stopped.
+///
+/// With a mesh, each of its processes calls it with the same settings, and must see the model and the data; the first
+/// of them prints, writes and gives the samples, for which it gathers what is trained. Errors as those of
+/// tools::train().
 void fine_tune(const FineTuneSettings& settings);
 
 }  // namespace lathe::tools

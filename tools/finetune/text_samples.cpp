@@ -18,9 +18,9 @@ Samples::Samples(const pretrained::AdaptedModel& model, const SampleSettings& se
   for (const std::string& prompt : settings.prompts) prompts_.push_back(prompt_tokens(tokenizer_, prompt));
 }
 
-std::vector<std::string> Samples::write(const pretrained::Pretrained& model,
+std::vector<std::string> Samples::write(const pretrained::CausalLm& model, const Parameters& weights,
                                         const SequenceModelOptions& options) const {
-  CachedLm lm(*model.model, model.weights, options);
+  CachedLm lm(model, weights, options);
   Generation generation(lm, tokenizer_, prompts_, how_);
   generation.run();
   std::vector<std::string> texts;

@@ -26,7 +26,8 @@ class Samples {
   Samples(const pretrained::AdaptedModel& model, const SampleSettings& settings, std::uint64_t seed);
 
   /// The texts for the prompts, by the weights as they are now. UserErrors of Generation.
-  std::vector<std::string> write(const pretrained::Pretrained& model, const SequenceModelOptions& options) const;
+  std::vector<std::string> write(const pretrained::CausalLm& model, const Parameters& weights,
+                                 const SequenceModelOptions& options) const;
 
  private:
   Tokenizer tokenizer_;

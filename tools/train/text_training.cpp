@@ -73,8 +73,7 @@ class TextTraining {
  private:
   std::string folder() const { return visible(s_.output.string()); }
 
-  /// Of several processes one prints and writes.
-  bool is_first() const { return !ranks_ || ranks_->rank() == 0; }
+  bool is_first() const { return speaks(ranks_); }
   template <class... Args>
   void say(fmt::format_string<Args...> format, Args&&... args) const {
     if (is_first()) print_text(fmt::format(format, std::forward<Args>(args)...));
@@ -123,6 +122,7 @@ class TextTraining {
   void prepare_model() {
     LanguageModel model = build_language_model(s_.model, s_.optimizer);
     say("\n{}\n", ir::print_short(model.forward));
+    say("{}", take_default_splits(s_.division, model.forward));
     parameter_count_ = model.model.count();
     const DimBindings sizes{{"B", s_.batch}, {"T", s_.model.context}};
     CompileOptions options = compile_options(s_.target, ranks_);
@@ -133,11 +133,14 @@ class TextTraining {
     divide(training, s_.division, ranks_);
     training.lower.memory = memory_budget(s_.memory_budget, sizes_on_process(sizes, s_.division));
     training.tune = tune_options(s_.tune, sizes);
+    require_same_settings(ranks_, {fixed_settings(), changeable_settings(s_)});
     train_batches_.emplace(split_.train, s_.batch, s_.model.context, s_.seed);
     validation_batches_.emplace(split_.validation, s_.batch, s_.model.context, s_.seed);
-    trainer_.emplace(sized_for_chunks(model.step, s_.lower, sizes),
-                     initial_values(model.step, model.model.initializers(), s_.seed),
-                     trainer_options(model.forward, training));
+    const std::vector<Initializer> initializers = model.model.initializers();
+    const StartValue start = [&](const std::string& name) {
+      return initial_value(model.step, name, initializers, s_.seed);
+    };
+    trainer_.emplace(sized_for_chunks(model.step, s_.lower, sizes), start, trainer_options(model.forward, training));
     generation_ = std::move(model.generate);
     generation_options_ = options;
     generation_options_.mode = Mode::evaluation;
@@ -211,11 +214,7 @@ class TextTraining {
     if (!done) end_stopped();
   }
 
-  /// Of several processes any may have been told to stop.
-  [[noreturn]] void end_stopped() const {
-    if (!is_first()) throw Stopped(StopSignals::received() != 0 ? StopSignals::received() : SIGTERM);
-    end_stopped_run(trainer_->step(), folder());
-  }
+  [[noreturn]] void end_stopped() const { end_stopped_run(trainer_->step(), folder(), is_first()); }
 
   void after_step(const StepReport& step) {
     if (!progress_) return;

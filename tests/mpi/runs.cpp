@@ -1,0 +1,85 @@
+#include "tests/mpi/runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+namespace lathe::test {
+
+namespace fs = std::filesystem;
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+void run_to_end(const Scratch& scratch, int processes, const Words& words) {
+  const RanMany ran = run_many(scratch, processes, words);
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.ending == Ending{});
+}
+
+Checkpoint newest(const Scratch& scratch, const std::string& run) {
+  auto checkpoint = CheckpointStore(scratch.path(run + "/checkpoints")).load_newest();
+  REQUIRE(checkpoint.has_value());
+  return std::move(*checkpoint);
+}
+
+void forget_newest(const Scratch& scratch, const std::string& run) {
+  const auto all = CheckpointStore(scratch.path(run + "/checkpoints")).list();
+  REQUIRE(all.size() == 2);
+  fs::remove_all(all.front());
+}
+
+void check_losses(const Scratch& scratch, const std::string& run, const std::string& expected) {
+  for (const char* name : {"history.loss", "history.validation_loss"}) {
+    const HostTensor a = newest(scratch, run).tensors.tensor(name),
+                     b = newest(scratch, expected).tensors.tensor(name);
+    CAPTURE(run, name);
+    REQUIRE(a.shape() == b.shape());
+    REQUIRE(a.numel() > 0);
+    for (std::int64_t i = 0; i < a.numel(); ++i) CHECK(std::fabs(a.get(i) - b.get(i)) <= 2e-5 * std::fabs(b.get(i)));
+  }
+}
+
+void check_same_bits(const Scratch& scratch, const std::string& run, const std::string& expected) {
+  const Checkpoint a = newest(scratch, run), b = newest(scratch, expected);
+  CHECK(a.meta.step == b.meta.step);
+  REQUIRE(a.tensors.names() == b.tensors.names());
+  for (const std::string& name : a.tensors.names()) {
+    CAPTURE(name);
+    const HostTensor x = a.tensors.tensor(name), y = b.tensors.tensor(name);
+    REQUIRE(x.bytes() == y.bytes());
+    CHECK(std::memcmp(x.data(), y.data(), x.bytes()) == 0);
+  }
+}
+
+namespace {
+
+Command endless_command(const Scratch& scratch, const Words& words) {
+  scratch.write("out", "");
+  return command_of(scratch, 2, words);
+}
+
+}  // namespace
+
+Endless::Endless(const Scratch& scratch, const Words& words) : mpirun_(endless_command(scratch, words)) {
+  using namespace std::chrono_literals;
+  for (int i = 0; i < 3000 && scratch.read("out").find("tokens/s") == std::string::npos; ++i)
+    REQUIRE_FALSE(mpirun_.wait_for(10ms).has_value());
+  processes_ = descendants(mpirun_.id(), fs::path(LATHE_BINARY).filename().string());
+  REQUIRE(processes_.size() == 2);
+}
+
+void Endless::check_ends(double seconds) {
+  using namespace std::chrono_literals;
+  const auto limit = std::chrono::milliseconds(static_cast<int>(seconds * 1000));
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  CHECK(mpirun_.wait_for(limit).value_or(Ending{}) != Ending{});
+  const auto run = [&] { return std::ranges::any_of(processes_, is_running); };
+  while (run() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(10ms);
+  CHECK_FALSE(run());
+}
+
+}  // namespace lathe::test

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "runtime/files/checkpoint.h"
+#include "tests/mpi/mpirun.h"
+
+/// Training runs on several processes, and what they leave behind.
+namespace lathe::test {
+
+using Words = std::vector<std::string>;
+Words operator+(Words words, const Words& more);
+
+/// A mesh and how `lathe` is told of it.
+struct MeshOfTest {
+  int processes;
+  Words words;
+};
+
+/// Runs `lathe <words>` on so many processes, to a good end.
+void run_to_end(const Scratch& scratch, int processes, const Words& words);
+
+/// The newest checkpoint of a run's folder.
+Checkpoint newest(const Scratch& scratch, const std::string& run);
+/// Goes back to the checkpoint before the newest, of two.
+void forget_newest(const Scratch& scratch, const std::string& run);
+
+/// The losses of two runs agree as sums in another order do.
+void check_losses(const Scratch& scratch, const std::string& run, const std::string& expected);
+void check_same_bits(const Scratch& scratch, const std::string& run, const std::string& expected);
+
+/// `lathe <words>` on two processes, training without an end, which has done its first steps.
+class Endless {
+ public:
+  Endless(const Scratch& scratch, const Words& words);
+  Process& mpirun() { return mpirun_; }
+  const std::vector<pid_t>& processes() const { return processes_; }
+
+  /// All end within so many seconds.
+  void check_ends(double seconds);
+
+ private:
+  Process mpirun_;
+  std::vector<pid_t> processes_;
+};
+
+}  // namespace lathe::test

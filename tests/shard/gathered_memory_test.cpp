@@ -1,0 +1,89 @@
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "passes/compile_pipeline.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/memory/memory_plan.h"
+#include "passes/shard/held_bytes.h"
+#include "passes/shard/scaling.h"
+#include "tests/shard/support.h"
+
+/// What programs hold of gathered parameters and of gradients on their way, against what `lathe shard --explain`
+/// says.
+namespace lathe::shard::test {
+
+namespace {
+
+Program program_of(const ir::Graph& graph) {
+  const Machine machine = cpu_machine({});
+  return lower_prepared(ir::run_pipeline(graph, compile_pipeline(machine)).graph, machine).program;
+}
+
+/// The most bytes at a time of the buffers that `chosen` takes of exchanges.
+template <class Chosen>
+std::int64_t most_at_a_time(const Program& program, const MemoryPlan& plan, Chosen chosen) {
+  std::vector<bool> counts(program.buffers.size());
+  for (const lathe::Exchange& exchange : program.exchanges)
+    for (const lathe::Exchange::Part& part : exchange.parts)
+      if (const int buffer = chosen(exchange, part); buffer >= 0) counts[static_cast<std::size_t>(buffer)] = true;
+  std::map<int, std::int64_t> change;
+  for (const MemoryPlan::Block& block : plan.blocks) {
+    if (!counts[static_cast<std::size_t>(block.buffer)]) continue;
+    change[block.first] += block.bytes;
+    change[block.last + 1] -= block.bytes;
+  }
+  std::int64_t now = 0, most = 0;
+  for (const auto& [launch, more] : change) most = std::max(most, now += more);
+  return most;
+}
+
+struct Held {
+  std::int64_t gathered, scattered, arena, predicted;
+};
+
+Held held(const ir::Graph& step) {
+  const shard::Sharded sharded =
+      shard::shard(step, shard::Mesh::parse("data=4"), {{"B", "data"}}, {.parameters = "data"});
+  const Program program = program_of(sharded.graph);
+  DimBindings dims = local_dims(sharded, {{"B", 8}, {"T", 6}});
+  dims.emplace("mesh_index@data", 1);
+  const MemoryPlan plan = plan_memory(program, dims);
+  const auto gathered = [](const lathe::Exchange& exchange, const lathe::Exchange::Part& part) {
+    return exchange.kind == lathe::Exchange::Kind::all_gather ? part.to : -1;
+  };
+  const auto scattered = [](const lathe::Exchange& exchange, const lathe::Exchange::Part& part) {
+    return exchange.kind == lathe::Exchange::Kind::reduce_scatter ? part.from : -1;
+  };
+  return {most_at_a_time(program, plan, gathered), most_at_a_time(program, plan, scattered), plan.arena_bytes,
+          held_bytes(sharded.graph).gathered};
+}
+
+/// Wide enough that vectors, which kernels read together with matrices, count for little.
+ir::Graph wide_gpt(int layers) {
+  models::GptConfig config = lathe::test::divisible_gpt(layers, 0.1, f32);
+  config.d_model = Dim("d_model", 256);
+  return lathe::test::gpt_step(config, AdamW{}, {.clip_norm = 0.5});
+}
+
+ir::Graph wide_llama(int layers) {
+  models::LlamaConfig config = lathe::test::divisible_llama(layers, f32);
+  config.d_model = Dim("d_model", 256);
+  config.d_ff = Dim("d_ff", 512);
+  config.head_dim = Dim("head_dim", 32);
+  return lathe::test::llama_step(config, AdamW{}, {.clip_norm = 0.5});
+}
+
+}  // namespace
+
+TEST_CASE("shard: a program holds the gathered bytes that are predicted, however many layers there are") {
+  for (const auto& make : {&wide_gpt, &wide_llama}) {
+    const Held two = held(make(2)), six = held(make(6));
+    CAPTURE(two.gathered, two.predicted, two.scattered, two.arena, six.gathered, six.scattered, six.arena);
+    CHECK(static_cast<double>(two.gathered) == Approx(two.predicted).epsilon(0.02));
+    CHECK(static_cast<double>(six.gathered) == Approx(six.predicted).epsilon(0.02));
+    CHECK(six.predicted == two.predicted);
+    CHECK(six.scattered == two.scattered);
+  }
+}
+
+}  // namespace lathe::shard::test
