@@ -31,7 +31,7 @@ struct Config {
   int blocking = 0;
 };
 
-struct Functions {
+struct NcclFunctions {
   int (*version)(int*);
   const char* (*error_string)(int);
   const char* (*last_error)(Nccl::Comm);
@@ -58,7 +58,7 @@ std::string version_text(int version) {
 
 struct Nccl::Library {
   void* handle = nullptr;
-  Functions call = {};
+  NcclFunctions call = {};
   std::string name;
 
   Library() = default;
