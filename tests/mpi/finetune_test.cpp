@@ -35,10 +35,11 @@ Words tuning(const Scratch& scratch, const std::string& run, const Words& more =
 const Words all_weights{"--accumulate", "2"}, adapter{"--lora", "r=4,dropout=0.1", "--pack"};
 
 // Dims that are split by default, and by name.
-const MeshOfTest by_data{2, {"--mesh", "data=2"}};
-const MeshOfTest by_model{2, {"--mesh", "model=2"}};
-const MeshOfTest by_both{4, {"--mesh", "data=2,model=2", "--split", "B:data,h:model,d_ff:model", "--states", "data"}};
-const MeshOfTest by_parameters{2, {"--mesh", "data=2", "--parameters", "data"}};
+const MeshOfTest tuned_by_data{2, {"--mesh", "data=2"}};
+const MeshOfTest tuned_by_model{2, {"--mesh", "model=2"}};
+const MeshOfTest tuned_by_both{
+    4, {"--mesh", "data=2,model=2", "--split", "B:data,h:model,d_ff:model", "--states", "data"}};
+const MeshOfTest tuned_by_parameters{2, {"--mesh", "data=2", "--parameters", "data"}};
 
 std::vector<nlohmann::json> metrics(const Scratch& scratch, const std::string& run) {
   std::vector<nlohmann::json> lines;
@@ -78,7 +79,7 @@ TEST_CASE("mpi: lathe finetune of all weights on several processes has the losse
                                          "--sample-every", "3", "--sample-tokens", "5"};
   run_to_end(scratch, 0, tuning(scratch, "one", more));
   int number = 0;
-  for (const MeshOfTest& mesh : {by_data, by_model, by_both}) {
+  for (const MeshOfTest& mesh : {tuned_by_data, tuned_by_model, tuned_by_both}) {
     const std::string run = "many-" + std::to_string(number++);
     const RanMany ran = run_many(scratch, mesh.processes, tuning(scratch, run, more) + mesh.words);
     INFO(ran.out << ran.err);
@@ -102,10 +103,11 @@ TEST_CASE("mpi: lathe finetune of an adapter goes on from the checkpoint of any 
   run_to_end(scratch, 0, tuning(scratch, "one", first));
   fs::copy(scratch.path("one"), scratch.path("from-one"), fs::copy_options::recursive);
   run_to_end(scratch, 0, tuning(scratch, "one", second));
-  run_to_end(scratch, by_both.processes, tuning(scratch, "from-one", second) + by_both.words);
+  run_to_end(scratch, tuned_by_both.processes, tuning(scratch, "from-one", second) + tuned_by_both.words);
   check_losses(scratch, "from-one/training", "one/training");
-  run_to_end(scratch, by_parameters.processes, tuning(scratch, "many", first) + by_parameters.words);
-  const RanMany ran = run_many(scratch, by_model.processes, tuning(scratch, "many", second) + by_model.words);
+  run_to_end(scratch, tuned_by_parameters.processes, tuning(scratch, "many", first) + tuned_by_parameters.words);
+  const RanMany ran =
+      run_many(scratch, tuned_by_model.processes, tuning(scratch, "many", second) + tuned_by_model.words);
   INFO(ran.out << ran.err);
   REQUIRE(ran.ending == Ending{});
   CHECK_THAT(ran.out, Contains("going on with processes=--mesh model=2 --split h:model,d_ff:model; so far it was "
@@ -118,7 +120,7 @@ TEST_CASE("mpi: lathe finetune of an adapter goes on from the checkpoint of any 
 TEST_CASE("mpi: lathe finetune goes on on the same mesh to the same bits, after a rank was killed too") {
   if (!has_mpi()) return;
   const Scratch scratch;
-  const Words words = Words{"--save-every", "2"} + all_weights + by_parameters.words;
+  const Words words = Words{"--save-every", "2"} + all_weights + tuned_by_parameters.words;
   {
     Endless run(scratch, tuning(scratch, "run", words) + Words{"--steps", "1000000"});
     REQUIRE(::kill(run.processes().back(), SIGKILL) == 0);
@@ -138,7 +140,7 @@ TEST_CASE("mpi: lathe finetune goes on on the same mesh to the same bits, after 
 TEST_CASE("mpi: lathe finetune says what a mesh cannot be used for") {
   if (!has_mpi()) return;
   const Scratch scratch;
-  const RanMany alone = run_many(scratch, 0, tuning(scratch, "run") + by_data.words);
+  const RanMany alone = run_many(scratch, 0, tuning(scratch, "run") + tuned_by_data.words);
   CHECK(alone.ending == Ending{.status = 1});
   CHECK_THAT(alone.err, Contains("mpirun -n 2 lathe finetune --mesh data=2") && Contains("[mesh_processes]"));
 
@@ -149,8 +151,9 @@ TEST_CASE("mpi: lathe finetune says what a mesh cannot be used for") {
                            Contains("[shard_name]"));
 
   // Another seed on the second process.
-  const Words both = tuning(scratch, "run") + by_data.words + Words{"--seed", "1", ":", "-n", "1", LATHE_BINARY} +
-                     tuning(scratch, "run") + by_data.words + Words{"--seed", "2"};
+  const Words both = tuning(scratch, "run") + tuned_by_data.words +
+                     Words{"--seed", "1", ":", "-n", "1", LATHE_BINARY} + tuning(scratch, "run") +
+                     tuned_by_data.words + Words{"--seed", "2"};
   const RanMany seeds = run_many(scratch, 1, both);
   CHECK(seeds.ending != Ending{});
   CHECK_THAT(seeds.err, Contains("ranks differ in") && Contains("[ranks_differ]"));

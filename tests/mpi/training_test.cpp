@@ -160,7 +160,7 @@ TEST_CASE("mpi: an error that all ranks of lathe train have is told once") {
 TEST_CASE("mpi: lathe train for GPUs that are not there, one a process, says what is missing") {
   if (!has_mpi()) return;
   const Scratch scratch;
-  const RanMany ran = train_many(scratch, 2, training(scratch, "run", {"--target", "cuda"}) + by_data.words);
+  const RanMany ran = run_many(scratch, 2, training(scratch, "run", {"--target", "cuda"}) + by_data.words);
   if (ran.ending == Ending{}) {
     WARN("SKIP: there are two GPUs");
     return;

@@ -140,7 +140,7 @@ TEST_CASE("ranks: a start that is made value by value is that of all values") {
                         return start.at(name);
                       },
                       {.compile = {.threads = 1,
-                                   .cache = &shared_kernels(),
+                                   .cache = shared_kernels(),
                                    .ranks = ranks,
                                    .split = {{"B", "data"}},
                                    .parts = {.parameters = "data"}}});

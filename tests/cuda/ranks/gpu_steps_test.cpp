@@ -15,8 +15,6 @@ namespace {
 
 using Order = MockDriver::Order;
 
-const std::string by_model = "h:model,d_ff:model,vocab:model";
-
 /// Two steps: losses, states and bytes that are sent are those of CPUs, and what is predicted.
 void check_steps(const ir::Graph& step, const Division& division, Order order, double most) {
   CAPTURE(step.name, division.mesh, division.parts.states, division.parts.parameters);
