@@ -10,44 +10,13 @@ namespace lathe::test {
 
 namespace {
 
-const char* const lookup_text = R"(graph @g(input %table: f32[4, 2], input %ids: i64[3]) {
-  %1 = gather %table, %ids {dim=0}
-  %2 = all_reduce %1 {axis="m", ranks=2, combine="sum"}
-  output "y" %2
-})";
-
-struct RankFailure {
-  std::string label, text;
-};
-
-/// What each of two ranks throws; empty for none.
-std::vector<RankFailure> failures(const std::function<void(int rank, const MakeCommunicator&)>& body) {
-  std::vector<RankFailure> found(2);
-  try {
-    run_ranks(2, [&](int rank, const MakeCommunicator& make) {
-      try {
-        body(rank, make);
-      } catch (const UserError& error) {
-        found[static_cast<std::size_t>(rank)] = {std::string(error.label()), error.what()};
-        throw;
-      }
-    });
-  } catch (const UserError&) {  // found says whose
-  }
-  return found;
-}
-
-Tensors lookup_arguments(std::int64_t last) {
-  return {{"table", HostTensor(f32, {4, 2})}, {"ids", HostTensor::from_ints({3}, {0, 1, last})}};
-}
-
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
 TEST_CASE("ranks: an index out of range on one rank ends all with its rank, op and line") {
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
-  const auto found = failures([&](int rank, const MakeCommunicator& make) {
+  const auto found = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
     Executable executable =
         compile(graph, {.threads = 1, .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}))});
     (void)executable.run(lookup_arguments(rank == 1 ? 9 : 2));
@@ -61,7 +30,7 @@ TEST_CASE("ranks: an index out of range on one rank ends all with its rank, op a
 
 TEST_CASE("ranks: a rank that does not come is an error with rank, op and line") {
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
-  const auto found = failures([&](int rank, const MakeCommunicator& make) {
+  const auto found = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
     // Rank 0 is the first to lose patience.
     const auto ranks =
         std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}), RanksOptions{.patience = rank == 0 ? 3.0 : 60.0});
@@ -78,7 +47,7 @@ TEST_CASE("ranks: a rank that does not come is an error with rank, op and line")
 TEST_CASE("ranks: other graphs and CPUs are told by all before anything runs") {
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup"), other = small_step(f32);
   for (const bool of_graph : {true, false}) {
-    const auto found = failures([&](int rank, const MakeCommunicator& make) {
+    const auto found = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
       CompileOptions options{.threads = 1, .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}))};
       if (!of_graph) options.target = Target::named(rank == 0 ? "x86-64-v2" : "x86-64-v3");
       (void)compile(of_graph && rank == 1 ? other : graph, options);
@@ -94,7 +63,7 @@ TEST_CASE("ranks: other graphs and CPUs are told by all before anything runs") {
 
 TEST_CASE("ranks: a graph that is divided already takes no splits and no parts") {
   const auto with = [](const CompileOptions& given) {
-    return failures([&](int, const MakeCommunicator& make) {
+    return rank_failures(2, [&](int, const MakeCommunicator& make) {
       CompileOptions options = given;
       options.threads = 1;
       options.ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}));
@@ -113,12 +82,13 @@ TEST_CASE("ranks: a graph that is divided already takes no splits and no parts")
 
 TEST_CASE("ranks: a mesh of other processes than there are is refused") {
   const auto with_mesh = [](const char* mesh) {
-    return failures([&](int, const MakeCommunicator& make) { Ranks(make, shard::Mesh::parse(mesh)); })[0].label;
+    return rank_failures(2, [&](int, const MakeCommunicator& make) { Ranks(make, shard::Mesh::parse(mesh)); })[0]
+        .label;
   };
   CHECK(with_mesh("data=2") == "");
   CHECK(with_mesh("data=3") == "mesh_processes");
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
-  const auto axis = failures([&](int, const MakeCommunicator& make) {
+  const auto axis = rank_failures(2, [&](int, const MakeCommunicator& make) {
     (void)compile(graph, {.threads = 1, .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"data", 2}}))});
   });
   CHECK(axis[0].label == "mesh_axis");

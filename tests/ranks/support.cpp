@@ -96,4 +96,25 @@ bool same_bits(const Trained& a, const Trained& b) {
                              [&](const auto& state) { return state.second.same_bits(b.states.at(state.first)); });
 }
 
+Tensors lookup_arguments(std::int64_t last) {
+  return {{"table", HostTensor(f32, {4, 2})}, {"ids", HostTensor::from_ints({3}, {0, 1, last})}};
+}
+
+std::vector<RankFailure> rank_failures(int count,
+                                       const std::function<void(int rank, const MakeCommunicator&)>& body) {
+  std::vector<RankFailure> found(static_cast<std::size_t>(count));
+  try {
+    run_ranks(count, [&](int rank, const MakeCommunicator& make) {
+      try {
+        body(rank, make);
+      } catch (const UserError& error) {
+        found[static_cast<std::size_t>(rank)] = {std::string(error.label()), error.what()};
+        throw;
+      }
+    });
+  } catch (const UserError&) {  // found says whose
+  }
+  return found;
+}
+
 }  // namespace lathe::test

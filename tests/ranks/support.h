@@ -7,6 +7,7 @@
 
 #include "ir/tensor/graph.h"
 #include "runtime/executable.h"
+#include "runtime/ranks/thread_communicator.h"
 
 /// What tests of several processes share.
 namespace lathe::test {
@@ -51,5 +52,21 @@ Trained train_in_threads(const ir::Graph& step, int steps, const Division& divis
 /// The largest difference of any loss or state, relative to the largest element of its tensor where that is above 1.
 double difference(const Trained& a, const Trained& b);
 bool same_bits(const Trained& a, const Trained& b);
+
+/// Rows of a table, which an index may miss, and their sum over two ranks.
+inline const char* const lookup_text = R"(graph @g(input %table: f32[4, 2], input %ids: i64[3]) {
+  %1 = gather %table, %ids {dim=0}
+  %2 = all_reduce %1 {axis="m", ranks=2, combine="sum"}
+  output "y" %2
+})";
+/// What it is run on: the third index is `last`.
+Tensors lookup_arguments(std::int64_t last);
+
+/// The UserError of a rank; empty for none.
+struct RankFailure {
+  std::string label, text;
+};
+/// What each of so many ranks throws.
+std::vector<RankFailure> rank_failures(int count, const std::function<void(int rank, const MakeCommunicator&)>& body);
 
 }  // namespace lathe::test

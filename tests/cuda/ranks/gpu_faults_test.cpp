@@ -5,58 +5,37 @@
 #include "runtime/cuda/ranks/rank_platform.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "tests/cuda/ranks/mock_ranks.h"
+#include "tests/ranks/support.h"
 
 /// What goes wrong between GPUs ends all ranks, and says which, where and why.
 namespace lathe::test {
 
 namespace {
 
-const char* const lookup_text = R"(graph @g(input %table: f32[4, 2], input %ids: i64[3]) {
-  %1 = gather %table, %ids {dim=0}
-  %2 = all_reduce %1 {axis="m", ranks=2, combine="sum"}
-  output "y" %2
-})";
-
-struct GpuFailure {
-  std::string label, text;
-};
-
-/// What each of so many ranks throws; empty for none.
-std::vector<GpuFailure> failures(int count, const std::function<void(const std::shared_ptr<Ranks>&)>& body,
-                                 double patience_of_first = 60) {
-  std::vector<GpuFailure> found(static_cast<std::size_t>(count));
-  try {
-    run_ranks(count, [&](int rank, const MakeCommunicator& make) {
-      try {
-        body(std::make_shared<Ranks>(make, shard::Mesh({{"m", count}}),
-                                     RanksOptions{.patience = rank == 0 ? patience_of_first : 60}));
-      } catch (const UserError& error) {
-        found[static_cast<std::size_t>(rank)] = {std::string(error.label()), error.what()};
-        throw;
-      }
-    });
-  } catch (const UserError&) {  // found says whose
-  }
-  return found;
+/// What each of so many ranks throws, the first of which waits for so many seconds.
+std::vector<RankFailure> failures(int count, const std::function<void(const std::shared_ptr<Ranks>&)>& body,
+                                  double patience_of_first = 60) {
+  return rank_failures(count, [&](int rank, const MakeCommunicator& make) {
+    body(std::make_shared<Ranks>(make, shard::Mesh({{"m", count}}),
+                                 RanksOptions{.patience = rank == 0 ? patience_of_first : 60}));
+  });
 }
 
 /// Runs the lookup on two ranks, with this last index on the second one, so many times.
-std::vector<GpuFailure> run_lookup(MockRanks& gpus, std::int64_t last_index, double patience_of_first = 60,
-                                   int times = 1) {
+std::vector<RankFailure> run_lookup(MockRanks& gpus, std::int64_t last_index, double patience_of_first = 60,
+                                    int times = 1) {
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
   return failures(
       2,
       [&](const auto& ranks) {
         Executable executable = compile(graph, gpus.options(ranks));
         const std::int64_t last = ranks->rank() == 1 ? last_index : 2;
-        for (int i = 0; i < times; ++i)
-          (void)executable.run(
-              {{"table", HostTensor(f32, {4, 2})}, {"ids", HostTensor::from_ints({3}, {0, 1, last})}});
+        for (int i = 0; i < times; ++i) (void)executable.run(lookup_arguments(last));
       },
       patience_of_first);
 }
 
-void check_says(const GpuFailure& failure, const std::string& label, const std::vector<std::string>& parts) {
+void check_says(const RankFailure& failure, const std::string& label, const std::vector<std::string>& parts) {
   INFO(failure.text);
   CHECK(failure.label == label);
   for (const std::string& part : parts) CHECK_THAT(failure.text, Catch::Matchers::Contains(part));
@@ -75,7 +54,7 @@ std::string refused(const std::function<void()>& body) {
 
 TEST_CASE("GPU ranks: a run without faults has none") {
   MockRanks gpus(2);
-  for (const GpuFailure& failure : run_lookup(gpus, 3, 60, 3)) CHECK(failure.text == "");
+  for (const RankFailure& failure : run_lookup(gpus, 3, 60, 3)) CHECK(failure.text == "");
   CHECK(gpus.faults() == "");
 }
 
@@ -151,14 +130,14 @@ TEST_CASE("GPU ranks: ranks take GPUs in turn, whether they see all of the machi
   CHECK(devices({{"a", "b"}, {"a", "b"}}).first == std::vector{0, 1});
   CHECK(devices({{"a"}, {"b"}}).first == std::vector{0, 0});
   CHECK(devices({{"a", "b"}, {"a", "b"}, {"c", "d"}, {"c", "d"}}).first == std::vector{0, 1, 0, 1});
-  for (const GpuFailure& failure : devices({{"a", "b"}, {"a", "b"}, {"a", "b"}}).second)
+  for (const RankFailure& failure : devices({{"a", "b"}, {"a", "b"}, {"a", "b"}}).second)
     check_says(failure, "rank_devices", {"rank 2 has no GPU of its own: 3 ranks see the same 2 GPUs", "at most 2"});
 }
 
 TEST_CASE("GPU ranks: two ranks on one GPU, and a GPU that knows no ranks, are refused") {
   MockRanks gpus(2);
   gpus.gpu(1).driver().device_ids = gpus.gpu(0).driver().device_ids;
-  for (const GpuFailure& failure : run_lookup(gpus, 2))
+  for (const RankFailure& failure : run_lookup(gpus, 2))
     check_says(failure, "rank_devices", {"ranks 0 and 1 have the same GPU"});
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
   const auto alone = failures(2, [&](const auto& ranks) {
@@ -166,7 +145,7 @@ TEST_CASE("GPU ranks: two ranks on one GPU, and a GPU that knows no ranks, are r
     options.ranks = ranks;
     (void)compile(graph, options);
   });
-  for (const GpuFailure& failure : alone) check_says(failure, "compile_options", {"not one of those of the ranks"});
+  for (const RankFailure& failure : alone) check_says(failure, "compile_options", {"not one of those of the ranks"});
 }
 
 TEST_CASE("GPU ranks: ranks of a CPU and of a GPU are told apart before they talk") {
@@ -177,7 +156,7 @@ TEST_CASE("GPU ranks: ranks of a CPU and of a GPU are told apart before they tal
     if (ranks->rank() == 1) options.target = Target::host();
     (void)compile(graph, options);
   });
-  for (const GpuFailure& failure : found)
+  for (const RankFailure& failure : found)
     check_says(failure, "ranks_differ", {"what they compile for: rank 0 has a GPU, rank 1 has a CPU"});
 }
 
