@@ -158,9 +158,11 @@ class DimTies {
   void tie_custom(ValueId id, const Sharding& sharding) {
     const Node& node = graph_[id];
     std::vector<std::vector<bool>> tied;
+    std::vector<bool> made(static_cast<std::size_t>(node.type.rank()), false);
     for (const ValueId operand : node.operands)
       tied.emplace_back(static_cast<std::size_t>(graph_[operand].type.rank()), false);
     for (const DimPair& pair : pairs_of(id, sharding)) {
+      made[static_cast<std::size_t>(pair.result_dim)] = true;
       const ValueId operand = node.operands[static_cast<std::size_t>(pair.operand)];
       const Dim &size = graph_[operand].type.shape[pair.operand_dim], &result = node.type.shape[pair.result_dim];
       tied[static_cast<std::size_t>(pair.operand)][static_cast<std::size_t>(pair.operand_dim)] = true;
@@ -179,7 +181,7 @@ class DimTies {
           block(node.operands[i], static_cast<int>(d),
                 {id, replicated ? std::string(replicated->why)
                                 : fmt::format("{} looks at all of it", node.op->name.value)});
-    block_rest_of_result(id);
+    block_rest_of_result(id, made);
   }
 
   /// A gather's table may be split along the dim that is looked up, and scatter_add's indices and updates along those
@@ -200,22 +202,25 @@ class DimTies {
     }
   }
 
-  /// A join of unequal parts, a padding of another size, and what is made of a whole: no part of it stands for
-  /// itself.
-  void block_rest_of_result(ValueId id) {
+  /// Dims of the result that are tied to none of an operand are made as a whole, but for those of which a process can
+  /// make any part from positions. `made` are those that are tied.
+  void block_rest_of_result(ValueId id, const std::vector<bool>& made) {
     const Node& node = graph_[id];
     const CustomKind kind = node.op->as<Custom>()->kind;
     const auto block_dim = [&](int d, std::string why) { block(id, d, {id, std::move(why)}); };
-    if (kind == CustomKind::concat || kind == CustomKind::pad || kind == CustomKind::update_rows) {
-      const int d = rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
-      const Sharding& sharding = node.op->as<Custom>()->sharding;
-      const auto pairs = pairs_of(id, sharding);
-      if (std::none_of(pairs.begin(), pairs.end(), [d](const DimPair& pair) { return pair.result_dim == d; }))
-        block_dim(d, fmt::format("{} makes it of unequal parts", node.op->name.value));
-    }
     if (kind == CustomKind::view_as_real) block_dim(node.type.rank() - 1, "it holds real and imaginary part");
     if (kind == CustomKind::collective)
       for (int d = 0; d < node.type.rank(); ++d) block_dim(d, "it is exchanged between processes");
+    if (!makes_any_part(kind))
+      for (int d = 0; d < node.type.rank(); ++d)
+        if (!made[static_cast<std::size_t>(d)])
+          block_dim(d, fmt::format("{} makes all of it at once", node.op->name.value));
+  }
+
+  /// What local_ops.cpp makes a part of by positions in the whole.
+  static bool makes_any_part(CustomKind kind) {
+    return kind == CustomKind::constant || kind == CustomKind::iota || kind == CustomKind::random ||
+           kind == CustomKind::scatter_add;
   }
 
   const Graph& graph_;

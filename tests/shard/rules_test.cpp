@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -51,17 +52,36 @@ ir::Graph named_graph(const Op& op, const Sample& sample, const std::vector<Oper
   return builder.finish();
 }
 
+/// The sample's operands as constants, which no name splits. Dim `dim` of the state that takes the result is s0.
+ir::Graph constants_to_state(const Op& op, const Sample& sample, const std::vector<HostTensor>& values, int dim) {
+  ir::GraphBuilder builder("sample");
+  std::vector<ir::Value> operands;
+  for (const HostTensor& tensor : values) {
+    std::vector<double> numbers;
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) numbers.push_back(tensor.get(i));
+    Shape shape;
+    for (const std::int64_t size : tensor.shape()) shape.push_back(Dim(size));
+    operands.push_back(
+        builder.add(ir::ops::constant, {}, {{"values", numbers}, {"shape", shape}, {"dtype", tensor.dtype()}}));
+  }
+  const ir::Value y = builder.add(op, operands, sample.attrs);
+  Shape shape = y.shape();
+  shape.set(dim, shape[dim].named("s0"));
+  builder.update(builder.argument(ir::ops::state, "kept", y.dtype(), shape), y);
+  builder.output("y", y);
+  return builder.finish();
+}
+
 struct Tally {
   int same = 0, refused = 0;
 };
 
-/// Whether a sample divided over `mesh` gives what one process computes, or may refuse: a rule that needs all of a
-/// dim.
-void check(const Op& op, const Sample& sample, const std::vector<OperandDim>& operand_dims, const std::string& mesh,
+/// Whether a graph of a sample divided over `mesh` gives what one process computes, or may refuse: a rule that needs
+/// all of a dim.
+void check(const Op& op, const ir::Graph& graph, const Tensors& arguments, const std::string& mesh,
            const std::string& splits, std::map<std::string, Tally>& tallies) {
   static const std::set<std::string> may_refuse = {"shard_gather", "shard_repeat", "shard_divide", "shard_lookup",
                                                    "shard_axis"};
-  const ir::Graph graph = named_graph(op, sample, operand_dims);
   Tally& tally = tallies[std::string(op.name.value)];
   CAPTURE(mesh, splits, ir::print(graph));
   std::optional<Sharded> sharded;
@@ -74,11 +94,16 @@ void check(const Op& op, const Sample& sample, const std::vector<OperandDim>& op
     return;
   }
   CAPTURE(ir::print(sharded->graph));
-  const Tensors arguments = ir::test::arguments_of(ir::test::random_operands(sample));
   const ir::InterpretOptions exact{.round = false};
   const HostTensor expected = ir::interpret(graph, arguments, exact).at("y");
   CHECK(ir::test::distance(simulate(*sharded, arguments, exact).at("y"), expected) <= 1e-12);
   ++tally.same;
+}
+
+void check(const Op& op, const Sample& sample, const std::vector<OperandDim>& operand_dims, const std::string& mesh,
+           const std::string& splits, std::map<std::string, Tally>& tallies) {
+  check(op, named_graph(op, sample, operand_dims), ir::test::arguments_of(ir::test::random_operands(sample)), mesh,
+        splits, tallies);
 }
 
 template <class F>
@@ -123,6 +148,34 @@ TEST_CASE("shard: every op with two dims split over two axes gives what one proc
   });
   int seen = 0;
   for (const auto& [name, tally] : tallies) seen += tally.same;
+  CHECK(seen > 300);
+}
+
+TEST_CASE("shard: every op of constants whose result is split gives what one process computes") {
+  std::map<std::string, Tally> tallies;
+  for_each_plain_sample([&](const Op& op, const Sample& sample) {
+    if (sample.operands.empty()) return;
+    const std::vector<HostTensor> values = ir::test::random_operands(sample);
+    if (std::ranges::any_of(values, [](const HostTensor& value) { return is_complex(value.dtype()); })) return;
+    const ir::Graph whole = named_graph(op, sample, {});
+    const ir::TensorType& type = whole[whole.outputs[0].value].type;
+    for (int d = 0; d < type.rank(); ++d)
+      for (const std::int64_t ranks : {2, 3})
+        if (const auto size = type.shape[d].value(); size && *size > 1 && *size % ranks == 0)
+          check(op, constants_to_state(op, sample, values, d),
+                {{"kept", HostTensor(type.dtype, type.shape.evaluate({}))}}, fmt::format("m={}", ranks), "s0:m",
+                tallies);
+  });
+  for (const std::string_view whole : {"cumsum", "argsort", "top_k", "grouped_matmul", "segment_outer"}) {
+    CAPTURE(whole);
+    CHECK(tallies[std::string(whole)].refused > 0);
+  }
+  int seen = 0;
+  for (const auto& [name, tally] : tallies) {
+    CAPTURE(name);
+    if (ir::find_op(name)->as<ir::Elementwise>()) CHECK(tally.refused == 0);
+    seen += tally.same;
+  }
   CHECK(seen > 300);
 }
 
