@@ -1,7 +1,7 @@
 #include "frontend/loss_scaling.h"
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 
 namespace lathe {
 

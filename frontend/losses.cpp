@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "frontend/built.h"
-#include "ir/ops/functional/functional.h"
+#include "ir/ops/functional/functional_composites.h"
 
 namespace lathe {
 

@@ -1,7 +1,7 @@
 #include "frontend/ops.h"
 
 #include "frontend/built.h"
-#include "ir/ops/functional/functional.h"
+#include "ir/ops/functional/functional_composites.h"
 
 namespace lathe {
 

@@ -7,7 +7,7 @@
 #include <initializer_list>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 
 namespace lathe {
 

@@ -4,7 +4,7 @@
 
 #include "frontend/built.h"
 #include "frontend/graph.h"
-#include "ir/ops/functional/functional.h"
+#include "ir/ops/functional/functional_composites.h"
 #include "ir/support/error.h"
 
 namespace lathe {

@@ -9,7 +9,7 @@
 #include "frontend/nn/attention.h"
 #include "frontend/nn/require_option.h"
 #include "frontend/ops.h"
-#include "ir/ops/functional/functional.h"
+#include "ir/ops/functional/functional_composites.h"
 
 namespace lathe::nn {
 

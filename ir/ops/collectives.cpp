@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/blocks.h"
 
 namespace lathe::ir::ops {

@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/host_tensor.h"
 

@@ -5,8 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/functional/functional_composites.h"
 #include "ir/ops/rules/operand_rules.h"
 
 /// What the records of composite ops have in common.

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 
 namespace lathe::ir::ops {

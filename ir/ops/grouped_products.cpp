@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/indices.h"
 
 namespace lathe::ir::ops {

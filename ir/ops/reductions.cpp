@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 
 namespace lathe::ir::ops {

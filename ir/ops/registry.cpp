@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "ir/ops/list.h"
+#include "ir/ops/composites.h"
+#include "ir/ops/primitives.h"
 
 namespace lathe::ir {
 
 namespace {
 
-/// Every record, in the order of ir/ops/list.h.
+/// Every record, in the order of ir/ops/primitives.h.
 // clang-format off
 constexpr const Op* records[] = {
     &ops::input, &ops::parameter, &ops::state,

@@ -1,5 +1,5 @@
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/blocks.h"
 
 namespace lathe::ir::ops {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/blocks.h"
 
 namespace lathe::ir::ops {

@@ -4,7 +4,7 @@
 
 #include "ir/ops/draws.h"
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/indices.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/host_tensor.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "passes/transforms/canonicalize_rules.h"
 
 namespace lathe {

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 
 #include "passes/cpu/cpu_kernels.h"
 

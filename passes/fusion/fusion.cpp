@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "passes/fusion/attention/attention_regions.h"
 #include "passes/fusion/inline_policy.h"

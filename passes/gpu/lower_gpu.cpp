@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/support/error.h"
 #include "passes/fusion/prepare/cast_before_views.h"
 #include "passes/fusion/prepare/pad_products.h"

@@ -8,7 +8,7 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/ops/collectives.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/support/visible.h"
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/attention/require_attention.h"

@@ -1,6 +1,6 @@
 #include "passes/lowering/segments.h"
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 
 namespace lathe {
 

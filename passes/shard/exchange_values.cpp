@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "ir/ops/collectives.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/blocks.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/evaluate.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/tensor/exchange_window.h"
 #include "ir/tensor/op.h"
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/tensor/matcher.h"
 #include "passes/transforms/canonicalize_rules.h"
 

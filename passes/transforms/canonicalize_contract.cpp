@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "passes/transforms/canonicalize_rules.h"
 
 namespace lathe::ir::canonical {

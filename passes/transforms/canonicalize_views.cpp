@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/ops/rules/view_rules.h"
 #include "passes/transforms/canonicalize_rules.h"

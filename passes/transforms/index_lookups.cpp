@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/lookups.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"

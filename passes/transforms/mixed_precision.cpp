@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/precision.h"
 #include "passes/transforms/rebuild.h"
 

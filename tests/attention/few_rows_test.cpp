@@ -7,7 +7,7 @@
 #include "frontend/graph.h"
 #include "frontend/nn/attention.h"
 #include "frontend/ops.h"
-#include "ir/ops/functional/functional.h"
+#include "ir/ops/functional/functional_composites.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/lowering/lower.h"
 #include "runtime/executable.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/ops/functional/functional.h"
+#include "ir/ops/functional/functional_composites.h"
 #include "tests/fuzz/graph_maker.h"
 
 namespace lathe::fuzz {

@@ -1,4 +1,4 @@
-#include "ir/ops/functional/functional.h"
+#include "ir/ops/functional/functional_composites.h"
 #include "tests/fuzz/graph_maker.h"
 
 namespace lathe::fuzz {

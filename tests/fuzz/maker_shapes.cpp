@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/ops/functional/functional.h"
+#include "ir/ops/functional/functional_composites.h"
 #include "tests/fuzz/graph_maker.h"
 
 namespace lathe::fuzz {

@@ -7,7 +7,7 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/step.h"
 #include "frontend/training.h"
-#include "ir/ops/functional/functional.h"
+#include "ir/ops/functional/functional_composites.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/transforms/known_sizes.h"
 #include "passes/transforms/mixed_precision.h"

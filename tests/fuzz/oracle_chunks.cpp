@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include "ir/ops/functional/functional.h"
+#include "ir/ops/functional/functional_composites.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/chunks/chunk_rows.h"
 #include "passes/pipeline.h"

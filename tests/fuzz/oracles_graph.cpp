@@ -3,7 +3,8 @@
 #include <cmath>
 #include <random>
 
-#include "ir/ops/list.h"
+#include "ir/ops/composites.h"
+#include "ir/ops/primitives.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/ops/functional/functional_composites.h"
 #include "tests/ops/samples.h"
 #include "tests/support/interpreted.h"
 

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "ir/ops/einsum.h"
+#include "ir/ops/functional/functional_composites.h"
 #include "tests/ops/samples.h"
 #include "tests/support/interpreted.h"
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "tests/support/test_data.h"
 
 namespace lathe::ir {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/ops/functional/functional.h"
+#include "ir/ops/functional/functional_composites.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/tensor/owned_op.h"
 

@@ -2,16 +2,17 @@
 #include <cctype>
 #include <set>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "tests/structure/sources.h"
 
 using namespace lathe;
 
 namespace {
 
-/// The names declared in ir/ops/list.h: "extern const Op add, sub;".
+/// The names declared in the lists of records: "extern const Op add, sub;".
 std::set<std::string> listed_ops() {
-  const std::string text = test::read_source("ir/ops/list.h"), start = "extern const Op ";
+  const std::string text = test::read_source("ir/ops/primitives.h") + test::read_source("ir/ops/composites.h"),
+                    start = "extern const Op ";
   std::set<std::string> names;
   for (auto at = text.find(start); at != std::string::npos; at = text.find(start, at)) {
     at += start.size();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/tensor/interpret/interpreter.h"
 
 namespace lathe::test {

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/tensor/builder.h"
 
-/// One function an op: what expansions, gradient rules, passes and the DSL build graphs with. Every function adds to
+/// One function a primitive op: what expansions, gradient rules, passes and the DSL build graphs with. Every function adds to
 /// the builder of its operands, at the builder's current location. `dim` counts from the end when negative.
 /// Element-wise functions broadcast by NumPy's rule and want equal dtypes (numbers take the tensor's dtype).
-/// What is no more than its op stands here whole.
+/// What is no more than its op stands here whole. Composites: functional_composites.h.
 namespace lathe::ir {
 
 /// An op over these operands.
@@ -115,24 +115,11 @@ Value diagonal(const Value& a, int dim0, int dim1);  ///< the two dims go, their
 Value sum(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false);
 Value max(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false);
 Value min(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false);
-Value mean(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false);
-Value var(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false,
-          std::int64_t correction = 1);
-Value logsumexp(const Value& a, int dim, bool keepdim = false);
-Value argmax(const Value& a, int dim);  ///< i64; the first of equals
 /// Sums `a` to `shape`, undoing a broadcast: leading dims go, dims of size 1 are kept.
 Value sum_to(const Value& a, const Shape& shape);
 
 // ---- products
 Value contract(const Value& a, const Value& b, std::string_view spec);  ///< "bik,bkj->bij"
-/// torch.matmul: 1-D, 2-D and batched operands
-inline Value matmul(const Value& a, const Value& b) { return apply(ops::matmul, {a, b}); }
-/// weight [out, in]: x @ weight^T
-inline Value linear(const Value& x, const Value& weight) { return apply(ops::linear, {x, weight}); }
-inline Value linear(const Value& x, const Value& weight, const Value& bias) {
-  return apply(ops::linear, {x, weight, bias});
-}
-Value einsum(std::string_view equation, std::span<const Value> operands);
 
 // ---- indexing
 Value gather(const Value& table, const Value& indices, int dim = 0);  ///< table[.., indices, ..]; an embedding: 0
@@ -155,7 +142,6 @@ Value segment_outer(const Value& a, const Value& b, const Value& offsets, std::i
 Value concat(std::span<const Value> parts, int dim);
 Value stack(std::span<const Value> parts, int dim);
 Value pad(const Value& a, int dim, const Dim& low, const Dim& high);  ///< zeros before and after
-Value one_hot(const Value& indices, const Dim& classes, DType dtype);
 Value repeat_interleave(const Value& a, std::int64_t times, int dim);  ///< expand + reshape, as grouped heads need it
 
 // ---- complex
@@ -163,37 +149,5 @@ inline Value view_as_complex(const Value& a) { return apply(ops::view_as_complex
 inline Value view_as_real(const Value& a) { return apply(ops::view_as_real, {a}); }
 inline Value conj(const Value& a) { return apply(ops::conj, {a}); }
 inline Value polar(const Value& radius, const Value& angle) { return apply(ops::polar, {radius, angle}); }
-
-// ---- network composites
-/// zero_masked: a row of nothing but -inf gives 0, not NaN, and has no gradient.
-Value softmax(const Value& a, int dim, bool zero_masked = false);
-Value log_softmax(const Value& a, int dim);
-Value layer_norm(const Value& x, const Value& weight, const Value& bias, double eps = 1e-5);  ///< over the last dim
-Value rms_norm(const Value& x, double eps = 1e-5);
-Value rms_norm(const Value& x, const Value& weight, double eps = 1e-5);
-inline Value relu(const Value& a) { return apply(ops::relu, {a}); }
-Value gelu(const Value& a, bool tanh_approximation = false);
-inline Value silu(const Value& a) { return apply(ops::silu, {a}); }
-inline Value sigmoid(const Value& a) { return apply(ops::sigmoid, {a}); }
-inline Value softplus(const Value& a) { return apply(ops::softplus, {a}); }
-inline Value square(const Value& a) { return apply(ops::square, {a}); }
-inline Value reciprocal(const Value& a) { return apply(ops::reciprocal, {a}); }
-Value clamp(const Value& a, double low, double high);
-Value masked_fill(const Value& a, const Value& mask, double value);
-Value tril(const Value& a, std::int64_t diagonal = 0);
-Value triu(const Value& a, std::int64_t diagonal = 0);
-inline Value stop_gradient(const Value& a) { return apply(ops::stop_gradient, {a}); }
-/// Mean over the targets that differ from `ignore_index` of -log softmax(logits)[target]; with label smoothing as
-/// torch.nn.functional.cross_entropy. logits [.., classes], targets i64 [..].
-Value cross_entropy(const Value& logits, const Value& targets, std::optional<std::int64_t> ignore_index = {},
-                    double label_smoothing = 0);
-Value dropout(const Value& a, const Value& random_state, double p);
-/// softmax(q k^T * scale [+ mask, or where a bool mask is false: -inf]) v; q [.., q, d], k [.., k, d], v [.., k, e].
-/// zero_masked: a query that sees no key gives 0, not NaN, and has no gradient.
-Value attention(const Value& q, const Value& k, const Value& v, std::optional<Value> mask, double scale, bool causal,
-                bool zero_masked = false);
-/// Rotary embedding in the half-split layout: x * cos + rotate_half(x) * sin (Su et al. 2021, eq. 34).
-inline Value dequantize(const Value& q, const Value& scales) { return apply(ops::dequantize, {q, scales}); }
-inline Value rope(const Value& x, const Value& cos, const Value& sin) { return apply(ops::rope, {x, cos, sin}); }
 
 }  // namespace lathe::ir

@@ -1,7 +1,8 @@
+#include "ir/ops/functional/functional_composites.h"
+
 #include <numeric>
 
 #include "ir/ops/functional/functional_helpers.h"
-#include "ir/ops/list.h"
 #include "ir/ops/rules/operand_rules.h"
 
 namespace lathe::ir {

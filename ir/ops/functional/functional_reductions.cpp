@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 
 namespace lathe::ir {
 

@@ -1,7 +1,7 @@
 #include <numbers>
 
 #include "ir/ops/composite.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 
 namespace lathe::ir {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/ops/functional/functional_helpers.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 
 namespace lathe::ir {
 

@@ -1,4 +1,4 @@
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 
 namespace lathe::ir::ops {
 

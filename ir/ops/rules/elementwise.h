@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 
 /// What the records of element-wise primitives have in common.

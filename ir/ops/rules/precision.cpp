@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/tensor/builder.h"
 
 namespace lathe::ir {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/ops/rules/view_rules.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "passes/fusion/dependence.h"
 #include "passes/fusion/fusion.h"
 #include "passes/transforms/canonicalize_rules.h"

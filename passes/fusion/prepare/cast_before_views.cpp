@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "passes/fusion/affine.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"

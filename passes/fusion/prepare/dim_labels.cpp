@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "passes/fusion/fusion.h"
 #include "passes/transforms/canonicalize_rules.h"

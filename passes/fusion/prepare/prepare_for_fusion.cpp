@@ -6,7 +6,7 @@
 #include <set>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/split_batches.h"
 #include "passes/transforms/canonicalize_rules.h"

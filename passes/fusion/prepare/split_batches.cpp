@@ -6,7 +6,7 @@
 #include <set>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "passes/fusion/prepare/split_dims.h"
 #include "passes/transforms/canonicalize_rules.h"
 #include "passes/transforms/dce.h"

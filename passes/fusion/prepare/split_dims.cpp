@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/dim_labels.h"
 #include "passes/transforms/canonicalize_rules.h"

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/functional/functional_composites.h"
+#include "ir/ops/primitives.h"
 #include "ir/tensor/verifier.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/expand.h"

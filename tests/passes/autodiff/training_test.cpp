@@ -4,8 +4,8 @@
 #include <cmath>
 #include <functional>
 
-#include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/functional/functional_composites.h"
+#include "ir/ops/primitives.h"
 #include "ir/tensor/verifier.h"
 #include "tests/passes/support.h"
 

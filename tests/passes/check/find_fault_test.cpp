@@ -4,7 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/composites.h"
+#include "ir/ops/primitives.h"
 #include "passes/transforms/rebuild.h"
 #include "tests/passes/support.h"
 

@@ -1,5 +1,5 @@
 #include "passes/lowering/verify/verify_program.h"
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/pipeline.h"
 #include "passes/transforms/mixed_precision.h"

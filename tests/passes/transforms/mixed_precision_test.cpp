@@ -3,7 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "ir/ops/list.h"
+#include "ir/ops/composites.h"
+#include "ir/ops/primitives.h"
 #include "ir/tensor/verifier.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/pipeline.h"

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/ops/list.h"
+#include "ir/ops/primitives.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;

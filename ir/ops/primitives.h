@@ -2,7 +2,8 @@
 
 #include "ir/tensor/op.h"
 
-/// Every op record, by family. A pass names an op by its record: `node.op == &ops::softmax`.
+/// The records of primitive ops, by family. A pass names an op by its record: `node.op == &ops::gather`.
+/// Composites: ir/ops/composites.h.
 namespace lathe::ir::ops {
 
 // Arguments                                                        (arguments.cpp)
@@ -40,16 +41,5 @@ extern const Op grouped_matmul, segment_outer;
 
 // Complex numbers                                                  (complex.cpp)
 extern const Op view_as_complex, view_as_real, conj, polar;
-
-// Composites
-extern const Op matmul, linear, einsum;                           // products.cpp
-extern const Op mean, var, logsumexp, argmax;                     // statistics.cpp
-extern const Op softmax, log_softmax, layer_norm, rms_norm;       // normalization.cpp
-extern const Op relu, gelu, silu, sigmoid, softplus;              // activations.cpp
-extern const Op square, reciprocal, clamp;                        // activations.cpp
-extern const Op masked_fill, tril, triu, one_hot, stop_gradient;  // masks.cpp
-extern const Op cross_entropy, dropout;                           // training.cpp
-extern const Op attention, rope;                                  // transformer.cpp
-extern const Op dequantize;                                       // quantization.cpp
 
 }  // namespace lathe::ir::ops
