@@ -121,7 +121,7 @@ class Generator {
  public:
   /// A model's directory, or an adapter's, as load_adapted() takes them. Weights are copied out of the mapped files
   /// where there is plenty of memory: fits_in_memory(). UserErrors of load_adapted(), load_seq2seq_lm(),
-  /// Tokenizer::load, load_generation_options, [quantized_weights] for an encoder-decoder in 8 bits.
+  /// Tokenizer::load, load_generation_options.
   static Generator load(const std::filesystem::path& folder, const SequenceModelOptions& options = {},
                         const pretrained::LoadOptions& weights = {}, const std::filesystem::path& adapter = {});
   Generator(pretrained::Pretrained model, Tokenizer tokenizer, const SequenceModelOptions& options = {});

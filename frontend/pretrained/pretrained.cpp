@@ -33,7 +33,7 @@ Pretrained load(const std::filesystem::path& folder, const LoadOptions& options)
   if (made.model->tied()) made.names.ignored.insert(made.names.ignored.end(), {"lm_head.weight", "embed_out.weight"});
   take_weights(loaded, tensors, *made.model, made.names);
   loaded.model = std::move(made.model);
-  if (options.weights == WeightFormat::q8) quantize_weights(loaded, *loaded.model);
+  if (options.weights == WeightFormat::q8) quantize_weights(loaded, *loaded.model, loaded.model->table());
   return loaded;
 }
 

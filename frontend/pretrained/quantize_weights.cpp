@@ -3,6 +3,7 @@
 #include <numeric>
 #include <utility>
 
+#include "frontend/nn/linear.h"
 #include "runtime/parameters/quantize.h"
 
 namespace lathe::pretrained {
@@ -31,8 +32,8 @@ void quantize_layers(ModelFiles& files, const nn::Module& module) {
 
 }  // namespace
 
-void quantize_weights(ModelFiles& files, const CausalLm& model) {
-  quantize_parameter(files, model.table(), false);
+void quantize_weights(ModelFiles& files, const nn::Module& model, const nn::Parameter& table) {
+  quantize_parameter(files, table, false);
   quantize_layers(files, model);
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/executable.h"
 #include "runtime/text/dataset/token_batches.h"
 #include "tests/pretrained/token_case.h"
+#include "tests/support/kernel_store.h"
 
 /// What packing and accumulation must not change: the losses and gradients of the texts.
 using namespace lathe;

@@ -3,18 +3,18 @@
 #include <cmath>
 
 #include "frontend/generation/cached_lm.h"
+#include "frontend/generation/cached_seq2seq.h"
 #include "frontend/pretrained/pretrained.h"
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 #include "ir/support/error.h"
 #include "runtime/executable.h"
-#include "tests/pretrained/token_case.h"
+#include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"
 
 /// Models whose weights are held in 8 bits: how far that moves logits and loss, and what is quantized.
 using namespace lathe;
 using pretrained::WeightFormat;
-using test::CaseGraph;
 using test::HfCase;
 
 namespace {
@@ -26,7 +26,7 @@ struct Moved {
 };
 
 /// What a quantized weight stands for, in the shape that the model gives it.
-HostTensor meant(const pretrained::Pretrained& loaded, const nn::Parameter& parameter) {
+HostTensor meant(const pretrained::ModelFiles& loaded, const nn::Parameter& parameter) {
   const HostTensor &q = loaded.weights.get(parameter.name()), &scales = loaded.weights.get(parameter.scales_name());
   const auto shape = parameter.shape().evaluate({});
   HostTensor matrix(f32, shape);
@@ -38,47 +38,85 @@ HostTensor meant(const pretrained::Pretrained& loaded, const nn::Parameter& para
   return matrix;
 }
 
-HostTensor logits_of(const HfCase& which, const pretrained::Pretrained& loaded) {
-  CaseGraph c(which, f32, true);
-  c.g.output("logits", loaded.model->logits(c.inputs));
-  return compile(c.g.finish(), {.parameters = loaded.weights}).run(c.values).at("logits");
+using Load = test::LoadedCase (*)(const HfCase& which, WeightFormat weights);
+
+test::LoadedCase causal(const HfCase& which, WeightFormat weights) {
+  return test::loaded_case(pretrained::load(which.folder(), {.weights = weights}),
+                           [](const pretrained::CausalLm& model, test::ModelGraph& c, DType dtype) {
+                             const Shape shape{Dim("B"), Dim("T")};
+                             const pretrained::TokenInputs inputs{.ids = c.take("input_ids", i64, shape),
+                                                                  .mask = c.take_if("attention_mask", i64, shape),
+                                                                  .positions = c.take_if("position_ids", i64, shape),
+                                                                  .dtype = dtype};
+                             c.outputs.emplace("logits", model.logits(inputs));
+                             c.loss = model.loss(inputs, c.take("labels", i64, shape));
+                           });
+}
+
+test::LoadedCase seq2seq(const HfCase& which, WeightFormat weights) {
+  return test::loaded_case(pretrained::load_seq2seq_lm(which.folder(), {.weights = weights}),
+                           [](const pretrained::Seq2SeqLm& model, test::ModelGraph& c, DType dtype) {
+                             const Dim B{"B"}, S{"S"}, T{"T"};
+                             const pretrained::Seq2SeqInputs inputs{
+                                 .ids = c.take("input_ids", i64, {B, S}),
+                                 .decoder_ids = c.take("decoder_input_ids", i64, {B, T}),
+                                 .mask = c.take_if("attention_mask", i64, {B, S}),
+                                 .dtype = dtype};
+                             c.outputs.emplace("logits", model.logits(inputs));
+                             c.loss = model.loss(inputs, c.take("labels", i64, {B, T}));
+                           });
+}
+
+/// Logits and loss of a case, in f32.
+Tensors results_of(const HfCase& which, const test::LoadedCase& loaded) {
+  test::ModelGraph c(which);
+  loaded.build(c, f32);
+  c.g.output("logits", c.outputs.at("logits"));
+  c.g.output("loss", c.loss);
+  return compile(c.g.finish(), {.parameters = loaded.files->weights}).run(c.values);
 }
 
 /// Against what the original library computes in f64 with the weights as they are stored.
-Moved moved_by_q8(const HfCase& which) {
-  const pretrained::Pretrained loaded = pretrained::load(which.folder(), {.weights = WeightFormat::q8});
-  CaseGraph c(which, f32, true);
-  c.g.output("logits", loaded.model->logits(c.inputs));
-  c.g.output("loss", loaded.model->loss(c.inputs, c.labels));
-  const Tensors found = compile(c.g.finish(), {.parameters = loaded.weights}).run(c.values);
-  const SafetensorsFile expected = which.expected();
-  const HostTensor* mask = c.values.contains("attention_mask") ? &c.values.at("attention_mask") : nullptr;
-  pretrained::Pretrained plain = pretrained::load(which.folder());
-  const auto quantized = loaded.model->parameters(), stored = plain.model->parameters();
+Moved moved_by_q8(const HfCase& which, Load load) {
+  const test::LoadedCase loaded = load(which, WeightFormat::q8), plain = load(which, WeightFormat::stored);
+  const Tensors found = results_of(which, loaded);
+  const SafetensorsFile inputs = which.inputs(), expected = which.expected();
+  const auto mask = inputs.contains("decoder_input_ids") || !inputs.contains("attention_mask")
+                        ? std::nullopt
+                        : std::optional(inputs.tensor("attention_mask"));
+  const auto quantized = loaded.module.parameters(), stored = plain.module.parameters();
   for (std::size_t i = 0; i < stored.size(); ++i) {
     if (!quantized[i].is_quantized()) continue;
     stored[i].store_as(f32);
-    plain.weights.set(stored[i].name(), meant(loaded, quantized[i]));
+    plain.files->weights.set(stored[i].name(), meant(*loaded.files, quantized[i]));
   }
-  return {.logits = test::error_of(found.at("logits"), expected.tensor("logits"), mask),
+  const auto distance = [&](const HostTensor& logits) {
+    return test::error_of(found.at("logits"), logits, mask ? &*mask : nullptr);
+  };
+  return {.logits = distance(expected.tensor("logits")),
           .loss = std::abs(found.at("loss").get(0) - expected.tensor("loss").get(0)),
-          .exact = test::error_of(found.at("logits"), logits_of(which, plain), mask)};
+          .exact = distance(results_of(which, plain).at("logits"))};
 }
 
 }  // namespace
 
 TEST_CASE("quantized: models of every family compute with what the numbers stand for") {
   int quantized = 0;
-  for (const HfCase& which : test::hf_cases("causal-lm")) {
-    const Moved moved = moved_by_q8(which);
+  const auto check = [&](const HfCase& which, Load load, double loss) {
+    const Moved moved = moved_by_q8(which, load);
     INFO(which.name << ": logits " << moved.logits << ", loss " << moved.loss << ", exact " << moved.exact);
     CHECK(moved.exact <= 2e-5);
     // A mixture may choose another expert.
     CHECK(moved.logits <= (which.name == "mixtral" ? 0.5 : 0.15));
-    CHECK(moved.loss <= 0.03);
+    CHECK(moved.loss <= loss);
     if (moved.logits > 1e-4) ++quantized;
-  }
+  };
+  for (const HfCase& which : test::hf_cases("causal-lm")) check(which, causal, 0.03);
   CHECK(quantized >= 10);
+  quantized = 0;
+  // Two stacks round, one after the other, and the logits are larger.
+  for (const HfCase& which : test::hf_cases("seq2seq-lm")) check(which, seq2seq, 0.06);
+  CHECK(quantized == 2);
 }
 
 TEST_CASE("quantized: a cache gives the logits of full passes") {
@@ -131,8 +169,28 @@ TEST_CASE("quantized: matrices take half the memory, norms stay, and such a mode
   }
 }
 
-TEST_CASE("an encoder-decoder is not loaded in 8 bits") {
-  const auto t5 = test::hf_cases("seq2seq-lm").front().folder();
-  CHECK_THROWS_WITH(pretrained::load_seq2seq_lm(t5, {.weights = WeightFormat::q8}),
-                    Catch::Contains("[quantized_weights]"));
+TEST_CASE("quantized: the caches of an encoder-decoder give the tokens of full passes") {
+  const HfCase which = test::hf_cases("seq2seq-lm").front();
+  const auto loaded = pretrained::load_seq2seq_lm(which.folder(), {.weights = WeightFormat::q8});
+  const HostTensor prompt = which.inputs().tensor("prompt0");
+  std::vector<std::int64_t> ids;
+  for (std::int64_t i = 0; i < prompt.numel(); ++i) ids.push_back(prompt.get_int(i));
+  test::KernelStore store;
+  const std::vector<std::int64_t> found =
+      CachedSeq2Seq(*loaded.model, loaded.weights, {.cache = &store}).greedy(ids, 8, {});
+  REQUIRE_FALSE(found.empty());
+  Graph g{"full"};
+  const Dim S{"S"}, T{"T"};
+  const Tensor logits = loaded.model->logits(
+      {.ids = g.input("input_ids", i64, {1, S}), .decoder_ids = g.input("decoder_input_ids", i64, {1, T})});
+  g.output("best", logits.argmax(2));
+  Executable full = compile(g.finish(), {.parameters = loaded.weights});
+  std::vector<std::int64_t> written{loaded.model->start_token()};
+  for (const std::int64_t token : found) {
+    const auto size = std::ssize(written);
+    const Tensors results = full.run({{"input_ids", HostTensor::from_ints({1, std::ssize(ids)}, ids)},
+                                      {"decoder_input_ids", HostTensor::from_ints({1, size}, written)}});
+    CHECK(results.at("best").get_int(size - 1) == token);
+    written.push_back(token);
+  }
 }

@@ -1,7 +1,5 @@
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include "frontend/losses.h"
@@ -64,10 +62,6 @@ Tensor Seq2SeqLm::shifted(const Tensor& labels) const {
 bool is_seq2seq(const Config& config) { return is_one_of(config, seq2seq_families()); }
 
 PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder, const LoadOptions& options) {
-  if (options.weights != WeightFormat::stored)
-    throw UserError(
-        fmt::format("{} holds an encoder-decoder, whose weights stay as they are stored", folder.string()),
-        "quantized_weights", "leave the format of weights away");
   const TensorFolder tensors = TensorFolder::open(folder);
   PretrainedSeq2SeqLm loaded{{read_config(folder)}, nullptr};
   const Seq2SeqFamily& family = family_of(loaded.config, seq2seq_families());
@@ -75,6 +69,7 @@ PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder, const L
   TensorNames names = family.names;
   if (loaded.config.boolean("tie_word_embeddings", true)) names.ignored.emplace_back("lm_head.weight");
   take_weights(loaded, tensors, *loaded.model, names);
+  if (options.weights == WeightFormat::q8) quantize_weights(loaded, *loaded.model, loaded.model->table());
   return loaded;
 }
 

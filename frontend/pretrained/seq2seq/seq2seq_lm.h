@@ -57,12 +57,14 @@ class Seq2SeqLm : public nn::Module {
   std::int64_t start_token() const { return start_token_; }
   std::int64_t padding() const { return padding_; }
   std::int64_t end_token() const { return end_token_; }
-  virtual const Dim& width() const = 0;  ///< of the states
-  virtual std::int64_t vocabulary_size() const = 0;
+  /// The table of embeddings, [vocab, hidden].
+  virtual const nn::Parameter& table() const = 0;
+  const Dim& width() const { return table().shape()[1]; }  ///< of the states
+  std::int64_t vocabulary_size() const { return table().shape()[0].value().value_or(0); }
   /// The output layer, where it has a table of its own.
   virtual std::optional<nn::Linear> output_layer() const = 0;
   /// The table of embeddings, where it is the output layer's too.
-  virtual std::optional<nn::Parameter> tied() const = 0;
+  std::optional<nn::Parameter> tied() const { return output_layer() ? std::nullopt : std::optional(table()); }
 
  protected:
   /// Reads decoder_start_token_id, pad_token_id and eos_token_id.
@@ -87,7 +89,7 @@ using PretrainedSeq2SeqLm = PretrainedModel<Seq2SeqLm>;
 ///   g.output("logits", t5.model->logits({.ids = g.input("input_ids", i64, {B, S}),
 ///                                        .decoder_ids = g.input("decoder_input_ids", i64, {B, T})}));
 ///
-/// UserErrors are those of load(); [quantized_weights] where 8 bits are asked for.
+/// UserErrors are those of load().
 PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder, const LoadOptions& options = {});
 
 /// Whether a configuration is one of these models'.

@@ -208,10 +208,8 @@ class T5 final : public Seq2SeqLm {
                     nn::LinearOptions{.dtype = stored_dtype(config), .bias = false});
   }
 
-  const Dim& width() const override { return shared_.table().shape()[1]; }
-  std::int64_t vocabulary_size() const override { return shared_.table().shape()[0].value().value_or(0); }
+  const nn::Parameter& table() const override { return shared_.table(); }
   std::optional<nn::Linear> output_layer() const override { return head_; }
-  std::optional<nn::Parameter> tied() const override { return head_ ? std::nullopt : std::optional(shared_.table()); }
   void keep_source(const Tensor& memory) const override { decoder_.keep_source(memory); }
   Tensor step(const Seq2SeqStep& step) const override {
     const Memory seen{step.source, nn::AttentionContext::bidirectional(step.mask)};
