@@ -1,8 +1,8 @@
 // The part of bench/run_generation.py that Lathe plays: reads a prompt and goes on with it, on demand.
-//   bench_generation DIR [--dtype f32|bf16] [--weights stored|q8] [--threads N] [--mapped]
+//   bench_generation DIR [--dtype f32|bf16] [--weights stored|q8] [--threads N] [--batch N] [--mapped]
 // Commands on standard input, one a line, answered by seconds:
-//   prompt TOKENS     reads a prompt of that many tokens
-//   steps COUNT       adds tokens one by one: seconds of all
+//   prompt TOKENS     reads prompts of that many tokens, as many as the batch has
+//   steps COUNT       adds tokens one by one to each: seconds of all
 //   peak              FMA rate in flop/s, and read bandwidth in bytes/s
 //   memory            resident bytes
 #include <fmt/core.h>
@@ -29,14 +29,15 @@ std::int64_t resident_bytes() {
   return 0;
 }
 
-void serve(CachedLm& lm, std::int64_t vocab, int threads) {
-  std::int64_t token = 1;
+void serve(CachedLm& lm, std::int64_t vocab, int threads, std::size_t batch) {
+  std::vector<std::int64_t> tokens(batch, 1);
   for (std::string word; std::cin >> word;) {
     std::int64_t count = 0;
     if (word == "prompt") {
       std::cin >> count;
-      std::vector<std::vector<std::int64_t>> prompts(1);
-      for (std::int64_t i = 0; i < count; ++i) prompts[0].push_back((i * 7919 + 13) % vocab);
+      std::vector<std::int64_t> prompt;
+      for (std::int64_t i = 0; i < count; ++i) prompt.push_back((i * 7919 + 13) % vocab);
+      const std::vector prompts(batch, prompt);
       const auto start = Clock::now();
       lm.start(prompts);
       fmt::print("{}\n", seconds_since(start));
@@ -44,8 +45,8 @@ void serve(CachedLm& lm, std::int64_t vocab, int threads) {
       std::cin >> count;
       const auto start = Clock::now();
       for (std::int64_t i = 0; i < count; ++i) {
-        lm.step(std::span(&token, 1));
-        token = (token * 31 + 7) % vocab;
+        lm.step(tokens);
+        for (std::int64_t& token : tokens) token = (token * 31 + 7) % vocab;
       }
       fmt::print("{}\n", seconds_since(start));
     } else if (word == "peak") {
@@ -65,6 +66,7 @@ int main(int argc, char** argv) {
     SequenceModelOptions options;
     std::string folder;
     bool mapped = false;
+    std::size_t batch = 1;
     pretrained::LoadOptions load;
     options.threads = 2;
     for (int i = 1; i < argc; ++i) {
@@ -73,6 +75,8 @@ int main(int argc, char** argv) {
         options.dtype = *parse_dtype(argv[++i]);
       else if (word == "--threads" && i + 1 < argc)
         options.threads = std::stoi(argv[++i]);
+      else if (word == "--batch" && i + 1 < argc)
+        batch = std::stoul(argv[++i]);
       else if (word == "--weights" && i + 1 < argc)
         load.weights = std::string(argv[++i]) == "q8" ? pretrained::WeightFormat::q8 : load.weights;
       else if (word == "--mapped")
@@ -83,7 +87,7 @@ int main(int argc, char** argv) {
     pretrained::Pretrained loaded = pretrained::load(folder, load);
     if (!mapped && fits_in_memory(loaded.weights)) loaded.weights.copy_to_memory();
     CachedLm lm(*loaded.model, loaded.weights, options);
-    serve(lm, loaded.model->vocabulary_size(), options.threads);
+    serve(lm, loaded.model->vocabulary_size(), options.threads, batch);
     return 0;
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());

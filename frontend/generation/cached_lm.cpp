@@ -57,9 +57,8 @@ ir::Graph CachedLm::graph(const pretrained::CausalLm& model, Kind kind, DType dt
 
 CachedLm::CachedLm(const pretrained::CausalLm& model, const Parameters& weights, const Options& options)
     : model_(model),
+      weights_(weights.borrowed()),
       options_(options),
-      several_{.batch = Dim("B"), .store = weights.borrowed()},
-      single_{.batch = Dim("B", 1), .store = weights.borrowed()},
       most_positions_(model.most_positions().value_or(std::numeric_limits<std::int64_t>::max())) {
   if (options.chunk < 1)
     throw UserError(fmt::format("chunks of {} tokens", options.chunk), "generation_chunk", "give 1 or more");
@@ -70,7 +69,19 @@ std::int64_t CachedLm::length() const {
 }
 
 std::int64_t CachedLm::cache_bytes() const {
-  return several_.states.bytes(several_.store) + single_.states.bytes(single_.store);
+  std::int64_t bytes = 0;
+  for (const auto& [size, side] : sides_) bytes += side.states.bytes(side.store);
+  return bytes;
+}
+
+CachedLm::Side& CachedLm::side() {
+  // Products of at most so many rows stream their weights.
+  constexpr std::int64_t few = 4;
+  const std::int64_t known = batch() <= few ? batch() : 0;
+  const auto found = sides_.find(known);
+  if (found != sides_.end()) return found->second;
+  const Dim size = known > 0 ? Dim("B", known) : Dim("B");
+  return sides_.emplace(known, Side{.batch = size, .store = weights_.borrowed()}).first->second;
 }
 
 CachedLm::Compiled& CachedLm::compiled(Kind kind) {
@@ -120,9 +131,10 @@ const HostTensor& CachedLm::start(std::span<const std::vector<CachedLm::TokenId>
     lengths_.push_back(size_of(prompt));
     last_.push_back(prompt.back());
   }
-  // The cache of batches goes where one sequence is next, and the other way round.
-  Side& other = batch() == 1 ? several_ : single_;
-  other.states.erase(other.store);
+  // A batch of another size lets the cache of the one before go.
+  const Side& own = side();
+  for (auto& [size, other] : sides_)
+    if (&other != &own) other.states.erase(other.store);
   const Kind kind = is_ragged(prompts) ? Kind::ragged : Kind::prompt;
   compiled(kind);
   make_room(length(), false);

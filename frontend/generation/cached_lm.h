@@ -13,8 +13,9 @@
 namespace lathe {
 
 /// A causal language model compiled to go on with sequences: what it has seen is kept as keys and values, so that a
-/// new token costs one step. Sequences of one batch may differ in length. Code is compiled once, when it is first
-/// used; as sequences grow, the cache grows in steps (256, 1024, 4096, .. positions) and nothing is compiled again.
+/// new token costs one step. Sequences of one batch may differ in length. Code is compiled when it is first used, for
+/// each size of a batch up to 4 and once for all larger ones; as sequences grow, the cache grows in steps (256, 1024,
+/// 4096, .. positions) and nothing is compiled again.
 class CachedLm final : public SequenceModel {
  public:
   using Options = SequenceModelOptions;
@@ -48,7 +49,8 @@ class CachedLm final : public SequenceModel {
     Executable executable;
     bool takes_length;  ///< false where all attentions have windows
   };
-  /// The weights with a cache, and code for them: of a batch, or of one sequence, which knows that there is one.
+  /// The weights with a cache, and code for them: for a batch of some few sequences, which knows how many there are,
+  /// so that products read weights in one stream; or for a batch of any size.
   struct Side {
     Dim batch;
     Parameters store;
@@ -56,7 +58,7 @@ class CachedLm final : public SequenceModel {
     std::int64_t window_rows = 0;  ///< that an attention with a window needs at most; 0: there is none
     std::map<Kind, Compiled> compiled = {};
   };
-  Side& side() { return batch() == 1 ? single_ : several_; }
+  Side& side();
   Compiled& compiled(Kind kind);
   void run(Kind kind, const InputRefs& inputs, HostTensor& logits, std::int64_t length);
   void make_room(std::int64_t length, bool keep);
@@ -64,8 +66,9 @@ class CachedLm final : public SequenceModel {
   void read_chunk(std::span<const std::vector<TokenId>> prompts, std::int64_t first, std::int64_t count, Kind kind);
 
   const pretrained::CausalLm& model_;
+  Parameters weights_;
   Options options_;
-  Side several_, single_;
+  std::map<std::int64_t, Side> sides_;  ///< by the known size of the batch, 0 for any
   std::int64_t capacity_ = 0, most_positions_ = 0;
   std::vector<std::int64_t> lengths_;
   std::vector<TokenId> last_;
