@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whole steps, of training or of decoding, of Lathe and of its peers, in turns, from the same weights and batch.
 
-Usage: bench/run_steps.py [--build FOLDER] [--peers FOLDER] [CASE ...]
+Usage: bench/run_steps.py [--build FOLDER] [--before FOLDER] [--peers FOLDER] [CASE ...]
 bench/peers/setup.sh makes the peers' folder; the build needs -DLATHE_BENCH=ON. Every program is a process that waits
 while another one measures. A round measures what bounds the steps, the FMA peak or, for decode-CONTEXT, the read
 bandwidth, then some steps of each program, with a rest before each; the table has medians over all rounds: of times, and
@@ -24,12 +24,17 @@ PEERS = {'eager': 'PyTorch eager', 'compile': 'torch.compile', 'jax': 'JAX jit'}
 STOCK = {'eager-stock': 'PyTorch eager, MKL as installed', 'compile-stock': 'torch.compile, MKL as installed'}
 
 
+def lathe_worker(name, build, case, weights, options):
+    return Worker(name, [str(build / 'bench/bench_training_step'), case, '--serve', '--export', str(weights), '--threads',
+                         str(options.threads), '--clip', str(options.clip), '--precision', options.precision])
+
+
 def start(case, options, folder):
     weights = folder / 'weights.safetensors'
-    lathe = Worker('Lathe', [str(options.build / 'bench/bench_training_step'), case, '--serve', '--export',
-                             str(weights), '--threads', str(options.threads), '--clip', str(options.clip),
-                             '--precision', options.precision])
+    lathe = lathe_worker('Lathe', options.build, case, weights, options)
     workers = [lathe]
+    if options.before:
+        workers.append(lathe_worker('Lathe before', options.before, case, folder / 'before.safetensors', options))
     for kind in options.only:
         if kind == 'jax' and options.precision != 'f32':
             continue
@@ -58,7 +63,8 @@ def measure(workers, options):
                 losses[worker.name] += answer['losses']
                 memory[worker.name] = answer['memory']
     for worker in workers[1:]:
-        losses[worker.name].insert(0, worker.ready['loss'])
+        if 'loss' in worker.ready:
+            losses[worker.name].insert(0, worker.ready['loss'])
     return seconds, losses, memory, peaks
 
 
@@ -76,7 +82,7 @@ def report(case, workers, seconds, losses, memory, peaks):
     about, peak = workers[0].ready, median(peaks)
     own = [median(steps) for steps in seconds['Lathe']]
     ratios = {name: by_round(rounds, own) for name, rounds in seconds.items()}
-    best = min((ratio for name, ratio in ratios.items() if name != 'Lathe'), default=float('nan'))
+    best = min((ratio for name, ratio in ratios.items() if not name.startswith('Lathe')), default=float('nan'))
     limit, unit = ('read bandwidth', 'GB') if about['streams'] else ('peak', 'GFLOP')
     print(f"\n{case}: {about['what']}; {limit} {peak * 1e-9:.0f} {unit}/s, {about['work'] * 1e-9:.3g} {unit} a step\n")
     print(f'| program | ms | tokens/s | of {limit} | time / Lathe | peak memory | first step | loss differs |')
@@ -85,7 +91,7 @@ def report(case, workers, seconds, losses, memory, peaks):
         rounds = seconds[worker.name]
         took = median(second for steps in rounds for second in steps)
         share = 1 / by_round(rounds, [about['work'] / one for one in peaks])
-        first = about['compile'] if worker is workers[0] else worker.ready['first']
+        first = worker.ready['compile' if 'compile' in worker.ready else 'first']
         off = '' if worker is workers[0] else f'{loss_difference(losses, worker.name):.1e}'
         print(f"| {worker.name} | {1e3 * took:.1f} | {about['tokens'] / took:.0f} | "
               f"{100 * share:.1f}% | {ratios[worker.name]:.2f} | {memory[worker.name] / 2**30:.2f} GiB | "
@@ -100,6 +106,7 @@ def report(case, workers, seconds, losses, memory, peaks):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_common_options(parser)
+    parser.add_argument('--before', type=pathlib.Path, help='another build of Lathe, to stand beside')
     parser.add_argument('--steps', type=int, default=2, help='of each program in a round; of decoding 20 times as many')
     parser.add_argument('--rest', type=float, default=0.2, help='seconds before each turn')
     parser.add_argument('--clip', type=float, default=0, help='clip the gradients to this norm; 0: do not')
