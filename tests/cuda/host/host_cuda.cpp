@@ -24,8 +24,7 @@ std::optional<HostCuda> HostCuda::build(std::span<const kernel::Kernel> kernels,
   build_text(scratch, text, prelude,
              "c++ -std=c++20 -O0 -w -ffp-contract=off -fno-strict-aliasing -fsanitize=signed-integer-overflow "
              "-fsanitize-undefined-trap-on-error -shared -fPIC -I'{root}' -I'{scratch}' "
-             "'{scratch}/kernels.cpp' '{root}/tests/cuda/shim/fibers.cpp' '{root}/tests/cuda/shim/machine.cpp' "
-             "'{root}/tests/cuda/shim/warpgroups.cpp' -o '{scratch}/kernels.so'");
+             "'{scratch}/kernels.cpp' " LATHE_SHIM_FIBERS " -o '{scratch}/kernels.so'");
   const std::string library = scratch / "kernels.so";
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) throw InternalError(fmt::format("the kernels do not load: {}", dlerror()));
