@@ -13,7 +13,9 @@ namespace lathe::kernel {
 
 std::string to_string(Type type) {
   if (type == no_value) return "no value";
-  return type.lanes == 1 ? std::string(name(type.scalar)) : fmt::format("{}x{}", name(type.scalar), type.lanes);
+  std::string text(name(type.scalar));
+  if (type.lanes != 1) text += "x" + std::to_string(type.lanes);
+  return text;
 }
 
 int Kernel::parameter_count() const {

@@ -1,6 +1,7 @@
 #include "ir/kernel/printer.h"
 
-#include <cmath>
+#include <charconv>
+#include <concepts>
 #include <iterator>
 #include <set>
 
@@ -41,16 +42,16 @@ class Printer : MachineText {
   }
 
   std::string run() {
-    out_ = fmt::format("kernel @{}(", canonical_ ? "k" : kernel_.name);
+    add("kernel @", canonical_ ? "k" : kernel_.name, "(");
     for (int i = 0; i < kernel_.parameter_count(); ++i) {
       const BufferInfo& buffer = kernel_.buffers[static_cast<std::size_t>(i)];
-      add("{}{}: {} {}{}", i ? ", " : "", buffer_names_[static_cast<std::size_t>(i)], name(buffer.access),
+      add(i ? ", " : "", buffer_names_[static_cast<std::size_t>(i)], ": ", name(buffer.access), " ",
           lathe::name(buffer.dtype), buffer.noalias ? "" : " aliased");
     }
-    for (std::size_t i = 0; i < kernel_.dims.size(); ++i) add("{}{}", i ? ", " : "; ", dim_name(i));
+    for (std::size_t i = 0; i < kernel_.dims.size(); ++i) add(i ? ", " : "; ", dim_name(i));
     out_ += ") {\n";
     if (!canonical_)
-      for (const std::string& note : kernel_.notes) add("  // {}\n", note);
+      for (const std::string& note : kernel_.notes) add("  // ", note, "\n");
     for (std::size_t i = 0; i < kernel_.maps.size(); ++i) map(i);
     depth_ = 1;
     block(kernel_.body);
@@ -59,9 +60,17 @@ class Printer : MachineText {
   }
 
  private:
-  template <class... Args>
-  void add(fmt::format_string<Args...> text, Args&&... args) {
-    fmt::format_to(std::back_inserter(out_), text, std::forward<Args>(args)...);
+  /// Texts and numbers, one after the other. Every kernel is printed to be compared and looked up: formats, which are
+  /// read each time, would take several times as long.
+  template <class... Parts>
+  void add(const Parts&... parts) {
+    (put(parts), ...);
+  }
+  void put(std::string_view text) { out_ += text; }
+  template <std::integral Number>
+  void put(Number number) {
+    char digits[24];
+    out_.append(digits, std::to_chars(digits, std::end(digits), number).ptr);
   }
   void indent() { out_.append(2 * static_cast<std::size_t>(depth_), ' '); }
 
@@ -69,21 +78,21 @@ class Printer : MachineText {
   void name_buffers() {
     std::set<std::string> taken;
     for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
-      std::string unique = canonical_ ? fmt::format("b{}", i) : kernel_.buffers[i].name;
-      for (int n = 2; !taken.insert(unique).second; ++n) unique = fmt::format("{}_{}", kernel_.buffers[i].name, n);
+      std::string unique = canonical_ ? "b" + std::to_string(i) : kernel_.buffers[i].name;
+      for (int n = 2; !taken.insert(unique).second; ++n) unique = kernel_.buffers[i].name + "_" + std::to_string(n);
       buffer_names_.push_back(unique);
     }
   }
 
-  std::string dim_name(std::size_t i) const { return canonical_ ? fmt::format("d{}", i) : kernel_.dims[i]; }
+  std::string dim_name(std::size_t i) const { return canonical_ ? "d" + std::to_string(i) : kernel_.dims[i]; }
   const std::string& buffer(BufferId id) const override { return buffer_names_[static_cast<std::size_t>(id)]; }
   const Instruction& at(ValueId id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
 
   std::string constant(const Instruction& in) const {
     const std::string type = in.type == Type{i64, 1} ? "" : ":" + to_string(in.type);
-    if (is_float(in.type.scalar)) return fmt::format("{}{}", in.real, type);
-    if (in.type.scalar == boolean) return fmt::format("{}{}", in.integer != 0, type);
-    return fmt::format("{}{}", in.integer, type);
+    if (is_float(in.type.scalar)) return fmt::format("{}", in.real) + type;
+    if (in.type.scalar == boolean) return (in.integer != 0 ? "true" : "false") + type;
+    return std::to_string(in.integer) + type;
   }
 
   const std::string& var(VarId id) const override { return var_names_[static_cast<std::size_t>(id)]; }
@@ -93,12 +102,12 @@ class Printer : MachineText {
     if (in.op == Opcode::constant) return constant(in);
     if (in.op == Opcode::dim) return dim_name(static_cast<std::size_t>(in.integer));
     const std::string& known = value_names_[static_cast<std::size_t>(id)];
-    return known.empty() ? fmt::format("<undefined {}>", id) : known;
+    return known.empty() ? "<undefined " + std::to_string(id) + ">" : known;
   }
 
   void suffix(ValueId mask, int alignment) {
-    if (mask != none) add(" mask {}", value(mask));
-    if (alignment != 0) add(" align {}", alignment);
+    if (mask != none) add(" mask ", value(mask));
+    if (alignment != 0) add(" align ", alignment);
   }
 
   void block(const Block& statements) {
@@ -114,37 +123,37 @@ class Printer : MachineText {
   }
 
   void arguments(const Instruction& in) {
-    for (std::size_t i = 0; i < in.args.size(); ++i) add("{}{}", i ? ", " : " ", value(in.args[i]));
+    for (std::size_t i = 0; i < in.args.size(); ++i) add(i ? ", " : " ", value(in.args[i]));
   }
 
   void expression(const Instruction& in) {
     switch (in.op) {
       case Opcode::constant:
       case Opcode::dim:
-      case Opcode::loop_index: add("{}", kernel::name(in.op)); break;
+      case Opcode::loop_index: add(kernel::name(in.op)); break;
       case Opcode::scalar:
-        add("{}", lathe::name(in.scalar_op));
+        add(lathe::name(in.scalar_op));
         arguments(in);
         break;
       case Opcode::fma:
       case Opcode::broadcast:
       case Opcode::ramp:
-        add("{}", kernel::name(in.op));
+        add(kernel::name(in.op));
         arguments(in);
         break;
-      case Opcode::reduce: add("reduce.{} {}", lathe::name(in.scalar_op), value(in.args[0])); break;
-      case Opcode::extract: add("extract {}, {}", value(in.args[0]), in.integer); break;
+      case Opcode::reduce: add("reduce.", lathe::name(in.scalar_op), " ", value(in.args[0])); break;
+      case Opcode::extract: add("extract ", value(in.args[0]), ", ", in.integer); break;
       case Opcode::shuffle:
-        add("shuffle {}, {} {{", value(in.args[0]), value(in.args[1]));
-        for (std::size_t i = 0; i < in.lanes.size(); ++i) add("{}{}", i ? ", " : "", in.lanes[i]);
+        add("shuffle ", value(in.args[0]), ", ", value(in.args[1]), " {");
+        for (std::size_t i = 0; i < in.lanes.size(); ++i) add(i ? ", " : "", in.lanes[i]);
         out_ += "}";
         break;
-      case Opcode::load: add("load {}[{}]", buffer(in.buffer), value(in.args[0])); break;
+      case Opcode::load: add("load ", buffer(in.buffer), "[", value(in.args[0]), "]"); break;
       case Opcode::load_strided:
-        add("load {}[{} by {}]", buffer(in.buffer), value(in.args[0]), value(in.args[1]));
+        add("load ", buffer(in.buffer), "[", value(in.args[0]), " by ", value(in.args[1]), "]");
         break;
-      case Opcode::gather: add("gather {}[{}]", buffer(in.buffer), value(in.args[0])); break;
-      case Opcode::get: add("get {}", var_names_[static_cast<std::size_t>(in.integer)]); break;
+      case Opcode::gather: add("gather ", buffer(in.buffer), "[", value(in.args[0]), "]"); break;
+      case Opcode::get: add("get ", var_names_[static_cast<std::size_t>(in.integer)]); break;
       case Opcode::machine: out_ += in.machine->record->text(in, *this); break;
     }
     suffix(in.mask, in.alignment);
@@ -153,10 +162,10 @@ class Printer : MachineText {
   /// "map m0 = x[0] by 64 of k, 128 of rows by k": boxes of 64 x 128 elements.
   void map(std::size_t number) {
     const TensorMap& m = kernel_.maps[number];
-    add("  map m{} = {}[{}] by", number, buffer(m.from), value(m.offset));
+    add("  map m", number, " = ", buffer(m.from), "[", value(m.offset), "] by");
     for (std::size_t d = 0; d < m.sizes.size(); ++d) {
-      add("{} {} of {}", d ? "," : "", m.box[d], value(m.sizes[d]));
-      if (d > 0) add(" by {}", value(m.strides[d - 1]));
+      add(d ? "," : "", " ", m.box[d], " of ", value(m.sizes[d]));
+      if (d > 0) add(" by ", value(m.strides[d - 1]));
     }
     out_ += "\n";
   }
@@ -168,18 +177,18 @@ class Printer : MachineText {
       out_ += "\n";
       return;
     }
-    value_names_[static_cast<std::size_t>(s.value)] = fmt::format("%{}", next_value_++);
-    add("{} = ", value(s.value));
+    value_names_[static_cast<std::size_t>(s.value)] = "%" + std::to_string(next_value_++);
+    add(value(s.value), " = ");
     expression(at(s.value));
-    add(" : {}\n", to_string(at(s.value).type));
+    add(" : ", to_string(at(s.value).type), "\n");
   }
 
   void statement(const Store& s) {
     indent();
     const char* verb = s.kind == StoreKind::scatter ? "scatter" : s.streams ? "stream" : "store";
-    add("{} {}[{}", verb, buffer(s.buffer), value(s.index));
-    if (s.kind == StoreKind::strided) add(" by {}", value(s.stride));
-    add("] = {}", value(s.value));
+    add(verb, " ", buffer(s.buffer), "[", value(s.index));
+    if (s.kind == StoreKind::strided) add(" by ", value(s.stride));
+    add("] = ", value(s.value));
     suffix(s.mask, s.alignment);
     out_ += "\n";
   }
@@ -188,22 +197,23 @@ class Printer : MachineText {
     indent();
     std::string& var = var_names_[static_cast<std::size_t>(s.var)];
     if (s.declares) {
-      var = fmt::format("v{}", next_var_++);
-      add("var {}: {} = {}\n", var, to_string(kernel_.vars[static_cast<std::size_t>(s.var)].type), value(s.value));
+      var = "v" + std::to_string(next_var_++);
+      add("var ", var, ": ", to_string(kernel_.vars[static_cast<std::size_t>(s.var)].type), " = ", value(s.value),
+          "\n");
     } else {
-      add("set {} = {}\n", var, value(s.value));
+      add("set ", var, " = ", value(s.value), "\n");
     }
   }
 
   void statement(const Alloc& s) {
     const BufferInfo& info = kernel_.buffers[static_cast<std::size_t>(s.buffer)];
     indent();
-    add("alloc {}: {}[{}] @{}\n", buffer(s.buffer), lathe::name(info.dtype), info.count, name(info.space));
+    add("alloc ", buffer(s.buffer), ": ", lathe::name(info.dtype), "[", info.count, "] @", name(info.space), "\n");
   }
 
   void statement(const Prefetch& s) {
     indent();
-    add("prefetch {}[{}]\n", buffer(s.buffer), value(s.index));
+    add("prefetch ", buffer(s.buffer), "[", value(s.index), "]\n");
   }
 
   void statement(const Barrier&) {
@@ -213,21 +223,21 @@ class Printer : MachineText {
 
   void statement(const Check& s) {
     indent();
-    add("check {} else {}\n", value(s.condition), s.code);
+    add("check ", value(s.condition), " else ", s.code, "\n");
   }
 
   void statement(const Loop& s) {
     indent();
-    value_names_[static_cast<std::size_t>(s.index)] = fmt::format("i{}", next_index_++);
-    add("for {} in {}..{} step {} @{} {{\n", value(s.index), value(s.lo), value(s.hi), value(s.step),
-        kernel::name(s.kind));
+    value_names_[static_cast<std::size_t>(s.index)] = "i" + std::to_string(next_index_++);
+    add("for ", value(s.index), " in ", value(s.lo), "..", value(s.hi), " step ", value(s.step), " @",
+        kernel::name(s.kind), " {\n");
     nested(s.body);
     out_ += "\n";
   }
 
   void statement(const Branch& s) {
     indent();
-    add("if {} {{\n", value(s.condition));
+    add("if ", value(s.condition), " {\n");
     nested(s.then_block);
     if (!s.else_block.empty()) {
       out_ += " else {\n";
@@ -238,15 +248,15 @@ class Printer : MachineText {
 
   void statement(const StagePipeline& s) {
     indent();
-    add("pipeline of {} for {} threads {{\n", s.stages, s.consumers);
+    add("pipeline of ", s.stages, " for ", s.consumers, " threads {\n");
     nested(s.body);
     out_ += "\n";
   }
 
   void statement(const Stage& s) {
     indent();
-    value_names_[static_cast<std::size_t>(s.slot)] = fmt::format("i{}", next_index_++);
-    add("stage {} produce {{\n", value(s.slot));
+    value_names_[static_cast<std::size_t>(s.slot)] = "i" + std::to_string(next_index_++);
+    add("stage ", value(s.slot), " produce {\n");
     nested(s.produce);
     out_ += " consume {\n";
     nested(s.consume);
