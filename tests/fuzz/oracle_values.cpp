@@ -9,7 +9,6 @@
 #include "passes/transforms/dce.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
-#include "tests/support/memory_store.h"
 #include "tests/support/run_with_states.h"
 
 namespace lathe::fuzz {
@@ -109,9 +108,8 @@ std::vector<Case> exposures(const Case& from) {
 }
 
 Complaint exposed(const Case& from) {
-  test::MemoryStore store;
   const auto run = [&](const ir::Graph& graph, auto check) -> Complaint {
-    Executable executable = compile(graph, {.threads = 1, .cache = &store, .poison = true});
+    Executable executable = compile(graph, {.threads = 1, .cache = &compiled_kernels(), .poison = true});
     for (std::size_t i = 0; i < from.sizes.size(); ++i) {
       const Tensors arguments = arguments_of(from, from.sizes[i]);
       const Outcome found = outcome([&] { return test::run_with_states(executable, arguments); });

@@ -6,12 +6,16 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/support/object_store.h"
 #include "tests/fuzz/graph_generator.h"
 
 namespace lathe::fuzz {
 
 /// What is wrong, if anything.
 using Complaint = std::optional<std::string>;
+
+/// What oracles of compiled code have compiled, in this process: they ask for many kernels that others had too.
+ObjectStore& compiled_kernels();
 
 /// Something that holds of every valid graph.
 struct Oracle {

@@ -22,10 +22,16 @@ Complaint differing_bits(const Outcome& a, const Outcome& b) {
   return std::nullopt;
 }
 
+/// One for each binding of the dims.
+std::vector<Reference> whole_references(const Case& from) {
+  std::vector<Reference> references;
+  for (const DimBindings& dims : from.sizes) references.emplace_back(from, dims, true);
+  return references;
+}
+
 Complaint compiled(const Case& from) {
-  test::MemoryStore store;
-  Executable one = compile(from.graph, {.threads = 1, .cache = &store});
-  Executable three = compile(from.graph, {.threads = 3, .cache = &store});
+  Executable one = compile(from.graph, {.threads = 1, .cache = &compiled_kernels()});
+  Executable three = compile(from.graph, {.threads = 3, .cache = &compiled_kernels()});
   for (const DimBindings& dims : from.sizes) {
     Reference reference(from, dims, true);
     const auto run = [&](Executable& executable) {
@@ -42,34 +48,40 @@ Complaint compiled(const Case& from) {
 }
 
 Complaint targets(const Case& from) {
+  std::vector<Reference> references = whole_references(from);
   for (const char* name : {"x86-64-v2", "x86-64-v3"}) {
-    Executable executable = compile(from.graph, {.target = Target::named(name), .threads = 2});
-    for (const DimBindings& dims : from.sizes) {
-      Reference reference(from, dims, true);
+    Executable executable =
+        compile(from.graph, {.target = Target::named(name), .threads = 2, .cache = &compiled_kernels()});
+    for (Reference& reference : references) {
       const Outcome found = outcome([&] { return test::run_with_states(executable, reference.arguments()); });
       if (const auto wrong = reference.complaint(found))
-        return fmt::format("{}, {}: {}", name, test::to_string(dims), *wrong);
+        return fmt::format("{}, {}: {}", name, test::to_string(reference.dims()), *wrong);
     }
   }
   return std::nullopt;
 }
 
 Complaint kernels(const Case& from) {
+  std::vector<Reference> references = whole_references(from);
   for (const CpuInfo& target : {test::cpu_with(128), test::cpu_with(256), test::cpu_with(512),
                                 test::cpu_with(512, {.dot_pairs = true, .slow_last_level = true, .tiles = true})}) {
     const test::ProgramInterpreter program(from.graph, target);
-    for (const DimBindings& dims : from.sizes) {
-      Reference reference(from, dims, true);
+    for (Reference& reference : references) {
       const Outcome found = outcome([&] { return program.run(reference.arguments()); });
       if (const auto wrong = reference.complaint(found))
         return fmt::format("{} bits{}, {}: {}", target.vectors.bits, target.tiles ? " and tiles" : "",
-                           test::to_string(dims), *wrong);
+                           test::to_string(reference.dims()), *wrong);
     }
   }
   return std::nullopt;
 }
 
 }  // namespace
+
+ObjectStore& compiled_kernels() {
+  static test::MemoryStore store;
+  return store;
+}
 
 std::span<const Oracle> compiled_oracles() {
   static constexpr Oracle all[] = {

@@ -36,7 +36,7 @@ Reference::Reference(const Case& from, const DimBindings& dims, bool round)
     : Reference(from, dims, named_results(from.graph), round) {}
 
 Reference::Reference(const Case& from, const DimBindings& dims, const std::vector<Output>& results, bool round)
-    : arguments_(arguments_of(from, dims)) {
+    : dims_(dims), arguments_(arguments_of(from, dims)) {
   std::vector<ValueId> values;
   for (const Output& result : results) {
     names_.push_back(result.name);

@@ -21,6 +21,7 @@ class Reference {
   /// Of these values, rounded.
   Reference(const Case& from, const DimBindings& dims, const std::vector<ir::Output>& results, bool round = true);
 
+  const DimBindings& dims() const { return dims_; }
   const Tensors& arguments() const { return arguments_; }
   bool ends_with_error() const { return !label_.empty(); }
   /// What is wrong with these results; nothing where they are right.
@@ -31,6 +32,7 @@ class Reference {
  private:
   std::optional<std::string> complaint(const std::string& name, const Tensors& found);
 
+  DimBindings dims_;
   Tensors arguments_;
   std::vector<std::string> names_;
   std::string label_;
