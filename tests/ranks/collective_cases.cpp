@@ -4,7 +4,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "tests/ranks/support.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/once_store.h"
 
 namespace lathe::test {
 
@@ -43,7 +43,8 @@ HostTensor operand_of(const CollectiveCase& collective, int rank) {
 HostTensor run_collective(const CollectiveCase& collective, const std::shared_ptr<Ranks>& ranks,
                           CompileOptions options) {
   options.threads = 1;
-  options.cache = shared_kernels();
+  static OnceStore kernels;  // ranks are threads of this process, or alone in it
+  options.cache = &kernels;
   options.poison = true;
   options.ranks = ranks;
   Executable executable = compile(collective.graph, options);

@@ -9,6 +9,7 @@
 #include "tests/support/distance.h"
 #include "tests/support/divisible_steps.h"
 #include "tests/support/kernel_store.h"
+#include "tests/support/once_store.h"
 
 namespace lathe::test {
 
@@ -68,11 +69,14 @@ Trained train(const ir::Graph& step, int steps) { return train(step, steps, {}, 
 Trained train_in_threads(const ir::Graph& step, int steps, const Division& division, std::int64_t batch,
                          const MachineOf& machine) {
   const shard::Mesh mesh = shard::Mesh::parse(division.mesh);
+  OnceStore once;
+  Division own_division = division;
+  if (!own_division.cache) own_division.cache = &once;
   Trained first;
   std::vector<ir::SentBytes> sent(static_cast<std::size_t>(mesh.size()));
   run_ranks(static_cast<int>(mesh.size()), [&](int rank, const MakeCommunicator& make) {
     const auto ranks = std::make_shared<Ranks>(make, mesh, RanksOptions{.patience = 60});
-    const Trained own = train(step, steps, division, ranks, batch, machine);
+    const Trained own = train(step, steps, own_division, ranks, batch, machine);
     sent[static_cast<std::size_t>(rank)] = own.sent[0];
     if (rank == 0) first = own;
   });
