@@ -3,6 +3,8 @@
 //   bench_training_step [NAME ...] [--steps N] [--threads N] [--clip NORM] [--norm] [--precision f32|bf16|f16]
 //                       [--top LINES] [--tune SECONDS] [--known-sizes] [--chunk-rows N] [--cpu CPU]
 //   bench_training_step NAME --serve [--export FILE] [--clip NORM] [--precision P]
+//   mpirun -n N bench_training_step NAME --serve --mesh data=N [--split B:data] [--states AXIS] [--parameters AXIS]
+//   [--mpi PLUGIN]
 // --norm: the norm of the gradients is an output of every step. Without it and --clip nothing asks for it, as in
 // the peers' steps.
 // --tune: measures tiles of products first, and steps with and without them in turn; nothing is kept.
@@ -11,8 +13,10 @@
 // --known-sizes: compiled for the sizes of the batch alone. --chunk-rows: so does that, and measures steps whose
 // logits go in chunks of N rows in turn with steps whose logits are whole.
 // --cpu: what it is compiled for, such as host,-amx-bf16.
-// --serve is for bench/run_steps.py: commands come as lines, answers go as lines of JSON; --export writes the
-// parameters and the batch, from which the peers start.
+// --serve is for bench/run_steps.py and run_ranks.py: commands come as lines, answers go as lines of JSON; --export
+// writes the parameters and the batch, from which the peers start.
+// --mesh: the step is divided over the processes that mpirun has started, as `lathe train --mesh` does; the batch is
+// that of all. The first of them reads and answers.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -29,12 +33,16 @@
 #include "frontend/training.h"
 #include "ir/tensor/binding.h"
 #include "passes/memory/memory_plan.h"
+#include "passes/shard/predicted_bytes.h"
+#include "passes/shard/shard.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/executable.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak.h"
 #include "runtime/machine/seconds.h"
+#include "runtime/ranks/mpi/mpi_communicator.h"
+#include "runtime/ranks/whole_tensors.h"
 #include "runtime/trace/trace.h"
 
 namespace {
@@ -51,6 +59,8 @@ struct Options {
   DType precision = f32;
   bool serve = false, norm = false, known_sizes = false;
   std::string exported, cpu = "host";
+  std::string mesh, splits = "B:data", mpi;
+  shard::ShardOptions parts = {};
 };
 
 Options parse(int argc, char** argv) {
@@ -81,6 +91,16 @@ Options parse(int argc, char** argv) {
       options.exported = value();
     } else if (argument == "--cpu") {
       options.cpu = value();
+    } else if (argument == "--mesh") {
+      options.mesh = value();
+    } else if (argument == "--split") {
+      options.splits = value();
+    } else if (argument == "--mpi") {
+      options.mpi = value();
+    } else if (argument == "--states") {
+      options.parts.states = value();
+    } else if (argument == "--parameters") {
+      options.parts.parameters = value();
     } else if (argument == "--serve") {
       options.serve = true;
     } else {
@@ -114,10 +134,17 @@ TracedRun median_run(const std::vector<TracedRun>& runs) {
 /// From here on VmHWM counts anew.
 void forget_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
+/// This process among those of the mesh; none where there is no mesh.
+std::shared_ptr<Ranks> start_ranks(const Options& options) {
+  if (options.mesh.empty()) return nullptr;
+  return std::make_shared<Ranks>(mpi_processes({.plugin = options.mpi}), shard::Mesh::parse(options.mesh));
+}
+
 class Step {
  public:
   Step(const std::string& name, const Options& options)
       : options_(options),
+        ranks_(start_ranks(options)),
         case_(make_step_case(name)),
         step_(sized(case_.trains ? training_step(case_.forward, "loss", AdamW{.lr = 1e-3},
                                                  {.clip_norm = options.clip,
@@ -126,6 +153,8 @@ class Step {
                                  : case_.forward)),
         executable_(compiled(step_, {.on = options.chunk_rows == 0})),
         other_(other(step_)) {
+    if (ranks_)
+      for (auto& [input, value] : case_.inputs) value = own_part(*ranks_, value, placement(input), input);
     if (options.exported.empty()) return;
     std::vector<TensorView> tensors;
     for (const ProgramBuffer& buffer : executable_.program().buffers)
@@ -135,8 +164,22 @@ class Step {
     write_safetensors(options.exported, tensors);
   }
 
+  const std::shared_ptr<Ranks>& ranks() const { return ranks_; }
   const StepCase& model() const { return case_; }
   const CompileSummary& summary() const { return executable_.summary(); }
+  /// With ranks: how long it takes to divide the step, at best, and what that says.
+  std::string division() const {
+    const auto divided = [&] { return shard::shard(step_, ranks_->mesh(), splits(), parts()); };
+    double best = 1e9;
+    for (int i = 0; i < 5; ++i) {
+      const auto start = Clock::now();
+      (void)divided();
+      best = std::min(best, seconds_since(start));
+    }
+    const shard::Sharded sharded = divided();
+    const SentBytes sent = shard::bytes_sent(sharded, ranks_->rank(), dims());
+    return fmt::format(",\"shard\":{},\"nodes\":{},\"predicted\":{}", best, sharded.graph.size(), sent.tensors);
+  }
   DimBindings dims() const { return executable_.bind(case_.inputs); }
   MemoryPlan plan() const { return executable_.memory_plan(dims()); }
 
@@ -186,8 +229,19 @@ class Step {
     Executable executable = compile(step, {.target = Target::named(options_.cpu),
                                            .threads = options_.threads,
                                            .lower = {.chunks = chunks},
+                                           .ranks = ranks_,
+                                           .split = splits(),
+                                           .parts = parts(),
                                            .tune = std::move(tune)});
-    executable.parameters().set(initial_values(step, case_.initializers, 1));
+    if (!ranks_) {
+      executable.parameters().set(initial_values(step, case_.initializers, 1));
+      return executable;
+    }
+    for (const ProgramBuffer& buffer : executable.program().buffers)
+      if (buffer.kind == ProgramBuffer::Kind::state)
+        executable.parameters().set(buffer.name,
+                                    own_part(*ranks_, initial_value(step, buffer.name, case_.initializers, 1),
+                                             executable.placements().at(buffer.name), buffer.name));
     return executable;
   }
 
@@ -206,7 +260,16 @@ class Step {
     return executable;
   }
 
+  std::vector<shard::Split> splits() const {
+    return ranks_ ? shard::parse_splits(options_.splits) : std::vector<shard::Split>();
+  }
+  shard::ShardOptions parts() const { return ranks_ ? options_.parts : shard::ShardOptions(); }
+  const shard::Placement& placement(const std::string& argument) const {
+    return executable_.placements().at(argument);
+  }
+
   Options options_;
+  std::shared_ptr<Ranks> ranks_;
   StepCase case_;
   ir::Graph step_;
   Executable executable_;
@@ -269,23 +332,42 @@ std::string ready_line(const Step& step) {
   return fmt::format(
       "{{\"what\":\"{}\",\"sizes\":{{{}}},\"tokens\":{},\"streams\":{},\"work\":{},\"compile\":{},\"kernels\":{},"
       "\"launches\":{},"
-      "\"arena\":{},\"lower_bound\":{},\"arguments\":{}}}",
+      "\"arena\":{},\"lower_bound\":{},\"arguments\":{}{}}}",
       model.what, sizes, model.tokens, step.streams(), step.work(),
       c.pass_seconds + c.lower_seconds + c.codegen_seconds, c.kernels, c.launches, plan.arena_bytes, plan.lower_bound,
-      plan.argument_bytes);
+      plan.argument_bytes, step.ranks() ? step.division() : "");
 }
 
-/// "run N", "peak", "profile"; the end of the input ends it.
+/// The next command, on all processes that which the first one reads; "" at the end of the input.
+std::string next_command(const std::shared_ptr<Ranks>& ranks) {
+  std::string line;
+  if (!ranks || ranks->rank() == 0) std::getline(std::cin, line);
+  return ranks ? ranks->gather(line).front() : line;
+}
+
+/// What has been exchanged so far.
+std::string exchanged(const Ranks& ranks) {
+  const SentBytes sent = ranks.sent();
+  const SummedBytes summed = ranks.summed();
+  return fmt::format(",\"sent\":{},\"scalars\":{},\"summed\":{},\"early\":{}", sent.tensors, sent.scalars, summed.all,
+                     summed.early);
+}
+
+/// "run N", "peak", "forget"; the end of the input ends it.
 void serve(const std::string& name, const Options& options) {
   Step step(name, options);
-  std::cout << ready_line(step) << std::endl;
-  for (std::string line; std::getline(std::cin, line);) {
+  const std::shared_ptr<Ranks>& ranks = step.ranks();
+  const auto answer = [&](const std::string& line) {
+    if (!ranks || ranks->rank() == 0) std::cout << line << std::endl;
+  };
+  answer(ready_line(step));
+  for (std::string line; !(line = next_command(ranks)).empty();) {
     std::istringstream words(line);
     std::string verb;
     int count = 0;
     words >> verb >> count;
     if (verb == "peak") {
-      std::cout << fmt::format("{{\"peak\":{}}}", step.probe(0.05)) << std::endl;
+      answer(fmt::format("{{\"peak\":{}}}", step.probe(0.05)));
     } else if (verb == "run") {
       std::vector<double> seconds, losses;
       for (int i = 0; i < count; ++i) {
@@ -293,12 +375,11 @@ void serve(const std::string& name, const Options& options) {
         seconds.push_back(took);
         losses.push_back(loss);
       }
-      std::cout << fmt::format("{{\"seconds\":[{}],\"losses\":[{}],\"memory\":{}}}", fmt::join(seconds, ","),
-                               fmt::join(losses, ","), status_bytes("VmHWM"))
-                << std::endl;
+      answer(fmt::format("{{\"seconds\":[{}],\"losses\":[{}],\"memory\":{}{}}}", fmt::join(seconds, ","),
+                         fmt::join(losses, ","), status_bytes("VmHWM"), ranks ? exchanged(*ranks) : ""));
     } else if (verb == "forget") {
       forget_peak_memory();
-      std::cout << "{}" << std::endl;
+      answer("{}");
     }
   }
 }
@@ -310,6 +391,10 @@ int main(int argc, char** argv) try {
   if (options.serve) {
     serve(options.names.front(), options);
     return 0;
+  }
+  if (!options.mesh.empty()) {
+    fmt::print(stderr, "--mesh needs --serve\n");
+    return 1;
   }
   for (const std::string& name : options.names) measure(name, options);
 } catch (const lathe::Error& error) {

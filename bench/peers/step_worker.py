@@ -37,6 +37,11 @@ def resident(field):
     return 0
 
 
+def adamw(parameters):
+    import torch
+    return torch.optim.AdamW(parameters, lr=RATE, betas=(BETA1, BETA2), eps=EPS, weight_decay=DECAY, fused=True)
+
+
 def torch_step(kind, case, parameters, batch, sizes, threads, clip, precision):
     import torch
     import torch_ops
@@ -58,7 +63,7 @@ def torch_step(kind, case, parameters, batch, sizes, threads, clip, precision):
     version = f'PyTorch {torch.__version__}'
     if not trains:
         return decode, version
-    optimizer = torch.optim.AdamW(p.values(), lr=RATE, betas=(BETA1, BETA2), eps=EPS, weight_decay=DECAY, fused=True)
+    optimizer = adamw(p.values())
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -127,15 +132,39 @@ def jax_step(case, parameters, batch, sizes, clip):
     return step, f'JAX {jax.__version__}'
 
 
+def parameters_and_batch(weights):
+    tensors = read_safetensors(weights)
+    return ({name: value for name, value in tensors.items() if not name.startswith('input.')},
+            {name[len('input.'):]: value for name, value in tensors.items() if name.startswith('input.')})
+
+
+def own_answers():
+    """The output for answers alone: what libraries print goes to the error output."""
+    answers = os.fdopen(os.dup(1), 'w')
+    os.dup2(2, 1)
+    return answers
+
+
+def answer(command, step):
+    """What a command's line asks for, done."""
+    words = command.split()
+    if words[0] == 'run':
+        seconds, losses = [], []
+        for _ in range(int(words[1])):
+            start = time.perf_counter()
+            losses.append(step())
+            seconds.append(time.perf_counter() - start)
+        return {'seconds': seconds, 'losses': losses, 'memory': resident('VmHWM')}
+    if words[0] == 'forget':
+        open('/proc/self/clear_refs', 'w').write('5')
+    return {}
+
+
 def main():
     kind, case, weights, sizes, threads, clip, precision = sys.argv[1:8]
-    tensors = read_safetensors(weights)
-    batch = {name[len('input.'):]: value for name, value in tensors.items() if name.startswith('input.')}
-    parameters = {name: value for name, value in tensors.items() if not name.startswith('input.')}
-    del tensors
+    parameters, batch = parameters_and_batch(weights)
     sizes, threads, clip = json.loads(sizes), int(threads), float(clip)
-    answers = os.fdopen(os.dup(1), 'w')
-    os.dup2(2, 1)  # what libraries print goes to the error output
+    answers = own_answers()
     started = time.perf_counter()
     if kind == 'jax' and models.decodes(case):
         step, version = jax_decode(case, parameters, batch, sizes)
@@ -148,18 +177,7 @@ def main():
     ready = {'version': version, 'loss': loss, 'first': time.perf_counter() - started}
     print(json.dumps(ready), file=answers, flush=True)
     for line in sys.stdin:
-        command = line.split()
-        answer = {}
-        if command[0] == 'run':
-            seconds, losses = [], []
-            for _ in range(int(command[1])):
-                start = time.perf_counter()
-                losses.append(step())
-                seconds.append(time.perf_counter() - start)
-            answer = {'seconds': seconds, 'losses': losses, 'memory': resident('VmHWM')}
-        elif command[0] == 'forget':
-            open('/proc/self/clear_refs', 'w').write('5')
-        print(json.dumps(answer), file=answers, flush=True)
+        print(json.dumps(answer(line, step)), file=answers, flush=True)
 
 
 if __name__ == '__main__':

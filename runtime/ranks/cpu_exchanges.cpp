@@ -1,8 +1,17 @@
 #include "runtime/ranks/cpu_exchanges.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace lathe {
+
+namespace {
+
+bool sums(const Exchange& exchange) {
+  return exchange.kind == Exchange::Kind::all_reduce || exchange.kind == Exchange::Kind::reduce_scatter;
+}
+
+}  // namespace
 
 CpuExchanges::CpuExchanges(const Program& program, const codegen::CompiledKernels& kernels, DimTable& table,
                            Ranks* ranks)
@@ -14,10 +23,19 @@ CpuExchanges::CpuExchanges(const Program& program, const codegen::CompiledKernel
       if (part.fold)
         for (const Dim& dim : part.fold->dims) dims.push_back(table.add(dim));
     }
+    const auto is_tensor = [](const Exchange::Part& part) { return !(part.elements == Dim(1)); };
+    if (sums(exchange) && std::ranges::any_of(exchange.parts, is_tensor))
+      last_sum_ = std::max(last_sum_, exchange.start);
   }
 }
 
+void CpuExchanges::begin(std::span<const std::int64_t> sizes, std::span<void* const> buffers) {
+  restart(sizes, buffers);
+  all_made_ = false;
+}
+
 void CpuExchanges::start(std::size_t exchange) {
+  if (program_.exchanges[exchange].start >= last_sum_) all_made_ = true;
   const auto carry = [this, exchange](Communicator& group) { carry_out(exchange, group); };
   jobs_[exchange] = {ranks_->start(program_.exchanges[exchange].axis, carry), false};
 }
@@ -40,6 +58,7 @@ void CpuExchanges::stop() noexcept {
 }
 
 void CpuExchanges::carry_out(std::size_t exchange, Communicator& group) const {
+  const bool is_early = !all_made_, is_sum = sums(program_.exchanges[exchange]);
   for (const ExchangeStep& step : steps(exchange, group.rank(), group.size(), false)) {
     for (const ExchangeStep::Copy& copy : step.copies) std::memmove(copy.to, copy.from, copy.bytes);
     try {
@@ -48,6 +67,7 @@ void CpuExchanges::carry_out(std::size_t exchange, Communicator& group) const {
       throw stalled(exchange, stall);
     }
     ranks_->count_sent(step.sent);
+    if (is_sum) ranks_->count_summed({step.sent.tensors, is_early ? step.sent.tensors : 0});
     for (const Exchange::Part* part : step.folds) {
       const auto number = static_cast<std::size_t>(part - program_.exchanges[exchange].parts.data());
       fold(*part, fold_dims_[exchange][number]);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,7 +17,7 @@ class CpuExchanges final : public ProgramExchanges {
   CpuExchanges(const Program& program, const codegen::CompiledKernels& kernels, DimTable& table, Ranks* ranks);
 
   /// A run begins: the sizes of the table, and where buffers lie.
-  void begin(std::span<const std::int64_t> sizes, std::span<void* const> buffers) { restart(sizes, buffers); }
+  void begin(std::span<const std::int64_t> sizes, std::span<void* const> buffers);
   /// The run has failed: what is under way ends, and touches no memory any more.
   void stop() noexcept;
 
@@ -33,7 +34,9 @@ class CpuExchanges final : public ProgramExchanges {
     std::uint64_t number = 0;
     bool is_waited_for = true;
   };
-  std::vector<Job> jobs_;  ///< by exchange
+  std::vector<Job> jobs_;               ///< by exchange
+  int last_sum_ = 0;                    ///< the launch before which the last value to be summed is there
+  std::atomic<bool> all_made_ = false;  ///< the launches have come there
 };
 
 }  // namespace lathe

@@ -35,6 +35,7 @@ struct Ranks::Impl {
   std::map<std::uint64_t, std::exception_ptr> over;  ///< jobs that are done and not yet waited for
   std::uint64_t next = 0;
   SentBytes sent;
+  SummedBytes summed;
   bool is_set_up = false, is_closing = false;
   std::exception_ptr failure;  ///< of setting up
   std::thread thread;
@@ -196,6 +197,17 @@ void Ranks::count_sent(const SentBytes& more) {
 SentBytes Ranks::sent() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->sent;
+}
+
+void Ranks::count_summed(const SummedBytes& more) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->summed.all += more.all;
+  impl_->summed.early += more.early;
+}
+
+SummedBytes Ranks::summed() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->summed;
 }
 
 void Ranks::interrupt() noexcept { impl_->world->interrupt(); }

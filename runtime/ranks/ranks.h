@@ -23,6 +23,13 @@ struct RanksOptions {
 
 using ir::SentBytes;
 
+/// Bytes that the sums of tensors have sent, of a data-parallel step those of its gradients; `early` ones were of
+/// exchanges that began while the launches had not yet made the last value to be summed: before the backward pass
+/// ended.
+struct SummedBytes {
+  std::int64_t all = 0, early = 0;
+};
+
 /// This process among those that run a graph together, each at its place in a mesh: rank r is the mesh's process r.
 /// One thread of its own makes every call of the communicator, one job after the other in the order in which they
 /// were started, which must be the same on all ranks. Executables of one thread may share it.
@@ -63,6 +70,9 @@ class Ranks {
   /// What the exchanges of programs have sent from this rank: passes/shard/predicted_bytes.h tells what they will.
   SentBytes sent() const;
   void count_sent(const SentBytes& more);
+  /// Of exchanges between CPUs.
+  SummedBytes summed() const;
+  void count_summed(const SummedBytes& more);
 
   /// Jobs under way, and all later ones, end with [rank_failed].
   void interrupt() noexcept;
