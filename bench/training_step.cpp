@@ -353,7 +353,7 @@ std::string exchanged(const Ranks& ranks) {
                      summed.early);
 }
 
-/// "run N", "peak", "forget"; the end of the input ends it.
+/// "run N", "peak", "forget", "profile", whose table goes to the error output; the end of the input ends it.
 void serve(const std::string& name, const Options& options) {
   Step step(name, options);
   const std::shared_ptr<Ranks>& ranks = step.ranks();
@@ -377,6 +377,10 @@ void serve(const std::string& name, const Options& options) {
       }
       answer(fmt::format("{{\"seconds\":[{}],\"losses\":[{}],\"memory\":{}{}}}", fmt::join(seconds, ","),
                          fmt::join(losses, ","), status_bytes("VmHWM"), ranks ? exchanged(*ranks) : ""));
+    } else if (verb == "profile") {
+      const std::string table = step.profile();
+      if (!ranks || ranks->rank() == 0) fmt::print(stderr, "{}", table);
+      answer("{}");
     } else if (verb == "forget") {
       forget_peak_memory();
       answer("{}");

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "passes/fusion/online_order.h"
+#include "passes/fusion/update_times.h"
 
 namespace lathe {
 
@@ -113,10 +114,12 @@ bool folds(const FusionPlan& plan, const Graph& graph, const Region& region) {
 ///   an optimizer's update is summed as soon as it can be, and what it is made of dies; one that only sums up what it
 ///   reads (a bias's gradient, a gradient's norm) when that is there, which then dies; and no later than those that
 ///   wait for it: the optimizer's scalars, which wait for nothing, come before the first update. What a scatter_add
-///   adds to in place counts as the sum: made just before it, it takes no room meanwhile.
+///   adds to in place counts as the sum: made just before it, it takes no room meanwhile. An update by what processes
+///   have summed comes when later sums hide that one (update_times.h), and is gathered at once.
 std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, const Order& order) {
   std::vector<std::int32_t> at(plan.regions.size(), 0), there(plan.regions.size(), 0);
   const std::vector<int> sorted = order.sorted(), waits = order.waiting();
+  const UpdateTimes times(plan, graph);
   for (const int r : sorted) {
     const auto i = static_cast<std::size_t>(r);
     const Region& region = plan.regions[i];
@@ -125,6 +128,10 @@ std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, 
     if (region.kind == RegionKind::product && place == last)
       at[i] = std::min(at[i], std::max(region.members.front().index, there[i]));
     if (there[i] > 0 && folds(plan, graph, region)) at[i] = std::min(at[i], there[i]);
+    if (times.gathers(r)) at[i] = std::min(at[i], there[i]);
+    std::int32_t hidden = 0;
+    order.befores(r, [&](int before) { hidden = std::max(hidden, times.hidden_from(before)); });
+    if (hidden > 0 && times.updates(r)) at[i] = std::min(at[i], std::max(hidden, there[i]));
     for (const int next : order.after(r))
       if (waits[i] > 0)
         there[static_cast<std::size_t>(next)] = std::max(there[static_cast<std::size_t>(next)], at[i]);

@@ -52,7 +52,7 @@ class ExchangeOrder {
     std::vector<Exchange> ordered;
     for (Exchange& next : program_.exchanges) {
       const auto bucket = std::find_if(ordered.rbegin(), ordered.rend(), [&](const Exchange& before) {
-        return before.kind == Exchange::Kind::all_reduce && before.axis == next.axis;
+        return before.kind == next.kind && before.axis == next.axis;
       });
       const auto needs_bucket = [&](const Exchange& other) { return meet(*bucket, other); };
       if (bucket != ordered.rend() && goes_with(*bucket, next, most_bytes) && !needs_bucket(next) &&
@@ -95,8 +95,7 @@ class ExchangeOrder {
       const auto bytes = which(exchange) ? bytes_of(exchange) : std::nullopt;
       if (!bytes) continue;
       chosen.push_back(&exchange);
-      const bool gathers = exchange.kind == Exchange::Kind::all_gather;
-      times.push_back({exchange.start, exchange.done, gathers ? *bytes * exchange.ranks : *bytes});
+      times.push_back({exchange.start, exchange.done, *bytes});
     }
     bound(times);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -114,19 +113,32 @@ class ExchangeOrder {
     return found;
   }
 
+  /// Of the whole values, where they are known.
   std::optional<std::int64_t> bytes_of(const Exchange& exchange) const {
+    const std::int64_t parts = exchange.kind == Exchange::Kind::all_gather ? exchange.ranks : 1;
     std::int64_t bytes = 0;
     for (const Exchange::Part& part : exchange.parts) {
       const auto elements = part.elements.unnamed().value();
       if (!elements) return std::nullopt;
       const ProgramBuffer& from = program_.buffers[static_cast<std::size_t>(part.from)];
-      bytes += *elements * static_cast<std::int64_t>(size_in_bytes(from.dtype));
+      bytes += parts * *elements * static_cast<std::int64_t>(size_in_bytes(from.dtype));
     }
     return bytes;
   }
 
+  /// Sums, and gathers of what the next run reads.
+  bool shares_buckets(const Exchange& exchange) const {
+    switch (exchange.kind) {
+      case Exchange::Kind::all_reduce:
+      case Exchange::Kind::reduce_scatter: return true;
+      case Exchange::Kind::all_gather: return exchange.done == launches();
+      case Exchange::Kind::all_to_all: return false;
+    }
+    return false;
+  }
+
   bool goes_with(const Exchange& bucket, const Exchange& next, std::int64_t most_bytes) const {
-    if (next.kind != Exchange::Kind::all_reduce || next.start > bucket.done) return false;
+    if (!shares_buckets(bucket) || !shares_buckets(next) || next.start > bucket.done) return false;
     const auto own = bytes_of(next), others = bytes_of(bucket);
     return own && others && *own + *others <= most_bytes;
   }

@@ -44,7 +44,11 @@ class Playback {
   }
 
  private:
-  static bool is_reduce(const Bucket& bucket) { return bucket.op == &ops::all_reduce; }
+  /// Sums, and gathers of what the next step reads.
+  bool shares_buckets(const Bucket& bucket) const {
+    if (bucket.op == &ops::all_gather) return bucket.done == graph_.size();
+    return bucket.op == &ops::all_reduce || bucket.op == &ops::reduce_scatter;
+  }
   static std::size_t at(int node) { return static_cast<std::size_t>(node); }
 
   Exchange described(const Node& node) const {
@@ -124,8 +128,8 @@ class Playback {
   }
 
   bool goes_with(const Bucket& bucket, const Bucket& next) const {
-    return is_reduce(next) && next.start <= bucket.done && next.bytes && bucket.bytes &&
-           *next.bytes + *bucket.bytes <= rates_.bucket_bytes;
+    return shares_buckets(next) && shares_buckets(bucket) && next.start <= bucket.done && next.bytes &&
+           bucket.bytes && *next.bytes + *bucket.bytes <= rates_.bucket_bytes;
   }
 
   /// A bucket goes where the last of its exchanges goes.
@@ -133,7 +137,7 @@ class Playback {
     std::vector<Bucket> ordered;
     for (Bucket& next : buckets_) {
       const auto bucket = std::find_if(ordered.rbegin(), ordered.rend(), [&](const Bucket& before) {
-        return is_reduce(before) && before.axis == next.axis;
+        return before.op == next.op && before.axis == next.axis;
       });
       const auto needs_bucket = [&](const Bucket& other) { return needs(other, *bucket); };
       if (bucket != ordered.rend() && goes_with(*bucket, next) && !needs_bucket(next) &&

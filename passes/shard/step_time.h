@@ -21,8 +21,8 @@ double exchange_seconds(const Exchange& exchange, const StepRates& rates, const 
 /// product_flops / rates.flops one after the other; an exchange starts when its operand is there and those that
 /// started before it are over, goes beside the nodes, and is waited for by the first node that reads its result. How
 /// far gathers go ahead and scatters stay behind is bounded (ir/tensor/exchange_window.h).
-/// All_reduces that nothing lies between go together up to rates.bucket_bytes, their messages too. `dims` are those
-/// of a process (local_dims).
+/// Sums of one kind that nothing lies between go together up to rates.bucket_bytes, their messages too, and so do
+/// gathers of what the next step reads. `dims` are those of a process (local_dims).
 StepTime step_time(const ir::Graph& graph, const StepRates& rates, const DimBindings& dims);
 
 }  // namespace lathe::shard

@@ -81,6 +81,9 @@ class FlatExchange {
   }
 
   Value gathered() const {
+    // Parts of the first dim lie one after the other as they are. So an updated parameter is gathered in its place.
+    if (dim("dim") == 0 && node_.attrs.get<Dim>("outer").is(1))
+      return apply(*node_.op, {contiguous(operand_)}, node_.attrs);
     return joined(gather_flat(operand_), operand_.shape(), dim("dim"), node_.attrs.get<Dim>("outer").unnamed());
   }
 

@@ -60,12 +60,16 @@ class UnderWay {
   LatheMpiExchange* exchange_ = nullptr;
 };
 
-/// MPI moves nothing by itself, so this asks again and again, for a while at once. Then it sleeps in between: others
-/// have work for the CPU, threads that compute and, where there are more than CPUs, the very processes that are
-/// waited for. Who yields instead of sleeping comes last on a busy machine.
+/// Messages go in pieces of at least so many bytes, and in no more pieces than that: pieces move side by side where
+/// an MPI moves a little of each whenever it is asked, and each that is done tells that the exchange moves.
+constexpr std::int64_t least_piece = 1 << 20, most_pieces = 64;
+
+/// MPI moves nothing by itself, so this asks again and again, for a while at once. Then it sleeps in between, the
+/// longer the longer nothing has moved: others have work for the CPU, threads that compute and, where there are more
+/// than CPUs, the very processes that are waited for. Who yields instead of sleeping comes last on a busy machine.
 void rest(Clock::duration waited) {
   using namespace std::chrono_literals;
-  if (waited > 50us) std::this_thread::sleep_for(20us);
+  if (waited > 50us) std::this_thread::sleep_for(std::clamp<Clock::duration>(waited / 4, 20us, 500us));
 }
 
 class MpiCommunicator final : public Communicator {
@@ -140,10 +144,11 @@ class MpiCommunicator final : public Communicator {
     std::vector<LatheMpiMessage> cut;
     for (const Message& message : messages) {
       const auto bytes = static_cast<std::int64_t>(message.bytes);
+      const std::int64_t most = std::min(session_->most_bytes, std::max(bytes / most_pieces, least_piece));
       const int peer = members_[static_cast<std::size_t>(message.peer)];
       std::int64_t begin = 0;
       do {
-        const std::int64_t size = std::min(bytes - begin, session_->most_bytes);
+        const std::int64_t size = std::min(bytes - begin, most);
         cut.push_back({message.data + begin, size, peer});
         begin += size;
       } while (begin < bytes);

@@ -10,7 +10,7 @@ namespace lathe {
 
 struct MpiOptions {
   std::filesystem::path plugin = {};  ///< liblathe_mpi.so; empty: where load_mpi_library() seeks it
-  /// The most bytes of a message: larger ones go in pieces of that size. MPI counts in int.
+  /// The most bytes of a message: larger ones go in pieces of that size, or of less. MPI counts in int.
   std::int64_t most_bytes = std::numeric_limits<int>::max();
 };
 

@@ -1,0 +1,64 @@
+#include "passes/fusion/update_times.h"
+
+#include <limits>
+
+#include "ir/machine/network_info.h"
+#include "ir/ops/list.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+/// Two buckets: one fills while the other goes.
+constexpr std::int64_t enough_bytes = 2 * NetworkInfo{}.bucket_bytes;
+
+struct Sum {
+  int region;
+  std::int32_t place;
+  std::int64_t bytes;
+};
+
+/// The sums over processes whose sizes are known, in the order of the graph.
+std::vector<Sum> known_sums(const FusionPlan& plan, const Graph& graph) {
+  std::vector<Sum> sums;
+  for (const ValueId id : all_values(graph)) {
+    const Node& node = graph[id];
+    if (node.op != &ops::all_reduce && node.op != &ops::reduce_scatter) continue;
+    const TensorType& type = graph[node.operands[0]].type;
+    const auto elements = type.shape.numel().unnamed().value();
+    if (elements && plan.region(id) >= 0)
+      sums.push_back({plan.region(id), id.index, *elements * static_cast<std::int64_t>(size_in_bytes(type.dtype))});
+  }
+  return sums;
+}
+
+}  // namespace
+
+UpdateTimes::UpdateTimes(const FusionPlan& plan, const Graph& graph)
+    : updates_(plan.regions.size()), gathers_(plan.regions.size()), hidden_from_(plan.regions.size()) {
+  const auto mark = [&](std::vector<bool>& regions, ValueId id) {
+    const int region = plan.region(id);
+    if (region >= 0) regions[static_cast<std::size_t>(region)] = true;
+  };
+  for (const Update& update : graph.updates) {
+    const Node& node = graph[update.value];
+    const bool is_gathered = node.op == &ops::all_gather;
+    mark(is_gathered ? gathers_ : updates_, update.value);
+    if (is_gathered) mark(updates_, plan.placement[static_cast<std::size_t>(node.operands[0].index)].base);
+  }
+  for (const ValueId id : all_values(graph))
+    if (graph[id].op == &ops::all_reduce || graph[id].op == &ops::reduce_scatter)
+      if (plan.region(id) >= 0)
+        hidden_from_[static_cast<std::size_t>(plan.region(id))] = std::numeric_limits<std::int32_t>::max();
+  const std::vector<Sum> sums = known_sums(plan, graph);
+  std::int64_t behind = 0;  // bytes of the sums (k, last)
+  for (std::size_t k = 0, last = 1; k < sums.size(); ++k) {
+    for (; behind < enough_bytes && last < sums.size(); ++last) behind += sums[last].bytes;
+    if (behind >= enough_bytes) hidden_from_[static_cast<std::size_t>(sums[k].region)] = sums[last - 1].place;
+    if (k + 1 < sums.size()) behind -= sums[k + 1].bytes;
+  }
+}
+
+}  // namespace lathe

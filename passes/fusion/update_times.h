@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "passes/fusion/fusion.h"
+
+namespace lathe {
+
+/// When updates may come whose gradients are summed over processes. At the end of the graph they would wait for
+/// nobody, but until then every summed gradient stays in memory, and no updated part is gathered. Right behind the
+/// sum they would wait for it. So an update comes when so many bytes of later sums are on their way that its own
+/// has come:
+///
+///   sums s0 s1 s2 s3, two of which are so many bytes:   s0 s1 s2 update(s0) s3 update(s1) .. update(s2) update(s3)
+class UpdateTimes {
+ public:
+  UpdateTimes(const FusionPlan& plan, const ir::Graph& graph);
+
+  /// Whether the region computes a new state, or the part of one that is then gathered.
+  bool updates(int region) const { return updates_[static_cast<std::size_t>(region)]; }
+  /// Whether the region gathers the parts of a new state where that lies.
+  bool gathers(int region) const { return gathers_[static_cast<std::size_t>(region)]; }
+  /// For a region that sums over processes the place in the graph from which on enough is under way behind it, beyond
+  /// all places where so much does not come or bytes are unknown; 0 for other regions.
+  std::int32_t hidden_from(int region) const { return hidden_from_[static_cast<std::size_t>(region)]; }
+
+ private:
+  std::vector<bool> updates_, gathers_;
+  std::vector<std::int32_t> hidden_from_;
+};
+
+}  // namespace lathe
