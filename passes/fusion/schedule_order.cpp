@@ -109,17 +109,23 @@ bool folds(const FusionPlan& plan, const Graph& graph, const Region& region) {
                       [&](ValueId id) { return plan.is_stored(id) && graph[id].type.shape.numel() == points; });
 }
 
+/// No region is to run later than those that wait for it.
+void before_who_waits(const Order& order, const std::vector<int>& sorted, std::vector<std::int32_t>& at) {
+  for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)
+    for (const int next : order.after(*r))
+      at[static_cast<std::size_t>(*r)] =
+          std::min(at[static_cast<std::size_t>(*r)], at[static_cast<std::size_t>(next)]);
+}
+
 /// When each region wants to run, as a place in the graph: at its last member, but
 ///   a product at its contraction or when the last that its epilogue reads is there, so that a gradient that ends in
 ///   an optimizer's update is summed as soon as it can be, and what it is made of dies; one that only sums up what it
 ///   reads (a bias's gradient, a gradient's norm) when that is there, which then dies; and no later than those that
 ///   wait for it: the optimizer's scalars, which wait for nothing, come before the first update. What a scatter_add
-///   adds to in place counts as the sum: made just before it, it takes no room meanwhile. An update by what processes
-///   have summed comes when later sums hide that one (update_times.h), and is gathered at once.
+///   adds to in place counts as the sum: made just before it, it takes no room meanwhile.
 std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, const Order& order) {
   std::vector<std::int32_t> at(plan.regions.size(), 0), there(plan.regions.size(), 0);
   const std::vector<int> sorted = order.sorted(), waits = order.waiting();
-  const UpdateTimes times(plan, graph);
   for (const int r : sorted) {
     const auto i = static_cast<std::size_t>(r);
     const Region& region = plan.regions[i];
@@ -128,19 +134,47 @@ std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, 
     if (region.kind == RegionKind::product && place == last)
       at[i] = std::min(at[i], std::max(region.members.front().index, there[i]));
     if (there[i] > 0 && folds(plan, graph, region)) at[i] = std::min(at[i], there[i]);
-    if (times.gathers(r)) at[i] = std::min(at[i], there[i]);
-    std::int32_t hidden = 0;
-    order.befores(r, [&](int before) { hidden = std::max(hidden, times.hidden_from(before)); });
-    if (hidden > 0 && times.updates(r)) at[i] = std::min(at[i], std::max(hidden, there[i]));
     for (const int next : order.after(r))
       if (waits[i] > 0)
         there[static_cast<std::size_t>(next)] = std::max(there[static_cast<std::size_t>(next)], at[i]);
   }
-  for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)
-    for (const int next : order.after(*r))
-      at[static_cast<std::size_t>(*r)] =
-          std::min(at[static_cast<std::size_t>(*r)], at[static_cast<std::size_t>(next)]);
+  before_who_waits(order, sorted, at);
   return at;
+}
+
+/// Brings sums over processes forward to where what they sum is there, and updates by them to where later sums hide
+/// those (update_times.h), with what is computed for updates alone. New states that are gathered are so at once.
+void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Order& order,
+                           std::vector<std::int32_t>& at) {
+  const std::vector<int> sorted = order.sorted(), waits = order.waiting();
+  std::vector<std::int32_t> made(at.size(), 0);  // all that a region reads
+  for (const int r : sorted)
+    for (const int next : order.after(r))
+      if (waits[static_cast<std::size_t>(r)] > 0)
+        made[static_cast<std::size_t>(next)] =
+            std::max(made[static_cast<std::size_t>(next)], at[static_cast<std::size_t>(r)]);
+  const UpdateTimes times(plan, graph, made);
+  std::vector<bool> serves(at.size(), false);  // updates alone
+  for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)
+    serves[static_cast<std::size_t>(*r)] = !times.updates(*r) && !times.gathers(*r) && !order.after(*r).empty() &&
+                                           std::ranges::all_of(order.after(*r), [&](int next) {
+                                             return times.updates(next) || serves[static_cast<std::size_t>(next)];
+                                           });
+  std::vector<std::int32_t> earliest(at.size(), 0), hidden(at.size(), 0);
+  for (const int r : sorted) {
+    const auto i = static_cast<std::size_t>(r);
+    order.befores(r, [&](int first) {
+      const auto f = static_cast<std::size_t>(first);
+      earliest[i] = std::max(earliest[i], earliest[f]);
+      hidden[i] = std::max({hidden[i], times.hidden_from(first), serves[f] ? hidden[f] : 0});
+    });
+    if (serves[i]) continue;
+    if (times.sums(r)) at[i] = std::min(at[i], made[i]);
+    const bool is_update = times.updates(r) && hidden[i] > 0;
+    if (is_update || times.gathers(r)) at[i] = std::min(at[i], std::max(hidden[i], earliest[i]));
+    earliest[i] = waits[i] > 0 ? at[i] : 0;
+  }
+  before_who_waits(order, sorted, at);
 }
 
 }  // namespace
@@ -149,7 +183,8 @@ void order_regions(FusionPlan& plan, const Graph& graph, const std::vector<std::
   Order order(plan, reads);
   readers_before_updates(plan, graph, reads, order);
   const std::size_t n = plan.regions.size();
-  const std::vector<std::int32_t> wanted = positions(plan, graph, order);
+  std::vector<std::int32_t> wanted = positions(plan, graph, order);
+  bring_updates_forward(plan, graph, order, wanted);
   std::vector<int> waiting = order.waiting();
   using Entry = std::pair<std::int32_t, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;

@@ -1,5 +1,6 @@
 #include "passes/fusion/update_times.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "ir/machine/network_info.h"
@@ -20,23 +21,26 @@ struct Sum {
   std::int64_t bytes;
 };
 
-/// The sums over processes whose sizes are known, in the order of the graph.
-std::vector<Sum> known_sums(const FusionPlan& plan, const Graph& graph) {
+/// The sums over processes whose sizes are known, in the order in which they may begin.
+std::vector<Sum> known_sums(const FusionPlan& plan, const Graph& graph, const std::vector<std::int32_t>& made) {
   std::vector<Sum> sums;
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
     if (node.op != &ops::all_reduce && node.op != &ops::reduce_scatter) continue;
     const TensorType& type = graph[node.operands[0]].type;
     const auto elements = type.shape.numel().unnamed().value();
-    if (elements && plan.region(id) >= 0)
-      sums.push_back({plan.region(id), id.index, *elements * static_cast<std::int64_t>(size_in_bytes(type.dtype))});
+    const int region = plan.region(id);
+    if (elements && region >= 0)
+      sums.push_back({region, made[static_cast<std::size_t>(region)],
+                      *elements * static_cast<std::int64_t>(size_in_bytes(type.dtype))});
   }
+  std::ranges::stable_sort(sums, {}, &Sum::place);
   return sums;
 }
 
 }  // namespace
 
-UpdateTimes::UpdateTimes(const FusionPlan& plan, const Graph& graph)
+UpdateTimes::UpdateTimes(const FusionPlan& plan, const Graph& graph, const std::vector<std::int32_t>& made)
     : updates_(plan.regions.size()), gathers_(plan.regions.size()), hidden_from_(plan.regions.size()) {
   const auto mark = [&](std::vector<bool>& regions, ValueId id) {
     const int region = plan.region(id);
@@ -52,11 +56,12 @@ UpdateTimes::UpdateTimes(const FusionPlan& plan, const Graph& graph)
     if (graph[id].op == &ops::all_reduce || graph[id].op == &ops::reduce_scatter)
       if (plan.region(id) >= 0)
         hidden_from_[static_cast<std::size_t>(plan.region(id))] = std::numeric_limits<std::int32_t>::max();
-  const std::vector<Sum> sums = known_sums(plan, graph);
+  const std::vector<Sum> sums = known_sums(plan, graph, made);
   std::int64_t behind = 0;  // bytes of the sums (k, last)
   for (std::size_t k = 0, last = 1; k < sums.size(); ++k) {
     for (; behind < enough_bytes && last < sums.size(); ++last) behind += sums[last].bytes;
-    if (behind >= enough_bytes) hidden_from_[static_cast<std::size_t>(sums[k].region)] = sums[last - 1].place;
+    if (behind >= enough_bytes)
+      hidden_from_[static_cast<std::size_t>(sums[k].region)] = std::max(1, sums[last - 1].place);
     if (k + 1 < sums.size()) behind -= sums[k + 1].bytes;
   }
 }

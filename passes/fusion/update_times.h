@@ -15,12 +15,15 @@ namespace lathe {
 ///   sums s0 s1 s2 s3, two of which are so many bytes:   s0 s1 s2 update(s0) s3 update(s1) .. update(s2) update(s3)
 class UpdateTimes {
  public:
-  UpdateTimes(const FusionPlan& plan, const ir::Graph& graph);
+  /// `made`: by region, the place in the graph where all that it reads is there.
+  UpdateTimes(const FusionPlan& plan, const ir::Graph& graph, const std::vector<std::int32_t>& made);
 
   /// Whether the region computes a new state, or the part of one that is then gathered.
   bool updates(int region) const { return updates_[static_cast<std::size_t>(region)]; }
   /// Whether the region gathers the parts of a new state where that lies.
   bool gathers(int region) const { return gathers_[static_cast<std::size_t>(region)]; }
+  /// Whether the region sums over processes.
+  bool sums(int region) const { return hidden_from(region) > 0; }
   /// For a region that sums over processes the place in the graph from which on enough is under way behind it, beyond
   /// all places where so much does not come or bytes are unknown; 0 for other regions.
   std::int32_t hidden_from(int region) const { return hidden_from_[static_cast<std::size_t>(region)]; }
