@@ -144,7 +144,7 @@ std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, 
 
 /// Brings sums over processes forward to where what they sum is there, and updates by them to where later sums hide
 /// those (update_times.h), with what is computed for updates alone. New states that are gathered are so at once.
-void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Order& order,
+void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Order& order, std::int64_t bucket_bytes,
                            std::vector<std::int32_t>& at) {
   const std::vector<int> sorted = order.sorted(), waits = order.waiting();
   std::vector<std::int32_t> made(at.size(), 0);  // all that a region reads
@@ -153,7 +153,7 @@ void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Ord
       if (waits[static_cast<std::size_t>(r)] > 0)
         made[static_cast<std::size_t>(next)] =
             std::max(made[static_cast<std::size_t>(next)], at[static_cast<std::size_t>(r)]);
-  const UpdateTimes times(plan, graph, made);
+  const UpdateTimes times(plan, graph, made, bucket_bytes);
   std::vector<bool> serves(at.size(), false);  // updates alone
   for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)
     serves[static_cast<std::size_t>(*r)] = !times.updates(*r) && !times.gathers(*r) && !order.after(*r).empty() &&
@@ -179,12 +179,13 @@ void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Ord
 
 }  // namespace
 
-void order_regions(FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads) {
+void order_regions(FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads,
+                   std::int64_t bucket_bytes) {
   Order order(plan, reads);
   readers_before_updates(plan, graph, reads, order);
   const std::size_t n = plan.regions.size();
   std::vector<std::int32_t> wanted = positions(plan, graph, order);
-  bring_updates_forward(plan, graph, order, wanted);
+  bring_updates_forward(plan, graph, order, bucket_bytes, wanted);
   std::vector<int> waiting = order.waiting();
   using Entry = std::pair<std::int32_t, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;

@@ -9,14 +9,15 @@ namespace lathe {
 
 /// When updates may come whose gradients are summed over processes. At the end of the graph they would wait for
 /// nobody, but until then every summed gradient stays in memory, and no updated part is gathered. Right behind the
-/// sum they would wait for it. So an update comes when so many bytes of later sums are on their way that its own
-/// has come:
+/// sum they would wait for it. So an update comes when two buckets of later sums are on their way, one that fills
+/// while the other goes:
 ///
-///   sums s0 s1 s2 s3, two of which are so many bytes:   s0 s1 s2 update(s0) s3 update(s1) .. update(s2) update(s3)
+///   sums s0 s1 s2 s3, of a bucket each:   s0 s1 s2 update(s0) s3 update(s1) .. update(s2) update(s3)
 class UpdateTimes {
  public:
   /// `made`: by region, the place in the graph where all that it reads is there.
-  UpdateTimes(const FusionPlan& plan, const ir::Graph& graph, const std::vector<std::int32_t>& made);
+  UpdateTimes(const FusionPlan& plan, const ir::Graph& graph, const std::vector<std::int32_t>& made,
+              std::int64_t bucket_bytes);
 
   /// Whether the region computes a new state, or the part of one that is then gathered.
   bool updates(int region) const { return updates_[static_cast<std::size_t>(region)]; }

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "ir/tensor/text/parser.h"
 #include "passes/shard/scaling.h"
 #include "tests/ranks/support.h"
 #include "tests/support/once_store.h"
@@ -44,6 +45,48 @@ TEST_CASE("ranks: every rank sends the bytes that are predicted, scalars apart")
       }
     }
   }
+}
+
+namespace {
+
+/// What rank 0 has summed in two runs of a graph on vectors of 8.
+SummedBytes summed_of(std::string_view text) {
+  const ir::Graph graph = ir::parse_graph(text, "summed");
+  SummedBytes found;
+  run_ranks(2, [&](int rank, const MakeCommunicator& make) {
+    const auto ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}), RanksOptions{.patience = 60});
+    Executable executable = compile(graph, {.threads = 1, .ranks = ranks});
+    for (int i = 0; i < 2; ++i) (void)executable.run({{"x", HostTensor(f32, {8})}});
+    if (rank == 0) found = ranks->summed();
+  });
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("ranks: sums that begin before the last value to be summed is there are early") {
+  // The second sum is made of the first.
+  const SummedBytes two = summed_of(R"(graph @g(input %x: f32[8]) {
+  %1 = exp %x
+  %2 = all_reduce %1 {axis="m", ranks=2, combine="sum"}
+  %3 = exp %2
+  %4 = all_reduce %3 {axis="m", ranks=2, combine="sum"}
+  output "a" %4
+})");
+  CHECK(two.all == 2 * 2 * 32);
+  CHECK(two.early == 2 * 32);
+  // The only one, a gather and a single element are none.
+  const SummedBytes one = summed_of(R"(graph @g(input %x: f32[8]) {
+  %1 = exp %x
+  %2 = all_reduce %1 {axis="m", ranks=2, combine="sum"}
+  %3 = sum %2 {dims=[0], keepdim=false}
+  %4 = all_reduce %3 {axis="m", ranks=2, combine="sum"}
+  %5 = all_gather %1 {axis="m", ranks=2, dim=0, outer=1}
+  output "a" %4
+  output "b" %5
+})");
+  CHECK(one.all == 2 * 32);
+  CHECK(one.early == 0);
 }
 
 }  // namespace lathe::test
