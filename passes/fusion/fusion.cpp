@@ -93,7 +93,7 @@ class Planner {
     absorb_output_products(plan_);
     if (options_.most_columns > 0) join_columns(plan_, graph_, reads_, options_.most_columns);
     mark_stored();
-    order_regions(plan_, graph_, reads_, options_.bucket_bytes);
+    order_regions(plan_, graph_, reads_);
     return std::move(plan_);
   }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "ir/machine/cpu_info.h"
-#include "ir/machine/network_info.h"
 #include "passes/fusion/affine.h"
 #include "passes/fusion/region_kind.h"
 
@@ -71,8 +70,6 @@ struct FusionOptions {
   bool scatter_in_place = false;  ///< let a scatter_add add to a value where it lies: see scatter_base.h
   bool row_sums = false;          ///< let readers of a scatter_add sum its updates: see row_sums.h
   bool copied_operands = false;   ///< store what products of bf16 and f16 multiply: see copied_operands.h
-  /// Of several processes: what LowerOptions::bucket_bytes says. Updates wait for two buckets: see update_times.h.
-  std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
   /// By node: copies made just before the readers that want them late. They join no region without such a copy, which
   /// would compute them early. Empty: none.
   std::vector<bool> recomputed = {};

@@ -144,8 +144,10 @@ std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, 
 
 /// Brings sums over processes forward to where what they sum is there, and updates by them to where later sums hide
 /// those (update_times.h), with what is computed for updates alone. New states that are gathered are so at once.
-void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Order& order, std::int64_t bucket_bytes,
+void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Order& order,
                            std::vector<std::int32_t>& at) {
+  const auto exchanges = [](const Region& region) { return region.kind == RegionKind::exchange; };
+  if (std::ranges::none_of(plan.regions, exchanges)) return;
   const std::vector<int> sorted = order.sorted(), waits = order.waiting();
   std::vector<std::int32_t> made(at.size(), 0);  // all that a region reads
   for (const int r : sorted)
@@ -153,7 +155,7 @@ void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Ord
       if (waits[static_cast<std::size_t>(r)] > 0)
         made[static_cast<std::size_t>(next)] =
             std::max(made[static_cast<std::size_t>(next)], at[static_cast<std::size_t>(r)]);
-  const UpdateTimes times(plan, graph, made, bucket_bytes);
+  const UpdateTimes times(plan, graph, made);
   std::vector<bool> serves(at.size(), false);  // updates alone
   for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)
     serves[static_cast<std::size_t>(*r)] = !times.updates(*r) && !times.gathers(*r) && !order.after(*r).empty() &&
@@ -179,13 +181,12 @@ void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Ord
 
 }  // namespace
 
-void order_regions(FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads,
-                   std::int64_t bucket_bytes) {
+void order_regions(FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads) {
   Order order(plan, reads);
   readers_before_updates(plan, graph, reads, order);
   const std::size_t n = plan.regions.size();
   std::vector<std::int32_t> wanted = positions(plan, graph, order);
-  bring_updates_forward(plan, graph, order, bucket_bytes, wanted);
+  bring_updates_forward(plan, graph, order, wanted);
   std::vector<int> waiting = order.waiting();
   using Entry = std::pair<std::int32_t, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/machine/network_info.h"
 #include "ir/ops/list.h"
 
 namespace lathe {
@@ -10,6 +11,8 @@ namespace lathe {
 using namespace ir;
 
 namespace {
+
+constexpr std::int64_t enough_bytes = 2 * NetworkInfo{}.bucket_bytes;
 
 struct Sum {
   int region;
@@ -36,8 +39,7 @@ std::vector<Sum> known_sums(const FusionPlan& plan, const Graph& graph, const st
 
 }  // namespace
 
-UpdateTimes::UpdateTimes(const FusionPlan& plan, const Graph& graph, const std::vector<std::int32_t>& made,
-                         std::int64_t bucket_bytes)
+UpdateTimes::UpdateTimes(const FusionPlan& plan, const Graph& graph, const std::vector<std::int32_t>& made)
     : updates_(plan.regions.size()), gathers_(plan.regions.size()), hidden_from_(plan.regions.size()) {
   const auto mark = [&](std::vector<bool>& regions, ValueId id) {
     const int region = plan.region(id);
@@ -54,7 +56,6 @@ UpdateTimes::UpdateTimes(const FusionPlan& plan, const Graph& graph, const std::
       if (plan.region(id) >= 0)
         hidden_from_[static_cast<std::size_t>(plan.region(id))] = std::numeric_limits<std::int32_t>::max();
   const std::vector<Sum> sums = known_sums(plan, graph, made);
-  const std::int64_t enough_bytes = std::max<std::int64_t>(1, 2 * bucket_bytes);
   std::int64_t behind = 0;  // bytes of the sums (k, last)
   for (std::size_t k = 0, last = 1; k < sums.size(); ++k) {
     for (; behind < enough_bytes && last < sums.size(); ++last) behind += sums[last].bytes;

@@ -16,8 +16,7 @@ namespace lathe {
 class UpdateTimes {
  public:
   /// `made`: by region, the place in the graph where all that it reads is there.
-  UpdateTimes(const FusionPlan& plan, const ir::Graph& graph, const std::vector<std::int32_t>& made,
-              std::int64_t bucket_bytes);
+  UpdateTimes(const FusionPlan& plan, const ir::Graph& graph, const std::vector<std::int32_t>& made);
 
   /// Whether the region computes a new state, or the part of one that is then gathered.
   bool updates(int region) const { return updates_[static_cast<std::size_t>(region)]; }

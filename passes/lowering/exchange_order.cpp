@@ -139,6 +139,8 @@ class ExchangeOrder {
 
   bool goes_with(const Exchange& bucket, const Exchange& next, std::int64_t most_bytes) const {
     if (!shares_buckets(bucket) || !shares_buckets(next) || next.start > bucket.done) return false;
+    // What is to be over when the next one begins goes before it.
+    if (next.kind == Exchange::Kind::reduce_scatter && next.start == bucket.done) return false;
     const auto own = bytes_of(next), others = bytes_of(bucket);
     return own && others && *own + *others <= most_bytes;
   }

@@ -398,7 +398,6 @@ Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOption
     fusion.attention = fuses_attention(options);
     fusion.attention_costs = costs_of(machine, options);
     fusion.recomputed = recomputed;
-    fusion.bucket_bytes = options.bucket_bytes;
     return plan_fusion(g, fusion);
   };
   KernelPool pool;

@@ -39,8 +39,8 @@ struct LowerOptions {
   AttentionFusion attention = AttentionFusion::automatic;
   std::optional<RowChunks> chunks = {};     ///< of the last pass before; none: what suits the machine
   std::optional<MemoryBudget> memory = {};  ///< values are computed again to fit: passes/remat/rematerialize.h
-  /// Of several processes: sums of known sizes go together up to so many bytes, begun when the last of their values is
-  /// there, and so do gathers of updated parameters. 0: each goes alone.
+  /// Of several processes: all_reduces of known sizes go together up to so many bytes, begun when the last of their
+  /// values is there. 0: each goes alone.
   std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
   std::optional<TileChoices> tiles = {};  ///< launches of products then carry their Tile: runtime/tune/tune.h
 };

@@ -128,6 +128,7 @@ class Playback {
   }
 
   bool goes_with(const Bucket& bucket, const Bucket& next) const {
+    if (next.op == &ops::reduce_scatter && next.start == bucket.done) return false;  // bounded by the next one
     return shares_buckets(next) && shares_buckets(bucket) && next.start <= bucket.done && next.bytes &&
            bucket.bytes && *next.bytes + *bucket.bytes <= rates_.bucket_bytes;
   }

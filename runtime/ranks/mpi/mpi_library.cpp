@@ -88,7 +88,8 @@ MpiLibrary functions_of(void* library, const fs::path& file) {
 }  // namespace
 
 std::string MpiLibrary::name() const {
-  const std::string text = library();
+  std::string text = library();
+  std::ranges::replace(text, '\t', ' ');  // MPICH's
   return text.substr(0, text.find_first_of(",\n"));
 }
 

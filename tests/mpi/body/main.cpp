@@ -149,10 +149,46 @@ void once(const Make& make) {
   (void)join(make, "m=2");
 }
 
+/// More bytes than an int counts, in one message and in what a compiled all_gather makes. By hand, since it takes
+/// some 12 GB of memory in all: mpirun -n 2 mpi_body PLUGIN large
+void large(const Make& make) {
+  const auto ranks = join(make, "m=2");
+  const std::size_t bytes = (std::size_t{1} << 31) + 5;
+  {
+    std::vector<std::byte> memory(bytes);
+    const auto pattern = [](std::size_t i) { return static_cast<std::byte>(i * 2654435761U >> 24); };
+    if (ranks->rank() == 0)
+      for (std::size_t i = 0; i < bytes; ++i) memory[i] = pattern(i);
+    const std::vector<Message> message{{1 - ranks->rank(), memory.data(), bytes}}, none;
+    ranks->rank() == 0 ? ranks->exchange(message, none) : ranks->exchange(none, message);
+    std::size_t same = 0;
+    for (std::size_t i = 0; i < bytes; ++i) same += memory[i] == pattern(i) ? 1 : 0;
+    if (ranks->rank() == 1 && same != bytes) throw InternalError(fmt::format("{} of {} bytes", same, bytes));
+  }
+  const std::int64_t own = (std::int64_t{1} << 28) + 3;  // floats: the whole has 2^31 + 24 bytes
+  Executable gather = compile(ir::parse_graph(fmt::format(R"(graph @g(input %x: f32[{}]) {{
+  %1 = all_gather %x {{axis="m", ranks=2, dim=0, outer=1}}
+  output "y" %1
+}})",
+                                                          own),
+                                              "large"),
+                              {.threads = 1, .ranks = ranks});
+  HostTensor x(f32, {own});
+  for (std::int64_t i = 0; i < own; ++i) x.set(i, static_cast<double>((i + 7 * ranks->rank()) % 1000));
+  const Tensors found = gather.run({{"x", x}});
+  const HostTensor& y = found.at("y");
+  std::int64_t wrong = y.numel() == 2 * own ? 0 : 1;
+  for (std::int64_t i = 0; i < y.numel(); ++i)
+    wrong += y.get(i) == static_cast<double>((i % own + 7 * (i / own)) % 1000) ? 0 : 1;
+  if (wrong > 0) throw InternalError(fmt::format("{} elements are wrong", wrong));
+  if (ranks->gather("").size() == 2 && ranks->rank() == 0) fmt::print("{} bytes went in one message\n", bytes);
+}
+
 int run(const std::string& plugin, const std::string& name) {
   const std::map<std::string, std::function<void(const Make&)>> cases{{"collectives", collectives},
                                                                       {"steps", steps},
                                                                       {"pieces", pieces},
+                                                                      {"large", large},
                                                                       {"index", index},
                                                                       {"stop", stop},
                                                                       {"stop_early", stop_early},
