@@ -96,10 +96,10 @@ class LocalOp {
         for (const std::string_view name : {"low", "high"})
           attrs.set(name, position(node_.attrs.get<Dim>(name), id_, dim_attr(node_.type.rank())));
         return same(std::move(attrs));
+      case CustomKind::top_k: attrs.set("k", splits_.whole(node_.attrs.get<Dim>("k"))); return same(std::move(attrs));
       case CustomKind::update_rows:
       case CustomKind::cumsum:
       case CustomKind::argsort:
-      case CustomKind::top_k:
       case CustomKind::grouped_matmul:
       case CustomKind::segment_outer:
       case CustomKind::concat:

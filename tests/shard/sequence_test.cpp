@@ -131,4 +131,18 @@ TEST_CASE("shard: the graph of a split sequence does not grow with the number of
   CHECK(divided(step, "seq=2", "T:seq").graph.size() == divided(step, "seq=16", "T:seq").graph.size());
 }
 
+TEST_CASE("shard: the best of a sequence that is read as a whole are as many as it has in all") {
+  const ir::Graph graph = parsed_sequence(R"(graph @g(input %x: f64[n, k, 4], input %y: f64[n, 4, k]) {
+  %1 = contract %x, %y {spec="nij,njk->nik"}
+  %2 = top_k %x {k=k, dim=1, largest=false}
+  %3 = sum %1 {dims=[0, 1, 2]}
+  output "best" %2
+  output "sum" %3
+})");
+  const Sharded sharded = divided(graph, "a=2", "k:a");
+  INFO(explain(sharded));
+  CHECK(count(sharded.graph, "top_k", "i64[n, 2*k@a, 4]") == 1);
+  CHECK(training_difference(graph, sharded, numbers(graph, {{"n", 3}, {"k", 6}}), 1) < 1e-12);
+}
+
 }  // namespace lathe::shard::test
