@@ -1,9 +1,10 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <sstream>
 
 #include "tests/structure/sources.h"
 
-/// What pages quote stands in the files that they name.
+/// What pages quote stands in the files that they name, and the site has them all.
 using namespace lathe::test;
 
 namespace {
@@ -42,4 +43,18 @@ TEST_CASE("pages: code under the name of a file stands in it") {
     INFO(quotation.page << ", from " << quotation.file << ":\n" << quotation.code);
     CHECK(unindented(read_source(quotation.file)).find(unindented(quotation.code)) != std::string::npos);
   }
+}
+
+TEST_CASE("pages: the navigation of the site names each page once, and none that there is not") {
+  std::vector<std::string> named, there;
+  std::istringstream config(read_source("docs/site/mkdocs.yml"));
+  for (std::string line; std::getline(config, line);) {
+    const std::size_t from = line.find("docs/"), to = line.find(".md");
+    if (from != std::string::npos && to != std::string::npos) named.push_back(line.substr(from, to + 3 - from));
+  }
+  for (const SourceFile& page : pages())
+    if (page.path.starts_with("docs/")) there.push_back(page.path);
+  std::sort(named.begin(), named.end());
+  std::sort(there.begin(), there.end());
+  CHECK(named == there);
 }

@@ -6,24 +6,30 @@
 namespace {
 
 /// The commands of a page, run in their order in one folder; how many there are. With `compare` each block of text on
-/// the page is a part of what the command before it printed. `prepare` puts into the folder what a reader has.
+/// the page is a part of what the command before it printed. `prepare` puts into the folder what a reader has; so do
+/// graphs on the page, each under a line with the name of its file in backquotes.
 int run_page(const std::string& page, bool compare,
              const std::function<void(const lathe::test::Scratch&)>& prepare = {}) {
   const lathe::test::Scratch scratch;
   if (prepare) prepare(scratch);
   std::ifstream file(lathe::test::source_path(page));
   REQUIRE(file.good());
-  std::string kind, text, printed;
+  std::string kind, text, printed, above, name;
   int commands = 0;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(file, line); above = line) {
     if (line.rfind("```", 0) == 0) {
       if (kind == "```text" && compare) {
         INFO(text);
         CHECK(printed.find(text) != std::string::npos);
       }
+      if (kind == "```lathe") scratch.write(name, text);
+      if (line == "```lathe") {
+        REQUIRE(above.size() > 2);
+        name = above.substr(1, above.size() - 2);
+      }
       kind = kind.empty() ? line : "";
       text.clear();
-    } else if (kind == "```text") {
+    } else if (kind == "```text" || kind == "```lathe") {
       text += line + '\n';
     } else if (kind == "```sh" && !line.empty()) {
       REQUIRE(line.rfind("lathe ", 0) == 0);
@@ -50,6 +56,11 @@ TEST_CASE("the commands of the tutorial print what it says", "[tools][docs]") {
 
 TEST_CASE("the commands of the page on stages work in their order", "[tools][docs]") {
   CHECK(run_page("docs/internals/stages.md", true) >= 12);
+}
+
+TEST_CASE("the commands of the pages on fusion and on products print what these say", "[tools][docs]") {
+  CHECK(run_page("docs/internals/fusion.md", true) == 3);
+  CHECK(run_page("docs/internals/cpu-products.md", true) == 2);
 }
 
 TEST_CASE("the commands of the page on several processes work in their order", "[tools][docs]") {
