@@ -233,8 +233,11 @@ TEST_CASE("rope rotates the halves of the last dim") {
 }
 
 TEST_CASE("16-bit composites compute inside in f32") {
-  for (const Op* op : {&ops::softmax, &ops::log_softmax, &ops::logsumexp, &ops::mean, &ops::var, &ops::layer_norm,
-                       &ops::rms_norm, &ops::gelu, &ops::silu, &ops::sigmoid, &ops::softplus, &ops::cross_entropy}) {
+  const std::vector<const Op*> computed_in_f32 = {
+      &ops::softmax,  &ops::log_softmax, &ops::logsumexp, &ops::mean,    &ops::var,      &ops::layer_norm,
+      &ops::rms_norm, &ops::gelu,        &ops::silu,      &ops::sigmoid, &ops::softplus, &ops::cross_entropy,
+  };
+  for (const Op* op : computed_in_f32) {
     CAPTURE(op->name.value);
     Sample sample = op->samples.value()[0];
     for (SampleOperand& operand : sample.operands)
