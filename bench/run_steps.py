@@ -82,7 +82,7 @@ def report(case, workers, seconds, losses, memory, peaks):
     about, peak = workers[0].ready, median(peaks)
     own = [median(steps) for steps in seconds['Lathe']]
     ratios = {name: by_round(rounds, own) for name, rounds in seconds.items()}
-    best = min((ratio for name, ratio in ratios.items() if not name.startswith('Lathe')), default=float('nan'))
+    best = min((ratio for name, ratio in ratios.items() if not name.startswith('Lathe')), default=float('inf'))
     limit, unit = ('read bandwidth', 'GB') if about['streams'] else ('peak', 'GFLOP')
     print(f"\n{case}: {about['what']}; {limit} {peak * 1e-9:.0f} {unit}/s, {about['work'] * 1e-9:.3g} {unit} a step\n")
     print(f'| program | ms | tokens/s | of {limit} | time / Lathe | peak memory | first step | loss differs |')
@@ -97,7 +97,8 @@ def report(case, workers, seconds, losses, memory, peaks):
               f"{100 * share:.1f}% | {ratios[worker.name]:.2f} | {memory[worker.name] / 2**30:.2f} GiB | "
               f"{first:.1f} s | {off} |")
     plan = about['arena'] + about['arguments']
-    print(f"\nLathe is {best:.2f} times as fast as the best peer. Its plan: arena {about['arena'] / 2**20:.0f} MiB "
+    beside = f"Lathe is {best:.2f} times as fast as the best peer. " if best < float('inf') else ""
+    print(f"\n{beside}Its plan: arena {about['arena'] / 2**20:.0f} MiB "
           f"({about['arena'] / max(1, about['lower_bound']):.3f} of the largest live set), arguments and states "
           f"{about['arguments'] / 2**20:.0f} MiB, together {plan / 2**30:.2f} GiB; {about['kernels']} kernels in "
           f"{about['launches']} launches.", flush=True)

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 
 #include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
@@ -83,12 +85,7 @@ class Planner {
   }
 
   FusionPlan run() {
-    for (const ValueId id : all_values(graph_)) {
-      const Node& node = graph_[id];
-      const bool literal = node.op == &ops::constant;
-      if (is_alias(node) || plan_.is_inlined(id) || node.op->as<Argument>() || literal) continue;
-      if (plan_.region(id) < 0) place(id);
-    }
+    for (const ValueId id : placement_order()) place(id);
     merge_regions(plan_, graph_, reads_, options_.recomputed);
     absorb_output_products(plan_);
     if (options_.most_columns > 0) join_columns(plan_, graph_, reads_, options_.most_columns);
@@ -99,6 +96,50 @@ class Planner {
 
  private:
   static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+  /// The nodes that no attention has, as they stand in the graph, but those that read an attention after all that it
+  /// reads: where each joins, every path through an attention is seen then.
+  std::vector<ValueId> placement_order() const {
+    const std::size_t n = graph_.nodes.size();
+    const auto unit = [&](ValueId id) {  // its own, or that of its attention
+      return plan_.region(id) < 0 ? at(id) : n + static_cast<std::size_t>(unit_of(plan_, plan_.region(id)));
+    };
+    std::vector<std::vector<std::size_t>> readers(n + plan_.regions.size());
+    std::vector<int> waits(readers.size(), 0);
+    std::vector<bool> computed(n, false);
+    for (const ValueId id : all_values(graph_)) {
+      const Node& node = graph_[id];
+      computed[at(id)] =
+          !is_alias(node) && !plan_.is_inlined(id) && !node.op->as<Argument>() && node.op != &ops::constant;
+      for (const Read& read : reads_[at(id)]) {
+        if (unit(read.value) == unit(id)) continue;
+        readers[unit(read.value)].push_back(unit(id));
+        ++waits[unit(id)];
+      }
+    }
+    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+    std::vector<std::size_t> attentions;  // that wait for nothing any more
+    const auto release = [&](std::size_t u) { u < n ? ready.push(u) : attentions.push_back(u); };
+    for (std::size_t u = 0; u < waits.size(); ++u)
+      if (waits[u] == 0) release(u);
+    std::vector<ValueId> order;
+    while (!attentions.empty() || !ready.empty()) {
+      std::size_t next = 0;
+      if (attentions.empty()) {
+        next = ready.top();
+        ready.pop();
+        const ValueId id{static_cast<std::int32_t>(next)};
+        if (computed[next] && plan_.region(id) < 0) order.push_back(id);
+      } else {
+        next = attentions.back();
+        attentions.pop_back();
+      }
+      for (const std::size_t reader : readers[next])
+        if (--waits[reader] == 0) release(reader);
+    }
+    LATHE_ASSERT(std::ranges::all_of(waits, [](int waiting) { return waiting == 0; }));
+    return order;
+  }
 
   /// Beside what attentions inline, whose products find their operands computed or stored as on a CPU.
   void inline_beside_attentions() {
