@@ -106,8 +106,11 @@ std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs) const {
 }
 
 Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels) const {
-  const Dim T = inputs.ids.size(1);
-  return cross_entropy(logits(inputs).slice(1, 0, T - 1), labels.slice(1, 1, T), ignored_label);
+  // What follows each token; nothing the last one. It is labels that are moved, since logits are large, where a
+  // sequence is split among processes too.
+  const Tensor none = labels.graph().full({labels.size(0), 1}, static_cast<double>(ignored_label), i64);
+  const Tensor next = concat({labels.slice(1, 1, inputs.ids.size(1)), none}, 1);  // [B, T]
+  return cross_entropy(logits(inputs), next, ignored_label);
 }
 
 Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels, const Tensor& weight) const {
