@@ -75,11 +75,8 @@ class Planner {
       attention_ = AttentionRegions(graph, plan_,
                                     {options.attention_sums, options.attention_costs, options.attention_few_rows});
     inline_beside_attentions();
-    for (const ValueId id : all_values(graph_)) {
-      const Node& node = graph_[id];
-      const bool computed = !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant;
-      if (computed && !plan_.is_inlined(id)) reads_[at(id)] = reads_of(graph_, id, plan_.inlined);
-    }
+    for (const ValueId id : all_values(graph_))
+      if (is_computed(id)) reads_[at(id)] = reads_of(graph_, id, plan_.inlined);
     region_graph_.emplace(plan_, reads_);
     sizes_.emplace(graph_, plan_, reads_);
   }
@@ -97,6 +94,12 @@ class Planner {
  private:
   static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
+  /// Whether a region computes the value: no view, no argument, and not computed by its readers.
+  bool is_computed(ValueId id) const {
+    const Node& node = graph_[id];
+    return !is_alias(node) && !plan_.is_inlined(id) && !node.op->as<Argument>() && node.op != &ops::constant;
+  }
+
   /// The nodes that no attention has, as they stand in the graph, but those that read an attention after all that it
   /// reads: where each joins, every path through an attention is seen then.
   std::vector<ValueId> placement_order() const {
@@ -106,17 +109,12 @@ class Planner {
     };
     std::vector<std::vector<std::size_t>> readers(n + plan_.regions.size());
     std::vector<int> waits(readers.size(), 0);
-    std::vector<bool> computed(n, false);
-    for (const ValueId id : all_values(graph_)) {
-      const Node& node = graph_[id];
-      computed[at(id)] =
-          !is_alias(node) && !plan_.is_inlined(id) && !node.op->as<Argument>() && node.op != &ops::constant;
+    for (const ValueId id : all_values(graph_))
       for (const Read& read : reads_[at(id)]) {
         if (unit(read.value) == unit(id)) continue;
         readers[unit(read.value)].push_back(unit(id));
         ++waits[unit(id)];
       }
-    }
     std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
     std::vector<std::size_t> attentions;  // that wait for nothing any more
     const auto release = [&](std::size_t u) { u < n ? ready.push(u) : attentions.push_back(u); };
@@ -129,7 +127,7 @@ class Planner {
         next = ready.top();
         ready.pop();
         const ValueId id{static_cast<std::int32_t>(next)};
-        if (computed[next] && plan_.region(id) < 0) order.push_back(id);
+        if (is_computed(id) && plan_.region(id) < 0) order.push_back(id);
       } else {
         next = attentions.back();
         attentions.pop_back();
