@@ -24,15 +24,4 @@ std::vector<ValueId> Graph::results() const {
   return found;
 }
 
-std::vector<std::vector<ValueId>> Graph::users() const {
-  std::vector<std::size_t> count(nodes.size(), 0);
-  for (const Node& node : nodes)
-    for (const ValueId operand : node.operands) ++count[static_cast<std::size_t>(operand.index)];
-  std::vector<std::vector<ValueId>> result(nodes.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) result[i].reserve(count[i]);
-  for (const ValueId id : all_values(*this))
-    for (const ValueId operand : (*this)[id].operands) result[static_cast<std::size_t>(operand.index)].push_back(id);
-  return result;
-}
-
 }  // namespace lathe::ir

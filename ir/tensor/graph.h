@@ -73,8 +73,6 @@ struct Graph {
   ValueId find_argument(std::string_view argument) const;
   /// What the graph gives: the values of its outputs, then those that its states take (repeats kept).
   std::vector<ValueId> results() const;
-  /// For each node, the nodes that read it (repeats kept).
-  std::vector<std::vector<ValueId>> users() const;
 };
 
 /// The ids 0 .. size-1, to go through.

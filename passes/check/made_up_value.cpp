@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/ops/lookups.h"
+#include "ir/tensor/users.h"
 
 namespace lathe::ir {
 
@@ -33,13 +34,13 @@ std::optional<Dim> indexed_size(const Graph& graph, const Node& node, std::size_
 /// One more than the largest index that every use of the argument allows; 2 where none is an index.
 std::int64_t index_bound(const Graph& graph, ValueId argument, const DimBindings& dims) {
   std::optional<std::int64_t> bound;
-  const auto users = graph.users();
+  const Users users(graph);
   std::vector<ValueId> open{argument};
   std::set<ValueId> seen{argument};
   while (!open.empty()) {
     const ValueId value = open.back();
     open.pop_back();
-    for (const ValueId user : users[static_cast<std::size_t>(value.index)]) {
+    for (const ValueId user : users[value]) {
       const Node& node = graph[user];
       for (std::size_t i = 0; i < node.operands.size(); ++i)
         if (node.operands[i] == value)

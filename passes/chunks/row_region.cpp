@@ -156,7 +156,7 @@ class Grower {
 
 }  // namespace
 
-Readers::Readers(const Graph& graph) : users(graph.users()), kept(graph.nodes.size(), false) {
+Readers::Readers(const Graph& graph) : users(graph), kept(graph.nodes.size(), false) {
   for (const ValueId id : graph.results()) kept[static_cast<std::size_t>(id.index)] = true;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/tensor/users.h"
 #include "passes/chunks/row_axis.h"
 
 namespace lathe {
@@ -11,9 +12,9 @@ namespace lathe {
 /// Readers of each node, and which nodes are outputs or new values of states.
 struct Readers {
   explicit Readers(const ir::Graph& graph);
-  const std::vector<ir::ValueId>& of(ir::ValueId id) const { return users[static_cast<std::size_t>(id.index)]; }
+  std::span<const ir::ValueId> of(ir::ValueId id) const { return users[id]; }
   bool is_saved(ir::ValueId id) const { return kept[static_cast<std::size_t>(id.index)]; }
-  std::vector<std::vector<ir::ValueId>> users;
+  ir::Users users;
   std::vector<bool> kept;
 };
 

@@ -9,6 +9,7 @@
 
 #include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
+#include "ir/tensor/users.h"
 #include "passes/fusion/attention/attention_regions.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/join_columns.h"
@@ -61,7 +62,7 @@ namespace {
 class Planner {
  public:
   Planner(const Graph& graph, const FusionOptions& options)
-      : graph_(graph), options_(options), users_(graph.users()), results_(graph.nodes.size(), false) {
+      : graph_(graph), options_(options), users_(graph), results_(graph.nodes.size(), false) {
     const std::size_t n = graph.nodes.size();
     plan_.region_of.assign(n, -1);
     plan_.stored.assign(n, false);
@@ -291,13 +292,13 @@ class Planner {
   /// A point-wise node that a row reduction reads goes with that reduction, when the product's result that it reads
   /// is stored for others anyway: joining the product would only store one more tensor.
   bool better_left_to_its_reduction(ValueId id, int r) const {
-    const auto& users = users_[at(id)];
+    const auto users = users_[id];
     const bool reduced = std::any_of(users.begin(), users.end(), [&](ValueId user) {
       return graph_[user].op->as<Reduce>() && folds_trailing_dims(graph_, graph_[user]);
     });
     if (!reduced) return false;
     for (const Read& read : reads_[at(id)])
-      if (plan_.region(read.value) == r && users_[at(read.value)].size() > 1) return true;
+      if (plan_.region(read.value) == r && users_[read.value].size() > 1) return true;
     return users.size() == 1;
   }
 
@@ -321,7 +322,7 @@ class Planner {
 
   const Graph& graph_;
   FusionOptions options_;
-  std::vector<std::vector<ValueId>> users_;
+  Users users_;
   std::vector<bool> results_;             // by node
   std::vector<std::vector<Read>> reads_;  // by node
   std::optional<RegionGraph> region_graph_;

@@ -24,7 +24,9 @@ std::vector<std::int64_t> arithmetic_in_place(const Graph& graph, const std::vec
   return found;
 }
 
-bool RegionSize::is_allowed() const { return code() <= most_code && loops <= most_row_loops; }
+bool RegionSize::is_allowed() const {
+  return code() <= most_code && loops <= most_row_loops && inputs <= most_region_inputs;
+}
 
 RegionSizes::RegionSizes(const Graph& graph, const FusionPlan& plan, const std::vector<std::vector<Read>>& reads)
     : graph_(graph),
@@ -42,6 +44,14 @@ std::int64_t RegionSizes::arithmetic(ValueId id) const {
   std::int64_t sum = arithmetic_cost(node);
   for (const ValueId operand : node.operands) sum += in_place_[slot(operand)];
   return sum;
+}
+
+/// How many values of other regions a node reads where it stands in `region`; arguments of the graph are none.
+int RegionSizes::inputs(int region, ValueId id) const {
+  return static_cast<int>(std::ranges::count_if(reads_[slot(id)], [&](const Read& read) {
+    const int source = plan_.region(read.value);
+    return source >= 0 && source != region;
+  }));
 }
 
 /// The first loop that can read a member which `loop` computes.
@@ -89,12 +99,14 @@ RegionSize RegionSizes::size(int region) const {
 bool RegionSizes::takes(int region, ValueId id) const {
   const RegionSize now = size(region);
   const int loops = loop_after(id, loop_in(region, id)) + 1;
-  return RegionSize{now.arithmetic + arithmetic(id), std::max(now.loops, loops)}.is_allowed();
+  return RegionSize{now.arithmetic + arithmetic(id), std::max(now.loops, loops), now.inputs + inputs(region, id)}
+      .is_allowed();
 }
 
 bool RegionSizes::takes_all(int region, int reader) const {
   RegionSize joined = size(region);
   joined.arithmetic += size(reader).arithmetic;
+  joined.inputs += size(reader).inputs;
   for (const auto& [id, loop] : loops_joined(region, reader))
     joined.loops = std::max(joined.loops, loop_after(id, loop) + 1);
   return joined.is_allowed();
@@ -105,12 +117,14 @@ void RegionSizes::note(ValueId id) {
   loop_[slot(id)] = loop_in(region, id);
   RegionSize& now = size(region);
   now.arithmetic += arithmetic(id);
+  now.inputs += inputs(region, id);
   now.loops = std::max(now.loops, loop_after(id, loop_[slot(id)]) + 1);
 }
 
 void RegionSizes::note_all(int region, int reader) {
   RegionSize joined = size(region);
   joined.arithmetic += size(reader).arithmetic;
+  joined.inputs += size(reader).inputs;
   for (const auto& [id, loop] : loops_joined(region, reader)) {
     loop_[slot(id)] = loop;
     joined.loops = std::max(joined.loops, loop_after(id, loop) + 1);

@@ -14,6 +14,7 @@ namespace lathe {
 struct RegionSize {
   std::int64_t arithmetic = 0;  ///< of one point, what members compute in place too: see arithmetic_cost()
   int loops = 1;                ///< one after the other over a row, each of which may compute all of it
+  int inputs = 0;               ///< reads of values that other regions compute, as their readers joined
 
   /// A measure of the kernel's length.
   std::int64_t code() const { return arithmetic * loops; }
@@ -22,6 +23,8 @@ struct RegionSize {
 
 inline constexpr std::int64_t most_code = 4096;
 inline constexpr int most_row_loops = 8;
+/// A loop that goes through more tensors side by side holds more in registers than there are, and gains nothing.
+inline constexpr int most_region_inputs = 128;
 /// Regions that grew apart join as far as this goes.
 inline constexpr std::size_t most_merged_members = 256;
 /// The code of an attention has its scores, and what becomes of them, in about so many places: in each pass over the
@@ -50,6 +53,7 @@ class RegionSizes {
   using Loops = std::vector<std::pair<ir::ValueId, int>>;
 
   std::int64_t arithmetic(ir::ValueId id) const;
+  int inputs(int region, ir::ValueId id) const;
   int loop_after(ir::ValueId id, int loop) const;
   int loop_in(int region, ir::ValueId id) const;
   Loops loops_joined(int region, int reader) const;

@@ -5,6 +5,7 @@
 
 #include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
+#include "ir/tensor/users.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {
@@ -37,8 +38,7 @@ bool has_room(const Graph& graph, const Node& scatter) {
 
 class RowSumFinder {
  public:
-  explicit RowSumFinder(const Graph& graph)
-      : graph_(graph), users_(graph.users()), result_(graph.nodes.size(), false) {
+  explicit RowSumFinder(const Graph& graph) : graph_(graph), users_(graph), result_(graph.nodes.size(), false) {
     for (const ValueId id : graph.results()) result_[at(id)] = true;
   }
 
@@ -62,7 +62,7 @@ class RowSumFinder {
     while (!work.empty()) {
       const ValueId id = work.back();
       work.pop_back();
-      for (const ValueId user : users_[at(id)]) {
+      for (const ValueId user : users_[id]) {
         const Node& node = graph_[user];
         if (!node.op->as<Elementwise>() || node.type.shape != graph_[from].type.shape) return false;
         if (seen.insert(user).second) work.push_back(user);
@@ -72,7 +72,7 @@ class RowSumFinder {
   }
 
   const Graph& graph_;
-  std::vector<std::vector<ValueId>> users_;
+  Users users_;
   std::vector<bool> result_;  // by node
 };
 

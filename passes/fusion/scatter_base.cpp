@@ -6,15 +6,14 @@ namespace lathe {
 
 using namespace ir;
 
-std::optional<ScatterBase> scatter_base(const Graph& graph, const FusionPlan& plan,
-                                        const std::vector<std::vector<ValueId>>& users,
+std::optional<ScatterBase> scatter_base(const Graph& graph, const FusionPlan& plan, const Users& users,
                                         const std::vector<bool>& results, ValueId add) {
   const auto is_result = [&](ValueId id) { return bool(results[static_cast<std::size_t>(id.index)]); };
   const Node& node = graph[add];
   if (node.op != &ops::add || node.operands[0] == node.operands[1] || is_result(add)) return std::nullopt;
   const auto only_here = [&](ValueId id) {
     const TensorType& type = graph[id].type;
-    return users[static_cast<std::size_t>(id.index)].size() == 1 && !is_result(id) && type.dtype == node.type.dtype &&
+    return users[id].size() == 1 && !is_result(id) && type.dtype == node.type.dtype &&
            type.shape == node.type.shape && type.is_contiguous();
   };
   for (const std::size_t i : {0, 1}) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/tensor/users.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {
@@ -14,8 +15,7 @@ namespace lathe {
 struct ScatterBase {
   ir::ValueId scatter, base;
 };
-std::optional<ScatterBase> scatter_base(const ir::Graph& graph, const FusionPlan& plan,
-                                        const std::vector<std::vector<ir::ValueId>>& users,
+std::optional<ScatterBase> scatter_base(const ir::Graph& graph, const FusionPlan& plan, const ir::Users& users,
                                         const std::vector<bool>& results, ir::ValueId add);
 
 }  // namespace lathe

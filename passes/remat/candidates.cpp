@@ -11,6 +11,7 @@
 #include "ir/ops/primitives.h"
 #include "ir/tensor/ancestors.h"
 #include "ir/tensor/op.h"
+#include "ir/tensor/users.h"
 #include "passes/fusion/affine.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/own_region.h"
@@ -30,7 +31,7 @@ class CandidateFinder {
  public:
   CandidateFinder(const Graph& graph, const FusionPlan& plan, int peak, const DimBindings& dims)
       : graph_(graph),
-        users_(graph.users()),
+        users_(graph),
         plan_(plan),
         peak_(peak),
         dims_(dims),
@@ -98,7 +99,7 @@ class CandidateFinder {
   void find_only_late() {
     only_late_.assign(graph_.nodes.size(), true);
     for (std::int32_t i = graph_.size() - 1; i >= 0; --i)
-      for (const ValueId user : users_[at({i})]) {
+      for (const ValueId user : users_[ValueId{i}]) {
         const bool late = looked_through(user) ? only_late_[at(user)] : plan_.region(user) > peak_;
         only_late_[at({i})] = only_late_[at({i})] && late;
       }
@@ -218,7 +219,7 @@ class CandidateFinder {
   }
 
   const Graph& graph_;
-  std::vector<std::vector<ValueId>> users_;
+  Users users_;
   const FusionPlan& plan_;
   int peak_;
   const DimBindings& dims_;

@@ -9,6 +9,7 @@
 #include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/tensor/op.h"
+#include "ir/tensor/users.h"
 #include "passes/shard/factors.h"
 
 namespace lathe::shard {
@@ -215,7 +216,7 @@ class KeySide {
         cutter_(given, sequence, borders, true),
         apart_(cutter_.run()),
         factored_(factor_dims(apart_.graph, apart_.cuts)),
-        users_(graph_.users()) {
+        users_(graph_) {
     find_folded();
     for (const ValueId id : all_values(graph_))
       if (sequence_.meets(id)) choose(id);
@@ -269,8 +270,8 @@ class KeySide {
   /// views and sums, and have no more elements. A gradient of repeated heads is summed over them first.
   ValueId best_result(ValueId id) const {
     ValueId best = id;
-    for (ValueId at = id; users_[index_of(at)].size() == 1;) {
-      const ValueId next = users_[index_of(at)][0];
+    for (ValueId at = id; users_[at].size() == 1;) {
+      const ValueId next = users_[at][0];
       const Node& node = graph_[next];
       const bool sums = node.op == &ops::sum && sequence_.dims(next).size() == 1;
       if (!(sums || moves(given_, next)) || sequence_.dims(next).size() != 1) break;
@@ -288,7 +289,7 @@ class KeySide {
   Cutter cutter_;
   CutGraph apart_;
   FactoredGraph factored_;
-  std::vector<std::vector<ValueId>> users_;  ///< of the given graph
+  Users users_;  ///< of the given graph
   std::set<Factor> folded_, queries_, keys_;
 };
 

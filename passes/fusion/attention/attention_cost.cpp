@@ -46,7 +46,7 @@ bool is_differentiated(const AttentionSubject& subject, const Node& product) {
   };
   return leads_to(read, is_gradient, [&](ValueId id) {
     const bool shown = subject.is_transparent(id) || std::find(read.begin(), read.end(), id) != read.end();
-    return shown ? std::span(subject.users[static_cast<std::size_t>(id.index)]) : std::span<const ValueId>{};
+    return shown ? subject.users[id] : std::span<const ValueId>{};
   });
 }
 

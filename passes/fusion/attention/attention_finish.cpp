@@ -46,7 +46,7 @@ bool AttentionGrower::sums_weights() {
 bool AttentionGrower::has_gradient() const {
   const auto is_gradient = [&](ValueId id) { return graph_[id].loc.gradient(); };
   return std::any_of(region_.members.begin(), region_.members.end(), [&](ValueId id) {
-    const auto& users = s_.users[static_cast<std::size_t>(id.index)];
+    const auto users = s_.users[id];
     return is_gradient(id) || std::any_of(users.begin(), users.end(), is_gradient);
   });
 }

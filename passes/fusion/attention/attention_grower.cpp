@@ -205,7 +205,7 @@ bool AttentionGrower::scan() {
     const auto is_member = [&](ValueId operand) { return state(operand) == State::member; };
     const bool reaches =
         !transparent || (std::any_of(operands.begin(), operands.end(), is_member) && !is_tainted(id));
-    for (const ValueId user : s_.users[static_cast<std::size_t>(id.index)]) {
+    for (const ValueId user : s_.users[id]) {
       pending.insert(user);
       if (reaches) last = std::max(last, user);
     }

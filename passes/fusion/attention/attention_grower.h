@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 
+#include "ir/tensor/users.h"
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/dependence.h"
 #include "passes/fusion/reads.h"
@@ -13,7 +14,7 @@ namespace lathe {
 struct AttentionSubject {
   explicit AttentionSubject(const ir::Graph& graph);
   const ir::Graph& graph;
-  std::vector<std::vector<ir::ValueId>> users;
+  ir::Users users;
   std::vector<bool> inlined;           ///< by node: masks, iotas, draws: what readers compute for themselves
   std::vector<std::int64_t> in_place;  ///< by node: arithmetic_in_place
   std::vector<bool> in_memory;         ///< by node: an output, an update, or what a reshape shows

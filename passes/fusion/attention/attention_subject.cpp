@@ -10,7 +10,7 @@ using namespace ir;
 
 AttentionSubject::AttentionSubject(const Graph& g)
     : graph(g),
-      users(g.users()),
+      users(g),
       inlined(choose_inlined(g)),
       in_memory(g.nodes.size(), false),
       dependence(g),

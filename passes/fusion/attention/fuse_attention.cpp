@@ -43,7 +43,7 @@ class FusionSearch {
   bool leads_to_exp(ValueId scores) const {
     std::vector<ValueId> work = {scores};
     for (std::size_t i = 0; i < work.size() && i < 64; ++i)
-      for (const ValueId user : subject_.users[static_cast<std::size_t>(work[i].index)]) {
+      for (const ValueId user : subject_.users[work[i]]) {
         const Node& node = graph_[user];
         if (is_exponential(node)) return true;
         if (is_point_wise(node) || node.op->as<View>() || node.op->as<Reduce>()) work.push_back(user);
@@ -95,7 +95,7 @@ class FusionSearch {
   std::vector<bool> weights() const {
     std::vector<bool> found(graph_.nodes.size(), false);
     for (std::int32_t i = graph_.size() - 1; i >= 0; --i)
-      for (const ValueId user : subject_.users[static_cast<std::size_t>(i)]) {
+      for (const ValueId user : subject_.users[ValueId{i}]) {
         const Node& node = graph_[user];
         if (node.loc.gradient()) continue;
         const bool passes = is_point_wise(node) || node.op->as<View>();
@@ -189,7 +189,7 @@ class LateReaders {
     while (!work.empty()) {
       const ValueId id = work.back();
       work.pop_back();
-      for (const ValueId user : subject_.users[static_cast<std::size_t>(id.index)]) {
+      for (const ValueId user : subject_.users[id]) {
         if (inside_.contains(user)) continue;
         if (!subject_.is_transparent(user)) {
           readers.insert(user);

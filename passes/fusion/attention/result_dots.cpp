@@ -8,6 +8,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives.h"
+#include "ir/tensor/users.h"
 #include "passes/fusion/dependence.h"
 #include "passes/fusion/fusion.h"
 #include "passes/transforms/canonicalize_rules.h"
@@ -74,7 +75,7 @@ class ResultDotFinder {
  public:
   ResultDotFinder(const Graph& graph, const std::function<bool(ValueId)>& wanted, std::int64_t block_bytes)
       : graph_(graph),
-        users_(graph.users()),
+        users_(graph),
         dependence_(graph),
         wanted_(wanted),
         most_values_(2 * block_bytes / (4 * size_in_bytes(f32))) {}
@@ -102,7 +103,7 @@ class ResultDotFinder {
   std::optional<Dot> with_values(ValueId sum, const Product& gradient, int column, const Factors& weights) const {
     const char columns = gradient.out[static_cast<std::size_t>(column)];
     if (!has(gradient.own_labels, columns) || has(gradient.other_labels, columns)) return std::nullopt;
-    for (const ValueId user : users_[static_cast<std::size_t>(gradient.own.index)]) {
+    for (const ValueId user : users_[gradient.own]) {
       if (!graph_[user].op->as<Contraction>() || user >= sum) continue;
       for (const std::size_t k : {0U, 1U}) {
         const Product result(graph_, user, k);
@@ -160,7 +161,7 @@ class ResultDotFinder {
   }
 
   const Graph& graph_;
-  std::vector<std::vector<ValueId>> users_;
+  Users users_;
   Dependence dependence_;
   const std::function<bool(ValueId)>& wanted_;
   std::int64_t most_values_;  ///< of a batch

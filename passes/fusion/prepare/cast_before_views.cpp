@@ -5,6 +5,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives.h"
+#include "ir/tensor/users.h"
 #include "passes/fusion/affine.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
@@ -18,7 +19,7 @@ namespace {
 class Narrower {
  public:
   explicit Narrower(const Graph& graph)
-      : graph_(graph), users_(graph.users()), wanted_(graph.nodes.size()), narrow_(graph.nodes.size()) {
+      : graph_(graph), users_(graph), wanted_(graph.nodes.size()), narrow_(graph.nodes.size()) {
     std::vector<bool> kept(graph.nodes.size(), false);
     for (const ValueId id : graph.results()) kept[at(id)] = true;
     for (int i = static_cast<int>(graph.nodes.size()) - 1; i >= 0; --i) {
@@ -64,7 +65,7 @@ class Narrower {
   }
 
   std::optional<DType> wanted_by_all(ValueId id) const {
-    const std::vector<ValueId>& users = users_[at(id)];
+    const auto users = users_[id];
     if (users.empty()) return std::nullopt;
     const std::optional<DType> first = wanted_by(users.front());
     const auto same = [&](ValueId user) { return wanted_by(user) == first; };
@@ -74,13 +75,13 @@ class Narrower {
   /// A computed value that is cast behind a view.
   bool is_root(ValueId id) const {
     const Node& node = graph_[id];
-    const std::vector<ValueId>& users = users_[at(id)];
+    const auto users = users_[id];
     return wanted_[at(id)] && !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant &&
            std::any_of(users.begin(), users.end(), [this](ValueId user) { return is_alias(graph_[user]); });
   }
 
   const Graph& graph_;
-  std::vector<std::vector<ValueId>> users_;
+  Users users_;
   std::vector<std::optional<DType>> wanted_;  ///< what all that reads a value casts it to
   std::vector<std::optional<Value>> narrow_;  ///< of a root and its views, new
   const std::optional<Value> none_;

@@ -7,6 +7,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives.h"
+#include "ir/tensor/users.h"
 #include "passes/fusion/prepare/split_dims.h"
 #include "passes/transforms/canonicalize_rules.h"
 #include "passes/transforms/dce.h"
@@ -22,7 +23,7 @@ constexpr std::size_t most_values = 256;  // that are computed in another shape 
 
 class BatchSplitter {
  public:
-  explicit BatchSplitter(const Graph& graph) : graph_(graph), users_(graph.users()) {
+  explicit BatchSplitter(const Graph& graph) : graph_(graph), users_(graph) {
     for (const ValueId id : graph.results()) kept_.insert(id);
   }
 
@@ -62,12 +63,10 @@ class BatchSplitter {
   bool is_computed(ValueId id) const { return graph_[id].op->as<Elementwise>() || graph_[id].op == &ops::expand; }
 
   /// A product that is nothing but an output: it is copied, and may be.
-  bool is_end(ValueId id) const {
-    return graph_[id].op->as<Contraction>() && users_[static_cast<std::size_t>(id.index)].empty();
-  }
+  bool is_end(ValueId id) const { return graph_[id].op->as<Contraction>() && users_[id].empty(); }
 
   bool feeds_point_wise(ValueId id) const {
-    const auto& users = users_[static_cast<std::size_t>(id.index)];
+    const auto users = users_[id];
     return std::any_of(users.begin(), users.end(), [&](ValueId user) { return graph_[user].op->as<Elementwise>(); });
   }
 
@@ -80,7 +79,7 @@ class BatchSplitter {
       const ValueId id = work.back();
       work.pop_back();
       const Shape shape = found.at(id);
-      for (const ValueId user : users_[static_cast<std::size_t>(id.index)]) {
+      for (const ValueId user : users_[id]) {
         const Node& node = graph_[user];
         const bool from_memory = graph_[id].op->as<Contraction>() && !node.op->as<Elementwise>();
         const bool is_same = canonical::keeps_order(*node.op) && node.type.shape == shape;
@@ -214,7 +213,7 @@ class BatchSplitter {
   }
 
   const Graph& graph_;
-  std::vector<std::vector<ValueId>> users_;
+  Users users_;
   std::set<ValueId> kept_;  ///< outputs and updates: another shape would have to be copied
   Wanted wanted_;
   bool gains_ = false;  ///< of the split that is looked at: a value need not be stored any more

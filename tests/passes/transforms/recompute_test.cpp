@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/op.h"
+#include "ir/tensor/users.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;
@@ -52,9 +53,9 @@ TEST_CASE("recompute: any values for any readers, the meaning stays", "[recomput
   for (const Specimen& specimen : specimens()) {
     const ir::Graph graph = parse(specimen.text);
     std::vector<Recomputation> wanted;
-    const auto users = graph.users();
+    const Users users(graph);
     for (const ValueId id : all_values(graph)) {
-      const auto& readers = users[static_cast<std::size_t>(id.index)];
+      const auto& readers = users[id];
       if (!graph[id].op->as<Argument>() && readers.size() > 1) wanted.push_back({{id}, {readers.back()}});
     }
     INFO(specimen.name);
