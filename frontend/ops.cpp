@@ -41,21 +41,19 @@ std::span<const Tensor> span_of(std::initializer_list<Tensor> list) { return {li
 
 }  // namespace
 
-Tensor detail::op(std::string_view name, const Where& at, std::initializer_list<const Tensor*> operands) {
+Tensor detail::op(std::string_view name, const Where& at, std::initializer_list<const Tensor*> operands,
+                  ir::Attributes attrs) {
   check_operands(name, at, operands);
   const Line line(**operands.begin(), at);
   std::vector<ir::Value> all;
   for (const Tensor* operand : operands) all.push_back(operand->value());
   const ir::Op* record = ir::find_op(name);
   LATHE_ASSERT(record);
-  return Tensor(all[0].builder().add(*record, all));
+  return Tensor(all[0].builder().add(*record, all, std::move(attrs)));
 }
 
 Tensor gelu(const Tensor& a, bool tanh_approximation, Where at) {
   return built("gelu", at, [&](auto& x) { return ir::gelu(x, tanh_approximation); }, a);
-}
-Tensor clamp(const Tensor& a, double low, double high, Where at) {
-  return built("clamp", at, [&](auto& x) { return ir::clamp(x, low, high); }, a);
 }
 Tensor maximum(const Tensor& a, double b, Where at) {
   return built("maximum", at, [&](auto& x) { return ir::maximum(x, b); }, a);
@@ -71,15 +69,6 @@ Tensor where(const Tensor& condition, const Tensor& a, double b, Where at) {
 }
 Tensor where(const Tensor& condition, double a, const Tensor& b, Where at) {
   return built("where", at, [&](auto& x, auto& y) { return ir::where(x, a, y); }, condition, b);
-}
-Tensor masked_fill(const Tensor& a, const Tensor& mask, double value, Where at) {
-  return built("masked_fill", at, [&](auto& x, auto& y) { return ir::masked_fill(x, y, value); }, a, mask);
-}
-Tensor tril(const Tensor& a, std::int64_t diagonal, Where at) {
-  return built("tril", at, [&](auto& x) { return ir::tril(x, diagonal); }, a);
-}
-Tensor triu(const Tensor& a, std::int64_t diagonal, Where at) {
-  return built("triu", at, [&](auto& x) { return ir::triu(x, diagonal); }, a);
 }
 
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands, Where at) {
@@ -138,9 +127,6 @@ Tensor stack(const std::vector<Tensor>& parts, int dim, Where at) { return stack
 Tensor pad(const Tensor& a, int dim, const Dim& low, const Dim& high, Where at) {
   return built("pad", at, [&](auto& x) { return ir::pad(x, dim, low, high); }, a);
 }
-Tensor one_hot(const Tensor& indices, const Dim& classes, DType dtype, Where at) {
-  return built("one_hot", at, [&](auto& x) { return ir::one_hot(x, classes, dtype); }, indices);
-}
 
 Tensor cumsum(const Tensor& a, int dim, const CumsumOptions& options, Where at) {
   return built("cumsum", at, [&](auto& x) { return ir::cumsum(x, dim, options.exclusive, options.reverse); }, a);
@@ -162,10 +148,6 @@ Tensor softmax(const Tensor& a, int dim, Where at) {
 }
 Tensor log_softmax(const Tensor& a, int dim, Where at) {
   return built("log_softmax", at, [&](auto& x) { return ir::log_softmax(x, dim); }, a);
-}
-Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps, Where at) {
-  return built(
-      "layer_norm", at, [&](auto& a, auto& w, auto& b) { return ir::layer_norm(a, w, b, eps); }, x, weight, bias);
 }
 Tensor rms_norm(const Tensor& x, double eps, Where at) {
   return built("rms_norm", at, [&](auto& a) { return ir::rms_norm(a, eps); }, x);

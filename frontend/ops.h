@@ -6,64 +6,22 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/plain_ops.h"
 #include "frontend/tensor.h"
 
-/// The ops of the DSL that read best as functions. Shapes stand in brackets; every rule is that of docs/ops.md.
+/// The ops of the DSL that read best as functions; those that are no more than their op are in frontend/plain_ops.h.
+/// Shapes stand in brackets; every rule is that of docs/ops.md.
 namespace lathe {
 
-namespace detail {
-/// The op of this name, which has no attributes, over the operands at the user's line.
-Tensor op(std::string_view name, const Where& at, std::initializer_list<const Tensor*> operands);
-}  // namespace detail
-
 // ---- element-wise, any float shape
-inline Tensor exp(const Tensor& a, Where at = Where::current()) { return detail::op("exp", at, {&a}); }
-inline Tensor log(const Tensor& a, Where at = Where::current()) { return detail::op("log", at, {&a}); }
-inline Tensor sqrt(const Tensor& a, Where at = Where::current()) { return detail::op("sqrt", at, {&a}); }
-inline Tensor rsqrt(const Tensor& a, Where at = Where::current()) { return detail::op("rsqrt", at, {&a}); }
-inline Tensor sin(const Tensor& a, Where at = Where::current()) { return detail::op("sin", at, {&a}); }
-inline Tensor cos(const Tensor& a, Where at = Where::current()) { return detail::op("cos", at, {&a}); }
-inline Tensor tanh(const Tensor& a, Where at = Where::current()) { return detail::op("tanh", at, {&a}); }
-inline Tensor erf(const Tensor& a, Where at = Where::current()) { return detail::op("erf", at, {&a}); }
-inline Tensor abs(const Tensor& a, Where at = Where::current()) { return detail::op("abs", at, {&a}); }
-inline Tensor sign(const Tensor& a, Where at = Where::current()) { return detail::op("sign", at, {&a}); }
-inline Tensor floor(const Tensor& a, Where at = Where::current()) { return detail::op("floor", at, {&a}); }
-inline Tensor round(const Tensor& a, Where at = Where::current()) { return detail::op("round", at, {&a}); }
-inline Tensor relu(const Tensor& a, Where at = Where::current()) { return detail::op("relu", at, {&a}); }
-inline Tensor silu(const Tensor& a, Where at = Where::current()) { return detail::op("silu", at, {&a}); }
-inline Tensor sigmoid(const Tensor& a, Where at = Where::current()) { return detail::op("sigmoid", at, {&a}); }
-/// log(1 + e^a)
-inline Tensor softplus(const Tensor& a, Where at = Where::current()) { return detail::op("softplus", at, {&a}); }
-inline Tensor square(const Tensor& a, Where at = Where::current()) { return detail::op("square", at, {&a}); }
-inline Tensor reciprocal(const Tensor& a, Where at = Where::current()) { return detail::op("reciprocal", at, {&a}); }
 Tensor gelu(const Tensor& a, bool tanh_approximation = false, Where at = Where::current());
-Tensor clamp(const Tensor& a, double low, double high, Where at = Where::current());
-inline Tensor maximum(const Tensor& a, const Tensor& b, Where at = Where::current()) {
-  return detail::op("maximum", at, {&a, &b});
-}
 Tensor maximum(const Tensor& a, double b, Where at = Where::current());
-inline Tensor minimum(const Tensor& a, const Tensor& b, Where at = Where::current()) {
-  return detail::op("minimum", at, {&a, &b});
-}
 Tensor minimum(const Tensor& a, double b, Where at = Where::current());
-inline Tensor pow(const Tensor& a, const Tensor& b, Where at = Where::current()) {
-  return detail::op("pow", at, {&a, &b});
-}
 Tensor pow(const Tensor& a, double b, Where at = Where::current());
-inline Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, Where at = Where::current()) {
-  return detail::op("where", at, {&condition, &a, &b});
-}
 Tensor where(const Tensor& condition, const Tensor& a, double b, Where at = Where::current());
 Tensor where(const Tensor& condition, double a, const Tensor& b, Where at = Where::current());
-Tensor masked_fill(const Tensor& a, const Tensor& mask, double value, Where at = Where::current());
-Tensor tril(const Tensor& a, std::int64_t diagonal = 0, Where at = Where::current());
-Tensor triu(const Tensor& a, std::int64_t diagonal = 0, Where at = Where::current());
 
 // ---- products
-/// [.., m, k] x [.., k, n] -> [.., m, n]
-inline Tensor matmul(const Tensor& a, const Tensor& b, Where at = Where::current()) {
-  return detail::op("matmul", at, {&a, &b});
-}
 /// x [.., in], weight [out, in], bias [out] -> [.., out]
 inline Tensor linear(const Tensor& x, const Tensor& weight, Where at = Where::current()) {
   return detail::op("linear", at, {&x, &weight});
@@ -123,29 +81,10 @@ Tensor concat(const std::vector<Tensor>& parts, int dim, Where at = Where::curre
 Tensor stack(std::initializer_list<Tensor> parts, int dim, Where at = Where::current());
 Tensor stack(const std::vector<Tensor>& parts, int dim, Where at = Where::current());
 Tensor pad(const Tensor& a, int dim, const Dim& low, const Dim& high, Where at = Where::current());
-Tensor one_hot(const Tensor& indices, const Dim& classes, DType dtype, Where at = Where::current());
-
-// ---- complex
-/// [.., 2] -> complex [..]
-inline Tensor view_as_complex(const Tensor& a, Where at = Where::current()) {
-  return detail::op("view_as_complex", at, {&a});
-}
-/// complex [..] -> [.., 2]
-inline Tensor view_as_real(const Tensor& a, Where at = Where::current()) {
-  return detail::op("view_as_real", at, {&a});
-}
-inline Tensor conj(const Tensor& a, Where at = Where::current()) { return detail::op("conj", at, {&a}); }
-/// radius * e^(i angle)
-inline Tensor polar(const Tensor& radius, const Tensor& angle, Where at = Where::current()) {
-  return detail::op("polar", at, {&radius, &angle});
-}
 
 // ---- networks
 Tensor softmax(const Tensor& a, int dim, Where at = Where::current());
 Tensor log_softmax(const Tensor& a, int dim, Where at = Where::current());
-/// Over the last dim: x [.., d], weight and bias [d].
-Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5,
-                  Where at = Where::current());
 Tensor rms_norm(const Tensor& x, double eps = 1e-5, Where at = Where::current());
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-5, Where at = Where::current());
 /// Zeros each element with probability p and scales the rest by 1 / (1 - p); `random_state` is Graph::random_state().
@@ -155,15 +94,5 @@ Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at =
 /// `zero_masked` 0, and no gradient, as PyTorch's scaled_dot_product_attention does.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
                  bool causal, bool zero_masked = false, Where at = Where::current());
-/// q * scale, of quantized numbers q [.., n], i8 or u8, and float scales [.., n / block], one for each block of
-/// neighbours: [.., n] in the dtype of the scales. The products of a linear layer read q and the scales where they
-/// lie. UserErrors [dtype_kind], [dequantize_scales].
-inline Tensor dequantize(const Tensor& q, const Tensor& scales, Where at = Where::current()) {
-  return detail::op("dequantize", at, {&q, &scales});
-}
-/// x * cos + rotate_half(x) * sin: x [.., n, d], cos and sin [n, d].
-inline Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Where at = Where::current()) {
-  return detail::op("rope", at, {&x, &cos, &sin});
-}
 
 }  // namespace lathe

@@ -254,7 +254,8 @@ struct Arity {
 
 class OwnedOp;
 
-/// Everything that Lathe knows of an op. A new op is one of these and a line in ir/ops/primitives.h; no emitter is touched.
+/// Everything that Lathe knows of an op. A new op is one of these and a line in ir/ops/primitives.def or
+/// composites.def; no emitter is touched.
 /// A program makes records of its own as OwnedOp (ir/tensor/owned_op.h).
 struct Op {
   Required<std::string_view> name;

@@ -25,8 +25,8 @@ SourceFile read(const fs::path& path) {
 }
 
 bool is_source(const fs::path& path) {
-  const std::vector<std::string> known{".h",  ".cpp", ".cu",   ".cmake", ".in",    ".sh",
-                                       ".js", ".css", ".html", ".py",    ".lathe", ".yaml"};
+  const std::vector<std::string> known{".h",  ".def", ".cpp",  ".cu", ".cmake", ".in",  ".sh",
+                                       ".js", ".css", ".html", ".py", ".lathe", ".yaml"};
   const std::string extension = path.extension().string();
   return std::find(known.begin(), known.end(), extension) != known.end() || path.filename() == "CMakeLists.txt" ||
          path.parent_path().filename() == ".ci";

@@ -10,10 +10,10 @@
 #include "ir/ops/primitives.h"
 #include "ir/tensor/builder.h"
 
-/// One function a primitive op: what expansions, gradient rules, passes and the DSL build graphs with. Every function adds to
-/// the builder of its operands, at the builder's current location. `dim` counts from the end when negative.
+/// Functions of primitive ops: what expansions, gradient rules, passes and the DSL build graphs with. Every one adds
+/// to the builder of its operands, at the builder's current location. `dim` counts from the end when negative.
 /// Element-wise functions broadcast by NumPy's rule and want equal dtypes (numbers take the tensor's dtype).
-/// What is no more than its op stands here whole. Composites: functional_composites.h.
+/// What is no more than its op comes from its line in ir/ops/primitives.def. Composites: functional_composites.h.
 namespace lathe::ir {
 
 /// An op over these operands.
@@ -33,17 +33,13 @@ Value random_uniform(const Value& state, const Shape& shape, DType dtype, std::i
 Value random_uniform(const Value& state, const Shape& shape, DType dtype, double low, double high);
 Value random_normal(const Value& state, const Shape& shape, DType dtype);  ///< Box-Muller on two fresh streams
 
+// ---- what is no more than its op
+#define LATHE_IR_FUNCTIONS
+#include "ir/ops/primitives.def"
+
 // ---- element-wise
 /// A number as an operand beside `a`.
 inline Value number_like(const Value& a, double value) { return constant(a.builder(), value, a.dtype()); }
-inline Value add(const Value& a, const Value& b) { return apply(ops::add, {a, b}); }
-inline Value sub(const Value& a, const Value& b) { return apply(ops::sub, {a, b}); }
-inline Value mul(const Value& a, const Value& b) { return apply(ops::mul, {a, b}); }
-inline Value div(const Value& a, const Value& b) { return apply(ops::div, {a, b}); }
-inline Value rem(const Value& a, const Value& b) { return apply(ops::rem, {a, b}); }
-inline Value minimum(const Value& a, const Value& b) { return apply(ops::minimum, {a, b}); }
-inline Value maximum(const Value& a, const Value& b) { return apply(ops::maximum, {a, b}); }
-inline Value pow(const Value& a, const Value& b) { return apply(ops::pow, {a, b}); }
 inline Value add(const Value& a, double b) { return add(a, number_like(a, b)); }
 inline Value sub(const Value& a, double b) { return sub(a, number_like(a, b)); }
 inline Value sub(double a, const Value& b) { return sub(number_like(b, a), b); }
@@ -53,23 +49,6 @@ inline Value div(double a, const Value& b) { return div(number_like(b, a), b); }
 inline Value pow(const Value& a, double b) { return pow(a, number_like(a, b)); }
 inline Value maximum(const Value& a, double b) { return maximum(a, number_like(a, b)); }
 inline Value minimum(const Value& a, double b) { return minimum(a, number_like(a, b)); }
-inline Value neg(const Value& a) { return apply(ops::neg, {a}); }
-inline Value abs(const Value& a) { return apply(ops::abs, {a}); }
-inline Value sign(const Value& a) { return apply(ops::sign, {a}); }
-inline Value floor(const Value& a) { return apply(ops::floor, {a}); }
-inline Value round(const Value& a) { return apply(ops::round, {a}); }
-inline Value exp(const Value& a) { return apply(ops::exp, {a}); }
-inline Value log(const Value& a) { return apply(ops::log, {a}); }
-inline Value sqrt(const Value& a) { return apply(ops::sqrt, {a}); }
-inline Value rsqrt(const Value& a) { return apply(ops::rsqrt, {a}); }
-inline Value sin(const Value& a) { return apply(ops::sin, {a}); }
-inline Value cos(const Value& a) { return apply(ops::cos, {a}); }
-inline Value tanh(const Value& a) { return apply(ops::tanh, {a}); }
-inline Value erf(const Value& a) { return apply(ops::erf, {a}); }
-inline Value eq(const Value& a, const Value& b) { return apply(ops::eq, {a, b}); }
-inline Value ne(const Value& a, const Value& b) { return apply(ops::ne, {a, b}); }
-inline Value lt(const Value& a, const Value& b) { return apply(ops::lt, {a, b}); }
-inline Value le(const Value& a, const Value& b) { return apply(ops::le, {a, b}); }
 inline Value gt(const Value& a, const Value& b) { return apply(ops::lt, {b, a}); }  ///< lt with the operands swapped
 inline Value ge(const Value& a, const Value& b) { return apply(ops::le, {b, a}); }
 inline Value eq(const Value& a, double b) { return eq(a, number_like(a, b)); }
@@ -78,12 +57,6 @@ inline Value lt(const Value& a, double b) { return lt(a, number_like(a, b)); }
 inline Value le(const Value& a, double b) { return le(a, number_like(a, b)); }
 inline Value gt(const Value& a, double b) { return gt(a, number_like(a, b)); }
 inline Value ge(const Value& a, double b) { return ge(a, number_like(a, b)); }
-inline Value logical_and(const Value& a, const Value& b) { return apply(ops::logical_and, {a, b}); }
-inline Value logical_or(const Value& a, const Value& b) { return apply(ops::logical_or, {a, b}); }
-inline Value logical_not(const Value& a) { return apply(ops::logical_not, {a}); }
-inline Value where(const Value& condition, const Value& a, const Value& b) {
-  return apply(ops::where, {condition, a, b});
-}
 inline Value where(const Value& condition, const Value& a, double b) {
   return where(condition, a, number_like(a, b));
 }
@@ -141,13 +114,7 @@ Value grouped_matmul(const Value& x, const Value& offsets, std::span<const Value
 Value segment_outer(const Value& a, const Value& b, const Value& offsets, std::int64_t groups);
 Value concat(std::span<const Value> parts, int dim);
 Value stack(std::span<const Value> parts, int dim);
-Value pad(const Value& a, int dim, const Dim& low, const Dim& high);  ///< zeros before and after
+Value pad(const Value& a, int dim, const Dim& low, const Dim& high);   ///< zeros before and after
 Value repeat_interleave(const Value& a, std::int64_t times, int dim);  ///< expand + reshape, as grouped heads need it
-
-// ---- complex
-inline Value view_as_complex(const Value& a) { return apply(ops::view_as_complex, {a}); }  ///< f32[.., 2] -> c64[..]
-inline Value view_as_real(const Value& a) { return apply(ops::view_as_real, {a}); }
-inline Value conj(const Value& a) { return apply(ops::conj, {a}); }
-inline Value polar(const Value& radius, const Value& angle) { return apply(ops::polar, {radius, angle}); }
 
 }  // namespace lathe::ir

@@ -40,17 +40,10 @@ Value einsum(std::string_view equation, std::span<const Value> operands) {
   return operands[0].builder().add(ops::einsum, operands, {{"equation", std::string(equation)}});
 }
 
-Value one_hot(const Value& indices, const Dim& classes, DType dtype) {
-  return unary(ops::one_hot, indices, {{"classes", classes}, {"dtype", dtype}});
-}
-
 Value softmax(const Value& a, int dim, bool zero_masked) {
   return unary(ops::softmax, a, {{"dim", from_front(a, dim)}, {"zero_masked", zero_masked}});
 }
 Value log_softmax(const Value& a, int dim) { return unary(ops::log_softmax, a, {{"dim", from_front(a, dim)}}); }
-Value layer_norm(const Value& x, const Value& weight, const Value& bias, double eps) {
-  return x.builder().add(ops::layer_norm, {x, weight, bias}, {{"eps", eps}});
-}
 Value rms_norm(const Value& x, double eps) { return unary(ops::rms_norm, x, {{"eps", eps}}); }
 Value rms_norm(const Value& x, const Value& weight, double eps) {
   return x.builder().add(ops::rms_norm, {x, weight}, {{"eps", eps}});
@@ -59,13 +52,6 @@ Value rms_norm(const Value& x, const Value& weight, double eps) {
 Value gelu(const Value& a, bool tanh_approximation) {
   return unary(ops::gelu, a, {{"approximate", std::string(tanh_approximation ? "tanh" : "none")}});
 }
-Value clamp(const Value& a, double low, double high) { return unary(ops::clamp, a, {{"low", low}, {"high", high}}); }
-
-Value masked_fill(const Value& a, const Value& mask, double value) {
-  return a.builder().add(ops::masked_fill, {a, mask}, {{"value", value}});
-}
-Value tril(const Value& a, std::int64_t diagonal) { return unary(ops::tril, a, {{"diagonal", diagonal}}); }
-Value triu(const Value& a, std::int64_t diagonal) { return unary(ops::triu, a, {{"diagonal", diagonal}}); }
 
 Value cross_entropy(const Value& logits, const Value& targets, std::optional<std::int64_t> ignore_index,
                     double label_smoothing) {

@@ -1,0 +1,104 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cctype>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "ir/tensor/op.h"
+#include "tests/support/test_data.h"
+
+namespace lathe::ir {
+
+namespace {
+
+constexpr std::string_view preamble = R"(#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "frontend/tensor.h"
+
+/// The functions of the DSL that are no more than their op: its operands, then its attributes. [labels] are those of
+/// UserErrors. The test of ops writes them, from the lines of ir/ops/primitives.def and ir/ops/composites.def.
+namespace lathe {
+
+namespace detail {
+/// The op of this name over the operands at the user's line.
+Tensor op(std::string_view name, const Where& at, std::initializer_list<const Tensor*> operands,
+          ir::Attributes attrs = {});
+}  // namespace detail
+
+)";
+
+/// What stands between the outer parentheses.
+std::string_view inside(std::string_view text) { return text.substr(1, text.size() - 2); }
+
+/// A record's doc as a sentence; what begins with a letter of a formula, or is one, stays as it is.
+std::string sentence(std::string doc) {
+  const std::string word = doc.substr(0, doc.find(' '));
+  const bool formula =
+      word.size() == 1 || word.find('(') != std::string::npos ||
+      std::string_view("*/+-").find(doc[std::min(word.size() + 1, doc.size() - 1)]) != std::string::npos;
+  if (!formula) doc[0] = static_cast<char>(std::toupper(doc[0]));
+  return doc + ".";
+}
+
+constexpr std::size_t line_length = 118;  // as clang-format has it
+
+/// The head of a function, in two lines where it is too long for one.
+std::string fitting(std::string head) {
+  const std::size_t brk = head.rfind(" Where at");
+  if (head.size() > line_length) head.replace(brk, 1, "\n" + std::string(head.find('(') + 1, ' '));
+  return head;
+}
+
+std::string function(std::string_view name, std::initializer_list<std::string_view> operands,
+                     std::string_view parameters, std::string_view attributes) {
+  const Op& op = *find_op(name);
+  std::string labels, taken, given;
+  for (const std::string_view label : op.labels.value)
+    labels += fmt::format("{}[{}]", labels.empty() ? "" : " ", label);
+  for (const std::string_view operand : operands) {
+    taken += fmt::format("const Tensor& {}, ", operand);
+    given += fmt::format("{}&{}", given.empty() ? "" : ", ", operand);
+  }
+  if (parameters != "()") taken += fmt::format("{}, ", inside(parameters));
+  if (attributes != "()") given += fmt::format("}}, {{{}", inside(attributes));
+  const std::string doc = "/// " + sentence(std::string(op.doc.value));
+  const std::string head = fmt::format("inline Tensor {}({}Where at = Where::current()) {{", name, taken);
+  const std::string body = fmt::format("return detail::op(\"{}\", at, {{{}}});", name, given);
+  const bool short_doc = doc.size() + 1 + labels.size() <= line_length;
+  const bool short_text = head.size() + body.size() + 3 <= line_length;
+  return doc + (short_doc ? " " : "\n/// ") + labels + "\n" +
+         fmt::format(fmt::runtime(short_text ? "{} {} }}\n" : "{}\n  {}\n}}\n"), fitting(head), body);
+}
+
+std::string plain_ops() {
+  std::string text(preamble);
+#define LATHE_UNARY(name, a, parameters, attributes) text += function(#name, {#a}, #parameters, #attributes);
+#define LATHE_BINARY(name, a, b, parameters, attributes) text += function(#name, {#a, #b}, #parameters, #attributes);
+#define LATHE_TERNARY(name, a, b, c, parameters, attributes) \
+  text += function(#name, {#a, #b, #c}, #parameters, #attributes);
+#define LATHE_OPERATOR1(name, a)
+#define LATHE_OPERATOR2(name, a, b)
+#include "ir/ops/ops.def"
+  return text + "\n}  // namespace lathe\n";
+}
+
+}  // namespace
+
+TEST_CASE("frontend/plain_ops.h is what the lines of ops say") {
+  std::ifstream in(lathe::test::source_path("frontend/plain_ops.h"));
+  std::stringstream committed;
+  committed << in.rdbuf();
+  const std::string current = plain_ops();
+  if (committed.str() != current) std::ofstream("plain_ops.h") << current;
+  INFO("the current text has been written to plain_ops.h in the working directory: copy it to frontend/");
+  CHECK(committed.str() == current);
+}
+
+}  // namespace lathe::ir
