@@ -142,6 +142,43 @@ std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, 
   return at;
 }
 
+/// By region, the place where all that it reads is there.
+std::vector<std::int32_t> made_places(const Order& order, const std::vector<int>& sorted,
+                                      const std::vector<std::int32_t>& at) {
+  const std::vector<int> waits = order.waiting();
+  std::vector<std::int32_t> made(at.size(), 0);
+  for (const int r : sorted)
+    for (const int next : order.after(r))
+      if (waits[static_cast<std::size_t>(r)] > 0)
+        made[static_cast<std::size_t>(next)] =
+            std::max(made[static_cast<std::size_t>(next)], at[static_cast<std::size_t>(r)]);
+  return made;
+}
+
+/// Where a sum over processes takes long and little comes behind it, nothing would hide it: so the products that
+/// serve the sums just before it alone come behind what makes it (Johnson 1954: of jobs that are made and then sent,
+/// those that take long to send are made first). So it is with the gradient of embeddings.
+void large_sum_first(const FusionPlan& plan, const Graph& graph, const Order& order, const std::vector<int>& sorted,
+                     std::vector<std::int32_t>& at) {
+  const std::vector<ProcessSum> sums = known_sums(plan, graph, made_places(order, sorted, at));
+  const auto large =
+      std::find_if(sums.rbegin(), sums.rend(), [](const ProcessSum& sum) { return sum.bytes >= hiding_bytes(); });
+  if (large == sums.rend()) return;
+  std::int64_t behind = 0;
+  for (auto sum = sums.rbegin(); sum != large; ++sum) behind += sum->bytes;
+  std::vector<bool> waits(at.size(), false);
+  for (auto sum = large + 1; sum != sums.rend() && behind + sum->bytes <= hiding_bytes(); ++sum) {
+    behind += sum->bytes;
+    waits[static_cast<std::size_t>(sum->region)] = true;
+  }
+  for (auto r = sorted.rbegin(); r != sorted.rend(); ++r) {
+    const auto i = static_cast<std::size_t>(*r);
+    if (waits[i] || plan.regions[i].kind != RegionKind::product || order.after(*r).empty()) continue;
+    if (std::ranges::all_of(order.after(*r), [&](int next) { return waits[static_cast<std::size_t>(next)]; }))
+      at[i] = large->place + 1;
+  }
+}
+
 /// Brings sums over processes forward to where what they sum is there, and updates by them to where later sums hide
 /// those (update_times.h), with what is computed for updates alone. New states that are gathered are so at once.
 void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Order& order,
@@ -149,12 +186,8 @@ void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Ord
   const auto exchanges = [](const Region& region) { return region.kind == RegionKind::exchange; };
   if (std::ranges::none_of(plan.regions, exchanges)) return;
   const std::vector<int> sorted = order.sorted(), waits = order.waiting();
-  std::vector<std::int32_t> made(at.size(), 0);  // all that a region reads
-  for (const int r : sorted)
-    for (const int next : order.after(r))
-      if (waits[static_cast<std::size_t>(r)] > 0)
-        made[static_cast<std::size_t>(next)] =
-            std::max(made[static_cast<std::size_t>(next)], at[static_cast<std::size_t>(r)]);
+  large_sum_first(plan, graph, order, sorted, at);
+  const std::vector<std::int32_t> made = made_places(order, sorted, at);
   const UpdateTimes times(plan, graph, made);
   std::vector<bool> serves(at.size(), false);  // updates alone
   for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)

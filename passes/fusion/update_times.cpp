@@ -10,19 +10,11 @@ namespace lathe {
 
 using namespace ir;
 
-namespace {
+std::int64_t hiding_bytes() { return 2 * NetworkInfo{}.bucket_bytes; }
 
-constexpr std::int64_t enough_bytes = 2 * NetworkInfo{}.bucket_bytes;
-
-struct Sum {
-  int region;
-  std::int32_t place;
-  std::int64_t bytes;
-};
-
-/// The sums over processes whose sizes are known, in the order in which they may begin.
-std::vector<Sum> known_sums(const FusionPlan& plan, const Graph& graph, const std::vector<std::int32_t>& made) {
-  std::vector<Sum> sums;
+std::vector<ProcessSum> known_sums(const FusionPlan& plan, const Graph& graph,
+                                   const std::vector<std::int32_t>& made) {
+  std::vector<ProcessSum> sums;
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
     if (node.op != &ops::all_reduce && node.op != &ops::reduce_scatter) continue;
@@ -33,11 +25,9 @@ std::vector<Sum> known_sums(const FusionPlan& plan, const Graph& graph, const st
       sums.push_back({region, made[static_cast<std::size_t>(region)],
                       *elements * static_cast<std::int64_t>(size_in_bytes(type.dtype))});
   }
-  std::ranges::stable_sort(sums, {}, &Sum::place);
+  std::ranges::stable_sort(sums, {}, &ProcessSum::place);
   return sums;
 }
-
-}  // namespace
 
 UpdateTimes::UpdateTimes(const FusionPlan& plan, const Graph& graph, const std::vector<std::int32_t>& made)
     : updates_(plan.regions.size()), gathers_(plan.regions.size()), hidden_from_(plan.regions.size()) {
@@ -55,11 +45,11 @@ UpdateTimes::UpdateTimes(const FusionPlan& plan, const Graph& graph, const std::
     if (graph[id].op == &ops::all_reduce || graph[id].op == &ops::reduce_scatter)
       if (plan.region(id) >= 0)
         hidden_from_[static_cast<std::size_t>(plan.region(id))] = std::numeric_limits<std::int32_t>::max();
-  const std::vector<Sum> sums = known_sums(plan, graph, made);
+  const std::vector<ProcessSum> sums = known_sums(plan, graph, made);
   std::int64_t behind = 0;  // bytes of the sums (k, last)
   for (std::size_t k = 0, last = 1; k < sums.size(); ++k) {
-    for (; behind < enough_bytes && last < sums.size(); ++last) behind += sums[last].bytes;
-    if (behind >= enough_bytes)
+    for (; behind < hiding_bytes() && last < sums.size(); ++last) behind += sums[last].bytes;
+    if (behind >= hiding_bytes())
       hidden_from_[static_cast<std::size_t>(sums[k].region)] = std::max(1, sums[last - 1].place);
     if (k + 1 < sums.size()) behind -= sums[k + 1].bytes;
   }

@@ -7,6 +7,20 @@
 
 namespace lathe {
 
+/// Behind so many bytes of sums a sum is over when it is waited for: two buckets, one that fills while the other
+/// goes.
+std::int64_t hiding_bytes();
+
+/// A value that processes sum, and where in the graph all that its region reads is there.
+struct ProcessSum {
+  int region;
+  std::int32_t place;
+  std::int64_t bytes;
+};
+/// Those whose sizes are known, in the order in which they may begin. `made`: by region, that place.
+std::vector<ProcessSum> known_sums(const FusionPlan& plan, const ir::Graph& graph,
+                                   const std::vector<std::int32_t>& made);
+
 /// When updates may come whose gradients are summed over processes. At the end of the graph they would wait for
 /// nobody, but until then every summed gradient stays in memory, and no updated part is gathered. Right behind the
 /// sum they would wait for it. So an update comes when two buckets of later sums are on their way, one that fills

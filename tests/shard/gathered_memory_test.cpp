@@ -1,8 +1,6 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "passes/compile_pipeline.h"
-#include "passes/cpu/lower_cpu.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/held_bytes.h"
 #include "passes/shard/scaling.h"
@@ -13,11 +11,6 @@
 namespace lathe::shard::test {
 
 namespace {
-
-Program program_of(const ir::Graph& graph) {
-  const Machine machine = cpu_machine({});
-  return lower_prepared(ir::run_pipeline(graph, compile_pipeline(machine)).graph, machine).program;
-}
 
 /// The most bytes at a time of the buffers that `chosen` takes of exchanges.
 template <class Chosen>

@@ -7,6 +7,8 @@
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
+#include "passes/compile_pipeline.h"
+#include "passes/cpu/lower_cpu.h"
 #include "tests/support/distance.h"
 
 namespace lathe::shard::test {
@@ -67,6 +69,11 @@ double training_difference(const ir::Graph& step, const Sharded& sharded, Tensor
     }
   }
   return worst;
+}
+
+Program program_of(const ir::Graph& sharded) {
+  const Machine machine = cpu_machine({});
+  return lower_prepared(ir::run_pipeline(sharded, compile_pipeline(machine)).graph, machine).program;
 }
 
 int count(const ir::Graph& graph, std::string_view op, std::string_view type) {

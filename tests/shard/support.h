@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "frontend/training.h"
+#include "passes/lowering/program.h"
 #include "passes/shard/simulate.h"
 #include "tests/support/divisible_steps.h"
 
@@ -35,6 +36,9 @@ using lathe::test::step_arguments;
 enum class Compared { all, outputs };
 double training_difference(const ir::Graph& step, const Sharded& sharded, Tensors arguments, int steps,
                            Compared compared = Compared::all);
+
+/// The program of one process on a CPU.
+Program program_of(const ir::Graph& sharded);
 
 /// Nodes of an op whose type prints as `type`; all of the op for "".
 int count(const ir::Graph& graph, std::string_view op, std::string_view type = "");
