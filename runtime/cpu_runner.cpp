@@ -282,7 +282,8 @@ void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
   check_status(program_.launches[index], failure);
 }
 
-/// Whether threads would have to wait for each other between the launches of a group for little work.
+/// Whether threads would have to wait for each other between the launches of a group for little work, or for the last
+/// part of a value.
 bool CpuRunner::runs_together(const LaunchGroup& group) const {
   if (group.first == group.last || threads_->size() == 1) return false;
   std::int64_t work = 0;
@@ -292,14 +293,15 @@ bool CpuRunner::runs_together(const LaunchGroup& group) const {
     work += call.work;
     parallel = parallel || call.extent > call.grain;
   }
-  return parallel && work < most_work_together;
+  const bool parts = program_.launches[static_cast<std::size_t>(group.first)].part_of >= 0;
+  return parallel && (parts || work < most_work_together);
 }
 
 /// The chunks of all launches of a group, one after the other, are shared by the threads.
 void CpuRunner::launch_together(const LaunchGroup& group) {
   std::int64_t chunks = 0;
   for (int l = group.first; l <= group.last; ++l) chunks += calls_[static_cast<std::size_t>(l)].chunks();
-  std::atomic<std::int64_t> failure = 0;  // none of them has checks
+  std::atomic<std::int64_t> failure = 0;
   threads_->run(chunks, 1, [&](std::int64_t begin, std::int64_t, int thread) {
     auto l = static_cast<std::size_t>(group.first);
     std::int64_t chunk = begin;
@@ -307,6 +309,7 @@ void CpuRunner::launch_together(const LaunchGroup& group) {
     const Call& call = calls_[l];
     run_range(l, chunk * call.grain, std::min((chunk + 1) * call.grain, call.extent), thread, failure);
   });
+  check_status(program_.launches[static_cast<std::size_t>(group.last)], failure);  // parts have the same checks
 }
 
 void CpuRunner::run_launches(const RunArguments& arguments, const ArenaGuard& guard) {

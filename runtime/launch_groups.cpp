@@ -31,8 +31,7 @@ class Grouping {
     std::vector<Touched> together;
     for (std::size_t l = 0; l < program_.launches.size(); ++l) {
       const std::vector<Touched> own = touched(program_.launches[l]);
-      if (l > 0 && groups.back().last - groups.back().first + 1 < most && has_no_checks(l - 1) && has_no_checks(l) &&
-          !meet(own, together) && !meets_exchange(static_cast<int>(l))) {
+      if (l > 0 && may_join(groups.back(), l, most) && !meet(own, together, are_parts(l - 1, l))) {
         groups.back().last = static_cast<int>(l);
       } else {
         groups.push_back({static_cast<int>(l), static_cast<int>(l)});
@@ -44,7 +43,20 @@ class Grouping {
   }
 
  private:
-  bool has_no_checks(std::size_t launch) const { return program_.launches[launch].checks.empty(); }
+  bool are_parts(std::size_t a, std::size_t b) const {
+    const int value = program_.launches[b].part_of;
+    return value >= 0 && program_.launches[a].part_of == value;
+  }
+
+  /// Whether a launch may run with those of the group before it, as far as memory goes.
+  bool may_join(const LaunchGroup& group, std::size_t launch, int most) const {
+    if (meets_exchange(static_cast<int>(launch))) return false;
+    if (are_parts(launch - 1, launch)) return true;
+    const auto is_plain = [&](std::size_t l) {
+      return program_.launches[l].part_of < 0 && program_.launches[l].checks.empty();
+    };
+    return group.last - group.first + 1 < most && is_plain(launch - 1) && is_plain(launch);
+  }
 
   /// Whether an exchange begins, or must be over, just before a launch.
   bool meets_exchange(int launch) const {
@@ -66,9 +78,11 @@ class Grouping {
     return all;
   }
 
-  static bool meet(const std::vector<Touched>& a, const std::vector<Touched>& b) {
+  /// Parts of one value write the buffer of it, and scratch of which each thread has its own.
+  static bool meet(const std::vector<Touched>& a, const std::vector<Touched>& b, bool are_parts) {
     return std::any_of(a.begin(), a.end(), [&](const Touched& x) {
-      return std::any_of(b.begin(), b.end(), [&](const Touched& y) { return x.meets(y); });
+      return std::any_of(b.begin(), b.end(),
+                         [&](const Touched& y) { return x.meets(y) && !(are_parts && x.buffer == y.buffer); });
     });
   }
 

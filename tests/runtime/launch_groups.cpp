@@ -56,6 +56,46 @@ TEST_CASE("launches whose temporaries take one another's place in the arena are 
   CHECK(sizes(program, plan).front() == 1);
 }
 
+namespace {
+
+const std::string three_experts = R"(graph @g(input %x: f32[96, 64], input %o: i64[4], parameter %a: f32[64, 64],
+    parameter %b: f32[64, 64], parameter %c: f32[64, 64]) {
+  %1 = grouped_matmul %x, %o, %a, %b, %c
+  output "y" %1
+})";
+
+}  // namespace
+
+TEST_CASE("launches that make parts of one value are a group with their checks") {
+  const Program program = program_of(three_experts);
+  REQUIRE(program.launches.size() == 4);  // rows of no segment are cleared
+  CHECK(sizes(program, plan_memory(program, {}), 2) == std::vector<int>{4});
+  Executable executable = compile(test::parse(three_experts), {.threads = 2});
+  Tensors arguments = test::random_arguments(test::parse(three_experts), {});
+  arguments["o"] = HostTensor::from_ints({4}, {0, 40, 30, 96});
+  CHECK_THROWS_WITH(executable.run(arguments), Catch::Contains("offsets do not ascend in [0, 96]"));
+  arguments["o"] = HostTensor::from_ints({4}, {0, 40, 70, 96});
+  const HostTensor expected = compile(test::parse(three_experts), {.threads = 1}).run(arguments).at("y");
+  for (int run = 0; run < 20; ++run) REQUIRE(executable.run(arguments).at("y").same_bits(expected));
+}
+
+TEST_CASE("parts of one value that lie on what another reads are no group") {
+  Program program = program_of(three_experts);
+  MemoryPlan plan = plan_memory(program, {});
+  const Launch &first = program.launches[1], &second = program.launches[2];
+  const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(first.kernel)];
+  int out = -1, read = -1;  // by both, and by the first alone
+  for (std::size_t i = 0; i < first.buffers.size(); ++i) {
+    if (kernel.buffers[i].access != kernel::Access::read) out = first.buffers[i];
+    if (std::ranges::find(second.buffers, first.buffers[i]) == second.buffers.end()) read = first.buffers[i];
+  }
+  REQUIRE((out >= 0 && read >= 0 && out != read));
+  // As if what the first alone reads were a temporary, which the result would lie on.
+  plan.blocks.push_back({.buffer = out, .offset = 0, .bytes = 256, .first = 0, .last = 3});
+  plan.blocks.push_back({.buffer = read, .offset = 128, .bytes = 256, .first = 0, .last = 1});
+  CHECK(sizes(program, plan).size() > 1);
+}
+
 TEST_CASE("launches with checks run in their order") {
   const Program program =
       program_of(R"(graph @g(input %i: i64[5], parameter %a: f32[9, 64], parameter %b: f32[9, 64]) {

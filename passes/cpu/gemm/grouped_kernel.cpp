@@ -25,6 +25,7 @@ class GroupedKernels {
       if (i == 0 && segment.keeps_rows()) built.push_back(clear(segment));
       built.push_back(product(segment));
     }
+    for (KernelContext::Built& one : built) one.launch.part_of = id_.index;
     return built;
   }
 
