@@ -58,8 +58,8 @@ TEST_CASE("launches whose temporaries take one another's place in the arena are 
 
 namespace {
 
-const std::string three_experts = R"(graph @g(input %x: f32[96, 64], input %o: i64[4], parameter %a: f32[64, 64],
-    parameter %b: f32[64, 64], parameter %c: f32[64, 64]) {
+const std::string three_experts = R"(graph @g(input %x: f32[96, 64], input %o: i64[4], input %a: f32[64, 64],
+    input %b: f32[64, 64], input %c: f32[64, 64]) {
   %1 = grouped_matmul %x, %o, %a, %b, %c
   output "y" %1
 })";
