@@ -94,7 +94,8 @@ class GroupedKernels {
     ElementwiseEmitter offsets(context, segment.offsets().program, lowering_.buffer_of);
     ElementwiseEmitter left(context, o.left.operand.program, lowering_.buffer_of);
     ElementwiseEmitter right(context, o.right.operand.program, lowering_.buffer_of);
-    const Scope left_top(left, {}), right_top(right, {});
+    Scope left_top(left, {}), right_top(right, {});
+    left.hoist(left_top), right.hoist(right_top);
     const Value number = context.argument(segment.number()), rows = context.dim(segment.rows());
     const Value columns = context.dim(o.n), zero = b.index(0);
     const bool keeps = segment.keeps_rows();
@@ -113,15 +114,21 @@ class GroupedKernels {
         return operand.load(emitter, top, zero, at_row, at_k, axis, lanes, mask);
       };
     };
-    const GemmOperand lhs{.axis = o.left.axis, .load = loader(left, o.left, left_top, true)};
+    GemmOperand lhs{.axis = o.left.axis, .load = loader(left, o.left, left_top, true)};
+    if (o.left.plain)
+      lhs.prefetch = [&, lanes = plan.tile.lanes](Value, Value row, Value k) {
+        o.left.prefetch(left, left_top, zero, keeps ? first + row : row, keeps ? k : first + k, lanes);
+      };
     const GemmOperand rhs{.axis = o.right.axis, .load = loader(right, o.right, right_top, false)};
     const Value start = keeps ? zero : number * (sizes.m * columns);
-    emit_gemm(b, plan, sizes, lhs, rhs, [&](Value, Value m) -> RowEpilogue {
-      const Value row = start + (keeps ? first + m : m) * columns;
-      return [&, row](Value n, int, Value sums, Value mask) {
+    const auto result = [&](Value m) { return start + (keeps ? first + m : m) * columns; };
+    const Epilogue epilogue = [&](Value, Value m) -> RowEpilogue {
+      return [&, row = result(m)](Value n, int, Value sums, Value mask) {
         b.store(context.buffer(out_), row + n, b.cast(sums, node_.type.dtype), mask);
       };
-    });
+    };
+    emit_gemm(b, plan, sizes, lhs, rhs, epilogue,
+              [&](Value, Value m, Value n) { b.prefetch(context.buffer(out_), result(m) + n); });
     auto built = context.finish();
     const Dim share = Dim(2) * o.m * o.n * o.k;
     built.launch.flops = share.divided_by(Dim(segment_count(node_))).value_or(share);
