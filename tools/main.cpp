@@ -2,14 +2,19 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <sstream>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "codegen/llvm/out_of_memory.h"
 #include "ir/support/error.h"
+#include "ir/support/nearest.h"
 #include "tools/commands/commands.h"
 #include "tools/stack_limit.h"
 #include "tools/stop_signals.h"
@@ -20,11 +25,37 @@ namespace {
 constexpr int failed = 1, wrong_usage = 2, defect = 3;
 constexpr std::string_view out_of_memory = "lathe: out of memory\n";
 
+/// The option of a command that was meant by one it does not have: the nearest, or those with its name in theirs.
+std::string meant_option(const CLI::App& command, const std::string& wrong) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::vector<std::string_view> all(names.begin(), names.end());
+  if (std::string meant = lathe::did_you_mean(wrong, all); !meant.empty()) return meant;
+  const std::string word = wrong.substr(std::min(wrong.find_first_not_of('-'), wrong.size()));
+  std::vector<std::string_view> with;
+  if (word.size() > 2)
+    std::ranges::copy_if(all, std::back_inserter(with),
+                         [&](std::string_view name) { return name.find(word) != name.npos; });
+  return with.empty() ? "" : fmt::format("did you mean {}?", lathe::list_of(with));
+}
+
+std::string usage_error(const CLI::App* app, const CLI::Error& error) {
+  std::string text = CLI::FailureMessage::simple(app, error);
+  for (const CLI::App* command : app->get_subcommands())
+    for (const std::string& argument : command->remaining())
+      if (argument.starts_with('-'))
+        if (const std::string meant = meant_option(*command, argument); !meant.empty())
+          text += fmt::format("{}: {}\n", argument, meant);
+  return text;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Lathe: a computation-graph compiler with autograd. Each command reads IR text (docs/ir.md).",
                "lathe");
   app.set_version_flag("--version", "lathe " LATHE_VERSION);
   app.require_subcommand(1);
+  app.failure_message(usage_error);
   app.footer("lathe COMMAND --help tells more. A file named - is standard input or output.");
   namespace tools = lathe::tools;
   for (const auto add : {tools::add_dump, tools::add_explain, tools::add_opt, tools::add_grad, tools::add_shard,

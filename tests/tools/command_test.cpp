@@ -42,6 +42,8 @@ TEST_CASE("every command explains itself", "[tools]") {
   CHECK(run_lathe(scratch, "nonsense").status == 2);
   CHECK(run_lathe(scratch, "dump").status == 2);
   CHECK(run_lathe(scratch, "opt").status == 2);
+  CHECK_THAT(run_lathe(scratch, "dump file --aftr fuse").err, Contains("--aftr: did you mean '--after'?"));
+  CHECK_THAT(run_lathe(scratch, "generate x --tokens=8").err, Contains("did you mean --max-new-tokens?"));
 }
 
 TEST_CASE("dump prints what parses back", "[tools]") {
