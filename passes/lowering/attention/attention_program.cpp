@@ -37,6 +37,24 @@ bool is_tiled(const AttentionProgram& attention, const CpuInfo* cpu) {
              {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
 }
 
+/// A value of a row that is kept for each column, such as its sum where that is expanded, becomes one of each column.
+void vary_what_columns_keep(ElementwiseProgram& program, int columns_dim) {
+  const std::uint64_t columns = std::uint64_t{1} << columns_dim;
+  for (ElementwiseStore& store : program.stores) {
+    const auto value = static_cast<std::size_t>(store.value);
+    if ((program.depends[value] & columns) != 0) continue;
+    if (store.form.coefficients[static_cast<std::size_t>(columns_dim)].is(0)) continue;
+    const std::uint64_t depends = program.depends[value] | columns;
+    store.value = program.size();
+    program.code.push_back({.kind = ElementwiseInstruction::Kind::scalar,
+                            .dtype = program.code[value].dtype,
+                            .op = ScalarOp::cast,
+                            .args = {static_cast<int>(value)},
+                            .node = store.node});
+    program.depends.push_back(depends);
+  }
+}
+
 }  // namespace
 
 std::vector<int> AttentionProgram::results() const {
@@ -62,6 +80,7 @@ AttentionProgram attention_program(const LoweringContext& lowering, const Region
   found.program = std::move(program);
   found.parts = parts_with(attention_parts(lowering, region, found.program), wanted);
   if (wanted == OutputProducts::over_rows) found.program.stores.clear();  // the other kernel stores it all
+  vary_what_columns_keep(found.program, found.parts.columns_dim);
   for (AttentionParts::OutputProduct& end : found.parts.outputs) {
     if (found.parts.sums_over_rows()) break;
     const auto taken = take_out_divisor(found.program, end.value, found.columns());

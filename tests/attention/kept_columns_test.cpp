@@ -1,0 +1,40 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "frontend/graph.h"
+#include "frontend/ops.h"
+#include "passes/compile_pipeline.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/gpu/lower_gpu.h"
+#include "tests/attention/attention_check.h"
+
+/// What an attention makes of a row and gives for each of its columns.
+using namespace lathe;
+
+namespace {
+
+ir::Graph expanded_sums(std::optional<DType> dtype) {
+  const DType computed = dtype.value_or(f32);
+  Graph g{"kept_columns"};
+  const Dim N{"N"}, S{"S"}, T{"T"};
+  const Tensor q = g.input("q", computed, {N, 2, S, 4}), k = g.input("k", computed, {N, 2, T, 4});
+  const Tensor x = g.input("x", computed, {N, 2, S, T});
+  const Tensor e = exp(matmul(q, k.transpose(-2, -1)));
+  const Tensor total = e.sum(-1, true);
+  g.output("weights", matmul(e, k));
+  g.output("totals", total.expand({N, 2, S, T}));
+  g.output("shares", (x / total).sum(-1, true).expand({N, 2, S, T}));
+  return g.finish();
+}
+
+}  // namespace
+
+TEST_CASE("an attention gives the sum of a row for each of its columns") {
+  for (const Machine& machine : {cpu_machine({}), gpu_machine(gpu_info("sm_90a"))}) {
+    const ir::Graph graph = ir::run_pipeline(expanded_sums({}), compile_pipeline(machine)).graph;
+    const Lowered lowered = lower_prepared(graph, machine);
+    CHECK(std::ranges::any_of(lowered.program.launches,
+                              [](const Launch& launch) { return launch.info.kind == RegionKind::attention; }));
+  }
+  test::check_attention(expanded_sums, {.sizes = {{{"N", 2}, {"S", 5}, {"T", 3}}, {{"N", 1}, {"S", 40}, {"T", 70}}}});
+}
