@@ -122,7 +122,7 @@ TEST_CASE("mpi: lathe finetune goes on on the same mesh to the same bits, after 
   const Scratch scratch;
   const Words words = Words{"--save-every", "2"} + all_weights + tuned_by_parameters.words;
   {
-    Endless run(scratch, tuning(scratch, "run", words) + Words{"--steps", "1000000"});
+    Endless run(scratch, tuning(scratch, "run", words) + Words{"--steps", "1000000"}, "run/training");
     REQUIRE(::kill(run.processes().back(), SIGKILL) == 0);
     run.check_ends(10);
   }

@@ -64,10 +64,11 @@ Command endless_command(const Scratch& scratch, const Words& words) {
 
 }  // namespace
 
-Endless::Endless(const Scratch& scratch, const Words& words) : mpirun_(endless_command(scratch, words)) {
+Endless::Endless(const Scratch& scratch, const Words& words, const std::string& run)
+    : mpirun_(endless_command(scratch, words)) {
   using namespace std::chrono_literals;
-  for (int i = 0; i < 3000 && scratch.read("out").find("tokens/s") == std::string::npos; ++i)
-    REQUIRE_FALSE(mpirun_.wait_for(10ms).has_value());
+  const CheckpointStore checkpoints(scratch.path(run + "/checkpoints"));
+  for (int i = 0; i < 3000 && checkpoints.list().empty(); ++i) REQUIRE_FALSE(mpirun_.wait_for(10ms).has_value());
   processes_ = descendants(mpirun_.id(), fs::path(LATHE_BINARY).filename().string());
   REQUIRE(processes_.size() == 2);
 }

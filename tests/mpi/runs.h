@@ -27,10 +27,10 @@ void forget_newest(const Scratch& scratch, const std::string& run);
 void check_losses(const Scratch& scratch, const std::string& run, const std::string& expected);
 void check_same_bits(const Scratch& scratch, const std::string& run, const std::string& expected);
 
-/// `lathe <words>` on two processes, training without an end, which has done its first steps.
+/// `lathe <words>` on two processes, training without an end, which has saved a checkpoint in the folder of the run.
 class Endless {
  public:
-  Endless(const Scratch& scratch, const Words& words);
+  Endless(const Scratch& scratch, const Words& words, const std::string& run = "run");
   Process& mpirun() { return mpirun_; }
   const std::vector<pid_t>& processes() const { return processes_; }
 

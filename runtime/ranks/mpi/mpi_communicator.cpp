@@ -135,7 +135,9 @@ class MpiCommunicator final : public Communicator {
     if (session_->rank != 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
     const std::string line = why + "\n";
     // The status tells the rest, should standard error be closed.
-    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) session_->mpi.abort(1);
+    const bool is_told = ::write(STDERR_FILENO, line.data(), line.size()) >= 0;
+    // MPICH's mpiexec passes on what it has read when the end comes, and no more.
+    if (is_told) std::this_thread::sleep_for(std::chrono::milliseconds(200));
     session_->mpi.abort(1);
   }
 

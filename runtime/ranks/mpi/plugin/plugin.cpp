@@ -164,7 +164,8 @@ void lathe_mpi_drop(LatheMpiExchange* exchange) {
 }
 
 void lathe_mpi_abort(int status) {
-  MPI_Abort(world == MPI_COMM_NULL ? MPI_COMM_WORLD : world, status);
+  // Not `world`: MPICH's abort of another communicator waits for the processes of that, and one may be stopped.
+  MPI_Abort(MPI_COMM_WORLD, status);
   _exit(status);
 }
 }
