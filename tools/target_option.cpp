@@ -21,6 +21,10 @@ CLI::Option* add_target_option(CLI::App& command, std::string& target) {
       ->capture_default_str();
 }
 
+CLI::Option* add_threads_option(CLI::App& command, int& threads, const std::string& doc) {
+  return command.add_option("--threads", threads, doc)->check(CLI::Range(0, 1024))->capture_default_str();
+}
+
 CompileOptions compile_options(const std::string& target, const std::shared_ptr<Ranks>& ranks) {
   CompileOptions options{.target = Target::named(target)};
   if (options.target.kind == Target::Kind::cuda)

@@ -11,6 +11,9 @@ namespace lathe::tools {
 /// Adds --target: what Target::named() takes.
 CLI::Option* add_target_option(CLI::App& command, std::string& target);
 
+/// Adds --threads: as many as a thread pool takes, or 0.
+CLI::Option* add_threads_option(CLI::App& command, int& threads, const std::string& doc = "0: one a CPU");
+
 /// Options to compile for a --target; CUDA is sought where the environment says. UserError [unknown_target],
 /// [unknown_arch], and those of cuda::local_platform where this machine cannot run the target; with `ranks`, each of
 /// which then has a GPU of its own, those of cuda::platform_of_rank.

@@ -91,14 +91,8 @@ CachedLm::Compiled& CachedLm::compiled(Kind kind) {
   const auto [graph, widest_window] = build(model_, kind, options_.dtype, of.batch);
   of.states.learn(graph);
   if (widest_window > 0) of.window_rows = widest_window + options_.chunk - 1;
-  CompileOptions how;
-  how.target = options_.target;
-  how.mode = Mode::evaluation;
-  how.parameters = of.store;
-  how.threads = options_.threads;
-  how.cache = options_.cache;
   const bool takes_length = !ir::dims_without_argument(graph).empty();
-  return of.compiled.emplace(kind, Compiled{compile(graph, how), takes_length}).first->second;
+  return of.compiled.emplace(kind, Compiled{compile_over(of.store, graph, options_), takes_length}).first->second;
 }
 
 void CachedLm::run(Kind kind, const InputRefs& inputs, HostTensor& logits, std::int64_t length) {

@@ -57,13 +57,7 @@ Executable& CachedSeq2Seq::compiled(Kind kind) {
   const bool one = work_ == Work::one || (work_ == Work::beams && kind == Kind::encode);
   const ir::Graph made = graph(model_, kind, options_.dtype, is_masked_, one ? Dim("B", 1) : Dim("B"));
   if (kind != Kind::encode) side.states.learn(made);
-  CompileOptions how;
-  how.target = options_.target;
-  how.mode = Mode::evaluation;
-  how.parameters = side.store;
-  how.threads = options_.threads;
-  how.cache = options_.cache;
-  return side.compiled.emplace(std::pair(kind, is_masked_), compile(made, how)).first->second;
+  return side.compiled.emplace(std::pair(kind, is_masked_), compile_over(side.store, made, options_)).first->second;
 }
 
 void CachedSeq2Seq::make_room(bool keep) {

@@ -7,6 +7,14 @@
 
 namespace lathe {
 
+Executable compile_over(const Parameters& store, const ir::Graph& graph, const SequenceModelOptions& options) {
+  return compile(graph, {.target = options.target,
+                         .mode = Mode::evaluation,
+                         .parameters = store,
+                         .threads = options.threads,
+                         .cache = options.cache});
+}
+
 void check_prompts(std::span<const std::vector<SequenceModel::TokenId>> prompts) {
   if (prompts.empty()) throw UserError("there is no prompt", "generation_prompt", "give one or more");
   for (std::size_t i = 0; i < prompts.size(); ++i)

@@ -41,6 +41,9 @@ struct SequenceModelOptions {
   Target target = Target::host();
 };
 
+/// One of the graphs of such a model over a store of its weights. UserErrors of compile().
+Executable compile_over(const Parameters& store, const ir::Graph& graph, const SequenceModelOptions& options);
+
 /// Throws UserErrors [generation_prompt] where there is no prompt, or one without tokens.
 void check_prompts(std::span<const std::vector<SequenceModel::TokenId>> prompts);
 

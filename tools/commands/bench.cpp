@@ -153,9 +153,7 @@ void add_bench(CLI::App& app) {
   add_precision_option(*command, options->precision);
   add_memory_budget(*command, options->memory_budget)->needs(file);
   add_tune(*command, options->tune)->needs(file);
-  command->add_option("--threads", options->threads, "0: one a CPU")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  add_threads_option(*command, options->threads);
   command->add_option("--repeat", options->repeat, "Runs to time")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();

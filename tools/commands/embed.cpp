@@ -116,7 +116,7 @@ void add_embed(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--batch", o->batch, "Texts at once")->check(CLI::PositiveNumber)->capture_default_str();
   add_target_option(*command, o->target);
-  command->add_option("--threads", o->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();
+  add_threads_option(*command, o->threads);
   command->footer(
       "Examples:\n"
       "  lathe embed all-MiniLM-L6-v2 \"a cat\" \"a kitten\" \"a train\" --similarities\n"

@@ -97,9 +97,7 @@ void add_eval(CLI::App& app) {
       ->capture_default_str();
   add_precision_option(*command, options->precision);
   add_target_option(*command, options->target);
-  command->add_option("--threads", options->threads, "0: one a CPU")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_threads_option(*command, options->threads);
   command->footer("Example: lathe eval Qwen3-0.6B --text book.txt --context 1024 --stride 512");
   command->callback([options] { evaluate(*options); });
 }

@@ -80,9 +80,7 @@ void add_explain(CLI::App& app) {
   command->add_option("--dim", options->dims, "With --memory-budget or --chunks: the size of a dim, as NAME=SIZE")
       ->allow_extra_args(false)
       ->delimiter(',');
-  command->add_option("--threads", options->threads, "With --memory-budget: 0: one a CPU")
-      ->check(CLI::Range(0, 1024))
-      ->needs(budget);
+  add_threads_option(*command, options->threads, "With --memory-budget: 0: one a CPU")->needs(budget);
   command->footer(
       "Examples:\n"
       "  lathe explain mha.lathe\n"

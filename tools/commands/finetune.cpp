@@ -82,7 +82,7 @@ void add_finetune(CLI::App& app) {
   add_sample_options(*command, s->samples);
   command->add_option("--save-every", s->save_every, "Steps between checkpoints")->check(size)->capture_default_str();
   add_target_option(*command, s->target);
-  command->add_option("--threads", s->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();
+  add_threads_option(*command, s->threads);
   add_memory_budget(*command, s->memory_budget);
   add_process_options(*command, add_division(*command, s->division), s->processes);
   command->add_flag("--fresh", s->fresh, "Start anew even if there is a checkpoint");

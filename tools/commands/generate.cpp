@@ -15,6 +15,7 @@
 #include "tools/pretrained/model_directory.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
+#include "tools/target_option.h"
 
 namespace lathe::tools {
 
@@ -190,7 +191,7 @@ void add_generate(CLI::App& app) {
   command->add_option("--chunk", o->chunk, "Tokens of a prompt that are read at once")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--threads", o->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();
+  add_threads_option(*command, o->threads);
   command->add_flag("-q,--quiet", o->quiet, "No speeds on standard error");
   command->footer(
       "What is not given is as generation_config.json says. Prints what is added, without the prompt.\n"

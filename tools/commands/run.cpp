@@ -56,9 +56,7 @@ void add_run(CLI::App& app) {
   add_memory_budget(*command, options->execute.memory_budget)->excludes(interpret);
   add_tune(*command, options->execute.tune)->excludes(interpret);
   add_target_option(*command, options->execute.target);
-  command->add_option("--threads", options->execute.threads, "0: one a CPU")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  add_threads_option(*command, options->execute.threads);
   command->footer(
       "Examples:\n"
       "  lathe run mha.lathe --input weights.safetensors --input batch.safetensors -o out.safetensors\n"

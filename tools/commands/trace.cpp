@@ -74,9 +74,7 @@ void add_trace(CLI::App& app) {
   add_lower_options(*command, options->lower);
   add_target_option(*command, options->target);
   add_precision_option(*command, options->precision);
-  command->add_option("--threads", options->threads, "0: one a CPU")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  add_threads_option(*command, options->threads);
   command->add_option("--steps", options->steps, "Runs to trace")->check(CLI::Range(1, 10000))->capture_default_str();
   command->add_option("--warmup", options->warmup, "Runs before the first that is traced")
       ->check(CLI::Range(0, 10000))

@@ -52,7 +52,7 @@ void add_train(CLI::App& app) {
   command->add_option("--temperature", s->sampling.temperature, "0 is greedy")->capture_default_str();
   command->add_option("--top-k", s->sampling.top_k, "0: all")->capture_default_str();
   add_target_option(*command, s->target);
-  command->add_option("--threads", s->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();
+  add_threads_option(*command, s->threads);
   add_lower_options(*command, s->lower);
   add_memory_budget(*command, s->memory_budget);
   add_tune(*command, s->tune);

@@ -14,6 +14,7 @@
 #include "tools/execute.h"
 #include "tools/files.h"
 #include "tools/precision_option.h"
+#include "tools/target_option.h"
 
 namespace lathe::tools {
 
@@ -116,9 +117,7 @@ void add_verify(CLI::App& app) {
           "--tolerance", options->tolerance,
           "Largest difference of an element, relative to the result's largest (default: what roundings explain)")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--threads", options->threads, "0: one a CPU")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  add_threads_option(*command, options->threads);
   command->footer(
       "Arguments that no file has are made up. A result may differ by a few roundings of its dtype, and by a "
       "multiple of "
