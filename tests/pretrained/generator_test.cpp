@@ -3,12 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/generation/generator.h"
-#include "ir/support/error.h"
 #include "tests/pretrained/cases.h"
+#include "tests/support/error_label.h"
 #include "tests/support/kernel_store.h"
 #include "tests/support/test_data.h"
 
 using namespace lathe;
+using test::error_label;
 using test::test_data;
 using Ids = std::vector<std::int64_t>;
 namespace fs = std::filesystem;
@@ -44,15 +45,6 @@ GenerationOptions greedy_for(std::int64_t tokens) {
   GenerationOptions options;
   options.max_new_tokens = tokens;
   return options;
-}
-
-std::string label_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const UserError& error) {
-    return std::string(error.label());
-  }
-  return "";
 }
 
 }  // namespace
@@ -175,22 +167,22 @@ TEST_CASE("generator: what the directory says of generation") {
   CHECK(options.sampling.top_k == 50);
   CHECK(options.sampling.repetition_penalty == 1.1);
   CHECK(with(R"({"temperature": 0.6})").sampling.greedy());
-  CHECK(label_of([&] { with(R"({"do_sample": true, "top_p": 2})"); }) == "decoding_options");
-  CHECK(label_of([&] { with(R"({"eos_token_id": "x"})"); }) == "config_type");
-  CHECK(label_of([&] { with(R"({"max_new_tokens": 0})"); }) == "config_value");
+  CHECK(error_label([&] { with(R"({"do_sample": true, "top_p": 2})"); }) == "decoding_options");
+  CHECK(error_label([&] { with(R"({"eos_token_id": "x"})"); }) == "config_type");
+  CHECK(error_label([&] { with(R"({"max_new_tokens": 0})"); }) == "config_value");
   fs::remove_all(made);
 }
 
 TEST_CASE("generator: prompts that cannot be, and the end of the positions") {
   SequenceModel& lm = qwen().sequences();
-  CHECK(label_of([&] { lm.start({}); }) == "generation_prompt");
-  CHECK(label_of([&] { lm.start(std::vector<Ids>{{1}, {}}); }) == "generation_prompt");
-  CHECK(label_of([&] { lm.start(std::vector<Ids>{{1, 1000000}}); }) == "index_range");
+  CHECK(error_label([&] { lm.start({}); }) == "generation_prompt");
+  CHECK(error_label([&] { lm.start(std::vector<Ids>{{1}, {}}); }) == "generation_prompt");
+  CHECK(error_label([&] { lm.start(std::vector<Ids>{{1, 1000000}}); }) == "index_range");
   lm.start(std::vector<Ids>{{1, 2}});
-  CHECK(label_of([&] { lm.step(Ids{1, 2}); }) == "generation_batch");
+  CHECK(error_label([&] { lm.step(Ids{1, 2}); }) == "generation_batch");
   const pretrained::Pretrained loaded = pretrained::load(folder());
-  CHECK(label_of([&] { CachedLm(*loaded.model, loaded.weights, {.chunk = 0}); }) == "generation_chunk");
-  CHECK(label_of([&] { qwen().generate("x", greedy_for(0)); }) == "generation_length");
+  CHECK(error_label([&] { CachedLm(*loaded.model, loaded.weights, {.chunk = 0}); }) == "generation_chunk");
+  CHECK(error_label([&] { qwen().generate("x", greedy_for(0)); }) == "generation_length");
 
   const pretrained::Pretrained gpt2 = pretrained::load(test_data("hf/models/gpt2/model"));
   CachedLm short_lm(*gpt2.model, gpt2.weights);
@@ -198,8 +190,8 @@ TEST_CASE("generator: prompts that cannot be, and the end of the positions") {
   CHECK(most == gpt2.config.integer("n_positions"));
   const std::vector<Ids> full{Ids(static_cast<std::size_t>(most), 1)};
   short_lm.start(full);
-  CHECK(label_of([&] { short_lm.step(Ids{1}); }) == "generation_length");
-  CHECK(label_of([&] { short_lm.start(std::vector<Ids>{Ids(static_cast<std::size_t>(most) + 1, 1)}); }) ==
+  CHECK(error_label([&] { short_lm.step(Ids{1}); }) == "generation_length");
+  CHECK(error_label([&] { short_lm.start(std::vector<Ids>{Ids(static_cast<std::size_t>(most) + 1, 1)}); }) ==
         "generation_length");
 }
 

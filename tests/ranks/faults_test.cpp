@@ -5,6 +5,7 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "tests/ranks/support.h"
+#include "tests/support/error_label.h"
 
 namespace lathe::test {
 
@@ -95,13 +96,8 @@ TEST_CASE("ranks: a mesh of other processes than there are is refused") {
 }
 
 TEST_CASE("ranks: without processes a graph of several is refused, and so are splits") {
-  const auto label = [](const ir::Graph& graph, const CompileOptions& options) -> std::string {
-    try {
-      (void)compile(graph, options);
-    } catch (const UserError& error) {
-      return std::string(error.label());
-    }
-    return "";
+  const auto label = [](const ir::Graph& graph, const CompileOptions& options) {
+    return error_label([&] { (void)compile(graph, options); });
   };
   CHECK(label(ir::parse_graph(lookup_text, "lookup"), {}) == "one_process");
   CHECK(label(small_step(f32), {.split = {{"B", "data"}}}) == "mesh_processes");

@@ -4,6 +4,7 @@
 
 #include "ir/support/error.h"
 #include "runtime/ranks/thread_communicator.h"
+#include "tests/support/error_label.h"
 
 /// Tensors as a whole, of the parts of ranks.
 namespace lathe::test {
@@ -56,17 +57,9 @@ TEST_CASE("ranks: copies that differ are an error on every rank, with the axis")
         Ranks ranks(make, shard::Mesh::parse("a=2,b=2"), RanksOptions{.patience = 60});
         HostTensor part = own_part(ranks, numbers(), placement, "w");
         if (rank == 3) part.set(0, -1);
-        const auto label_of = [](const auto& action) {
-          try {
-            action();
-          } catch (const UserError& error) {
-            return error.label();
-          }
-          return std::string();
-        };
         const auto at = static_cast<std::size_t>(rank);
-        labels[at] = label_of([&] { (void)whole_of(ranks, part, placement, "w"); });
-        first_labels[at] = label_of([&] { (void)wholes_on_first(ranks, {{"w", part, placement}}); });
+        labels[at] = error_label([&] { (void)whole_of(ranks, part, placement, "w"); });
+        first_labels[at] = error_label([&] { (void)wholes_on_first(ranks, {{"w", part, placement}}); });
       });
     } catch (const UserError&) {  // labels tell
     }

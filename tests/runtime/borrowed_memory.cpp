@@ -5,8 +5,10 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
 #include "tests/runtime/count_allocations.h"
+#include "tests/support/error_label.h"
 
 using namespace lathe;
+using test::error_label;
 
 namespace {
 
@@ -37,15 +39,6 @@ HostTensor tensor_of(const std::vector<float>& values, std::vector<std::int64_t>
 Executable make(const DimBindings& reserve = {}) {
   Parameters weights({{"w", tensor_of(counting(64 * 64), {64, 64})}, {"s", HostTensor(f32, {64})}});
   return compile(ir::parse_graph(model), {.parameters = weights, .reserve = reserve, .threads = 2});
-}
-
-std::string label_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.label();
-  }
-  return "";
 }
 
 }  // namespace
@@ -103,16 +96,16 @@ TEST_CASE("memory of the caller's that does not fit is an error before anything 
   std::vector<float> x = counting(5 * 64), y(6 * 64);
   const InputRefs in{{"x", {f32, {5, 64}, x.data()}}};
   const TensorRef right{f32, {5, 64}, y.data()};
-  CHECK(label_of([&] { exe.run(in, OutputRefs{}); }) == "output_missing");
-  CHECK(label_of([&] { exe.run(in, OutputRefs{{"y", right}, {"z", right}}); }) == "output_unknown");
-  CHECK(label_of([&] { exe.run(in, OutputRefs{{"y", {f32, {6, 64}, y.data()}}}); }) == "output_type");
-  CHECK(label_of([&] { exe.run(in, OutputRefs{{"y", {f64, {5, 64}, y.data()}}}); }) == "output_type");
-  CHECK(label_of([&] { exe.run(in, OutputRefs{{"y", {f32, {5, 64}, x.data()}}}); }) == "output_overlap");
-  CHECK(label_of([&] { exe.run(in, OutputRefs{{"y", {f32, {5, 64}, y.data(), {64}}}}); }) == "argument_strides");
-  CHECK(label_of([&] {
+  CHECK(error_label([&] { exe.run(in, OutputRefs{}); }) == "output_missing");
+  CHECK(error_label([&] { exe.run(in, OutputRefs{{"y", right}, {"z", right}}); }) == "output_unknown");
+  CHECK(error_label([&] { exe.run(in, OutputRefs{{"y", {f32, {6, 64}, y.data()}}}); }) == "output_type");
+  CHECK(error_label([&] { exe.run(in, OutputRefs{{"y", {f64, {5, 64}, y.data()}}}); }) == "output_type");
+  CHECK(error_label([&] { exe.run(in, OutputRefs{{"y", {f32, {5, 64}, x.data()}}}); }) == "output_overlap");
+  CHECK(error_label([&] { exe.run(in, OutputRefs{{"y", {f32, {5, 64}, y.data(), {64}}}}); }) == "argument_strides");
+  CHECK(error_label([&] {
           exe.run(in, OutputRefs{{"y", {f32, {5, 64}, reinterpret_cast<std::byte*>(y.data()) + 1}}});
         }) == "argument_alignment");
-  CHECK(label_of([&] { exe.run(InputRefs{{"x", {f32, {5, 63}, x.data()}}}, OutputRefs{{"y", right}}); }) ==
+  CHECK(error_label([&] { exe.run(InputRefs{{"x", {f32, {5, 63}, x.data()}}}, OutputRefs{{"y", right}}); }) ==
         "argument_shape");
   CHECK(exe.parameters().get("s").same_bits(HostTensor(f32, {64})));
   exe.run(in, OutputRefs{{"y", right}});

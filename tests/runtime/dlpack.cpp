@@ -6,6 +6,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
+#include "tests/support/error_label.h"
 
 #if __has_include(<dlpack/dlpack.h>)
 #include <dlpack/dlpack.h>
@@ -34,12 +35,7 @@ struct Stranger {
 };
 
 std::string label_of(dlpack::ManagedTensor& given) {
-  try {
-    (void)from_dlpack(&given);
-  } catch (const UserError& error) {
-    return error.label();
-  }
-  return "no error";
+  return test::error_label([&] { (void)from_dlpack(&given); });
 }
 
 }  // namespace

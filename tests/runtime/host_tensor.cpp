@@ -6,21 +6,10 @@
 #include <limits>
 #include <string>
 
-#include "ir/support/error.h"
+#include "tests/support/error_label.h"
 
 using namespace lathe;
-
-namespace {
-template <class F>
-std::string label_of(F f) {
-  try {
-    f();
-  } catch (const UserError& error) {
-    return error.label();
-  }
-  return "no error";
-}
-}  // namespace
+using test::error_label;
 
 TEST_CASE("a host tensor starts at zero, aligned, and is a value") {
   for (const DType dtype : all_dtypes) {
@@ -63,22 +52,22 @@ TEST_CASE("elements are found by their position, which must lie in the tensor") 
                     Catch::StartsWith(line) && Catch::Contains("[0, 3] of f32[2, 3]: dim 1 has size 3"));
   CHECK_THROWS_WITH(a.at({-1, 0}), Catch::Contains("position [-1, 0] of f32[2, 3]: dim 0 has size 2"));
   CHECK_THROWS_WITH(a.at({1}), Catch::Contains("position [1] of f32[2, 3]: it has 2 dims"));
-  CHECK(label_of([&] { (void)a.offset({2, 0}); }) == "host_tensor_index");
+  CHECK(error_label([&] { (void)a.offset({2, 0}); }) == "host_tensor_index");
 }
 
 TEST_CASE("elements are seen with their own type only") {
   HostTensor a = HostTensor::from({2}, {1.5, -2}, f32);
   CHECK(a.as<float>()[1] == -2.0f);
-  CHECK(label_of([&] { (void)a.as<double>(); }) == "host_tensor_dtype");
-  CHECK(label_of([&] { (void)a.as<std::int32_t>(); }) == "host_tensor_dtype");
+  CHECK(error_label([&] { (void)a.as<double>(); }) == "host_tensor_dtype");
+  CHECK(error_label([&] { (void)a.as<std::int32_t>(); }) == "host_tensor_dtype");
   HostTensor flags = HostTensor::from({3}, {0, 2, -0.0}, boolean);
   CHECK(flags.as<std::uint8_t>()[1] == 1);
   CHECK(flags.as<bool>()[2] == false);
   const HostTensor bytes = HostTensor::from({2}, {-128, 127}, i8), counts = HostTensor::from({1}, {200}, u8);
   CHECK(bytes.as<std::int8_t>()[0] == -128);
   CHECK(counts.as<std::uint8_t>()[0] == 200);
-  CHECK(label_of([&] { (void)bytes.as<std::uint8_t>(); }) == "host_tensor_dtype");
-  CHECK(label_of([&] { (void)counts.as<bool>(); }) == "host_tensor_dtype");
+  CHECK(error_label([&] { (void)bytes.as<std::uint8_t>(); }) == "host_tensor_dtype");
+  CHECK(error_label([&] { (void)counts.as<bool>(); }) == "host_tensor_dtype");
   CHECK(bytes.to_string() == "i8[2] [-128, 127]");
   CHECK(HostTensor::from({1}, {1}, bf16).as<std::uint16_t>()[0] == 0x3f80);
 }
@@ -89,7 +78,7 @@ TEST_CASE("i64 is exact through the integer accessors") {
   CHECK(a.get_int(0) == large);
   CHECK(a.get_int(1) == std::numeric_limits<std::int64_t>::min());
   CHECK(a.get(0) == 0x1p62);
-  CHECK(label_of([&] { (void)HostTensor(f32, {1}).get_int(0); }) == "host_tensor_dtype");
+  CHECK(error_label([&] { (void)HostTensor(f32, {1}).get_int(0); }) == "host_tensor_dtype");
 }
 
 TEST_CASE("casts follow the rules of the scalar op") {
@@ -122,22 +111,22 @@ TEST_CASE("casts follow the rules of the scalar op") {
   const HostTensor z = HostTensor::from({1}, {1.5}, f32).cast(c64);
   CHECK(z.get_complex(0) == std::complex<double>(1.5, 0));
   CHECK(z.cast(c128).get_complex(0) == std::complex<double>(1.5, 0));
-  CHECK(label_of([&] { (void)z.cast(f32); }) == "host_tensor_dtype");
-  CHECK(label_of([&] { (void)z.get(0); }) == "host_tensor_dtype");
+  CHECK(error_label([&] { (void)z.cast(f32); }) == "host_tensor_dtype");
+  CHECK(error_label([&] { (void)z.get(0); }) == "host_tensor_dtype");
 }
 
 TEST_CASE("impossible shapes and indices are the user's errors") {
   const std::int64_t huge = std::int64_t{1} << 40;
-  CHECK(label_of([&] { HostTensor(f32, {-1}); }) == "host_tensor_shape");
-  CHECK(label_of([&] { HostTensor(f32, {huge, huge}); }) == "host_tensor_shape");
-  CHECK(label_of([&] { HostTensor(c128, {huge, std::int64_t{1} << 20}); }) == "host_tensor_shape");
+  CHECK(error_label([&] { HostTensor(f32, {-1}); }) == "host_tensor_shape");
+  CHECK(error_label([&] { HostTensor(f32, {huge, huge}); }) == "host_tensor_shape");
+  CHECK(error_label([&] { HostTensor(c128, {huge, std::int64_t{1} << 20}); }) == "host_tensor_shape");
 #ifndef __SANITIZE_ADDRESS__
-  CHECK(label_of([&] { HostTensor(f32, {huge, 1 << 15}); }) == "out_of_memory");
+  CHECK(error_label([&] { HostTensor(f32, {huge, 1 << 15}); }) == "out_of_memory");
 #endif
-  CHECK(label_of([&] { (void)HostTensor(f32, {2}).get(2); }) == "host_tensor_index");
-  CHECK(label_of([&] { HostTensor(f32, {2}).set(-1, 0); }) == "host_tensor_index");
-  CHECK(label_of([&] { (void)HostTensor::from({2, 2}, {1, 2, 3}); }) == "host_tensor_shape");
-  CHECK(label_of([&] { (void)HostTensor(f32, {6}).reshaped({4}); }) == "host_tensor_shape");
+  CHECK(error_label([&] { (void)HostTensor(f32, {2}).get(2); }) == "host_tensor_index");
+  CHECK(error_label([&] { HostTensor(f32, {2}).set(-1, 0); }) == "host_tensor_index");
+  CHECK(error_label([&] { (void)HostTensor::from({2, 2}, {1, 2, 3}); }) == "host_tensor_shape");
+  CHECK(error_label([&] { (void)HostTensor(f32, {6}).reshaped({4}); }) == "host_tensor_shape");
   CHECK(HostTensor(f32, {6}).reshaped({2, 3}).shape() == std::vector<std::int64_t>{2, 3});
 }
 

@@ -8,8 +8,10 @@
 #include "runtime/executable.h"
 #include "runtime/files/safetensors.h"
 #include "tests/runtime/files_scratch.h"
+#include "tests/support/error_label.h"
 
 using namespace lathe;
+using test::error_label;
 using test::ScratchFolder;
 
 namespace {
@@ -26,15 +28,6 @@ constexpr std::string_view evaluates = R"(graph @evaluates(input %x: f32[n, 4], 
 })";
 
 HostTensor four(double a, double b, double c, double d) { return HostTensor::from({4}, {a, b, c, d}); }
-
-std::string label_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.label();
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -70,20 +63,20 @@ TEST_CASE("an executable without a store has one of its own, and may change to a
 TEST_CASE("a store says what does not fit") {
   Parameters weights({{"w", four(1, 2, 3, 4)}});
   Executable exe = compile(ir::parse_graph(evaluates), {.parameters = weights});
-  CHECK(label_of([&] { weights.set("w", HostTensor(f64, {4})); }) == "argument_dtype");
-  CHECK(label_of([&] { weights.set("w", HostTensor(f32, {5})); }) == "argument_shape");
-  CHECK(label_of([&] { weights.set("ww", HostTensor(f32, {4})); }) == "argument_unknown");
-  CHECK(label_of([&] { (void)weights.get("ww"); }) == "argument_unknown");
+  CHECK(error_label([&] { weights.set("w", HostTensor(f64, {4})); }) == "argument_dtype");
+  CHECK(error_label([&] { weights.set("w", HostTensor(f32, {5})); }) == "argument_shape");
+  CHECK(error_label([&] { weights.set("ww", HostTensor(f32, {4})); }) == "argument_unknown");
+  CHECK(error_label([&] { (void)weights.get("ww"); }) == "argument_unknown");
   CHECK(weights.get("w").same_bits(four(1, 2, 3, 4)));
-  CHECK(label_of([&] {
+  CHECK(error_label([&] {
           compile(ir::parse_graph(evaluates), {.parameters = Parameters({{"w", HostTensor(f32, {5})}})});
         }) == "parameters_conflict");
   const auto wider =
       ir::parse_graph("graph @g(input %x: f32[5], parameter %w: f32[5]) {\n%1 = add %x, %w\noutput \"y\" %1\n}");
-  CHECK(label_of([&] { compile(wider, {.parameters = weights}); }) == "parameters_conflict");
+  CHECK(error_label([&] { compile(wider, {.parameters = weights}); }) == "parameters_conflict");
   weights.erase("w");
-  CHECK(label_of([&] { exe.run({{"x", HostTensor(f32, {1, 4})}}); }) == "state_unset");
-  CHECK(label_of([&] { (void)weights.get("w"); }) == "state_unset");
+  CHECK(error_label([&] { exe.run({{"x", HostTensor(f32, {1, 4})}}); }) == "state_unset");
+  CHECK(error_label([&] { (void)weights.get("w"); }) == "state_unset");
 }
 
 TEST_CASE("a store reads a file where it is mapped, and training leaves the file alone") {

@@ -2,33 +2,25 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/support/error.h"
 #include "ir/tensor/text/parser.h"
 #include "tests/shard/support.h"
+#include "tests/support/error_label.h"
 
 /// What cannot be divided says so at once, with both lines, sizes and what to do.
 namespace lathe::shard::test {
 
+using lathe::test::error_label;
+
 namespace {
 
 ir::Graph read(std::string_view text) { return ir::parse_graph(text, "model.lathe"); }
-
-template <class F>
-std::string label_of(F f) {
-  try {
-    f();
-  } catch (const UserError& error) {
-    return error.label();
-  }
-  return "";
-}
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
 TEST_CASE("shard: meshes and splits that say nothing are refused") {
-  const auto mesh = [](std::string_view text) { return label_of([&] { Mesh::parse(text); }); };
+  const auto mesh = [](std::string_view text) { return error_label([&] { Mesh::parse(text); }); };
   CHECK(mesh("data=4,model=2") == "");
   for (const std::string_view text :
        {"", "data", "data=", "=4", "data=x", "data=4,", "data=4x", "data=99999999999999999999"})
@@ -39,7 +31,7 @@ TEST_CASE("shard: meshes and splits that say nothing are refused") {
   CHECK(mesh(many) == "mesh_axis");
   for (const std::string_view text : {"data=0", "data=-2", "a=1048576,b=2"}) CHECK(mesh(text) == "mesh_ranks");
   for (const std::string_view text : {"", "B", "B:", ":data", "B:data,"})
-    CHECK(label_of([&] { parse_splits(text); }) == "split_syntax");
+    CHECK(error_label([&] { parse_splits(text); }) == "split_syntax");
 }
 
 TEST_CASE("shard: processes of a mesh are counted along its last axis first") {
@@ -94,7 +86,7 @@ TEST_CASE("shard: states and parameters go over an axis that the mesh has") {
   const ir::Graph step = gpt_step(1, 0);
   for (const ShardOptions& options :
        {ShardOptions{.states = "date"}, ShardOptions{.states = {}, .parameters = "date"}})
-    CHECK(label_of([&] { shard(step, Mesh::parse("data=2"), {}, options); }) == "mesh_axis");
+    CHECK(error_label([&] { shard(step, Mesh::parse("data=2"), {}, options); }) == "mesh_axis");
 }
 
 TEST_CASE("shard: a split table is not looked up by positions that are split over the same axis") {
@@ -109,7 +101,7 @@ TEST_CASE("shard: a split table is not looked up by positions that are split ove
 TEST_CASE("shard: a batch that does not divide is refused when it is given") {
   const ir::Graph step = gpt_step(1, 0);
   const Sharded sharded = divided(step, "data=4", "B:data");
-  CHECK(label_of([&] { simulate(sharded, step_arguments(step, 6, 4)); }) == "mesh_divide");
+  CHECK(error_label([&] { simulate(sharded, step_arguments(step, 6, 4)); }) == "mesh_divide");
 }
 
 TEST_CASE("shard: a token that the vocabulary does not have is an error on every mesh") {
@@ -117,14 +109,14 @@ TEST_CASE("shard: a token that the vocabulary does not have is an error on every
   Tensors arguments = step_arguments(step, 2, 3);
   arguments.at("tokens").set_int(0, 32);
   for (const std::string splits : {"h:model", "vocab:model"})
-    CHECK(label_of([&] { simulate(divided(step, "model=2", splits), arguments); }) == "index_range");
+    CHECK(error_label([&] { simulate(divided(step, "model=2", splits), arguments); }) == "index_range");
 }
 
 TEST_CASE("shard: one process alone cannot run the graph of one of many") {
   const ir::Graph step = gpt_step(1, 0);
   const Sharded sharded = divided(step, "data=2", "B:data");
   Tensors arguments = step_arguments(step, 2, 3);
-  CHECK(label_of([&] { ir::interpret(sharded.graph, arguments); }) == "mesh_alone");
+  CHECK(error_label([&] { ir::interpret(sharded.graph, arguments); }) == "mesh_alone");
 }
 
 }  // namespace lathe::shard::test

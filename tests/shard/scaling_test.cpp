@@ -2,12 +2,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/support/error.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/shard/explain_shard.h"
 #include "passes/shard/product_flops.h"
 #include "passes/transforms/expand.h"
 #include "tests/shard/support.h"
+#include "tests/support/error_label.h"
 
 /// Steps on more and more processes, as they are predicted.
 namespace lathe::shard::test {
@@ -19,12 +19,7 @@ Scaling scaling(std::string_view mesh, std::string_view splits, const ShardOptio
 }
 
 std::string label_of(const ir::Graph& graph, const Scaling& scaling) {
-  try {
-    (void)predict_scaling(graph, scaling);
-  } catch (const UserError& error) {
-    return error.label();
-  }
-  return "";
+  return lathe::test::error_label([&] { (void)predict_scaling(graph, scaling); });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "passes/compile_pipeline.h"
 #include "passes/cpu/lower_cpu.h"
 #include "tests/support/distance.h"
+#include "tests/support/error_label.h"
 
 namespace lathe::shard::test {
 
@@ -33,12 +34,7 @@ std::string error_text(const ir::Graph& graph, std::string_view mesh, std::strin
 }
 
 std::string error_label(const ir::Graph& graph, std::string_view mesh, std::string_view splits) {
-  try {
-    (void)shard(graph, Mesh::parse(mesh), parse_splits(splits));
-  } catch (const UserError& error) {
-    return error.label();
-  }
-  return "";
+  return lathe::test::error_label([&] { (void)shard(graph, Mesh::parse(mesh), parse_splits(splits)); });
 }
 
 ir::Graph gpt_step(int layers, double dropout, double clip_norm, DType dtype) {

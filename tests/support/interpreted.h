@@ -7,6 +7,7 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives.h"
 #include "ir/tensor/interpret/interpreter.h"
+#include "tests/support/error_label.h"
 
 namespace lathe::test {
 
@@ -52,17 +53,5 @@ class Interpreted {
   ir::GraphBuilder builder;
   Tensors tensors;
 };
-
-/// The label of the UserError that `f` throws; "" where it throws none. The text goes to `text`.
-template <class F>
-std::string error_label(const F& f, std::string* text = nullptr) {
-  try {
-    f();
-  } catch (const UserError& error) {
-    if (text) *text = error.what();
-    return error.label();
-  }
-  return {};
-}
 
 }  // namespace lathe::test

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "ir/support/error.h"
 #include "runtime/files/file_io.h"
 #include "runtime/text/tokenizer/learn/byte_level_bpe.h"
+#include "tests/support/error_label.h"
 #include "tests/support/test_data.h"
 
 using namespace lathe;
@@ -23,12 +23,7 @@ std::string texts() {
 }
 
 std::string label_of(const ByteLevelBpeOptions& options, std::string_view text = "some text") {
-  try {
-    learn_byte_level_bpe(text, options);
-  } catch (const UserError& error) {
-    return std::string(error.label());
-  }
-  return "";
+  return test::error_label([&] { learn_byte_level_bpe(text, options); });
 }
 
 }  // namespace
