@@ -32,6 +32,16 @@ kernel::Value clamped(kernel::Builder& b, kernel::Value offset, kernel::Value ro
   return kernel::min(kernel::max(offset, b.index(0)), rows);
 }
 
+/// Gives the code of the check that offsets ascend.
+std::int64_t declare_product(KernelContext& context, const LoweringContext& lowering, const Segment& segment, int out,
+                             DType dtype) {
+  const ProductOperands& o = segment.operands();
+  declare_buffers(context, {&segment.offsets().program, &o.left.operand.program, &o.right.operand.program}, lowering);
+  context.declare(out, dtype, false, true);
+  if (segment.keeps_rows()) context.writes_part_of(out);
+  return context.check_code("offsets do not ascend in [0, " + segment.rows().to_string() + "]");
+}
+
 }  // namespace
 
 Segment::Segment(const LoweringContext& lowering, ir::ValueId id, int number)
@@ -55,14 +65,39 @@ kernel::Value segment_offset(ElementwiseEmitter& emitter, int result, kernel::Va
   return clamped(emitter.context().builder, offset_as_given(emitter, result, at), rows);
 }
 
-SegmentRows segment_rows(ElementwiseEmitter& emitter, int result, kernel::Value number, kernel::Value rows,
-                         std::int64_t code) {
-  kernel::Builder& b = emitter.context().builder;
-  const kernel::Value first = offset_as_given(emitter, result, number),
-                      last = offset_as_given(emitter, result, number + 1);
+SegmentProduct::SegmentProduct(const LoweringContext& lowering, ir::ValueId id, const Segment& of)
+    : segment(of),
+      node(lowering.graph[id]),
+      out(lowering.buffer_of(id)),
+      code(declare_product(context, lowering, of, out, node.type.dtype)),
+      offsets(context, of.offsets().program, lowering.buffer_of),
+      left(context, of.operands().left.operand.program, lowering.buffer_of),
+      right(context, of.operands().right.operand.program, lowering.buffer_of),
+      left_top(left, {}),
+      right_top(right, {}),
+      number(context.argument(of.number())),
+      rows(context.dim(of.rows())) {}
+
+SegmentProduct::Rows SegmentProduct::find_rows() {
+  kernel::Builder& b = context.builder;
+  const int result = segment.offsets().result;
+  const kernel::Value first = offset_as_given(offsets, result, number),
+                      last = offset_as_given(offsets, result, number + 1);
   b.check(b.index(0) <= first && first <= last && last <= rows, code);
   const kernel::Value lo = clamped(b, first, rows);
   return {lo, kernel::min(kernel::max(last, lo), rows)};
+}
+
+void SegmentProduct::store(kernel::Value at, kernel::Value sums, kernel::Value mask) {
+  context.builder.store(context.buffer(out), at, context.builder.cast(sums, node.type.dtype), mask);
+}
+
+KernelContext::Built SegmentProduct::finish() {
+  auto built = context.finish();
+  const ProductOperands& o = segment.operands();
+  const Dim all = Dim(2) * o.m * o.n * o.k;
+  built.launch.flops = all.divided_by(Dim(segment_count(node))).value_or(all);
+  return built;
 }
 
 }  // namespace lathe

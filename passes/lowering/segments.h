@@ -34,11 +34,32 @@ int segment_count(const ir::Node& node);
 OperandProgram segment_offsets(const LoweringContext& lowering, const ir::Node& node);
 /// Offset number `at`, brought into 0 .. rows: the emitter is of segment_offsets.
 kernel::Value segment_offset(ElementwiseEmitter& emitter, int result, kernel::Value at, kernel::Value rows);
-/// Where the rows of a segment lie, in a kernel; an error when it runs where offsets do not ascend from 0 to `rows`.
-struct SegmentRows {
-  kernel::Value first, last;
+
+/// The kernel of one segment's product as it begins on every machine: what it reads and writes is declared, and
+/// operands can be loaded.
+struct SegmentProduct {
+  SegmentProduct(const LoweringContext& lowering, ir::ValueId id, const Segment& of);
+  SegmentProduct(const SegmentProduct&) = delete;
+  SegmentProduct& operator=(const SegmentProduct&) = delete;
+
+  /// Where the rows of the segment lie; an error when it runs where offsets do not ascend from 0 to the rows of all.
+  struct Rows {
+    kernel::Value first, last;
+  };
+  Rows find_rows();
+  void store(kernel::Value at, kernel::Value sums, kernel::Value mask = {});
+  /// The kernel, and its share of the operations of all segments.
+  KernelContext::Built finish();
+
+  const Segment& segment;
+  const ir::Node& node;
+  int out;  ///< the buffer of the result
+  KernelContext context{"grouped_product", KernelRole::product};
+  std::int64_t code;  ///< of the check of offsets
+  ElementwiseEmitter offsets, left, right;
+  const ElementwiseEmitter::Scope left_top, right_top;
+  kernel::Value number;  ///< of the segment: an argument of the run, so that segments share a kernel
+  kernel::Value rows;    ///< of all segments
 };
-SegmentRows segment_rows(ElementwiseEmitter& emitter, int result, kernel::Value number, kernel::Value rows,
-                         std::int64_t code);
 
 }  // namespace lathe

@@ -83,26 +83,16 @@ class GroupedKernels {
   KernelContext::Built product(const Segment& segment) const {
     const GemmPlan plan = this->plan(segment);
     const ProductOperands& o = segment.operands();
-    KernelContext context("grouped_product", KernelRole::product);
+    SegmentProduct product(lowering_, id_, segment);
+    KernelContext& context = product.context;
     kernel::Builder& b = context.builder;
     context.multiplies_by(plan.tile.pairs ? Multiplier::dot_pairs : Multiplier::fma);
-    declare_buffers(context, {&segment.offsets().program, &o.left.operand.program, &o.right.operand.program},
-                    lowering_);
-    context.declare(out_, node_.type.dtype, false, true);
-    if (segment.keeps_rows()) context.writes_part_of(out_);
-    const std::int64_t code = context.check_code("offsets do not ascend in [0, " + segment.rows().to_string() + "]");
-    ElementwiseEmitter offsets(context, segment.offsets().program, lowering_.buffer_of);
-    ElementwiseEmitter left(context, o.left.operand.program, lowering_.buffer_of);
-    ElementwiseEmitter right(context, o.right.operand.program, lowering_.buffer_of);
-    Scope left_top(left, {}), right_top(right, {});
-    left.hoist(left_top), right.hoist(right_top);
-    const Value number = context.argument(segment.number()), rows = context.dim(segment.rows());
     const Value columns = context.dim(o.n), zero = b.index(0);
     const bool keeps = segment.keeps_rows();
     Value first;
     GemmSizes sizes{b.index(1), context.dim(o.m), columns, context.dim(o.k)};
     sizes.actual = [&, m = sizes.m, k = sizes.k]() -> GemmSizes::Actual {
-      const SegmentRows here = segment_rows(offsets, segment.offsets().result, number, rows, code);
+      const SegmentProduct::Rows here = product.find_rows();
       first = here.first;
       const Value count = here.last - here.first;
       return keeps ? GemmSizes::Actual{count, k} : GemmSizes::Actual{m, count};
@@ -114,24 +104,21 @@ class GroupedKernels {
         return operand.load(emitter, top, zero, at_row, at_k, axis, lanes, mask);
       };
     };
-    GemmOperand lhs{.axis = o.left.axis, .load = loader(left, o.left, left_top, true)};
+    GemmOperand lhs{.axis = o.left.axis, .load = loader(product.left, o.left, product.left_top, true)};
     if (o.left.plain)
       lhs.prefetch = [&, lanes = plan.tile.lanes](Value, Value row, Value k) {
-        o.left.prefetch(left, left_top, zero, keeps ? first + row : row, keeps ? k : first + k, lanes);
+        const Value at_row = keeps ? first + row : row, at_k = keeps ? k : first + k;
+        o.left.prefetch(product.left, product.left_top, zero, at_row, at_k, lanes);
       };
-    const GemmOperand rhs{.axis = o.right.axis, .load = loader(right, o.right, right_top, false)};
-    const Value start = keeps ? zero : number * (sizes.m * columns);
+    const GemmOperand rhs{.axis = o.right.axis, .load = loader(product.right, o.right, product.right_top, false)};
+    const Value start = keeps ? zero : product.number * (sizes.m * columns);
     const auto result = [&](Value m) { return start + (keeps ? first + m : m) * columns; };
     const Epilogue epilogue = [&](Value, Value m) -> RowEpilogue {
-      return [&, row = result(m)](Value n, int, Value sums, Value mask) {
-        b.store(context.buffer(out_), row + n, b.cast(sums, node_.type.dtype), mask);
-      };
+      return [&, row = result(m)](Value n, int, Value sums, Value mask) { product.store(row + n, sums, mask); };
     };
     emit_gemm(b, plan, sizes, lhs, rhs, epilogue,
               [&](Value, Value m, Value n) { b.prefetch(context.buffer(out_), result(m) + n); });
-    auto built = context.finish();
-    const Dim share = Dim(2) * o.m * o.n * o.k;
-    built.launch.flops = share.divided_by(Dim(segment_count(node_))).value_or(share);
+    auto built = product.finish();
     built.launch.work = Dim(std::max(plan.tile.mc / 8, 2)) * o.k * Dim(plan.tile.nc);
     return built;
   }

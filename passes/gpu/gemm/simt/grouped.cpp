@@ -4,47 +4,33 @@
 namespace lathe::gpu {
 
 using kernel::Value;
-using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
 /// A result of the segment a thread, its products added in order.
 KernelContext::Built segment_product(const LoweringContext& lowering, ir::ValueId id, const Segment& segment) {
-  const ir::Node& node = lowering.graph[id];
-  const int out = lowering.buffer_of(id);
   const ProductOperands& o = segment.operands();
-  KernelContext context("grouped_product", KernelRole::product);
+  SegmentProduct product(lowering, id, segment);
+  KernelContext& context = product.context;
   kernel::Builder& b = context.builder;
-  declare_buffers(context, {&segment.offsets().program, &o.left.operand.program, &o.right.operand.program}, lowering);
-  context.declare(out, node.type.dtype, false, true);
-  if (segment.keeps_rows()) context.writes_part_of(out);
-  const std::int64_t code = context.check_code("offsets do not ascend in [0, " + segment.rows().to_string() + "]");
-  ElementwiseEmitter offsets(context, segment.offsets().program, lowering.buffer_of);
-  ElementwiseEmitter left(context, o.left.operand.program, lowering.buffer_of);
-  ElementwiseEmitter right(context, o.right.operand.program, lowering.buffer_of);
-  const Scope left_top(left, {}), right_top(right, {});
-  const Value number = context.argument(segment.number()), rows = context.dim(segment.rows());
   const Value m = context.dim(o.m), n = context.dim(o.n), k = context.dim(o.k), zero = b.index(0);
   const bool keeps = segment.keeps_rows();
   for_threads(b, lowering.gpu(), m * n, 1, [&](Value i) {
     const Value row = i / n, column = i % n;
-    const SegmentRows here = segment_rows(offsets, segment.offsets().result, number, rows, code);
+    const SegmentProduct::Rows here = product.find_rows();
     const auto result = [&](Value lo, Value hi, Value at) {
       const kernel::Var sum = b.var(b.constant(o.compute, 0));
       b.for_loop(lo, hi, 1, [&](Value t) {
-        const Value x = o.left.load(left, left_top, zero, row, t, o.left.axis, 1, {});
-        const Value y = o.right.load(right, right_top, zero, column, t, o.right.axis, 1, {});
+        const Value x = o.left.load(product.left, product.left_top, zero, row, t, o.left.axis, 1, {});
+        const Value y = o.right.load(product.right, product.right_top, zero, column, t, o.right.axis, 1, {});
         b.set(sum, b.fma(x, y, b.get(sum)));
       });
-      b.store(context.buffer(out), at, b.cast(b.get(sum), node.type.dtype));
+      product.store(at, b.get(sum));
     };
-    if (!keeps) return result(here.first, here.last, number * (m * n) + i);
+    if (!keeps) return result(here.first, here.last, product.number * (m * n) + i);
     b.if_(here.first <= row && row < here.last, [&] { result(zero, k, i); });
   });
-  auto built = context.finish();
-  const Dim all = Dim(2) * o.m * o.n * o.k;
-  built.launch.flops = all.divided_by(Dim(segment_count(node))).value_or(all);
-  return built;
+  return product.finish();
 }
 
 /// Zeros in rows of no segment.
