@@ -221,7 +221,8 @@ class Chunker {
 Graph chunk_rows(Graph graph, const RowChunks& options) {
   std::vector<ChunkedRegion> regions = find_row_chunks(graph, options);
   std::erase_if(regions, [](const ChunkedRegion& found) { return !found.region.holds(); });
-  return regions.empty() ? graph : Chunker(graph, std::move(regions)).run();
+  if (regions.empty()) return graph;
+  return Chunker(graph, std::move(regions)).run();
 }
 
 }  // namespace lathe

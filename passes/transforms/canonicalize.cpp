@@ -124,7 +124,8 @@ Graph canonicalize(Graph graph) {
   Graph before = dce(std::move(graph));
   for (int i = 0; i < rounds; ++i) {
     std::optional<Graph> after = canonical::run_once(before);
-    if (!after || structurally_equal(before, *after)) return after ? std::move(*after) : before;
+    if (!after) return before;
+    if (structurally_equal(before, *after)) return *std::move(after);
     before = std::move(*after);
     if (canonical::is_settled(before)) return before;
   }

@@ -223,8 +223,8 @@ class BatchSplitter {
 }  // namespace
 
 Graph split_batches(Graph graph) {
-  std::optional<Graph> split = BatchSplitter(graph).run();
-  return split ? std::move(*split) : graph;
+  if (std::optional<Graph> split = BatchSplitter(graph).run()) return *std::move(split);
+  return graph;
 }
 
 }  // namespace lathe
