@@ -48,12 +48,10 @@ void CpuExchanges::finish(std::size_t exchange) {
 void CpuExchanges::stop() noexcept {
   if (!ranks_) return;
   ranks_->interrupt();
-  for (std::size_t e = 0; e < jobs_.size(); ++e) {
-    if (jobs_[e].is_waited_for) continue;
-    try {
-      finish(e);
-    } catch (...) {  // the run has failed already
-    }
+  for (Job& job : jobs_) {
+    if (job.is_waited_for) continue;
+    job.is_waited_for = true;
+    (void)ranks_->outcome(job.number);  // the run has failed already
   }
 }
 

@@ -72,9 +72,9 @@ void Ranks::Impl::set_up(const MakeCommunicator& make) {
     try {
       axes.push_back(world->split(static_cast<int>(mesh.group(rank, axis).front()), options.patience));
     } catch (const StalledExchange& stalled) {
-      const UserError error = rank_stalled(rank, options.patience, stalled, "the start of the ranks", "");
-      world->abort(told(rank, size, error.what()));  // it cannot be left while others stand still
-      throw error;
+      const auto error = [&] { return rank_stalled(rank, options.patience, stalled, "the start of the ranks", ""); };
+      world->abort(told(rank, size, error().what()));  // it cannot be left while others stand still
+      throw error();
     }
     positions[ir::mesh_index_dim(mesh[axis].name)] = mesh.index(rank, axis);
   }
@@ -160,12 +160,14 @@ std::uint64_t Ranks::start(const std::string& axis, Job job) {
 }
 std::uint64_t Ranks::start(Job job) { return impl_->add(*impl_->world, std::move(job)); }
 
-void Ranks::wait(std::uint64_t job) {
+std::exception_ptr Ranks::outcome(std::uint64_t job) {
   std::unique_lock lock(impl_->mutex);
   impl_->changed.wait(lock, [&] { return impl_->over.contains(job); });
-  const std::exception_ptr error = impl_->over.extract(job).mapped();
-  lock.unlock();
-  if (error) std::rethrow_exception(error);
+  return impl_->over.extract(job).mapped();
+}
+
+void Ranks::wait(std::uint64_t job) {
+  if (const std::exception_ptr error = outcome(job)) std::rethrow_exception(error);
 }
 
 void Ranks::Impl::carry_out(Ranks& ranks, const Job& job, const std::string& what, const std::string& axis) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -60,6 +61,8 @@ class Ranks {
   std::uint64_t start(Job job);
   /// Returns when the job is over; throws what it threw. Jobs are waited for once each.
   void wait(std::uint64_t job);
+  /// The same, and gives what it threw.
+  std::exception_ptr outcome(std::uint64_t job);
 
   /// Communicator::exchange() among all ranks. Throws UserError [rank_stalled], [rank_failed].
   void exchange(std::span<const Message> sends, std::span<const Message> receives);
