@@ -272,26 +272,26 @@ void require_no_division(const ir::Graph& graph, const CompileOptions& options) 
 
 }  // namespace
 
-Executable compile(const ir::Graph& given, const CompileOptions& options) {
+Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   check(options);
   const FloatEnvironment environment;
-  ir::Graph graph = options.mode == Mode::evaluation ? ir::evaluation(given) : given;
+  ir::Graph own = options.mode == Mode::evaluation ? ir::evaluation(graph) : graph;
   auto impl = std::make_unique<Executable::Impl>();
   impl->ranks = options.ranks;
   const DimBindings positions = options.ranks ? options.ranks->positions() : DimBindings();
   if (options.ranks) compare_targets(options);
   if (!options.ranks) {
-    require_one_process(graph);
-  } else if (!is_of_one_process(graph)) {
-    require_no_division(graph, options);
+    require_one_process(own);
+  } else if (!is_of_one_process(own)) {
+    require_no_division(own, options);
   } else {
-    shard::Sharded sharded = shard::shard(graph, options.ranks->mesh(), options.split, options.parts);
-    graph = std::move(sharded.graph);
+    shard::Sharded sharded = shard::shard(own, options.ranks->mesh(), options.split, options.parts);
+    own = std::move(sharded.graph);
     impl->placements = std::move(sharded.arguments);
   }
-  impl->signature = signature_of(graph);
-  impl->lookups = ir::index_lookups(graph);
-  impl->summary.ops = graph.size() - static_cast<int>(graph.arguments().size());
+  impl->signature = signature_of(own);
+  impl->lookups = ir::index_lookups(own);
+  impl->summary.ops = own.size() - static_cast<int>(own.arguments().size());
 
   auto start = Clock::now();
   const bool is_gpu = options.target.kind == Target::Kind::cuda;
@@ -301,7 +301,7 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
   Target target = options.target;
   if (gpu) target.arch = gpu->arch;
   const Machine machine = machine_of(target);
-  ir::PipelineResult passed = ir::run_pipeline(graph, compile_pipeline(machine, options.lower), options.pipeline);
+  ir::PipelineResult passed = ir::run_pipeline(own, compile_pipeline(machine, options.lower), options.pipeline);
   impl->summary.passes = passed.runs;
   impl->summary.nodes = passed.graph.size();
   impl->summary.pass_seconds = seconds_since(start);
@@ -314,18 +314,18 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
     lowering.memory->dims.insert(positions.begin(), positions.end());
   }
   impl->program = lower_prepared(std::move(passed.graph), machine, lowering).program;
-  set_user_types(impl->program, graph);
+  set_user_types(impl->program, own);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());
   impl->summary.launches = static_cast<int>(impl->program.launches.size());
 
-  if (options.ranks) compare_ranks(options, gpu, graph, impl->program);
+  if (options.ranks) compare_ranks(options, gpu, own, impl->program);
   start = Clock::now();
   impl->runner = gpu ? gpu_runner(options, *gpu, impl->program, impl->summary)
                      : cpu_runner(options, impl->program, impl->summary);
   impl->summary.codegen_seconds = seconds_since(start);
   impl->binder =
-      std::make_unique<ArgumentBinder>(impl->signature, impl->program, ir::dims_without_argument(graph), positions);
+      std::make_unique<ArgumentBinder>(impl->signature, impl->program, ir::dims_without_argument(own), positions);
   Executable executable(std::move(impl));
   executable.use(options.parameters.value_or(Parameters()));
   return executable;

@@ -14,7 +14,7 @@ namespace {
 /// The object that describes rotary embedding, in either spelling; nothing where the file has none.
 std::optional<Config> rope_object(const Config& config, std::string_view kind) {
   if (config.has("rope_parameters")) {
-    const Config parameters = config.object("rope_parameters");
+    Config parameters = config.object("rope_parameters");
     if (!kind.empty() && parameters.has(kind)) return parameters.object(kind);
     return parameters;
   }

@@ -111,7 +111,8 @@ AccessSearch::Answer AccessSearch::search(std::int64_t wanted, std::int64_t& bud
   for (std::size_t c = 0, tried = 0; tried < count; c = (c + 1) % count, ++tried) {
     run();
     for (Range whole = counters_[c].found; !whole.is_one(); whole = counters_[c].found) {
-      if ((budget -= 2) < 0) return Answer::open;
+      budget -= 2;
+      if (budget < 0) return Answer::open;
       const Range kept = counters_[c].limit, low{whole.lo, middle(whole)}, high{low.hi + 1, whole.hi};
       limit(c, low);
       const bool in_low = may_reach(wanted);

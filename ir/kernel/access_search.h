@@ -17,7 +17,7 @@ class AccessSearch {
   /// `open`: data decide, or the budget is used up.
   enum class Answer : std::uint8_t { no, open, yes };
   /// `budget`: how many ranges may be looked at; less what it took.
-  Answer reaches(std::int64_t element, std::int64_t& budget);
+  Answer reaches(std::int64_t wanted, std::int64_t& budget);
 
   /// An element that the site reaches where the counters from number `from` on stand at their ends and those before
   /// anywhere, as `random` says; nothing where nothing runs there, or data decide which element it is.
@@ -41,9 +41,9 @@ class AccessSearch {
   bool run();
   void limit(std::size_t counter, const Range& range);
   void limit_none();
-  bool may_reach(std::int64_t element);
-  Answer search(std::int64_t element, std::int64_t& budget);
-  Answer search_halves(std::size_t counter, std::int64_t element, std::int64_t& budget);
+  bool may_reach(std::int64_t wanted);
+  Answer search(std::int64_t wanted, std::int64_t& budget);
+  Answer search_halves(std::size_t counter, std::int64_t wanted, std::int64_t& budget);
   void go_to_end(std::size_t counter);
   const Range& element() const { return site_.slots[static_cast<std::size_t>(site_.element)]; }
 

@@ -135,7 +135,7 @@ std::vector<Sample> update_rows_samples() {
   };
   /// A position for each element of `count` rows.
   const auto each = [&](Sizes a, std::int64_t count, std::int64_t dim, DType dtype = f64, DType index = i64) {
-    Sample made = sample(a, {count}, dim, dtype, index);
+    Sample made = sample(std::move(a), {count}, dim, dtype, index);
     made.operands[1].sizes = made.operands[2].sizes;
     return made;
   };

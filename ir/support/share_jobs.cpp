@@ -34,8 +34,7 @@ void share_jobs(std::size_t jobs, int threads, const std::function<void(const Ne
   others.reserve(wanted);
   try {
     while (others.size() + 1 < wanted) others.emplace_back(work);
-  } catch (const std::system_error&) {
-    // The threads that there are take all jobs.
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): the threads that there are take all jobs
   }
   if (wanted > 0) work();
   for (std::thread& thread : others) thread.join();

@@ -80,7 +80,10 @@ class OnlineOrder {
     // The end that has cost fewer edges goes on, so that one with many is seldom listed.
     std::size_t s = 0, r = 0, asked = 0, source_edges = 0, reader_edges = 0;
     while (!met && s < sources.size() && r < readers.size()) {
-      if (asked == r && known(readers[asked++])) return true;
+      if (asked == r) {
+        ++asked;
+        if (known(readers[r])) return true;
+      }
       const std::size_t source_next = source_edges + edges_.before_count(sources[s]),
                         reader_next = reader_edges + edges_.after_count(readers[r]);
       if (source_next <= reader_next) {

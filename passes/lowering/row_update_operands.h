@@ -10,7 +10,7 @@ namespace lathe {
 /// position is one of a row, or one of each of its elements. The programs of rows and positions run over the dims of
 /// the rows.
 struct RowUpdateOperands {
-  RowUpdateOperands(const LoweringContext& lowering, ir::ValueId id);
+  RowUpdateOperands(const LoweringContext& context, ir::ValueId value);
 
   /// Whether the old value lies elsewhere and is to be copied first.
   bool copies() const;

@@ -41,10 +41,10 @@ struct Numbered {
 /// The number of a folder called "<number>-step-<step>"; one that is larger than any counts as `largest_number`.
 std::optional<std::uint64_t> folder_number(std::string_view name) {
   std::uint64_t number = 0, step = 0;
-  const char* const end = name.data() + name.size();
-  const auto first = std::from_chars(name.data(), end, number);
+  const char *const begin = name.data(), *const end = begin + name.size();
+  const auto first = std::from_chars(begin, end, number);
   constexpr std::string_view middle = "-step-";
-  if (first.ptr == name.data() || !std::string_view(first.ptr, end).starts_with(middle)) return std::nullopt;
+  if (first.ptr == begin || !std::string_view(first.ptr, end).starts_with(middle)) return std::nullopt;
   const auto second = std::from_chars(first.ptr + middle.size(), end, step);
   if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
   return first.ec == std::errc() ? std::min(number, largest_number) : largest_number;

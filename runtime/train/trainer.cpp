@@ -20,12 +20,11 @@ void check_loss(const ir::Graph& graph, const std::string& loss) {
                     "TrainerOptions::loss names the output that is the loss");
 }
 
-const ir::Graph& checked_step(const ir::Graph& step, const std::string& loss) {
+void check_step(const ir::Graph& step, const std::string& loss) {
   if (step.updates.empty())
     throw UserError(fmt::format("the graph '{}' updates no state", step.name), "train_step",
                     "make the step by training_step()");
   check_loss(step, loss);
-  return step;
 }
 
 CompileOptions evaluation_options(CompileOptions options, const Parameters& parameters) {
@@ -60,7 +59,7 @@ Trainer::Trainer(const ir::Graph& step, const StartValue& start, TrainerOptions 
 
 Trainer::Trainer(const ir::Graph& step, TrainerOptions options)
     : options_(std::move(options)),
-      train_((check_options(), compile(checked_step(step, options_.loss), options_.compile))),
+      train_((check_options(), check_step(step, options_.loss), compile(step, options_.compile))),
       tensors_(options_.compile.ranks) {
   Parameters parameters = train_.parameters();
   if (options_.evaluation)

@@ -40,9 +40,9 @@ struct LanguageModel {
   ir::Graph generate;  ///< tokens i64 [B, T] -> "logits" [B, T, vocab]
 };
 /// The width of llama's feed-forwards.
-std::int64_t feed_forward_size(const ModelSettings& model);
+std::int64_t feed_forward_size(const ModelSettings& s);
 /// The modules alone.
-nn::Module build_model(const ModelSettings& model);
+nn::Module build_model(const ModelSettings& s);
 LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer);
 
 }  // namespace lathe::tools

@@ -9,6 +9,7 @@
 #include "passes/cpu/attention/few_rows_kernel.h"
 #include "passes/cpu/attention/prefetch_rows.h"
 #include "passes/cpu/attention/row_block_loops.h"
+#include "passes/cpu/cpu_kernels.h"
 #include "passes/cpu/gemm/register_tile.h"
 #include "passes/lowering/attention/attention_program.h"
 #include "passes/lowering/attention/tile_skip_check.h"

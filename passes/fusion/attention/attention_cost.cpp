@@ -185,7 +185,7 @@ std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, con
   const double lanes = cpu.vectors.lanes(f32), filled = height / (std::ceil(height / lanes) * lanes);
   const double bytes = static_cast<double>(size_in_bytes(dtype)) * static_cast<double>(*scores);
   // Scores, weights and what is made of them lie in the last level of caches together.
-  const double points = bytes > static_cast<double>(cpu.last_level.bytes / 4) ? rates.far_points : rates.plain_points;
+  const double points = bytes > static_cast<double>(cpu.last_level.bytes) / 4 ? rates.far_points : rates.plain_points;
   return AttentionCost{.fused = cpu.attention.fused_factor * share / filled *
                                     (rates.fused_scores * dq + rates.fused_sums * dv + rates.fused_points) +
                                 rates.row * (dq + dv) / 2 / width,

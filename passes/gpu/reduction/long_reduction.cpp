@@ -14,7 +14,8 @@ constexpr double partial_bytes = 16;  // written and read, 8 bytes at most
 
 int splits_of(const GpuInfo& gpu, const LongReduction& r) {
   if (!r.results || *r.results == 0) return 1;
-  const double vector_bytes = gpu.vectors.bits / 8, thread_rate = 2 * vector_bytes / gpu.load_seconds;
+  const double vector_bytes = static_cast<double>(gpu.vectors.bits) / 8,
+               thread_rate = 2 * vector_bytes / gpu.load_seconds;
   const double memory = gpu.bytes_per_second;
   const auto results = static_cast<double>(*r.results);
   const double each = (r.length ? static_cast<double>(*r.length) : many) * static_cast<double>(r.bytes);

@@ -105,13 +105,14 @@ std::vector<std::string> ChatTemplates::names() const {
   return names;
 }
 
-const ChatTemplate& ChatTemplates::get(std::string_view wanted, bool with_tools) const {
-  const auto find = [&](std::string_view name) {
-    return std::find_if(templates_.begin(), templates_.end(), [&](const auto& entry) { return entry.first == name; });
+const ChatTemplate& ChatTemplates::get(std::string_view name, bool with_tools) const {
+  const auto find = [&](std::string_view called) {
+    return std::find_if(templates_.begin(), templates_.end(),
+                        [&](const auto& entry) { return entry.first == called; });
   };
   auto at = templates_.end();
-  if (!wanted.empty()) {
-    at = find(wanted);
+  if (!name.empty()) {
+    at = find(name);
   } else {
     if (with_tools) at = find("tool_use");
     if (at == templates_.end()) at = find("default");
@@ -119,9 +120,9 @@ const ChatTemplate& ChatTemplates::get(std::string_view wanted, bool with_tools)
   }
   if (at != templates_.end()) return at->second;
   std::string known;
-  for (const std::string& name : names()) known += (known.empty() ? "" : ", ") + name;
-  throw UserError(wanted.empty() ? "the model has several chat templates and none is the default"
-                                 : fmt::format("the model has no chat template \"{}\"", wanted),
+  for (const std::string& other : names()) known += (known.empty() ? "" : ", ") + other;
+  throw UserError(name.empty() ? "the model has several chat templates and none is the default"
+                               : fmt::format("the model has no chat template \"{}\"", name),
                   "chat_template", "it has " + known);
 }
 

@@ -100,20 +100,20 @@ ChatTemplate ChatTemplate::parse(std::string_view text, std::string_view name, V
   return {jinja::Template::parse(text, name), text, std::move(tokens)};
 }
 
-jinja::Rendered ChatTemplate::render(const Value& given, const ChatOptions& options) const {
+jinja::Rendered ChatTemplate::render(const Value& messages, const ChatOptions& options) const {
   check(options);
-  if (!given.is(Kind::list) || given.items().empty())
+  if (!messages.is(Kind::list) || messages.items().empty())
     fail_messages("a chat template needs a list of messages with at least one in it");
-  std::vector<Value> messages;
-  for (const Value& message : given.items()) messages.push_back(normalized(message));
+  std::vector<Value> all;
+  for (const Value& message : messages.items()) all.push_back(normalized(message));
   std::string final_text;
-  if (options.continue_final_message) std::tie(messages.back(), final_text) = marked(messages.back());
+  if (options.continue_final_message) std::tie(all.back(), final_text) = marked(all.back());
 
   DictBuilder variables(tokens_.dict());
   if (options.variables.is(Kind::dict))
     for (const auto& [name, value] : options.variables.dict().items())
       if (name.is_string()) variables.set(name.string(), value);
-  variables.set("messages", Value::list(std::move(messages)));
+  variables.set("messages", Value::list(std::move(all)));
   variables.set("tools", options.tools);
   variables.set("documents", options.documents);
   variables.set("add_generation_prompt", options.add_generation_prompt);

@@ -30,7 +30,7 @@ class Interpreter {
   Rendered run();
 
   /// The text that a macro makes of its arguments. `outer` is the frame in which it was defined.
-  std::string call_macro(const MacroDef& macro, const FramePtr& outer, const Arguments& arguments);
+  std::string call_macro(const MacroDef& macro, const FramePtr& outer, const Arguments& given);
   /// Whether a loop's condition holds for an item, in a frame made by enter_filter.
   bool passes(const For& loop, const FramePtr& frame, const Value& item);
   FramePtr enter_filter(const For& loop, const FramePtr& outer);
@@ -65,7 +65,7 @@ class Interpreter {
   Flow run(const Set& set);
   Flow run(const SetBlock& set);
   Flow run(const Macro& macro);
-  Flow run(const CallBlock& call);
+  Flow run(const CallBlock& block);
   Flow run(const FilterBlock& filter);
   Flow run(const Generation& generation);
   Flow run(const With& with);
@@ -89,18 +89,18 @@ class Interpreter {
   Value eval(const Attribute& attribute);
   Value eval(const Subscript& subscript);
   Value eval(const SliceExpr& slice);
-  Value eval(const Call& call);
+  Value eval(const Call& node);
   Value eval(const FilterUse& use);
   Value eval(const TestUse& use);
-  Value eval(const UnaryExpr& unary);
-  Value eval(const BinaryExpr& binary);
+  Value eval(const UnaryExpr& node);
+  Value eval(const BinaryExpr& node);
   Value eval(const Not& negation);
   Value eval(const Logical& logical);
   Value eval(const Comparison& comparison);
   Value eval(const Concat& concat);
   Value eval(const Conditional& conditional);
   bool compare(Comparator comparator, const Value& a, const Value& b);
-  Value call(const Value& callee, const Arguments& arguments);
+  Value call(const Value& callee, const Arguments& given);
   Arguments arguments(const CallArguments& given);
 
   // Variables.

@@ -26,7 +26,7 @@ std::optional<std::int64_t> Loop::length(Runtime& runtime) {
   if (iterable_.is_sequence() || iterable_.is_string() || iterable_.is(Kind::dict)) {
     length_ = length_of(runtime, iterable_);
   } else if (const auto known = iterable_.is(Kind::object) ? iterable_.object()->length(runtime) : std::nullopt) {
-    length_ = *known;
+    length_ = known;
   } else {
     const Value rest = Value::list(collect(runtime, items_));
     items_ = jinja::iterate(runtime, rest);

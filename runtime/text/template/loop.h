@@ -21,8 +21,8 @@ class Loop final : public Object {
 
  private:
   const Value& peek(Runtime& runtime);
-  Value cycle(const Arguments& arguments) const;
-  Value changed(Runtime& runtime, const Arguments& arguments);
+  Value cycle(const Arguments& given) const;
+  Value changed(Runtime& runtime, const Arguments& given);
 
   Iterator* items_;
   Value iterable_;

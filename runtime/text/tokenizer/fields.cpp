@@ -14,7 +14,7 @@ namespace lathe::text {
 
 using nlohmann::json;
 
-JsonNode::JsonNode(const json& value, const JsonNode& parent, std::string step)
+JsonNode::JsonNode(const json& value, const JsonNode& parent, const std::string& step)
     : value_(&value), path_(parent.path_), is_file_(false) {
   if (parent.is_file_) {
     path_ += ": " + step;

@@ -45,7 +45,7 @@ class JsonNode {
 
  private:
   friend class Fields;
-  JsonNode(const nlohmann::json& value, const JsonNode& parent, std::string step);
+  JsonNode(const nlohmann::json& value, const JsonNode& parent, const std::string& step);
 
   const nlohmann::json* value_;
   std::string path_;

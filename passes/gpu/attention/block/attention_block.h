@@ -18,7 +18,7 @@ class AttentionBlock {
 
   /// With the products that sum over rows, those that sum over columns, or none. `stores`: of the elementwise
   /// program.
-  AttentionBlock(const AttentionPlan& plan, std::optional<OutputProducts> all, std::vector<ElementwiseStore> stores,
+  AttentionBlock(const AttentionPlan& plan, std::optional<OutputProducts> which, std::vector<ElementwiseStore> stores,
                  std::string name, KernelRole role);
 
   KernelContext context;

@@ -180,7 +180,10 @@ class Translator {
 
   std::string quantified(std::string atom) {
     for (bool is_first = true; !cursor_.done(); is_first = false) {
-      const auto repeated = [&](const std::string& how) { return (is_first ? atom : "(?:" + atom + ")") + how; };
+      const auto repeat = [&](const std::string& how) {
+        if (!is_first) atom = "(?:" + atom + ")";
+        atom += how;
+      };
       std::string bounds;
       if (cursor_.skip("*") || cursor_.skip("+") || cursor_.skip("?")) {
         std::string how(1, cursor_.pattern[cursor_.at - 1]);
@@ -189,10 +192,10 @@ class Translator {
         } else if (cursor_.skip("+")) {
           how += "+";
         }
-        atom = repeated(how);
+        repeat(how);
       } else if (take_interval(bounds)) {  // a '+' after it repeats the whole, a '?' after {n} makes it optional
         const bool is_range = bounds.find(',') != std::string::npos;
-        atom = repeated(bounds);
+        repeat(bounds);
         if (is_range && cursor_.skip("?")) atom += "?";
       } else {
         break;
