@@ -44,9 +44,11 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
   std::string text = CLI::FailureMessage::simple(app, error);
   for (const CLI::App* command : app->get_subcommands())
     for (const std::string& argument : command->remaining())
-      if (argument.starts_with('-'))
-        if (const std::string meant = meant_option(*command, argument); !meant.empty())
-          text += fmt::format("{}: {}\n", argument, meant);
+      if (argument.starts_with('-')) {
+        const std::string name = argument.substr(0, argument.find('='));
+        if (const std::string meant = meant_option(*command, name); !meant.empty())
+          text += fmt::format("{}: {}\n", name, meant);
+      }
   return text;
 }
 

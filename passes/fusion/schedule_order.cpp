@@ -179,8 +179,9 @@ void large_sum_first(const FusionPlan& plan, const Graph& graph, const Order& or
   }
 }
 
-/// Brings sums over processes forward to where what they sum is there, and updates by them to where later sums hide
-/// those (update_times.h), with what is computed for updates alone. New states that are gathered are so at once.
+/// Brings sums over processes forward to where what they sum is there, and updates by them, and norms of them, to
+/// where later sums hide those (update_times.h), with what is computed for updates alone. New states that are
+/// gathered are so at once.
 void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Order& order,
                            std::vector<std::int32_t>& at) {
   const auto exchanges = [](const Region& region) { return region.kind == RegionKind::exchange; };
@@ -205,8 +206,8 @@ void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Ord
     });
     if (serves[i]) continue;
     if (times.sums(r)) at[i] = std::min(at[i], made[i]);
-    const bool is_update = times.updates(r) && hidden[i] > 0;
-    if (is_update || times.gathers(r)) at[i] = std::min(at[i], std::max(hidden[i], earliest[i]));
+    const bool ends_sums = (times.updates(r) || folds(plan, graph, plan.regions[i])) && hidden[i] > 0;
+    if (ends_sums || times.gathers(r)) at[i] = std::min(at[i], std::max(hidden[i], earliest[i]));
     earliest[i] = waits[i] > 0 ? at[i] : 0;
   }
   before_who_waits(order, sorted, at);

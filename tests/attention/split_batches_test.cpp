@@ -129,6 +129,6 @@ TEST_CASE("split_batches: what is no batch dim, or would have to be split in mem
 
 TEST_CASE("split_batches: a graph without such a product is handed on, not copied") {
   ir::Graph graph = splitting.parse("  %1 = exp %p\n  output \"o\" %1\n");
-  const ir::Node* const nodes = graph.nodes.data();
-  CHECK(split_batches(std::move(graph)).nodes.data() == nodes);
+  const ir::Node* const nodes = &graph.nodes[0];
+  CHECK(&split_batches(std::move(graph)).nodes[0] == nodes);
 }

@@ -188,8 +188,8 @@ TEST_CASE("chunk_rows: narrow sums that are widened are added up wide", "[chunks
 
 TEST_CASE("chunk_rows: a graph without such a product is handed on, not copied", "[chunks]") {
   ir::Graph graph = with_arguments("  %1 = exp %y\n  output \"o\" %1\n");
-  const Node* const nodes = graph.nodes.data();
-  CHECK(chunk_rows(std::move(graph), two_rows).nodes.data() == nodes);
+  const Node* const nodes = &graph.nodes[0];
+  CHECK(&chunk_rows(std::move(graph), two_rows).nodes[0] == nodes);
 }
 
 TEST_CASE("chunk_rows: every variant of a loss, forward and backward", "[chunks]") {
