@@ -69,7 +69,8 @@ class ScalingPrediction {
 
   ScalingPoint point(const Sharded& sharded, const DimBindings& whole) const {
     const DimBindings dims = local_dims(sharded, whole);
-    ScalingPoint point{.mesh = sharded.mesh, .time = step_time(sharded.graph, scaling_.rates, dims)};
+    const Graph run = scaling_.order ? scaling_.order(sharded.graph) : sharded.graph;
+    ScalingPoint point{.mesh = sharded.mesh, .time = step_time(run, scaling_.rates, dims)};
     const double possible = point.time.step() * scaling_.rates.flops * static_cast<double>(sharded.mesh.size());
     point.efficiency = possible > 0 ? product_flops(graph_, whole) / possible : 1;
     point.sent = bytes_sent(sharded, 0, dims);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Scaling {
   DimBindings dims;
   StepRates rates = {};
   std::int64_t most_ranks = 4096;
+  /// What a process computes of its graph, in the order in which it runs (passes/run_order.h); without one: all, as
+  /// it stands.
+  std::function<ir::Graph(const ir::Graph&)> order = {};
 };
 
 /// A step on one mesh.

@@ -5,6 +5,9 @@
 #include <CLI/CLI.hpp>
 
 #include "ir/tensor/text/printer.h"
+#include "passes/compile_pipeline.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/run_order.h"
 #include "passes/shard/explain_shard.h"
 #include "tools/arguments.h"
 #include "tools/commands/commands.h"
@@ -28,8 +31,15 @@ struct ShardOptions {
   RateOptions rates;
 };
 
+/// What a process computes of its graph, in the order in which it runs on a CPU.
+ir::Graph as_run(const ir::Graph& graph) {
+  const Machine machine = cpu_machine({});
+  return in_run_order(lower_prepared(ir::apply_passes(compile_pipeline(machine), graph), machine));
+}
+
 /// The table of a division on more and more processes; its picture too, where one is asked for.
 std::string predict(const ShardOptions& options, const ir::Graph& graph, shard::Scaling scaling) {
+  scaling.order = as_run;
   scaling.growing = options.growing.empty() ? scaling.mesh[0].name : options.growing;
   const shard::ScalingCurve curve = shard::predict_scaling(graph, scaling);
   if (!options.svg.empty())
