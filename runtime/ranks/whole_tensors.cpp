@@ -84,7 +84,7 @@ HostTensor whole_of(Ranks& ranks, const HostTensor& own, const shard::Placement&
     std::vector<HostTensor> parts;
     for (const std::string& bytes : ranks.gather(std::string(bytes_of(joined)), ranks.mesh()[axis].name)) {
       HostTensor& tensor = parts.emplace_back(joined.dtype(), joined.shape());
-      std::memcpy(tensor.data(), bytes.data(), std::min(bytes.size(), tensor.bytes()));
+      if (!bytes.empty()) std::memcpy(tensor.data(), bytes.data(), std::min(bytes.size(), tensor.bytes()));
     }
     return parts;
   });

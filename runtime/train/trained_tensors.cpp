@@ -24,14 +24,15 @@ Tensors TrainedTensors::parts(const Executable& executable, Tensors wholes) cons
 Tensors TrainedTensors::wholes(const Executable& executable, std::span<const std::string> names) const {
   const Parameters parameters = executable.parameters();
   const auto where_it_lies = [&](const std::string& name) { return lend(parameters.get(name), parameters.store()); };
-  Tensors wholes;
-  std::vector<OwnPart> parts;
-  for (const std::string& name : names)
-    if (ranks_)
+  if (ranks_) {
+    std::vector<OwnPart> parts;
+    for (const std::string& name : names)
       parts.push_back({name, where_it_lies(name), executable.placements().at(name)});
-    else
-      wholes.emplace(name, where_it_lies(name));
-  return ranks_ ? wholes_on_first(*ranks_, std::move(parts)) : wholes;
+    return wholes_on_first(*ranks_, std::move(parts));
+  }
+  Tensors wholes;
+  for (const std::string& name : names) wholes.emplace(name, where_it_lies(name));
+  return wholes;
 }
 
 void TrainedTensors::set(const Executable& executable, std::span<const std::string> names,

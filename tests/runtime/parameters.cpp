@@ -7,6 +7,7 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
 #include "runtime/files/safetensors.h"
+#include "runtime/train/trained_tensors.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/error_label.h"
 
@@ -58,6 +59,13 @@ TEST_CASE("an executable without a store has one of its own, and may change to a
   a.use(weights);
   b.use(weights);
   CHECK(a.run({{"x", HostTensor::from({1, 4}, {1, 2, 3, 4})}}).at("y").get(3) == 4);
+}
+
+TEST_CASE("what one process trains is saved from where it lies") {
+  const Executable train = compile(ir::parse_graph(trains), {.parameters = Parameters({{"w", four(1, 2, 3, 4)}})});
+  const std::vector<std::string> names{"w"};
+  const Tensors wholes = TrainedTensors(nullptr).wholes(train, names);
+  CHECK(wholes.at("w").data() == train.parameters().get("w").data());
 }
 
 TEST_CASE("a store says what does not fit") {
