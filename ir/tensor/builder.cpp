@@ -177,19 +177,23 @@ void GraphBuilder::infer(Node& node) {
 }
 
 Value GraphBuilder::argument(const Op& op, std::string_view name, DType dtype, const Shape& shape) {
+  return argument(op, name, TensorType::contiguous(dtype, shape));
+}
+
+Value GraphBuilder::argument(const Op& op, std::string_view name, TensorType type) {
   if (name.empty() || arguments_.contains(name))
     throw UserError(location_, op.name.value,
                     name.empty() ? std::string("an argument needs a name")
                                  : fmt::format("the graph @{} has an argument named {} already", graph_.name, name),
                     "argument_name", "give each input, parameter and state a name of its own");
-  for (const Dim& dim : shape)
+  for (const Dim& dim : type.shape)
     if (dim.value().value_or(0) < 0)
       throw UserError(location_, op.name.value, fmt::format("{} has the negative size {}", name, dim.to_string()),
                       "dim_negative", "sizes are zero or more");
   const Value value = insert({.op = &op,
                               .operands = {},
                               .attrs = {},
-                              .type = TensorType::contiguous(dtype, shape),
+                              .type = std::move(type),
                               .loc = location_,
                               .name = std::string(name)});
   arguments_.emplace(value.node().name,
@@ -231,7 +235,7 @@ void GraphBuilder::update(const Value& state, const Value& value) {
 
 Value GraphBuilder::copy(const Node& node, std::span<const Value> operands) {
   const At at(*this, node.loc);
-  if (node.op->as<Argument>()) return argument(*node.op, node.name, node.type.dtype, node.type.shape);
+  if (node.op->as<Argument>()) return argument(*node.op, node.name, node.type);
   reserve_stream(node);
   const Value value = add(*node.op, operands, node.attrs);
   set_name(value, node.name);

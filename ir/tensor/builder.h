@@ -101,6 +101,7 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   std::int64_t next_stream() { return next_stream_++; }
 
  private:
+  Value argument(const Op& op, std::string_view name, TensorType type);
   void infer(Node& node);
   Value insert(Node node);
   void reserve_stream(const Node& node);

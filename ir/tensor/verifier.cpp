@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "ir/tensor/op.h"
 #include "ir/tensor/text/printer.h"
@@ -81,19 +83,38 @@ Defect type_defect(const Graph& graph, const Node& node, InferredTypes& types, i
   return lost_check(graph, inferred->checks);
 }
 
-Defect argument_defect(const Node& node, std::set<std::string_view>& names) {
+bool is_row_major(const TensorType& type) {
+  if (type.strides.size() != type.shape.dims().size()) return false;
+  Dim expected(1);
+  for (int i = type.rank() - 1; i >= 0; --i) {
+    if (type.strides[static_cast<std::size_t>(i)] != expected) return false;
+    if (i > 0) expected = expected * type.shape[i].unnamed();
+  }
+  return true;
+}
+
+Defect argument_defect(const Node& node) {
   if (!node.operands.empty()) return "an argument has no operands";
   if (!node.attrs.entries().empty()) return "an argument has no attributes";
   if (node.name.empty()) return "an argument needs a name";
-  if (!names.insert(node.name).second) return "two arguments have this name";
-  if (node.type.strides != row_major_strides(node.type.shape)) return "an argument is contiguous";
+  if (!is_row_major(node.type)) return "an argument is contiguous";
   return std::nullopt;
 }
 
-Defect node_defect(const Graph& graph, ValueId id, std::set<std::string_view>& names, InferredTypes& types,
-                   int number) {
+/// The second of two arguments that have one name; invalid where there is none.
+ValueId argument_named_twice(const Graph& graph) {
+  std::vector<std::pair<std::string_view, ValueId>> names;
+  for (const ValueId id : all_values(graph))
+    if (graph[id].op->as<Argument>()) names.emplace_back(graph[id].name, id);
+  std::sort(names.begin(), names.end());
+  const auto twice =
+      std::adjacent_find(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
+  return twice == names.end() ? ValueId{} : std::next(twice)->second;
+}
+
+Defect node_defect(const Graph& graph, ValueId id, InferredTypes& types, int number) {
   const Node& node = graph[id];
-  if (node.op->as<Argument>()) return argument_defect(node, names);
+  if (node.op->as<Argument>()) return argument_defect(node);
   if (auto defect = operand_defect(node, id)) return defect;
   if (auto defect = attribute_defect(node)) return defect;
   return type_defect(graph, node, types, number);
@@ -105,7 +126,7 @@ Defect result_defect(const Graph& graph) {
     if (!exists(graph, output.value)) return fmt::format("output {} has no value", quoted(output.name));
     if (!names.insert(output.name).second) return fmt::format("two outputs are named {}", quoted(output.name));
   }
-  std::set<ValueId> updated;
+  std::vector<bool> updated(graph.nodes.size());
   for (const Update& update : graph.updates) {
     if (!exists(graph, update.state) || !exists(graph, update.value)) return "an update has no state or no value";
     const Node& state = graph[update.state];
@@ -114,7 +135,8 @@ Defect result_defect(const Graph& graph) {
       return fmt::format("an update of value {}, which is neither parameter nor state", update.state.index);
     if (state.type.dtype != type.dtype || state.type.shape != type.shape)
       return fmt::format("the update of {} changes {} to {}", state.name, print_type(state.type), print_type(type));
-    if (!updated.insert(update.state).second) return fmt::format("{} is updated twice", state.name);
+    if (updated[static_cast<std::size_t>(update.state.index)]) return fmt::format("{} is updated twice", state.name);
+    updated[static_cast<std::size_t>(update.state.index)] = true;
   }
   return std::nullopt;
 }
@@ -135,13 +157,15 @@ std::optional<std::string> find_defect(const Graph& graph) {
 }
 
 std::optional<std::string> find_defect(const Graph& graph, InferredTypes& types) {
-  std::set<std::string_view> names;
   const int number = types.next_graph();
+  const auto told = [&](ValueId id, const std::string& defect) {
+    return fmt::format("graph @{}, {}: {}", graph.name, describe(graph[id], id), defect);
+  };
   for (const ValueId id : all_values(graph)) {
     if (!graph[id].op) return fmt::format("graph @{}: value {} has no op", graph.name, id.index);
-    if (const Defect defect = node_defect(graph, id, names, types, number))
-      return fmt::format("graph @{}, {}: {}", graph.name, describe(graph[id], id), *defect);
+    if (const Defect defect = node_defect(graph, id, types, number)) return told(id, *defect);
   }
+  if (const ValueId id = argument_named_twice(graph); id.valid()) return told(id, "two arguments have this name");
   if (const Defect defect = result_defect(graph)) return fmt::format("graph @{}: {}", graph.name, *defect);
   return std::nullopt;
 }
