@@ -190,12 +190,8 @@ Value GraphBuilder::argument(const Op& op, std::string_view name, TensorType typ
     if (dim.value().value_or(0) < 0)
       throw UserError(location_, op.name.value, fmt::format("{} has the negative size {}", name, dim.to_string()),
                       "dim_negative", "sizes are zero or more");
-  const Value value = insert({.op = &op,
-                              .operands = {},
-                              .attrs = {},
-                              .type = std::move(type),
-                              .loc = location_,
-                              .name = std::string(name)});
+  const Value value = insert(
+      {.op = &op, .operands = {}, .attrs = {}, .type = std::move(type), .loc = location_, .name = std::string(name)});
   arguments_.emplace(value.node().name,
                      value.id());  // the name stays where it is: nodes do not move, arguments keep their names
   return value;
@@ -235,7 +231,9 @@ void GraphBuilder::update(const Value& state, const Value& value) {
 
 Value GraphBuilder::copy(const Node& node, std::span<const Value> operands) {
   const At at(*this, node.loc);
-  if (node.op->as<Argument>()) return argument(*node.op, node.name, node.type);
+  if (node.op->as<Argument>())
+    return node.type.is_row_major() ? argument(*node.op, node.name, node.type)
+                                    : argument(*node.op, node.name, node.type.dtype, node.type.shape);
   reserve_stream(node);
   const Value value = add(*node.op, operands, node.attrs);
   set_name(value, node.name);

@@ -46,6 +46,16 @@ TensorType TensorType::contiguous(DType dtype, Shape shape) {
   return {dtype, std::move(shape), std::move(strides)};
 }
 
+bool TensorType::is_row_major() const {
+  if (strides.size() != shape.dims().size()) return false;
+  Dim expected(1);
+  for (int i = rank() - 1; i >= 0; --i) {
+    if (strides[static_cast<std::size_t>(i)] != expected) return false;
+    if (i > 0) expected = expected * shape[i].unnamed();
+  }
+  return true;
+}
+
 bool TensorType::is_contiguous() const {
   Dim expected(1);
   for (int i = rank() - 1; i >= 0; --i) {

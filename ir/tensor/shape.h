@@ -55,6 +55,8 @@ struct TensorType {
   int rank() const { return shape.rank(); }
   /// Row-major, dims of size 1 aside. A stride that cannot be decided counts as not contiguous.
   bool is_contiguous() const;
+  /// Whether the strides are those of row_major_strides(), of dims of size 1 too.
+  bool is_row_major() const;
   /// "f32[nbatches, n_seq, d_model=512]".
   std::string to_string() const;
   bool operator==(const TensorType&) const = default;

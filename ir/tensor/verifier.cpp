@@ -83,21 +83,11 @@ Defect type_defect(const Graph& graph, const Node& node, InferredTypes& types, i
   return lost_check(graph, inferred->checks);
 }
 
-bool is_row_major(const TensorType& type) {
-  if (type.strides.size() != type.shape.dims().size()) return false;
-  Dim expected(1);
-  for (int i = type.rank() - 1; i >= 0; --i) {
-    if (type.strides[static_cast<std::size_t>(i)] != expected) return false;
-    if (i > 0) expected = expected * type.shape[i].unnamed();
-  }
-  return true;
-}
-
 Defect argument_defect(const Node& node) {
   if (!node.operands.empty()) return "an argument has no operands";
   if (!node.attrs.entries().empty()) return "an argument has no attributes";
   if (node.name.empty()) return "an argument needs a name";
-  if (!is_row_major(node.type)) return "an argument is contiguous";
+  if (!node.type.is_row_major()) return "an argument is contiguous";
   return std::nullopt;
 }
 
