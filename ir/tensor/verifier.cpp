@@ -94,8 +94,7 @@ Defect argument_defect(const Node& node) {
 /// The second of two arguments that have one name; invalid where there is none.
 ValueId argument_named_twice(const Graph& graph) {
   std::vector<std::pair<std::string_view, ValueId>> names;
-  for (const ValueId id : all_values(graph))
-    if (graph[id].op->as<Argument>()) names.emplace_back(graph[id].name, id);
+  for (const ValueId id : graph.arguments()) names.emplace_back(graph[id].name, id);
   std::sort(names.begin(), names.end());
   const auto twice =
       std::adjacent_find(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.first == b.first; });

@@ -103,13 +103,17 @@ bool RegionSizes::takes(int region, ValueId id) const {
       .is_allowed();
 }
 
+/// The size of a region with all members of `reader`, which stand in `loops` then.
+RegionSize RegionSizes::joined(int region, int reader, const Loops& loops) const {
+  RegionSize both = size(region);
+  both.arithmetic += size(reader).arithmetic;
+  both.inputs += size(reader).inputs;
+  for (const auto& [id, loop] : loops) both.loops = std::max(both.loops, loop_after(id, loop) + 1);
+  return both;
+}
+
 bool RegionSizes::takes_all(int region, int reader) const {
-  RegionSize joined = size(region);
-  joined.arithmetic += size(reader).arithmetic;
-  joined.inputs += size(reader).inputs;
-  for (const auto& [id, loop] : loops_joined(region, reader))
-    joined.loops = std::max(joined.loops, loop_after(id, loop) + 1);
-  return joined.is_allowed();
+  return joined(region, reader, loops_joined(region, reader)).is_allowed();
 }
 
 void RegionSizes::note(ValueId id) {
@@ -122,14 +126,9 @@ void RegionSizes::note(ValueId id) {
 }
 
 void RegionSizes::note_all(int region, int reader) {
-  RegionSize joined = size(region);
-  joined.arithmetic += size(reader).arithmetic;
-  joined.inputs += size(reader).inputs;
-  for (const auto& [id, loop] : loops_joined(region, reader)) {
-    loop_[slot(id)] = loop;
-    joined.loops = std::max(joined.loops, loop_after(id, loop) + 1);
-  }
-  size(region) = joined;
+  const Loops loops = loops_joined(region, reader);
+  size(region) = joined(region, reader, loops);
+  for (const auto& [id, loop] : loops) loop_[slot(id)] = loop;
 }
 
 }  // namespace lathe

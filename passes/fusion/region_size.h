@@ -57,6 +57,7 @@ class RegionSizes {
   int loop_after(ir::ValueId id, int loop) const;
   int loop_in(int region, ir::ValueId id) const;
   Loops loops_joined(int region, int reader) const;
+  RegionSize joined(int region, int reader, const Loops& loops) const;
   RegionSize& size(int region);
   RegionSize size(int region) const;
 
