@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cctype>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "ir/tensor/op.h"
-#include "tests/support/test_data.h"
+#include "tests/ops/committed_text.h"
 
 namespace lathe::ir {
 
@@ -92,13 +90,7 @@ std::string plain_ops() {
 }  // namespace
 
 TEST_CASE("frontend/plain_ops.h is what the lines of ops say") {
-  std::ifstream in(lathe::test::source_path("frontend/plain_ops.h"));
-  std::stringstream committed;
-  committed << in.rdbuf();
-  const std::string current = plain_ops();
-  if (committed.str() != current) std::ofstream("plain_ops.h") << current;
-  INFO("the current text has been written to plain_ops.h in the working directory: copy it to frontend/");
-  CHECK(committed.str() == current);
+  lathe::test::check_committed("frontend/plain_ops.h", plain_ops());
 }
 
 }  // namespace lathe::ir

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+
+namespace lathe::test {
+
+/// Checks that a file of the source tree, such as "docs/ops.md", holds `current`. Where it does not, the text that it
+/// should hold is written to a file of its name in the working directory.
+void check_committed(const std::string& path, const std::string& current);
+
+}  // namespace lathe::test
