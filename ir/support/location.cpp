@@ -15,7 +15,7 @@ std::string_view base_name(std::string_view path) {
 }  // namespace
 
 Location::Location(std::string_view file, int line, std::string_view scope, bool gradient)
-    : position_(std::make_shared<const Position>(Position{std::string(file), std::string(scope)})),
+    : position_(SharedBox<const Position>::make(Position{std::string(file), std::string(scope)})),
       line_(line),
       gradient_(gradient) {}
 

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <memory>
 #include <source_location>
 #include <string>
 #include <string_view>
+
+#include "ir/support/shared_box.h"
 
 namespace lathe {
 
@@ -15,7 +16,7 @@ class Location {
   Location(std::string_view file, int line, std::string_view scope = {}, bool gradient = false);
   explicit Location(const std::source_location& at, std::string_view scope = {});
 
-  bool known() const { return position_ != nullptr; }
+  bool known() const { return bool(position_); }
   std::string_view file() const { return position_ ? std::string_view(position_->file) : std::string_view(); }
   int line() const { return line_; }
   /// The module path, such as "encoder.0.self"; empty at the top.
@@ -35,7 +36,7 @@ class Location {
   struct Position {
     std::string file, scope;
   };
-  std::shared_ptr<const Position> position_;  // null where nothing is known
+  SharedBox<const Position> position_;  // null where nothing is known
   int line_ = 0;
   bool gradient_ = false;
 };

@@ -2,9 +2,10 @@
 
 #include <cstddef>
 #include <initializer_list>
-#include <memory>
 #include <utility>
 #include <vector>
+
+#include "ir/support/shared_box.h"
 
 namespace lathe {
 
@@ -16,8 +17,7 @@ class SharedList {
   using value_type = T;
 
   SharedList() = default;
-  SharedList(std::vector<T> items)
-      : items_(items.empty() ? nullptr : std::make_shared<std::vector<T>>(std::move(items))) {}
+  SharedList(std::vector<T> items) : items_(items.empty() ? Box() : Box::make(std::move(items))) {}
   SharedList(std::initializer_list<T> items) : SharedList(std::vector<T>(items)) {}
 
   const std::vector<T>& items() const {
@@ -39,7 +39,7 @@ class SharedList {
   }
   void erase(std::size_t i) {
     own().erase(items_->begin() + static_cast<std::ptrdiff_t>(i));
-    if (items_->empty()) items_ = nullptr;
+    if (items_->empty()) items_ = Box();
   }
 
   /// Whether both are one list in memory: equal then, whatever the elements say.
@@ -47,16 +47,18 @@ class SharedList {
   bool operator==(const SharedList& other) const { return is_same(other) || items() == other.items(); }
 
  private:
+  using Box = SharedBox<std::vector<T>>;
+
   /// Elements that no copy shares.
   std::vector<T>& own() {
     if (!items_)
-      items_ = std::make_shared<std::vector<T>>();
-    else if (items_.use_count() > 1)
-      items_ = std::make_shared<std::vector<T>>(*items_);
+      items_ = Box::make();
+    else if (items_.is_shared())
+      items_ = Box::make(*items_);
     return *items_;
   }
 
-  std::shared_ptr<std::vector<T>> items_;  // null where there are none
+  Box items_;  // null where there are none
 };
 
 }  // namespace lathe

@@ -89,13 +89,13 @@ GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)), inferred_(st
   for (const ValueId id : all_values(graph_)) {
     const Node& node = graph_[id];
     if (node.op->as<Argument>())
-      arguments_.emplace(node.name, id);
+      arguments_.add(std::hash<std::string_view>{}(node.name), {}, id);
     else
-      pure_.add(hash_of(node), id);
+      pure_.add(hash_of(node), node.operands, id);
     reserve_stream(node);
     require_one_record(*node.op);
   }
-  for (const Update& update : graph_.updates) updated_.insert(update.state.index);
+  for (const Update& update : graph_.updates) is_first_update(update.state);
 }
 
 GraphBuilder::~GraphBuilder() = default;
@@ -134,13 +134,13 @@ Value GraphBuilder::insert(Node node) {
   if (!node.op->as<Argument>()) {
     const std::size_t hash = hash_of(node);
     // Types are compared too, names of dims included: a view to [h=8] and one to [8] are told apart in dumps.
-    const ValueId known = pure_.find(hash, [&](ValueId candidate) {
+    const ValueId known = pure_.find(hash, node.operands, [&](ValueId candidate) {
       const Node& other = graph_[candidate];
       return other.op == node.op && other.operands == node.operands && other.attrs == node.attrs &&
              other.type.shape.looks_like(node.type.shape);
     });
     if (known.valid()) return {*this, known};
-    pure_.add(hash, id);
+    pure_.add(hash, node.operands, id);
   }
   graph_.nodes.push_back(std::move(node));
   return {*this, id};
@@ -177,11 +177,26 @@ void GraphBuilder::infer(Node& node) {
 }
 
 Value GraphBuilder::argument(const Op& op, std::string_view name, DType dtype, const Shape& shape) {
-  return argument(op, name, TensorType::contiguous(dtype, shape));
+  return argument(op, name, argument_type(dtype, shape));
+}
+
+/// Row-major. The weights of many layers have few types, and share them.
+TensorType GraphBuilder::argument_type(DType dtype, const Shape& shape) {
+  constexpr std::size_t most = 64;  // that are looked through
+  for (const TensorType& known : argument_types_)
+    if (known.dtype == dtype && known.shape.looks_like(shape)) return known;
+  TensorType type = TensorType::contiguous(dtype, shape);
+  if (argument_types_.size() < most) argument_types_.push_back(type);
+  return type;
+}
+
+ValueId GraphBuilder::argument_named(std::string_view name) const {
+  return arguments_.find(std::hash<std::string_view>{}(name), {},
+                         [&](ValueId id) { return graph_[id].name == name; });
 }
 
 Value GraphBuilder::argument(const Op& op, std::string_view name, TensorType type) {
-  if (name.empty() || arguments_.contains(name))
+  if (name.empty() || argument_named(name).valid())
     throw UserError(location_, op.name.value,
                     name.empty() ? std::string("an argument needs a name")
                                  : fmt::format("the graph @{} has an argument named {} already", graph_.name, name),
@@ -192,14 +207,13 @@ Value GraphBuilder::argument(const Op& op, std::string_view name, TensorType typ
                       "dim_negative", "sizes are zero or more");
   const Value value = insert(
       {.op = &op, .operands = {}, .attrs = {}, .type = std::move(type), .loc = location_, .name = std::string(name)});
-  arguments_.emplace(value.node().name,
-                     value.id());  // the name stays where it is: nodes do not move, arguments keep their names
+  arguments_.add(std::hash<std::string_view>{}(name), {}, value.id());
   return value;
 }
 
 std::optional<Value> GraphBuilder::find_argument(std::string_view name) {
-  const auto found = arguments_.find(name);
-  return found == arguments_.end() ? std::nullopt : std::optional(Value(*this, found->second));
+  const ValueId found = argument_named(name);
+  return found.valid() ? std::optional(Value(*this, found)) : std::nullopt;
 }
 
 void GraphBuilder::output(std::string_view name, const Value& value) {
@@ -209,6 +223,15 @@ void GraphBuilder::output(std::string_view name, const Value& value) {
       throw UserError(location_, "output", fmt::format("there is an output named {} already", name), "output_name",
                       "give each output a name of its own");
   graph_.outputs.push_back({std::string(name), value.id()});
+}
+
+/// Notes an update of a state; false where it has one.
+bool GraphBuilder::is_first_update(ValueId state) {
+  const auto at = static_cast<std::size_t>(state.index);
+  if (updated_.size() <= at) updated_.resize(std::max(at + 1, graph_.nodes.size()), false);
+  const bool is_first = !updated_[at];
+  updated_[at] = true;
+  return is_first;
 }
 
 void GraphBuilder::update(const Value& state, const Value& value) {
@@ -223,7 +246,7 @@ void GraphBuilder::update(const Value& state, const Value& value) {
         location_, "update",
         fmt::format("{} is {}, its new value {}", target.name, target.type.to_string(), value.type().to_string()),
         "update_type", "an update keeps dtype and shape");
-  if (!updated_.insert(state.id().index).second)
+  if (!is_first_update(state.id()))
     throw UserError(location_, "update", fmt::format("{} is updated twice", target.name), "update_twice",
                     "combine the two updates into one");
   graph_.updates.push_back({state.id(), value.id()});

@@ -5,7 +5,6 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "ir/tensor/graph.h"
@@ -102,18 +101,22 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
 
  private:
   Value argument(const Op& op, std::string_view name, TensorType type);
+  ValueId argument_named(std::string_view name) const;
+  TensorType argument_type(DType dtype, const Shape& shape);
   void infer(Node& node);
   Value insert(Node node);
+  bool is_first_update(ValueId state);
   void reserve_stream(const Node& node);
   void require_one_record(const Op& op);
 
   Graph graph_;
   Location location_;
-  std::unique_ptr<InferredTypes> inferred_;                  // for nodes like those before
-  NodeTable pure_;                                           // for hash-consing
-  std::unordered_map<std::string_view, ValueId> arguments_;  // by name
-  std::unordered_set<std::int32_t> updated_;                 // states
-  std::unordered_map<std::string_view, const Op*> owned_;    // a program's own ops by name
+  std::unique_ptr<InferredTypes> inferred_;                // for nodes like those before
+  NodeTable pure_;                                         // for hash-consing
+  NodeTable arguments_;                                    // by name
+  std::vector<TensorType> argument_types_;                 // that some of them share
+  std::vector<bool> updated_;                              // by node
+  std::unordered_map<std::string_view, const Op*> owned_;  // a program's own ops by name
   std::int64_t next_stream_ = 0;
 };
 

@@ -96,8 +96,8 @@ std::int64_t Dim::checked(std::int64_t number) {
   return number;
 }
 
-std::shared_ptr<const Dim::Detail> Dim::make_detail(std::vector<Term> terms, std::string name) {
-  return std::make_shared<const Detail>(Detail{std::move(terms), std::move(name)});
+SharedBox<const Dim::Detail> Dim::make_detail(std::vector<Term> terms, std::string name) {
+  return SharedBox<const Detail>::make(Detail{std::move(terms), std::move(name)});
 }
 
 Dim::Dim(std::string_view name) {

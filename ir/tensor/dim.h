@@ -3,11 +3,12 @@
 #include <concepts>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "ir/support/shared_box.h"
 
 namespace lathe {
 
@@ -85,14 +86,14 @@ class Dim {
     std::vector<Term> terms;  ///< empty for a number
     std::string name;
   };
-  explicit Dim(std::shared_ptr<const Detail> detail) : detail_(std::move(detail)) {}
+  explicit Dim(SharedBox<const Detail> detail) : detail_(std::move(detail)) {}
   bool is_number() const { return !detail_ || detail_->terms.empty(); }
   static std::int64_t checked(std::int64_t number);
   static Dim from_terms(std::vector<Term> terms);
-  static std::shared_ptr<const Detail> make_detail(std::vector<Term> terms, std::string name);
+  static SharedBox<const Detail> make_detail(std::vector<Term> terms, std::string name);
 
   std::int64_t number_ = 0;  // where it is one
-  std::shared_ptr<const Detail> detail_;
+  SharedBox<const Detail> detail_;
 };
 
 /// Whether `text` may name a dim: a letter or underscore, then letters, digits, underscores, dots, @.

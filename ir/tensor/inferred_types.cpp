@@ -11,9 +11,10 @@ namespace lathe::ir {
 namespace {
 
 std::size_t hash_of(const TensorType& type) {
+  constexpr std::size_t factor = 0x9e3779b97f4a7c15;  // mixed well where it is used
   std::size_t hash = static_cast<std::size_t>(type.dtype);
   for (const auto* dims : {&type.shape.dims(), &type.strides.items()})
-    for (const Dim& dim : *dims) hash = mix_hash(hash, static_cast<std::size_t>(dim.value().value_or(-1)));
+    for (const Dim& dim : *dims) hash = hash * factor + static_cast<std::size_t>(dim.value().value_or(-1));
   return hash;
 }
 

@@ -1,41 +1,74 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ir/tensor/graph.h"
 
 namespace lathe::ir {
 
-/// Finds nodes of a growing graph by a hash: open addressing, a power of two of slots, at most half of them taken.
+/// Finds nodes of a growing graph by a hash, of which it keeps 32 bits. Nodes with operands stand near others of the
+/// same last operand, so that a graph made in order finds them in a cache; where too many have it, and for nodes
+/// without operands, it is open addressing in a power of two of slots, at most half of them taken.
 class NodeTable {
  public:
-  /// The first node with this hash for which `equal(id)` holds; invalid where there is none.
+  /// The first node with this hash and these operands, in whatever order, for which `equal(id)` holds; invalid where
+  /// there is none.
   template <class Equal>
-  ValueId find(std::size_t hash, Equal equal) const {
+  ValueId find(std::size_t hash, std::span<const ValueId> operands, Equal equal) const {
+    const auto kept = static_cast<std::uint32_t>(hash);
+    const auto is = [&](const Slot& slot) { return slot.hash == kept && equal(slot.id); };
+    if (const ValueId last = last_of(operands); last.valid())
+      for (std::size_t at = near_start(last); at < near_start(last) + near_slots; ++at) {
+        if (at >= near_.size() || !near_[at].id.valid()) return {};
+        if (is(near_[at])) return near_[at].id;
+      }
     if (slots_.empty()) return {};
-    for (std::size_t at = hash & mask(); slots_[at].id.valid(); at = (at + 1) & mask())
-      if (slots_[at].hash == hash && equal(slots_[at].id)) return slots_[at].id;
+    for (std::size_t at = kept & mask(); slots_[at].id.valid(); at = (at + 1) & mask())
+      if (is(slots_[at])) return slots_[at].id;
     return {};
   }
 
-  void add(std::size_t hash, ValueId id) {
-    if (2 * ++size_ > slots_.size()) grow();
-    place({hash, id});
+  void add(std::size_t hash, std::span<const ValueId> operands, ValueId id) {
+    const Slot slot{static_cast<std::uint32_t>(hash), id};
+    const ValueId last = last_of(operands);
+    if (last.valid() && place_near(last, slot)) return;
+    if (2 * ++size_ > slots_.size()) resize(slots_.empty() ? 64 : 2 * slots_.size());
+    place(slot);
   }
 
-  void clear() {
-    slots_.clear();
-    size_ = 0;
+  /// Makes room for so many nodes without operands.
+  void reserve(std::size_t nodes) {
+    if (2 * nodes > slots_.size()) resize(std::bit_ceil(2 * nodes));
   }
+  void clear() { *this = {}; }
 
  private:
   struct Slot {
-    std::size_t hash = 0;
+    std::uint32_t hash = 0;
     ValueId id;
   };
+  static constexpr std::size_t near_slots = 8;  // from two for each operand on
+  static ValueId last_of(std::span<const ValueId> operands) {
+    return operands.empty() ? ValueId{} : *std::max_element(operands.begin(), operands.end());
+  }
+  static std::size_t near_start(ValueId last) { return 2 * static_cast<std::size_t>(last.index); }
   std::size_t mask() const { return slots_.size() - 1; }
+
+  bool place_near(ValueId last, const Slot& slot) {
+    const std::size_t start = near_start(last);
+    if (near_.size() < start + near_slots) near_.resize(start + near_slots);
+    for (std::size_t at = start; at < start + near_slots; ++at)
+      if (!near_[at].id.valid()) {
+        near_[at] = slot;
+        return true;
+      }
+    return false;
+  }
 
   void place(const Slot& slot) {
     std::size_t at = slot.hash & mask();
@@ -43,15 +76,16 @@ class NodeTable {
     slots_[at] = slot;
   }
 
-  void grow() {
-    std::vector<Slot> old(slots_.empty() ? 64 : 2 * slots_.size());
+  void resize(std::size_t slots) {
+    std::vector<Slot> old(slots);
     std::swap(old, slots_);
     for (const Slot& slot : old)
       if (slot.id.valid()) place(slot);
   }
 
+  std::vector<Slot> near_;  // two a node
   std::vector<Slot> slots_;
-  std::size_t size_ = 0;
+  std::size_t size_ = 0;  // taken of slots_
 };
 
 }  // namespace lathe::ir

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <utility>
 
 namespace lathe::ir {
 
@@ -13,14 +13,30 @@ class OpRef {
   OpRef() = default;
   OpRef(const Op* op);                 // NOLINT(google-explicit-constructor)
   OpRef(const Op& op) : OpRef(&op) {}  // NOLINT(google-explicit-constructor)
+  OpRef(const OpRef& other) : op_(other.op_), counted_(other.counted_) {
+    if (counted_) hold();
+  }
+  OpRef(OpRef&& other) noexcept
+      : op_(std::exchange(other.op_, nullptr)), counted_(std::exchange(other.counted_, false)) {}
+  OpRef& operator=(OpRef other) noexcept {
+    std::swap(op_, other.op_);
+    std::swap(counted_, other.counted_);
+    return *this;
+  }
+  ~OpRef() {
+    if (counted_) release();
+  }
 
   operator const Op*() const { return op_; }  // NOLINT(google-explicit-constructor)
   const Op* operator->() const { return op_; }
   const Op& operator*() const { return *op_; }
 
  private:
+  void hold() const;
+  void release() const;
+
   const Op* op_ = nullptr;
-  std::shared_ptr<const Op> owner_;  // null for a record of Lathe
+  bool counted_ = false;  // an OwnedOp
 };
 
 }  // namespace lathe::ir

@@ -29,8 +29,14 @@ Gradient gradient_of(const OpDefinition& definition) {
 
 }  // namespace
 
-OpRef::OpRef(const Op* op) : op_(op) {
-  if (op && op->owned) owner_ = op->owned->shared_from_this();
+OpRef::OpRef(const Op* op) : op_(op), counted_(op && op->owned) {
+  if (counted_) hold();
+}
+
+void OpRef::hold() const { ++op_->owned->references_; }
+
+void OpRef::release() const {
+  if (--op_->owned->references_ == 0) delete op_->owned;
 }
 
 std::vector<Sample> samples_of(const Op& op) {
@@ -78,8 +84,7 @@ OpRef OwnedOp::make(OpDefinition definition) {
   LATHE_ASSERT(definition.infer && definition.expand);
   auto kept = std::make_unique<const OpDefinition>(std::move(definition));
   auto views = views_of(*kept);
-  const std::shared_ptr<const OwnedOp> made(new OwnedOp(std::move(kept), std::move(views)));
-  return OpRef(made.get());
+  return OpRef(new OwnedOp(std::move(kept), std::move(views)));
 }
 
 }  // namespace lathe::ir

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -38,7 +40,7 @@ bool is_own_op_name(std::string_view name);
 
 /// A record that a program makes while it runs: a composite of other ops. It is no part of all_ops(); nodes and sets
 /// of ops that have it keep it alive.
-class OwnedOp final : public Op, public std::enable_shared_from_this<OwnedOp> {
+class OwnedOp final : public Op {
  public:
   /// Throws UserError [op_name], at the definition's location, for a name that is_own_op_name() refuses.
   static OpRef make(OpDefinition definition);
@@ -54,6 +56,9 @@ class OwnedOp final : public Op, public std::enable_shared_from_this<OwnedOp> {
   };
   OwnedOp(std::unique_ptr<const OpDefinition> definition, std::unique_ptr<const Views> views);
   static std::unique_ptr<const Views> views_of(const OpDefinition& definition);
+
+  friend class OpRef;
+  mutable std::atomic<std::size_t> references_ = 0;  // the last of them deletes it
 
   std::unique_ptr<const OpDefinition> definition_;
   std::unique_ptr<const Views> views_;

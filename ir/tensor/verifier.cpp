@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/tensor/node_table.h"
 #include "ir/tensor/op.h"
 #include "ir/tensor/text/printer.h"
 
@@ -91,14 +92,17 @@ Defect argument_defect(const Node& node) {
   return std::nullopt;
 }
 
-/// The second of two arguments that have one name; invalid where there is none.
-ValueId argument_named_twice(const Graph& graph) {
-  std::vector<std::pair<std::string_view, ValueId>> names;
-  for (const ValueId id : graph.arguments()) names.emplace_back(graph[id].name, id);
-  std::sort(names.begin(), names.end());
-  const auto twice =
-      std::adjacent_find(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
-  return twice == names.end() ? ValueId{} : std::next(twice)->second;
+/// The first argument that has the name of one before; invalid where there is none.
+ValueId argument_named_twice(const Graph& graph, const std::vector<ValueId>& arguments) {
+  NodeTable known;
+  known.reserve(arguments.size());
+  for (const ValueId id : arguments) {
+    const std::string_view name = graph[id].name;
+    const std::size_t hash = std::hash<std::string_view>{}(name);
+    if (known.find(hash, {}, [&](ValueId other) { return graph[other].name == name; }).valid()) return id;
+    known.add(hash, {}, id);
+  }
+  return {};
 }
 
 Defect node_defect(const Graph& graph, ValueId id, InferredTypes& types, int number) {
@@ -150,11 +154,14 @@ std::optional<std::string> find_defect(const Graph& graph, InferredTypes& types)
   const auto told = [&](ValueId id, const std::string& defect) {
     return fmt::format("graph @{}, {}: {}", graph.name, describe(graph[id], id), defect);
   };
+  std::vector<ValueId> arguments;
   for (const ValueId id : all_values(graph)) {
     if (!graph[id].op) return fmt::format("graph @{}: value {} has no op", graph.name, id.index);
+    if (graph[id].op->as<Argument>()) arguments.push_back(id);
     if (const Defect defect = node_defect(graph, id, types, number)) return told(id, *defect);
   }
-  if (const ValueId id = argument_named_twice(graph); id.valid()) return told(id, "two arguments have this name");
+  if (const ValueId id = argument_named_twice(graph, arguments); id.valid())
+    return told(id, "two arguments have this name");
   if (const Defect defect = result_defect(graph)) return fmt::format("graph @{}: {}", graph.name, *defect);
   return std::nullopt;
 }

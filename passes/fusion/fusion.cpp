@@ -9,6 +9,7 @@
 
 #include "ir/ops/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
+#include "ir/support/jagged_list.h"
 #include "ir/tensor/users.h"
 #include "passes/fusion/attention/attention_regions.h"
 #include "passes/fusion/inline_policy.h"
@@ -108,14 +109,14 @@ class Planner {
     const auto unit = [&](ValueId id) {  // its own, or that of its attention
       return plan_.region(id) < 0 ? at(id) : n + static_cast<std::size_t>(unit_of(plan_, plan_.region(id)));
     };
-    std::vector<std::vector<std::size_t>> readers(n + plan_.regions.size());
+    const JaggedList<std::size_t> readers(n + plan_.regions.size(), [&](const auto& add) {
+      for (const ValueId id : all_values(graph_))
+        for (const Read& read : reads_[at(id)])
+          if (unit(read.value) != unit(id)) add(unit(read.value), unit(id));
+    });
     std::vector<int> waits(readers.size(), 0);
-    for (const ValueId id : all_values(graph_))
-      for (const Read& read : reads_[at(id)]) {
-        if (unit(read.value) == unit(id)) continue;
-        readers[unit(read.value)].push_back(unit(id));
-        ++waits[unit(id)];
-      }
+    for (std::size_t u = 0; u < readers.size(); ++u)
+      for (const std::size_t reader : readers[u]) ++waits[reader];
     std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
     std::vector<std::size_t> attentions;  // that wait for nothing any more
     const auto release = [&](std::size_t u) { u < n ? ready.push(u) : attentions.push_back(u); };

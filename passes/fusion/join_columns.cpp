@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/support/jagged_list.h"
 #include "passes/fusion/region_graph.h"
 #include "passes/fusion/region_size.h"
 
@@ -24,11 +25,11 @@ class ColumnJoiner {
         most_columns_(most_columns),
         region_graph_(plan, reads),
         sizes_(graph, plan, reads),
-        readers_(graph.nodes.size()) {
-    for (const ValueId id : ir::all_values(graph))
-      if (plan.region(id) >= 0)
-        for (const Read& read : reads_of(id)) readers_[at(read.value)].push_back(id);
-  }
+        readers_(graph.nodes.size(), [&](const auto& add) {
+          for (const ValueId id : ir::all_values(graph))
+            if (plan.region(id) >= 0)
+              for (const Read& read : reads_of(id)) add(at(read.value), id);
+        }) {}
 
   void run() {
     for (std::size_t c = 0; c < plan_.regions.size(); ++c)
@@ -131,7 +132,7 @@ class ColumnJoiner {
   std::int64_t most_columns_;
   RegionGraph region_graph_;
   RegionSizes sizes_;
-  std::vector<std::vector<ValueId>> readers_;  // by node
+  JaggedList<ValueId> readers_;  // by node
 };
 
 }  // namespace

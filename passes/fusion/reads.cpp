@@ -13,6 +13,24 @@ using namespace ir;
 
 namespace {
 
+SharedIndex shared_identity(int rank) {
+  constexpr int most = 8;  // that tensors have as a rule
+  static const std::vector<SharedIndex> known = [] {
+    std::vector<SharedIndex> identities;
+    for (int r = 0; r <= most; ++r) identities.emplace_back(identity_index(r));
+    return identities;
+  }();
+  return rank <= most ? known[static_cast<std::size_t>(rank)] : SharedIndex(identity_index(rank));
+}
+
+/// broadcast_index() of the reader's own index.
+SharedIndex own_index(const Shape& operand, const Shape& space) {
+  const SharedIndex identity = shared_identity(space.rank());
+  bool stretched = operand.rank() != space.rank();
+  for (int i = 0; i < operand.rank() && !stretched; ++i) stretched = operand[i].is(1) && !space[i].is(1);
+  return stretched ? SharedIndex(broadcast_index(operand, space, identity)) : identity;
+}
+
 /// The operands of concat: each is read at the index minus the sizes before it.
 std::vector<OperandRead> concat_reads(const Graph& graph, const Node& node) {
   std::vector<OperandRead> reads;
@@ -53,11 +71,14 @@ std::vector<OperandRead> reads_in_place(const Graph& graph, const OperandRead& r
   for (OperandRead& inner : reads) {
     inner.affine = inner.affine && read.affine;
     if (!inner.affine) continue;
-    for (AffineComponent& c : inner.index) {
+    if (read.index.is_same(shared_identity(static_cast<int>(read.index.size())))) continue;
+    AffineIndex index = inner.index;
+    for (AffineComponent& c : index) {
       if (c.dim < 0) continue;
       const AffineComponent& outer = read.index[static_cast<std::size_t>(c.dim)];
       c = {.dim = outer.dim, .scale = c.scale * outer.scale, .offset = Dim(c.scale) * outer.offset + c.offset};
     }
+    inner.index = std::move(index);
   }
   return reads;
 }
@@ -106,7 +127,6 @@ const Shape& index_space(const Graph& graph, const Node& node) {
 
 std::vector<OperandRead> operand_reads(const Graph& graph, const Node& node) {
   const Shape& space = index_space(graph, node);
-  const AffineIndex identity = identity_index(space.rank());
   if (node.op == &ops::concat) return concat_reads(graph, node);
   if (node.op == &ops::pad) return {pad_read(node)};
   if (node.op == &ops::gather) return gather_reads(graph, node);
@@ -116,7 +136,7 @@ std::vector<OperandRead> operand_reads(const Graph& graph, const Node& node) {
     // The state of a random draw is two integers read at fixed places.
     const bool whole = own_region(node) || (is_draw(*node.op) && operand == node.operands[0]);
     reads.push_back(whole ? OperandRead{operand, {}, false}
-                          : OperandRead{operand, broadcast_index(graph[operand].type.shape, space, identity)});
+                          : OperandRead{operand, own_index(graph[operand].type.shape, space)});
   }
   return reads;
 }

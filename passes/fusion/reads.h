@@ -2,22 +2,26 @@
 
 #include <vector>
 
+#include "ir/support/shared_list.h"
 #include "passes/fusion/affine.h"
 
 namespace lathe {
+
+/// An index that many reads share: most are the reader's own.
+using SharedIndex = SharedList<AffineComponent>;
 
 /// A value that a node reads from memory or from its own region, after views and inlined nodes have been looked
 /// through.
 struct Read {
   ir::ValueId value;   ///< no view, not inlined
-  AffineIndex index;   ///< in terms of the reader's index space; meaningless when not affine
+  SharedIndex index;   ///< in terms of the reader's index space; meaningless when not affine
   bool affine = true;  ///< false: through a reshape or a data-dependent index, so it must be in memory
 };
 
 /// One operand as a node reads it: over which index space, at which index.
 struct OperandRead {
   ir::ValueId operand;
-  AffineIndex index;
+  SharedIndex index;
   bool affine = true;
 };
 

@@ -11,15 +11,17 @@ using ir::ValueId;
 RegionGraph::RegionGraph(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads)
     : plan_(plan),
       reads_(reads),
-      readers_(reads.size()),
+      readers_(reads.size(),
+               [&](const auto& add) {
+                 for (std::size_t i = 0; i < reads.size(); ++i)
+                   for (const Read& read : reads[i]) add(at(read.value), ValueId{static_cast<std::int32_t>(i)});
+               }),
       paths_(reads.size(),
              [&](std::size_t i, const auto& add) {
                for (const Read& read : reads[i]) add(read.value);
              }),
       unit_(reads.size(), -1),
       order_(*this) {
-  for (std::size_t i = 0; i < reads.size(); ++i)
-    for (const Read& read : reads[i]) readers_[at(read.value)].push_back({static_cast<std::int32_t>(i)});
   for (int r = 0; r < static_cast<int>(plan.regions.size()); ++r)
     for (const ValueId member : region(r).members) unit_[at(member)] = unit_of(plan, r);
   order_.append(sorted_units());

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/support/jagged_list.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/online_order.h"
 #include "passes/fusion/path_tree.h"
@@ -73,10 +74,10 @@ class RegionGraph {
 
   const FusionPlan& plan_;
   const std::vector<std::vector<Read>>& reads_;
-  std::vector<std::vector<ir::ValueId>> readers_;  // by node
-  PathTree paths_;                                 // of reads
-  std::vector<int> unit_;                          // by node; -1: none yet
-  OnlineOrder<RegionGraph> order_;                 // of units
+  JaggedList<ir::ValueId> readers_;  // by node
+  PathTree paths_;                   // of reads
+  std::vector<int> unit_;            // by node; -1: none yet
+  OnlineOrder<RegionGraph> order_;   // of units
 };
 
 }  // namespace lathe

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <queue>
-#include <set>
 
+#include "ir/support/jagged_list.h"
 #include "passes/fusion/online_order.h"
 #include "passes/fusion/update_times.h"
 
@@ -56,7 +56,8 @@ class Order {
     return result;
   }
 
-  const std::set<int>& after(int r) const { return after_[static_cast<std::size_t>(r)]; }
+  /// Sorted.
+  const std::vector<int>& after(int r) const { return after_[static_cast<std::size_t>(r)]; }
 
   /// For OnlineOrder.
   template <class F>
@@ -72,23 +73,30 @@ class Order {
 
  private:
   bool connect(int first, int then) {
-    const bool is_new = first >= 0 && first != then && after_[static_cast<std::size_t>(first)].insert(then).second;
-    if (is_new) before_[static_cast<std::size_t>(then)].push_back(first);
-    return is_new;
+    if (first < 0 || first == then) return false;
+    std::vector<int>& after = after_[static_cast<std::size_t>(first)];
+    const auto place = std::lower_bound(after.begin(), after.end(), then);  // mostly the end
+    if (place != after.end() && *place == then) return false;
+    after.insert(place, then);
+    before_[static_cast<std::size_t>(then)].push_back(first);
+    return true;
   }
 
-  std::vector<std::set<int>> after_;
-  std::vector<std::vector<int>> before_;
+  std::vector<std::vector<int>> after_, before_;
   OnlineOrder<Order> online_;
 };
 
 /// Puts the readers of each updated state before the region that computes its new value, where that makes no cycle.
 void readers_before_updates(FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads,
                             Order& order) {
-  std::vector<std::set<int>> readers(graph.nodes.size());
-  for (const ValueId id : all_values(graph))
-    for (const Read& read : reads[static_cast<std::size_t>(id.index)])
-      readers[static_cast<std::size_t>(read.value.index)].insert(plan.region(id));
+  std::vector<bool> updated(graph.nodes.size(), false);
+  for (const Update& update : graph.updates) updated[static_cast<std::size_t>(update.state.index)] = true;
+  const JaggedList<int> readers(graph.nodes.size(), [&](const auto& add) {
+    for (const ValueId id : all_values(graph))
+      for (const Read& read : reads[static_cast<std::size_t>(id.index)])
+        if (const auto value = static_cast<std::size_t>(read.value.index); updated[value])
+          add(value, plan.region(id));
+  });
   plan.last_reader_first.clear();
   for (const Update& update : graph.updates) {
     const int writer = plan.region(update.value);

@@ -26,14 +26,14 @@ class FirstNodes {
   ValueId find(const Graph& graph, const Node& node, const InlineList<ValueId, 4>& operands) {
     hash_ = mix_hash(std::hash<const void*>{}(node.op), node.attrs.hash());
     for (const ValueId id : operands) hash_ = mix_hash(hash_, static_cast<std::size_t>(id.index));
-    return nodes_.find(hash_, [&](ValueId id) {
+    return nodes_.find(hash_, operands, [&](ValueId id) {
       const Node& other = graph[id];
       return other.op == node.op && other.attrs == node.attrs && other.type.shape == node.type.shape &&
              operands_in_order(other) == operands;
     });
   }
   /// Adds what find() has just looked for.
-  void add(ValueId id) { nodes_.add(hash_, id); }
+  void add(ValueId id, const InlineList<ValueId, 4>& operands) { nodes_.add(hash_, operands, id); }
 
  private:
   NodeTable nodes_;
@@ -45,8 +45,9 @@ bool has_equal_nodes(const Graph& graph) {
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
     if (node.op->as<Argument>()) continue;
-    if (first.find(graph, node, operands_in_order(node)).valid()) return true;
-    first.add(id);
+    const InlineList<ValueId, 4> operands = operands_in_order(node);
+    if (first.find(graph, node, operands).valid()) return true;
+    first.add(id, operands);
   }
   return false;
 }
@@ -73,7 +74,7 @@ Graph cse(Graph graph) {
       continue;
     }
     to.set(id, to.copy(node));
-    first.add(to[id].id());
+    first.add(to[id].id(), operands);
   }
   to.close();
   return dce(builder.finish());

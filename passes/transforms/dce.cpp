@@ -7,11 +7,13 @@ namespace lathe::ir {
 std::vector<bool> needed_nodes(const Graph& graph) {
   std::vector<bool> live(graph.nodes.size());
   const auto mark = [&](ValueId id) { live[static_cast<std::size_t>(id.index)] = true; };
-  for (const ValueId id : graph.arguments()) mark(id);  // states among them
   for (const ValueId id : graph.results()) mark(id);
-  for (std::size_t i = graph.nodes.size(); i-- > 0;)
-    if (live[i])
-      for (const ValueId operand : graph.nodes[i].operands) mark(operand);
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    if (node.op->as<Argument>()) live[i] = true;  // states among them
+    if (!live[i]) continue;
+    for (const ValueId operand : node.operands) mark(operand);
+  }
   return live;
 }
 

@@ -10,13 +10,14 @@ Rebuilder::Rebuilder(GraphBuilder& builder, const Graph& from)
     : builder_(builder), from_(from), map_(from.nodes.size()) {}
 
 Value Rebuilder::operator[](ValueId old) const {
-  const auto& found = map_.at(static_cast<std::size_t>(old.index));
-  LATHE_ASSERT(found.has_value());
-  return *found;
+  const ValueId found = map_.at(static_cast<std::size_t>(old.index));
+  LATHE_ASSERT(found.valid());
+  return {builder_, found};
 }
 
 void Rebuilder::set(ValueId old, const Value& now) {
-  map_.at(static_cast<std::size_t>(old.index)) = now;
+  LATHE_ASSERT(&now.builder() == &builder_);
+  map_.at(static_cast<std::size_t>(old.index)) = now.id();
   const std::string& name = from_[old].name;
   if (!name.empty()) builder_.set_name(now, name);
 }

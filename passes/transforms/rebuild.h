@@ -24,7 +24,7 @@ class Rebuilder {
   GraphBuilder& builder() const { return builder_; }
   const Graph& from() const { return from_; }
 
-  bool has(ValueId old) const { return map_[static_cast<std::size_t>(old.index)].has_value(); }
+  bool has(ValueId old) const { return map_[static_cast<std::size_t>(old.index)].valid(); }
   /// The new value of an old one that is mapped already.
   Value operator[](ValueId old) const;
   /// Says what stands for `old` from now on. A value without a name of its own takes the old one's.
@@ -41,7 +41,7 @@ class Rebuilder {
  private:
   GraphBuilder& builder_;
   const Graph& from_;
-  std::vector<std::optional<Value>> map_;
+  std::vector<ValueId> map_;            // by old node: in the builder; invalid where there is none yet
   mutable std::vector<Value> scratch_;  // operands of the node that is copied
 };
 

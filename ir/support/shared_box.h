@@ -1,0 +1,77 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <utility>
+
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define LATHE_SINGLE_THREADED (__libc_single_threaded != 0)
+#else
+#define LATHE_SINGLE_THREADED false
+#endif
+
+namespace lathe {
+
+/// A std::shared_ptr in one word, for what graphs hold many of: the value lies behind its count. Null by default.
+template <class T>
+class SharedBox {
+ public:
+  SharedBox() = default;
+  template <class... Args>
+  static SharedBox make(Args&&... args) {
+    SharedBox box;
+    box.held_ = new Held{1, T(std::forward<Args>(args)...)};
+    return box;
+  }
+  SharedBox(const SharedBox& other) : held_(other.held_) { hold(); }
+  SharedBox(SharedBox&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
+  SharedBox& operator=(const SharedBox& other) {
+    SharedBox(other).swap(*this);
+    return *this;
+  }
+  SharedBox& operator=(SharedBox&& other) noexcept {
+    SharedBox(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~SharedBox() { release(); }
+
+  explicit operator bool() const { return held_ != nullptr; }
+  T& operator*() const { return held_->value; }
+  T* operator->() const { return &held_->value; }
+  /// Whether others hold the value too.
+  bool is_shared() const { return held_ && held_->count.load(std::memory_order_acquire) > 1; }
+  /// Whether both hold one value, or none.
+  bool operator==(const SharedBox&) const = default;
+
+ private:
+  struct Held {
+    std::atomic<std::size_t> count;
+    T value;
+  };
+
+  void swap(SharedBox& other) noexcept { std::swap(held_, other.held_); }
+  void hold() {
+    if (!held_) return;
+    if (LATHE_SINGLE_THREADED)  // a locked addition takes longer than the rest of a copy
+      held_->count.store(held_->count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    else
+      held_->count.fetch_add(1, std::memory_order_relaxed);
+  }
+  void release() {
+    if (!held_) return;
+    if (LATHE_SINGLE_THREADED) {
+      const std::size_t left = held_->count.load(std::memory_order_relaxed) - 1;
+      held_->count.store(left, std::memory_order_relaxed);
+      if (left == 0) delete held_;
+    } else if (held_->count.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete held_;
+    }
+  }
+
+  Held* held_ = nullptr;
+};
+
+#undef LATHE_SINGLE_THREADED
+
+}  // namespace lathe
