@@ -4,13 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#if __has_include(<sys/single_threaded.h>)
-#include <sys/single_threaded.h>
-#define LATHE_SINGLE_THREADED (__libc_single_threaded != 0)
-#else
-#define LATHE_SINGLE_THREADED false
-#endif
-
 namespace lathe {
 
 /// A std::shared_ptr in one word, for what graphs hold many of: the value lies behind its count. Null by default.
@@ -52,26 +45,13 @@ class SharedBox {
 
   void swap(SharedBox& other) noexcept { std::swap(held_, other.held_); }
   void hold() {
-    if (!held_) return;
-    if (LATHE_SINGLE_THREADED)  // a locked addition takes longer than the rest of a copy
-      held_->count.store(held_->count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    else
-      held_->count.fetch_add(1, std::memory_order_relaxed);
+    if (held_) held_->count.fetch_add(1, std::memory_order_relaxed);
   }
   void release() {
-    if (!held_) return;
-    if (LATHE_SINGLE_THREADED) {
-      const std::size_t left = held_->count.load(std::memory_order_relaxed) - 1;
-      held_->count.store(left, std::memory_order_relaxed);
-      if (left == 0) delete held_;
-    } else if (held_->count.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      delete held_;
-    }
+    if (held_ && held_->count.fetch_sub(1, std::memory_order_acq_rel) == 1) delete held_;
   }
 
   Held* held_ = nullptr;
 };
-
-#undef LATHE_SINGLE_THREADED
 
 }  // namespace lathe
