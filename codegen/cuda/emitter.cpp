@@ -14,10 +14,8 @@
 #include "codegen/cuda/machine/hooks.h"
 #include "codegen/cuda/mapping.h"
 #include "codegen/cuda/names.h"
-#include "codegen/cuda/pipeline_text.h"
 #include "codegen/cuda/prelude.h"
 #include "codegen/cuda/uses.h"
-#include "ir/kernel/machine/swizzled_tiles.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
 
@@ -38,7 +36,7 @@ namespace {
 constexpr std::size_t longest_inlined = 60;
 constexpr char axes[] = {'x', 'y', 'z'};
 
-class Emitter {
+class Emitter : RegionText {
  public:
   Emitter(const Kernel& kernel, Indices indices)
       : kernel_(kernel),
@@ -72,8 +70,7 @@ class Emitter {
     line("{}({}) {{", symbol_of(kernel_), parameters());
     ++depth_;
     if (mapping_.shared_bytes > static_shared_bytes)
-      line("extern __shared__ __align__({}) unsigned char shared_memory[];",
-           mapping_.has_pipeline ? kernel::swizzle_alignment : 16);
+      line("extern __shared__ __align__({}) unsigned char shared_memory[];", mapping_.shared_alignment);
     block(kernel_.body);
     --depth_;
     line("}}");
@@ -85,7 +82,7 @@ class Emitter {
   /// ptxas rather spills than let a second block of 256 threads wait; a block that takes half of the static shared
   /// memory has tiles of sums to keep in registers.
   bool one_at_a_time() const {
-    if (mapping_.has_pipeline) return true;
+    if (mapping_.wants_multiprocessor) return true;
     return mapping_.block_size() >= 256 && mapping_.shared_bytes >= static_shared_bytes / 2 &&
            mapping_.shared_bytes <= static_shared_bytes;
   }
@@ -124,15 +121,7 @@ class Emitter {
 
   void block(const kernel::Block& statements) {
     for (const kernel::Statement& s : statements)
-      if (!produces_ || is_of_producer(s)) std::visit([this](const auto& node) { statement(node); }, s.node);
-  }
-
-  /// Whether producers of a pipeline have a part in the statement of its body.
-  bool is_of_producer(const kernel::Statement& s) const {
-    if (const auto* set = std::get_if<kernel::SetVar>(&s.node)) return producer_needs_.vars[at(set->var)];
-    const auto* compute = std::get_if<kernel::Compute>(&s.node);
-    if (!compute) return leads_to_stage(s);
-    return producer_needs_.values[at(compute->value)] || kernel::is_told_to_producers(info(compute->value));
+      if (!role_ || role_->takes_part(s)) std::visit([this](const auto& node) { statement(node); }, s.node);
   }
 
   void nested(const kernel::Block& statements) {
@@ -179,8 +168,7 @@ class Emitter {
     const std::string& buffer(BufferId id) const override { return e_.buffers_[at(id)]; }
     const std::string& var(kernel::VarId id) const override { return e_.vars_[at(id)]; }
     const std::string& map(int number) const override { return e_.maps_[at(number)]; }
-    bool for_producers() const override { return e_.produces_; }
-    bool in_consumers() const override { return e_.consumes_; }
+    const RegionRole* role() const override { return e_.role_; }
 
    private:
     const Emitter& e_;
@@ -260,47 +248,26 @@ class Emitter {
          allocate_shared(shared_used_, bytes, alignment));
   }
 
-  /// Every thread runs the body as what it is: a producer or a consumer.
-  void statement(const kernel::StagePipeline& s) {
-    consumers_ = s.consumers;
-    producer_needs_ = kernel::needs_of_producer(kernel_, s);
-    const std::int64_t words = pipeline_words(kernel_, s);
-    shared("u64", "pipeline_barriers", words * std::int64_t{sizeof(std::uint64_t)}, words, 16);
-    copied_by_all_ = kernel::copies_by_all(kernel_, s);
-    const PipelineText text = pipeline_text(s, mapping_.threads[0], copied_by_all_, words > 2 * s.stages);
-    for (const std::string& each : text.before_producer) line("{}", each);
-    produces_ = true;
-    nested(s.body);
-    if (copied_by_all_) line("  wait_all_copies();");
-    produces_ = false;
-    for (const std::string& each : text.before_use) line("{}", each);
-    nested(s.body);
-    line("}}");
+  void statement(const kernel::MachineRegion& s) { hook_of(kernel_, s).write(s, *this); }
+
+  const Kernel& kernel() const override { return kernel_; }
+  int block_threads() const override { return mapping_.threads[0]; }
+  const RegionRole* role() const override { return role_; }
+  void write(std::string_view text) override { line("{}", text); }
+  void body(const kernel::Block& statements, const RegionRole& role) override {
+    const RegionRole* const outer = std::exchange(role_, &role);
+    nested(statements);
+    role_ = outer;
+  }
+  std::string index(ValueId id) override {
+    values_[at(id)] = {fmt::format("i{}", next_index_++)};
+    return fmt::format("{} {}", indices_.scalar(id), text(id));
+  }
+  void shared_words(std::string_view name, std::int64_t words) override {
+    shared("u64", name, words * std::int64_t{sizeof(std::uint64_t)}, words, 16);
   }
 
-  void statement(const kernel::Stage& s) {
-    const bool fills = std::exchange(produces_, false);
-    const std::string slot = fmt::format("i{}", next_index_++);
-    values_[at(s.slot)] = {slot};
-    line("pipeline.{}();", fills ? "wait_empty" : copied_by_all_ ? "wait_copied" : "wait_full");
-    line("{{");
-    ++depth_;
-    line("const {} {} = pipeline.slot();", indices_.scalar(s.slot), slot);
-    consumes_ = !fills;
-    block(fills ? s.produce : s.consume);
-    consumes_ = false;
-    --depth_;
-    line("}}");
-    line("pipeline.{}();", fills                                    ? copied_by_all_ ? "filled" : "sent"
-                           : kernel::multiplies(kernel_, s.consume) ? "multiplied"
-                                                                    : "used");
-    produces_ = fills;
-  }
-
-  void statement(const kernel::Barrier&) {
-    if (consumers_ == 0) return line("__syncthreads();");
-    line("consumer_barrier<{}>();", consumers_);
-  }
+  void statement(const kernel::Barrier&) { line("{}", role_ ? role_->barrier() : "__syncthreads();"); }
 
   void statement(const kernel::Check& s) { line("check({}, {}, status);", text(s.condition), s.code); }
 
@@ -322,7 +289,8 @@ class Emitter {
       const bool all = constant_trip_count(kernel_, s) == mapping_.threads[axis_of(s.kind)];
       return mapped_loop(s, index, "threadIdx", all);
     }
-    if (indices_.runs_once(s) && !kernel::leads_to_stage(s.body)) {
+    const bool holds_region = kernel::holds_region(s.body);
+    if (indices_.runs_once(s) && !holds_region) {
       line("if (const {0} {1} = {2}; {1} < {3}) {{", indices_.scalar(s.index), index, text(s.lo), text(s.hi));
       nested(s.body);
       return line("}}");
@@ -332,7 +300,7 @@ class Emitter {
       const Instruction* in = kernel::machine_operation(kernel_, inside);
       return in && hook_of(kernel_, *in).is_stage;
     });
-    if (s.kind == LoopKind::serial && (is_stage || kernel::leads_to_stage(s.body))) line("#pragma unroll 1");
+    if (s.kind == LoopKind::serial && (is_stage || holds_region)) line("#pragma unroll 1");
     const std::string step = info(s.step).op == Opcode::constant && info(s.step).integer == 1
                                  ? "++" + index
                                  : fmt::format("{} += {}", index, text(s.step));
@@ -372,11 +340,9 @@ class Emitter {
   std::vector<Expression> values_;
   std::vector<std::string> vars_, buffers_, dims_, maps_;
   std::string out_;
-  // Of the pipeline that is written; produces_: for the producers it.
-  kernel::ProducerNeeds producer_needs_;
-  bool copied_by_all_ = false, produces_ = false, consumes_ = false;
+  const RegionRole* role_ = nullptr;  // of the region around
   std::int64_t shared_used_ = 0;
-  int consumers_ = 0, next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
+  int next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ std::size_t axis_of(LoopKind kind) {
 bool has_barrier(const Block& block) {
   return std::any_of(block.begin(), block.end(), [](const kernel::Statement& s) {
     if (const auto* loop = std::get_if<Loop>(&s.node)) return has_barrier(loop->body);
-    return std::holds_alternative<kernel::Barrier>(s.node) || std::holds_alternative<kernel::StagePipeline>(s.node);
+    return std::holds_alternative<kernel::Barrier>(s.node) || std::holds_alternative<kernel::MachineRegion>(s.node);
   });
 }
 
@@ -117,18 +117,17 @@ class Reader {
     depth_[static_cast<std::size_t>(s.buffer)] = threads_;
     if (buffer.space != Space::shared) return;
     const std::int64_t bytes = buffer.count * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
-    allocate_shared(mapping_.shared_bytes, bytes, shared_alignment(kernel_, s.buffer));
+    const int alignment = shared_alignment(kernel_, s.buffer);
+    allocate_shared(mapping_.shared_bytes, bytes, alignment);
+    mapping_.shared_alignment = std::max(mapping_.shared_alignment, alignment);
   }
 
-  void statement(const kernel::StagePipeline& s) {
-    mapping_.has_pipeline = true;
-    allocate_shared(mapping_.shared_bytes, pipeline_words(kernel_, s) * std::int64_t{sizeof(std::uint64_t)}, 16);
-    block(s.body);
-  }
-
-  void statement(const kernel::Stage& s) {
-    block(s.produce);
-    block(s.consume);
+  void statement(const kernel::MachineRegion& s) {
+    const RegionHook& hook = hook_of(kernel_, s);
+    mapping_.wants_multiprocessor |= hook.wants_multiprocessor;
+    const std::int64_t words = hook.shared_words ? hook.shared_words(kernel_, s) : 0;
+    allocate_shared(mapping_.shared_bytes, words * std::int64_t{sizeof(std::uint64_t)}, 16);
+    for (const Block& body : s.bodies) block(body);
   }
 
   void statement(const kernel::Branch& s) {
@@ -223,12 +222,6 @@ std::int64_t allocate_shared(std::int64_t& used, std::int64_t bytes, int alignme
   const std::int64_t place = up(used, alignment);
   used = place + up(bytes, 16);
   return place;
-}
-
-std::int64_t pipeline_words(const Kernel& kernel, const kernel::StagePipeline& pipeline) {
-  const bool tells = std::any_of(kernel.values.begin(), kernel.values.end(),
-                                 [](const kernel::Instruction& in) { return kernel::is_told_to_producers(in); });
-  return 2 * pipeline.stages + (tells ? 3 : 0);
 }
 
 std::int64_t constant_trip_count(const Kernel& kernel, const Loop& loop) {

@@ -15,7 +15,8 @@ namespace lathe::cuda {
 struct Mapping {
   std::array<int, 3> threads = {1, 1, 1};  ///< of a block
   std::int64_t shared_bytes = 0;           ///< of a block
-  bool has_pipeline = false;
+  int shared_alignment = 16;               ///< bytes
+  bool wants_multiprocessor = false;       ///< one block runs on a multiprocessor at a time
   int block_size() const { return threads[0] * threads[1] * threads[2]; }
 };
 
@@ -50,9 +51,6 @@ std::vector<MappedTensor> mapped_tensors(const kernel::Kernel& kernel, std::span
 int shared_alignment(const kernel::Kernel& kernel, kernel::BufferId buffer);
 /// Where `bytes` of shared memory begin if `used` are taken, which then counts them.
 std::int64_t allocate_shared(std::int64_t& used, std::int64_t bytes, int alignment);
-/// Words of 8 bytes in shared memory that a pipeline takes: two barriers a stage, and where consumers tell
-/// producers something.
-std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::StagePipeline& pipeline);
 
 /// The iterations of a loop whose bounds are constants; -1 where they are not.
 std::int64_t constant_trip_count(const kernel::Kernel& kernel, const kernel::Loop& loop);

@@ -68,14 +68,13 @@ const std::set<std::string, std::less<>>& reserved() {
       "ne", "lt", "le", "logical_and", "logical_or", "logical_not", "select", "exp", "log", "tanh", "erf", "sin",
       "cos", "pow", "cast", "widen", "ramp", "reduce", "shuffle", "load", "load_aligned", "load_strided", "gather",
       "load_if", "load_strided_if", "gather_if", "store", "store_aligned", "store_strided", "scatter", "store_if",
-      "store_strided_if", "scatter_if", "check", "prefetch", "StagePipeline", "start_pipeline", "consumer_barrier",
-      "wait_all_copies", "TensorMap", "give_registers", "take_registers", "pipeline", "pipeline_barriers",
+      "store_strided_if", "scatter_if", "check", "prefetch", "TensorMap",
       // CUDA and the emitter
       "threadIdx", "blockIdx", "blockDim", "gridDim", "status", "shared_memory"};
   return words;
 }
 
-/// What machine operations are written as.
+/// What machine operations and regions are written as.
 bool is_machine_word(std::string_view name) {
   const auto families = machine_families();
   return std::any_of(families.begin(), families.end(), [&](const MachineFamily& family) {

@@ -29,7 +29,6 @@ std::string prelude() {
     text += part;
   for (const MachineFamily& family : machine_families())
     if (family.prelude) text += family.prelude();
-  text += detail::prelude_pipelines();
   return text.append(tail);
 }
 

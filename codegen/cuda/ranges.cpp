@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "codegen/cuda/mapping.h"
-#include "ir/kernel/machine/record.h"
+#include "ir/kernel/machine/region.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/machine/gpu_info.h"
 
@@ -58,8 +58,10 @@ class Analysis {
   void tell(const kernel::Compute& s) {
     if (info(s.value).type.scalar == i64) all_.values[at(s.value)] = compute(info(s.value));
   }
-  void tell(const kernel::StagePipeline& s) { stages_ = s.stages; }
-  void tell(const kernel::Stage& s) { all_.values[at(s.slot)] = all_.counters[at(s.slot)] = {0, stages_ - 1}; }
+  void tell(const kernel::MachineRegion& s) {
+    if (s.index != kernel::none)
+      all_.values[at(s.index)] = all_.counters[at(s.index)] = s.record->index_range(s, kernel_);
+  }
 
   void tell(const kernel::SetVar& s) {
     if (kernel_.vars[at(s.var)].type.scalar != i64) return;
@@ -133,7 +135,6 @@ class Analysis {
   Ranges all_;
   std::vector<std::optional<Range>> vars_;  // nothing: not set yet
   bool changed_ = false, gives_up_ = false;
-  std::int64_t stages_ = 1;
 };
 
 }  // namespace

@@ -57,10 +57,8 @@ class Counter {
     block(s.then_block);
     block(s.else_block);
   }
-  void statement(const kernel::StagePipeline& s) { block(s.body); }
-  void statement(const kernel::Stage& s) {
-    block(s.produce);
-    block(s.consume);
+  void statement(const kernel::MachineRegion& s) {
+    for (const kernel::Block& body : s.bodies) block(body);
   }
   void statement(const kernel::Loop& s) {
     // The bound is written in a condition that runs every iteration, and twice in a mapped loop.

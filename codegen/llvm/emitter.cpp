@@ -9,6 +9,7 @@
 #include "codegen/llvm/machine/hooks.h"
 #include "codegen/llvm/memory_ops.h"
 #include "codegen/llvm/scalar_ops.h"
+#include "ir/kernel/machine/region.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
 
@@ -277,8 +278,7 @@ class Emitter : KernelCode {
   }
 
   void statement(const kernel::Barrier&) { of_a_gpu("a barrier"); }
-  void statement(const kernel::StagePipeline&) { of_a_gpu("a pipeline"); }
-  void statement(const kernel::Stage&) { of_a_gpu("a stage"); }
+  void statement(const kernel::MachineRegion& s) { of_a_gpu(fmt::format("a {}", s.record->name)); }
 
   void statement(const kernel::Check& s) {
     when(b_.CreateNot(value(s.condition)), [&] {

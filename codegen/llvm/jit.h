@@ -72,7 +72,7 @@ class Jit {
 /// The key of a kernel's object in the store.
 std::string object_key(const kernel::Kernel& kernel, const TargetCpu& target);
 
-/// LLVM IR after (or before) the pass pipeline, and the assembly, for people: the kernel's notes come first, symbols
+/// LLVM IR after (or before) LLVM's passes, and the assembly, for people: the kernel's notes come first, symbols
 /// carry its name. The target need not run here.
 std::string emit_llvm_ir(const kernel::Kernel& kernel, const TargetCpu& target, bool optimized = true);
 std::string emit_assembly(const kernel::Kernel& kernel, const TargetCpu& target);

@@ -1,6 +1,6 @@
 #include "ir/kernel/access_site.h"
 
-#include "ir/kernel/machine/record.h"
+#include "ir/kernel/machine/region.h"
 
 namespace lathe::kernel {
 
@@ -13,7 +13,7 @@ struct Around {
   const Loop* loop = nullptr;
   ValueId condition = none;  ///< of a branch
   bool holds = true;
-  int consumers = 0;  ///< of a pipeline: the first threads of the innermost loop that run the statement
+  int first_threads = 0;  ///< of the innermost loop, that run the statement
 };
 
 bool is_whole(DType dtype) { return is_integer(dtype) || dtype == boolean; }
@@ -45,7 +45,7 @@ class SiteMaker {
       } else if (around.condition != none) {
         step({.kind = around.holds ? Step::Kind::holds : Step::Kind::fails, .a = value(around.condition)});
       } else {
-        step({.kind = Step::Kind::holds, .a = apply(ScalarOp::lt, index, number(around.consumers))});
+        step({.kind = Step::Kind::holds, .a = apply(ScalarOp::lt, index, number(around.first_threads))});
       }
     }
   }
@@ -182,8 +182,13 @@ class Finder {
     inside({.condition = s.condition, .holds = true}, s.then_block);
     inside({.condition = s.condition, .holds = false}, s.else_block);
   }
-  void statement(const StagePipeline& s) { inside({.consumers = s.consumers}, s.body); }
-  void statement(const Stage& s) { block(s.consume); }
+  void statement(const MachineRegion& s) {
+    for (std::size_t i = 0; i < s.bodies.size(); ++i) switch (s.record->bodies[i].run_by) {
+        case RunBy::all: block(s.bodies[i]); break;
+        case RunBy::first: inside({.first_threads = s.record->first_threads(s)}, s.bodies[i]); break;
+        case RunBy::others: break;
+      }
+  }
 
   void statement(const Compute& s) {
     const Instruction& in = kernel_.values[static_cast<std::size_t>(s.value)];

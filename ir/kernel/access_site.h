@@ -50,7 +50,7 @@ inline Range result_of(const AccessSite::Step& step, const std::vector<Range>& s
 }
 
 /// Everything that stores to a parameter of a kernel, or loads from it, in the order of its statements; not the
-/// copies to shared memory.
+/// copies to shared memory, nor what the threads that only copy load for them.
 enum class AccessKind : std::uint8_t { load, store };
 std::vector<AccessSite> access_sites(const Kernel& kernel, BufferId parameter, AccessKind kind);
 

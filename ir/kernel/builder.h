@@ -155,8 +155,11 @@ class Builder {
     std::vector<Dim> dims;
   };
   int tensor_map(Buffer from, const Boxes& boxes);
-  /// Of the threads of a block the first `consumers` consume what the others produce, see StagePipeline; the body has
-  /// one stage().
+  /// A machine region (machine/region.h). Its bodies are given its index, or an empty value where it has none.
+  void region(const MachineRegionRecord& record, std::vector<std::int64_t> attributes,
+              const std::vector<Body>& bodies);
+  /// Of the threads of a block the first `consumers` consume what the others produce (machine/stage_pipeline.h); the
+  /// body has one stage().
   void pipeline(int stages, int consumers, const std::function<void()>& body);
   /// Both are given the slot of the stage.
   void stage(const Body& produce, const Body& consume);

@@ -5,6 +5,7 @@
 
 #include "ir/kernel/builder.h"
 #include "ir/kernel/builder_checks.h"
+#include "ir/kernel/machine/region.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
@@ -125,18 +126,12 @@ int Builder::tensor_map(Buffer from, const Boxes& boxes) {
   return static_cast<int>(kernel_.maps.size()) - 1;
 }
 
-void Builder::pipeline(int stages, int consumers, const std::function<void()>& body) {
-  StagePipeline pipeline{.stages = stages, .consumers = consumers, .body = {}};
-  nested(pipeline.body, body);
-  emit({std::move(pipeline)});
-}
-
-void Builder::stage(const Body& produce, const Body& consume) {
-  const Value slot = add_value({.op = Opcode::loop_index, .type = {i64, 1}});
-  Stage stage{.slot = slot.id, .produce = {}, .consume = {}};
-  nested(stage.produce, [&] { produce(slot); });
-  nested(stage.consume, [&] { consume(slot); });
-  emit({std::move(stage)});
+void Builder::region(const MachineRegionRecord& record, std::vector<std::int64_t> attributes,
+                     const std::vector<Body>& bodies) {
+  const Value index = record.index.empty() ? Value{} : add_value({.op = Opcode::loop_index, .type = {i64, 1}});
+  MachineRegion region{.record = &record, .attributes = std::move(attributes), .index = index.id, .bodies = {}};
+  for (const Body& body : bodies) nested(region.bodies.emplace_back(), [&] { body(index); });
+  emit({std::move(region)});
 }
 
 Value Builder::broadcast(Value scalar, int lanes) {

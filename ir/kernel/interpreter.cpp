@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/machine/record.h"
+#include "ir/kernel/machine/region.h"
 #include "ir/kernel/machine/run.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
@@ -52,7 +52,7 @@ class Interpreter : MachineRun {
   }
 
  private:
-  Actor actor(const Thread& t) const override { return {t.id(), phase_, in_pipeline_}; }
+  Actor actor(const Thread& t) const override { return {t.id(), phase_, regions()}; }
   bool active(ValueId mask, int lane, Thread& t) const { return mask == none || lanes(mask, t)[lane].integer != 0; }
 
   /// Evaluates a pure value and what it needs.
@@ -66,7 +66,9 @@ class Interpreter : MachineRun {
     return lo >= hi ? 0 : (hi - lo - 1) / step + 1;
   }
 
-  int consumers() const override { return ring_ ? ring_->consumers : 0; }
+  void barrier() override { ++phase_; }
+  void run_alone(const Block& body, Thread& t) override { block(body, t); }
+  void run_together(const Block& body, std::span<Thread* const> threads) override { lockstep(body, threads); }
 
   Target target(BufferId id, Thread& t) const override {
     const BufferInfo& buffer = kernel_.buffers[at_index(id)];
@@ -173,10 +175,9 @@ class Interpreter : MachineRun {
     t.scratch[at_index(s.buffer)] = std::make_shared<Scratch>(kernel_.buffers[at_index(s.buffer)]);
   }
   void statement(const Prefetch&, Thread&) const {}
-  void statement(const StagePipeline&, Thread&) const {
-    fail("a pipeline outside the thread loops", "pipeline_context");
+  void statement(const MachineRegion& s, Thread&) const {
+    fail(fmt::format("a {} outside the thread loops", s.record->name), "barrier_context");
   }
-  void statement(const Stage&, Thread&) const { fail("a stage outside a pipeline", "pipeline_stage"); }
   void statement(const Barrier&, Thread&) const { fail("a barrier outside the thread loops", "barrier_context"); }
 
   void statement(const Check& s, Thread& t) {
@@ -226,60 +227,24 @@ class Interpreter : MachineRun {
   void lockstep(const Block& statements, std::span<Thread* const> all) {
     for (const Statement& s : statements) {
       const auto* loop = std::get_if<Loop>(&s.node);
-      const auto threads = consumers_of(s, all);
+      std::span<Thread* const> threads = all;
+      for (const RunningRegion* region : regions()) threads = region->runners(s, threads);
       if (std::holds_alternative<Barrier>(s.node)) {
-        ++phase_;
-      } else if (const auto* pipeline = std::get_if<StagePipeline>(&s.node)) {
-        ++phase_;
-        ring_ = pipeline;
-        producer_needs_ = needs_of_producer(kernel_, *pipeline);
-        in_pipeline_ = Actor::InPipeline{.stages = pipeline->stages};
-        turns_ = 0;
-        lockstep(pipeline->body, all);
-        ring_ = nullptr;
-        in_pipeline_ = {};
-      } else if (const auto* stage = std::get_if<Stage>(&s.node)) {
-        turn(*stage, all);
+        barrier();
+      } else if (const auto* region = std::get_if<MachineRegion>(&s.node)) {
+        region->record->interpret(*region, *this, threads);
       } else if (loop && is_collective_[loop] && loop->kind >= LoopKind::thread_x) {
         lockstep(*loop, threads);
       } else if (loop && is_collective_[loop]) {
         uniform_loop(*loop, threads);
       } else {
         if (const Instruction* in = machine_operation(kernel_, s)) {
-          const MachineRecord& record = *record_of(*in);
-          record.interpret(*in, *this, std::get<Compute>(s.node).value,
-                           record.together == Together::pipeline ? all : threads);
+          record_of(*in)->interpret(*in, *this, std::get<Compute>(s.node).value, threads);
           continue;
         }
         for (Thread* t : threads) std::visit([&](const auto& node) { statement(node, *t); }, s.node);
       }
     }
-  }
-
-  /// In a pipeline the other threads run what leads to its stage, and, with no effect, what is computed from values
-  /// alone.
-  std::span<Thread* const> consumers_of(const Statement& s, std::span<Thread* const> threads) const {
-    const auto* set = std::get_if<SetVar>(&s.node);
-    if (!ring_ || leads_to_stage(s) || (set && producer_needs_.vars[at_index(set->var)])) return threads;
-    const auto* compute = std::get_if<Compute>(&s.node);
-    const bool pure = compute && computes_alone(info(compute->value));
-    return pure ? threads : threads.first(std::min(threads.size(), static_cast<std::size_t>(ring_->consumers)));
-  }
-
-  /// A stage is filled, its copies arrive, and it is used.
-  void turn(const Stage& stage, std::span<Thread* const> threads) {
-    const auto consumers = static_cast<std::size_t>(ring_->consumers);
-    for (Thread* t : threads) lanes(stage.slot, *t)->integer = turns_ % ring_->stages;
-    in_pipeline_->turn = turns_++;
-    in_pipeline_->fills = true;
-    for (Thread* t : threads.subspan(consumers)) {
-      block(stage.produce, *t);
-      t->copies.commit();
-      t->copies.wait(0, actor(*t));
-    }
-    in_pipeline_->fills = false;
-    lockstep(stage.consume, threads.first(consumers));
-    in_pipeline_->turn = -1;
   }
 
   /// A serial loop with something collective inside: all threads must run it equally often.
@@ -302,10 +267,7 @@ class Interpreter : MachineRun {
   RunOptions options_;
   std::unordered_map<const Loop*, bool> is_collective_;  // something collective stands inside
   Thread main_;
-  std::int64_t status_ = 0, phase_ = 0, steps_ = 0, turns_ = 0;
-  const StagePipeline* ring_ = nullptr;  // that runs
-  ProducerNeeds producer_needs_;         // its fill's
-  std::optional<Actor::InPipeline> in_pipeline_;
+  std::int64_t status_ = 0, phase_ = 0, steps_ = 0;
 };
 
 }  // namespace

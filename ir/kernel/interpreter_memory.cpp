@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "ir/kernel/machine/run.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
@@ -91,16 +92,7 @@ Scalar Target::load(std::int64_t index, const Actor& actor) const {
                "load of {}[{}], {}", info->name, index,
                scratch->written[i] == Written::never ? "which was never written" : "whose copy was not waited for"),
            "uninitialised");
-    if (!scratch->uses.empty() && !note_read_of_stage(index, actor)) {
-      SharedUse& use = scratch->uses[i];
-      if (use.write_phase == actor.phase && use.writer != actor.thread)
-        fail(fmt::format("thread {} reads {}[{}], which thread {} wrote with no barrier between", actor.thread,
-                         info->name, index, use.writer),
-             "race");
-      use.many_readers = use.read_phase == actor.phase && (use.many_readers || use.reader != actor.thread);
-      use.read_phase = actor.phase;
-      use.reader = actor.thread;
-    }
+    note_read(index, actor);
   }
   return read_element(info->dtype, at);
 }
@@ -112,49 +104,26 @@ std::vector<Scalar> Target::load_piece(std::int64_t index, std::int64_t all, std
   return values;
 }
 
-/// What a stage of a pipeline has filled is read in its own use: before, its copies may be under way, and after,
-/// those of the next turn. Whether it is such an element.
-bool Target::note_read_of_stage(std::int64_t index, const Actor& actor) const {
-  const SharedUse& use = scratch->uses[static_cast<std::size_t>(index)];
-  if (use.filled < 0) return false;
-  if (!actor.pipeline || actor.pipeline->turn != use.filled)
-    fail(fmt::format("thread {} reads {}[{}], which turn {} of a pipeline filled, {}", actor.thread, info->name,
-                     index, use.filled,
-                     actor.pipeline && actor.pipeline->turn >= 0 ? fmt::format("in turn {}", actor.pipeline->turn)
-                                                                 : "outside the stage"),
-         "stage");
-  return true;
-}
-
-/// A fill may overwrite what turns filled that consumers are through with. Whether no barrier is wanted for it.
-bool Target::note_write_of_stage(std::int64_t index, const Actor& actor) const {
+/// Finds who wrote the element of shared memory between the same barriers.
+void Target::note_read(std::int64_t index, const Actor& actor) const {
+  if (scratch->uses.empty()) return;
+  for (RunningRegion* region : actor.regions)
+    if (region->note_read(*this, index, actor)) return;
   SharedUse& use = scratch->uses[static_cast<std::size_t>(index)];
-  const std::int64_t before = use.filled;
-  if (!actor.pipeline || !actor.pipeline->fills) {
-    if (before >= 0)
-      fail(fmt::format("thread {} writes {}[{}], which a pipeline fills", actor.thread, info->name, index), "stage");
-    if (actor.pipeline) use.consumers_own = true;
-    return false;
-  }
-  const std::int64_t turn = actor.pipeline->turn;
-  if (use.consumers_own)
-    fail(fmt::format("a pipeline fills {}[{}], which its consumers write", info->name, index), "stage");
-  if (before >= 0 && before != turn && before > turn - actor.pipeline->stages)
-    fail(fmt::format("turn {} of a pipeline fills {}[{}], which turn {} filled and may still use", turn, info->name,
-                     index, before),
-         "stage");
-  if (before == turn && use.writer != actor.thread)
-    fail(fmt::format("threads {} and {} fill {}[{}] in one turn", use.writer, actor.thread, info->name, index),
+  if (use.write_phase == actor.phase && use.writer != actor.thread)
+    fail(fmt::format("thread {} reads {}[{}], which thread {} wrote with no barrier between", actor.thread,
+                     info->name, index, use.writer),
          "race");
-  use.filled = turn;
-  if (before < 0) return false;
-  use.writer = actor.thread;
-  return true;
+  use.many_readers = use.read_phase == actor.phase && (use.many_readers || use.reader != actor.thread);
+  use.read_phase = actor.phase;
+  use.reader = actor.thread;
 }
 
 /// Finds what else touches the element of shared memory between the same barriers.
 void Target::note_write(std::int64_t index, const Actor& actor) const {
-  if (scratch->uses.empty() || note_write_of_stage(index, actor)) return;
+  if (scratch->uses.empty()) return;
+  for (RunningRegion* region : actor.regions)
+    if (region->note_write(*this, index, actor)) return;
   SharedUse& use = scratch->uses[static_cast<std::size_t>(index)];
   const bool read = use.read_phase == actor.phase && (use.many_readers || use.reader != actor.thread);
   const bool wrote = use.write_phase == actor.phase && use.writer != actor.thread;

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +21,6 @@ struct SharedUse {
   std::int64_t write_phase = -1, read_phase = -1;
   std::int64_t writer = -1, reader = -1;
   bool many_readers = false;
-  std::int64_t filled = -1;    ///< the turn of a pipeline that filled it last
-  bool consumers_own = false;  ///< consumers of a pipeline have written it
 };
 
 enum class Written : std::uint8_t { never, by_copy_under_way, yes };
@@ -35,17 +33,13 @@ struct Scratch {
   std::vector<SharedUse> uses;  ///< of shared memory
 };
 
+class RunningRegion;
+
 /// Where an access comes from.
 struct Actor {
   std::int64_t thread = 0;
-  std::int64_t phase = 0;  ///< barriers passed
-  /// Of a thread in a pipeline: its turn, -1 outside the stage, and how many are under way at once; none elsewhere.
-  struct InPipeline {
-    std::int64_t turn = -1;
-    int stages = 0;
-    bool fills = false;
-  };
-  std::optional<InPipeline> pipeline = {};
+  std::int64_t phase = 0;                        ///< barriers passed
+  std::span<RunningRegion* const> regions = {};  ///< around (machine/run.h)
 };
 
 /// The buffer an access goes to: a parameter's memory, or scratch.
@@ -69,9 +63,8 @@ struct Target {
 
  private:
   std::byte* element(std::int64_t index, const char* verb) const;
+  void note_read(std::int64_t index, const Actor& actor) const;
   void note_write(std::int64_t index, const Actor& actor) const;
-  bool note_read_of_stage(std::int64_t index, const Actor& actor) const;
-  bool note_write_of_stage(std::int64_t index, const Actor& actor) const;
 };
 
 }  // namespace lathe::kernel

@@ -25,8 +25,7 @@ int Kernel::parameter_count() const {
 
 bool Kernel::is_collective(const Statement& statement) const {
   const auto* compute = std::get_if<Compute>(&statement.node);
-  return std::holds_alternative<Barrier>(statement.node) || std::holds_alternative<StagePipeline>(statement.node) ||
-         std::holds_alternative<Stage>(statement.node) ||
+  return std::holds_alternative<Barrier>(statement.node) || std::holds_alternative<MachineRegion>(statement.node) ||
          (compute && kernel::is_collective(values[static_cast<std::size_t>(compute->value)]));
 }
 

@@ -48,7 +48,7 @@ struct BufferInfo {
 enum class Opcode : std::uint8_t {
   constant,    // integer (not of a float) or real (floats), in every lane
   dim,         // run-time argument number `integer`
-  loop_index,  // the index of the loop, or the slot of the stage, that names it
+  loop_index,  // the index of the loop, or of the machine region, that names it
   scalar,      // scalar_op of args, lane by lane; for cast, `type` is the target
   fma,         // args[0] * args[1] + args[2], rounded once
   broadcast,   // scalar args[0] in every lane
@@ -175,26 +175,20 @@ struct Alloc {
   BufferId buffer = none;
 };
 
-/// Every thread of the block (in a pipeline: every one that uses) waits for the others and sees their writes to
-/// shared memory.
+/// Every thread of the block (in a machine region: every one that runs the statements around) waits for the others
+/// and sees their writes to shared memory.
 struct Barrier {};
 
-/// Of a block's threads the first `consumers` use what the others copy to shared memory, which are up to `stages`
-/// stages ahead. The loops of the body that lead to its one Stage, and what `produce` needs of what is computed in
-/// them, are run by all threads; `produce` by the others alone, everything else by the consumers alone. It begins as
-/// with a barrier.
-struct StagePipeline {
-  int stages = 0, consumers = 0;
-  Block body;
-};
+struct MachineRegionRecord;
 
-/// One turn of a pipeline: `produce`, and when its copies have arrived, `consume`. `slot` is the number of turns
-/// before, modulo the pipeline's stages. A producer waits until the consumers, and the products that they started,
-/// are through with the turn that had this slot before: with that of one turn, when those of the next one are started
-/// or waited for.
-struct Stage {
-  ValueId slot = none;
-  Block produce, consume;
+/// Statements that threads of a block carry out in parts, as some machine lets them: all threads come to it together.
+/// Its record (machine/region.h) knows what it means, and which threads run which body; each region has a file under
+/// machine/ that says what its attributes are.
+struct MachineRegion {
+  const MachineRegionRecord* record = nullptr;
+  std::vector<std::int64_t> attributes{};
+  ValueId index = none;  ///< what its bodies count by, if they do
+  std::vector<Block> bodies;
 };
 
 /// If `condition` is false, the status word becomes `code` unless it is nonzero already; the kernel goes on.
@@ -216,7 +210,7 @@ struct Branch {
 };
 
 struct Statement {
-  std::variant<Compute, Store, Prefetch, SetVar, Alloc, Barrier, Check, Loop, Branch, StagePipeline, Stage> node;
+  std::variant<Compute, Store, Prefetch, SetVar, Alloc, Barrier, Check, Loop, Branch, MachineRegion> node;
 };
 
 struct VarInfo {
@@ -234,8 +228,8 @@ struct Kernel {
   std::vector<std::string> notes;  ///< the ops it came from, such as "%5 softmax mha.cpp:14"
 
   int parameter_count() const;
-  /// Whether all threads of a block, of a warp or of a warpgroup take part in the statement: a barrier, a pipeline,
-  /// or a machine operation that threads carry out together. Loops and branches are not looked into.
+  /// Whether all threads of a block, of a warp or of a warpgroup take part in the statement: a barrier, a machine
+  /// region, or a machine operation that threads carry out together. Loops and branches are not looked into.
   bool is_collective(const Statement& statement) const;
   /// The top-level parallel loop, or null.
   const Loop* parallel_loop() const;

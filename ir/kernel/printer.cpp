@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/machine/record.h"
+#include "ir/kernel/machine/region.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
@@ -246,20 +246,15 @@ class Printer : MachineText {
     out_ += "\n";
   }
 
-  void statement(const StagePipeline& s) {
+  void statement(const MachineRegion& s) {
     indent();
-    add("pipeline of ", s.stages, " for ", s.consumers, " threads {\n");
-    nested(s.body);
-    out_ += "\n";
-  }
-
-  void statement(const Stage& s) {
-    indent();
-    value_names_[static_cast<std::size_t>(s.slot)] = "i" + std::to_string(next_index_++);
-    add("stage ", value(s.slot), " produce {\n");
-    nested(s.produce);
-    out_ += " consume {\n";
-    nested(s.consume);
+    if (s.index != none) value_names_[static_cast<std::size_t>(s.index)] = "i" + std::to_string(next_index_++);
+    out_ += s.record->text(s, *this);
+    for (std::size_t i = 0; i < s.bodies.size(); ++i) {
+      const std::string_view body = s.record->bodies[i].name;
+      add(body.empty() ? "" : " ", body, " {\n");
+      nested(s.bodies[i]);
+    }
     out_ += "\n";
   }
 

@@ -16,38 +16,22 @@ void verify_parallel_loop(const Kernel& kernel);
 /// (unroll_bounds); the bounds are in scope.
 void verify_loop(const Kernel& kernel, const Loop& loop);
 
-/// One pipeline at most, the last statement of its loop of whole warps, with consumers in whole groups
-/// (pipeline_threads, pipeline_context), of 2 to 8 stages with one Stage in serial loops (pipeline_stage), whose fill
-/// copies to shared memory and does nothing else, and needs nothing of what the consumers load or multiply, nor
-/// variables that they set (pipeline_producer).
-void verify_pipelines(const Kernel& kernel);
-
+/// Runs body(block) for the blocks that are parts of a statement.
+void for_each_block(const Statement& statement, const std::function<void(const Block&)>& body);
 /// Runs body(statement) for all statements of a block and of the blocks inside.
 void for_each_statement(const Block& statements, const std::function<void(const Statement&)>& body);
 
 /// A value and what it is computed of, each once, after what it needs itself. Masks are left out.
 std::vector<ValueId> with_needs(const Kernel& kernel, ValueId value);
 
-/// Whether all producers take part in it; else the first one starts all copies.
-bool copies_by_all(const Kernel& kernel, const StagePipeline& pipeline);
-
 /// Whether a barrier, or what threads carry out together, stands in the loop.
 bool runs_together(const Kernel& kernel, const Loop& loop);
 
 /// Whether products stand there that are done later.
 bool multiplies(const Kernel& kernel, const Block& statements);
-/// Whether producers of a pipeline get its value from the consumers.
-bool is_told_to_producers(const Instruction& in);
-/// Whether a Stage stands there.
-bool leads_to_stage(const Statement& statement);
-bool leads_to_stage(const Block& statements);
-
-/// What is computed in a pipeline's body for its fill, or for a loop that leads there: by value, and by variable.
-struct ProducerNeeds {
-  std::vector<bool> values, vars;
-  bool set_elsewhere = false;  ///< such a variable is set elsewhere than beside these loops
-};
-ProducerNeeds needs_of_producer(const Kernel& kernel, const StagePipeline& pipeline);
+/// Whether a machine region stands there, or is the statement: one of this record, or any.
+bool holds_region(const Statement& statement, const MachineRegionRecord* record = nullptr);
+bool holds_region(const Block& statements, const MachineRegionRecord* record = nullptr);
 
 inline const Instruction& value(const Kernel& kernel, ValueId id) {
   return kernel.values[static_cast<std::size_t>(id)];

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/machine/record.h"
+#include "ir/kernel/machine/region.h"
 #include "ir/kernel/structure_rules.h"
 
 namespace lathe::kernel {
@@ -26,8 +26,7 @@ class Sums {
                               block(b.else_block);
                               join(then);
                             },
-                            [&](const StagePipeline& r) { pipeline(r); }, [&](const Stage& t) { block(t.consume); },
-                            [](const auto&) {}},
+                            [&](const MachineRegion& r) { region(r); }, [](const auto&) {}},
                  s.node);
   }
 
@@ -60,15 +59,18 @@ class Sums {
     }
   }
 
-  void pipeline(const StagePipeline& r) {
-    block(r.body);
-    require(kernel_, std::none_of(under_way_.begin(), under_way_.end(), [](bool is) { return is; }), "sums_under_way",
-            "a pipeline ends while a {} is under way", adds_);
+  void region(const MachineRegion& r) {
+    ++regions_;
+    for (const Block& body : r.bodies) block(body);
+    const bool may_leave = --regions_ > 0;
+    require(kernel_, may_leave || std::none_of(under_way_.begin(), under_way_.end(), [](bool is) { return is; }),
+            "sums_under_way", "a {} ends while a {} is under way", r.record->name, adds_);
   }
 
   const Kernel& kernel_;
   Vars under_way_;
   std::string_view adds_;  // the name of what adds to variables
+  int regions_ = 0;        // around
 };
 
 }  // namespace
@@ -83,13 +85,14 @@ void verify_sums(const Kernel& kernel) {
       reader[static_cast<std::size_t>(buffer.id)] = record_of(*in)->name;
   });
   for_each_statement(kernel.body, [&](const Statement& s) {
-    const auto* pipeline = std::get_if<StagePipeline>(&s.node);
-    if (!pipeline) return;
-    for_each_statement(pipeline->body, [&](const Statement& inside) {
+    const auto* region = std::get_if<MachineRegion>(&s.node);
+    if (!region) return;
+    const auto verify_store = [&](const Statement& inside) {
       const auto* store = std::get_if<Store>(&inside.node);
       const std::string_view by = store ? reader[static_cast<std::size_t>(store->buffer)] : std::string_view();
-      require(kernel, by.empty(), "mma_operands", "a store to what a {} reads, in its pipeline", by);
-    });
+      require(kernel, by.empty(), "mma_operands", "a store to what a {} reads, in its {}", by, region->record->name);
+    };
+    for (const Block& body : region->bodies) for_each_statement(body, verify_store);
   });
 }
 

@@ -6,7 +6,7 @@
 
 #include "ir/kernel/arithmetic_rules.h"
 #include "ir/kernel/limits.h"
-#include "ir/kernel/machine/record.h"
+#include "ir/kernel/machine/region.h"
 #include "ir/kernel/rules.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/kernel/sums_rules.h"
@@ -37,7 +37,6 @@ class Verifier {
     for (const TensorMap& map : kernel_.maps) verify_map(kernel_, map);
     verify_parallel_loop(kernel_);
     block(kernel_.body);
-    verify_pipelines(kernel_);
     verify_sums(kernel_);
     require(scratch_bytes_ <= most_stack_bytes, "scratch_size", "{} bytes of stack scratch", scratch_bytes_);
   }
@@ -84,6 +83,11 @@ class Verifier {
     require(!defined_[i], "single_assignment", "value {} is defined twice", id);
     defined_[i] = true;
     scope_values_.push_back(i);
+  }
+
+  void forget_last() {
+    defined_[scope_values_.back()] = false;
+    scope_values_.pop_back();
   }
 
   Type use(ValueId id) const {
@@ -193,9 +197,11 @@ class Verifier {
       var(id);
       if (record.sums == OfSums::adds_later) own_iteration(id);
     }
-    const MachineContext context{threads_, warps_, conditional_, pipelines_, produces_, consumes_};
-    record.verify({kernel_, in, context});
+    const MachineContext around = context();
+    record.verify({{kernel_, around}, in});
   }
+
+  MachineContext context() const { return {threads_, warps_, conditional_, thread_loop_, regions_}; }
 
   void memory(const Instruction& in) const {
     want({buffer(in.buffer, false).dtype, in.type.lanes}, in.type, "a load");
@@ -289,35 +295,33 @@ class Verifier {
     threads_ += thread;
     warps_ += warps;
     independent_ += independent;
+    const Loop* const outer = std::exchange(thread_loop_, thread ? &s : thread_loop_);
     define(s.index);
     block(s.body);
+    thread_loop_ = outer;
     independent_ -= independent;
     warps_ -= warps;
     threads_ -= thread;
-    defined_[static_cast<std::size_t>(s.index)] = false;
-    scope_values_.pop_back();
+    forget_last();
   }
 
-  void statement(const StagePipeline& s) {
-    require(warps_ > 0 && threads_ == 1 && conditional_ == 0, "pipeline_context",
-            "a pipeline in a branch or outside the one thread loop, of whole warps along x");
-    ++pipelines_;
-    block(s.body);
-    --pipelines_;
-  }
-
-  void statement(const Stage& s) {
-    define(s.slot);
-    require(at(s.slot).op == Opcode::loop_index && at(s.slot).type == Type{i64, 1}, "loop_index",
-            "value {} is no slot", s.slot);
-    ++produces_;
-    block(s.produce);
-    --produces_;
-    ++consumes_;
-    block(s.consume);
-    --consumes_;
-    defined_[static_cast<std::size_t>(s.slot)] = false;
-    scope_values_.pop_back();
+  void statement(const MachineRegion& s) {
+    verify_parts(kernel_, s);
+    const MachineContext around = context();
+    s.record->verify_place({{kernel_, around}, s});
+    if (s.index != none) {
+      define(s.index);
+      require(at(s.index).op == Opcode::loop_index && at(s.index).type == Type{i64, 1}, "loop_index",
+              "value {} is no {}", s.index, s.record->index);
+    }
+    for (std::size_t i = 0; i < s.bodies.size(); ++i) {
+      regions_.push_back({s.record, i});
+      block(s.bodies[i]);
+      regions_.pop_back();
+    }
+    if (s.index != none) forget_last();
+    const MachineContext after = context();
+    s.record->verify_bodies({{kernel_, after}, s});
   }
 
   void statement(const Branch& s) {
@@ -333,9 +337,11 @@ class Verifier {
   std::vector<std::size_t> scope_values_, scope_vars_, scope_buffers_;
   std::int64_t scratch_bytes_ = 0;
   std::vector<int> var_depth_;
-  int depth_ = 0, threads_ = 0, conditional_ = 0, pipelines_ = 0, produces_ = 0, consumes_ = 0;
-  int warps_ = 0;        // enclosing thread.x loops of whole warps
-  int independent_ = 0;  // enclosing loops whose iterations are independent
+  int depth_ = 0, threads_ = 0, conditional_ = 0;
+  int warps_ = 0;                      // enclosing thread.x loops of whole warps
+  int independent_ = 0;                // enclosing loops whose iterations are independent
+  const Loop* thread_loop_ = nullptr;  // the innermost
+  std::vector<RegionBody> regions_;    // bodies around, from the outside in
 };
 
 }  // namespace

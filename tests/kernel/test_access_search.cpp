@@ -9,6 +9,7 @@
 #include "ir/kernel/interpreter.h"
 #include "ir/kernel/machine/tile_mma.h"
 #include "ir/kernel/parameter_use.h"
+#include "tests/support/first_threads.h"
 #include "tests/support/tile_blocks.h"
 
 /// Which elements the statements of a kernel reach, held against what the interpreter writes.
@@ -232,6 +233,20 @@ TEST_CASE("access search: of the threads of a pipeline the producers run none of
   std::int64_t budget = plenty;
   CHECK(ask(stores, 127, budget) == Answer::yes);
   CHECK(ask(stores, 128, budget) == Answer::no);
+}
+
+TEST_CASE("access search: of the threads of a machine region those beside the first ones run none of it",
+          "[access]") {
+  const Kernel kernel = kernel_of([](Builder& b, Buffer y) {
+    const auto thread = [&](Value t) {
+      b.region(test::first_threads_record, {3}, {[&](Value) { b.store(y, t, b.constant(f32, 1)); }});
+    };
+    b.for_loop(0, 8, 1, thread, LoopKind::thread_x);
+  });
+  std::vector<AccessSearch> stores = searches(kernel, 0, {});
+  std::int64_t budget = plenty;
+  CHECK(ask(stores, 2, budget) == Answer::yes);
+  CHECK(ask(stores, 3, budget) == Answer::no);
 }
 
 TEST_CASE("parameter use: loads, stores and checks, whatever is declared", "[access]") {

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "codegen/cuda/machine/hooks.h"
+#include "codegen/cuda/machine/pipelines.h"
 
 namespace lathe::cuda {
 
@@ -14,7 +14,7 @@ std::string from_lane_text(const kernel::Instruction&, const KernelText& k) {
 
 /// Producers do not have the argument.
 std::string from_consumers_text(const kernel::Instruction&, const KernelText& k) {
-  return k.for_producers() ? "pipeline.hear()" : fmt::format("pipeline.tell({})", k.arg(0));
+  return pipeline_role(k.role()).produces ? "pipeline.hear()" : fmt::format("pipeline.tell({})", k.arg(0));
 }
 
 constexpr std::string_view exchange_words[] = {"from_lane"};

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "codegen/cuda/machine/hooks.h"
+#include "codegen/cuda/machine/pipelines.h"
 #include "codegen/cuda/prelude.h"
 
 namespace lathe::cuda {
@@ -25,7 +25,8 @@ std::string wgmma_text(const kernel::Instruction& in, const KernelText& k) {
 std::string wait_sums_text(const kernel::Instruction& in, const KernelText& k) {
   std::vector<std::string_view> sums;
   for (const kernel::VarId var : kernel::WaitSums::of(in).sums) sums.push_back(k.var(var));
-  return fmt::format("pipeline.{}({})", k.in_consumers() ? "wait_own_sums" : "wait_sums", fmt::join(sums, ", "));
+  return fmt::format("pipeline.{}({})", pipeline_role(k.role()).in_stage ? "wait_own_sums" : "wait_sums",
+                     fmt::join(sums, ", "));
 }
 
 constexpr std::string_view wgmma_words[] = {"tiles", "transposed_tiles", "wgmma", "touch", "fence_wgmma"};

@@ -1,6 +1,7 @@
 #include "ir/kernel/machine/copy_box.h"
 
 #include "ir/kernel/machine/run.h"
+#include "ir/kernel/machine/stage_pipeline.h"
 #include "ir/kernel/machine/swizzled_tiles.h"
 
 namespace lathe::kernel {
@@ -35,7 +36,7 @@ void CopyBox::verify(const MachineRules& rules) const {
   rules.require(first.op != Opcode::constant || first.integer % (swizzle_alignment / 2) == 0, "alignment",
                 "a copy_box to {}[{}], which is no multiple of {} bytes", target.name, first.integer,
                 swizzle_alignment);
-  rules.require(rules.context.producers > 0 && rules.context.branches == 0, "copy_context",
+  rules.require(rules.context.is_in(stage_record, Stage::producing) && rules.context.branches == 0, "copy_context",
                 "a copy_box in a branch or outside the producer of a stage");
 }
 
@@ -85,7 +86,7 @@ std::vector<Scalar> read_box(const MappedTensor& tensor, const std::vector<int>&
 }  // namespace
 
 void CopyBox::interpret(const MachineRun& run, ValueId, Thread& t) const {
-  if (t.position[0] != run.consumers()) return;
+  if (t.position[0] != consumers_of(run)) return;
   const TensorMap& boxes = run.kernel().maps[static_cast<std::size_t>(map)];
   const Target target = run.target(to, t);
   const MappedTensor from{run.target(boxes.from, t), run.integer(boxes.offset, t), run.integers(boxes.sizes, t),

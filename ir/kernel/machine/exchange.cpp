@@ -1,6 +1,7 @@
 #include "ir/kernel/machine/exchange.h"
 
 #include "ir/kernel/machine/run.h"
+#include "ir/kernel/machine/stage_pipeline.h"
 
 namespace lathe::kernel {
 
@@ -52,16 +53,17 @@ void FromConsumers::verify(const MachineRules& rules) const {
   want(rules.kernel, type, {boolean, 1}, "a from_consumers");
   rules.want(value, type, "the operand of from_consumers");
   const MachineContext& context = rules.context;
-  rules.require(context.pipelines > 0 && context.consumers + context.producers == 0 && context.branches == 0,
-                "consumers_context", "a from_consumers in a branch, a stage or outside a pipeline");
+  const bool outside_stage = context.is_in(stage_pipeline_record) && !context.is_in(stage_record);
+  rules.require(outside_stage && context.branches == 0, "consumers_context",
+                "a from_consumers in a branch, a stage or outside a pipeline");
 }
 
 std::string FromConsumers::text(const MachineText& text) const { return plain_text("from_consumers", {value}, text); }
 
 void FromConsumers::interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const {
+  const auto consumers = static_cast<std::size_t>(consumers_of(run));
   for (std::size_t i = 0; i < threads.size(); ++i) {
-    if (i < static_cast<std::size_t>(run.consumers()) &&
-        run.integer(value, *threads[i]) != run.integer(value, *threads[0]))
+    if (i < consumers && run.integer(value, *threads[i]) != run.integer(value, *threads[0]))
       run.fail(fmt::format("threads 0 and {} tell different values", i), "divergent_consumers");
     *run.lanes(id, *threads[i]) = *run.lanes(value, *threads[0]);
   }

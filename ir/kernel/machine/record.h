@@ -59,23 +59,39 @@ struct MachineTraits {
   int shared_alignment = 16;  ///< bytes that its buffers in shared memory begin at a multiple of
 };
 
-/// How many of what stand around a statement.
+/// A body of a machine region (region.h).
+struct RegionBody {
+  const MachineRegionRecord* record = nullptr;
+  std::size_t body = 0;
+};
+
+/// What stands around a statement.
 struct MachineContext {
   int thread_loops = 0;
   int warp_loops = 0;  ///< of whole warps
-  int branches = 0, pipelines = 0, producers = 0, consumers = 0;
+  int branches = 0;
+  const Loop* threads = nullptr;          ///< the innermost thread loop
+  std::span<const RegionBody> regions{};  ///< from the outside in
+
+  bool is_in(const MachineRegionRecord& record) const;
+  bool is_in(const MachineRegionRecord& record, std::size_t body) const;
 };
 
-/// What a rule looks at. Operands are in scope, of the record's number, and buffers may be accessed as they are.
-struct MachineRules {
+/// What the rules of machine operations and regions look at.
+struct PlaceRules {
   const Kernel& kernel;
-  const Instruction& in;
   const MachineContext& context;
 
   template <class... Args>
   void require(bool condition, std::string_view label, fmt::format_string<Args...> text, Args&&... args) const {
     kernel::require(kernel, condition, label, text, std::forward<Args>(args)...);
   }
+};
+
+/// Of an operation: operands are in scope, of the record's number, and buffers may be accessed as they are.
+struct MachineRules : PlaceRules {
+  const Instruction& in;
+
   void want(ValueId id, Type type, std::string_view what) const { kernel::want(kernel, value(id).type, type, what); }
   const Instruction& value(ValueId id) const { return kernel.values[static_cast<std::size_t>(id)]; }
   const BufferInfo& buffer(BufferId id) const { return kernel.buffers[static_cast<std::size_t>(id)]; }

@@ -31,6 +31,12 @@ void MachineRun::check_same(std::span<const ValueId> values, std::string_view op
   }
 }
 
+void MachineRun::run_inside(RunningRegion& region, const Block& body, std::span<Thread* const> threads) {
+  regions_.push_back(&region);
+  run_together(body, threads);
+  regions_.pop_back();
+}
+
 void MachineRun::fail(const std::string& text, const char* label) const {
   throw InternalError(fmt::format("kernel {}: {}  [{}]", kernel_.name, text, label));
 }

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "ir/kernel/machine/run.h"
+#include "ir/kernel/machine/stage_pipeline.h"
 
 namespace lathe::kernel {
 
@@ -72,8 +73,8 @@ void Wgmma::verify(const MachineRules& rules) const {
     rules.require(rules.value(left_value).op != Opcode::get, "mma_operands",
                   "a wgmma of a variable, which may be set while it is under way");
   }
-  rules.require(rules.context.branches == 0 && rules.context.consumers > 0, "warpgroup_context",
-                "a wgmma in a branch or outside the use of a stage");
+  rules.require(rules.context.branches == 0 && rules.context.is_in(stage_record, Stage::consuming),
+                "warpgroup_context", "a wgmma in a branch or outside the use of a stage");
 }
 
 std::string Wgmma::text(const MachineText& text) const {
@@ -175,7 +176,8 @@ Instruction WaitSums::instruction() const {
 }
 
 void WaitSums::verify(const MachineRules& rules) const {
-  rules.require(rules.context.branches == 0 && rules.context.pipelines > 0 && rules.context.producers == 0,
+  rules.require(rules.context.branches == 0 && rules.context.is_in(stage_pipeline_record) &&
+                    !rules.context.is_in(stage_record, Stage::producing),
                 "warpgroup_context", "a wait_sums in a branch, a producer or outside a pipeline");
 }
 

@@ -3,10 +3,12 @@
 #include <catch2/catch.hpp>
 
 #include "codegen/cuda/mapping.h"
+#include "codegen/llvm/jit.h"
 #include "ir/kernel/builder.h"
 #include "ir/kernel/machine/split_bf16.h"
 #include "ir/support/error.h"
 #include "tests/cuda/host/kernels.h"
+#include "tests/support/first_threads.h"
 
 using namespace lathe;
 using namespace lathe::kernel;
@@ -221,6 +223,16 @@ TEST_CASE("kernels that are no GPU kernels are refused by name of the rule") {
                b.for_loop(0, 4, 1, [&](Value t) { b.store(own, t, zero(b)); }, LoopKind::thread_x);
              }),
              Contains("[scratch_offset]"));
+}
+
+TEST_CASE("a machine region that no back end has a hook for is refused by its name") {
+  const Kernel kernel = one_block("first", 32, [](Builder& b, Value) {
+    b.region(test::first_threads_record, {3}, {[&](Value) { b.barrier(); }});
+  });
+  CHECK_THROWS_WITH(cuda::emit(kernel), Catch::Contains("kernel first: first_threads in a kernel for the GPU") &&
+                                            Catch::Contains("[machine_hook]"));
+  CHECK_THROWS_WITH(codegen::emit_llvm_ir(kernel, codegen::TargetCpu::host()),
+                    Catch::Contains("kernel first: a first_threads in a kernel for the CPU"));
 }
 
 TEST_CASE("a machine operation of a CPU is refused by its name") {

@@ -9,6 +9,8 @@
 #include "codegen/cuda/index_width.h"
 #include "ir/kernel/builder.h"
 #include "ir/kernel/scalar_eval.h"
+#include "ir/kernel/structure_rules.h"
+#include "tests/support/first_threads.h"
 
 /// What integers of a kernel can be, and which are computed in 32 bits.
 using namespace lathe;
@@ -197,4 +199,19 @@ TEST_CASE("a salt is no size, however large it is") {
     CHECK(cuda::int32_suffices(kernel, dims));
   }
   CHECK_THAT(cuda::emit(kernel), Catch::Contains("i64(i0) ^ salt"));
+}
+
+TEST_CASE("the index of a machine region has the range that its record tells") {
+  Builder b("k");
+  const auto thread = [&](Value) { b.region(test::first_threads_record, {3}, {[&](Value) { b.barrier(); }}); };
+  b.for_loop(0, 32, 1, thread, LoopKind::thread_x);
+  const Kernel kernel = b.finish();
+  const cuda::Ranges found = cuda::ranges(kernel, {});
+  kernel::for_each_statement(kernel.body, [&](const Statement& s) {
+    const MachineRegion* region = region_of(s, test::first_threads_record);
+    if (!region) return;
+    CHECK(found.values[static_cast<std::size_t>(region->index)] == Range{0, 2});
+    CHECK(found.counters[static_cast<std::size_t>(region->index)] == Range{0, 2});
+  });
+  CHECK(holds_region(kernel.body));
 }

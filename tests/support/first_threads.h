@@ -1,0 +1,44 @@
+#pragma once
+
+#include <algorithm>
+
+#include "ir/kernel/machine/region.h"
+#include "ir/kernel/machine/run.h"
+
+namespace lathe::test {
+
+/// A machine region that only tests know: of the innermost thread loop the first `count` threads run its body, and
+/// count themselves.
+struct FirstThreads {
+  std::int64_t count = 0;
+  kernel::ValueId number = kernel::none;
+  const kernel::Block& body;
+
+  static FirstThreads of(const kernel::MachineRegion& region) {
+    return {region.attributes[0], region.index, region.bodies[0]};
+  }
+  void verify_place(const kernel::MachineRegionRules& rules) const {
+    rules.require(rules.context.thread_loops > 0 && rules.context.branches == 0, "first_threads_place",
+                  "a first_threads outside the thread loops or in a branch");
+  }
+  void verify_bodies(const kernel::MachineRegionRules& rules) const {
+    rules.require(!body.empty(), "first_threads_body", "a first_threads of {} that does nothing", count);
+  }
+  std::string text(const kernel::MachineText& text) const {
+    return fmt::format("first {} threads {}", count, text.value(number));
+  }
+  kernel::Range index_range(const kernel::Kernel&) const { return {0, count - 1}; }
+  int first_threads() const { return static_cast<int>(count); }
+  void interpret(kernel::MachineRun& run, std::span<kernel::Thread* const> threads) const {
+    const auto first = threads.first(std::min(threads.size(), static_cast<std::size_t>(count)));
+    for (std::size_t i = 0; i < first.size(); ++i)
+      run.lanes(number, *first[i])->integer = static_cast<std::int64_t>(i);
+    run.run_together(body, first);
+  }
+};
+
+inline constexpr kernel::RegionBodyTraits first_threads_bodies[] = {{"run", kernel::RunBy::first}};
+inline constexpr kernel::MachineRegionRecord first_threads_record = kernel::machine_region_record<FirstThreads>(
+    {.name = "first_threads", .bodies = first_threads_bodies, .attributes = 1, .index = "thread number"});
+
+}  // namespace lathe::test
