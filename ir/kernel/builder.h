@@ -158,11 +158,6 @@ class Builder {
   /// A machine region (machine/region.h). Its bodies are given its index, or an empty value where it has none.
   void region(const MachineRegionRecord& record, std::vector<std::int64_t> attributes,
               const std::vector<Body>& bodies);
-  /// Of the threads of a block the first `consumers` consume what the others produce (machine/stage_pipeline.h); the
-  /// body has one stage().
-  void pipeline(int stages, int consumers, const std::function<void()>& body);
-  /// Both are given the slot of the stage.
-  void stage(const Body& produce, const Body& consume);
 
   // Arithmetic. A scalar operand is broadcast where another operand is a vector.
   Value apply(ScalarOp op, std::vector<Value> args);  ///< any ScalarOp but cast

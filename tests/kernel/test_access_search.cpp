@@ -7,6 +7,7 @@
 #include "ir/kernel/access_search.h"
 #include "ir/kernel/builder.h"
 #include "ir/kernel/interpreter.h"
+#include "ir/kernel/machine/stage_pipeline.h"
 #include "ir/kernel/machine/tile_mma.h"
 #include "ir/kernel/parameter_use.h"
 #include "tests/support/first_threads.h"
@@ -220,8 +221,8 @@ TEST_CASE("access search: of the threads of a pipeline the producers run none of
           b.for_loop(
               0, 160, 1,
               [&](Value thread) {
-                b.pipeline(2, 128, [&] {
-                  b.for_loop(0, 1, 1, [&](Value) { b.stage([](Value) {}, [](Value) {}); });
+                stage_pipeline(b, 2, 128, [&] {
+                  b.for_loop(0, 1, 1, [&](Value) { pipeline_stage(b, [](Value) {}, [](Value) {}); });
                   b.store(y, thread, b.constant(f32, 1));
                 });
               },

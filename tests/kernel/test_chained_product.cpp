@@ -6,6 +6,7 @@
 #include "ir/kernel/interpreter.h"
 #include "ir/kernel/machine/async_copy.h"
 #include "ir/kernel/machine/exchange.h"
+#include "ir/kernel/machine/stage_pipeline.h"
 #include "ir/kernel/machine/wgmma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/scalar_eval.h"
@@ -88,10 +89,11 @@ void build_pipeline(const std::function<Value(Builder&, Value t, Buffer x)>& end
   const Buffer x = b.buffer("x", bf16, Access::read);
   const Buffer tile = b.alloc(bf16, 2 * swizzled_elements, Space::shared, "tile");
   const auto thread = [&](Value t) {
-    b.pipeline(2, 128, [&] {
+    stage_pipeline(b, 2, 128, [&] {
       const Var last = b.var(end(b, t, x));
       b.for_loop(0, b.get(last), 1, [&](Value) {
-        b.stage([&](Value slot) { async_copy(b, tile, slot * 4096 + t * 8, x, t * 8); }, [&](Value) { use(b); });
+        pipeline_stage(
+            b, [&](Value slot) { async_copy(b, tile, slot * 4096 + t * 8, x, t * 8); }, [&](Value) { use(b); });
       });
       if (behind) behind(b, last);
     });

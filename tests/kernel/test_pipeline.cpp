@@ -6,6 +6,7 @@
 #include "ir/kernel/interpreter.h"
 #include "ir/kernel/machine/async_copy.h"
 #include "ir/kernel/machine/copy_box.h"
+#include "ir/kernel/machine/stage_pipeline.h"
 #include "ir/kernel/machine/wgmma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/scalar_eval.h"
@@ -130,7 +131,8 @@ Kernel block(const Body& body, int threads = 256) {
 /// A pipeline of two stages for 128 threads, one turn.
 Body pipeline(const Body& fill, const Body& use, int consumers = 128, int stages = 2) {
   return [=](const Parts& p) {
-    p.b.pipeline(stages, consumers, [&] { p.b.stage([&](Value) { fill(p); }, [&](Value) { use(p); }); });
+    stage_pipeline(p.b, stages, consumers,
+                   [&] { pipeline_stage(p.b, [&](Value) { fill(p); }, [&](Value) { use(p); }); });
   };
 }
 
@@ -140,9 +142,10 @@ void nothing(const Parts&) {}
 /// A pipeline of two stages for 128 threads, two turns of products that are waited for.
 Body product(const Body& fill, const std::function<void(const Parts&, Var)>& use, const Type& type = {f32, 64}) {
   return [=](const Parts& p) {
-    p.b.pipeline(2, 128, [&] {
+    stage_pipeline(p.b, 2, 128, [&] {
       const Var sums = p.b.var(type, p.b.constant(f32, 0));
-      p.b.for_loop(0, 2, 1, [&](Value) { p.b.stage([&](Value) { fill(p); }, [&](Value) { use(p, sums); }); });
+      p.b.for_loop(0, 2, 1,
+                   [&](Value) { pipeline_stage(p.b, [&](Value) { fill(p); }, [&](Value) { use(p, sums); }); });
       wait_sums(p.b, {&sums, 1});
     });
   };
@@ -167,10 +170,11 @@ TEST_CASE("what only a run shows of pipelines") {
   const Body writes = [](const Parts& p) { p.b.store(p.tile, p.t * 8 + 1024, p.b.constant(bf16, 0)); };
   fails_to_run(pipeline(copy, writes), "which a pipeline fills  [stage]");
   const Body twice = [](const Parts& p) {
-    p.b.pipeline(2, 128, [&] {
+    stage_pipeline(p.b, 2, 128, [&] {
       p.b.for_loop(0, 2, 1, [&](Value i) {
-        p.b.stage([&](Value) { p.b.if_(equal(i, 1), [&] { copy(p); }); },
-                  [&](Value) { p.b.store(p.tile, p.t * 8 + 1024, p.b.constant(bf16, 0)); });
+        pipeline_stage(
+            p.b, [&](Value) { p.b.if_(equal(i, 1), [&] { copy(p); }); },
+            [&](Value) { p.b.store(p.tile, p.t * 8 + 1024, p.b.constant(bf16, 0)); });
       });
     });
   };
@@ -187,11 +191,12 @@ TEST_CASE("pipelines that no machine could run are refused by name of the rule")
   refused(pipeline(copy, nothing, 96), "pipeline_threads");
   refused(pipeline(copy, nothing, 256), "pipeline_threads");
   refused(pipeline(copy, nothing, 128, 1), "pipeline_stage");
-  refused([](const Parts& p) { p.b.pipeline(2, 128, [] {}); }, "pipeline_stage");
-  refused([](const Parts& p) { p.b.stage([](Value) {}, [](Value) {}); }, "pipeline_stage");
+  refused([](const Parts& p) { stage_pipeline(p.b, 2, 128, [] {}); }, "pipeline_stage");
+  refused([](const Parts& p) { pipeline_stage(p.b, [](Value) {}, [](Value) {}); }, "pipeline_stage");
   refused(
       [](const Parts& p) {
-        p.b.pipeline(2, 128, [&] { p.b.if_(p.t < 8, [&] { p.b.stage([](Value) {}, [](Value) {}); }); });
+        stage_pipeline(p.b, 2, 128,
+                       [&] { p.b.if_(p.t < 8, [&] { pipeline_stage(p.b, [](Value) {}, [](Value) {}); }); });
       },
       "pipeline_stage");
   refused([](const Parts& p) { p.b.if_(p.t < 8, [&] { pipeline(copy, nothing)(p); }); }, "pipeline_context");
@@ -202,9 +207,9 @@ TEST_CASE("pipelines that no machine could run are refused by name of the rule")
   refused(pipeline([](const Parts& p) { p.b.barrier(); }, nothing), "pipeline_producer");
   refused(
       [](const Parts& p) {
-        p.b.pipeline(2, 128, [&] {
+        stage_pipeline(p.b, 2, 128, [&] {
           const Value loaded = p.b.cast(p.b.load(p.x, p.t), i64);
-          p.b.stage([&](Value) { async_copy(p.b, p.tile, p.t * 8, p.x, loaded * 8); }, [](Value) {});
+          pipeline_stage(p.b, [&](Value) { async_copy(p.b, p.tile, p.t * 8, p.x, loaded * 8); }, [](Value) {});
         });
       },
       "pipeline_producer");
@@ -281,9 +286,9 @@ TEST_CASE("sums that are used while products are under way are refused") {
   refused(product(copy, clears), "sums_under_way");
   const auto other = [](bool waits) {
     return [waits](const Parts& p) {
-      p.b.pipeline(2, 128, [&] {
+      stage_pipeline(p.b, 2, 128, [&] {
         const Var sums[] = {p.b.var({f32, 64}, p.b.constant(f32, 0)), p.b.var({f32, 64}, p.b.constant(f32, 0))};
-        p.b.stage([&](Value) { copy(p); }, [&](Value) { multiply(p, sums[0]), multiply(p, sums[1]); });
+        pipeline_stage(p.b, [&](Value) { copy(p); }, [&](Value) { multiply(p, sums[0]), multiply(p, sums[1]); });
         wait_sums(p.b, {sums, waits ? 2U : 1U});
       });
     };

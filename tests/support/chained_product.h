@@ -3,6 +3,7 @@
 #include "ir/kernel/machine/async_copy.h"
 #include "ir/kernel/machine/copy_box.h"
 #include "ir/kernel/machine/exchange.h"
+#include "ir/kernel/machine/stage_pipeline.h"
 #include "ir/kernel/machine/wgmma.h"
 #include "tests/support/wgmma_product.h"
 
@@ -80,13 +81,14 @@ struct ChainedParts {
   /// `left`: in memory.
   void pipeline(kernel::Value t, kernel::Buffer left, int stages) const {
     using namespace kernel;
-    b.pipeline(stages, consumers, [&] {
+    kernel::stage_pipeline(b, stages, consumers, [&] {
       const Var end = b.var(columns);
       const Var scores = b.var({f32, 32}, b.constant(f32, 0)), sums = b.var({f32, 64}, b.constant(f32, 0)),
                 few = b.var({f32, 8}, b.constant(f32, 0));
       b.for_loop(0, 2, 1, [&](Value) {
         b.for_loop(0, b.get(end), 64, [&](Value column) {
-          b.stage([&](Value slot) { fill(t, column, slot); }, [&](Value slot) { use(slot, scores, sums, few); });
+          kernel::pipeline_stage(
+              b, [&](Value slot) { fill(t, column, slot); }, [&](Value slot) { use(slot, scores, sums, few); });
         });
         const Value again = from_consumers(b, b.cast(b.load(left, 0), f32) > 0.0);
         b.set(end, b.select(again, columns, b.index(0)));

@@ -2,6 +2,7 @@
 
 #include "ir/kernel/machine/async_copy.h"
 #include "ir/kernel/machine/copy_box.h"
+#include "ir/kernel/machine/stage_pipeline.h"
 #include "ir/kernel/machine/swizzled_tiles.h"
 #include "ir/kernel/machine/wgmma.h"
 
@@ -114,7 +115,7 @@ inline kernel::Kernel wgmma_product(const WgmmaProduct& p) {
         wgmma(b, sums, {left.shared, slot * left.stage(), left.transposed},
               {right.shared, slot * right.stage(), right.transposed});
       };
-      b.stage(fill, use);
+      kernel::pipeline_stage(b, fill, use);
     });
     if (p.mistake != Mistake::not_waited) wait_sums(b, {&sums, 1});
     if (p.mistake == Mistake::read_outside) b.store(out, t, b.cast(b.load(left.shared, t), f32));
@@ -126,7 +127,7 @@ inline kernel::Kernel wgmma_product(const WgmmaProduct& p) {
     b.barrier();
   };
   const auto thread = [&](Value t) {
-    b.pipeline(stages, consumers, [&] {
+    kernel::stage_pipeline(b, stages, consumers, [&] {
       b.for_loop(0, p.tiles * wgmma_rows, wgmma_rows, [&](Value first_row) { one_tile(t, first_row); });
     });
   };

@@ -30,11 +30,13 @@ Stage Stage::of(const MachineRegion& region) {
   return {region.index, region.bodies[producing], region.bodies[consuming]};
 }
 
-void Builder::pipeline(int stages, int consumers, const std::function<void()>& body) {
-  region(stage_pipeline_record, {stages, consumers}, {[&](Value) { body(); }});
+void stage_pipeline(Builder& b, int stages, int consumers, const std::function<void()>& body) {
+  b.region(stage_pipeline_record, {stages, consumers}, {[&](Value) { body(); }});
 }
 
-void Builder::stage(const Body& produce, const Body& consume) { region(stage_record, {}, {produce, consume}); }
+void pipeline_stage(Builder& b, const Builder::Body& produce, const Builder::Body& consume) {
+  b.region(stage_record, {}, {produce, consume});
+}
 
 std::string StagePipeline::text(const MachineText&) const {
   return fmt::format("pipeline of {} for {} threads", stages, consumers);

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
+#include "ir/kernel/builder.h"
 #include "ir/kernel/machine/region.h"
 
 /// The ring of stages in shared memory between the threads of a block that fill them and those that use them.
-/// Builder::pipeline and Builder::stage build it.
 namespace lathe::kernel {
 
 /// Of a block's threads the first `consumers` use what the others copy to shared memory, which are up to `stages`
@@ -49,6 +50,11 @@ struct Stage {
   void interpret(MachineRun& run, std::span<Thread* const> threads) const;
 };
 extern const MachineRegionRecord stage_record;
+
+/// Adds a pipeline, whose body has one stage.
+void stage_pipeline(Builder& b, int stages, int consumers, const std::function<void()>& body);
+/// Adds its stage. Both bodies are given the slot.
+void pipeline_stage(Builder& b, const Builder::Body& produce, const Builder::Body& consume);
 
 /// Whether a Stage stands there.
 bool leads_to_stage(const Statement& statement);

@@ -1,6 +1,7 @@
 #include "passes/gpu/attention/wgmma/wgmma_attention.h"
 
 #include "ir/kernel/machine/exchange.h"
+#include "ir/kernel/machine/stage_pipeline.h"
 #include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/attention/attention_tile_skip.h"
 #include "passes/gpu/attention/wgmma/wgmma_softmax.h"
@@ -79,10 +80,12 @@ class WgmmaAttention {
         queries_.bring(outer, row, context_.dim(plan_.attention.rows), t, WgmmaAttentionTile::consumers);
       });
       if (!bounds_.any())
-        return b_.pipeline(tile_.stages, WgmmaAttentionTile::consumers, [&] { all_columns(position); });
+        return kernel::stage_pipeline(b_, tile_.stages, WgmmaAttentionTile::consumers,
+                                      [&] { all_columns(position); });
       const SkippableColumns first =
           skippable_columns(context_, plan_, position.outer, position.row, WgmmaAttentionTile::rows, tile_.columns);
-      b_.pipeline(tile_.stages, WgmmaAttentionTile::consumers, [&] { some_columns(position, first, *tree); });
+      kernel::stage_pipeline(b_, tile_.stages, WgmmaAttentionTile::consumers,
+                             [&] { some_columns(position, first, *tree); });
     };
     b_.for_loop(0, WgmmaAttentionTile::threads, 1, thread, LoopKind::thread_x);
   }
@@ -126,7 +129,7 @@ class WgmmaAttention {
         keys_.fill(slot, position.outer, column);
         values_.fill(slot, position.outer, column);
       };
-      b_.stage(fill, [&](Value slot) { tile(rows, position, column, slot); });
+      kernel::pipeline_stage(b_, fill, [&](Value slot) { tile(rows, position, column, slot); });
     });
     wait_sums(b_, registers());
     result_.scale(ScalarOp::mul, softmax_.finish(rows, position.thread));

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "ir/kernel/machine/exchange.h"
+#include "ir/kernel/machine/stage_pipeline.h"
 #include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/attention/attention_known_rows.h"
 #include "passes/gpu/attention/wgmma/wgmma_elementwise.h"
@@ -101,8 +102,8 @@ class WgmmaOutputs {
       });
       Range range{b_.index(0), parts_.over_rows ? rows_ : columns_};
       if (!parts_.over_rows && plan_.skips >= 0) range = columns_kept(origin);
-      b_.pipeline(tile_.stages, WgmmaOutputTile::consumers,
-                  [&] { sum(origin, tree ? rows_that_keep(origin, *tree) : range); });
+      kernel::stage_pipeline(b_, tile_.stages, WgmmaOutputTile::consumers,
+                             [&] { sum(origin, tree ? rows_that_keep(origin, *tree) : range); });
     };
     b_.for_loop(0, WgmmaOutputTile::threads, 1, thread, kernel::LoopKind::thread_x);
   }
@@ -117,7 +118,7 @@ class WgmmaOutputs {
         const auto fill = [&](Value slot) {
           for (const auto& operand : streamed_) operand->fill(slot, outer, position);
         };
-        b_.stage(fill, [&](Value slot) {
+        kernel::pipeline_stage(b_, fill, [&](Value slot) {
           for (int first = 0; first < WgmmaOutputTile::streamed; first += tile_.at_once)
             part(origin, slot, position, first);
         });

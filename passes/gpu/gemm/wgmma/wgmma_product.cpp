@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/kernel/machine/stage_pipeline.h"
 #include "ir/kernel/machine/swizzled_tiles.h"
 #include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/gemm/mma/mma_parts.h"
@@ -89,7 +90,7 @@ class WgmmaProduct {
     parts_.right.shared = shared(stages() * stage(tile_.columns), "right");
     if (!partial) sums_ = shared(tile_.rows * TensorParts::stride(tile_), "sums");
     const auto thread = [&](Value t) {
-      b_.pipeline(stages(), consumers(), [&] {
+      kernel::stage_pipeline(b_, stages(), consumers(), [&] {
         b_.for_loop(first, tiling.count, gpu_.multiprocessors, [&](Value i) {
           const auto [at, number] = parts_.unit(tiling, i);
           one_tile(at, number, t, partial);
@@ -139,7 +140,7 @@ class WgmmaProduct {
                 {parts_.right.shared, right, !parts_.right.along_k()});
         }
       };
-      b_.stage(fill, use);
+      kernel::pipeline_stage(b_, fill, use);
     });
     wait_sums(b_, sums);
     return sums;
