@@ -75,15 +75,17 @@ constexpr MachineRegionRecord machine_region_record(const MachineRegionTraits& t
       },
       nullptr,
       nullptr};
-  if constexpr (requires(const Region& r, const Kernel& kernel) { r.index_range(kernel); })
+  constexpr bool has_range = requires(const Region& r, const Kernel& kernel) { r.index_range(kernel); };
+  constexpr bool has_count = requires(const Region& r) { r.first_threads(); };
+  if constexpr (has_range)
     record.index_range = [](const MachineRegion& region, const Kernel& kernel) {
       return Region::of(region).index_range(kernel);
     };
-  if constexpr (requires(const Region& r) { r.first_threads(); })
+  if constexpr (has_count)
     record.first_threads = [](const MachineRegion& region) { return Region::of(region).first_threads(); };
   bool has_first = false;
   for (const RegionBodyTraits& body : traits.bodies) has_first = has_first || body.run_by == RunBy::first;
-  if (traits.index.empty() == (record.index_range != nullptr) || has_first == (record.first_threads == nullptr))
+  if (traits.index.empty() == has_range || has_first != has_count)
     throw InternalError("a machine region that lacks a part");
   return record;
 }
