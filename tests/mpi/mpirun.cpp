@@ -24,15 +24,6 @@ bool is_open_mpi() {
   return is;
 }
 
-RanMany ran_many(const Scratch& scratch, const Command& command) {
-  const auto start = Clock::now();
-  RanMany ran{.ending = run(command), .out = {}, .err = {}};
-  ran.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  ran.out = scratch.read("out");
-  ran.err = scratch.read("err");
-  return ran;
-}
-
 /// What MPI itself never frees is its own business.
 const std::map<std::string, std::string> surroundings{{"LSAN_OPTIONS", "detect_leaks=0"}};
 
@@ -81,11 +72,20 @@ std::vector<std::string> mpirun(int processes) {
   return words;
 }
 
+RanMany run_many(const Scratch& scratch, const Command& command) {
+  const auto start = Clock::now();
+  RanMany ran{.ending = run(command), .out = {}, .err = {}};
+  ran.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  ran.out = scratch.read("out");
+  ran.err = scratch.read("err");
+  return ran;
+}
+
 RanMany run_body(int processes, const std::string& name) {
   const Scratch scratch;
   std::vector<std::string> words = mpirun(processes);
   words.insert(words.end(), {LATHE_MPI_BODY, LATHE_MPI_PLUGIN, name});
-  return ran_many(scratch, {.words = words,
+  return run_many(scratch, {.words = words,
                             .environment = surroundings,
                             .out = scratch.path("out"),
                             .err = scratch.path("err"),
@@ -109,7 +109,7 @@ Command command_of(const Scratch& scratch, int processes, const std::vector<std:
 }
 
 RanMany run_many(const Scratch& scratch, int processes, const std::vector<std::string>& words) {
-  return ran_many(scratch, command_of(scratch, processes, words));
+  return run_many(scratch, command_of(scratch, processes, words));
 }
 
 bool is_running(pid_t process) {

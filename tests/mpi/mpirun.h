@@ -25,8 +25,9 @@ struct RanMany {
 RanMany run_body(int processes, const std::string& name);
 /// Runs `lathe <words>` in the scratch folder; all tests share a compile cache.
 RanMany run_many(const Scratch& scratch, int processes, const std::vector<std::string>& words);
-/// The same, to be waited for: the streams are the files "out" and "err".
+/// The command of that, to be changed and waited for: the streams are the files "out" and "err".
 Command command_of(const Scratch& scratch, int processes, const std::vector<std::string>& words);
+RanMany run_many(const Scratch& scratch, const Command& command);
 
 /// Whether it runs: one that has ended may be there until somebody asks how.
 bool is_running(pid_t process);

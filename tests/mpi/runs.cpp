@@ -14,6 +14,20 @@ Words operator+(Words words, const Words& more) {
   return words;
 }
 
+Words training(const Scratch& scratch, const std::string& run, const Words& more) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "abc ab" + std::string(static_cast<std::size_t>(i % 5), 'd') + "\n";
+  scratch.write("text.txt", text);
+  const std::vector<std::pair<std::string, std::string>> usual{
+      {"--model", "gpt"}, {"--layers", "2"},    {"--d-model", "16"}, {"--heads", "4"},   {"--batch", "4"},
+      {"--context", "8"}, {"--dropout", "0.1"}, {"--steps", "12"},   {"--threads", "1"}, {"--sample", "0"}};
+  Words words{"train", "--text", "text.txt", "-o", run};
+  for (const auto& [option, value] : usual)
+    if (std::ranges::find(more, option) == more.end()) words.insert(words.end(), {option, value});
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 void run_to_end(const Scratch& scratch, int processes, const Words& words) {
   const RanMany ran = run_many(scratch, processes, words);
   INFO(ran.out << ran.err);
@@ -55,20 +69,14 @@ void check_same_bits(const Scratch& scratch, const std::string& run, const std::
   }
 }
 
-namespace {
-
-Command endless_command(const Scratch& scratch, const Words& words) {
-  scratch.write("out", "");
-  return command_of(scratch, 2, words);
-}
-
-}  // namespace
-
 Endless::Endless(const Scratch& scratch, const Words& words, const std::string& run)
-    : mpirun_(endless_command(scratch, words)) {
+    : Endless(scratch, command_of(scratch, 2, words), run) {}
+
+Endless::Endless(const Scratch& scratch, const Command& command, const std::string& run)
+    : mpirun_((scratch.write("out", ""), command)) {
   using namespace std::chrono_literals;
   const CheckpointStore checkpoints(scratch.path(run + "/checkpoints"));
-  for (int i = 0; i < 3000 && checkpoints.list().empty(); ++i) REQUIRE_FALSE(mpirun_.wait_for(10ms).has_value());
+  for (int i = 0; i < 6000 && checkpoints.list().empty(); ++i) REQUIRE_FALSE(mpirun_.wait_for(10ms).has_value());
   processes_ = descendants(mpirun_.id(), fs::path(LATHE_BINARY).filename().string());
   REQUIRE(processes_.size() == 2);
 }

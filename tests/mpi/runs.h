@@ -15,6 +15,14 @@ struct MeshOfTest {
   Words words;
 };
 
+inline const MeshOfTest by_data{2, {"--mesh", "data=2", "--split", "B:data"}};
+inline const MeshOfTest by_model{2, {"--mesh", "model=2", "--split", "h:model"}};
+inline const MeshOfTest by_both{4, {"--mesh", "data=2,model=2", "--split", "B:data,h:model", "--states", "data"}};
+inline const MeshOfTest by_parameters{4, {"--mesh", "data=4", "--split", "B:data", "--parameters", "data"}};
+
+/// `train` of a small GPT on a text of its own, in the folder `run`, with other options than the usual.
+Words training(const Scratch& scratch, const std::string& run, const Words& more = {});
+
 /// Runs `lathe <words>` on so many processes, to a good end.
 void run_to_end(const Scratch& scratch, int processes, const Words& words);
 
@@ -31,6 +39,8 @@ void check_same_bits(const Scratch& scratch, const std::string& run, const std::
 class Endless {
  public:
   Endless(const Scratch& scratch, const Words& words, const std::string& run = "run");
+  /// The same of a command.
+  Endless(const Scratch& scratch, const Command& command, const std::string& run = "run");
   Process& mpirun() { return mpirun_; }
   const std::vector<pid_t>& processes() const { return processes_; }
 

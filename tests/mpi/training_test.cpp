@@ -11,26 +11,6 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
 
-/// A small GPT on a text of its own, in the folder `run`, with other options than the usual.
-Words training(const Scratch& scratch, const std::string& run, const Words& more = {}) {
-  std::string text;
-  for (int i = 0; i < 400; ++i) text += "abc ab" + std::string(static_cast<std::size_t>(i % 5), 'd') + "\n";
-  scratch.write("text.txt", text);
-  const std::vector<std::pair<std::string, std::string>> usual{
-      {"--model", "gpt"}, {"--layers", "2"},    {"--d-model", "16"}, {"--heads", "4"},   {"--batch", "4"},
-      {"--context", "8"}, {"--dropout", "0.1"}, {"--steps", "12"},   {"--threads", "1"}, {"--sample", "0"}};
-  Words words{"train", "--text", "text.txt", "-o", run};
-  for (const auto& [option, value] : usual)
-    if (std::ranges::find(more, option) == more.end()) words.insert(words.end(), {option, value});
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-const MeshOfTest by_data{2, {"--mesh", "data=2", "--split", "B:data"}};
-const MeshOfTest by_model{2, {"--mesh", "model=2", "--split", "h:model"}};
-const MeshOfTest by_both{4, {"--mesh", "data=2,model=2", "--split", "B:data,h:model", "--states", "data"}};
-const MeshOfTest by_parameters{4, {"--mesh", "data=4", "--split", "B:data", "--parameters", "data"}};
-
 /// A training without an end on two processes.
 Words endless(const Scratch& scratch) {
   return training(scratch, "run", {"--steps", "1000000", "--save-every", "5"}) + by_data.words;

@@ -28,6 +28,7 @@ class MockDriver::Stream final : public MockStream {
     driver_.put(static_cast<MockStream*>(this), {what, std::move(work)});
   }
   void want(std::uint64_t at, std::size_t bytes) const override { driver_.want(at, bytes); }
+  std::string device() const override { return driver_.device_ids.at(driver_.retained_); }
 
   std::deque<Work> queue;
 
@@ -114,9 +115,10 @@ int MockDriver::compute_capability(int) { return call("cuDeviceGetAttribute"), 9
 std::uint64_t MockDriver::total_memory(int) { return call("cuDeviceTotalMem"), memory_bytes; }
 MockDriver::Peak MockDriver::peak(int) { return call("cuDeviceGetAttribute"), Peak{6e13, 4e12}; }
 
-MockDriver::Handle MockDriver::retain_context(int) {
+MockDriver::Handle MockDriver::retain_context(int device) {
   const std::lock_guard lock(mutex_);
   call("cuDevicePrimaryCtxRetain");
+  retained_ = static_cast<std::size_t>(device);
   ++contexts_;
   return handle<Handle>(1);
 }

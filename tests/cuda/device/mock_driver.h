@@ -128,7 +128,7 @@ class MockDriver final : public cuda::Driver {
   std::vector<Recorded> captured_;
   double time_ = 0;
   std::map<Handle, std::string> functions_;
-  std::size_t contexts_ = 0;
+  std::size_t contexts_ = 0, retained_ = 0;  ///< how many, and of which device the latest is
   std::uint64_t used_ = 0, next_ = 1;
 };
 

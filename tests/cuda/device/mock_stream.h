@@ -15,6 +15,8 @@ class MockStream {
   virtual void put(const std::string& what, std::function<void()> work) = 0;
   /// Throws std::logic_error unless [at, at + bytes) lies in one allocation of the stream's device.
   virtual void want(std::uint64_t at, std::size_t bytes) const = 0;
+  /// The id of its device.
+  virtual std::string device() const = 0;
 };
 
 }  // namespace lathe::test

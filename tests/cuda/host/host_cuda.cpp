@@ -9,6 +9,7 @@
 #include "ir/kernel/printer.h"
 #include "ir/support/error.h"
 #include "tests/cuda/host/host_build.h"
+#include "tests/cuda/host/host_flags.h"
 #include "tests/cuda/host/shim_maps.h"
 
 namespace lathe::test {
@@ -21,10 +22,7 @@ std::optional<HostCuda> HostCuda::build(std::span<const kernel::Kernel> kernels,
   if (!has_compiler()) return std::nullopt;
   const ScratchFolder scratch;
   const HostText text(kernels);
-  build_text(scratch, text, prelude,
-             "c++ -std=c++20 -O0 -w -ffp-contract=off -fno-strict-aliasing -fsanitize=signed-integer-overflow "
-             "-fsanitize-undefined-trap-on-error -shared -fPIC -I'{root}' -I'{scratch}' "
-             "'{scratch}/kernels.cpp' " LATHE_SHIM_FIBERS " -o '{scratch}/kernels.so'");
+  build_text(scratch, text, prelude, LATHE_HOST_BUILD("kernels.cpp", "kernels.so"));
   const std::string library = scratch / "kernels.so";
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) throw InternalError(fmt::format("the kernels do not load: {}", dlerror()));

@@ -1,17 +1,22 @@
 #include "tests/cuda/mock_nccl/mock_nccl.h"
 
+#include <dlfcn.h>
+
 #include <array>
-#include <condition_variable>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <memory>
-#include <set>
+#include <sstream>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "tests/cuda/device/mock_stream.h"
+#include "tests/cuda/mock_nccl/meeting.h"
 
 /// The functions of nccl.h that Lathe calls.
 namespace lathe::test::mock {
@@ -28,55 +33,51 @@ struct Config {
   int blocking;
 };
 
-struct Call {
-  enum class Kind { send, receive, gather };
-  Kind kind;
-  int peer;
-  const std::byte* from;
-  std::byte* to;
-  std::size_t bytes;
-  MockStream* stream;
-};
-
 /// What a rank put on its stream at once.
 struct Batch {
   std::vector<Call> calls;
 };
 
-/// Ranks that joined by one id.
-struct Group {
-  int size = 0;
-  std::set<int> joined;
-  struct Round {
-    std::map<int, const Batch*> posted;  ///< by rank
-    bool is_done = false;
-    int left = 0;  ///< ranks
-  };
-  std::map<int, Round> rounds;  ///< by number
-};
-
 struct Comm {
-  std::shared_ptr<Group> group;
-  int rank = 0;
+  std::unique_ptr<Meeting> meeting;
+  int rank = 0, size = 0;
   std::shared_ptr<Batch> pending;  ///< not on its stream yet
   bool was_asked = false;          ///< since it is pending
   int rounds = 0;
-  int error = 0;
-  bool is_aborted = false, is_finalized = false;
+  std::atomic<int> error = 0;
+  std::atomic<bool> is_aborted = false;
+  bool is_finalized = false;
 };
 
 namespace {
 
 MockNccl control;
-std::condition_variable changed;  ///< of all groups, under the control's mutex
-std::string last_error;
-std::map<std::string, std::shared_ptr<Group>> groups;  ///< by id
+std::string last_error;  ///< under the control's mutex, as all of these
 std::map<Comm*, std::shared_ptr<Comm>> comms;
-int ids = 0;
 
 /// What is between the start and the end of a group of calls on this thread.
 thread_local int depth = 0;
 thread_local std::map<Comm*, Batch> grouped;
+
+/// Sets what tests of one process set by mock_nccl().
+struct FromEnvironment {
+  FromEnvironment() {
+    if (const char* const fault = std::getenv("MOCK_NCCL_FAULT"))
+      std::istringstream(fault) >> control.fault.rank >> control.fault.after >> control.fault.code;
+    if (const char* const version = std::getenv("MOCK_NCCL_VERSION")) control.version = std::atoi(version);
+  }
+} const from_environment;
+
+/// The id of the device that is current on this thread, which NCCL asks the driver for; "" where the driver of
+/// tests/cuda/mock_cuda is not there.
+std::string current_device() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (!driver) return "";
+  const auto current = reinterpret_cast<const char* (*)()>(dlsym(driver, "mock_cuda_current"));
+  const std::string id = current ? current() : "";
+  dlclose(driver);
+  return id;
+}
 
 int misuse(const std::string& what, int code = invalid_usage) {
   control.misuses.push_back(what);
@@ -90,74 +91,35 @@ std::size_t count_calls(const Batch& batch, Call::Kind kind) {
   return count;
 }
 
-/// The messages between two ranks, in order.
-std::vector<const Call*> between(const Batch& batch, Call::Kind kind, int peer) {
-  std::vector<const Call*> found;
-  for (const Call& call : batch.calls)
-    if (call.kind == kind && call.peer == peer) found.push_back(&call);
-  return found;
-}
-
-void move_messages(const Batch& sender, int from, const Batch& receiver, int to) {
-  const auto sends = between(sender, Call::Kind::send, to), receives = between(receiver, Call::Kind::receive, from);
-  if (sends.size() != receives.size()) {
-    misuse("rank " + std::to_string(from) + " sends " + std::to_string(sends.size()) + " messages to rank " +
-           std::to_string(to) + ", which receives " + std::to_string(receives.size()));
-    return;
+std::size_t bytes_sent(const Batch& batch, int ranks) {
+  std::size_t bytes = 0;
+  for (const Call& call : batch.calls) {
+    if (call.kind == Call::Kind::send) bytes += call.bytes;
+    if (call.kind == Call::Kind::gather) bytes += call.bytes * static_cast<std::size_t>(ranks - 1);
   }
-  for (std::size_t i = 0; i < sends.size(); ++i) {
-    if (sends[i]->bytes != receives[i]->bytes) {
-      misuse("a message of " + std::to_string(sends[i]->bytes) + " bytes is received as " +
-             std::to_string(receives[i]->bytes));
-      continue;
-    }
-    std::memcpy(receives[i]->to, sends[i]->from, sends[i]->bytes);
-    control.sent += sends[i]->bytes;
-  }
-}
-
-/// All ranks have come: the last one moves everything.
-void carry_out(const Group& group, const Group::Round& round) {
-  const Batch& first = *round.posted.at(0);
-  const std::size_t gathers = count_calls(first, Call::Kind::gather);
-  for (const auto& [rank, batch] : round.posted) {
-    if (count_calls(*batch, Call::Kind::gather) != gathers || (gathers > 0 && gathers != batch->calls.size())) {
-      misuse("ranks ask for different calls at the same time");
-      return;
-    }
-    for (const auto& [other, its] : round.posted) move_messages(*batch, rank, *its, other);
-  }
-  for (std::size_t i = 0; i < gathers; ++i)
-    for (const auto& [rank, batch] : round.posted) {
-      const Call& own = batch->calls[i];
-      if (own.bytes != first.calls[i].bytes) misuse("ranks gather different numbers of bytes");
-      for (const auto& [other, its] : round.posted)
-        std::memmove(its->calls[i].to + own.bytes * static_cast<std::size_t>(rank), own.from, own.bytes);
-      control.sent += own.bytes * static_cast<std::size_t>(group.size - 1);
-    }
+  return bytes;
 }
 
 /// On the stream: waits for the other ranks, as a kernel of NCCL does.
-void run_batch(const std::shared_ptr<Comm>& comm, const Batch& batch, int number) {
-  std::unique_lock lock(control.mutex);
-  Group& group = *comm->group;
-  const MockNccl::Fault& fault = control.fault;
-  const bool fails = fault.rank == comm->rank && number >= fault.after;
-  if (fails) comm->error = fault.code;
-  Group::Round& round = group.rounds[number];
-  if (!fails) round.posted[comm->rank] = &batch;
-  if (static_cast<int>(round.posted.size()) == group.size) {
-    carry_out(group, round);
-    round.is_done = true;
+void run_batch(Comm& comm, const Batch& batch, int number) {
+  bool fails = false, is_over = false;
+  {
+    const std::lock_guard lock(control.mutex);
+    fails = control.fault.rank == comm.rank && number >= control.fault.after;
+    if (fails) comm.error = control.fault.code;
   }
-  changed.notify_all();
-  changed.wait(lock, [&] { return round.is_done || comm->is_aborted; });
-  if (!round.is_done) {
-    round.posted.erase(comm->rank);
-    ++control.stuck;
-  } else if (++round.left == group.size) {
-    group.rounds.erase(number);
+  const auto gives_up = [&] { return comm.is_aborted.load(); };
+  while (fails && !gives_up()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  try {
+    if (!fails) is_over = comm.meeting->exchange(batch.calls, static_cast<std::uint64_t>(number), gives_up);
+  } catch (const std::logic_error& error) {
+    const std::lock_guard lock(control.mutex);
+    comm.error = misuse(error.what());
+    return;
   }
+  const std::lock_guard lock(control.mutex);
+  control.stuck += is_over ? 0 : 1;
+  control.sent += is_over ? bytes_sent(batch, comm.size) : 0;
 }
 
 /// Puts what is pending on its stream.
@@ -166,7 +128,7 @@ void flush(const std::shared_ptr<Comm>& comm) {
   const int number = comm->rounds++;
   const bool gathers = count_calls(*batch, Call::Kind::gather) > 0;
   batch->calls.front().stream->put(gathers ? "ncclAllGather" : "ncclSend, ncclRecv",
-                                   [=] { run_batch(comm, *batch, number); });
+                                   [=] { run_batch(*comm, *batch, number); });
 }
 
 int add(Comm* handle, Call call, std::size_t room, int type) {
@@ -175,15 +137,16 @@ int add(Comm* handle, Call call, std::size_t room, int type) {
   if (known == comms.end()) return misuse("no such communicator", invalid_argument);
   const Comm& comm = *known->second;
   if (depth == 0) return misuse("a call stands outside a group");
-  if (comm.pending || static_cast<int>(comm.group->joined.size()) < comm.group->size)
-    return misuse("a call before the communicator is ready");
+  if (comm.pending || !comm.meeting->has_all()) return misuse("a call before the communicator is ready");
   if (comm.is_finalized) return misuse("a call after the end of the communicator");
   if (type != uint8 || call.bytes == 0) return misuse("a call without bytes", invalid_argument);
-  if (call.kind != Call::Kind::gather && (call.peer < 0 || call.peer >= comm.group->size || call.peer == comm.rank))
+  if (call.kind != Call::Kind::gather && (call.peer < 0 || call.peer >= comm.size || call.peer == comm.rank))
     return misuse("a message to rank " + std::to_string(call.peer), invalid_argument);
   try {
     if (call.from) call.stream->want(reinterpret_cast<std::uint64_t>(call.from), call.bytes);
     if (call.to) call.stream->want(reinterpret_cast<std::uint64_t>(call.to), room);
+    if (!comm.meeting->device().empty() && call.stream->device() != comm.meeting->device())
+      return misuse("a stream of another device than the communicator's", invalid_argument);
   } catch (const std::logic_error& error) {
     return misuse(error.what(), invalid_argument);
   }
@@ -207,7 +170,7 @@ extern "C" {
 MockNccl* mock_nccl() { return &control; }
 
 int ncclGetVersion(int* version) {
-  *version = 22703;
+  *version = control.version;
   return success;
 }
 const char* ncclGetErrorString(int code) {
@@ -223,26 +186,24 @@ const char* ncclGetLastError(void*) { return last_error.c_str(); }
 int ncclGetUniqueId(UniqueId* id) {
   const std::lock_guard lock(control.mutex);
   *id = {};
-  const int number = ++ids;
-  std::memcpy(id->bytes.data(), &number, sizeof number);
-  groups[std::string(id->bytes.data(), id->bytes.size())] = std::make_shared<Group>();
+  const std::string made = Meeting::make_id();
+  std::memcpy(id->bytes.data(), made.data(), made.size());
   return success;
 }
 
 int ncclCommInitRankConfig(Comm** made, int ranks, UniqueId id, int rank, Config* config) {
   const std::lock_guard lock(control.mutex);
-  const auto known = groups.find(std::string(id.bytes.data(), id.bytes.size()));
-  if (known == groups.end()) return misuse("no such id", invalid_argument);
   if (config->size != sizeof(Config) || config->magic != 0xcafebeef || config->version < 21400 ||
       config->blocking != 0)
     return misuse("another configuration", invalid_argument);
-  const std::shared_ptr<Group>& group = known->second;
-  if (group->size == 0) group->size = ranks;
-  if (group->size != ranks || rank < 0 || rank >= ranks || !group->joined.insert(rank).second)
-    return misuse("rank " + std::to_string(rank) + " of " + std::to_string(ranks), invalid_argument);
   auto comm = std::make_shared<Comm>();
-  comm->group = group;
+  try {
+    comm->meeting = std::make_unique<Meeting>(id.bytes.data(), rank, ranks, current_device());
+  } catch (const std::logic_error& error) {
+    return misuse(error.what(), invalid_argument);
+  }
   comm->rank = rank;
+  comm->size = ranks;
   *made = comm.get();
   comms.emplace(comm.get(), std::move(comm));
   ++control.alive;
@@ -254,9 +215,11 @@ int ncclCommGetAsyncError(Comm* handle, int* state) {
   const auto known = comms.find(handle);
   if (known == comms.end()) return misuse("no such communicator", invalid_argument);
   const std::shared_ptr<Comm> comm = known->second;
+  if (const std::string clash = comm->meeting->clash(); !clash.empty() && comm->error == 0)
+    comm->error = misuse("Duplicate GPU detected: " + clash);
   *state = comm->error;
   if (comm->error != 0) return success;
-  if (static_cast<int>(comm->group->joined.size()) < comm->group->size) *state = in_progress;
+  if (!comm->meeting->has_all()) *state = in_progress;
   if (!comm->pending) return success;
   if (!std::exchange(comm->was_asked, true)) {
     *state = in_progress;
@@ -287,7 +250,6 @@ int ncclCommAbort(Comm* handle) {
   comms.erase(handle);
   --control.alive;
   ++control.aborted;
-  changed.notify_all();
   return success;
 }
 
@@ -321,7 +283,7 @@ int ncclRecv(void* to, std::size_t count, int type, int peer, Comm* comm, void* 
       count, type);
 }
 int ncclAllGather(const void* from, void* to, std::size_t count, int type, Comm* comm, void* stream) {
-  const auto ranks = static_cast<std::size_t>(comm->group->size);
+  const auto ranks = static_cast<std::size_t>(comm->size);
   return add(comm,
              {Call::Kind::gather, -1, static_cast<const std::byte*>(from), static_cast<std::byte*>(to), count,
               static_cast<MockStream*>(stream)},

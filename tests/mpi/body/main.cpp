@@ -10,6 +10,7 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/ranks/mpi/mpi_communicator.h"
 #include "runtime/ranks/thread_communicator.h"
+#include "tests/cuda/ranks/mock_ranks.h"
 #include "tests/ranks/collective_cases.h"
 #include "tests/ranks/support.h"
 
@@ -30,16 +31,17 @@ std::string bytes_of(const HostTensor& tensor) {
 }
 
 /// Each collective against the same one between threads.
-void collectives(const Make& make) {
+void compare_collectives(const Make& make, const MachineOf& machine) {
   const auto ranks = join(make, "m=3");
   int same = 0;
   for (const CollectiveCase& collective : collective_cases()) {
     std::vector<std::string> expected(3);
     if (ranks->rank() == 0)
       run_ranks(3, [&](int rank, const Make& make_thread) {
-        expected[static_cast<std::size_t>(rank)] = bytes_of(run_collective(collective, join(make_thread, "m=3")));
+        const auto thread = join(make_thread, "m=3");
+        expected[static_cast<std::size_t>(rank)] = bytes_of(run_collective(collective, thread, machine(thread)));
       });
-    const auto found = ranks->gather(bytes_of(run_collective(collective, ranks)));
+    const auto found = ranks->gather(bytes_of(run_collective(collective, ranks, machine(ranks))));
     if (ranks->rank() != 0) continue;
     if (found != expected) fmt::print("differs: {} of {}\n", collective.op, name(collective.dtype));
     same += found == expected ? 1 : 0;
@@ -48,13 +50,36 @@ void collectives(const Make& make) {
 }
 
 /// Training over MPI against training between threads.
-void steps(const Make& make) {
+void compare_steps(const Make& make, int count, const Division& division, const MachineOf& machine) {
   const ir::Graph step = small_step(f32);
-  const Division division{"data=2,model=2", "B:data,h:model,d_ff:model,vocab:model", {.states = "data"}};
   const auto ranks = join(make, division.mesh);
-  const Trained many = train(step, 5, division, ranks);
+  const Trained many = train(step, count, division, ranks, 8, machine);
   if (ranks->rank() != 0) return;
-  fmt::print("{}\n", same_bits(many, train_in_threads(step, 5, division)) ? "the same bits" : "other bits");
+  fmt::print("{}\n",
+             same_bits(many, train_in_threads(step, count, division, 8, machine)) ? "the same bits" : "other bits");
+}
+
+const Division by_two_axes{"data=2,model=2", "B:data,h:model,d_ff:model,vocab:model", {.states = "data"}};
+
+CompileOptions on_cpu(const std::shared_ptr<Ranks>&) { return {}; }
+
+void collectives(const Make& make) { compare_collectives(make, on_cpu); }
+void steps(const Make& make) { compare_steps(make, 5, by_two_axes, on_cpu); }
+
+/// The same with a GPU a process that is none, and the mock of NCCL between them. The streams of processes run in
+/// other orders.
+void on_gpus(const Make& make, int count, const std::function<void(const Make&, const MachineOf&)>& compare) {
+  MockRanks gpus(count);
+  compare(make, [&](const std::shared_ptr<Ranks>& ranks) {
+    gpus.gpu(ranks->rank()).driver().order =
+        ranks->rank() % 2 == 0 ? MockDriver::Order::late : MockDriver::Order::early;
+    return gpus.options(ranks);
+  });
+  if (const std::string faults = gpus.faults(); !faults.empty()) throw InternalError(faults);
+}
+void gpu_collectives(const Make& make) { on_gpus(make, 3, compare_collectives); }
+void gpu_steps(const Make& make) {
+  on_gpus(make, 4, [](const Make& its, const MachineOf& machine) { compare_steps(its, 2, by_two_axes, machine); });
 }
 
 /// Messages of 0 bytes up to many pieces, among all and within axes, several at a time.
@@ -83,16 +108,6 @@ void pieces(const Make& make) {
   }
   for (const std::string& others : ranks->gather(std::to_string(same)))
     if (ranks->rank() == 0) fmt::print("{} of 56\n", others);
-}
-
-const char* const lookup_text = R"(graph @g(input %table: f32[4, 2], input %ids: i64[3]) {
-  %1 = gather %table, %ids {dim=0}
-  %2 = all_reduce %1 {axis="m", ranks=2, combine="sum"}
-  output "y" %2
-})";
-
-Tensors lookup_arguments(std::int64_t last) {
-  return {{"table", HostTensor(f32, {4, 2})}, {"ids", HostTensor::from_ints({3}, {0, 1, last})}};
 }
 
 Executable lookup(const std::shared_ptr<Ranks>& ranks) {
@@ -187,6 +202,8 @@ void large(const Make& make) {
 int run(const std::string& plugin, const std::string& name) {
   const std::map<std::string, std::function<void(const Make&)>> cases{{"collectives", collectives},
                                                                       {"steps", steps},
+                                                                      {"gpu_collectives", gpu_collectives},
+                                                                      {"gpu_steps", gpu_steps},
                                                                       {"pieces", pieces},
                                                                       {"large", large},
                                                                       {"index", index},

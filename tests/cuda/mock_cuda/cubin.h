@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace lathe::test::mock {
+
+/// What stands for a cubin: a library of the host, of one kernel. Its length stands before it, for the driver is
+/// given no more than where it begins.
+inline std::string pack_cubin(std::string_view library) {
+  const std::size_t bytes = library.size();
+  return std::string(reinterpret_cast<const char*>(&bytes), sizeof bytes).append(library);
+}
+inline std::string_view unpack_cubin(const void* cubin) {
+  std::size_t size = 0;
+  std::memcpy(&size, cubin, sizeof size);
+  return {static_cast<const char*>(cubin) + sizeof size, size};
+}
+
+}  // namespace lathe::test::mock
