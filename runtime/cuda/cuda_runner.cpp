@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "codegen/cuda/mapping.h"
 #include "ir/support/error.h"
@@ -156,7 +157,10 @@ auto with_plan(const MemoryPlan& plan, const Program& program, const F& allocate
     return allocate();
   } catch (const UserError& error) {
     if (error.label() != "out_of_memory") throw;
-    throw error.with_note("  " + describe(plan, program));
+    UserError told = error;
+    std::istringstream lines(describe(plan, program));
+    for (std::string line; std::getline(lines, line);) told = told.with_note(line);
+    throw told;
   }
 }
 

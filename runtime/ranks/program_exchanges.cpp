@@ -52,4 +52,11 @@ UserError ProgramExchanges::stalled(std::size_t exchange, const StalledExchange&
                       part.loc, part.op.op_name());
 }
 
+UserError ProgramExchanges::of_exchange(std::size_t exchange, const UserError& error) const {
+  const Exchange& its = program_.exchanges[exchange];
+  const Exchange::Part& part = its.parts.front();
+  return error.with_note(
+      fmt::format("in the exchange of {} over {}, {}", part.op.to_string(), its.axis, part.loc.to_string()));
+}
+
 }  // namespace lathe

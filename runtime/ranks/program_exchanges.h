@@ -41,6 +41,8 @@ class ProgramExchanges {
   std::int64_t size(std::size_t position) const { return sizes_[position]; }
   /// How an exchange that has not moved for the ranks' patience is told.
   UserError stalled(std::size_t exchange, const StalledExchange& stalled) const;
+  /// The same error with op and line of the exchange that it is of.
+  UserError of_exchange(std::size_t exchange, const UserError& error) const;
 
   const Program& program_;
   Ranks* ranks_;

@@ -8,7 +8,8 @@ namespace lathe {
 UserError rank_stalled(int rank, double patience, const StalledExchange& stalled, const std::string& what,
                        const std::string& axis, const Location& at, std::string_view op) {
   constexpr std::string_view label = "rank_stalled";
-  constexpr std::string_view hint = "a process has stopped, or works longer than RanksOptions::patience";
+  constexpr std::string_view hint =
+      "a process has stopped, or works longer than the watchdog's limit: --watchdog, RanksOptions::patience";
   const std::string peers = fmt::format("{}", fmt::join(stalled.peers, ", "));
   const std::string text = fmt::format(
       "{}{} has not moved for {} seconds: rank {} waits for {}", what, axis.empty() ? "" : " over " + axis, patience,

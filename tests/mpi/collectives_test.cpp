@@ -19,6 +19,22 @@ TEST_CASE("mpi: training steps have the bits of those within one program") {
   CHECK(ran.out == "the same bits\n");
 }
 
+TEST_CASE("mpi: collectives between GPUs are those within one program, in whatever order streams run") {
+  if (!has_mpi()) return;
+  const RanMany ran = run_body(3, "gpu_collectives");
+  INFO(ran.err);
+  CHECK(ran.ending == Ending{});
+  CHECK(ran.out == "110 collectives are the same\n");
+}
+
+TEST_CASE("mpi: training steps on GPUs have the bits of those within one program") {
+  if (!has_mpi()) return;
+  const RanMany ran = run_body(4, "gpu_steps");
+  INFO(ran.err);
+  CHECK(ran.ending == Ending{});
+  CHECK(ran.out == "the same bits\n");
+}
+
 TEST_CASE("mpi: messages go in pieces where they are too large for one") {
   if (!has_mpi()) return;
   const RanMany ran = run_body(4, "pieces");

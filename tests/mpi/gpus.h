@@ -12,7 +12,7 @@ bool has_mock_gpus();
 struct MockMachine {
   int gpus = 2;
   /// Lines of a shell before a process starts, which finds its number in $rank.
-  std::string before;
+  std::string before = {};
 };
 
 /// `lathe <words> --target cuda` on so many processes, 0: without mpirun; as command_of().

@@ -14,18 +14,20 @@ Words operator+(Words words, const Words& more) {
   return words;
 }
 
+Words with_usual(Words words, const Options& usual) {
+  for (const auto& [option, value] : usual)
+    if (std::ranges::find(words, option) == words.end()) words.insert(words.end(), {option, value});
+  return words;
+}
+
 Words training(const Scratch& scratch, const std::string& run, const Words& more) {
   std::string text;
   for (int i = 0; i < 400; ++i) text += "abc ab" + std::string(static_cast<std::size_t>(i % 5), 'd') + "\n";
   scratch.write("text.txt", text);
-  const std::vector<std::pair<std::string, std::string>> usual{
-      {"--model", "gpt"}, {"--layers", "2"},    {"--d-model", "16"}, {"--heads", "4"},   {"--batch", "4"},
-      {"--context", "8"}, {"--dropout", "0.1"}, {"--steps", "12"},   {"--threads", "1"}, {"--sample", "0"}};
-  Words words{"train", "--text", "text.txt", "-o", run};
-  for (const auto& [option, value] : usual)
-    if (std::ranges::find(more, option) == more.end()) words.insert(words.end(), {option, value});
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  const Options usual{{"--model", "gpt"}, {"--layers", "2"},  {"--d-model", "16"},  {"--heads", "4"},
+                      {"--batch", "4"},   {"--context", "8"}, {"--dropout", "0.1"}, {"--steps", "12"},
+                      {"--threads", "1"}, {"--sample", "0"}};
+  return Words{"train", "--text", "text.txt", "-o", run} + with_usual(more, usual);
 }
 
 void run_to_end(const Scratch& scratch, int processes, const Words& words) {

@@ -8,6 +8,9 @@ namespace lathe::test {
 
 using Words = std::vector<std::string>;
 Words operator+(Words words, const Words& more);
+/// Words, and those of these options that are not among them.
+using Options = std::vector<std::pair<std::string, std::string>>;
+Words with_usual(Words words, const Options& usual);
 
 /// A mesh and how `lathe` is told of it.
 struct MeshOfTest {

@@ -37,6 +37,17 @@ void CudaExchanges::begin(std::span<const std::int64_t> sizes, std::span<void* c
   watch_ = ranks_->start([this](Communicator& world) { watch(world); });
 }
 
+/// What NCCL says is of no exchange: exchanges run in order, so it is of the first that is not over.
+template <class F>
+void CudaExchanges::telling(std::size_t exchange, const F& calls) const {
+  try {
+    calls();
+  } catch (const UserError& error) {
+    if (error.label() != "nccl_failed" || exchange == program_.exchanges.size()) throw;
+    throw of_exchange(exchange, error);
+  }
+}
+
 void CudaExchanges::start(std::size_t exchange) {
   ready_[exchange].record(compute_);
   ready_[exchange].hold(own_);
@@ -46,8 +57,10 @@ void CudaExchanges::start(std::size_t exchange) {
   }
   const Exchange& its = program_.exchanges[exchange];
   const auto place = static_cast<int>(ranks_->mesh().index(ranks_->rank(), ranks_->mesh().find(its.axis)));
-  for (const ExchangeStep& step : steps(exchange, place, static_cast<int>(its.ranks), true))
-    carry_out(its.axis, step);
+  telling(exchange, [&] {
+    for (const ExchangeStep& step : steps(exchange, place, static_cast<int>(its.ranks), true))
+      carry_out(its.axis, step);
+  });
   done_[exchange].record(own_);
   const std::lock_guard lock(mutex_);
   progress_.put = exchange + 1;
@@ -122,7 +135,7 @@ void CudaExchanges::watch_until_over(Communicator& world) {
     lock.unlock();
     if (now.is_over) return;
     world.check();
-    groups_.check();
+    telling(over, [&] { groups_.check(); });
     const std::size_t before = over;
     while (over < now.put && done_[over].has_passed()) ++over;
     const bool waits = over == before && over < now.begun && ready_[over].has_passed();

@@ -45,6 +45,9 @@ class CudaExchanges final : public ProgramExchanges {
   void watch(Communicator& world);
   void watch_until_over(Communicator& world);
   StalledExchange all_others(std::size_t exchange) const;
+  /// Runs calls; what of NCCL fails in them is told with this exchange.
+  template <class F>
+  void telling(std::size_t exchange, const F& calls) const;
   void tell_over();
 
   DeviceGroups& groups_;

@@ -28,6 +28,10 @@ bool share_one(const Ids& a, const Ids& b) {
   return std::ranges::any_of(a, [&](const std::string& id) { return std::ranges::find(b, id) != b.end(); });
 }
 
+std::string so_many(std::size_t number, const char* what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
 }  // namespace
 
 int device_of_rank(Ranks& ranks, Driver& driver) {
@@ -41,10 +45,14 @@ int device_of_rank(Ranks& ranks, Driver& driver) {
     const auto free = std::ranges::find_if(seen[r], [&](const std::string& id) { return !taken.contains(id); });
     if (free == seen[r].end()) {
       const auto sharing = std::ranges::count_if(seen, [&](const Ids& ids) { return share_one(ids, seen[r]); });
-      throw_together(
-          ranks, UserError(fmt::format("rank {} has no GPU of its own: {} ranks see the same {} GPUs", r, sharing,
-                                       seen[r].size()),
-                           "rank_devices", fmt::format("start at most {} ranks on such a machine", seen[r].size())));
+      const std::size_t gpus = seen[r].size();
+      throw_together(ranks,
+                     UserError(fmt::format("rank {} has no GPU of its own: {} ranks see the same {}", r, sharing,
+                                           so_many(gpus, "GPU")),
+                               "rank_devices",
+                               fmt::format("start at most {} on such a machine, or show them more of its GPUs: "
+                                           "CUDA_VISIBLE_DEVICES, --gpus-per-task of Slurm",
+                                           so_many(gpus, "rank"))));
     }
     taken.insert(*free);
     if (static_cast<int>(r) == ranks.rank()) device = static_cast<int>(free - seen[r].begin());

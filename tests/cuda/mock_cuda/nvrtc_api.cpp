@@ -1,9 +1,13 @@
+#include <fcntl.h>
 #include <fmt/args.h>
 #include <fmt/core.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <sstream>
 #include <string>
@@ -43,32 +47,47 @@ std::string host_text(const Program& program, const std::string& symbol) {
       text, symbol);
 }
 
-int compile(Program& program) {
-  std::string folder = (fs::temp_directory_path() / "mock_nvrtc_XXXXXX").string();
-  if (!mkdtemp(folder.data())) return compilation;
-  const std::string symbol = program.name.substr(0, program.name.find('.'));
-  std::ofstream(fs::path(folder) / "lathe.cuh") << program.prelude;
-  std::ofstream(fs::path(folder) / "kernel.cpp") << host_text(program, symbol);
-  const std::string command =
-      fmt::format("( " LATHE_HOST_BUILD("kernel.cpp", "kernel.so") " ) > '{scratch}/log' 2>&1",
-                  fmt::arg("root", LATHE_SOURCE_ROOT), fmt::arg("scratch", folder));
-  const int result = std::system(command.c_str()) == 0 ? success : compilation;
-  program.log = result == success ? "ptxas info    : Compiling entry function '" + symbol +
-                                        "' for 'sm_90a'\nptxas info    : Used 1 registers\n"
-                                  : read(fs::path(folder) / "log");
-  if (result == success) program.cubin = pack_cubin(read(fs::path(folder) / "kernel.so"));
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
-  return result;
+/// Of what kernels are linked with: what is kept of one version is of no use to another.
+std::size_t shim_number() {
+  std::string all;
+  std::istringstream files(LATHE_SHIM_FIBERS);
+  for (std::string file; files >> file;) all += read(file);
+  return std::hash<std::string>()(all);
 }
 
-/// Of what kernels are linked with: what is cached of one version is of no use to another.
-int shim_number() {
-  std::uint32_t hash = 2166136261U;
-  std::istringstream files(LATHE_SHIM_FIBERS);
-  for (std::string file; files >> file;)
-    for (const char c : read(file)) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return static_cast<int>(hash >> 1);
+/// Builds the library of a kernel in a folder; false with the compiler's log in `log`.
+bool build(const fs::path& folder, const std::string& text, const std::string& prelude, std::string& log) {
+  fs::create_directories(folder);
+  std::ofstream(folder / "lathe.cuh") << prelude;
+  std::ofstream(folder / "kernel.cpp") << text;
+  const std::string command = fmt::format("( " LATHE_HOST_BUILD("kernel.cpp", "made.so") " ) > '{scratch}/log' 2>&1",
+                                          fmt::arg("root", LATHE_SOURCE_ROOT), fmt::arg("scratch", folder.string()));
+  if (std::system(command.c_str()) != 0) {
+    log = read(folder / "log");
+    return false;
+  }
+  fs::rename(folder / "made.so", folder / "kernel.so");
+  return true;
+}
+
+/// One process builds a kernel, others wait for it and take what it has built: ranks ask for the same at the same
+/// time.
+int compile(Program& program) {
+  const std::string symbol = program.name.substr(0, program.name.find('.'));
+  const std::string text = host_text(program, symbol);
+  const std::size_t key = std::hash<std::string>()(fmt::format("{}\n{}\n{}", shim_number(), program.prelude, text));
+  const fs::path folder = fs::path(LATHE_MOCK_KERNELS) / fmt::format("{:016x}", key);
+  fs::create_directories(LATHE_MOCK_KERNELS);
+  const int lock = open((folder.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock < 0 || flock(lock, LOCK_EX) != 0) return compilation;
+  const bool is_built = fs::exists(folder / "kernel.so") || build(folder, text, program.prelude, program.log);
+  if (is_built) {
+    program.cubin = pack_cubin(read(folder / "kernel.so"));
+    program.log =
+        "ptxas info    : Compiling entry function '" + symbol + "' for 'sm_90a'\nptxas info    : Used 1 registers\n";
+  }
+  close(lock);
+  return is_built ? success : compilation;
 }
 
 int give_size(std::size_t* size, const std::string& text) {
@@ -90,9 +109,8 @@ extern "C" {
 
 const char* nvrtcGetErrorString(int) { return "the host's compiler says:"; }
 int nvrtcVersion(int* major, int* minor) {
-  static const int number = shim_number();
   *major = 0;
-  *minor = number;
+  *minor = static_cast<int>(shim_number() >> 33);
   return success;
 }
 int nvrtcGetNumSupportedArchs(int* count) {

@@ -75,7 +75,9 @@ TEST_CASE("GPU ranks: a message that fails on its way ends all with NCCL's text"
     MockRanks gpus(2);
     gpus.control().fault = {.rank = 1, .after = after, .code = 6};
     const auto found = run_lookup(gpus, 2, 60, 3);
-    check_says(found[1], "nccl_failed", {"remote process exited or there was a network error"});
+    check_says(
+        found[1], "nccl_failed",
+        {"remote process exited or there was a network error", "in the exchange of %2 all_reduce over m, lookup:3"});
     check_says(found[0], "rank_failed", {"rank 1 of 2 failed", "remote process exited"});
     CHECK(gpus.faults() == "");
   }
@@ -131,7 +133,10 @@ TEST_CASE("GPU ranks: ranks take GPUs in turn, whether they see all of the machi
   CHECK(devices({{"a"}, {"b"}}).first == std::vector{0, 0});
   CHECK(devices({{"a", "b"}, {"a", "b"}, {"c", "d"}, {"c", "d"}}).first == std::vector{0, 1, 0, 1});
   for (const RankFailure& failure : devices({{"a", "b"}, {"a", "b"}, {"a", "b"}}).second)
-    check_says(failure, "rank_devices", {"rank 2 has no GPU of its own: 3 ranks see the same 2 GPUs", "at most 2"});
+    check_says(failure, "rank_devices",
+               {"rank 2 has no GPU of its own: 3 ranks see the same 2 GPUs", "at most 2 ranks on such a machine"});
+  for (const RankFailure& failure : devices({{"a"}, {"a"}}).second)
+    check_says(failure, "rank_devices", {"2 ranks see the same 1 GPU  [", "at most 1 rank on such a machine"});
 }
 
 TEST_CASE("GPU ranks: two ranks on one GPU, and a GPU that knows no ranks, are refused") {
