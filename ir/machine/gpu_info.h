@@ -42,10 +42,13 @@ struct GpuInfo {
   double launch_seconds = 3e-6;    ///< what another kernel costs
   double load_seconds = 0.6e-6;    ///< from a thread's load of two vectors to the next
   double tensor_flops = 4.5e12;    ///< a second of a multiprocessor, of bf16 by mma
+  double fma_flops = 0.18e12;      ///< the same of f32 without tensor cores, by the data sheet
   TensorTileCosts tiles = {};
 
   /// The most that products of bf16 reach by mma, a second.
   double product_flops() const { return multiprocessors * tensor_flops; }
+  /// The same of f32 without tensor cores.
+  double plain_product_flops() const { return multiprocessors * fma_flops; }
   bool operator==(const GpuInfo&) const = default;
 };
 

@@ -18,9 +18,14 @@ std::string three_digits(double number) {
 }  // namespace
 
 std::string to_string(const StepRates& rates) {
+  std::string computes = scaled_text(rates.flops, "FLOP/s");
+  if (rates.memory_bandwidth > 0 && rates.plain_flops != rates.flops)
+    computes += fmt::format(" by tensor cores and {} without", scaled_text(rates.plain_flops, "FLOP/s"));
+  if (rates.memory_bandwidth > 0)
+    computes += fmt::format(", moves {} of its memory, takes {} for a kernel",
+                            scaled_text(rates.memory_bandwidth, "B/s"), seconds_text(rates.launch_seconds));
   return fmt::format("predicted, not measured: a process computes {}, sends {}, and takes {} for a message ({})\n",
-                     scaled_text(rates.flops, "FLOP/s"), scaled_text(rates.bandwidth, "B/s"),
-                     seconds_text(rates.latency), rates.basis);
+                     computes, scaled_text(rates.bandwidth, "B/s"), seconds_text(rates.latency), rates.basis);
 }
 
 std::string scaled_text(double number, const std::string& unit) {

@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/support/error.h"
+#include "passes/memory/memory_plan.h"
 #include "passes/shard/product_flops.h"
+#include "passes/shard/program_time.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/expand.h"
 
@@ -30,6 +33,7 @@ class ScalingPrediction {
         throw UserError(fmt::format("the size of dim {} is not given", name), "dim_unbound",
                         fmt::format("give that of the whole mesh, as in --dim {}=32", name));
     (void)local_dims(given_, scaling.dims);
+    if (scaling.compile) undivided_ = scaling.compile(graph_);
   }
 
   ScalingCurve run() {
@@ -69,19 +73,36 @@ class ScalingPrediction {
 
   ScalingPoint point(const Sharded& sharded, const DimBindings& whole) const {
     const DimBindings dims = local_dims(sharded, whole);
-    const Graph run = scaling_.order ? scaling_.order(sharded.graph) : sharded.graph;
-    ScalingPoint point{.mesh = sharded.mesh, .time = step_time(run, scaling_.rates, dims)};
-    const double possible = point.time.step() * scaling_.rates.flops * static_cast<double>(sharded.mesh.size());
-    point.efficiency = possible > 0 ? product_flops(graph_, whole) / possible : 1;
+    ScalingPoint point{.mesh = sharded.mesh, .time = {}};
+    const double needed =
+        scaling_.compile ? by_program(sharded, dims, whole, point) : by_graph(sharded, dims, whole, point);
+    const double possible = point.time.step() * static_cast<double>(sharded.mesh.size());
+    point.efficiency = possible > 0 ? needed / possible : 1;
     point.sent = bytes_sent(sharded, 0, dims);
     point.kept_whole = static_cast<int>(sharded.kept_whole.size());
-    point.held = held_bytes(sharded.graph).all().evaluate(dims);
     return point;
+  }
+  /// Time and memory; gives the seconds of the undivided graph's products.
+  double by_graph(const Sharded& sharded, const DimBindings& dims, const DimBindings& whole,
+                  ScalingPoint& point) const {
+    const Graph run = scaling_.order ? scaling_.order(sharded.graph) : sharded.graph;
+    point.time = step_time(run, scaling_.rates, dims);
+    point.held = held_bytes(sharded.graph).all().evaluate(dims);
+    return product_flops(graph_, whole) / scaling_.rates.flops;
+  }
+  double by_program(const Sharded& sharded, const DimBindings& dims, const DimBindings& whole,
+                    ScalingPoint& point) const {
+    const Program program = scaling_.compile(sharded.graph);
+    point.time = program_time(program, scaling_.rates, dims);
+    const MemoryPlan plan = plan_memory(program, dims);
+    point.held = plan.arena_bytes + plan.argument_bytes;
+    return program_time(*undivided_, scaling_.rates, whole).products;
   }
 
   Graph graph_;
   const Scaling& scaling_;
   Sharded given_;
+  std::optional<Program> undivided_;  ///< compiled, where there is a machine to compile for
   ScalingCurve curve_;
 };
 

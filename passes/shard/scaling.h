@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/lowering/program.h"
 #include "passes/shard/held_bytes.h"
 #include "passes/shard/step_time.h"
 
@@ -22,6 +23,9 @@ struct Scaling {
   /// What a process computes of its graph, in the order in which it runs (passes/run_order.h); without one: all, as
   /// it stands.
   std::function<ir::Graph(const ir::Graph&)> order = {};
+  /// Compiles a graph for a machine, whose program then gives times (program_time.h) and memory (plan_memory)
+  /// instead: of GPUs.
+  std::function<Program(const ir::Graph&)> compile = {};
 };
 
 /// A step on one mesh.
@@ -31,7 +35,9 @@ struct ScalingPoint {
   double efficiency = 0;  ///< the products of the undivided graph, of what all processes could compute in that time
   SentBytes sent = {};    ///< by process 0, which sends most
   int kept_whole = 0;     ///< parameters that were to lie in parts and have no dim that divides
-  std::int64_t held = 0;  ///< bytes a process: parameters, states, inputs, and the most gathered at a time
+  /// Bytes a process: parameters, states, inputs, and the most gathered at a time; of a compiled program those of
+  /// its plan, with all temporaries.
+  std::int64_t held = 0;
 };
 
 struct ScalingCurve {

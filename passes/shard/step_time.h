@@ -8,9 +8,10 @@ namespace lathe::shard {
 /// The time that a run of a process's graph is predicted to take, in seconds.
 struct StepTime {
   double products = 0;   ///< of its products of matrices
+  double memory = 0;     ///< of launches, beyond their products: memory, and what each costs; 0 where it is left out
   double exchanges = 0;  ///< of its exchanges, one after the other
   double waiting = 0;    ///< of them, that nothing else hides
-  double step() const { return products + waiting; }
+  double step() const { return products + memory + waiting; }
 };
 
 /// An exchange alone: phases * (n - 1) messages, and the bytes that the first process sends.

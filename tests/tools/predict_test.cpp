@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "tests/tools/command.h"
 
 using lathe::test::Ran;
@@ -72,6 +74,52 @@ TEST_CASE("shard --predict takes what is not given from the tables, and says so"
   CHECK(holds(first_line(""), "the peak of x86-64-v4"));
   CHECK(holds(first_line("--machine sm_90a"), "594 TFLOP/s"));
   CHECK(holds(first_line("--latency 0s"), "takes 0 s for a message"));
+}
+
+TEST_CASE("shard --predict for a GPU takes times and memory from what is compiled for it", "[tools]") {
+  const Scratch scratch;
+  make_step(scratch);
+  const auto predicted = [&](const std::string& options) {
+    const Ran ran = run_lathe(scratch, shard_step + "--dim B=32,T=16 --predict " + options);
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    return ran.out;
+  };
+  const std::string ampere = predicted("--target cuda:sm_80"),
+                    hopper = predicted("--target cuda:sm_90a --svg gpu.svg");
+  CHECK(lines_of(hopper)[0] ==
+        "predicted, not measured: a process computes 594 TFLOP/s by tensor cores and 66.9 TFLOP/s without, moves "
+        "3.00 TB/s of its memory, takes 3.00 us for a kernel, sends 12.5 GB/s, and takes 2.00 us for a message (the "
+        "peak of sm_90a, where nothing is given)");
+  CHECK(holds(lines_of(ampere)[0], "486 TFLOP/s by tensor cores and 19.4 TFLOP/s without"));
+  CHECK(holds(lines_of(hopper)[2], "others"));
+  CHECK(holds(hopper, "nothing has been measured on a GPU yet"));
+  CHECK(holds(scratch.read("gpu.svg"), "planned</text>"));
+  // ranks, mesh, a step, its products: the same of f32 on both, at other rates.
+  const auto products = [](const std::string& table) {
+    std::istringstream cells(lines_of(table)[3]);
+    std::string ranks, mesh, step_unit, unit;
+    double step = 0, time = 0;
+    cells >> ranks >> mesh >> step >> step_unit >> time >> unit;
+    return time * (unit == "ms" ? 1e-3 : unit == "us" ? 1e-6 : unit == "ns" ? 1e-9 : 0);
+  };
+  CHECK(products(hopper) > 0);
+  CHECK(products(ampere) / products(hopper) == Approx(0.507 * 132 / (0.18 * 108)).epsilon(0.01));
+  CHECK(products(predicted("--target cuda:sm_80 --rate 9.72TFLOP/s")) == Approx(2 * products(ampere)).epsilon(0.01));
+  // What the links do is told.
+  CHECK(holds(predicted("--target cuda:sm_90a --bandwidth 450GB/s --latency 5us"),
+              "sends 450 GB/s, and takes 5.00 us"));
+}
+
+TEST_CASE("shard --explain for a GPU tells the plan of its memory where it knows the sizes", "[tools]") {
+  const Scratch scratch;
+  make_step(scratch);
+  const std::string explained = shard_step + "--explain --target cuda:sm_90a ";
+  const Ran unknown = run_lathe(scratch, explained), known = run_lathe(scratch, explained + "--dim B=32,T=16");
+  CHECK(unknown.status == 0);
+  CHECK_FALSE(holds(unknown.out, "planned for"));
+  CHECK(holds(known.out, "\nplanned for sm_90a: a process takes "));
+  CHECK(run_lathe(scratch, explained + "--machine sm_90a").status == 2);
 }
 
 TEST_CASE("shard --explain tells times where it knows the sizes", "[tools]") {

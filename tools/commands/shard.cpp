@@ -3,12 +3,15 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "ir/tensor/text/printer.h"
 #include "passes/compile_pipeline.h"
 #include "passes/cpu/lower_cpu.h"
+#include "passes/memory/memory_plan.h"
 #include "passes/run_order.h"
 #include "passes/shard/explain_shard.h"
+#include "runtime/target_machine.h"
 #include "tools/arguments.h"
 #include "tools/commands/commands.h"
 #include "tools/division.h"
@@ -26,26 +29,40 @@ struct ShardOptions {
   Division division;
   bool explain = false, no_locations = false;
   bool predict = false;
-  std::string growing, svg;
+  std::string growing, svg, target;
   std::vector<std::string> dims;
   RateOptions rates;
 };
 
-/// What a process computes of its graph, in the order in which it runs on a CPU.
-ir::Graph as_run(const ir::Graph& graph) {
-  const Machine machine = cpu_machine({});
-  return in_run_order(lower_prepared(ir::apply_passes(compile_pipeline(machine), graph), machine));
+bool is_gpu(const Machine& machine) { return std::holds_alternative<GpuInfo>(machine.info); }
+
+Lowered compiled(const ir::Graph& graph, const Machine& machine) {
+  return lower_prepared(ir::apply_passes(compile_pipeline(machine), graph), machine);
 }
 
 /// The table of a division on more and more processes; its picture too, where one is asked for.
-std::string predict(const ShardOptions& options, const ir::Graph& graph, shard::Scaling scaling) {
-  scaling.order = as_run;
+std::string predict(const ShardOptions& options, const ir::Graph& graph, const Machine& machine,
+                    shard::Scaling scaling) {
+  if (is_gpu(machine))
+    scaling.compile = [&](const ir::Graph& each) { return compiled(each, machine).program; };
+  else
+    scaling.order = [&](const ir::Graph& each) { return in_run_order(compiled(each, machine)); };
   scaling.growing = options.growing.empty() ? scaling.mesh[0].name : options.growing;
   const shard::ScalingCurve curve = shard::predict_scaling(graph, scaling);
   if (!options.svg.empty())
     write_text(options.svg,
                scaling_svg(fmt::format("@{} on {}", graph.name, scaling.mesh.to_string()), scaling, curve));
   return scaling_table(scaling, curve);
+}
+
+/// What a process's memory is planned as on a GPU; "" where sizes are missing.
+std::string planned(const shard::Sharded& sharded, const Machine& machine, const DimBindings& dims) {
+  if (!std::ranges::all_of(sharded.unknowns, [&](const auto& dim) { return dims.contains(dim.second.local); }))
+    return "";
+  const MemoryPlan plan = plan_memory(compiled(sharded.graph, machine).program, dims);
+  return fmt::format("planned for {}: a process takes {} for temporaries, {} for arguments and results\n",
+                     std::get<GpuInfo>(machine.info).name, format_bytes(plan.arena_bytes),
+                     format_bytes(plan.argument_bytes));
 }
 
 void run(const ShardOptions& options) {
@@ -57,10 +74,14 @@ void run(const ShardOptions& options) {
   if (!options.explain && !options.predict)
     return write_text(options.output, ir::print(sharded.graph, {.locations = !options.no_locations}));
   const DimBindings dims = given_dims(graph, options.dims);
-  const shard::StepRates rates = rates_of(options.rates);
+  const Machine machine = options.target.empty() ? cpu_machine({}) : machine_of(Target::named(options.target));
+  const shard::StepRates rates =
+      options.target.empty() ? rates_of(options.rates) : rates_of(options.rates, machine.info);
+  const DimBindings local = shard::local_dims(sharded, dims);
   std::string text;
-  if (options.explain) text += shard::explain(sharded, rates, shard::local_dims(sharded, dims));
-  if (options.predict) text += predict(options, graph, {mesh, splits, parts, {}, dims, rates});
+  if (options.explain) text += shard::explain(sharded, rates, local);
+  if (options.explain && is_gpu(machine)) text += planned(sharded, machine, local);
+  if (options.predict) text += predict(options, graph, machine, {mesh, splits, parts, {}, dims, rates});
   write_text(options.output, text);
 }
 
@@ -83,14 +104,20 @@ void add_shard(CLI::App& app) {
                    "For --explain and --predict: the size of a dim on this mesh, as NAME=SIZE")
       ->allow_extra_args(false)
       ->delimiter(',');
-  add_rate_options(*command, options->rates);
+  command
+      ->add_option(
+          "--target", options->target,
+          "For --explain and --predict: what a process compiles for, as for dump: cuda:sm_90a takes times and "
+          "memory from what is compiled for that GPU; without it an x86-64-v4 CPU")
+      ->excludes(add_rate_options(*command, options->rates));
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
   command->footer(
       "Dims that ops tie to a split one are split with it; nothing else is, and an op that needs all of one is an\n"
       "error. lathe train divides its step by the same options, and in C++ compile() does (docs/distributed.md).\n"
-      "Example: lathe shard step.lathe --mesh data=4,model=2 --split B:data,h:model,d_ff:model,vocab:model "
-      "--explain");
+      "Examples:\n"
+      "  lathe shard step.lathe --mesh data=4,model=2 --split B:data,h:model,d_ff:model,vocab:model --explain\n"
+      "  lathe shard step.lathe --mesh data=8 --split B:data --predict --dim B=64,T=1024 --target cuda:sm_90a\n");
   command->callback([options] { run(*options); });
 }
 

@@ -48,45 +48,70 @@ double quantity(std::string_view option, const std::string& text, std::span<cons
   throw refuse(name.empty() ? "has no unit" : "has a unit that is none of these");
 }
 
-/// What the tables say of products: of f32 on CPUs, of bf16 on GPUs.
-double table_flops(const std::string& machine) {
+MachineInfo machine_named(const std::string& machine) {
   std::vector<std::string_view> names;
   for (const CpuInfo& cpu : cpu_infos()) {
-    if (cpu.name == machine) return cpu.product_flops();
+    if (cpu.name == machine) return cpu;
     names.push_back(cpu.name);
   }
   for (const GpuInfo& gpu : gpu_infos()) {
-    if (gpu.name == machine) return gpu.product_flops();
+    if (gpu.name == machine) return gpu;
     names.push_back(gpu.name);
   }
   throw UserError(fmt::format("no machine is known as '{}'", visible(machine)), "machine_name",
                   did_you_mean_or_list(machine, names, "the tables have"));
 }
 
-}  // namespace
-
-void add_rate_options(CLI::App& command, RateOptions& options) {
-  command
-      .add_option("--machine", options.machine,
-                  "The machine of a process, whose peak the prediction takes where no --rate is given")
-      ->capture_default_str();
-  command.add_option("--rate", options.rate, "What a process's products of matrices reach, as 800GFLOP/s");
-  command.add_option("--bandwidth", options.bandwidth, "What a process sends, as 12.5GB/s or 100Gbit/s");
-  command.add_option("--latency", options.latency, "What a message takes beside its bytes, as 2us");
+/// What the tables say of products: of f32 on CPUs, of bf16 on GPUs.
+double table_flops(const MachineInfo& machine) {
+  return std::visit([](const auto& info) { return info.product_flops(); }, machine);
+}
+std::string_view name_of(const MachineInfo& machine) {
+  return std::visit([](const auto& info) { return info.name; }, machine);
 }
 
-shard::StepRates rates_of(const RateOptions& options) {
+shard::StepRates with_options(shard::StepRates rates, const RateOptions& options, std::string_view machine) {
   constexpr double above_zero = std::numeric_limits<double>::min();
-  shard::StepRates rates;
-  rates.flops =
-      options.rate.empty() ? table_flops(options.machine) : quantity("--rate", options.rate, flops, above_zero);
+  if (!options.rate.empty()) rates.flops = rates.plain_flops = quantity("--rate", options.rate, flops, above_zero);
   if (!options.bandwidth.empty()) rates.bandwidth = quantity("--bandwidth", options.bandwidth, bytes, above_zero);
   if (!options.latency.empty()) rates.latency = quantity("--latency", options.latency, times, 0);
   const bool all_given = !options.rate.empty() && !options.bandwidth.empty() && !options.latency.empty();
   if (!all_given)
-    rates.basis = options.rate.empty() ? fmt::format("the peak of {}, where nothing is given", options.machine)
+    rates.basis = options.rate.empty() ? fmt::format("the peak of {}, where nothing is given", machine)
                                        : "the network's where nothing is given";
   return rates;
+}
+
+}  // namespace
+
+CLI::Option* add_rate_options(CLI::App& command, RateOptions& options) {
+  CLI::Option* const machine =
+      command
+          .add_option("--machine", options.machine,
+                      "The machine of a process, whose peak the prediction takes where no --rate is given")
+          ->capture_default_str();
+  command.add_option("--rate", options.rate, "What a process's products of matrices reach, as 800GFLOP/s");
+  command.add_option("--bandwidth", options.bandwidth, "What a process sends, as 12.5GB/s or 100Gbit/s");
+  command.add_option("--latency", options.latency, "What a message takes beside its bytes, as 2us");
+  return machine;
+}
+
+shard::StepRates rates_of(const RateOptions& options) {
+  shard::StepRates rates;
+  // A table that is not asked for may lack the machine.
+  if (options.rate.empty()) rates.flops = table_flops(machine_named(options.machine));
+  return with_options(rates, options, options.machine);
+}
+
+shard::StepRates rates_of(const RateOptions& options, const MachineInfo& machine) {
+  shard::StepRates rates;
+  rates.flops = table_flops(machine);
+  if (const auto* const gpu = std::get_if<GpuInfo>(&machine)) {
+    rates.plain_flops = gpu->plain_product_flops();
+    rates.memory_bandwidth = gpu->bytes_per_second;
+    rates.launch_seconds = gpu->launch_seconds;
+  }
+  return with_options(rates, options, name_of(machine));
 }
 
 }  // namespace lathe::tools

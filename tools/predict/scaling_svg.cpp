@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <sstream>
 #include <vector>
 
 #include "passes/memory/memory_plan.h"
@@ -109,38 +110,52 @@ class Drawing {
   double most_ranks_ = 0;
 };
 
-std::vector<Panel> panels() {
+std::vector<Panel> panels(bool is_compiled) {
   const auto bytes = [](double v) { return format_bytes(static_cast<std::int64_t>(v)); };
-  return {
-      {"Time of a step",
-       {{"step", "#1f6feb", [](const ScalingPoint& p) { return p.time.step(); }},
-        {"products", "#2da44e", [](const ScalingPoint& p) { return p.time.products; }},
-        {"exchanges", "#d1480b", [](const ScalingPoint& p) { return p.time.exchanges; }}},
-       [](double v) { return shard::seconds_text(v); }},
-      {"Efficiency",
-       {{"of what all processes could compute", "#1f6feb", [](const ScalingPoint& p) { return p.efficiency; }}},
-       [](double v) { return fmt::format("{:.0f}%", 100 * v); },
-       1},
-      {"Bytes of a process",
-       {{"sent", "#d1480b", [](const ScalingPoint& p) { return static_cast<double>(p.sent.tensors); }},
-        {"held, without temporaries", "#1f6feb", [](const ScalingPoint& p) { return static_cast<double>(p.held); }}},
-       bytes}};
+  return {{"Time of a step",
+           {{"step", "#1f6feb", [](const ScalingPoint& p) { return p.time.step(); }},
+            {"products", "#2da44e", [](const ScalingPoint& p) { return p.time.products; }},
+            {"exchanges", "#d1480b", [](const ScalingPoint& p) { return p.time.exchanges; }}},
+           [](double v) { return shard::seconds_text(v); }},
+          {"Efficiency",
+           {{"of what all processes could compute", "#1f6feb", [](const ScalingPoint& p) { return p.efficiency; }}},
+           [](double v) { return fmt::format("{:.0f}%", 100 * v); },
+           1},
+          {"Bytes of a process",
+           {{"sent", "#d1480b", [](const ScalingPoint& p) { return static_cast<double>(p.sent.tensors); }},
+            {is_compiled ? "planned" : "held, without temporaries", "#1f6feb",
+             [](const ScalingPoint& p) { return static_cast<double>(p.held); }}},
+           bytes}};
+}
+
+/// A line of text as lines that the page has room for.
+std::vector<std::string> broken(const std::string& text) {
+  constexpr std::size_t most = 130;
+  std::vector<std::string> lines{""};
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (lines.back().size() + word.size() > most) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+  }
+  return lines;
 }
 
 }  // namespace
 
 std::string scaling_svg(const std::string& title, const shard::Scaling& scaling, const shard::ScalingCurve& curve) {
-  std::string rates = to_string(scaling.rates);
-  rates.pop_back();
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
       "font-family=\"sans-serif\" font-size=\"12\" fill=\"#33383f\">\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n"
-      "<text x=\"24\" y=\"28\" font-size=\"16\" font-weight=\"bold\">{2}</text>\n"
-      "<text x=\"24\" y=\"48\">{3}</text>\n",
-      page_width, page_height, escaped(title), escaped(rates));
+      "<text x=\"24\" y=\"28\" font-size=\"16\" font-weight=\"bold\">{2}</text>\n",
+      page_width, page_height, escaped(title));
+  double y = 46;
+  for (const std::string& line : broken(to_string(scaling.rates))) {
+    svg += fmt::format("<text x=\"24\" y=\"{}\">{}</text>\n", y, escaped(line));
+    y += 15;
+  }
   const Drawing drawing(curve.points);
-  const std::vector<Panel> all = panels();
+  const std::vector<Panel> all = panels(static_cast<bool>(scaling.compile));
   for (int i = 0; i < static_cast<int>(all.size()); ++i)
     svg += drawing.panel(all[static_cast<std::size_t>(i)], i, i == 2 ? 1024 : 10);
   return svg +

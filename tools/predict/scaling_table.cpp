@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string_view>
+#include <vector>
 
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/rate_text.h"
@@ -17,6 +19,18 @@ std::string dims_text(const DimBindings& dims) {
   return text;
 }
 
+constexpr std::string_view notes_of_products =
+    "step = products + waiting, which is what no products hide of the exchanges; sent, scalars and memory are\n"
+    "bytes of a process, memory without temporaries. Left out: element-wise ops, memory traffic, what a network\n"
+    "shares, processes that wait for slower ones (docs/distributed.md).\n";
+constexpr std::string_view notes_of_programs =
+    "step = products + others + waiting: others is what kernels take for memory and to start, beyond their "
+    "products,\n"
+    "waiting what no kernels hide of the exchanges; sent, scalars and memory are bytes of a process, memory as "
+    "planned,\n"
+    "temporaries with it. Left out: what a network shares, processes that wait for slower ones. Rates of GPUs are\n"
+    "those of data sheets and estimates: nothing has been measured on a GPU yet (docs/distributed.md).\n";
+
 }  // namespace
 
 std::string scaling_table(const shard::Scaling& scaling, const shard::ScalingCurve& curve) {
@@ -25,29 +39,28 @@ std::string scaling_table(const shard::Scaling& scaling, const shard::ScalingCur
                       scaling.mesh.to_string(), scaling.dims.empty() ? "" : " with " + dims_text(scaling.dims));
   std::size_t width = 4;
   for (const shard::ScalingPoint& point : curve.points) width = std::max(width, point.mesh.to_string().size());
-  const auto line = [width](const auto& ranks, const std::string& mesh, const auto&... cells) {
-    std::string cell_text;
-    ((cell_text += fmt::format(" {:>11}", cells)), ...);
-    return fmt::format("{:>6}  {:<{}}{}\n", ranks, mesh, width, cell_text);
+  const bool is_compiled = static_cast<bool>(scaling.compile);
+  const auto line = [&](const auto& ranks, const std::string& mesh, std::vector<std::string> cells) {
+    if (!is_compiled) cells.erase(cells.begin() + 2);  // memory's time, which is left out
+    std::string text_of_cells;
+    for (const std::string& cell : cells) text_of_cells += fmt::format(" {:>11}", cell);
+    return fmt::format("{:>6}  {:<{}}{}\n", ranks, mesh, width, text_of_cells);
   };
-  text +=
-      line("ranks", "mesh", "step", "products", "exchanges", "waiting", "efficiency", "sent", "scalars", "memory");
+  text += line("ranks", "mesh",
+               {"step", "products", "others", "exchanges", "waiting", "efficiency", "sent", "scalars", "memory"});
   for (const shard::ScalingPoint& point : curve.points) {
     const shard::StepTime& time = point.time;
-    text += line(point.mesh.size(), point.mesh.to_string(), shard::seconds_text(time.step()),
-                 shard::seconds_text(time.products), shard::seconds_text(time.exchanges),
-                 shard::seconds_text(time.waiting), fmt::format("{:.1f}%", 100 * point.efficiency),
-                 format_bytes(point.sent.tensors), format_bytes(point.sent.scalars), format_bytes(point.held));
+    text += line(point.mesh.size(), point.mesh.to_string(),
+                 {shard::seconds_text(time.step()), shard::seconds_text(time.products),
+                  shard::seconds_text(time.memory), shard::seconds_text(time.exchanges),
+                  shard::seconds_text(time.waiting), fmt::format("{:.1f}%", 100 * point.efficiency),
+                  format_bytes(point.sent.tensors), format_bytes(point.sent.scalars), format_bytes(point.held)});
     if (point.kept_whole == 0) continue;
     text.pop_back();
     text += fmt::format("  {} parameters stay whole: no dim divides\n", point.kept_whole);
   }
   if (!curve.stopped.empty()) text += "no further: " + curve.stopped + "\n";
-  return text +
-         "step = products + waiting, which is what no products hide of the exchanges; sent, scalars and memory are\n"
-         "bytes of a process, memory without temporaries. Left out: element-wise ops, memory traffic, what a "
-         "network\n"
-         "shares, processes that wait for slower ones (docs/distributed.md).\n";
+  return text.append(is_compiled ? notes_of_programs : notes_of_products);
 }
 
 }  // namespace lathe::tools

@@ -200,7 +200,7 @@ TEST_CASE("memory of a GPU that does not suffice is said with the largest tensor
   INFO(text);
   CHECK(text.find("[out_of_memory]") != std::string::npos);
   CHECK(text.find("\n  memory: arena") != std::string::npos);
-  CHECK(text.find("19.6 KiB  %5 contract  model.cpp:7\n") != std::string::npos);
+  CHECK(text.find("19.6 KiB  %5 contract  model.cpp:7") != std::string::npos);
   CHECK(error_of_run(executable, inputs(3, 2)) == "no error");
 }
 

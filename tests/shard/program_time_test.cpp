@@ -1,0 +1,108 @@
+#include "passes/shard/program_time.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/tensor/text/parser.h"
+#include "passes/compile_pipeline.h"
+#include "passes/gpu/lower_gpu.h"
+#include "passes/memory/memory_plan.h"
+#include "passes/shard/scaling.h"
+#include "tests/shard/support.h"
+
+/// Predicted times of what is compiled for a GPU.
+namespace lathe::shard::test {
+
+namespace {
+
+Program compiled(const ir::Graph& graph) {
+  const Machine machine = gpu_machine(gpu_info("sm_90a"));
+  return lower_prepared(ir::apply_passes(compile_pipeline(machine), graph), machine).program;
+}
+
+/// 1024 operations without tensor cores, 192 bytes and half a message a second; other work takes no time.
+StepRates slow_gpu() {
+  StepRates rates;
+  rates.flops = 1e30;
+  rates.plain_flops = 1024;
+  rates.bandwidth = 192;
+  rates.latency = 0.5;
+  return rates;
+}
+
+// 2 * 8 * 16 * 4 = 1024 operations each; all_reduces of 32 elements, 128 bytes, among 4.
+Program products_of_gpu() {
+  return compiled(ir::parse_graph(R"(graph @g(input %x: f32[8, 16], input %v: f32[16, 4], input %w: f32[16, 4]) {
+  %1 = contract %x, %v {spec="ab,bc->ac"}
+  %2 = all_reduce %1 {axis="m", ranks=4, combine="sum"}
+  %3 = contract %x, %w {spec="ab,bc->ac"}
+  %4 = all_reduce %3 {axis="m", ranks=4, combine="sum"}
+  %5 = add %2, %4
+  output "y" %5
+})",
+                                  "model.lathe"));
+}
+
+}  // namespace
+
+TEST_CASE("shard: a program takes its products, and what its exchanges let it wait") {
+  const StepTime time = program_time(products_of_gpu(), slow_gpu(), {});
+  CHECK(time.products == Approx(2));
+  CHECK(time.memory == 0);
+  // In one bucket, which shares 2 * 3 messages.
+  CHECK(time.exchanges == Approx(2 * 3 * 0.5 + 2 * 192.0 / 192));
+  CHECK(time.step() == Approx(2 + time.waiting));
+  CHECK(time.waiting == Approx(time.exchanges));
+}
+
+TEST_CASE("shard: a launch takes its products or its memory, whichever is longer, and its start") {
+  const Program program = products_of_gpu();
+  StepRates rates = slow_gpu();
+  rates.launch_seconds = 3;
+  const auto launches = static_cast<double>(program.launches.size());
+  REQUIRE(launches >= 3);
+  CHECK(program_time(program, rates, {}).memory == Approx(3 * launches));
+  CHECK(program_time(program, rates, {}).exchanges == Approx(5 + 2 * 3));  // with two folds
+  rates = slow_gpu();
+  rates.memory_bandwidth = 64;
+  double others = 0;
+  for (const Launch& launch : program.launches) {
+    const double bytes = static_cast<double>(launch.bytes.evaluate({})) / 64;
+    const double products = launch.info.multiplier == Multiplier::none ? 0 : 1;
+    const StepTime time = launch_time(program, launch, rates, {});
+    CHECK(time.products == Approx(products));
+    CHECK(time.products + time.memory == Approx(std::max(bytes, products)));
+    others += time.memory;
+  }
+  CHECK(others > 0);
+  CHECK(program_time(program, rates, {}).memory == Approx(others));
+  rates.memory_bandwidth = 1e12;
+  CHECK(program_time(program, rates, {}).memory < 1e-6);
+}
+
+TEST_CASE("shard: a prediction of a compiled program has its times and the memory of its plan") {
+  const ir::Graph step = gpt_step(1, 0.1, 0.5, f32);
+  Scaling scaling{Mesh::parse("data=4"), parse_splits("B:data"), {}, "data", {{"B", 32}, {"T", 8}}, {}, 16};
+  scaling.compile = compiled;
+  scaling.rates.plain_flops = 1e9;
+  scaling.rates.memory_bandwidth = 1e12;
+  const ScalingCurve curve = predict_scaling(step, scaling);
+  REQUIRE(curve.points.size() == 5);
+  const Sharded sharded = divided(step, "data=4", "B:data");
+  const DimBindings dims = local_dims(sharded, scaling.dims);
+  const Program program = compiled(sharded.graph);
+  const MemoryPlan plan = plan_memory(program, dims);
+  CHECK(curve.points[2].held == plan.arena_bytes + plan.argument_bytes);
+  CHECK(curve.points[2].time.step() == program_time(program, scaling.rates, dims).step());
+  CHECK(curve.points[2].sent == bytes_sent(sharded, 0, dims));
+  CHECK(curve.points[0].efficiency < 1);
+  CHECK(curve.points[0].efficiency == Approx(curve.points[0].time.products / curve.points[0].time.step()));
+  // Products of f32 have no tensor cores: a faster GPU computes them in less time.
+  scaling.rates.plain_flops = 2e9;
+  const ScalingCurve faster = predict_scaling(step, scaling);
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    CHECK(faster.points[i].time.products == Approx(curve.points[i].time.products / 2));
+    CHECK(faster.points[i].time.step() < curve.points[i].time.step());
+  }
+}
+
+}  // namespace lathe::shard::test
