@@ -10,7 +10,12 @@ namespace {
 
 constexpr GpuInfo gpus[] = {
     {},
-    {.name = "sm_90a", .chips = "H100, H200", .multiprocessors = 132, .most_shared_bytes = 227 << 10, .wgmma = true, .fma_flops = 0.507e12},
+    {.name = "sm_90a",
+     .chips = "H100, H200",
+     .multiprocessors = 132,
+     .most_shared_bytes = 227 << 10,
+     .wgmma = true,
+     .fma_flops = 0.507e12},
 };
 
 }  // namespace
@@ -32,9 +37,10 @@ std::string to_string(const GpuInfo& info) {
                                    info.most_shared_bytes >> 10)) +
          row("tensor cores", info.wgmma ? "mma, wgmma" : "mma") +
          row("costs",
-             fmt::format("{:.1f} TB/s of memory, {:.1f} us a launch, {:.1f} TFLOP/s of bf16 a multiprocessor, {:.2f} of f32",
-                         info.bytes_per_second * 1e-12, info.launch_seconds * 1e6, info.tensor_flops * 1e-12,
-                         info.fma_flops * 1e-12));
+             fmt::format(
+                 "{:.1f} TB/s of memory, {:.1f} us a launch, {:.1f} TFLOP/s of bf16 a multiprocessor, {:.2f} of f32",
+                 info.bytes_per_second * 1e-12, info.launch_seconds * 1e6, info.tensor_flops * 1e-12,
+                 info.fma_flops * 1e-12));
 }
 
 }  // namespace lathe

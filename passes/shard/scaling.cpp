@@ -3,12 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "ir/support/error.h"
-#include "passes/memory/memory_plan.h"
 #include "passes/shard/product_flops.h"
-#include "passes/shard/program_time.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/expand.h"
 
@@ -75,7 +72,7 @@ class ScalingPrediction {
     const DimBindings dims = local_dims(sharded, whole);
     ScalingPoint point{.mesh = sharded.mesh, .time = {}};
     const double needed =
-        scaling_.compile ? by_program(sharded, dims, whole, point) : by_graph(sharded, dims, whole, point);
+        scaling_.compile ? by_machine(sharded, dims, whole, point) : by_graph(sharded, dims, whole, point);
     const double possible = point.time.step() * static_cast<double>(sharded.mesh.size());
     point.efficiency = possible > 0 ? needed / possible : 1;
     point.sent = bytes_sent(sharded, 0, dims);
@@ -90,19 +87,18 @@ class ScalingPrediction {
     point.held = held_bytes(sharded.graph).all().evaluate(dims);
     return product_flops(graph_, whole) / scaling_.rates.flops;
   }
-  double by_program(const Sharded& sharded, const DimBindings& dims, const DimBindings& whole,
+  double by_machine(const Sharded& sharded, const DimBindings& dims, const DimBindings& whole,
                     ScalingPoint& point) const {
-    const Program program = scaling_.compile(sharded.graph);
-    point.time = program_time(program, scaling_.rates, dims);
-    const MemoryPlan plan = plan_memory(program, dims);
-    point.held = plan.arena_bytes + plan.argument_bytes;
-    return program_time(*undivided_, scaling_.rates, whole).products;
+    const CompiledStep step = scaling_.compile(sharded.graph);
+    point.time = step.time(dims);
+    point.held = step.held(dims);
+    return undivided_.time(whole).products;
   }
 
   Graph graph_;
   const Scaling& scaling_;
   Sharded given_;
-  std::optional<Program> undivided_;  ///< compiled, where there is a machine to compile for
+  CompiledStep undivided_;  ///< where there is a machine to compile for
   ScalingCurve curve_;
 };
 

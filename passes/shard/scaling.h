@@ -4,12 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "passes/lowering/program.h"
 #include "passes/shard/held_bytes.h"
 #include "passes/shard/step_time.h"
 
 /// How a step is predicted to go on more and more processes.
 namespace lathe::shard {
+
+/// What a graph takes once it is compiled for a machine, by the sizes of its dims: time, and bytes of memory.
+struct CompiledStep {
+  std::function<StepTime(const DimBindings&)> time;
+  std::function<std::int64_t(const DimBindings&)> held;
+};
 
 /// A division to scale. `dims` are sizes of the whole graph on `mesh`, of which B = 32 on data=4 means 8 a process.
 struct Scaling {
@@ -23,9 +28,8 @@ struct Scaling {
   /// What a process computes of its graph, in the order in which it runs (passes/run_order.h); without one: all, as
   /// it stands.
   std::function<ir::Graph(const ir::Graph&)> order = {};
-  /// Compiles a graph for a machine, whose program then gives times (program_time.h) and memory (plan_memory)
-  /// instead: of GPUs.
-  std::function<Program(const ir::Graph&)> compile = {};
+  /// Compiles a graph for a machine (passes/explain/program_time.h), which gives times and memory instead: of GPUs.
+  std::function<CompiledStep(const ir::Graph&)> compile = {};
 };
 
 /// A step on one mesh.
@@ -35,7 +39,7 @@ struct ScalingPoint {
   double efficiency = 0;  ///< the products of the undivided graph, of what all processes could compute in that time
   SentBytes sent = {};    ///< by process 0, which sends most
   int kept_whole = 0;     ///< parameters that were to lie in parts and have no dim that divides
-  /// Bytes a process: parameters, states, inputs, and the most gathered at a time; of a compiled program those of
+  /// Bytes a process: parameters, states, inputs, and the most gathered at a time; of a compiled step those of
   /// its plan, with all temporaries.
   std::int64_t held = 0;
 };

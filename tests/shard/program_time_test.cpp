@@ -1,4 +1,4 @@
-#include "passes/shard/program_time.h"
+#include "passes/explain/program_time.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,7 +6,6 @@
 #include "passes/compile_pipeline.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/memory/memory_plan.h"
-#include "passes/shard/scaling.h"
 #include "tests/shard/support.h"
 
 /// Predicted times of what is compiled for a GPU.
@@ -82,7 +81,7 @@ TEST_CASE("shard: a launch takes its products or its memory, whichever is longer
 TEST_CASE("shard: a prediction of a compiled program has its times and the memory of its plan") {
   const ir::Graph step = gpt_step(1, 0.1, 0.5, f32);
   Scaling scaling{Mesh::parse("data=4"), parse_splits("B:data"), {}, "data", {{"B", 32}, {"T", 8}}, {}, 16};
-  scaling.compile = compiled;
+  scaling.compile = [&](const ir::Graph& graph) { return compiled_step(compiled(graph), scaling.rates); };
   scaling.rates.plain_flops = 1e9;
   scaling.rates.memory_bandwidth = 1e12;
   const ScalingCurve curve = predict_scaling(step, scaling);

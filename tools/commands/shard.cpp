@@ -8,6 +8,7 @@
 #include "ir/tensor/text/printer.h"
 #include "passes/compile_pipeline.h"
 #include "passes/cpu/lower_cpu.h"
+#include "passes/explain/program_time.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/run_order.h"
 #include "passes/shard/explain_shard.h"
@@ -44,7 +45,9 @@ Lowered compiled(const ir::Graph& graph, const Machine& machine) {
 std::string predict(const ShardOptions& options, const ir::Graph& graph, const Machine& machine,
                     shard::Scaling scaling) {
   if (is_gpu(machine))
-    scaling.compile = [&](const ir::Graph& each) { return compiled(each, machine).program; };
+    scaling.compile = [&](const ir::Graph& each) {
+      return compiled_step(compiled(each, machine).program, scaling.rates);
+    };
   else
     scaling.order = [&](const ir::Graph& each) { return in_run_order(compiled(each, machine)); };
   scaling.growing = options.growing.empty() ? scaling.mesh[0].name : options.growing;

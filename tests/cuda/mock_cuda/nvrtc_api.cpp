@@ -41,7 +41,7 @@ std::string host_text(const Program& program, const std::string& symbol) {
   for (auto at = text.find(external); at != std::string::npos; at = text.find(external))
     text.replace(at, external.size(), "extern");
   return fmt::format(
-      "#include \"tests/cuda/shim/entry.h\"\n#include \"lathe.cuh\"\n"
+      "#include \"tests/cuda/shim/launch.h\"\n#include \"lathe.cuh\"\n"
       "namespace lathe {{ unsigned char shared_memory[1 << 18] __attribute__((section(\"cuda_shared\"), "
       "aligned(1024))); }}\n{}\nSHIM_ENTRY(lathe::{})\n",
       text, symbol);

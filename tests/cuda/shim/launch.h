@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
 #include "tests/cuda/shim/cuda_shim.h"
 
 /// A launch on the host.
@@ -13,3 +17,34 @@ struct ShimLaunch {
 
 /// Runs every block. Gives 0, or 1 where not all threads of a block met the same barriers.
 int shim_run(const ShimLaunch& launch);
+
+/// A kernel as the driver launches it: with a pointer to each argument. Words of 8 bytes come first, then maps.
+template <auto kernel>
+struct ShimEntry;
+
+template <class... A, void (*kernel)(A...)>
+struct ShimEntry<kernel> {
+  static constexpr int maps = (0 + ... + (std::is_class_v<A> ? 1 : 0));
+  static constexpr int words = static_cast<int>(sizeof...(A)) - maps;
+
+  /// As shim_run().
+  static int run(void** arguments, const long long* grid, const int* block, unsigned long long seed) {
+    return shim_run({{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, seed, thread, arguments});
+  }
+
+ private:
+  static void thread(void* arguments) { call(static_cast<void**>(arguments), std::index_sequence_for<A...>()); }
+  template <std::size_t... i>
+  static void call(void** arguments, std::index_sequence<i...>) {
+    kernel(*static_cast<A*>(arguments[i])...);
+  }
+};
+
+/// What the mock driver finds in a library of one kernel.
+#define SHIM_ENTRY(kernel)                                                                              \
+  extern "C" {                                                                                          \
+  extern const int shim_words = ShimEntry<&kernel>::words, shim_maps = ShimEntry<&kernel>::maps;        \
+  int shim_launch(void** arguments, const long long* grid, const int* block, unsigned long long seed) { \
+    return ShimEntry<&kernel>::run(arguments, grid, block, seed);                                       \
+  }                                                                                                     \
+  }

@@ -1,11 +1,16 @@
-#include "passes/shard/program_time.h"
+#include "passes/explain/program_time.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
+#include "passes/memory/memory_plan.h"
 #include "passes/shard/shard.h"
 
-namespace lathe::shard {
+namespace lathe {
+
+using shard::StepRates;
+using shard::StepTime;
 
 namespace {
 
@@ -16,8 +21,8 @@ double moving_seconds(const Launch& launch, const StepRates& rates, const DimBin
 }
 
 /// As an exchange of the graph, of one value.
-Exchange one_value(const lathe::Exchange& exchange, const lathe::Exchange::Part& part, const Program& program) {
-  const Dim gathered = exchange.kind == lathe::Exchange::Kind::all_gather ? Dim(exchange.ranks) : Dim(1);
+shard::Exchange one_value(const Exchange& exchange, const Exchange::Part& part, const Program& program) {
+  const Dim gathered = exchange.kind == Exchange::Kind::all_gather ? Dim(exchange.ranks) : Dim(1);
   const DType dtype = program.buffers[static_cast<std::size_t>(part.from)].dtype;
   return {.op = std::string(part.op.op_name()),
           .axis = {exchange.axis, exchange.ranks},
@@ -29,11 +34,10 @@ Exchange one_value(const lathe::Exchange& exchange, const lathe::Exchange::Part&
 }
 
 /// All values of an exchange share its messages.
-double seconds_of(const lathe::Exchange& exchange, const Program& program, const StepRates& rates,
-                  const DimBindings& dims) {
+double seconds_of(const Exchange& exchange, const Program& program, const StepRates& rates, const DimBindings& dims) {
   double seconds = 0, messages = 0;
-  for (const lathe::Exchange::Part& part : exchange.parts) {
-    const Exchange value = one_value(exchange, part, program);
+  for (const Exchange::Part& part : exchange.parts) {
+    const shard::Exchange value = one_value(exchange, part, program);
     messages = phases(value) * static_cast<double>(exchange.ranks - 1) * rates.latency;
     seconds += static_cast<double>(bytes_sent(value, dims)) / rates.bandwidth;
     if (part.fold) seconds += moving_seconds(*part.fold, rates, dims);
@@ -82,4 +86,14 @@ StepTime program_time(const Program& program, const StepRates& rates, const DimB
   return time;
 }
 
-}  // namespace lathe::shard
+shard::CompiledStep compiled_step(Program program, const StepRates& rates) {
+  const auto held = std::make_shared<const Program>(std::move(program));
+  return {.time = [=](const DimBindings& dims) { return program_time(*held, rates, dims); },
+          .held =
+              [=](const DimBindings& dims) {
+                const MemoryPlan plan = plan_memory(*held, dims);
+                return plan.arena_bytes + plan.argument_bytes;
+              }};
+}
+
+}  // namespace lathe
