@@ -20,11 +20,12 @@ Words few_steps(const Scratch& scratch, const std::string& run, const Words& mor
       with_usual(more, {{"--layers", "1"}, {"--context", "4"}, {"--steps", "4"}, {"--evaluate-every", "2"}}));
 }
 
-/// The same on two processes, which fail: all of them end within 10 seconds and say so.
+/// The same on two processes, which fail on the way: what they say. Starting them is most of the time.
 std::string failing(const MockMachine& machine, const Words& more = {}) {
   const Scratch scratch;
   const RanMany ran = run_on_gpus(scratch, 2, few_steps(scratch, "run", more) + by_states.words, machine);
   CHECK(ran.ending != Ending{});
+  CHECK(ran.seconds < 30);
   CHECK(ran.err.find("mock driver") == std::string::npos);
   return ran.err;
 }
@@ -105,6 +106,7 @@ TEST_CASE("mpi: messages between GPUs that fail or never come end all with the r
 
 TEST_CASE("mpi: a rank with a GPU that is killed ends all, and the run goes on from its checkpoint") {
   if (!has_mock_gpus()) return;
+  build_kernels();
   const Scratch scratch;
   const Words usual = by_states.words + Words{"--save-every", "2"};
   {
@@ -124,6 +126,7 @@ TEST_CASE("mpi: a rank with a GPU that is killed ends all, and the run goes on f
 
 TEST_CASE("mpi: a rank with a GPU that is stopped ends all within the watchdog's limit") {
   if (!has_mock_gpus()) return;
+  build_kernels();
   const Scratch scratch;
   const Words words = few_steps(scratch, "run", {"--steps", "1000000", "--save-every", "2"}) + by_states.words;
   Endless run(scratch, gpu_command(scratch, 2, words + Words{"--watchdog", "3"}));
