@@ -7,6 +7,15 @@
 
 namespace lathe {
 
+ir::Pipeline whole_graph_pipeline(bool evaluation, std::function<ir::Graph(const ir::Graph&)> divide) {
+  ir::Pipeline pipeline;
+  if (evaluation) pipeline.push_back(ir::evaluation_pass());
+  if (divide)
+    pipeline.push_back({"shard", "the whole graph becomes that of one process of a mesh, with collectives",
+                        [divide = std::move(divide)](const ir::Graph& graph) { return divide(graph); }});
+  return pipeline;
+}
+
 ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& options) {
   ir::Pipeline pipeline = ir::default_pipeline(options.chunks.value_or(machine.chunks));
   ir::Pipeline more = machine_passes(machine, options);
@@ -16,7 +25,7 @@ ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& option
 
 ir::Graph as_fused(const ir::Graph& graph) {
   const ir::Graph primitives = ir::run_pipeline(graph, ir::default_pipeline({.on = false})).graph;
-  return recompute_attention(prepare_for_fusion(primitives), {.block_bytes = CpuInfo{}.l2.share()});
+  return recompute_attention(prepare_for_fusion(primitives), {.block_bytes = unnamed_cpu().l2.share()});
 }
 
 const std::vector<Stage>& lowering_stages() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,11 @@
 #include "passes/pipeline.h"
 
 namespace lathe {
+
+/// What a graph goes through as a whole before the passes below, where a program asks for it: "evaluation" for
+/// Mode::evaluation, and "shard" with the processes of a mesh, by what divides it (passes/shard/shard.h; empty: not
+/// divided).
+ir::Pipeline whole_graph_pipeline(bool evaluation, std::function<ir::Graph(const ir::Graph&)> divide);
 
 /// Every pass that a graph goes through on its way to a machine's kernels, in order: default_pipeline(), then
 /// machine_passes(). lower_prepared() takes what comes out.

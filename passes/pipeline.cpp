@@ -44,10 +44,14 @@ Pipeline all_passes(const RowChunks& chunks) {
   };
 }
 
+Pass evaluation_pass() {
+  return {"evaluation", "dropout passes its operand on, for a graph that is not trained",
+          [](const Graph& g) { return evaluation(g); }};
+}
+
 Pipeline mode_passes() {
   Pipeline passes = precision_passes();
-  passes.insert(passes.begin(), {"evaluation", "dropout passes its operand on, for a graph that is not trained",
-                                 [](const Graph& g) { return evaluation(g); }});
+  passes.insert(passes.begin(), evaluation_pass());
   return passes;
 }
 
@@ -112,7 +116,7 @@ void insert_before(Pipeline& pipeline, std::string_view name, Pass pass) {
 Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks) {
   Pipeline known = all_passes(chunks);
   for (const Pipeline& more : {mode_passes(), gpu_machine({}).passes, prepare_passes(),
-                               attention_passes({.block_bytes = CpuInfo{}.l2.share()})})
+                               attention_passes({.block_bytes = unnamed_cpu().l2.share()})})
     known.insert(known.end(), more.begin(), more.end());
   known.push_back(require_attention_pass());
   Pipeline pipeline;
@@ -158,14 +162,6 @@ PipelineResult run_pipeline(const Graph& graph, const Pipeline& pipeline, const 
     if (stages[i] == options.stop_after) break;
   }
   return result;
-}
-
-std::string to_string(const std::vector<PassRun>& runs) {
-  std::string text;
-  for (const PassRun& run : runs)
-    text += fmt::format("{:<20} {:8.2f} ms {:6} -> {} nodes\n", run.name, run.seconds * 1e3, run.nodes_before,
-                        run.nodes_after);
-  return text;
 }
 
 }  // namespace lathe::ir

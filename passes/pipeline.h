@@ -18,6 +18,8 @@ Pipeline default_pipeline(const RowChunks& chunks = {});
 /// Every graph pass that stands alone, by name; `lathe opt` runs any of them.
 Pipeline all_passes(const RowChunks& chunks = {});
 
+/// "evaluation": passes/transforms/evaluation.h.
+Pass evaluation_pass();
 /// The passes that change what a graph computes, which are no part of all_passes(): "evaluation"
 /// (passes/transforms/evaluation.h), and those of mixed precision.
 Pipeline mode_passes();

@@ -6,18 +6,9 @@
 #include <vector>
 
 #include "ir/tensor/graph.h"
+#include "passes/pass_run.h"
 
 namespace lathe::ir {
-
-/// One pass as it ran.
-struct PassRun {
-  std::string name;  ///< of stage_names() (passes/pipeline.h)
-  double seconds = 0;
-  int nodes_before = 0, nodes_after = 0;
-};
-
-/// "canonicalize       0.4 ms   120 -> 98 nodes", a line a pass.
-std::string to_string(const std::vector<PassRun>& runs);
 
 /// How passes run; names are those that `lathe opt --list` prints.
 struct PipelineOptions {

@@ -270,30 +270,55 @@ void require_no_division(const ir::Graph& graph, const CompileOptions& options) 
                   "divided_already", "divide the whole graph, or compile this one as it is");
 }
 
+/// The graph of this process, as it is evaluated or trained.
+ir::PipelineResult whole_graph(const ir::Graph& graph, const CompileOptions& options,
+                               std::map<std::string, shard::Placement>& placements) {
+  std::function<ir::Graph(const ir::Graph&)> divide;
+  if (options.ranks && is_of_one_process(graph))
+    divide = [&](const ir::Graph& given) {
+      shard::Sharded sharded = shard::shard(given, options.ranks->mesh(), options.split, options.parts);
+      placements = std::move(sharded.arguments);
+      return std::move(sharded.graph);
+    };
+  const ir::Pipeline pipeline = whole_graph_pipeline(options.mode == Mode::evaluation, divide);
+  if (pipeline.empty()) return {.graph = graph, .runs = {}};
+  return ir::run_pipeline(graph, pipeline,
+                          {.dump_after = options.pipeline.dump_after, .reproducer = options.pipeline.reproducer});
+}
+
+void append(std::vector<ir::PassRun>& runs, const std::vector<ir::PassRun>& more) {
+  runs.insert(runs.end(), more.begin(), more.end());
+}
+
+/// The options of a pipeline that goes on after these stages: the graph as given was shown before them.
+ir::PipelineOptions after(const std::vector<ir::PassRun>& stages, ir::PipelineOptions options) {
+  if (!stages.empty() && options.dump_after)
+    options.dump_after = [show = std::move(options.dump_after)](std::string_view pass, const ir::Graph& graph) {
+      if (pass != "input") show(pass, graph);
+    };
+  return options;
+}
+
 }  // namespace
 
 Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   check(options);
   const FloatEnvironment environment;
-  ir::Graph own = options.mode == Mode::evaluation ? ir::evaluation(graph) : graph;
+  auto start = Clock::now();
   auto impl = std::make_unique<Executable::Impl>();
   impl->ranks = options.ranks;
   const DimBindings positions = options.ranks ? options.ranks->positions() : DimBindings();
   if (options.ranks) compare_targets(options);
-  if (!options.ranks) {
-    require_one_process(own);
-  } else if (!is_of_one_process(own)) {
-    require_no_division(own, options);
-  } else {
-    shard::Sharded sharded = shard::shard(own, options.ranks->mesh(), options.split, options.parts);
-    own = std::move(sharded.graph);
-    impl->placements = std::move(sharded.arguments);
-  }
+  if (!options.ranks)
+    require_one_process(graph);
+  else if (!is_of_one_process(graph))
+    require_no_division(graph, options);
+  ir::PipelineResult whole = whole_graph(graph, options, impl->placements);
+  const ir::Graph own = std::move(whole.graph);
   impl->signature = signature_of(own);
   impl->lookups = ir::index_lookups(own);
   impl->summary.ops = own.size() - static_cast<int>(own.arguments().size());
 
-  auto start = Clock::now();
   const bool is_gpu = options.target.kind == Target::Kind::cuda;
   if (is_gpu && options.lower.memory)
     throw UserError("a memory budget is kept by code for CPUs alone", "memory_target", "compile for the CPU");
@@ -301,8 +326,10 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   Target target = options.target;
   if (gpu) target.arch = gpu->arch;
   const Machine machine = machine_of(target);
-  ir::PipelineResult passed = ir::run_pipeline(own, compile_pipeline(machine, options.lower), options.pipeline);
-  impl->summary.passes = passed.runs;
+  ir::PipelineResult passed =
+      ir::run_pipeline(own, compile_pipeline(machine, options.lower), after(whole.runs, options.pipeline));
+  impl->summary.passes = std::move(whole.runs);
+  append(impl->summary.passes, passed.runs);
   impl->summary.nodes = passed.graph.size();
   impl->summary.pass_seconds = seconds_since(start);
 
@@ -313,7 +340,9 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
     lowering.memory->threads = threads_of(options);
     lowering.memory->dims.insert(positions.begin(), positions.end());
   }
-  impl->program = lower_prepared(std::move(passed.graph), machine, lowering).program;
+  Lowered lowered = lower_prepared(std::move(passed.graph), machine, lowering);
+  impl->program = std::move(lowered.program);
+  append(impl->summary.passes, lowered.stages);
   set_user_types(impl->program, own);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());

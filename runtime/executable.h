@@ -69,7 +69,7 @@ struct CompileSummary {
   int launches = 0;  ///< a run
   int compiled = 0, from_cache = 0;
   double pass_seconds = 0, lower_seconds = 0, codegen_seconds = 0;
-  std::vector<ir::PassRun> passes;
+  std::vector<ir::PassRun> passes;  ///< and the stages before and after them, as they ran
   std::optional<TuneReport> tuned;  ///< where it was asked for
 };
 

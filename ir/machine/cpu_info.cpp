@@ -76,6 +76,11 @@ std::string cache_text(const char* name, const CpuCache& cache) {
 
 std::span<const CpuInfo> cpu_infos() { return cpus; }
 
+const CpuInfo& unnamed_cpu() {
+  static const CpuInfo entry;
+  return entry;
+}
+
 const CpuInfo* find_cpu_info(std::string_view name) {
   const auto* const found = std::ranges::find(cpus, name, &CpuInfo::name);
   return found == std::end(cpus) ? nullptr : found;

@@ -73,6 +73,8 @@ struct CpuInfo {
 
 /// All entries, from the least to the most; those of levels before those of models.
 std::span<const CpuInfo> cpu_infos();
+/// The entry that graphs are rewritten for where no target is named, and that stands for none in particular.
+const CpuInfo& unnamed_cpu();
 /// The entry of that name; null if there is none.
 const CpuInfo* find_cpu_info(std::string_view name);
 /// The instructions of an entry and of all that it builds on: "+cx16,+popcnt,...".

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <unordered_map>
 
@@ -10,6 +11,7 @@
 #include "ir/ops/collectives.h"
 #include "ir/ops/primitives.h"
 #include "ir/support/visible.h"
+#include "ir/tensor/verifier.h"
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/attention/require_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
@@ -391,9 +393,40 @@ Pipeline machine_passes(const Machine& machine, const LowerOptions& options) {
   return passes;
 }
 
+namespace {
+
+/// The time that a stage takes, all its turns together.
+class StageTime {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// One turn.
+  class Running {
+   public:
+    explicit Running(StageTime& stage) : stage_(stage) {}
+    ~Running() { stage_.seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    StageTime& stage_;
+    Clock::time_point start_ = Clock::now();
+  };
+
+  double seconds() const { return seconds_; }
+
+ private:
+  double seconds_ = 0;
+};
+
+}  // namespace
+
 Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOptions& options) {
   if (!machine.fold) require_one_process(prepared);
+  StageTime fuse, kernels, rematerialize;
+  const int nodes = prepared.size();
   const auto plan = [&](const Graph& g, const std::vector<bool>& recomputed) {
+    const StageTime::Running running(fuse);
     FusionOptions fusion = machine.fusion;
     fusion.attention = fuses_attention(options);
     fusion.attention_costs = costs_of(machine, options);
@@ -402,11 +435,18 @@ Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOption
   };
   KernelPool pool;
   const auto lower_planned = [&](const Graph& g, const FusionPlan& planned) {
+    const StageTime::Running running(kernels);
     return Lowering(g, planned, machine, options, pool).run();
   };
   Lowered lowered;
   if (options.memory) {
-    lowered = lower_within(prepared, *options.memory, {plan, lower_planned});
+    {
+      const StageTime::Running running(rematerialize);
+      lowered = lower_within(prepared, *options.memory, {plan, lower_planned});
+      verify(lowered.graph);
+    }
+    lowered.stages.push_back(
+        {"rematerialize", rematerialize.seconds() - fuse.seconds() - kernels.seconds(), nodes, lowered.graph.size()});
   } else {
     lowered.graph = std::move(prepared);
     lowered.regions = plan(lowered.graph, {});
@@ -414,6 +454,13 @@ Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOption
   }
   if (machine.finish) machine.finish(lowered.program);
   verify_program(lowered.program);
+  const int left = lowered.graph.size();
+  const Program& program = lowered.program;
+  lowered.stages.push_back(
+      {"fuse", fuse.seconds(), left, left, fmt::format("{} regions", lowered.regions.regions.size())});
+  lowered.stages.push_back(
+      {"kernels", kernels.seconds(), left, left,
+       fmt::format("{} launches of {} kernels", program.launches.size(), program.kernels.size())});
   return lowered;
 }
 

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <vector>
+
 #include "passes/fusion/fusion.h"
 #include "passes/lowering/program.h"
+#include "passes/pass_run.h"
 
 namespace lathe {
 
@@ -10,6 +13,7 @@ struct Lowered {
   ir::Graph graph;  ///< as prepared; with a memory budget, with what is computed again for late readers
   FusionPlan regions;
   Program program;
+  std::vector<ir::PassRun> stages = {};  ///< as they ran: rematerialize, with a memory budget; fuse; kernels
 };
 
 }  // namespace lathe

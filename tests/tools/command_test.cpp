@@ -87,7 +87,9 @@ TEST_CASE("every stage that opt lists can be dumped", "[tools]") {
     for (std::string line; std::getline(list, line) && !line.starts_with("passes that");) {
       if (!line.starts_with("  ")) continue;
       const std::string stage = line.substr(2, line.find(' ', 2) - 2);
-      const auto ran = run_lathe(scratch, "dump --dim n=3 --target " + target + " --after " + stage + " " + file);
+      const std::string asked = stage == "evaluation" ? "--evaluation " : stage == "shard" ? "--mesh data=2 " : "";
+      const auto ran =
+          run_lathe(scratch, "dump --dim n=3 --target " + target + " " + asked + "--after " + stage + " " + file);
       CAPTURE(target, stage, ran.err);
       CHECK(ran.status == 0);
       CHECK(ran.out.size() > 20);
@@ -100,6 +102,8 @@ TEST_CASE("every stage that opt lists can be dumped", "[tools]") {
   check_refused(run_lathe(scratch, "dump --after memory-plan " + file), "n has none  [dim_option]");
   check_refused(run_lathe(scratch, "dump --after fuze " + file), "did you mean 'fuse'?");
   check_refused(run_lathe(scratch, "dump --after fuse --html " + file), "[usage]");
+  check_refused(run_lathe(scratch, "dump --after shard " + file), "give --mesh");
+  check_refused(run_lathe(scratch, "dump --after evaluation " + file), "give --evaluation");
   check_refused(run_lathe(scratch, "dump --after llvm --target cuda " + file), "no stage named 'llvm'");
 }
 
@@ -256,6 +260,29 @@ TEST_CASE("opt runs passes", "[tools]") {
   CHECK(ir::find_defect(parsed(run_lathe(scratch, "opt " + file).out)).value_or("sound") == "sound");
   CHECK_THAT(run_lathe(scratch, "opt --list").out, Contains("canonicalize") && Contains("expand"));
   check_refused(run_lathe(scratch, "opt --passes nonsense " + file), "[pass_name]");
+  check_refused(run_lathe(scratch, "opt --stop-after kernels " + file), "lathe dump --after kernels");
+}
+
+TEST_CASE("dump goes through the stages that a program asks for, and times all", "[tools]") {
+  const Scratch scratch;
+  const std::string file =
+      scratch.write("drop.lathe",
+                    "graph @g(input %x: f32[B, 8], state %rng: i64[2]) {\n%1 = dropout %x, %rng {p=0.5, stream=0}\n"
+                    "%2 = sum %1 {dims=[0, 1], keepdim=false}\noutput \"y\" %2\n}\n");
+  CHECK_THAT(run_lathe(scratch, "dump --after dce " + file).out, Contains("dropout"));
+  CHECK_THAT(run_lathe(scratch, "dump --evaluation --after dce " + file).out, !Contains("dropout"));
+  const auto divided = run_lathe(scratch, "dump --mesh data=2 --split B:data --after shard " + file);
+  INFO(divided.err);
+  CHECK_THAT(divided.out, Contains("all_reduce") && Contains("B@data"));
+  const auto timed = run_lathe(
+      scratch, "dump --times --evaluation --mesh data=2 --split B:data --dim B=4 --after memory-plan " + file);
+  CHECK_THAT(timed.out, StartsWith("arena of "));
+  const std::string& times = timed.err;
+  const auto at = [&](const char* stage) { return times.find(stage); };
+  INFO(times);
+  CHECK(
+      (at("evaluation ") < at("shard ") && at("shard ") < at("canonicalize ") && at("canonicalize ") < at("fuse ")));
+  CHECK_THAT(times, Contains(" regions\n") && Contains(" launches of "));
 }
 
 TEST_CASE("grad gives a graph with the gradients as outputs", "[tools]") {

@@ -8,13 +8,16 @@
 #include "ir/tensor/binding.h"
 #include "ir/tensor/explain/explain.h"
 #include "ir/tensor/text/printer.h"
+#include "passes/shard/shard.h"
 #include "runtime/target_machine.h"
 #include "tools/arguments.h"
 #include "tools/commands/commands.h"
+#include "tools/division.h"
 #include "tools/drawing.h"
 #include "tools/files.h"
 #include "tools/memory_budget.h"
 #include "tools/stages.h"
+#include "tools/streams.h"
 
 namespace lathe::tools {
 
@@ -23,6 +26,8 @@ namespace {
 struct DumpOptions {
   std::string file, output = "-", after, target = "host", memory_budget;
   std::vector<std::string> dims;
+  Division division;
+  bool evaluation = false, times = false;
   bool short_form = false, html = false, dot = false, no_locations = false, strides = false;
 };
 
@@ -39,10 +44,13 @@ class Dump {
   Dump(const ir::Graph& graph, const DumpOptions& options)
       : graph_(graph),
         options_(options),
-        how_{.target = Target::named(options.target), .dims = given_dims(graph, options.dims)},
-        machine_(machine_of(how_.target)) {
+        how_{.target = Target::named(options.target),
+             .dims = sizes_on_process(given_dims(graph, options.dims), options.division)},
+        machine_(machine_of(how_.target)),
+        passes_(whole_graph_pipeline(options.evaluation, divider(options.division))) {
     lower_.memory = memory_budget(options.memory_budget, how_.dims);
-    passes_ = compile_pipeline(machine_, lower_);
+    const ir::Pipeline more = compile_pipeline(machine_, lower_);
+    passes_.insert(passes_.end(), more.begin(), more.end());
   }
 
   std::string after(const std::string& stage) const {
@@ -54,11 +62,20 @@ class Dump {
     if (stage == "all") return after_all(later);
     if (is_later) return text_of(lowered({}), stage);
     const std::vector<std::string> names = ir::stage_names(passes_);
+    require_asked_for(stage);
     if (std::ranges::find(names, stage) == names.end()) unknown_stage(stage, names, later);
-    return render(ir::run_pipeline(graph_, passes_, {.stop_after = stage}).graph, options_);
+    return render(passed({.stop_after = stage}), options_);
   }
 
  private:
+  void require_asked_for(const std::string& stage) const {
+    const bool missing =
+        (stage == "evaluation" && !options_.evaluation) || (stage == "shard" && !options_.division.is_given());
+    if (missing)
+      throw UserError(fmt::format("the stage {} is not asked for", stage), "usage",
+                      stage == "shard" ? "give --mesh, and --split, --states or --parameters" : "give --evaluation");
+  }
+
   [[noreturn]] static void unknown_stage(const std::string& stage, const std::vector<std::string>& passes,
                                          const std::vector<Stage>& later) {
     std::vector<std::string_view> names(passes.begin(), passes.end());
@@ -67,8 +84,23 @@ class Dump {
                     did_you_mean_or_list(stage, names, "the stages are"));
   }
 
+  static std::function<ir::Graph(const ir::Graph&)> divider(const Division& division) {
+    if (!division.is_given()) return {};
+    return [&division](const ir::Graph& graph) {
+      return shard::shard(graph, division.mesh(), division.splits(), division.parts()).graph;
+    };
+  }
+
+  ir::Graph passed(const ir::PipelineOptions& pipeline) const {
+    ir::PipelineResult result = ir::run_pipeline(graph_, passes_, pipeline);
+    if (options_.times) print_error(ir::to_string(result.runs));
+    return std::move(result.graph);
+  }
+
   Lowered lowered(const ir::PipelineOptions& pipeline) const {
-    return lower_prepared(ir::run_pipeline(graph_, passes_, pipeline).graph, machine_, lower_);
+    Lowered result = lower_prepared(passed(pipeline), machine_, lower_);
+    if (options_.times) print_error(ir::to_string(result.stages));
+    return result;
   }
 
   std::string text_of(const Lowered& lowered, std::string_view stage) const {
@@ -82,7 +114,7 @@ class Dump {
       text += fmt::format("{}// after {}\n{}", text.empty() ? "" : "\n", pass, render(now, options_));
     };
     const Lowered result = lowered(pipeline);
-    const bool has_sizes = ir::unbound_dims(graph_, how_.dims).empty();
+    const bool has_sizes = ir::unbound_dims(result.graph, how_.dims).empty();
     for (const Stage& stage : later) {
       if (stage.name == "rematerialize" && !lower_.memory) continue;
       if (stage.name == "memory-plan" && !has_sizes) continue;
@@ -124,6 +156,9 @@ void add_dump(CLI::App& app) {
       ->allow_extra_args(false)
       ->delimiter(',');
   add_memory_budget(*command, options->memory_budget);
+  command->add_flag("--evaluation", options->evaluation, "As it is evaluated: dropout passes its operand on");
+  add_division(*command, options->division);
+  command->add_flag("--times", options->times, "Tell on standard error what each stage took and did");
   auto* short_form = command->add_flag("--short", options->short_form, "No locations; of repeated layers the first");
   auto* html =
       command->add_flag("--html", options->html, "One self-contained page: shapes on edges, source lines, search");
@@ -136,7 +171,8 @@ void add_dump(CLI::App& app) {
       "Examples:\n"
       "  lathe dump model.lathe --short\n"
       "  lathe dump model.lathe --after all > stages.txt\n"
-      "  lathe dump model.lathe --after fuse\n"
+      "  lathe dump model.lathe --after fuse --times\n"
+      "  lathe dump model.lathe --after shard --mesh data=2 --split B:data\n"
       "  lathe dump model.lathe --after memory-plan --dim B=4,T=64\n"
       "  lathe dump model.lathe --after asm --target x86-64-v3\n"
       "  lathe dump model.lathe --after cuda --target cuda:sm_90a\n"

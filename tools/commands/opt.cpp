@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "ir/support/error.h"
 #include "ir/tensor/text/printer.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/target_machine.h"
@@ -31,7 +32,10 @@ std::string list_stages(const std::string& target_name) {
   const ir::Pipeline pipeline = compile_pipeline(machine_of(target));
   const std::vector<std::string> names = ir::stage_names(pipeline);
   const std::size_t common = ir::default_pipeline().size();
-  std::string text = "the stages of compilation, in order; dump --after STAGE shows each\nfor every target:\n";
+  std::string text = "the stages of compilation, in order; dump --after STAGE shows each\nwhere asked for, first:\n";
+  const ir::Pipeline first = whole_graph_pipeline(true, [](const ir::Graph& graph) { return graph; });
+  for (const ir::Pass& pass : first) text += line_of(pass.name, pass.doc);
+  text += "for every target:\n";
   for (std::size_t i = 0; i < pipeline.size(); ++i) {
     if (i == common) text += fmt::format("for the target {} (--target names another):\n", target_name);
     text += line_of(names[i], pipeline[i].doc);
@@ -39,9 +43,10 @@ std::string list_stages(const std::string& target_name) {
   text += "from here on no passes:\n";
   for (const Stage& stage : stages_after_passes(target)) text += line_of(stage.name, stage.doc);
   text += "passes that compilation does not run, for --passes:\n";
-  for (const ir::Pass& pass : ir::mode_passes()) text += line_of(pass.name, pass.doc);
-  for (const ir::Pass& pass : ir::all_passes())
-    if (std::ranges::find(names, pass.name) == names.end()) text += line_of(pass.name, pass.doc);
+  for (const ir::Pipeline& more : {ir::mode_passes(), ir::all_passes()})
+    for (const ir::Pass& pass : more)
+      if (std::ranges::find(names, pass.name) == names.end() && pass.name != first[0].name)
+        text += line_of(pass.name, pass.doc);
   return text;
 }
 
@@ -52,8 +57,18 @@ ir::Pipeline pipeline_of(const OptOptions& options) {
   return compile_pipeline(machine_of(Target::named(options.target)), {.chunks = options.chunks});
 }
 
+/// Stages behind the passes give no graph that could be printed.
+void require_pass(const std::string& stage, const std::string& target) {
+  const std::vector<Stage> later = stages_after_passes(Target::named(target));
+  if (std::ranges::find(later, stage, &Stage::name) != later.end())
+    throw UserError(fmt::format("the stage {} comes after all passes", stage), "pass_name",
+                    fmt::format("lathe dump --after {} shows what it makes", stage));
+}
+
 void run(const OptOptions& options) {
-  if (options.list) return write_text("-", list_stages(options.target.empty() ? "host" : options.target));
+  const std::string target = options.target.empty() ? "host" : options.target;
+  if (options.list) return write_text("-", list_stages(target));
+  require_pass(options.stop_after, target);
   const ir::Graph given = load_graph(options.file);
   const ir::Graph graph = ir::with_sizes(given, given_dims(given, options.dims));
   const auto result = ir::run_pipeline(graph, pipeline_of(options),
