@@ -75,7 +75,10 @@ std::string SplitBf16::text(const MachineText& text) const {
 void SplitBf16::interpret(const MachineRun& run, ValueId id, Thread& t) const {
   const Scalar *even = run.lanes(a, t), *odd = run.lanes(b, t);
   Scalar* out = run.lanes(id, t);
-  for (int i = 0; i < type.lanes; ++i) out[i] = evaluate_bf16_term((i % 2 ? odd : even)[i / 2], term);
+  for (int i = 0; i < type.lanes / 2; ++i) {
+    out[2 * i] = evaluate_bf16_term(even[i], term);
+    out[2 * i + 1] = evaluate_bf16_term(odd[i], term);
+  }
 }
 
 Value split_bf16(Builder& builder, Value a, Value b, int term) {
