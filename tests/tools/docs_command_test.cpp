@@ -63,6 +63,11 @@ TEST_CASE("the commands of the pages on fusion and on products print what these 
   CHECK(run_page("docs/internals/cpu-products.md", true) == 2);
 }
 
+TEST_CASE("the commands of the guides on attention and GPUs work, and print what these say", "[tools][docs]") {
+  CHECK(run_page("docs/attention.md", true) == 2);
+  CHECK(run_page("docs/gpu.md", true) == 4);
+}
+
 TEST_CASE("the commands of the page on several processes work in their order", "[tools][docs]") {
   CHECK(run_page("docs/distributed.md", false) == 4);
 }
