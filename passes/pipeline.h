@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/machine/row_chunks.h"
 #include "ir/tensor/graph.h"
-#include "passes/chunks/chunk_options.h"
 #include "passes/pass.h"
 #include "passes/pipeline_options.h"
 

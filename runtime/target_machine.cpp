@@ -9,7 +9,7 @@ CpuInfo cpu_info(const codegen::TargetCpu& cpu) { return cpu_info_for(cpu.cpu, c
 
 MachineInfo machine_info(const Target& target) {
   if (target.kind == Target::Kind::cpu) return cpu_info(target.cpu);
-  return target.arch ? gpu_info(target.arch->name()) : GpuInfo{};
+  return gpu_info(target.arch ? target.arch->name() : std::string());
 }
 
 Machine machine_of(const Target& target) {

@@ -17,6 +17,7 @@
 #include "codegen/cuda/prelude.h"
 #include "codegen/cuda/uses.h"
 #include "ir/kernel/structure_rules.h"
+#include "ir/machine/gpu_info.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -69,7 +70,7 @@ class Emitter : RegionText {
     line("extern \"C\" __global__ void __launch_bounds__({}{})", mapping_.block_size(), one_at_a_time() ? ", 1" : "");
     line("{}({}) {{", symbol_of(kernel_), parameters());
     ++depth_;
-    if (mapping_.shared_bytes > static_shared_bytes)
+    if (mapping_.shared_bytes > GpuInfo::static_shared_bytes)
       line("extern __shared__ __align__({}) unsigned char shared_memory[];", mapping_.shared_alignment);
     block(kernel_.body);
     --depth_;
@@ -83,8 +84,8 @@ class Emitter : RegionText {
   /// memory has tiles of sums to keep in registers.
   bool one_at_a_time() const {
     if (mapping_.wants_multiprocessor) return true;
-    return mapping_.block_size() >= 256 && mapping_.shared_bytes >= static_shared_bytes / 2 &&
-           mapping_.shared_bytes <= static_shared_bytes;
+    return mapping_.block_size() >= 256 && mapping_.shared_bytes >= GpuInfo::static_shared_bytes / 2 &&
+           mapping_.shared_bytes <= GpuInfo::static_shared_bytes;
   }
 
   template <class... Args>
@@ -242,7 +243,7 @@ class Emitter : RegionText {
   }
 
   void shared(std::string_view type, std::string_view own, std::int64_t bytes, std::int64_t count, int alignment) {
-    if (mapping_.shared_bytes <= static_shared_bytes)
+    if (mapping_.shared_bytes <= GpuInfo::static_shared_bytes)
       return line("__shared__ __align__({}) {} {}[{}];", alignment, type, own, count);
     line("{0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});", type, own,
          allocate_shared(shared_used_, bytes, alignment));

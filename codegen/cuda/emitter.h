@@ -17,14 +17,12 @@ namespace lathe::cuda {
 ///       ...
 ///
 /// Parameters are the kernel's buffers, its dims, and the status word of `check`. It is launched with mapping_of's
-/// threads and grid_of's blocks; pointers are multiples of 16. With 32-bit indices it is for dims of which
-/// int32_suffices() is true. Throws InternalError with mapping_of's labels.
+/// threads and grid_of's blocks; pointers are multiples of 16. Shared memory beyond GpuInfo::static_shared_bytes is
+/// not declared in the text but given at launch. With 32-bit indices it is for dims of which int32_suffices() is
+/// true. Throws InternalError with mapping_of's labels.
 std::string emit(const kernel::Kernel& kernel, Indices indices = Indices::int32);
 
 /// The name of the function that emit() defines: the kernel's own, as an identifier.
 std::string symbol_of(const kernel::Kernel& kernel);
-
-/// Shared memory beyond this is not declared in the text but given at launch.
-inline constexpr std::int64_t static_shared_bytes = 48 * 1024;
 
 }  // namespace lathe::cuda

@@ -48,7 +48,7 @@ std::int64_t trips(std::int64_t lo, std::int64_t hi, std::int64_t step) {
   throw InternalError(fmt::format("kernel {}: {}  [{}]", kernel.name, text, label));
 }
 
-constexpr int most_threads = GpuInfo{}.most_block_threads;
+constexpr int most_threads = GpuInfo::most_block_threads;
 
 class Reader {
  public:

@@ -18,7 +18,7 @@ using kernel::ValueId;
 
 namespace {
 
-constexpr std::int64_t most_blocks = INT32_MAX, most_block_threads = GpuInfo{}.most_block_threads;
+constexpr std::int64_t most_blocks = INT32_MAX;  // along x, as CUDA has it
 
 class Analysis {
  public:
@@ -78,7 +78,7 @@ class Analysis {
     Range index{lo.lo, std::max(lo.lo, last.hi)},
         counter = join(lo, add(join(lo, last), {0, std::max<std::int64_t>(step.hi, 0)}));
     if (is_block(s.kind) || is_thread(s.kind)) {
-      const std::int64_t machines = is_thread(s.kind) ? most_block_threads : most_blocks;
+      const std::int64_t machines = is_thread(s.kind) ? GpuInfo::most_block_threads : most_blocks;
       const Range first = add(lo, mul(step, {0, machines - 1}));
       if (first != Range{}) index.hi = std::min(index.hi, std::max(first.hi, index.lo));
       // Of blocks there are as many as iterations, unless another loop has more.

@@ -1,5 +1,6 @@
 #include "codegen/llvm/memory_ops.h"
 
+#include "ir/machine/memory_units.h"
 #include "ir/support/error.h"
 
 namespace lathe::codegen {
@@ -63,7 +64,7 @@ void MemoryOps::store(const MemoryAccess& access, Value* index, Value* value) {
 }
 
 void MemoryOps::stream(const MemoryAccess& access, Value* index, Value* value) {
-  constexpr std::uint64_t line = 64;
+  constexpr std::uint64_t line = cache_line_bytes;
   llvm::Function* function = b_.GetInsertBlock()->getParent();
   llvm::LLVMContext& context = b_.getContext();
   if (size_in_bytes(access.dtype) * access.lanes % line != 0) return store(access, index, value);

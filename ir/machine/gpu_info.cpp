@@ -32,8 +32,8 @@ std::string to_string(const GpuInfo& info) {
     return fmt::format("{:<12} {}\n", what, text);
   };
   return row("processors", fmt::format("{}, warps of {} threads, blocks of up to {}", info.multiprocessors,
-                                       info.warp_threads, info.most_block_threads)) +
-         row("shared", fmt::format("{} KiB a block, up to {} KiB on demand", info.static_shared_bytes >> 10,
+                                       GpuInfo::warp_threads, GpuInfo::most_block_threads)) +
+         row("shared", fmt::format("{} KiB a block, up to {} KiB on demand", GpuInfo::static_shared_bytes >> 10,
                                    info.most_shared_bytes >> 10)) +
          row("tensor cores", info.wgmma ? "mma, wgmma" : "mma") +
          row("costs",

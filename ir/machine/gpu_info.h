@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/machine/row_chunks.h"
 #include "ir/machine/vector_registers.h"
 
 namespace lathe {
@@ -20,20 +21,33 @@ struct TensorTileCosts {
   bool operator==(const TensorTileCosts&) const = default;
 };
 
+/// How a pipeline's warpgroups hand on registers of 32 bits (setmaxnreg), by thread. A multiprocessor has `all` for
+/// every fourth part of its warps' lanes: 64 Ki in all, for the 128 threads of a warpgroup.
+struct WarpgroupRegisters {
+  int all = 512;
+  int producer = 24;  ///< that a warpgroup keeps which only copies: the least that setmaxnreg takes
+  int most = 240;     ///< that one which multiplies may take
+  bool operator==(const WarpgroupRegisters&) const = default;
+};
+
 /// A GPU as schedules and estimates see it: CUDA's limits, what the chip has, and rates that estimates take. They
 /// take every number about the machine from here, so that another GPU is another entry of the table in gpu_info.cpp.
 struct GpuInfo {
+  // What CUDA promises of every GPU: kernels are written as text before their GPU is known.
+  static constexpr int warp_threads = 32;
+  static constexpr int most_block_threads = 1024;
+  static constexpr std::int64_t static_shared_bytes = 48 << 10;  ///< that a block has without asking
+  static constexpr WarpgroupRegisters warpgroup_registers = {};  ///< where there is wgmma
+
   std::string_view name = "sm_80";  ///< the exact architecture; it stands for newer ones without an entry too
   std::string_view chips = "A100";
 
   VectorRegisters vectors{128, 255};  ///< what a thread loads and stores at once: 16 bytes
-  int warp_threads = 32;
-  int most_block_threads = 1024;
-  int block_threads = 256;  ///< of a block, unless its schedule wants another number
+  int block_threads = 256;            ///< of a block, unless its schedule wants another number
   int multiprocessors = 108;
-  std::int64_t static_shared_bytes = 48 << 10;  ///< that a block has without asking
-  std::int64_t most_shared_bytes = 163 << 10;   ///< that it may ask for
-  bool wgmma = false;                           ///< and TMA, mbarriers, registers that warpgroups hand on
+  std::int64_t most_shared_bytes = 163 << 10;  ///< of a block, that it may ask for
+  bool wgmma = false;                          ///< and TMA, mbarriers, registers that warpgroups hand on
+  int attention_registers = 184;  ///< of a thread that multiplies, for saved values too; found with ptxas
 
   // Costs.
   int estimated_multiprocessors =
@@ -43,7 +57,10 @@ struct GpuInfo {
   double load_seconds = 0.6e-6;    ///< from a thread's load of two vectors to the next
   double tensor_flops = 4.5e12;    ///< a second of a multiprocessor, of bf16 by mma
   double fma_flops = 0.18e12;      ///< the same of f32 without tensor cores, by the data sheet
+  double memory_work = 32;         ///< an element through memory, in multiply-adds that take as long; the CPU's
   TensorTileCosts tiles = {};
+  /// More bandwidth for its work than a CPU has, and more to start for each chunk.
+  RowChunks chunks = {.least_rows = 8192};
 
   /// The most that products of bf16 reach by mma, a second.
   double product_flops() const { return multiprocessors * tensor_flops; }

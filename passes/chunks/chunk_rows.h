@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "passes/chunks/chunk_options.h"
+#include "ir/machine/row_chunks.h"
 #include "passes/chunks/row_region.h"
 
 namespace lathe {

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "ir/machine/row_chunks.h"
 #include "ir/tensor/graph.h"
-#include "passes/chunks/chunk_options.h"
 
 namespace lathe {
 

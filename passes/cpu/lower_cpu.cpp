@@ -125,7 +125,8 @@ Machine cpu_machine(const CpuInfo& cpu) {
                      .attention_block_bytes = cpu.l2.share(),
                      .most_columns = cpu::task_elements(cpu),
                      .scatter_in_place = true,
-                     .row_sums = true}};
+                     .row_sums = true},
+          .chunks = cpu.chunks};
 }
 
 Program lower_cpu(const ir::Graph& graph, const CpuInfo& cpu, const LowerOptions& options) {

@@ -68,8 +68,10 @@ void name_kernels(Program& program) {
 
 }  // namespace
 
+// A warp of the kernel IR, of its mma and exchanges, is one of the machine.
+static_assert(GpuInfo::warp_threads == kernel::warp_threads);
+
 Machine gpu_machine(const GpuInfo& gpu) {
-  LATHE_ASSERT(gpu.warp_threads == kernel::warp_threads);  // of mma and of what a warp exchanges
   return {.info = gpu,
           .schedules = {{RegionKind::rows, lower_rows},
                         {RegionKind::product, lower_product},
@@ -82,14 +84,14 @@ Machine gpu_machine(const GpuInfo& gpu) {
           .copy = gpu::lower_copy,
           .fold = gpu::lower_fold,
           .fusion = {.attention_sums = OuterReductions::all, .copied_operands = true},
-          .chunks = RowChunks::gpu(),
+          .chunks = gpu.chunks,
           .passes = {{"cast-before-views", "values are cast to bf16 or f16 before their views", cast_before_views},
                      {"pad-products", "odd sizes that products of bf16 and f16 sum over are padded", pad_products}},
           .finish = name_kernels};
 }
 
 Program lower_gpu(const ir::Graph& graph, const LowerOptions& options) {
-  return lower(graph, gpu_machine({}), options);
+  return lower(graph, gpu_machine(gpu_info("sm_80")), options);
 }
 
 Program lower_gpu_sm_90a(const ir::Graph& graph, const LowerOptions& options) {

@@ -442,7 +442,8 @@ Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOption
   if (options.memory) {
     {
       const StageTime::Running running(rematerialize);
-      lowered = lower_within(prepared, *options.memory, {plan, lower_planned});
+      const double memory_work = std::visit([](const auto& info) { return info.memory_work; }, machine.info);
+      lowered = lower_within(prepared, *options.memory, {plan, lower_planned, memory_work});
       verify(lowered.graph);
     }
     lowered.stages.push_back(

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "ir/machine/network_info.h"
+#include "ir/machine/row_chunks.h"
 #include "ir/tensor/dim.h"
-#include "passes/chunks/chunk_options.h"
 
 namespace lathe {
 

@@ -25,16 +25,16 @@ namespace {
 
 constexpr std::size_t most_copied = 128;  // nodes for one value
 constexpr int negligible = 16;            // a value this much smaller may as well be kept longer
-constexpr double memory_work = 32;        // an element through memory, in multiply-adds that take as long
 
 class CandidateFinder {
  public:
-  CandidateFinder(const Graph& graph, const FusionPlan& plan, int peak, const DimBindings& dims)
+  CandidateFinder(const Graph& graph, const FusionPlan& plan, int peak, const DimBindings& dims, double memory_work)
       : graph_(graph),
         users_(graph),
         plan_(plan),
         peak_(peak),
         dims_(dims),
+        memory_work_(memory_work),
         last_(graph.nodes.size(), -1),
         readers_(last_.size()) {
     find_readers();
@@ -212,10 +212,10 @@ class CandidateFinder {
     if (const auto* contraction = node.op->as<Contraction>()) {
       const ContractionRoles roles = contraction->roles(node);
       const auto depth = static_cast<double>(roles.size_of(roles.contracted(), graph_, node).evaluate(dims_));
-      return elements(id) * (depth + memory_work);
+      return elements(id) * (depth + memory_work_);
     }
     const double points = node.op->as<Reduce>() ? elements(node.operands[0]) : elements(id);
-    return points * (memory_work + arithmetic_cost(node));
+    return points * (memory_work_ + arithmetic_cost(node));
   }
 
   const Graph& graph_;
@@ -223,6 +223,7 @@ class CandidateFinder {
   const FusionPlan& plan_;
   int peak_;
   const DimBindings& dims_;
+  double memory_work_;                         // see CpuInfo
   std::vector<int> last_;                      // by node: the last region that reads it
   std::vector<std::vector<ValueId>> readers_;  // by node: members of regions
   std::vector<bool> only_late_;                // by node: whether it is read after the peak alone
@@ -232,8 +233,8 @@ class CandidateFinder {
 }  // namespace
 
 std::vector<RematCandidate> remat_candidates(const Graph& graph, const FusionPlan& plan, int peak,
-                                             const DimBindings& dims) {
-  return CandidateFinder(graph, plan, peak, dims).run();
+                                             const DimBindings& dims, double memory_work) {
+  return CandidateFinder(graph, plan, peak, dims, memory_work).run();
 }
 
 }  // namespace lathe

@@ -17,8 +17,8 @@ struct RematCandidate {
   double bytes = 0, work = 0;  ///< that it frees; rough operations to compute them again
 };
 
-/// The candidates at region `peak`, most bytes for their work first.
+/// The candidates at region `peak`, most bytes for their work first. `memory_work` as the machine has it (CpuInfo).
 std::vector<RematCandidate> remat_candidates(const ir::Graph& graph, const FusionPlan& plan, int peak,
-                                             const DimBindings& dims);
+                                             const DimBindings& dims, double memory_work);
 
 }  // namespace lathe

@@ -96,7 +96,8 @@ class Rematerializer {
 
   /// Copies the best kind that has not been tried and does not raise the peak.
   std::optional<Stage> improve(const Stage& now) {
-    for (const RematCandidate& kind : remat_candidates(now.graph, now.regions, peak_region(now), budget_.dims)) {
+    for (const RematCandidate& kind :
+         remat_candidates(now.graph, now.regions, peak_region(now), budget_.dims, steps_.memory_work)) {
       if (!tried_.insert(kind.key).second) continue;
       std::vector<std::vector<ValueId>> copies;
       Graph graph = recompute(now.graph, kind.copies, &copies);

@@ -13,6 +13,7 @@ namespace lathe {
 struct LoweringSteps {
   std::function<FusionPlan(const ir::Graph&, const std::vector<bool>& recomputed)> plan;
   std::function<Program(const ir::Graph&, const FusionPlan&)> lower;
+  double memory_work;  ///< of the machine: see CpuInfo
 };
 
 /// The graph and program of a graph (as plan_fusion takes it) that fits a budget, by computing values again just

@@ -7,6 +7,7 @@
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/mapping.h"
+#include "ir/machine/gpu_info.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -58,7 +59,7 @@ LoadedKernel::LoadedKernel(Driver& driver, const kernel::Kernel& kernel, const C
   threads_ = mapping.threads;
   try {
     function_ = driver.find_function(module_, code.symbol);
-    if (mapping.shared_bytes > static_shared_bytes) {
+    if (mapping.shared_bytes > GpuInfo::static_shared_bytes) {
       dynamic_shared_ = mapping.shared_bytes;
       driver.allow_shared_memory(function_, dynamic_shared_);
     }

@@ -41,7 +41,7 @@ void check(const GemmProblem& p, const GemmPlan& plan, const codegen::TargetCpu&
 
 TEST_CASE("compiled product: every source and lane axis, sizes around the tile") {
   const codegen::TargetCpu target = codegen::TargetCpu::host();
-  const cpu::GemmTile tile = cpu::choose_tile(f32, info_of(target).vectors);
+  const cpu::GemmTile tile = cpu::choose_tile(f32, info_of(target));
   const std::int64_t sizes[][4] = {{1, 1, 1, 1}, {2, tile.mr + 1, tile.n_step() - 1, 19}, {1, 2 * tile.mr, 100, 64}};
   for (const auto& [batch, m, n, k] : sizes)
     for (const LaneAxis lhs : {LaneAxis::k, LaneAxis::row})
@@ -65,7 +65,7 @@ TEST_CASE("compiled product: dtypes and targets") {
     if (!target.runs_here()) continue;
     for (const DType dtype : {f32, f64, i32, i64, bf16}) {
       const GemmProblem p{.storage = dtype, .batch = 2, .m = 9, .n = 45, .k = 37, .rhs = LaneAxis::row};
-      check(p, {.tile = cpu::choose_tile(p.compute(), info_of(target).vectors)}, target);
+      check(p, {.tile = cpu::choose_tile(p.compute(), info_of(target))}, target);
     }
   }
 }
@@ -73,7 +73,7 @@ TEST_CASE("compiled product: dtypes and targets") {
 TEST_CASE("compiled product: pairs of bf16, with the instruction and without") {
   for (const codegen::TargetCpu& target : {codegen::TargetCpu::host(), codegen::TargetCpu::named("x86-64-v3")}) {
     if (!target.runs_here()) continue;
-    cpu::GemmTile tile = cpu::choose_tile(f32, info_of(target).vectors);
+    cpu::GemmTile tile = cpu::choose_tile(f32, info_of(target));
     tile.pairs = true;
     for (const std::int64_t k : {36, 37, 130})
       for (const LaneAxis lhs : {LaneAxis::k, LaneAxis::row})
@@ -137,7 +137,7 @@ TEST_CASE("compiled product: the last columns apart") {
 
 TEST_CASE("compiled product: many blocks") {
   const codegen::TargetCpu target = codegen::TargetCpu::host();
-  const cpu::GemmTile tile = cpu::choose_tile(f32, info_of(target).vectors);
+  const cpu::GemmTile tile = cpu::choose_tile(f32, info_of(target));
   Compiled compiled;
   const GemmProblem p{.m = tile.mc + 5, .n = tile.nc + 9, .k = 2 * tile.kc + 3, .whole = false};
   const std::string whole = GemmRun(p, {.tile = tile}).run(jit(target, 1 << 20, compiled));

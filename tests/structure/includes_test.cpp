@@ -155,15 +155,10 @@ std::vector<const SourceFile*> public_headers() {
 
 /// Whether a program may see it: not kernels and programs, passes, code generation and devices.
 bool is_public(const std::string& path) {
-  const std::set<std::string> of_inner_folders{"codegen/cuda/arch.h",
-                                               "codegen/llvm/target_cpu.h",
-                                               "passes/chunks/chunk_options.h",
-                                               "passes/lowering/lower_options.h",
-                                               "passes/pass_run.h",
-                                               "passes/pipeline_options.h",
-                                               "passes/shard/mesh.h",
-                                               "passes/shard/placement.h",
-                                               "passes/shard/shard_options.h"};
+  const std::set<std::string> of_inner_folders{
+      "codegen/cuda/arch.h",      "codegen/llvm/target_cpu.h",   "passes/lowering/lower_options.h",
+      "passes/pass_run.h",        "passes/pipeline_options.h",   "passes/shard/mesh.h",
+      "passes/shard/placement.h", "passes/shard/shard_options.h"};
   const std::vector<std::string> inner{"ir/kernel/", "ir/ops/", "passes/", "codegen/", "runtime/cuda/"};
   return of_inner_folders.count(path) ||
          std::none_of(inner.begin(), inner.end(), [&](const auto& folder) { return path.starts_with(folder); });

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <regex>
 #include <string>
@@ -15,10 +16,44 @@ using Faults = std::vector<std::string>;
 
 std::string without_comment(const std::string& line) { return line.substr(0, line.find("//")); }
 
-/// Sizes of memory and rates, as they are written: 32 << 10, 48 * 1024, 3e12, 0.6e-6.
+/// Sizes of memory, rates and what has the name of a part of a machine, as they are written: 32 << 10, 64LL << 20,
+/// 48 * 1024, 16384, 3e12, 0.6e-6, constexpr int line = 64.
 bool is_number_of_a_machine(const std::string& code) {
-  static const std::regex sizes(R"(\b\d+ ?<< ?[123]0\b|\* ?1024\b(?! ?[*/] ?\d))"), rates(R"(\b[\d.]+e(9|12|-9)\b)");
-  return std::regex_search(code, sizes) || std::regex_search(code, rates);
+  static const std::regex shifts(R"(\b[\d']+[uUlL]* ?<< ?([12]\d|30)\b)"),
+      products(R"(\* ?1024\b(?! ?[*/] ?\d)|\b1024 ?\* ?1024\b)"),
+      powers(R"(\b(4'?096|8'?192|16'?384|32'?768|65'?536|131'?072|262'?144|524'?288|1'?048'?576)\b)"),
+      rates(R"(\b[\d.]+e(6|7|8|9|1[0-4]|-9)\b|\b(?!1e-6\b)[\d.]+e-6\b)"),
+      names(
+          R"re(\bconstexpr\b.*\b(l[123]|(cache_)?lines?|\w+_line_bytes|page(_bytes)?|warps?|warp_threads|registers|)re"
+          R"re((static|most)_shared(_bytes)?|most_(block_)?threads|bandwidth|\w+_work|prefetch_(distance|bytes)))re"
+          R"re(( = |\{)\d)re");
+  return std::ranges::any_of(std::array{&shifts, &products, &powers, &rates, &names},
+                             [&](const std::regex* written) { return std::regex_search(code, *written); });
+}
+
+/// Of those what is a fact of an algorithm, a format or an encoding, whatever runs it: a file, and what the line
+/// says.
+struct OtherNumber {
+  std::string file, text;
+};
+const std::vector<OtherNumber>& other_numbers() {
+  static const std::vector<OtherNumber> numbers{
+      {"passes/cpu/gemm/gemm_plan.cpp", "most_copied = 4096"},                   // scratch that a kernel may have
+      {"passes/cpu/gemm/gemm_plan.cpp", "most_packed = 4096"},                   // the same
+      {"passes/cpu/gemm/gemm_few_rows.cpp", "usual_k = 4096"},                   // sizes of most products
+      {"passes/cpu/gemm/gemm_few_rows.cpp", "all_of_k = 1'048'576"},             // no limit
+      {"passes/gpu/gemm/mma/mma_tiles.cpp", "large = 16384"},                    // sizes that are not known
+      {"passes/gpu/reduction/long_reduction.cpp", "many = 1'048'576"},           // the same
+      {"passes/fusion/region_size.h", "most_code = 4096"},                       // statements of a kernel
+      {"codegen/cuda/prelude_casts.cpp", "112u << 23"},                          // an exponent of f32
+      {"codegen/llvm/casts.cpp", "112 << 23"},                                   // the same
+      {"codegen/cuda/machine/prelude_wgmma.cpp", "u64(shared_address(first)"}};  // fields of a descriptor
+  return numbers;
+}
+bool is_other_number(const std::string& path, const std::string& code) {
+  return std::ranges::any_of(other_numbers(), [&](const OtherNumber& other) {
+    return other.file == path && code.find(other.text) != std::string::npos;
+  });
 }
 
 Faults numbers_in(const std::vector<std::string>& folders) {
@@ -28,7 +63,8 @@ Faults numbers_in(const std::vector<std::string>& folders) {
         file.is_cpp() &&
         std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) { return file.is_in(folder); });
     for (std::size_t i = 0; is_schedule && i < file.lines.size(); ++i)
-      if (is_number_of_a_machine(without_comment(file.lines[i])))
+      if (const std::string code = without_comment(file.lines[i]);
+          is_number_of_a_machine(code) && !is_other_number(file.path, code))
         found.push_back(file.path + ":" + std::to_string(i + 1) + ": " + file.lines[i]);
   }
   return found;
@@ -48,15 +84,43 @@ Faults lines_with(const std::vector<std::string>& folders, const std::string& te
 }  // namespace
 
 TEST_CASE("machine: schedules and estimates hold no size of a cache, memory or rate of their own") {
-  CHECK(numbers_in({"passes/cpu", "passes/gpu", "passes/fusion", "passes/lowering", "passes/memory"}) == Faults{});
+  CHECK(numbers_in({"passes/cpu", "passes/gpu", "passes/fusion", "passes/lowering", "passes/memory", "passes/remat",
+                    "passes/chunks", "codegen"}) == Faults{});
+}
+
+TEST_CASE("machine: what counts as no number of a machine is still there") {
+  for (const OtherNumber& other : other_numbers()) {
+    INFO(other.file << ": " << other.text);
+    CHECK(read_source(other.file).find(other.text) != std::string::npos);
+  }
+}
+
+TEST_CASE("machine: schedules and estimates are given a target's entry, they make none of their own") {
+  // Left until they are given one.
+  const std::vector<std::string> without_target{"passes/pipeline.cpp", "passes/compile_pipeline.cpp"};
+  Faults found;
+  for (const char* text : {"CpuInfo{}", "GpuInfo{}", "CpuInfo()", "GpuInfo()"})
+    for (std::string& fault : lines_with({"ir", "frontend", "passes", "codegen", "runtime", "tools"}, text)) {
+      const std::string path = fault.substr(0, fault.find(':'));
+      if (!path.starts_with("ir/machine/") && std::ranges::find(without_target, path) == without_target.end())
+        found.push_back(std::move(fault));
+    }
+  CHECK(found == Faults{});
 }
 
 TEST_CASE("machine: such numbers are known when they are seen") {
-  for (const char* code : {"constexpr int l1 = 32 << 10;", "x <= 1 << 20;", "bytes <= 48 * 1024;",
-                           "constexpr double memory = 3e12;", "constexpr int caches = 32<<20;"})
-    CHECK(is_number_of_a_machine(code));
   for (const char* code :
-       {"1ULL << d", "const int a = 4;", "slice = 1 << 9;", "eps = 1e-6;", "kc = 1024 * 4 / bytes"})
+       {"constexpr int l1 = 32 << 10;", "x <= 1 << 20;", "bytes <= 48 * 1024;", "constexpr double memory = 3e12;",
+        "constexpr int caches = 32<<20;", "least_saved = 64LL << 20;", "x = 1 << 15;", "large = 16384;",
+        "all = 1'048'576;", "bytes = 1024 * 1024;", "seconds = 0.6e-6;", "hertz = 2500e6;",
+        "constexpr std::uint64_t line = 64;", "constexpr int registers = 512, kept = 24;",
+        "inline constexpr int warp_threads = 32;", "constexpr double memory_work = 32;",
+        "constexpr int most_threads{1024};"})
+    CHECK(is_number_of_a_machine(code));
+  for (const char* code : {"1ULL << d", "const int a = 4;", "slice = 1 << 9;", "eps = 1e-6;", "kc = 1024 * 4 / bytes",
+                           "x = 0x16384p0;", "constexpr std::uint64_t line = cache_line_bytes;",
+                           "constexpr int most_threads = GpuInfo::most_block_threads;",
+                           "fma(k, 9.0580006145e-06f, s)", "inline constexpr int inline_limit = 64;"})
     CHECK_FALSE(is_number_of_a_machine(code));
   CHECK_FALSE(numbers_in({"ir/machine"}).empty());
 }

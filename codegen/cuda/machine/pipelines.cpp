@@ -6,6 +6,7 @@
 
 #include "codegen/cuda/prelude.h"
 #include "ir/kernel/structure_rules.h"
+#include "ir/machine/gpu_info.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -47,10 +48,9 @@ std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::MachineR
 }
 
 /// Every thread runs the body as what it is: a producer or a consumer. Where one of a whole warpgroup fills for
-/// several groups that use, registers go from that group to these (setmaxnreg of sm_90a): each multiprocessor has 512
-/// for every fourth part of its warps' lanes.
+/// several groups that use, registers go from that group to these (setmaxnreg of sm_90a).
 void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
-  constexpr int registers = 512, kept = 24, most = 240;
+  constexpr const WarpgroupRegisters& registers = GpuInfo::warpgroup_registers;
   const auto pipeline = kernel::StagePipeline::of(region);
   PipelineRole role(text.kernel(), pipeline);
   const int threads = text.block_threads(), consumers = pipeline.consumers,
@@ -62,13 +62,15 @@ void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
                          pipeline.stages, tells_producers(text.kernel()) ? ", true" : "",
                          role.copied_by_all ? threads - consumers : 1, consumers));
   text.write(fmt::format("if (threadIdx.x {} {}) {{", all_fill ? ">=" : "==", consumers));
-  if (shares) text.write(fmt::format("  give_registers<{}>();", kept));
+  if (shares) text.write(fmt::format("  give_registers<{}>();", registers.producer));
   if (shares) text.write(fmt::format("  if (threadIdx.x != {}) return;", consumers));
   role.produces = true;
   text.body(pipeline.body, role);
   if (role.copied_by_all) text.write("  wait_all_copies();");
   text.write(fmt::format("}} else {}{{", all_fill ? "" : fmt::format("if (threadIdx.x < {}) ", consumers)));
-  if (shares) text.write(fmt::format("  take_registers<{}>();", std::min(most, (registers - kept) / groups / 8 * 8)));
+  constexpr int step = 8;  // that setmaxnreg counts in
+  const int taken = std::min(registers.most, (registers.all - registers.producer) / groups / step * step);
+  if (shares) text.write(fmt::format("  take_registers<{}>();", taken));
   role.produces = false;
   text.body(pipeline.body, role);
   text.write("}");

@@ -24,7 +24,6 @@ namespace {
 /// RowBlocks of a task: with tiles so many that the columns, which each task packs for itself, take little of its
 /// time.
 constexpr int usual_row_blocks = 4, tiled_row_blocks = 16;
-constexpr int point_work = 16;  // what becomes of a score, in multiply-adds
 
 class AttentionKernel {
  public:
@@ -366,7 +365,7 @@ class AttentionKernel {
     const int chunk = row_blocks_of_a_task() * block_rows();
     const Dim task_rows = parts_.sums_over_rows() ? parts_.sequential * rows
                                                   : Dim(std::min<std::int64_t>(chunk, rows.value().value_or(chunk)));
-    built.launch.work = parts_.accumulated * task_rows * columns * (depths + Dim(point_work));
+    built.launch.work = parts_.accumulated * task_rows * columns * (depths + Dim(lowering_.cpu().score_work));
     return built;
   }
 

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::int64_t most_few_rows = 8;
 constexpr int part_multiple = 64;  // columns
-constexpr int score_work = 16;     // what becomes of a score, in multiply-adds
 
 class FewRowsKernel {
  public:
@@ -177,7 +176,7 @@ class FewRowsKernel {
     context_.multiplies_by(Multiplier::fma);
     auto built = context_.finish();
     built.launch.flops = attention_.flops(depths);
-    built.launch.work = Dim(shape_.rows) * attention_.column_count * (depths + Dim(score_work));
+    built.launch.work = Dim(shape_.rows) * attention_.column_count * (depths + Dim(lowering_.cpu().score_work));
     return built;
   }
 

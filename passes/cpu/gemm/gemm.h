@@ -32,9 +32,9 @@ struct GemmTile {
   DType compute = f32;  ///< f32, f64, i64 or i32: the type of operands after loading and of accumulators
   int lanes = 16;       ///< elements of `compute` in a vector register
   int mr = 8, nv = 3;
-  int kc = 384;  ///< depth of a block of k
-  int mc = 192;  ///< rows of a task at most: a multiple of mr (and of lanes where the left operand is loaded)
-  int nc = 96;   ///< columns of a task at most: a multiple of nv * lanes
+  int kc = 0;  ///< depth of a block of k
+  int mc = 0;  ///< rows of a task at most: a multiple of mr (and of lanes where the left operand is loaded)
+  int nc = 0;  ///< columns of a task at most: a multiple of nv * lanes
   /// Operands are packed as bf16, and a step of k is a pair of neighbouring k: packed[..][k / 2][row][2], an odd last
   /// k beside a zero. kc counts pairs; a pair has the size of an f32. compute is f32, operands are loaded as f32
   /// that bf16 holds, and their products are summed by dot_pairs.
@@ -53,7 +53,7 @@ struct GemmTile {
 
 /// The register tile for a machine, with blocks for a packed right operand. The scratch of a task, mc * nc sums and
 /// what it packs itself (mr or lanes, times kc; nc * kc), stays within what kernels may have.
-GemmTile choose_tile(DType compute, const VectorRegisters& vectors);
+GemmTile choose_tile(DType compute, const CpuInfo& cpu);
 
 /// Asks for the memory of rows row .. row + tile.lanes at one step of k, which may lie beyond the last row.
 using OperandPrefetch = std::function<void(kernel::Value batch, kernel::Value row, kernel::Value k)>;
@@ -119,7 +119,8 @@ struct GemmPlan {
   /// where the left operand, which is direct, is read along k (then the known k is short enough for scratch), else
   /// with lanes along its rows. The other columns are whole vectors. Of the blocked strategy.
   int remainder = 0;
-  int fewest_tasks = 24;   ///< else row blocks become smaller
+  int fewest_tasks = 0;             ///< else row blocks become smaller
+  std::int64_t prefetch_bytes = 0;  ///< of dot products of numbers and factors: asked for ahead; 0: not at all
   bool rows_near = false;  ///< of dot products: the left operand lies in L1, so that columns come one after the other
 };
 

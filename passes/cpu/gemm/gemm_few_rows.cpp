@@ -28,7 +28,7 @@ void fit_streamed(GemmTile& tile, const GemmQuery& query) {
 }  // namespace
 
 void fit_splits(GemmPlan& plan, const GemmQuery& query) {
-  constexpr std::int64_t least = 1 << 15;         // elements of a split
+  const std::int64_t least = query.cpu.products.least_split;
   const std::int64_t most = 2 * query.cpu.cores;  // tasks that cutting is to make
   if (!query.n || !query.k || *query.n * *query.k < 8 * least) return;
   GemmTile tile = plan.tile;
@@ -75,7 +75,8 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
   tile.nv = std::clamp(accumulators(query.cpu.vectors) / tile.mr, 1, 8);
   if (query.n && *query.n > 0) tile.nv = equal_share((*query.n + tile.lanes - 1) / tile.lanes, tile.nv);
   const bool narrow = at_most(query.n, 128) && (at_most(query.k, 512) || is_near(query));
-  tile.kc = again && !narrow ? 256 * 4 / bytes : 4096;
+  constexpr int usual_k = 4096;  // one block for the k of most products: nothing stays near that is to be read again
+  tile.kc = again && !narrow ? 256 * 4 / bytes : usual_k;
   tile.nc = again ? tile.n_step() : floor_to(256 * 4 / bytes, tile.n_step());
   if (again && narrow) tile.nc *= static_cast<int>((std::max<std::int64_t>(*query.n, 1) + tile.nc - 1) / tile.nc);
   tile.mc = static_cast<int>((m + tile.mr - 1) / tile.mr) * tile.mr;
@@ -91,7 +92,7 @@ void fit_dot(GemmPlan& plan, const GemmQuery& query) {
   tile.mr = equal_share(*query.m, !near ? tile.mr : at_most(query.m, 6) ? 6 : 4);
   tile.nv = std::clamp(accumulators(query.cpu.vectors) / tile.mr, 1, std::min(4, tile.lanes));
   tile.mc = static_cast<int>((*query.m + tile.mr - 1) / tile.mr) * tile.mr;
-  constexpr int all_of_k = 1'048'576;
+  constexpr int all_of_k = 1'048'576;  // one block, whatever k is
   tile.kc = *query.m > 1 ? depth(query.k, 1024 * 4 / bytes, tile.lanes) : all_of_k;
   const int columns = std::lcm(tile.nv, tile.lanes);
   const bool wide = at_most(query.k, tile.kc) && query.n && *query.n >= 2048;

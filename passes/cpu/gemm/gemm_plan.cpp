@@ -91,7 +91,7 @@ bool stays_near(const GemmQuery& query) {
 /// columns would compute it again, unless it is so large that the copy goes through memory. One that is read along
 /// its rows is packed in whole lines by a task as well.
 bool may_pack_left(const GemmQuery& query) {
-  constexpr std::int64_t large = 16384;
+  const std::int64_t large = query.cpu.products.most_packed_left;
   const bool small = (!query.m || *query.m <= large) && (!query.k || *query.k <= large);
   return reused(query) && query.lhs_axis == LaneAxis::k && small && query.n && *query.n > 256;
 }
@@ -100,8 +100,8 @@ bool may_pack_left(const GemmQuery& query) {
 /// each step of k touches another line, and where the rows are many no cache keeps those lines for the next rows and
 /// columns.
 bool scattered_left(const GemmQuery& query) {
-  constexpr std::int64_t many = 4096;
-  return query.lhs_axis == LaneAxis::row && query.m && *query.m >= many && may_pack_right(query);
+  return query.lhs_axis == LaneAxis::row && query.m && *query.m >= query.cpu.products.scattered_rows &&
+         may_pack_right(query);
 }
 
 /// Whether a plain left operand that is read along its rows, another line at each step of k, is better copied first:
@@ -144,7 +144,7 @@ void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
 int remainder_columns(const GemmQuery& query) {
   const int lanes = query.cpu.vectors.lanes(query.compute);
   const bool dots = query.lhs_axis == LaneAxis::k;
-  constexpr std::int64_t most_vectors = 12, most_copied = 4096;
+  constexpr std::int64_t most_vectors = 12, most_copied = 4096;  // of scratch, which the kernel IR limits
   if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
   if (!query.lhs_loadable || query.pairs || at_most(query.m, 4)) return 0;
   const std::int64_t remainder = *query.n % lanes;
@@ -172,23 +172,27 @@ GemmPlan choose_plan(const GemmQuery& query);
 
 }  // namespace
 
-GemmTile choose_tile(DType compute, const VectorRegisters& vectors) {
+GemmTile choose_tile(DType compute, const CpuInfo& cpu) {
   LATHE_ASSERT(compute == f32 || compute == f64 || compute == i64 || compute == i32);
   const int bytes = static_cast<int>(size_in_bytes(compute));
   // A quarter of the registers is for three columns and one broadcast.
   return {.compute = compute,
-          .lanes = vectors.lanes(compute),
-          .mr = accumulators(vectors) / 3,
+          .lanes = cpu.vectors.lanes(compute),
+          .mr = accumulators(cpu.vectors) / 3,
           .nv = 3,
-          .kc = 384 * 4 / bytes,
-          .mc = 192,
-          .nc = 96 * 4 / bytes};
+          .kc = cpu.products.block_depth * 4 / bytes,
+          .mc = cpu.products.block_rows,
+          .nc = cpu.products.block_columns * 4 / bytes};
 }
 
 GemmPlan plan_gemm(const GemmQuery& query) {
-  if (const auto plan = plan_tiles(query)) return *plan;
-  if (const auto plan = plan_split_bf16(query)) return *plan;
-  const auto fitted = [](const GemmQuery& q) {
+  const int fewest_tasks = 3 * query.cpu.cores;
+  for (const auto plan_by_tiles : {plan_tiles, plan_split_bf16})
+    if (auto plan = plan_by_tiles(query)) {
+      plan->fewest_tasks = fewest_tasks;
+      return *plan;
+    }
+  const auto fitted = [fewest_tasks](const GemmQuery& q) {
     GemmQuery whole = q;
     whole.n = q.n ? *q.n - remainder_columns(q) : q.n;
     GemmPlan plan = choose_plan(whole);
@@ -197,7 +201,7 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     else
       plan = choose_plan(q);
     fit_scratch(plan, q);
-    plan.fewest_tasks = 3 * q.cpu.cores;
+    plan.fewest_tasks = fewest_tasks;
     plan.register_epilogue = q.epilogue_small && at_most(q.k, q.pairs ? 256 : 512);
     return plan;
   };
@@ -211,7 +215,7 @@ GemmPlan plan_gemm(const GemmQuery& query) {
 namespace {
 
 GemmPlan choose_plan(const GemmQuery& query) {
-  GemmTile tile = choose_tile(query.compute, query.cpu.vectors);
+  GemmTile tile = choose_tile(query.compute, query.cpu);
   GemmPlan plan{.tile = tile, .lhs = query.lhs_loadable ? Source::direct : Source::loaded};
   const bool row = query.rhs_axis == LaneAxis::row;
   const bool few = query.m && *query.m > 0;
@@ -221,6 +225,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
     plan = {GemmStrategy::skinny_dot, tile, Source::direct, Source::direct};
     fit_dot(plan, query);
     const auto bytes = static_cast<std::int64_t>(size_in_bytes(query.compute));
+    plan.prefetch_bytes = query.cpu.products.prefetch_bytes;
     plan.rows_near = query.k && *query.m * *query.k * bytes <= query.cpu.l1.share();
     return plan;
   }
@@ -229,9 +234,11 @@ GemmPlan choose_plan(const GemmQuery& query) {
     fit_rows(plan.tile, query);
     if (*query.m <= 4) fit_splits(plan, query);
     if (query.cpu.slow_last_level) fit_prefetch(plan, query);
-    // A row block of the left operand that is packed into scratch, in whole vectors of rows, has to fit there.
+    // A row block of the left operand that is packed into scratch, in whole vectors of rows, has to fit there: the
+    // kernel IR limits it, not the machine.
+    constexpr int most_packed = 4096;
     const int rows = (plan.tile.mr + tile.lanes - 1) / tile.lanes * tile.lanes;
-    if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, 4096 / rows);
+    if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, most_packed / rows);
     return plan;
   }
   fit_columns(tile, query);
@@ -325,7 +332,7 @@ std::vector<GemmPlan> candidate_plans(GemmQuery query, GemmQuery sizes) {
     const auto same = [&](const GemmPlan& other) { return same_plan(plan, other, sizes); };
     if (std::none_of(plans.begin(), plans.end(), same)) plans.push_back(plan);
   };
-  const GemmTile standard = choose_tile(query.compute, query.cpu.vectors);
+  const GemmTile standard = choose_tile(query.compute, query.cpu);
   const bool plain = first.tile.mr == standard.mr && first.tile.nv == standard.nv && !first.tile.pairs;
   if (plain) {
     for (const GemmPlan& plan : with_other_sources(first, query)) add(plan);

@@ -15,10 +15,6 @@ using kernel::Value;
 
 namespace {
 
-/// How many bytes ahead are prefetched where each takes several operations: while these wait, too few lines would be
-/// under way to keep the memory busy.
-constexpr std::int64_t prefetch_distance = 4096;
-
 class SkinnyDot {
  public:
   SkinnyDot(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs, const GemmOperand& rhs,
@@ -27,6 +23,7 @@ class SkinnyDot {
         tile_(plan.tile),
         columns_in_turn_(plan.columns_in_turn),
         rows_near_(plan.rows_near),
+        prefetch_bytes_(plan.prefetch_bytes),
         sizes_(sizes),
         lhs_(lhs),
         rhs_(rhs),
@@ -143,9 +140,10 @@ class SkinnyDot {
       factor = {rhs_.scaled.run, [&](int j, Value k) {
                   return rhs_.scaled.factor(block.batch, columns[static_cast<std::size_t>(j)], k);
                 }};
-    if (in_turn && scaled && rhs_.scaled.prefetch) {
+    // Each byte takes several operations: while these wait, too few lines would be under way to keep memory busy.
+    if (in_turn && scaled && rhs_.scaled.prefetch && prefetch_bytes_ > 0) {
       const std::int64_t distance =
-          std::max<std::int64_t>(prefetch_distance / b_.constant_value(sizes_.k).value_or(prefetch_distance), 1);
+          std::max<std::int64_t>(prefetch_bytes_ / b_.constant_value(sizes_.k).value_or(prefetch_bytes_), 1);
       factor.prefetch = [&, distance](int j, Value k) {
         rhs_.scaled.prefetch(block.batch, columns[static_cast<std::size_t>(j)] + distance, k);
       };
@@ -209,6 +207,7 @@ class SkinnyDot {
   const GemmTile& tile_;
   bool columns_in_turn_;
   bool rows_near_;
+  std::int64_t prefetch_bytes_;
   const GemmSizes& sizes_;
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int bytes_of_pair = 2 * kernel::bf16_terms * 2;
 /// Rows or k of an operand that is packed whole, at most: its copy is half as large again.
-constexpr std::int64_t many = 8192;
+std::int64_t many(const GemmQuery& query) { return query.cpu.products.most_packed_split; }
 
 /// Many rows: a task packs some for all its columns, of which there are few. Blocks of the right operand come from
 /// L3.
@@ -50,8 +50,8 @@ bool packs_in_tasks(const GemmQuery& query) {
 
 /// A long k: of all of it packed operands would be too large.
 std::optional<GemmPlan> plan_panels(GemmPlan plan, GemmQuery query) {
-  if (!at_most(query.n, many)) return {};
-  constexpr int most = 4096;
+  if (!at_most(query.n, many(query))) return {};
+  const auto most = static_cast<int>(query.cpu.products.most_panel);
   plan.panel = floor_to(equal_share(*query.k, most) + kernel::tile_depth - 1, kernel::tile_depth);
   query.k = plan.panel;
   plan.lhs = plan.rhs = Source::packed;
@@ -104,13 +104,13 @@ std::optional<GemmPlan> plan_split_bf16(const GemmQuery& query) {
       .strategy = GemmStrategy::tiles,
       .tile = {.compute = f32, .lanes = 16, .mr = 32, .nv = 2, .pairs = true, .tiles = true, .split_bf16 = true}};
   if (!query.rhs_shared && !at_most(query.batch, 1)) return plan_batched(plan, query);
-  const bool small_right = *query.n <= many && (!query.k || *query.k <= many);
-  if (query.m && *query.m > many) {
+  const bool small_right = *query.n <= many(query) && (!query.k || *query.k <= many(query));
+  if (query.m && *query.m > many(query)) {
     if (!small_right) return {};
     plan.lhs = Source::loaded, plan.rhs = Source::packed;
     fit_many_rows(plan.tile, query);
   } else {
-    if (query.k && *query.k > many) return plan_panels(plan, query);
+    if (query.k && *query.k > many(query)) return plan_panels(plan, query);
     plan.lhs = Source::packed, plan.rhs = small_right && !packs_in_tasks(query) ? Source::packed : Source::loaded;
     plan.rhs == Source::packed ? fit_packed(plan.tile, query) : fit_packed_left(plan.tile, query);
   }

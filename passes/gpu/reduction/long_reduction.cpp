@@ -7,7 +7,7 @@ namespace lathe::gpu {
 namespace {
 
 constexpr int most_splits = 512;
-constexpr double many = 1'048'576;
+constexpr double many = 1'048'576;    // what a length counts as that is known at run time only
 constexpr double partial_bytes = 16;  // written and read, 8 bytes at most
 
 }  // namespace

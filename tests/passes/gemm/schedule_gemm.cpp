@@ -365,7 +365,7 @@ TEST_CASE("blocked product: one right operand for all batches") {
 TEST_CASE("blocked product: the tiles of real machines") {
   for (const int bits : {128, 256, 512})
     for (const DType compute : {f32, f64, i32, i64}) {
-      const cpu::GemmTile tile = cpu::choose_tile(compute, test::cpu_with(bits).vectors);
+      const cpu::GemmTile tile = cpu::choose_tile(compute, test::cpu_with(bits));
       check({.storage = compute, .m = tile.mr + 1, .n = tile.n_step() + 1, .k = tile.lanes + 1}, {.tile = tile});
     }
 }

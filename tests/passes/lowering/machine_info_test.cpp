@@ -27,7 +27,7 @@ TEST_CASE("machines: entries have names of their own, build on earlier ones, and
   for (const GpuInfo& gpu : gpu_infos()) {
     INFO(gpu.name);
     CHECK(&gpu_info(gpu.name) == &gpu);
-    CHECK(gpu.static_shared_bytes <= gpu.most_shared_bytes);
+    CHECK(GpuInfo::static_shared_bytes <= gpu.most_shared_bytes);
     CHECK_FALSE(to_string(gpu).empty());
   }
   CHECK(gpu_info("sm_86") == GpuInfo{});
@@ -70,6 +70,25 @@ TEST_CASE("machines: plans follow the description") {
   CHECK(with([](CpuInfo& cpu) { cpu.cores = 2; }) != to_string(plan_gemm(query)));
   query.m = 300, query.n = 256, query.k = 256;
   CHECK(with([](CpuInfo& cpu) { cpu.l2.bytes /= 8; }) != to_string(plan_gemm(query)));
+  query.lhs_loadable = false, query.n = 512;
+  CHECK(with([](CpuInfo& cpu) { cpu.products.most_packed_left = 256; }) != to_string(plan_gemm(query)));
+  query.lhs_loadable = true, query.lhs_axis = LaneAxis::row;
+  CHECK(with([](CpuInfo& cpu) { cpu.products.scattered_rows = 256; }) != to_string(plan_gemm(query)));
+  CpuInfo blocks;
+  blocks.products.block_depth = 256, blocks.products.block_rows = 96, blocks.products.block_columns = 48;
+  const cpu::GemmTile tile = cpu::choose_tile(f32, blocks);
+  CHECK((tile.kc == 256 && tile.mc == 96 && tile.nc == 48));
+}
+
+TEST_CASE("machines: chunks of rows, and the tasks of dot products, follow the description") {
+  CpuInfo cpu;
+  GpuInfo gpu;
+  cpu.chunks.least_rows = 3, gpu.chunks.least_rows = 5;
+  CHECK(cpu_machine(cpu).chunks == cpu.chunks);
+  CHECK(gpu_machine(gpu).chunks == gpu.chunks);
+  cpu.products.prefetch_bytes = 128;
+  const cpu::GemmPlan plan = plan_gemm({.cpu = cpu, .batch = 1, .m = 1, .n = 256, .k = 512});
+  CHECK((plan.strategy == cpu::GemmStrategy::skinny_dot && plan.prefetch_bytes == 128));
 }
 
 TEST_CASE("machines: each has a schedule for every kind of region") {

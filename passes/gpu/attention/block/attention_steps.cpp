@@ -12,7 +12,7 @@ using kernel::Value;
 
 namespace {
 /// Of one slot: a block of heads of 64 has eight, and tiles of scores beside them.
-constexpr std::int64_t slot_elements = GpuInfo{}.static_shared_bytes * 5 / 96;
+constexpr std::int64_t slot_elements = GpuInfo::static_shared_bytes * 5 / 96;
 }  // namespace
 
 int copied_steps(const AttentionTile& tile, int width, bool along, const Dim& count) {
