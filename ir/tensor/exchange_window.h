@@ -11,11 +11,17 @@ namespace lathe::ir {
 struct ExchangeTimes {
   int start, done;
   std::int64_t bytes;  ///< of the whole value
+  int last = 0;        ///< the last step that reads a gathered value, if behind `done`
 };
 
 /// Gathers of parameters in parts could all start at once. Each starts so late that the ones that nobody has read
 /// yet, itself included, are as many bytes as the largest of them at most: while one is used, the next ones come.
-///   uses at 10, 20, 30, of 4, 2 and 2 bytes:   start at 0, 10, 10
+///   used at 10, 20, 30, 40, of 2, 2, 4 and 1 bytes:   start at 0, 0, 20, 30
+/// And so late that those and the ones in use are together at most the bytes that are in use at any step, or, if
+/// more, a value and what is in use when the one before it is first read: beside the largest value comes what is used
+/// next to it, not as much again. A value of less than a hundredth of the next one's bytes, such as a vector that a
+/// kernel reads beside a matrix, comes with it.
+///   used from 10 to 60, 20 to 30, 40 to 50, 60 to 70, of 9, 1, 1 and 1 bytes:   start at 0, 10, 10, 31
 void limit_prefetch(std::vector<ExchangeTimes>& gathers);
 
 /// Scattered gradients could all wait for whoever reads them last. Each is over so early that the ones on their way

@@ -95,13 +95,21 @@ class ExchangeOrder {
       const auto bytes = which(exchange) ? bytes_of(exchange) : std::nullopt;
       if (!bytes) continue;
       chosen.push_back(&exchange);
-      times.push_back({exchange.start, exchange.done, *bytes});
+      times.push_back({exchange.start, exchange.done, *bytes, last_reader(exchange)});
     }
     bound(times);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       chosen[i]->start = times[i].start;
       chosen[i]->done = times[i].done;
     }
+  }
+
+  /// The last launch that reads what the exchange gives.
+  int last_reader(const Exchange& exchange) const {
+    int last = exchange.done;
+    for (const Exchange::Part& part : exchange.parts)
+      for (const Use& use : uses_[static_cast<std::size_t>(part.to)]) last = std::max(last, use.launch);
+    return last;
   }
 
   static bool meet(const Exchange& a, const Exchange& b) {

@@ -39,6 +39,20 @@ std::string time_text(const Exchange& exchange, const StepRates& rates, const Di
   return ", predicted " + seconds_text(exchange_seconds(exchange, rates, dims));
 }
 
+/// The bytes of gathered values in use, or ahead of it, and the names of those that count:
+/// "163971072 (wte 154533888, h.0.mlp.c_fc.weight 9437184)".
+std::string gathered_text(const HeldBytes& held, bool ahead) {
+  std::int64_t bytes = 0;
+  std::string names;
+  for (const GatheredBytes& value : held.most_gathered) {
+    if (value.ahead != ahead) continue;
+    bytes += value.bytes;
+    if (value.bytes * 50 >= held.gathered)
+      names += fmt::format("{}{} {}", names.empty() ? "" : ", ", value.parameter, value.bytes);
+  }
+  return names.empty() ? fmt::format("{}", bytes) : fmt::format("{} ({})", bytes, names);
+}
+
 }  // namespace
 
 std::string explain(const Sharded& sharded, const StepRates& rates, const DimBindings& dims) {
@@ -62,7 +76,8 @@ std::string explain(const Sharded& sharded, const StepRates& rates, const DimBin
        {std::pair{"inputs", held.inputs}, {"parameters", held.parameters}, {"states", held.states}})
     if (!bytes.is(0)) text += fmt::format("a process holds {} bytes of {}\n", bytes.to_string(), kind);
   if (held.gathered > 0)
-    text += fmt::format("a process has at most {} bytes of gathered values at a time\n", held.gathered);
+    text += fmt::format("a process has at most {} bytes of gathered values at a time: {} in use, {} ahead of use\n",
+                        held.gathered, gathered_text(held, false), gathered_text(held, true));
   for (const std::string& name : sharded.kept_whole)
     text += fmt::format("{} is whole on every process: no dim of it divides\n", name);
   if (!sharded.exchanges.empty()) text += to_string(rates);

@@ -1,6 +1,7 @@
 #include "passes/shard/held_bytes.h"
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "ir/ops/primitives.h"
@@ -19,8 +20,8 @@ Dim bytes_of(const Node& node) {
 
 /// A gathered value and the nodes that read it, views aside.
 struct Gathered {
+  ValueId id;
   ir::ExchangeTimes times;
-  int last;
 };
 
 std::vector<Gathered> gathered_values(const Graph& graph) {
@@ -41,30 +42,47 @@ std::vector<Gathered> gathered_values(const Graph& graph) {
       }
       Gathered& value = all[static_cast<std::size_t>(source[from])];
       value.times.done = std::min(value.times.done, id.index);
-      value.last = id.index;
+      value.times.last = id.index;
     }
     const auto bytes = gathers ? bytes_of(node).value() : std::nullopt;
     if (!bytes) continue;
     source[slot] = static_cast<int>(all.size());
-    all.push_back({{.start = ready[slot], .done = graph.size(), .bytes = *bytes}, -1});
+    all.push_back({id, {.start = ready[slot], .done = graph.size(), .bytes = *bytes, .last = -1}});
   }
-  std::erase_if(all, [](const Gathered& value) { return value.last < 0; });
+  std::erase_if(all, [](const Gathered& value) { return value.times.last < 0; });
   return all;
 }
 
-std::int64_t most_gathered(const Graph& graph) {
+/// The first argument that a value is made of.
+std::string argument_of(const Graph& graph, ValueId id) {
+  while (!graph[id].op->as<Argument>() && !graph[id].operands.empty()) id = graph[id].operands[0];
+  return graph[id].name;
+}
+
+/// Those at the node where they take most, with those that come ahead.
+std::vector<GatheredBytes> most_gathered(const Graph& graph) {
   std::vector<Gathered> all = gathered_values(graph);
   std::vector<ir::ExchangeTimes> times;
   for (const Gathered& value : all) times.push_back(value.times);
   limit_prefetch(times);
   std::vector<std::int64_t> change(graph.nodes.size() + 1, 0);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    change[static_cast<std::size_t>(times[i].start)] += times[i].bytes;
-    change[static_cast<std::size_t>(all[i].last) + 1] -= times[i].bytes;
+  for (const ir::ExchangeTimes& each : times) {
+    change[static_cast<std::size_t>(each.start)] += each.bytes;
+    change[static_cast<std::size_t>(each.last) + 1] -= each.bytes;
   }
   std::int64_t now = 0, most = 0;
-  for (const std::int64_t more : change) most = std::max(most, now += more);
-  return most;
+  int place = 0;
+  for (std::size_t i = 0; i < change.size(); ++i)
+    if (now += change[i]; now > most) {
+      most = now;
+      place = static_cast<int>(i);
+    }
+  std::vector<GatheredBytes> held;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (times[i].start <= place && place <= times[i].last)
+      held.push_back({argument_of(graph, all[i].id), times[i].bytes, place < times[i].done});
+  std::ranges::stable_sort(held, std::greater<>(), &GatheredBytes::bytes);
+  return held;
 }
 
 }  // namespace
@@ -76,7 +94,8 @@ HeldBytes held_bytes(const Graph& graph) {
     Dim& bytes = node.op == &ops::parameter ? held.parameters : node.op == &ops::state ? held.states : held.inputs;
     bytes = bytes + bytes_of(node);
   }
-  held.gathered = most_gathered(graph);
+  held.most_gathered = most_gathered(graph);
+  for (const GatheredBytes& value : held.most_gathered) held.gathered += value.bytes;
   return held;
 }
 

@@ -10,6 +10,7 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives.h"
 #include "ir/support/error.h"
+#include "passes/shard/gather_plan.h"
 #include "passes/shard/local_ops.h"
 #include "passes/shard/partial_plan.h"
 #include "passes/transforms/dce.h"
@@ -31,14 +32,14 @@ Forms with_form(Forms forms, int axis, Form form) {
 
 class LocalGraph {
  public:
-  LocalGraph(const Graph& graph, const SplitPlan& splits, std::vector<PartPlan> parts, bool gather_again)
+  LocalGraph(const Graph& graph, const SplitPlan& splits, std::vector<PartPlan> parts, bool gathers_again)
       : graph_(graph),
         splits_(splits),
         mesh_(splits.mesh()),
-        gather_again_(gather_again),
         builder_(std::make_shared<GraphBuilder>(graph.name)),
         parts_(std::move(parts)) {
     for (int a = 0; a < mesh_.axis_count(); ++a) partials_.push_back(plan_partials(graph, splits, parts_[at(a)], a));
+    if (gathers_again) gathered_again_ = plan_second_gathers(graph, splits, parts_, partials_);
   }
 
   Sharded run() {
@@ -160,8 +161,8 @@ class LocalGraph {
     return from == Form::part || (scatters && planned(id, axis).as_part) ? Step::gather : Step::reduce;
   }
 
-  /// The value in other forms; each step is done once for all readers, but that parameters which are gathered in the
-  /// forward pass may be gathered again in the backward pass. What makes the value smaller comes first.
+  /// The value in other forms; each step is done once for all readers, but that what is gathered in the forward pass
+  /// may be gathered again for the gradient (passes/shard/gather_plan.h). What makes the value smaller comes first.
   Value converted(ValueId id, Forms to, const Reader& reader) {
     const Forms from = made(id);
     Step last = Step::none;
@@ -171,8 +172,8 @@ class LocalGraph {
         last = step;
         axis = a;
       }
-    const bool again = last == Step::gather && gather_again_ && reader.in_gradient && !graph_[id].loc.gradient() &&
-                       is_held(id, axis);
+    const bool again = last == Step::gather && reader.in_gradient && !gathered_again_.empty() &&
+                       gathered_again_[at(id.index)] && is_held(id, axis);
     if (const auto found = values_.find({id.index, to, again}); found != values_.end()) return found->second;
     LATHE_ASSERT(axis >= 0);
     const Form before = last == Step::slice ? Form::whole : last == Step::gather ? Form::part : Form::share;
@@ -250,10 +251,10 @@ class LocalGraph {
   const Graph& graph_;
   const SplitPlan& splits_;
   const Mesh& mesh_;
-  bool gather_again_;
   std::shared_ptr<GraphBuilder> builder_;
   std::vector<PartPlan> parts_;        ///< by axis
   std::vector<PartialPlan> partials_;  ///< by axis
+  std::vector<bool> gathered_again_;   ///< by node; empty: nothing is
   std::map<Key, Value> values_;        ///< by node and forms; gathered again or not
   Sharded result_;
 };
@@ -277,7 +278,8 @@ Sharded shard(const Graph& graph, const Mesh& mesh, const std::vector<Split>& sp
   std::vector<PartPlan> parts;
   for (int a = 0; a < mesh.axis_count(); ++a)
     parts.push_back(plan_parts(primitives, plan, a, kinds_along(mesh, a, options), parts));
-  Sharded sharded = LocalGraph(primitives, plan, std::move(parts), options.gather_again).run();
+  Sharded sharded =
+      LocalGraph(primitives, plan, std::move(parts), options.gather_again).run();
   sharded.graph = dce(std::move(sharded.graph));
   return sharded;
 }

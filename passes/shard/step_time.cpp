@@ -30,6 +30,7 @@ struct Bucket {
   const Op* op;
   std::optional<std::int64_t> bytes;  ///< where known without dims
   double message_seconds, byte_seconds;
+  int last = 0;  ///< the last node that reads what a gather gives
 };
 
 class Playback {
@@ -105,7 +106,7 @@ class Playback {
     for (Bucket& bucket : buckets_) {
       if (!which(bucket) || !bucket.bytes) continue;
       chosen.push_back(&bucket);
-      times.push_back({bucket.start, bucket.done, *bucket.bytes});
+      times.push_back({bucket.start, bucket.done, *bucket.bytes, bucket.last});
     }
     bound(times);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -114,8 +115,9 @@ class Playback {
     }
   }
   void limit(int bucket, int reader) {
-    int& done = buckets_[at(bucket)].done;
-    done = std::min(done, reader);
+    Bucket& read = buckets_[at(bucket)];
+    read.done = std::min(read.done, reader);
+    read.last = std::max(read.last, reader);
   }
 
   /// Whether an exchange of `later` takes what one of `bucket` gives.

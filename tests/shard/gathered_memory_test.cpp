@@ -102,6 +102,29 @@ TEST_CASE("shard: gradients on their way take as much memory however many layers
   CHECK(10 * held_of_sums(14, {}, 0.5) > 12 * held_of_sums(10, {}, 0.5));
 }
 
+TEST_CASE("shard: beside the largest group a program holds the matrix in use and the one ahead of it") {
+  // The table of the vocabulary is 16 such matrices: a second copy of it would show in all figures.
+  constexpr std::int64_t vocab = 8192, d = 128, largest = vocab * d * 4, matrix = 4 * d * d * 4;
+  models::GptConfig gpt = lathe::test::divisible_gpt(3, 0, f32);
+  gpt.d_model = Dim("d_model", d);
+  gpt.vocab = Dim("vocab", vocab);
+  models::LlamaConfig llama = lathe::test::divisible_llama(3, f32);
+  llama.d_model = Dim("d_model", d);
+  llama.d_ff = Dim("d_ff", 4 * d);
+  llama.vocab = Dim("vocab", vocab);
+  const Held tied = held(lathe::test::gpt_step(gpt, AdamW{}, {})),
+             untied = held(lathe::test::llama_step(llama, AdamW{}, {}));
+  for (const Held& each : {tied, untied}) {
+    CAPTURE(largest, matrix, each.gathered, each.predicted, each.scattered, each.arena);
+    CHECK(each.gathered >= largest);
+    CHECK(each.predicted >= largest);
+    CHECK(100 * each.gathered < 102 * (largest + 2 * matrix));
+    CHECK(100 * each.predicted < 102 * (largest + 2 * matrix));
+    // Beside it the arena has its gradient, whole and as the pieces of other processes.
+    CHECK(each.arena < 3 * largest);
+  }
+}
+
 TEST_CASE("shard: a program holds the gathered bytes that are predicted, however many layers there are") {
   for (const auto& make : {&wide_gpt, &wide_llama}) {
     const Held two = held(make(2)), six = held(make(6));

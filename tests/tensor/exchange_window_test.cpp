@@ -27,9 +27,18 @@ std::vector<int> ends(Times times) {
 
 TEST_CASE("exchange window: a gather comes while the one before it is used") {
   CHECK(starts({{0, 10, 8}, {0, 20, 8}, {0, 30, 8}}) == std::vector<int>{0, 10, 20});
-  // Several small ones are as many bytes as a large one.
-  CHECK(starts({{0, 10, 4}, {0, 20, 2}, {0, 30, 2}}) == std::vector<int>{0, 10, 10});
+  // A small one comes beside a large one, and the next as soon as that is used.
+  CHECK(starts({{0, 10, 4}, {0, 20, 2}, {0, 30, 2}}) == std::vector<int>{0, 10, 11});
   CHECK(starts({{0, 10, 2}, {0, 20, 2}, {0, 30, 4}, {0, 40, 1}}) == std::vector<int>{0, 0, 20, 30});
+}
+
+TEST_CASE("exchange window: beside a large value in use comes what is used next, not as much again") {
+  CHECK(starts({{0, 10, 9, 60}, {0, 20, 1, 30}, {0, 40, 1, 50}, {0, 60, 1, 70}}) == std::vector<int>{0, 10, 10, 31});
+  // One comes while the last of its like is used, although a small one is used between.
+  CHECK(starts({{0, 10, 400}, {0, 12, 1}, {0, 30, 399}}) == std::vector<int>{0, 10, 10});
+  CHECK(starts({{0, 10, 400}, {0, 12, 10}, {0, 30, 390}}) == std::vector<int>{0, 10, 11});
+  // Many that are read until the end are there as early as the network can bring them.
+  CHECK(starts({{0, 10, 8, 40}, {0, 20, 8, 40}, {0, 30, 8, 40}}) == std::vector<int>{0, 10, 20});
 }
 
 TEST_CASE("exchange window: a gather whose value is made late starts then") {
