@@ -11,6 +11,7 @@
 #include "ir/kernel/printer.h"
 #include "ir/support/float_environment.h"
 #include "ir/tensor/text/printer.h"
+#include "passes/gather_choice.h"
 #include "passes/lowering/require_one_process.h"
 #include "passes/lowering/signature.h"
 #include "passes/shard/shard.h"
@@ -262,6 +263,31 @@ TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu
   return std::move(tuned.choices);
 }
 
+/// The options of the division, with what the memory budget says of gathered parameters: they are kept where all
+/// ranks have room for them.
+shard::ShardOptions chosen_parts(const ir::Graph& graph, const CompileOptions& options) {
+  using shard::SecondGather;
+  shard::ShardOptions parts = options.parts;
+  if (parts.parameters.empty() || parts.second_gather != SecondGather::decide) return parts;
+  bool keeps = false;
+  if (options.target.kind == Target::Kind::cpu && budget_chooses_gathers(parts, options.lower)) {
+    LowerOptions lowering = options.lower;
+    lowering.memory->threads = threads_of(options);
+    lowering.memory->dims.insert(options.ranks->positions().begin(), options.ranks->positions().end());
+    keeps = keeps_gathered_within(
+        [&](SecondGather second) {
+          shard::ShardOptions way = parts;
+          way.second_gather = second;
+          return shard::shard(graph, options.ranks->mesh(), options.split, way).graph;
+        },
+        machine_of(options.target), lowering);
+  }
+  const std::vector<std::string> all = options.ranks->gather(keeps ? "keep" : "again");
+  parts.second_gather =
+      std::ranges::count(all, "keep") == std::ssize(all) ? SecondGather::never : SecondGather::always;
+  return parts;
+}
+
 /// A graph that was divided is not divided again.
 void require_no_division(const ir::Graph& graph, const CompileOptions& options) {
   if (options.split.empty() && options.parts == shard::ShardOptions{}) return;
@@ -276,7 +302,7 @@ ir::PipelineResult whole_graph(const ir::Graph& graph, const CompileOptions& opt
   std::function<ir::Graph(const ir::Graph&)> divide;
   if (options.ranks && is_of_one_process(graph))
     divide = [&](const ir::Graph& given) {
-      shard::Sharded sharded = shard::shard(given, options.ranks->mesh(), options.split, options.parts);
+      shard::Sharded sharded = shard::shard(given, options.ranks->mesh(), options.split, chosen_parts(given, options));
       placements = std::move(sharded.arguments);
       return std::move(sharded.graph);
     };

@@ -37,7 +37,12 @@ std::vector<shard::Split> Division::splits() const {
 }
 
 shard::ShardOptions Division::parts() const {
-  return {.states = states, .parameters = parameters, .gather_again = !keep_gathered};
+  using shard::SecondGather;
+  return {.states = states,
+          .parameters = parameters,
+          .second_gather = keep_gathered  ? SecondGather::never
+                           : gather_again ? SecondGather::always
+                                          : SecondGather::decide};
 }
 
 std::string Division::to_string() const {
@@ -46,6 +51,7 @@ std::string Division::to_string() const {
   if (!states.empty()) text += " --states " + states;
   if (!parameters.empty()) text += " --parameters " + parameters;
   if (keep_gathered) text += " --keep-gathered";
+  if (gather_again) text += " --gather-again";
   return text;
 }
 
@@ -62,10 +68,15 @@ CLI::Option* add_division(CLI::App& command, Division& division) {
       .add_option("--parameters", division.parameters,
                   "The axis over which parameters and their states are split; they are gathered where they are used")
       ->needs(mesh);
+  CLI::Option* keep = command
+                          .add_flag("--keep-gathered", division.keep_gathered,
+                                    "Keep gathered parameters for the backward pass, instead of gathering them again")
+                          ->needs(mesh);
   command
-      .add_flag("--keep-gathered", division.keep_gathered,
-                "Keep gathered parameters for the backward pass, instead of gathering them again")
-      ->needs(mesh);
+      .add_flag("--gather-again", division.gather_again,
+                "Gather parameters again for the backward pass, even if --memory-budget has room to keep them")
+      ->needs(mesh)
+      ->excludes(keep);
   return mesh;
 }
 

@@ -279,7 +279,7 @@ Sharded shard(const Graph& graph, const Mesh& mesh, const std::vector<Split>& sp
   for (int a = 0; a < mesh.axis_count(); ++a)
     parts.push_back(plan_parts(primitives, plan, a, kinds_along(mesh, a, options), parts));
   Sharded sharded =
-      LocalGraph(primitives, plan, std::move(parts), options.gather_again).run();
+      LocalGraph(primitives, plan, std::move(parts), options.second_gather != SecondGather::never).run();
   sharded.graph = dce(std::move(sharded.graph));
   return sharded;
 }

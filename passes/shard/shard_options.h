@@ -4,6 +4,11 @@
 
 namespace lathe::shard {
 
+/// Whether gathered parameters are kept from the forward pass for the backward pass, or gathered there again: fewer
+/// bytes sent, or less memory. `decide`: kept where a step fits its memory budget so (passes/gather_choice.h),
+/// gathered again where it does not or there is no budget.
+enum class SecondGather : unsigned char { decide, always, never };
+
 /// What lies as parts along an axis of the mesh between steps: "" for nothing.
 struct ShardOptions {
   /// The axis over which optimizer states are split that have the shape of a parameter (ZeRO 1). Gradients are
@@ -12,8 +17,9 @@ struct ShardOptions {
   /// The axis over which parameters are split, and their states (ZeRO 3, fully sharded data parallel). A parameter is
   /// gathered where it is used.
   std::string parameters = {};
-  /// Parameters are gathered once more for the backward pass, instead of kept since the forward pass.
-  bool gather_again = true;
+  /// Of parameters, for the backward pass. What would be gathered again at once is kept in any case
+  /// (passes/shard/gather_plan.h).
+  SecondGather second_gather = SecondGather::decide;
 
   bool operator==(const ShardOptions&) const = default;
 };

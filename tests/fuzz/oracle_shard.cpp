@@ -79,7 +79,7 @@ Division random_division(const std::vector<std::string>& names, std::mt19937& ra
   }
   if (random() % 2) division.options.states = axis();
   if (random() % 2 || count == 0) division.options.parameters = axis();
-  division.options.gather_again = random() % 2;
+  if (random() % 2) division.options.second_gather = shard::SecondGather::never;
   return division;
 }
 

@@ -1,8 +1,10 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
+#include "passes/memory/memory_plan.h"
 #include "passes/shard/scaling.h"
 #include "tests/ranks/support.h"
+#include "tests/support/kernel_store.h"
 #include "tests/support/once_store.h"
 
 /// What compiled steps send, against what the pass predicts.
@@ -17,7 +19,7 @@ std::vector<Division> divisions() {
           {"data=2,model=2", "B:data," + by_model},
           {"data=4", "B:data", {.states = "data"}},
           {"data=4", "B:data", {.parameters = "data"}},
-          {"data=4", "B:data", {.parameters = "data", .gather_again = false}},
+          {"data=4", "B:data", {.parameters = "data", .second_gather = shard::SecondGather::never}},
           {"data=2,seq=2", "B:data,T:seq"},
           {"data=2,fsdp=2", "B:data,B:fsdp", {.states = "data", .parameters = "fsdp"}}};
 }
@@ -45,6 +47,49 @@ TEST_CASE("ranks: every rank sends the bytes that are predicted, scalars apart")
       }
     }
   }
+}
+
+TEST_CASE("ranks: a memory budget says whether parameters are gathered again, and all ranks go by it") {
+  const ir::Graph step = small_step(f32, 0.5, 1);
+  const Division division{"data=2", "B:data", {.parameters = "data"}};
+  const auto sent_within = [&](std::int64_t first, std::int64_t second) {
+    return train_in_threads(step, 1, division, 8,
+                            [&](const std::shared_ptr<Ranks>& ranks) {
+                              CompileOptions options;
+                              options.lower.memory = MemoryBudget{.bytes = ranks->rank() == 0 ? first : second,
+                                                                  .dims = {{"B@data", 4}, {"T", 6}}};
+                              return options;
+                            })
+        .sent[0]
+        .tensors;
+  };
+  const auto predicted = [&](shard::SecondGather second) {
+    const shard::Sharded sharded =
+        shard::shard(step, shard::Mesh::parse(division.mesh), shard::parse_splits(division.splits),
+                     {.parameters = "data", .second_gather = second});
+    return shard::bytes_sent(sharded, 0, shard::local_dims(sharded, {{"B", 8}, {"T", 6}})).tensors;
+  };
+  const std::int64_t kept = predicted(shard::SecondGather::never), again = predicted(shard::SecondGather::always);
+  CHECK(kept < again);
+  std::int64_t room = 0;  // to keep them
+  run_ranks(2, [&](int rank, const MakeCommunicator& make) {
+    const auto ranks = std::make_shared<Ranks>(make, shard::Mesh::parse(division.mesh), RanksOptions{.patience = 60});
+    shard::ShardOptions parts = division.parts;
+    parts.second_gather = shard::SecondGather::never;
+    const Executable executable = compile(step, {.threads = 1,
+                                                 .cache = shared_kernels(),
+                                                 .ranks = ranks,
+                                                 .split = shard::parse_splits(division.splits),
+                                                 .parts = parts});
+    DimBindings dims{{"B@data", 4}, {"T", 6}};
+    dims.insert(ranks->positions().begin(), ranks->positions().end());
+    const MemoryPlan plan = executable.memory_plan(dims);
+    if (rank == 0) room = plan.arena_bytes + plan.argument_bytes;
+  });
+  CHECK(sent_within(room, room) == kept);
+  CHECK(sent_within(room, room - 1) == again);
+  CHECK(sent_within(room - 1, 2 * room) == again);
+  CHECK_THROWS_WITH(sent_within(1000, 1000), Catch::Contains("[memory_budget]"));
 }
 
 namespace {

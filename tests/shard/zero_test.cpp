@@ -35,7 +35,7 @@ std::vector<ZeroDivision> zero_divisions() {
           {"data=2,fsdp=2,model=2", "B:data,B:fsdp," + by_model, {.states = "data", .parameters = "fsdp"}},
           {"data=2,fsdp=2,model=2",
            "B:data,B:fsdp," + by_model,
-           {.parameters = "fsdp", .gather_again = false}}};
+           {.parameters = "fsdp", .second_gather = SecondGather::never}}};
 }
 
 /// GPT-2 of 124M parameters; its vocabulary padded where it is to divide.
@@ -164,7 +164,7 @@ TEST_CASE("shard: parameters in parts are sent three times, and hold 12P/n") {
   CHECK(argument_bytes(zero.graph, "parameter") == p4 / 4);
   CHECK(argument_bytes(zero.graph, "state") == 2 * p4 / 4);
   const Sharded kept =
-      divided(step, "data=4", "B:data", {.parameters = "data", .gather_again = false});
+      divided(step, "data=4", "B:data", {.parameters = "data", .second_gather = SecondGather::never});
   CHECK(sent(kept).tensors == 3 * 2 * p4 / 4);
 }
 
@@ -280,7 +280,7 @@ TEST_CASE("shard: passes keep what is gathered again apart") {
   Sharded sharded = divided(step, "data=2", "B:data", parameters);
   const int gathers = count(sharded.graph, "all_gather");
   CHECK(gathers > count(divided(step, "data=2", "B:data",
-                                {.states = {}, .parameters = "data", .gather_again = false})
+                                {.states = {}, .parameters = "data", .second_gather = SecondGather::never})
                             .graph,
                         "all_gather"));
   sharded.graph = ir::dce(ir::cse(ir::canonicalize(ir::constant_fold(ir::canonicalize(sharded.graph)))));

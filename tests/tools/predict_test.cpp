@@ -122,6 +122,37 @@ TEST_CASE("shard --explain for a GPU tells the plan of its memory where it knows
   CHECK(run_lathe(scratch, explained + "--machine sm_90a").status == 2);
 }
 
+TEST_CASE("shard --explain tells what a memory budget says of gathered parameters", "[tools]") {
+  const Scratch scratch;
+  make_step(scratch);
+  const std::string by_parameters =
+      "shard step.lathe --mesh data=4 --split B:data --parameters data --explain --dim B=32,T=16 ";
+  const auto explained = [&](const std::string& options) {
+    const Ran ran = run_lathe(scratch, by_parameters + options);
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    return ran.out;
+  };
+  const std::string room = explained("--memory-budget 1GiB");
+  CHECK(holds(room, "\ngathered parameters are kept for the backward pass: a process takes "));
+  CHECK(holds(room, "of a budget of 1073741824\n"));
+  CHECK_FALSE(holds(room, "not kept from the forward pass"));
+  const std::string start = "a process takes ";
+  const std::size_t at = room.rfind(start) + start.size();
+  const std::string kept = room.substr(at, room.find(' ', at) - at);
+  CHECK(explained("--memory-budget " + kept).find("gathered parameters are kept") != std::string::npos);
+  const std::string tight = explained("--memory-budget " + std::to_string(std::stoll(kept) - 1));
+  CHECK(holds(tight, "\nparameters are gathered again for the backward pass: "));
+  CHECK(holds(tight, "not kept from the forward pass"));
+  // What is said is not decided.
+  CHECK(explained("--gather-again --memory-budget 1GiB") == explained(""));
+  CHECK_FALSE(holds(explained("--keep-gathered --memory-budget " + kept), "a budget of"));
+  CHECK(run_lathe(scratch, by_parameters + "--gather-again --keep-gathered").status != 0);
+  CHECK(holds(run_lathe(scratch, by_parameters + "--memory-budget 1KiB").err, "[memory_budget]"));
+  CHECK(
+      holds(run_lathe(scratch, by_parameters + "--memory-budget 1GiB --target cuda:sm_90a").err, "[memory_target]"));
+}
+
 TEST_CASE("shard --explain tells times where it knows the sizes", "[tools]") {
   const Scratch scratch;
   make_step(scratch);

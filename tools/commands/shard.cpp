@@ -5,18 +5,22 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "ir/support/error.h"
 #include "ir/tensor/text/printer.h"
 #include "passes/compile_pipeline.h"
 #include "passes/cpu/lower_cpu.h"
 #include "passes/explain/program_time.h"
+#include "passes/gather_choice.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/run_order.h"
 #include "passes/shard/explain_shard.h"
+#include "passes/transforms/flat_exchanges.h"
 #include "runtime/target_machine.h"
 #include "tools/arguments.h"
 #include "tools/commands/commands.h"
 #include "tools/division.h"
 #include "tools/files.h"
+#include "tools/memory_budget.h"
 #include "tools/predict/rate_options.h"
 #include "tools/predict/scaling_svg.h"
 #include "tools/predict/scaling_table.h"
@@ -30,7 +34,7 @@ struct ShardOptions {
   Division division;
   bool explain = false, no_locations = false;
   bool predict = false;
-  std::string growing, svg, target;
+  std::string growing, svg, target, memory_budget;
   std::vector<std::string> dims;
   RateOptions rates;
 };
@@ -68,21 +72,45 @@ std::string planned(const shard::Sharded& sharded, const Machine& machine, const
                      format_bytes(plan.argument_bytes));
 }
 
+/// With a memory budget: takes the way of gathering parameters that it leaves, and tells why.
+std::string choose_within_budget(const ShardOptions& options, const ir::Graph& graph, const Machine& machine,
+                                 const DimBindings& dims, shard::ShardOptions& parts) {
+  const shard::Mesh mesh = options.division.mesh();
+  const std::vector<shard::Split> splits = options.division.splits();
+  LowerOptions lowering{.memory = memory_budget(options.memory_budget, {})};
+  if (!budget_chooses_gathers(parts, lowering)) return "";
+  if (is_gpu(machine))
+    throw UserError("a memory budget is kept by code for CPUs alone", "memory_target",
+                    "leave out --memory-budget or --target");
+  lowering.memory->dims = shard::local_dims(shard::shard(graph, mesh, splits, parts), dims);
+  for (const auto& axis : mesh.axes()) lowering.memory->dims.emplace(ir::mesh_index_dim(axis.name), 0);
+  const GatherChoice choice = choose_gathers(
+      [&](shard::SecondGather second) {
+        shard::ShardOptions way = parts;
+        way.second_gather = second;
+        return shard::shard(graph, mesh, splits, way).graph;
+      },
+      machine, lowering);
+  parts.second_gather = choice.second_gather;
+  return choice.why;
+}
+
 void run(const ShardOptions& options) {
   const ir::Graph graph = load_graph(options.file);
-  const shard::ShardOptions parts = options.division.parts();
+  shard::ShardOptions parts = options.division.parts();
   const std::vector<shard::Split> splits = options.division.splits();
   const shard::Mesh mesh = options.division.mesh();
+  const DimBindings dims = given_dims(graph, options.dims);
+  const Machine machine = options.target.empty() ? cpu_machine({}) : machine_of(Target::named(options.target));
+  const std::string why = choose_within_budget(options, graph, machine, dims, parts);
   const shard::Sharded sharded = shard::shard(graph, mesh, splits, parts);
   if (!options.explain && !options.predict)
     return write_text(options.output, ir::print(sharded.graph, {.locations = !options.no_locations}));
-  const DimBindings dims = given_dims(graph, options.dims);
-  const Machine machine = options.target.empty() ? cpu_machine({}) : machine_of(Target::named(options.target));
   const shard::StepRates rates =
       options.target.empty() ? rates_of(options.rates) : rates_of(options.rates, machine.info);
   const DimBindings local = shard::local_dims(sharded, dims);
   std::string text;
-  if (options.explain) text += shard::explain(sharded, rates, local);
+  if (options.explain) text += shard::explain(sharded, rates, local) + why;
   if (options.explain && is_gpu(machine)) text += planned(sharded, machine, local);
   if (options.predict) text += predict(options, graph, machine, {mesh, splits, parts, {}, dims, rates});
   write_text(options.output, text);
@@ -104,7 +132,7 @@ void add_shard(CLI::App& app) {
   command->add_option("--svg", options->svg, "Where to draw the prediction")->needs("--predict");
   command
       ->add_option("--dim", options->dims,
-                   "For --explain and --predict: the size of a dim on this mesh, as NAME=SIZE")
+                   "For --explain, --predict and --memory-budget: the size of a dim on this mesh, as NAME=SIZE")
       ->allow_extra_args(false)
       ->delimiter(',');
   command
@@ -113,6 +141,11 @@ void add_shard(CLI::App& app) {
           "For --explain and --predict: what a process compiles for, as for dump: cuda:sm_90a takes times and "
           "memory from what is compiled for that GPU; without it an x86-64-v4 CPU")
       ->excludes(add_rate_options(*command, options->rates));
+  command
+      ->add_option("--memory-budget", options->memory_budget,
+                   "The most memory that a process may take, as for train: parameters are gathered again in the "
+                   "backward pass only where they cannot be kept")
+      ->needs("--parameters");
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
   command->footer(

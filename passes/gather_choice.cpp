@@ -1,0 +1,65 @@
+#include "passes/gather_choice.h"
+
+#include <fmt/core.h>
+
+#include <limits>
+
+#include "ir/tensor/binding.h"
+#include "passes/compile_pipeline.h"
+#include "passes/memory/memory_plan.h"
+
+namespace lathe {
+
+using shard::SecondGather;
+
+namespace {
+
+/// What a process takes, arena, arguments and results.
+std::int64_t bytes_of(const Program& program, const MemoryBudget& sizes) {
+  const MemoryPlan plan = plan_memory(program, sizes.dims, sizes.threads);
+  return plan.arena_bytes + plan.argument_bytes;
+}
+
+/// With nothing computed again; more than any budget where the size of a dim is missing.
+std::int64_t bytes_without_budget(const ir::Graph& local, const Machine& machine, LowerOptions lowering) {
+  const MemoryBudget sizes = *lowering.memory;
+  lowering.memory.reset();
+  ir::Graph prepared = ir::apply_passes(compile_pipeline(machine, lowering), local);
+  if (!ir::unbound_dims(prepared, sizes.dims).empty()) return std::numeric_limits<std::int64_t>::max();
+  return bytes_of(lower_prepared(std::move(prepared), machine, lowering).program, sizes);
+}
+
+}  // namespace
+
+bool budget_chooses_gathers(const shard::ShardOptions& parts, const LowerOptions& lowering) {
+  return lowering.memory && !parts.parameters.empty() && parts.second_gather == SecondGather::decide;
+}
+
+bool keeps_gathered_within(const DividedGraph& divided, const Machine& machine, const LowerOptions& lowering) {
+  return bytes_without_budget(divided(SecondGather::never), machine, lowering) <= lowering.memory->bytes;
+}
+
+GatherChoice choose_gathers(const DividedGraph& divided, const Machine& machine, const LowerOptions& lowering) {
+  const MemoryBudget& budget = *lowering.memory;
+  const std::int64_t kept = bytes_without_budget(divided(SecondGather::never), machine, lowering);
+  const ir::Graph gathers_again = divided(SecondGather::always);
+  const std::int64_t again = bytes_without_budget(gathers_again, machine, lowering);
+  if (kept <= budget.bytes)
+    return {SecondGather::never,
+            fmt::format("gathered parameters are kept for the backward pass: a process takes {} bytes so, {} where "
+                        "they are gathered again, of a budget of {}\n",
+                        kept, again, budget.bytes)};
+  std::string why = fmt::format(
+      "parameters are gathered again for the backward pass: a process takes {} bytes so, {} "
+      "where they are kept, of a budget of {}\n",
+      again, kept, budget.bytes);
+  if (again > budget.bytes) {
+    ir::Graph prepared = ir::apply_passes(compile_pipeline(machine, lowering), gathers_again);
+    const Program program = lower_prepared(std::move(prepared), machine, lowering).program;
+    why +=
+        fmt::format("values are computed again to fit: a process takes {} bytes then\n", bytes_of(program, budget));
+  }
+  return {SecondGather::always, std::move(why)};
+}
+
+}  // namespace lathe
