@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <utility>
 
 #include "ir/support/error.h"
 #include "runtime/executable.h"
+#include "runtime/ranks/mpi/mpi_communicator.h"
 
 namespace lathe {
 
@@ -38,7 +40,7 @@ void check(const CompileOptions& options) {
   if (!options.ranks && (!options.split.empty() || options.parts != shard::ShardOptions{})) {
     const std::string what = options.split.empty() ? "states or parameters are" : options.split[0].dim + " is";
     throw UserError(fmt::format("compile: {} to be split, and no processes are given", what), "mesh_processes",
-                    "give CompileOptions::ranks, the processes that run it together");
+                    "give CompileOptions::mesh or ranks, the processes that run it together");
   }
   require(options.lower.bucket_bytes >= 0, "the bytes of a bucket", options.lower.bucket_bytes, "give 0 or more");
   if (const auto& tune = options.tune) {
@@ -49,6 +51,20 @@ void check(const CompileOptions& options) {
             "give seconds, 0 or more");
     check_sizes("the tuned size", tune->dims);
   }
+}
+
+CompileOptions spelled_out(CompileOptions options) {
+  if (std::string states = std::exchange(options.shard_states, {}); !states.empty()) {
+    require(options.parts.states.empty() || options.parts.states == states, "parts.states", options.parts.states,
+            fmt::format("shard_states says {}: give one of both", states));
+    options.parts.states = std::move(states);
+  }
+  if (const Mesh mesh = std::exchange(options.mesh, {}); mesh.axis_count() > 0) {
+    if (!options.ranks) options.ranks = std::make_shared<Ranks>(mpi_processes(), mesh);
+    require(options.ranks->mesh().axes() == mesh.axes(), "the mesh of the ranks", options.ranks->mesh().to_string(),
+            fmt::format("CompileOptions::mesh is {}: give one of both", mesh.to_string()));
+  }
+  return options;
 }
 
 }  // namespace lathe

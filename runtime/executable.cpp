@@ -152,6 +152,7 @@ DimBindings Executable::bind(const Tensors& inputs, const DimBindings& dims) con
 
 const CompileSummary& Executable::summary() const { return impl().summary; }
 const std::map<std::string, shard::Placement>& Executable::placements() const { return impl().placements; }
+const std::shared_ptr<Ranks>& Executable::ranks() const { return impl().ranks; }
 const Program& Executable::program() const { return impl().program; }
 MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return impl().runner->memory_plan(dims); }
 
@@ -327,7 +328,8 @@ ir::PipelineOptions after(const std::vector<ir::PassRun>& stages, ir::PipelineOp
 
 }  // namespace
 
-Executable compile(const ir::Graph& graph, const CompileOptions& options) {
+Executable compile(const ir::Graph& graph, const CompileOptions& given) {
+  const CompileOptions options = spelled_out(given);
   check(options);
   const FloatEnvironment environment;
   auto start = Clock::now();

@@ -30,6 +30,9 @@ namespace cuda {
 struct Platform;  // runtime/cuda/platform.h
 }
 
+using shard::Mesh;
+using shard::Split;
+
 /// What a graph is compiled for: to train, as it is written, or to be evaluated, without dropout
 /// (passes/transforms/evaluation.h).
 enum class Mode : std::uint8_t { training, evaluation };
@@ -49,13 +52,19 @@ struct CompileOptions {
   /// Outputs and temporaries of a CPU hold NaNs, negative integers and true until a kernel writes them, so that what
   /// none writes shows in the results. For tests and for comparing with the interpreter: it costs a pass over memory.
   bool poison = false;
-  /// The processes that run the graph together, on CPUs or with a GPU each; null: it is of one process. Each of them
-  /// compiles it.
+  /// The processes that run the graph together, on CPUs or with a GPU each; null: it is of one process, unless `mesh`
+  /// is given. Each of them compiles it.
   std::shared_ptr<Ranks> ranks = nullptr;
+  /// Short for `ranks` of the processes that mpirun has started, in this mesh (mpi_processes(), with its defaults).
+  /// MPI begins once in a process [mpi_once], so what is compiled next takes Executable::ranks() of the first.
+  /// Without axes: not given. With `ranks` it is their mesh, or an error [compile_options].
+  Mesh mesh = {};
   /// The dims of the graph that are split over axes of their mesh: passes/shard/shard.h. A graph that was divided
   /// before takes neither these nor `parts` [divided_already].
-  std::vector<shard::Split> split = {};
-  shard::ShardOptions parts = {};        ///< with `ranks`: states and parameters that lie in parts between steps
+  std::vector<Split> split = {};
+  /// Short for parts.states, which is the same or empty [compile_options].
+  std::string shard_states = {};
+  shard::ShardOptions parts = {};        ///< of processes: states and parameters that lie in parts between steps
   std::optional<TuneOptions> tune = {};  ///< of CPU kernels: runtime/tune/tune.h
   /// What Target::cuda() compiles and runs by; null: this machine's own driver and NVRTC, with `ranks` the GPU of
   /// this one and NCCL.
@@ -119,6 +128,8 @@ class Executable {
   MemoryPlan memory_plan(const DimBindings& dims) const;
   /// Where it was divided: how this process's arguments lie in those of the whole graph, by name.
   const std::map<std::string, shard::Placement>& placements() const;
+  /// The processes that run it together; null where it is of one.
+  const std::shared_ptr<Ranks>& ranks() const;
   /// Dims that these inputs (with the states as they are) bind.
   DimBindings bind(const Tensors& inputs, const DimBindings& dims = {}) const;
 
@@ -132,7 +143,8 @@ class Executable {
 
 /// Passes, lowering and code generation. Throws UserErrors of the passes, [parameters_conflict]; for Target::cuda()
 /// also [driver_missing], [nvrtc_missing], [no_device], and [arch_mismatch] where the GPU is not of the architecture
-/// asked for; with `tune` [tune_dims]. With `ranks` and `split` those of shard::shard, and [ranks_differ] on all of
+/// asked for; with `tune` [tune_dims]. With `mesh` those of Ranks and mpi_processes(), [mesh_processes] where another
+/// number of processes runs. With `ranks` and `split` those of shard::shard, and [ranks_differ] on all of
 /// them where one has another graph, CPU, GPU or Lathe, [rank_devices] where there are fewer GPUs than ranks,
 /// [nccl_missing], [nccl_failed]; without ranks [one_process] for a graph that is one of several.
 Executable compile(const ir::Graph& graph, const CompileOptions& options = {});

@@ -8,7 +8,6 @@
 
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
-#include "ir/tensor/dim.h"
 
 namespace lathe::shard {
 
@@ -113,6 +112,15 @@ std::string Mesh::to_string() const {
   std::string text;
   for (const MeshAxis& axis : axes_) text += fmt::format("{}{}={}", text.empty() ? "" : ",", axis.name, axis.ranks);
   return text;
+}
+
+Split::Split(const Dim& named, std::string along) : dim(named.name()), axis(std::move(along)) {
+  if (dim.empty())
+    throw UserError(fmt::format("the dim {} is to be split over {}, and has no name", named.to_string(), axis),
+                    "split_unnamed",
+                    fmt::format("dims are split by name: make it Dim{{\"d_ff\", {}}}, or split one "
+                                "that it is a product of",
+                                named.to_string()));
 }
 
 std::vector<Split> parse_splits(std::string_view text) {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ir/tensor/dim.h"
 #include "ir/tensor/mesh_axis.h"
 
 namespace lathe::shard {
@@ -20,6 +22,8 @@ class Mesh {
   /// Throws UserError [mesh_axis] for a name that is no word or stands twice and for too many axes, [mesh_ranks] for
   /// an axis without processes.
   Mesh(std::vector<MeshAxis> axes);  // NOLINT(google-explicit-constructor)
+  /// Mesh{{"data", 4}, {"model", 2}}.
+  Mesh(std::initializer_list<MeshAxis> axes) : Mesh(std::vector<MeshAxis>(axes)) {}
   /// "data=4,model=2". Throws UserError [mesh_syntax] as well.
   static Mesh parse(std::string_view text);
 
@@ -44,6 +48,10 @@ class Mesh {
 /// "The dims of this name are split over that axis."
 struct Split {
   std::string dim, axis;
+
+  Split(std::string name, std::string along) : dim(std::move(name)), axis(std::move(along)) {}
+  /// The dims of its name: {B, "data"}. Throws UserError [split_unnamed] for a dim without one.
+  Split(const Dim& named, std::string along);
 };
 /// "B:data,h:model". Throws UserError [split_syntax].
 std::vector<Split> parse_splits(std::string_view text);

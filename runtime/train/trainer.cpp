@@ -6,6 +6,7 @@
 
 #include "ir/support/error.h"
 #include "passes/lowering/program.h"
+#include "runtime/compile_options.h"
 #include "runtime/files/finite.h"
 #include "runtime/machine/seconds.h"
 
@@ -36,6 +37,11 @@ CompileOptions evaluation_options(CompileOptions options, const Parameters& para
   return options;
 }
 
+TrainerOptions with_spelled_out(TrainerOptions options) {
+  options.compile = spelled_out(std::move(options.compile));
+  return options;
+}
+
 void at_least_one(std::int64_t number, const char* what) {
   if (number < 1)
     throw UserError(fmt::format("{} is {}", what, number), "train_options", "give a number of at least 1");
@@ -58,7 +64,7 @@ Trainer::Trainer(const ir::Graph& step, const StartValue& start, TrainerOptions 
 }
 
 Trainer::Trainer(const ir::Graph& step, TrainerOptions options)
-    : options_(std::move(options)),
+    : options_(with_spelled_out(std::move(options))),
       train_((check_options(), check_step(step, options_.loss), compile(step, options_.compile))),
       tensors_(options_.compile.ranks) {
   Parameters parameters = train_.parameters();

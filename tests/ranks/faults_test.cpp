@@ -62,6 +62,32 @@ TEST_CASE("ranks: other graphs and CPUs are told by all before anything runs") {
   }
 }
 
+TEST_CASE("ranks: options in their short forms say what the others do") {
+  const ir::Graph step = small_step(f32);
+  const auto placed = [&](const CompileOptions& given) {
+    std::map<std::string, shard::Placement> found;
+    std::string label;
+    const auto failures = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
+      CompileOptions options = given;
+      options.threads = 1;
+      options.ranks = std::make_shared<Ranks>(make, Mesh({{"data", 2}}));
+      const Executable executable = compile(step, options);
+      CHECK(executable.ranks() == options.ranks);
+      if (rank == 0) found = executable.placements();
+    });
+    return std::pair(found, failures[0].label);
+  };
+  const Dim B{"B"};
+  const auto [expected, no_label] = placed({.split = {{"B", "data"}}, .parts = {.states = "data"}});
+  REQUIRE(no_label.empty());
+  const auto [found, none] = placed({.mesh = {{"data", 2}}, .split = {{B, "data"}}, .shard_states = "data"});
+  CHECK(none.empty());
+  CHECK(found == expected);
+  CHECK(placed({.mesh = {{"data", 4}}}).second == "compile_options");
+  CHECK(placed({.mesh = {{"data", 1}, {"model", 2}}}).second == "compile_options");
+  CHECK(placed({.shard_states = "data", .parts = {.states = "model"}}).second == "compile_options");
+}
+
 TEST_CASE("ranks: a graph that is divided already takes no splits and no parts") {
   const auto with = [](const CompileOptions& given) {
     return rank_failures(2, [&](int, const MakeCommunicator& make) {

@@ -34,6 +34,23 @@ TEST_CASE("shard: meshes and splits that say nothing are refused") {
     CHECK(error_label([&] { parse_splits(text); }) == "split_syntax");
 }
 
+TEST_CASE("shard: meshes and splits of a program are those of the text") {
+  const Mesh mesh{{"data", 4}, {"model", 2}};
+  CHECK(mesh.axes() == Mesh::parse("data=4,model=2").axes());
+  CHECK(Mesh{{"data", 4}}.axes() == Mesh::parse("data=4").axes());
+  CHECK(error_label([] { Mesh{{"data", 4}, {"data", 2}}; }) == "mesh_axis");
+  const Dim B{"B"}, h{"h", 8}, d_k{"d_k", 64};
+  const std::vector<Split> splits{{B, "data"}, {h, "model"}, {"d_ff", "model"}, {(h * d_k).named("d_model"), "data"}};
+  const std::vector<Split> expected = parse_splits("B:data,h:model,d_ff:model,d_model:data");
+  REQUIRE(splits.size() == expected.size());
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    CHECK(splits[i].dim == expected[i].dim);
+    CHECK(splits[i].axis == expected[i].axis);
+  }
+  for (const Dim& nameless : {Dim(512), h * d_k, B * h})
+    CHECK(error_label([&] { Split(nameless, "model"); }) == "split_unnamed");
+}
+
 TEST_CASE("shard: processes of a mesh are counted along its last axis first") {
   const Mesh mesh = Mesh::parse("data=2,model=3");
   CHECK(mesh.size() == 6);
