@@ -303,7 +303,8 @@ ir::PipelineResult whole_graph(const ir::Graph& graph, const CompileOptions& opt
   std::function<ir::Graph(const ir::Graph&)> divide;
   if (options.ranks && is_of_one_process(graph))
     divide = [&](const ir::Graph& given) {
-      shard::Sharded sharded = shard::shard(given, options.ranks->mesh(), options.split, chosen_parts(given, options));
+      shard::Sharded sharded =
+          shard::shard(given, options.ranks->mesh(), options.split, chosen_parts(given, options));
       placements = std::move(sharded.arguments);
       return std::move(sharded.graph);
     };

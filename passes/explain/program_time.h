@@ -6,8 +6,8 @@
 /// What a program is predicted to take, as compiled for its machine.
 namespace lathe {
 
-/// What a launch is predicted to take: its products by what multiplies them, or its memory, whichever takes longer, and
-/// rates.launch_seconds. Nothing where it writes nothing.
+/// What a launch is predicted to take: its products by what multiplies them, or its memory, whichever takes longer,
+/// and rates.launch_seconds. Nothing where it writes nothing.
 shard::StepTime launch_time(const Program& program, const Launch& launch, const shard::StepRates& rates,
                             const DimBindings& dims);
 

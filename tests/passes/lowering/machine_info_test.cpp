@@ -61,19 +61,19 @@ TEST_CASE("machines: plans follow the description") {
   const auto with = [&](const auto& change) {
     cpu::GemmQuery other = query;
     change(other.cpu);
-    return to_string(plan_gemm(other));
+    return to_string(cpu::plan_gemm(other));
   };
-  const std::string usual = to_string(plan_gemm(query));
+  const std::string usual = to_string(cpu::plan_gemm(query));
   CHECK(with([](CpuInfo& cpu) { cpu.l2.shared_by = 1; }) == usual);
   CHECK(with([](CpuInfo& cpu) { cpu.vectors = {256, 16}; }) != usual);
   query.m = 2, query.k = 8192;
-  CHECK(with([](CpuInfo& cpu) { cpu.cores = 2; }) != to_string(plan_gemm(query)));
+  CHECK(with([](CpuInfo& cpu) { cpu.cores = 2; }) != to_string(cpu::plan_gemm(query)));
   query.m = 300, query.n = 256, query.k = 256;
-  CHECK(with([](CpuInfo& cpu) { cpu.l2.bytes /= 8; }) != to_string(plan_gemm(query)));
+  CHECK(with([](CpuInfo& cpu) { cpu.l2.bytes /= 8; }) != to_string(cpu::plan_gemm(query)));
   query.lhs_loadable = false, query.n = 512;
-  CHECK(with([](CpuInfo& cpu) { cpu.products.most_packed_left = 256; }) != to_string(plan_gemm(query)));
+  CHECK(with([](CpuInfo& cpu) { cpu.products.most_packed_left = 256; }) != to_string(cpu::plan_gemm(query)));
   query.lhs_loadable = true, query.lhs_axis = LaneAxis::row;
-  CHECK(with([](CpuInfo& cpu) { cpu.products.scattered_rows = 256; }) != to_string(plan_gemm(query)));
+  CHECK(with([](CpuInfo& cpu) { cpu.products.scattered_rows = 256; }) != to_string(cpu::plan_gemm(query)));
   CpuInfo blocks;
   blocks.products.block_depth = 256, blocks.products.block_rows = 96, blocks.products.block_columns = 48;
   const cpu::GemmTile tile = cpu::choose_tile(f32, blocks);
@@ -87,7 +87,7 @@ TEST_CASE("machines: chunks of rows, and the tasks of dot products, follow the d
   CHECK(cpu_machine(cpu).chunks == cpu.chunks);
   CHECK(gpu_machine(gpu).chunks == gpu.chunks);
   cpu.products.prefetch_bytes = 128;
-  const cpu::GemmPlan plan = plan_gemm({.cpu = cpu, .batch = 1, .m = 1, .n = 256, .k = 512});
+  const cpu::GemmPlan plan = cpu::plan_gemm({.cpu = cpu, .batch = 1, .m = 1, .n = 256, .k = 512});
   CHECK((plan.strategy == cpu::GemmStrategy::skinny_dot && plan.prefetch_bytes == 128));
 }
 
