@@ -109,7 +109,7 @@ void run_processes(const std::shared_ptr<Ranks>& ranks, const std::function<void
   } catch (const Stopped&) {
     throw;  // as all processes do
   } catch (const std::exception& error) {
-    ranks->abort(error.what());
+    ranks->abort(error);
     throw;
   }
 }

@@ -1,6 +1,10 @@
 #include "tools/environment.h"
 
+#include <fmt/core.h>
+
 #include <cstdlib>
+#include <string_view>
+#include <utility>
 
 namespace lathe::tools {
 
@@ -19,6 +23,18 @@ std::vector<std::filesystem::path> cuda_folders() {
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
     if (const char* folder = std::getenv(name); folder && *folder) folders.emplace_back(folder);
   return folders;
+}
+
+std::string place_among_processes() {
+  // As OpenMPI, MPICH's Hydra and Slurm tell it.
+  for (const auto& [rank_name, size_name] : {std::pair{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                             {"PMI_RANK", "PMI_SIZE"},
+                                             {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}}) {
+    const char *rank = std::getenv(rank_name), *size = std::getenv(size_name);
+    if (rank && size && *rank && *size)
+      return size == std::string_view("1") ? "" : fmt::format("rank {} of {}", rank, size);
+  }
+  return {};
 }
 
 }  // namespace lathe::tools

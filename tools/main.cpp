@@ -23,7 +23,6 @@
 namespace {
 
 constexpr int failed = 1, wrong_usage = 2, defect = 3;
-constexpr std::string_view out_of_memory = "lathe: out of memory\n";
 
 /// The option of a command that was meant by one it does not have: the nearest, or those with its name in theirs.
 std::string meant_option(const CLI::App& command, const std::string& wrong) {
@@ -91,7 +90,7 @@ int report() noexcept {
     print_error(fmt::format("lathe: {}\n", e.what()));
     return failed;
   } catch (const std::bad_alloc&) {
-    print_error(out_of_memory);
+    print_error(lathe::tools::out_of_memory_text());
     return failed;
   } catch (const std::exception& e) {
     print_error(fmt::format("internal error in Lathe: {} (please report this)\n", e.what()));
@@ -103,7 +102,8 @@ int report() noexcept {
 [[noreturn]] void end_at_once() noexcept { std::_Exit(std::current_exception() ? report() : defect); }
 
 [[noreturn]] void end_out_of_memory() {
-  if (::write(STDERR_FILENO, out_of_memory.data(), out_of_memory.size()) < 0) {
+  const std::string& text = lathe::tools::out_of_memory_text();
+  if (::write(STDERR_FILENO, text.data(), text.size()) < 0) {
     // The status says it too.
   }
   std::_Exit(failed);
@@ -112,6 +112,7 @@ int report() noexcept {
 }  // namespace
 
 int main(int argc, char** argv) {
+  static_cast<void>(lathe::tools::out_of_memory_text());
   std::set_terminate(end_at_once);
   lathe::codegen::set_out_of_memory_handler(end_out_of_memory);
   lathe::tools::prepare_streams();

@@ -9,6 +9,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
+#include "tools/environment.h"
 
 namespace lathe::tools {
 
@@ -35,12 +36,20 @@ void print_text(std::string_view text) {
     print_raw(text);
 }
 
+const std::string& out_of_memory_text() {
+  static const std::string text = [] {
+    const std::string place = place_among_processes();
+    return fmt::format("lathe: {}{}out of memory\n", place, place.empty() ? "" : ": ");
+  }();
+  return text;
+}
+
 void print_error(std::string_view text) noexcept {
   try {
     const std::string shown = visible_lines(text);
     std::fwrite(shown.data(), 1, shown.size(), stderr);
   } catch (const std::bad_alloc&) {
-    std::fputs("lathe: out of memory\n", stderr);
+    std::fputs(out_of_memory_text().c_str(), stderr);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -23,6 +24,10 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
 
 /// The same as it is: for commands to the terminal.
 void print_raw(std::string_view text);
+
+/// "lathe: out of memory" as a line, of one of several processes "lathe: rank 1 of 2: out of memory". Made by the
+/// first call, so that later ones need no memory.
+const std::string& out_of_memory_text();
 
 /// Writes to standard error what can be written there, escaped as by print_text().
 void print_error(std::string_view text) noexcept;

@@ -220,11 +220,15 @@ void Ranks::abort(const std::string& error) noexcept {
   wait(start([&](Communicator& group) { group.abort(why); }));
 }
 
+void Ranks::abort(const std::exception& error) noexcept {
+  abort(dynamic_cast<const std::bad_alloc*>(&error) ? std::string("out of memory") : std::string(error.what()));
+}
+
 void ending_all(Ranks& ranks, const std::function<void()>& body) {
   try {
     body();
   } catch (const std::exception& error) {
-    ranks.abort(error.what());
+    ranks.abort(error);
     throw;
   }
 }

@@ -81,6 +81,7 @@ class Ranks {
   void interrupt() noexcept;
   /// Ends all ranks: see Communicator::abort. `error` is told as that of this rank.
   void abort(const std::string& error) noexcept;
+  void abort(const std::exception& error) noexcept;
 
  private:
   struct Impl;

@@ -1,4 +1,4 @@
-#include "tests/mpi/mpirun.h"
+#include "tests/mpi/runs.h"
 
 /// One of several processes fails: all of them end, and say which, where and why.
 namespace lathe::test {
@@ -14,7 +14,35 @@ void check_fault(int processes, const std::string& name, const std::vector<std::
   for (const std::string& part : said) CHECK_THAT(ran.err, Catch::Matchers::Contains(part));
 }
 
+/// `lathe train` of large batches on two processes, of which rank 1 may take so many KiB of addresses.
+RanMany run_limited(int kilobytes) {
+  const Scratch scratch;
+  Command command =
+      command_of(scratch, 2, training(scratch, "run", {"--batch", "16384", "--context", "32"}) + by_data.words);
+  run_before(scratch, command, "[ $rank = 1 ] && ulimit -v " + std::to_string(kilobytes));
+  return run_many(scratch, command);
+}
+
 }  // namespace
+
+TEST_CASE("mpi: memory that one rank lacks ends all with its rank") {
+  if (!has_mpi()) return;
+#ifdef __SANITIZE_ADDRESS__
+  WARN("SKIP: the address sanitizer takes more addresses than any limit");
+#else
+  using Catch::Matchers::Contains;
+  static_cast<void>(run_limited(550000));  // which leaves compiled code behind
+  // The arena of the step; then what comes before it, where MPI itself may be what fails.
+  for (const int kilobytes : {550000, 400000}) {
+    const RanMany ran = run_limited(kilobytes);
+    INFO(kilobytes << ran.out << ran.err);
+    CHECK(ran.ending != Ending{});
+    CHECK(ran.seconds < 10);
+    CHECK_THAT(ran.err, !Contains("lathe: out of memory"));
+    if (kilobytes == 550000) CHECK_THAT(ran.err, Contains("rank 1 of 2 failed: ") && Contains("[arena_memory]"));
+  }
+#endif
+}
 
 TEST_CASE("mpi: an index out of range on one rank ends all with its rank, op and line") {
   check_fault(2, "index", {"rank 1 of 2 failed: lookup:2: gather", "index 9"});

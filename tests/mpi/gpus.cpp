@@ -1,6 +1,5 @@
 #include "tests/mpi/gpus.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 namespace lathe::test {
@@ -18,11 +17,7 @@ Command gpu_command(const Scratch& scratch, int processes, const Words& words, c
   command.environment["CUDA_HOME"] = LATHE_MOCK_CUDA;
   command.environment["CUDA_PATH"] = LATHE_MOCK_NCCL;
   command.environment["MOCK_CUDA_GPUS"] = std::to_string(machine.gpus);
-  // OpenMPI and MPICH say the number in variables of their own.
-  const std::string script = scratch.write(
-      "start.sh", "rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}\n" + machine.before + "\nexec \"$@\"\n");
-  const auto program = std::ranges::find(command.words, std::string(LATHE_BINARY));
-  command.words.insert(program, {"/bin/sh", script});
+  run_before(scratch, command, machine.before);
   return command;
 }
 

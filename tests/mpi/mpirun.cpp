@@ -1,5 +1,6 @@
 #include "tests/mpi/mpirun.h"
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -110,6 +111,14 @@ Command command_of(const Scratch& scratch, int processes, const std::vector<std:
 
 RanMany run_many(const Scratch& scratch, int processes, const std::vector<std::string>& words) {
   return run_many(scratch, command_of(scratch, processes, words));
+}
+
+void run_before(const Scratch& scratch, Command& command, const std::string& lines) {
+  // OpenMPI and MPICH say the number in variables of their own.
+  const std::string script =
+      scratch.write("start.sh", "rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}\n" + lines + "\nexec \"$@\"\n");
+  const auto program = std::ranges::find(command.words, std::string(LATHE_BINARY));
+  command.words.insert(program, {"/bin/sh", script});
 }
 
 bool is_running(pid_t process) {

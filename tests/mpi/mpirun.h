@@ -28,6 +28,8 @@ RanMany run_many(const Scratch& scratch, int processes, const std::vector<std::s
 /// The command of that, to be changed and waited for: the streams are the files "out" and "err".
 Command command_of(const Scratch& scratch, int processes, const std::vector<std::string>& words);
 RanMany run_many(const Scratch& scratch, const Command& command);
+/// Each process of the command runs these lines of shell first: $rank is its number.
+void run_before(const Scratch& scratch, Command& command, const std::string& lines);
 
 /// Whether it runs: one that has ended may be there until somebody asks how.
 bool is_running(pid_t process);

@@ -137,3 +137,25 @@ TEST_CASE("output goes into what stands at its path", "[tools]") {
   CHECK(fs::is_fifo(scratch.path("pipe")));
   CHECK(written_to_pipe(scratch, "run small.lathe --random --dim n=2 -o pipe").substr(8, 1) == "{");
 }
+
+TEST_CASE("memory that does not suffice is said in one line, with the rank of one of several processes", "[tools]") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  WARN("SKIP: sanitizers take more addresses than any limit");
+#else
+  const Scratch scratch;
+  const auto said = [&](const std::map<std::string, std::string>& environment) {
+    const Ending ending = test::run({.words = {LATHE_BINARY, "model", "gpt", "--layers", "1000", "--step"},
+                                     .folder = scratch.path(""),
+                                     .environment = environment,
+                                     .err = scratch.path("err"),
+                                     .limits = {{RLIMIT_AS, rlim_t{450} << 20}},
+                                     .user = {}});
+    CHECK(ending == Ending{.status = 1});
+    return scratch.read("err");
+  };
+  CHECK(said({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}}) ==
+        "lathe: rank 1 of 2: out of memory\n");
+  CHECK(said({{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}}) == "lathe: rank 3 of 4: out of memory\n");
+  CHECK(said({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}) == "lathe: out of memory\n");
+#endif
+}
