@@ -193,12 +193,25 @@ void compare_targets(const CompileOptions& options) {
   require_agreement(*options.ranks, {{"what they compile for", is_gpu ? "a GPU" : "a CPU", "give all one target"}});
 }
 
+/// What ranks exchange, in the order in which they do.
+std::string exchanges_text(const Program& program) {
+  std::string text;
+  for (const Exchange& exchange : program.exchanges) {
+    text += fmt::format("{} {}:", static_cast<int>(exchange.kind), exchange.axis);
+    for (const Exchange::Part& part : exchange.parts)
+      text += fmt::format(" {}[{}]", name(program.buffers[static_cast<std::size_t>(part.from)].dtype),
+                          part.elements.to_string());
+    text += '\n';
+  }
+  return text;
+}
+
 /// What ranks compare before the first run.
 void compare_ranks(const CompileOptions& options, const std::optional<Gpu>& gpu, const ir::Graph& graph,
                    const Program& program) {
   const auto digest = [](std::string_view text) { return sha256_hex(text).substr(0, 16); };
   const codegen::TargetCpu& cpu = options.target.cpu;
-  std::string code;
+  std::string code = exchanges_text(program);
   for (const kernel::Kernel& kernel : program.kernels)
     code += gpu ? kernel::canonical_text(kernel) : codegen::object_key(kernel, cpu);
   const Claim machine =

@@ -62,6 +62,28 @@ TEST_CASE("ranks: other graphs and CPUs are told by all before anything runs") {
   }
 }
 
+TEST_CASE("ranks: other options are told by all before anything runs, where graphs and CPUs are the same") {
+  const ir::Graph step = small_step(f32);
+  const auto with = [&](const std::function<void(CompileOptions&)>& change) {
+    return rank_failures(2, [&](int rank, const MakeCommunicator& make) {
+      CompileOptions options{
+          .threads = 1, .ranks = std::make_shared<Ranks>(make, Mesh({{"data", 2}})), .split = {{"B", "data"}}};
+      if (rank == 1) change(options);
+      (void)compile(step, options);
+    });
+  };
+  const std::vector<std::function<void(CompileOptions&)>> changes{
+      [](CompileOptions& options) { options.lower.attention = AttentionFusion::off; },
+      [](CompileOptions& options) { options.lower.bucket_bytes = 0; }};
+  for (const auto& change : changes)
+    for (const RankFailure& failure : with(change)) {
+      INFO(failure.text);
+      CHECK(failure.label == "ranks_differ");
+      CHECK(contains(failure.text, "ranks differ in the code that comes out: rank 0 has "));
+    }
+  for (const RankFailure& failure : with([](CompileOptions&) {})) CHECK(failure.label.empty());
+}
+
 TEST_CASE("ranks: options in their short forms say what the others do") {
   const ir::Graph step = small_step(f32);
   const auto placed = [&](const CompileOptions& given) {

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <iterator>
 
 #include "tests/ranks/support.h"
 #include "tests/support/divisible_steps.h"
@@ -45,7 +47,11 @@ void check_llama(const std::vector<Division>& divisions, DType dtype) {
 
 std::vector<Division> two_along_data() { return with_parts("data=2", "B:data", "data", "data"); }
 std::vector<Division> four_along_data() { return with_parts("data=4", "B:data", "data", "data"); }
-std::vector<Division> along_model() { return {{"model=2", by_model}, {"model=4", by_model}}; }
+std::vector<Division> along_model() {
+  std::vector<Division> all = with_parts("model=2", by_model, "model", "model");
+  std::ranges::copy(with_parts("model=4", by_model, "model", "model"), std::back_inserter(all));
+  return all;
+}
 std::vector<Division> two_axes() { return with_parts("data=2,model=2", "B:data," + by_model, "data", "data"); }
 std::vector<Division> three_axes() {
   return with_parts("data=2,fsdp=2,model=2", "B:data,B:fsdp," + by_model, "data", "fsdp");

@@ -106,6 +106,55 @@ void check(const Op& op, const Sample& sample, const std::vector<OperandDim>& op
         splits, tallies);
 }
 
+/// A sum of so many shares, one a process, none of which lies where the value does.
+HostTensor shares_of(const HostTensor& value, std::int64_t ranks) {
+  std::vector<std::int64_t> sizes = value.shape();
+  sizes.insert(sizes.begin(), ranks);
+  HostTensor shares(value.dtype(), sizes);
+  for (std::int64_t r = 0; r < ranks; ++r)
+    for (std::int64_t i = 0; i < value.numel(); ++i)
+      shares.set(r * value.numel() + i, value.get(i) * (r == 0 ? static_cast<double>(ranks) : -1.0));
+  return shares;
+}
+
+/// The sample of operands of which `shared` are sums over a dim s0. Of a result in floating point the output is a
+/// weighted sum, which makes it dear to combine anything before; `whole`: the output is the result as it is.
+ir::Graph behind_sums(const Op& op, const Sample& sample, const std::vector<bool>& shared, std::int64_t ranks,
+                      bool whole) {
+  ir::GraphBuilder builder("sample");
+  std::vector<ir::Value> operands;
+  for (std::size_t i = 0; i < sample.operands.size(); ++i) {
+    Shape shape;
+    if (shared[i]) shape.push_back(Dim("s0", ranks));
+    for (const std::int64_t size : sample.operands[i].sizes) shape.push_back(Dim(size));
+    const ir::Value x = builder.argument(ir::ops::input, fmt::format("x{}", i), sample.operands[i].dtype, shape);
+    operands.push_back(shared[i] ? ir::sum(x, {0}) : x);
+  }
+  const ir::Value y = builder.add(op, operands, sample.attrs);
+  builder.output("y", whole ? y : ir::sum(ir::mul(y, builder.argument(ir::ops::input, "w", y.dtype(), y.shape()))));
+  return builder.finish();
+}
+
+/// Whether nothing but single elements is combined.
+bool takes_shares(const ir::Graph& divided) {
+  return std::ranges::all_of(divided.nodes, [](const ir::Node& node) {
+    return node.op != &ir::ops::all_reduce || node.type.shape.numel().is(1);
+  });
+}
+
+/// Which operands of a sample are in floating point: each alone, and all of them.
+std::vector<std::vector<bool>> choices_of_shared(const Sample& sample) {
+  std::vector<std::vector<bool>> choices;
+  std::vector<bool> all(sample.operands.size(), false);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!is_float(sample.operands[i].dtype)) continue;
+    choices.emplace_back(all.size(), false);
+    choices.back()[i] = all[i] = true;
+  }
+  if (choices.size() > 1) choices.push_back(all);
+  return choices;
+}
+
 template <class F>
 void for_each_plain_sample(F f) {
   for (const Op* op : ir::all_ops()) {
@@ -149,6 +198,44 @@ TEST_CASE("shard: every op with two dims split over two axes gives what one proc
   int seen = 0;
   for (const auto& [name, tally] : tallies) seen += tally.same;
   CHECK(seen > 300);
+}
+
+TEST_CASE("shard: every op behind sums over a split dim gives what one process computes") {
+  std::map<std::string, Tally> tallies;
+  std::set<std::string> passes_on;  // the ops that made shares of shares
+  for_each_plain_sample([&](const Op& op, const Sample& sample) {
+    const std::vector<HostTensor> values = ir::test::random_operands(sample);
+    const ir::Graph plain = named_graph(op, sample, {});
+    const ir::TensorType& type = plain[plain.outputs[0].value].type;
+    for (const std::vector<bool>& shared : choices_of_shared(sample))
+      for (const std::int64_t ranks : {2, 3}) {
+        Tensors arguments;
+        for (std::size_t i = 0; i < values.size(); ++i)
+          arguments.emplace(fmt::format("x{}", i), shared[i] ? shares_of(values[i], ranks) : values[i]);
+        const std::string mesh = fmt::format("m={}", ranks);
+        check(op, behind_sums(op, sample, shared, ranks, true), arguments, mesh, "s0:m", tallies);
+        if (!is_float(type.dtype)) continue;
+        std::mt19937 generator(2);
+        arguments.emplace("w", ir::test::random_tensor({type.shape.evaluate({}), type.dtype}, generator));
+        const ir::Graph weighted = behind_sums(op, sample, shared, ranks, false);
+        check(op, weighted, arguments, mesh, "s0:m", tallies);
+        if (values[0].numel() > 1 && takes_shares(divided(weighted, mesh, "s0:m").graph))
+          passes_on.insert(std::string(op.name.value));
+      }
+  });
+  for (const auto& [name, tally] : tallies) {
+    CAPTURE(name);
+    CHECK(tally.refused == 0);
+  }
+  for (const char* name : {"neg", "add", "sub", "mul", "div", "where", "cast", "contiguous", "sum", "contract",
+                           "view", "transpose", "expand", "slice", "gather", "concat", "scatter_add", "pad"}) {
+    CAPTURE(name);
+    CHECK(passes_on.count(name) == 1);
+  }
+  for (const char* name : {"exp", "abs", "max", "pow", "maximum", "cumsum"}) {
+    CAPTURE(name);
+    CHECK(passes_on.count(name) == 0);
+  }
 }
 
 TEST_CASE("shard: every op of constants whose result is split gives what one process computes") {
