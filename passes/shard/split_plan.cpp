@@ -95,9 +95,9 @@ void SplitPlan::require_free(Factor factor, int axis, const std::string& name, V
   const Factors& all = factored_.factors;
   const std::string what = fmt::format("{} is split over {}, on dim {} of {}", node.type.shape[dim].to_string(),
                                        mesh_[axis].name, dim, describe(at));
-  if (const auto found = named_.find(factor); found != named_.end() && found->second != name)
+  if (const auto found = origins_.find(factor); found != origins_.end() && found->second.name != name)
     throw UserError(node.loc, "shard",
-                    fmt::format("{}, and, being one with a dim named {}, over {} as well", what, found->second,
+                    fmt::format("{}, and, being one with a dim named {}, over {} as well", what, found->second.name,
                                 mesh_[axes_of(factor).front()].name),
                     "shard_axis",
                     fmt::format("split it over one axis, or say both of one name: {0}:{1},{0}:{2}", name,
@@ -144,7 +144,7 @@ void SplitPlan::assign(Factor factor, int axis, const std::string& name, ValueId
   if (!size.value() && !substitute(size, ranks, mesh_[axis].name, shown.name()))
     part(size.to_string(), "split a dim that is one unknown or a multiple of it");
   axes.push_back(axis);
-  named_.emplace(factor, name);
+  origins_.emplace(factor, Origin{name, at});
 }
 
 /// Says an unknown of `size` in one of each process: B is 4*B@data. False where not every term has one unknown.

@@ -32,6 +32,12 @@ class SplitPlan {
   std::vector<int> axes_of_cut(ir::ValueId id) const;
   /// The axes over which a factor is split, the outermost first.
   const std::vector<int>& axes_of(Factor factor) const;
+  /// By what name a split factor was found first, and in the type of which value.
+  struct Origin {
+    std::string name;
+    ir::ValueId at;
+  };
+  const Origin& origin(Factor factor) const { return origins_.at(factored_.factors.find(factor)); }
   /// Whether a dim of a value is split over the axis.
   bool is_split(ir::ValueId id, int dim, int axis) const;
   bool is_split(ir::ValueId id, int axis) const;
@@ -62,7 +68,7 @@ class SplitPlan {
   const FactoredGraph& factored_;
   Mesh mesh_;
   std::vector<std::vector<int>> axes_of_;   ///< by factor
-  std::map<Factor, std::string> named_;     ///< the name that each split factor was found by
+  std::map<Factor, Origin> origins_;        ///< of each split factor
   std::map<std::string, Dim> substituted_;  ///< unknowns of the whole graph in those of a process
 };
 

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "passes/shard/explain_shard.h"
+#include "passes/shard/explain_splits.h"
 #include "tests/shard/support.h"
 
 /// Where values lie, and what a process's graph says of it.
@@ -130,6 +132,45 @@ TEST_CASE("shard: the report names every exchange with bytes, line and reason") 
     CHECK(report.find(each.bytes().to_string() + " bytes") != std::string::npos);
   }
   CHECK(report.find("a process holds") != std::string::npos);
+}
+
+TEST_CASE("shard: the report says by what name, where, and through which op an argument is split") {
+  const ir::Graph graph = parsed(R"(graph @g(input %x: f64[B, d_model=4], parameter %h.0.w: f64[d_model=4, 6],
+                                           parameter %h.1.w: f64[d_model=4, 6], parameter %whole: f64[d_model=4],
+                                           state %h.0.w.m: f64[d_model=4, 6]) {
+  %1 = mul %x, %whole
+  %2 = contract %1, %h.0.w {spec="ab,bc->ac"}
+  %3 = view %2 {shape=[B, h=2, 3]}
+  %4 = contract %1, %h.1.w {spec="ab,bc->ac"}
+  %5 = view %4 {shape=[B, h=2, 3]}
+  %6 = add %3, %5
+  %7 = add %h.0.w.m, %h.0.w
+  output "y" %6
+  update %h.0.w.m <- %7
+})");
+  const Sharded sharded = divided(graph, "data=2,model=2", "B:data,h:model");
+  CHECK(explain_splits(graph, sharded, parse_splits("B:data,h:model")) == R"(%x: f64[B, d_model=4]
+  dim 0 over data: its name is B at model.lathe:1
+%h.*.w (2): f64[d_model=4, 6]
+  dim 1 over model: h of view at model.lathe:6, through contract at model.lathe:5
+%h.0.w.m: f64[d_model=4, 6]
+  dim 1 over model: h of view at model.lathe:6, through add at model.lathe:10
+)");
+}
+
+TEST_CASE("shard: the report has a line for each kind of arguments, however many layers there are") {
+  const auto report = [](int layers) {
+    const ir::Graph step = gpt_step(layers, 0);
+    const std::string splits = "B:data," + by_model;
+    return explain_splits(step, divided(step, "data=2,model=2", splits, {.states = "data"}), parse_splits(splits));
+  };
+  const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
+  const std::string of_three = report(3);
+  INFO(of_three);
+  CHECK(lines(of_three) == lines(report(2)));
+  for (const char* part : {"%h.*.attn.c_attn.weight (3): ", " in 3 blocks: h of ", "its name is vocab",
+                           "between steps each process keeps its part"})
+    CHECK(of_three.find(part) != std::string::npos);
 }
 
 }  // namespace lathe::shard::test

@@ -14,6 +14,7 @@
 #include "passes/memory/memory_plan.h"
 #include "passes/run_order.h"
 #include "passes/shard/explain_shard.h"
+#include "passes/shard/explain_splits.h"
 #include "passes/transforms/flat_exchanges.h"
 #include "runtime/target_machine.h"
 #include "tools/arguments.h"
@@ -110,7 +111,8 @@ void run(const ShardOptions& options) {
       options.target.empty() ? rates_of(options.rates) : rates_of(options.rates, machine.info);
   const DimBindings local = shard::local_dims(sharded, dims);
   std::string text;
-  if (options.explain) text += shard::explain(sharded, rates, local) + why;
+  if (options.explain)
+    text += shard::explain_splits(graph, sharded, splits) + shard::explain(sharded, rates, local) + why;
   if (options.explain && is_gpu(machine)) text += planned(sharded, machine, local);
   if (options.predict) text += predict(options, graph, machine, {mesh, splits, parts, {}, dims, rates});
   write_text(options.output, text);
