@@ -31,6 +31,16 @@ grep -q '%1 = my.swish %x, %beta' "$scratch/custom/output"
 needed=$(readelf -d "$scratch/app/build/first_program" | grep -oE 'NEEDED.*\[[^]]*' | sed 's/.*\[//')
 ! grep -vE '^(liblathe|libstdc\+\+|libgcc_s|libm|libc|libasan|libubsan|libtsan|ld-linux)' <<<"$needed" ||
   { echo "the program needs more than Lathe" >&2; exit 1; }
+# Nothing is linked with an MPI but the plugin, where there is one.
+mpi='lib(mpi|open-rte|open-pal|pmix)'
+lathe=$scratch/prefix/bin/lathe library=$(find "$scratch/prefix" -name 'liblathe.so')
+plugin=$(find "$scratch/prefix" -name liblathe_mpi.so)
+for file in "$lathe" "$library"; do
+  linked=$(ldd "$file")
+  grep -q libstdc++ <<<"$linked"
+  ! grep -E "$mpi" <<<"$linked" || { echo "$file is linked with an MPI" >&2; exit 1; }
+done
+[ -z "$plugin" ] || ldd "$plugin" | grep -qE "$mpi"
 ! grep -rn find_dependency "$scratch/prefix/lib/cmake" || { echo "the package asks for others" >&2; exit 1; }
 # Each installed header stands by itself.
 for header in $(cd "$scratch/prefix/include/lathe" && find . -name '*.h' ! -name lathe.h); do
