@@ -57,7 +57,7 @@ struct GpuInfo {
   double load_seconds = 0.6e-6;    ///< from a thread's load of two vectors to the next
   double tensor_flops = 4.5e12;    ///< a second of a multiprocessor, of bf16 by mma
   double fma_flops = 0.18e12;      ///< the same of f32 without tensor cores, by the data sheet
-  double memory_work = 32;         ///< an element through memory, in multiply-adds that take as long; the CPU's
+  double memory_work = 32;         ///< an element through memory, in multiply-adds that take as long; not measured
   TensorTileCosts tiles = {};
   /// More bandwidth for its work than a CPU has, and more to start for each chunk.
   RowChunks chunks = {.least_rows = 8192};
