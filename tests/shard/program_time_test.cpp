@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/tensor/text/parser.h"
 #include "passes/compile_pipeline.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/memory/memory_plan.h"
@@ -20,26 +19,13 @@ Program compiled(const ir::Graph& graph) {
 
 /// 1024 operations without tensor cores, 192 bytes and half a message a second; other work takes no time.
 StepRates slow_gpu() {
-  StepRates rates;
+  StepRates rates = slow_network();
   rates.flops = 1e30;
   rates.plain_flops = 1024;
-  rates.bandwidth = 192;
-  rates.latency = 0.5;
   return rates;
 }
 
-// 2 * 8 * 16 * 4 = 1024 operations each; all_reduces of 32 elements, 128 bytes, among 4.
-Program products_of_gpu() {
-  return compiled(ir::parse_graph(R"(graph @g(input %x: f32[8, 16], input %v: f32[16, 4], input %w: f32[16, 4]) {
-  %1 = contract %x, %v {spec="ab,bc->ac"}
-  %2 = all_reduce %1 {axis="m", ranks=4, combine="sum"}
-  %3 = contract %x, %w {spec="ab,bc->ac"}
-  %4 = all_reduce %3 {axis="m", ranks=4, combine="sum"}
-  %5 = add %2, %4
-  output "y" %5
-})",
-                                  "model.lathe"));
-}
+Program products_of_gpu() { return compiled(two_products()); }
 
 }  // namespace
 

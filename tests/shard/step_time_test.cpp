@@ -18,10 +18,8 @@ ir::Graph read_graph(std::string_view text) { return ir::parse_graph(text, "mode
 
 /// 1024 operations, 192 bytes and half a message a second.
 StepRates slow() {
-  StepRates rates;
+  StepRates rates = slow_network();
   rates.flops = 1024;
-  rates.bandwidth = 192;
-  rates.latency = 0.5;
   rates.bucket_bytes = 0;
   return rates;
 }
@@ -29,16 +27,6 @@ StepRates slow() {
 Exchange exchange(const std::string& op, std::int64_t ranks, std::int64_t elements) {
   return {op, {"m", ranks}, "", Dim(elements), 4, {}, ""};
 }
-
-// 2 * 8 * 16 * 4 = 1024 operations each; all_reduces of 32 elements, 128 bytes, among 4.
-constexpr const char* two_products = R"(graph @g(input %x: f32[8, 16], input %v: f32[16, 4], input %w: f32[16, 4]) {
-  %1 = contract %x, %v {spec="ab,bc->ac"}
-  %2 = all_reduce %1 {axis="m", ranks=4, combine="sum"}
-  %3 = contract %x, %w {spec="ab,bc->ac"}
-  %4 = all_reduce %3 {axis="m", ranks=4, combine="sum"}
-  %5 = add %2, %4
-  output "y" %5
-})";
 
 }  // namespace
 
@@ -60,7 +48,7 @@ TEST_CASE("shard: an exchange takes its messages and its bytes") {
 }
 
 TEST_CASE("shard: products count two operations a multiply-add") {
-  const ir::Graph graph = read_graph(two_products);
+  const ir::Graph graph = two_products();
   CHECK(product_flops(graph, DimBindings{}) == 2 * 1024);
   const ir::Graph batched = read_graph(R"(graph @g(input %x: f32[B, 3, 5], input %w: f32[B, 5, 7]) {
   %1 = contract %x, %w {spec="abc,acd->abd"}
@@ -72,7 +60,7 @@ TEST_CASE("shard: products count two operations a multiply-add") {
 
 TEST_CASE("shard: an exchange goes beside the products that do not need it") {
   // Products until 1 and 2; exchanges of 4 seconds from 1 to 5 and from 5 to 9; the sum waits for both.
-  const StepTime time = step_time(read_graph(two_products), slow(), {});
+  const StepTime time = step_time(two_products(), slow(), {});
   CHECK(time.products == Approx(2));
   CHECK(time.exchanges == Approx(8));
   CHECK(time.waiting == Approx(7));
@@ -83,11 +71,11 @@ TEST_CASE("shard: all_reduces in one bucket share their messages") {
   StepRates rates = slow();
   rates.bucket_bytes = 256;
   // Both go at 2: 6 messages of half a second, and 384 bytes.
-  const StepTime time = step_time(read_graph(two_products), rates, {});
+  const StepTime time = step_time(two_products(), rates, {});
   CHECK(time.exchanges == Approx(3 + 2));
   CHECK(time.step() == Approx(2 + 5));
   rates.bucket_bytes = 255;
-  CHECK(step_time(read_graph(two_products), rates, {}).exchanges == Approx(8));
+  CHECK(step_time(two_products(), rates, {}).exchanges == Approx(8));
 }
 
 TEST_CASE("shard: a node that needs an exchange waits for it") {

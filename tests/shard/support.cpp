@@ -78,4 +78,23 @@ int count(const ir::Graph& graph, std::string_view op, std::string_view type) {
   }));
 }
 
+ir::Graph two_products() {
+  return ir::parse_graph(R"(graph @g(input %x: f32[8, 16], input %v: f32[16, 4], input %w: f32[16, 4]) {
+  %1 = contract %x, %v {spec="ab,bc->ac"}
+  %2 = all_reduce %1 {axis="m", ranks=4, combine="sum"}
+  %3 = contract %x, %w {spec="ab,bc->ac"}
+  %4 = all_reduce %3 {axis="m", ranks=4, combine="sum"}
+  %5 = add %2, %4
+  output "y" %5
+})",
+                         "model.lathe");
+}
+
+StepRates slow_network() {
+  StepRates rates;
+  rates.bandwidth = 192;
+  rates.latency = 0.5;
+  return rates;
+}
+
 }  // namespace lathe::shard::test

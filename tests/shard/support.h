@@ -6,6 +6,7 @@
 #include "frontend/training.h"
 #include "passes/lowering/program.h"
 #include "passes/shard/simulate.h"
+#include "passes/shard/step_rates.h"
 #include "tests/support/divisible_steps.h"
 
 /// What tests of sharding share.
@@ -39,6 +40,11 @@ double training_difference(const ir::Graph& step, const Sharded& sharded, Tensor
 
 /// The program of one process on a CPU.
 Program program_of(const ir::Graph& sharded);
+
+/// Two products of 2 * 8 * 16 * 4 = 1024 operations each, and all_reduces of their 32 elements, 128 bytes, among 4.
+ir::Graph two_products();
+/// 192 bytes and half a message a second.
+StepRates slow_network();
 
 /// Nodes of an op whose type prints as `type`; all of the op for "".
 int count(const ir::Graph& graph, std::string_view op, std::string_view type = "");
