@@ -36,6 +36,8 @@ class GatherPlanner {
 
   std::vector<bool> run() {
     find_readers();
+    for (const GatheredValue& value : values_)
+      if (!value.readers.empty()) gathered_.push_back(&value);
     std::vector<bool> again(graph_.nodes.size());
     for (const ValueId id : all_values(graph_)) {
       const GatheredValue& value = values_[at(id)];
@@ -89,9 +91,9 @@ class GatherPlanner {
 
   /// Whether another value is read between the forward pass's readers of this one and those of the gradient.
   bool is_apart(const GatheredValue& value) const {
-    return std::ranges::any_of(values_, [&](const GatheredValue& other) {
-      if (&other == &value || (other.bytes && value.bytes && *other.bytes < *value.bytes / 100)) return false;
-      return std::ranges::any_of(other.readers, [&](const Places& reader) {
+    return std::ranges::any_of(gathered_, [&](const GatheredValue* other) {
+      if (other == &value || (other->bytes && value.bytes && *other->bytes < *value.bytes / 100)) return false;
+      return std::ranges::any_of(other->readers, [&](const Places& reader) {
         return reader.last > value.forward->last && reader.first < value.gradient->first;
       });
     });
@@ -102,6 +104,7 @@ class GatherPlanner {
   std::span<const PartPlan> parts_;
   std::span<const PartialPlan> partials_;
   std::vector<GatheredValue> values_;  ///< by node; without readers, what is not gathered
+  std::vector<const GatheredValue*> gathered_;
 };
 
 }  // namespace
