@@ -10,9 +10,9 @@
 
 #include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
-#include "passes/cpu/lower_cpu.h"
+#include "passes/lower_cpu.h"
 #include "passes/memory/memory_plan.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/machine/seconds.h"
 

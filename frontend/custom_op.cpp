@@ -7,7 +7,7 @@
 #include "frontend/built.h"
 #include "ir/ops/document.h"
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/owned_op.h"
 
 namespace lathe {

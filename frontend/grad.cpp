@@ -1,7 +1,7 @@
 #include "frontend/grad.h"
 
 #include "frontend/built.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/autodiff/autodiff.h"
 
 namespace lathe {

@@ -6,7 +6,7 @@
 
 #include "frontend/built.h"
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 

@@ -8,7 +8,7 @@
 #include <numbers>
 #include <utility>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/support/float_environment.h"
 #include "ir/support/philox.h"

@@ -1,7 +1,7 @@
 #include "frontend/loss_scaling.h"
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 
 namespace lathe {
 

@@ -7,7 +7,7 @@
 #include <initializer_list>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 
 namespace lathe {
 

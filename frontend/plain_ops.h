@@ -7,7 +7,8 @@
 #include "frontend/tensor.h"
 
 /// The functions of the DSL that are no more than their op: its operands, then its attributes. [labels] are those of
-/// UserErrors. The test of ops writes them, from the lines of ir/ops/primitives.def and ir/ops/composites.def.
+/// UserErrors. The test of ops writes them, from the lines of ir/ops/primitives/primitives.def and
+/// ir/ops/composites/composites.def.
 namespace lathe {
 
 namespace detail {

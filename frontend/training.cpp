@@ -12,7 +12,7 @@
 #include "frontend/named_gradient.h"
 #include "frontend/step_error.h"
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/float_environment.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/transforms/mixed_precision.h"

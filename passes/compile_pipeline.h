@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "passes/lowering/lower.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 
 namespace lathe {
 

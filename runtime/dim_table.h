@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/tensor/dim.h"
+#include "ir/support/dim.h"
 
 namespace lathe {
 

@@ -13,7 +13,7 @@
 #include "ir/support/tensors.h"
 #include "ir/tensor/graph.h"
 #include "passes/lowering/lower_options.h"
-#include "passes/pipeline_options.h"
+#include "passes/pipeline/pipeline_options.h"
 #include "passes/shard/placement.h"
 #include "passes/shard/shard_options.h"
 #include "runtime/launch_time.h"

@@ -1,7 +1,7 @@
 #include "runtime/target_machine.h"
 
-#include "passes/cpu/lower_cpu.h"
-#include "passes/gpu/lower_gpu.h"
+#include "passes/lower_cpu.h"
+#include "passes/lower_gpu.h"
 
 namespace lathe {
 

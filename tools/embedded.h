@@ -3,8 +3,9 @@
 #include <string_view>
 
 /// The files of tools/page, as embed.cmake compiles them in.
-namespace lathe::tools::embedded {
+namespace lathe::tools {
 
-extern const std::string_view page_html, page_css, model_js, layout_js, draw_js, main_js;
+extern const std::string_view embedded_page_html, embedded_page_css, embedded_model_js, embedded_layout_js,
+    embedded_draw_js, embedded_main_js;
 
-}  // namespace lathe::tools::embedded
+}  // namespace lathe::tools

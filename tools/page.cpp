@@ -103,12 +103,12 @@ void replace(std::string& text, std::string_view mark, const std::string& with) 
 
 std::string html_page(const ir::Graph& graph) {
   std::string script;
-  for (const std::string_view part : {embedded::model_js, embedded::layout_js, embedded::draw_js, embedded::main_js})
+  for (const std::string_view part : {embedded_model_js, embedded_layout_js, embedded_draw_js, embedded_main_js})
     script += part;
-  std::string page(embedded::page_html);
+  std::string page(embedded_page_html);
   // The data goes in last: it may contain anything, marks included.
   replace(page, "{{title}}", escaped_html(visible(graph.name)));
-  replace(page, "{{css}}", std::string(embedded::page_css));
+  replace(page, "{{css}}", std::string(embedded_page_css));
   const std::string data = script_json(graph_json(graph));
   const auto at = page.find("{{data}}");
   replace(page, "{{script}}", script);

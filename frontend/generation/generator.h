@@ -15,7 +15,7 @@
 #include "frontend/generation/generation_options.h"
 #include "frontend/generation/stop_strings.h"
 #include "frontend/pretrained/pretrained.h"
-#include "runtime/text/template/chat_template.h"
+#include "runtime/text/chat/chat_template.h"
 #include "runtime/text/tokenizer/tokenizer.h"
 
 namespace lathe {

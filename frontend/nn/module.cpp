@@ -8,7 +8,7 @@
 
 #include "frontend/initialize.h"
 #include "frontend/ops.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 

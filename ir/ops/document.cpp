@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/builder.h"
 #include "ir/tensor/text/printer.h"
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "ir/ops/composites.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/composites/composites.h"
+#include "ir/ops/primitives/primitives.h"
 
 namespace lathe::ir {
 

@@ -9,8 +9,8 @@
 
 #include "ir/support/dtype.h"
 #include "ir/support/error.h"
+#include "ir/support/shape.h"
 #include "ir/support/shared_list.h"
-#include "ir/tensor/shape.h"
 
 namespace lathe::ir {
 

@@ -8,10 +8,10 @@
 
 #include "ir/support/inline_list.h"
 #include "ir/support/location.h"
+#include "ir/support/shape.h"
 #include "ir/support/stable_list.h"
 #include "ir/tensor/attribute.h"
 #include "ir/tensor/op_ref.h"
-#include "ir/tensor/shape.h"
 
 namespace lathe::ir {
 

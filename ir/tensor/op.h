@@ -254,7 +254,7 @@ struct Arity {
 
 class OwnedOp;
 
-/// Everything that Lathe knows of an op. A new op is one of these and a line in ir/ops/primitives.def or
+/// Everything that Lathe knows of an op. A new op is one of these and a line in ir/ops/primitives/primitives.def or
 /// composites.def; no emitter is touched.
 /// A program makes records of its own as OwnedOp (ir/tensor/owned_op.h).
 struct Op {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/visible.h"
 #include "ir/tensor/ancestors.h"
 #include "passes/autodiff/backward.h"

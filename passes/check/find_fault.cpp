@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/builder.h"

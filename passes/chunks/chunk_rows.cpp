@@ -4,7 +4,7 @@
 #include <set>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/view_rules.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "passes/fusion/prepare/dim_labels.h"
-#include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/canonicalize/canonicalize_rules.h"
 
 namespace lathe {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/ops/primitives.h"
-#include "passes/transforms/canonicalize_rules.h"
+#include "ir/ops/primitives/primitives.h"
+#include "passes/transforms/canonicalize/canonicalize_rules.h"
 
 namespace lathe {
 

@@ -38,6 +38,11 @@ std::vector<KernelContext::Built> lower_scan(const LoweringContext& context, con
 std::vector<KernelContext::Built> lower_sort(const LoweringContext& context, const Region& region);
 /// grouped_matmul and segment_outer: a product for each segment, of all its rows, whose number is read when it runs.
 std::vector<KernelContext::Built> lower_grouped(const LoweringContext& context, const Region& region);
+/// One buffer into another, by vectors.
+KernelContext::Built lower_copy(const MachineInfo& machine, DType dtype, int from, int to, const Dim& elements);
+/// The parts of all processes lie one after the other; each element is folded in the order of their ranks.
+KernelContext::Built lower_fold(const MachineInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
+                                const Dim& elements, std::int64_t ranks);
 /// A contraction with its epilogue: kernels that pack operands, then the product.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
 

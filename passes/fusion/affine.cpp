@@ -2,7 +2,7 @@
 
 #include "ir/ops/collectives.h"
 #include "ir/ops/draws.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 
 namespace lathe {
 

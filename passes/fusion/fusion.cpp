@@ -7,7 +7,7 @@
 #include <functional>
 #include <queue>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/jagged_list.h"
 #include "ir/tensor/users.h"

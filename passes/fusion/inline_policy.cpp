@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "ir/ops/draws.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/fusion/dependence.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/own_region.h"

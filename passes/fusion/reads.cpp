@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "ir/ops/draws.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/own_region.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/tensor/users.h"
 #include "passes/fusion/fusion.h"

@@ -1,6 +1,6 @@
 #include "passes/fusion/scatter_base.h"
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 
 namespace lathe {
 

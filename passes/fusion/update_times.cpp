@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "ir/machine/network_info.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 
 namespace lathe {
 

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 
 namespace lathe {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "passes/fusion/reads.h"
 #include "passes/lowering/elementwise/elementwise_program.h"

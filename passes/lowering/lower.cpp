@@ -9,7 +9,7 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/ops/collectives.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/visible.h"
 #include "ir/tensor/verifier.h"
 #include "passes/fusion/attention/fuse_attention.h"

@@ -7,7 +7,7 @@
 #include "passes/lowering/lowered.h"
 #include "passes/lowering/program.h"
 #include "passes/lowering/region_kernels.h"
-#include "passes/pass.h"
+#include "passes/pipeline/pass.h"
 
 namespace lathe {
 

@@ -7,7 +7,7 @@
 
 #include "ir/machine/network_info.h"
 #include "ir/machine/row_chunks.h"
-#include "ir/tensor/dim.h"
+#include "ir/support/dim.h"
 
 namespace lathe {
 

@@ -4,7 +4,7 @@
 
 #include "passes/fusion/fusion.h"
 #include "passes/lowering/program.h"
-#include "passes/pass_run.h"
+#include "passes/pipeline/pass_run.h"
 
 namespace lathe {
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "ir/ops/draws.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/lowering/elementwise/philox_emitter.h"
 
 namespace lathe {

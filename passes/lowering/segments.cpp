@@ -1,6 +1,6 @@
 #include "passes/lowering/segments.h"
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 
 namespace lathe {
 

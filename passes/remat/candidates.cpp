@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/ancestors.h"
 #include "ir/tensor/op.h"
 #include "ir/tensor/users.h"

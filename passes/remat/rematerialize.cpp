@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op.h"

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "ir/ops/collectives.h"
-#include "ir/ops/primitives.h"
-#include "ir/ops/rules/blocks.h"
+#include "ir/ops/primitives/blocks.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/evaluate.h"
 

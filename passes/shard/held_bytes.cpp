@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/exchange_window.h"
 #include "ir/tensor/op.h"
 

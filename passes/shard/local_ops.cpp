@@ -6,7 +6,7 @@
 
 #include "ir/ops/collectives.h"
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/ops/rules/view_rules.h"
 #include "ir/support/error.h"

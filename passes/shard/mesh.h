@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/tensor/dim.h"
+#include "ir/support/dim.h"
 #include "ir/tensor/mesh_axis.h"
 
 namespace lathe::shard {

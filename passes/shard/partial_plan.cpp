@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/error.h"
 #include "passes/shard/min_cut.h"

@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/tensor/dim.h"
+#include "ir/support/dim.h"
 #include "passes/shard/mesh.h"
 
 /// How a value lies on the processes of a mesh: for each axis whole, split, or partial.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/shard/shard.h"
 
 namespace lathe::shard {

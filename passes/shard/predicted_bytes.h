@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "ir/tensor/dim.h"
+#include "ir/support/dim.h"
 #include "ir/tensor/sent_bytes.h"
 
 namespace lathe::shard {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/tensor/op.h"
 #include "ir/tensor/users.h"

@@ -8,7 +8,7 @@
 
 #include "ir/ops/collectives.h"
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "passes/shard/gather_plan.h"
 #include "passes/shard/local_ops.h"

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "ir/ops/collectives.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/exchange_window.h"
 #include "passes/shard/product_flops.h"
 

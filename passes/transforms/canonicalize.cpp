@@ -1,7 +1,7 @@
 #include "passes/transforms/canonicalize.h"
 
 #include "ir/tensor/compare_graphs.h"
-#include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/canonicalize/canonicalize_rules.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 

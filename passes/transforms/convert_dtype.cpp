@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/transforms/rebuild.h"
 
 namespace lathe::ir {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/ops/rules/view_rules.h"
 #include "passes/transforms/dce.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/ops/composites.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/composites/composites.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "ir/ops/primitives.h"
 #include "ir/ops/lookups.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/walk.h"

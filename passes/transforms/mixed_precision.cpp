@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
-#include "ir/ops/rules/precision.h"
+#include "ir/ops/precision.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/transforms/rebuild.h"
 
 namespace lathe::ir {

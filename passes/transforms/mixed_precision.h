@@ -2,7 +2,7 @@
 
 #include "ir/support/dtype.h"
 #include "ir/tensor/graph.h"
-#include "passes/pass.h"
+#include "passes/pipeline/pass.h"
 
 namespace lathe::ir {
 

@@ -1,7 +1,7 @@
 #include "passes/transforms/rebuild.h"
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/view_rules.h"
 
 namespace lathe::ir {

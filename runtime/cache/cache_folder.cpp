@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace lathe::cache {
+namespace lathe {
 
 namespace {
 
@@ -53,11 +53,11 @@ bool is_temporary_name(std::string_view name) {
 bool has_magic(const FileDescriptor& directory, const Entry& entry) {
   const FileDescriptor file(
       ::openat(directory.get(), entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  std::string start(entry_magic.size(), '\0');
+  std::string start(cache_entry_magic.size(), '\0');
   const std::int64_t count = file.is_open() ? read_at(file.get(), std::as_writable_bytes(std::span(start)), 0) : -1;
   if (count < 0) return false;
   start.resize(static_cast<std::size_t>(count));
-  return entry.temporary ? entry_magic.starts_with(start) : start == entry_magic;
+  return entry.temporary ? cache_entry_magic.starts_with(start) : start == cache_entry_magic;
 }
 
 /// What the cache has written and left there.
@@ -96,7 +96,7 @@ bool create_folders(const fs::path& path) {
 
 }  // namespace
 
-std::string temporary_name(std::int64_t process, std::uint64_t number) {
+std::string temporary_entry_name(std::int64_t process, std::uint64_t number) {
   return fmt::format("{}{}-{}", temporary_prefix, process, number);
 }
 
@@ -127,12 +127,12 @@ FileDescriptor open_private_folder(const fs::path& path, std::string& reason) {
   return directory;
 }
 
-FileDescriptor open_own_folder(const fs::path& given, std::string& reason) {
+FileDescriptor open_cache_folder(const fs::path& given, std::string& reason) {
   const FileDescriptor outer = open_private_folder(given, reason);
-  return outer.is_open() ? open_private_folder(given / own_folder, reason) : FileDescriptor();
+  return outer.is_open() ? open_private_folder(given / cache_folder_name, reason) : FileDescriptor();
 }
 
-Trimmed trim_folder(const FileDescriptor& directory, std::uint64_t limit, std::uint64_t target) {
+TrimmedCache trim_cache_folder(const FileDescriptor& directory, std::uint64_t limit, std::uint64_t target) {
   constexpr std::time_t stale_seconds = 3600;
   std::vector<Entry> entries = list_entries(directory);
   const std::time_t now = ::time(nullptr);
@@ -141,7 +141,7 @@ Trimmed trim_folder(const FileDescriptor& directory, std::uint64_t limit, std::u
     if (now - entry.modified.tv_sec > stale_seconds) ::unlinkat(directory.get(), entry.name.c_str(), 0);
     return true;
   });
-  Trimmed result;
+  TrimmedCache result;
   for (const Entry& entry : entries) result.bytes_left += entry.bytes;
   if (result.bytes_left <= limit) return result;
   std::ranges::sort(entries, older);
@@ -154,4 +154,4 @@ Trimmed trim_folder(const FileDescriptor& directory, std::uint64_t limit, std::u
   return result;
 }
 
-}  // namespace lathe::cache
+}  // namespace lathe

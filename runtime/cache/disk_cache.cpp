@@ -23,10 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// An entry: magic (8), length of the bytes (8, little-endian), SHA-256 of key, zero and bytes (32), the bytes.
-constexpr std::size_t header_bytes = cache::entry_magic.size() + 8 + 32;
+constexpr std::size_t header_bytes = cache_entry_magic.size() + 8 + 32;
 
 std::string make_header(const std::string& key, std::string_view bytes) {
-  std::string header(cache::entry_magic);
+  std::string header(cache_entry_magic);
   for (int i = 0; i < 8; ++i) header += static_cast<char>(static_cast<std::uint64_t>(bytes.size()) >> (8 * i));
   Sha256 hash;
   hash.update(key);
@@ -46,9 +46,9 @@ std::filesystem::path default_cache_dir(std::string_view home, std::string_view 
 
 struct DiskCache::Impl {
   Impl(const fs::path& named, std::uint64_t most)
-      : folder(named.empty() ? named : named / cache::own_folder),
+      : folder(named.empty() ? named : named / cache_folder_name),
         max_bytes(most),
-        directory(cache::open_own_folder(named, reason)) {}
+        directory(open_cache_folder(named, reason)) {}
 
   std::optional<std::string> read_entry(const std::string& key, const std::string& file_name);
   bool write_entry(const std::string& key, const std::string& file_name, std::string_view bytes);
@@ -112,7 +112,7 @@ std::optional<std::string> DiskCache::Impl::read_entry(const std::string& key, c
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return std::nullopt;
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
-  if (!cache::is_private(status, S_IFREG) || file_bytes < header_bytes || file_bytes - header_bytes > max_bytes)
+  if (!is_private(status, S_IFREG) || file_bytes < header_bytes || file_bytes - header_bytes > max_bytes)
     return remove();
   std::string header(header_bytes, '\0'), bytes(file_bytes - header_bytes, '\0');
   if (read_at(file.get(), std::as_writable_bytes(std::span(header)), 0) != static_cast<std::int64_t>(header.size()) ||
@@ -125,7 +125,7 @@ std::optional<std::string> DiskCache::Impl::read_entry(const std::string& key, c
 }
 
 bool DiskCache::Impl::write_entry(const std::string& key, const std::string& file_name, std::string_view bytes) {
-  const std::string temporary = cache::temporary_name(::getpid(), next_temporary++);
+  const std::string temporary = temporary_entry_name(::getpid(), next_temporary++);
   ::unlinkat(directory.get(), temporary.c_str(), 0);  // of a killed process that had this id
   FileDescriptor file(
       ::openat(directory.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -148,7 +148,7 @@ void DiskCache::Impl::account(std::uint64_t added) {
   }
   // The first time, and whenever the sum seems too high, the folder itself is asked: other processes use it too.
   // Going well below the limit keeps that rare.
-  const cache::Trimmed trimmed = cache::trim_folder(directory, max_bytes, max_bytes - max_bytes / 8);
+  const TrimmedCache trimmed = trim_cache_folder(directory, max_bytes, max_bytes - max_bytes / 8);
   evicted += trimmed.removed;
   size = trimmed.bytes_left;
 }

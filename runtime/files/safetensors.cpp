@@ -70,9 +70,9 @@ std::string read_header(const FileDescriptor& file, std::uint64_t size, const st
     throw UserError(fmt::format("{}: has {} bytes, but a .safetensors file has at least 8", path, size),
                     "safetensors_header_size");
   const std::uint64_t header_bytes = little_endian(prefix);
-  if (header_bytes > safetensors::max_header_bytes)
+  if (header_bytes > max_safetensors_header_bytes)
     throw UserError(
-        fmt::format("{}: the header has {} bytes, more than {}", path, header_bytes, safetensors::max_header_bytes),
+        fmt::format("{}: the header has {} bytes, more than {}", path, header_bytes, max_safetensors_header_bytes),
         "safetensors_header_size", "is this a .safetensors file?");
   if (size < 8 || header_bytes > size - 8)
     throw UserError(fmt::format("{}: the header has {} bytes, but only {} follow its length", path, header_bytes,
@@ -107,9 +107,9 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   content->file = open_regular_file(path);
   content->size = file_size(content->file, path);
   const std::string text = read_header(content->file, content->size, path.string(), content->data_start);
-  safetensors::Header header = safetensors::parse_header(text, content->size - content->data_start, path.string());
+  SafetensorsHeader header = parse_safetensors_header(text, content->size - content->data_start, path.string());
   content->metadata = std::move(header.metadata);
-  for (safetensors::Entry& entry : header.entries) {
+  for (SafetensorsEntry& entry : header.entries) {
     Item item{.info = {entry.dtype->dtype.value_or(f32), std::move(entry.shape), entry.begin, entry.end},
               .dtype_name = entry.dtype->name,
               .supported = entry.dtype->dtype.has_value()};

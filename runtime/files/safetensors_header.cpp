@@ -12,35 +12,35 @@
 #include "ir/support/host_tensor.h"
 #include "runtime/files/file_io.h"
 
-namespace lathe::safetensors {
+namespace lathe {
 
 namespace {
 
 using nlohmann::json;
 
-constexpr FileDType known_dtypes[] = {{"F64", 8, f64},
-                                      {"F32", 4, f32},
-                                      {"BF16", 2, bf16},
-                                      {"F16", 2, f16},
-                                      {"I64", 8, i64},
-                                      {"I32", 4, i32},
-                                      {"I8", 1, i8},
-                                      {"U8", 1, u8},
-                                      {"BOOL", 1, boolean},
-                                      {"C64", 8, c64},
-                                      {"C128", 16, c128},
-                                      {"U64", 8, std::nullopt},
-                                      {"U32", 4, std::nullopt},
-                                      {"U16", 2, std::nullopt},
-                                      {"I16", 2, std::nullopt},
-                                      {"F8_E4M3", 1, std::nullopt},
-                                      {"F8_E5M2", 1, std::nullopt},
-                                      {"F8_E8M0", 1, std::nullopt}};
+constexpr SafetensorsDType known_dtypes[] = {{"F64", 8, f64},
+                                             {"F32", 4, f32},
+                                             {"BF16", 2, bf16},
+                                             {"F16", 2, f16},
+                                             {"I64", 8, i64},
+                                             {"I32", 4, i32},
+                                             {"I8", 1, i8},
+                                             {"U8", 1, u8},
+                                             {"BOOL", 1, boolean},
+                                             {"C64", 8, c64},
+                                             {"C128", 16, c128},
+                                             {"U64", 8, std::nullopt},
+                                             {"U32", 4, std::nullopt},
+                                             {"U16", 2, std::nullopt},
+                                             {"I16", 2, std::nullopt},
+                                             {"F8_E4M3", 1, std::nullopt},
+                                             {"F8_E5M2", 1, std::nullopt},
+                                             {"F8_E8M0", 1, std::nullopt}};
 
 /// Follows the JSON text as an automaton, so that nothing is built which the format does not have.
 class HeaderReader : public nlohmann::json_sax<json> {
  public:
-  HeaderReader(std::string_view file, Header& header) : file_(file), header_(header) {}
+  HeaderReader(std::string_view file, SafetensorsHeader& header) : file_(file), header_(header) {}
 
   bool start_object(std::size_t) override {
     if (state_ == State::start) return go(State::top);
@@ -71,7 +71,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
                                                                                    : "'data_offsets'"));
     if (offsets_.size() != 2)
       fail("safetensors_field", fmt::format("'data_offsets' has {} numbers, not 2", offsets_.size()));
-    Entry& entry = header_.entries.back();
+    SafetensorsEntry& entry = header_.entries.back();
     entry.begin = offsets_[0], entry.end = offsets_[1];
     return go(State::top);
   }
@@ -94,7 +94,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
     std::vector<std::int64_t>& shape = header_.entries.back().shape;
     if (value > static_cast<std::uint64_t>(INT64_MAX))
       fail("safetensors_overflow", fmt::format("dimension {} of 'shape' is {}", shape.size(), value));
-    if (shape.size() == max_rank) fail("safetensors_limit", fmt::format("the rank is above {}", max_rank));
+    if (shape.size() == max_safetensors_rank)
+      fail("safetensors_limit", fmt::format("the rank is above {}", max_safetensors_rank));
     shape.push_back(static_cast<std::int64_t>(value));
     return true;
   }
@@ -105,7 +106,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
       return go(State::metadata);
     }
     if (state_ != State::dtype) unexpected(fmt::format("the string {}", quote(value)));
-    const FileDType* dtype = find_dtype(value);
+    const SafetensorsDType* dtype = find_safetensors_dtype(value);
     if (!dtype) fail("safetensors_dtype", fmt::format("unknown dtype {}", quote(value)));
     header_.entries.back().dtype = dtype;
     return go(State::tensor);
@@ -147,14 +148,14 @@ class HeaderReader : public nlohmann::json_sax<json> {
   }
 
   bool start_entry(std::string name) {
-    if (name.size() > max_name_bytes)
-      fail("safetensors_limit",
-           fmt::format("the name {} has {} bytes, more than {}", quote(name), name.size(), max_name_bytes));
+    if (name.size() > max_safetensors_name_bytes)
+      fail("safetensors_limit", fmt::format("the name {} has {} bytes, more than {}", quote(name), name.size(),
+                                            max_safetensors_name_bytes));
     if (!names_.insert(name).second) duplicate(name);
-    in_metadata_ = name == metadata_key;
+    in_metadata_ = name == safetensors_metadata_key;
     if (!in_metadata_) {
-      if (header_.entries.size() == max_tensors)
-        fail("safetensors_limit", fmt::format("there are more than {} tensors", max_tensors));
+      if (header_.entries.size() == max_safetensors_tensors)
+        fail("safetensors_limit", fmt::format("there are more than {} tensors", max_safetensors_tensors));
       header_.entries.emplace_back().name = std::move(name);
     }
     return go(State::tensor_or_metadata);
@@ -192,7 +193,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
   }
 
   std::string_view file_;
-  Header& header_;
+  SafetensorsHeader& header_;
   State state_ = State::start;
   bool in_metadata_ = false;
   int fields_seen_ = 0;
@@ -201,11 +202,11 @@ class HeaderReader : public nlohmann::json_sax<json> {
   std::vector<std::uint64_t> offsets_;
 };
 
-std::string describe(const Entry& entry) {
+std::string describe(const SafetensorsEntry& entry) {
   return fmt::format("tensor {} ({}{})", quote(entry.name), entry.dtype->name, shape_to_string(entry.shape));
 }
 
-void check_span(const Entry& entry, std::uint64_t data_bytes, std::string_view file) {
+void check_span(const SafetensorsEntry& entry, std::uint64_t data_bytes, std::string_view file) {
   if (entry.begin > entry.end || entry.end > data_bytes)
     throw UserError(fmt::format("{}: {}: data_offsets [{}, {}] do not lie within the {} bytes of data", file,
                                 describe(entry), entry.begin, entry.end, data_bytes),
@@ -228,10 +229,10 @@ void check_span(const Entry& entry, std::uint64_t data_bytes, std::string_view f
 }
 
 /// Entries sorted by their data cover [0, data_bytes) exactly once.
-void check_cover(const std::vector<Entry>& entries, std::uint64_t data_bytes, std::string_view file) {
+void check_cover(const std::vector<SafetensorsEntry>& entries, std::uint64_t data_bytes, std::string_view file) {
   std::uint64_t covered = 0;
-  const Entry* previous = nullptr;
-  for (const Entry& entry : entries) {
+  const SafetensorsEntry* previous = nullptr;
+  for (const SafetensorsEntry& entry : entries) {
     if (entry.begin < covered)
       throw UserError(fmt::format("{}: {} at [{}, {}] overlaps {} at [{}, {}]", file, describe(entry), entry.begin,
                                   entry.end, describe(*previous), previous->begin, previous->end),
@@ -251,30 +252,30 @@ void check_cover(const std::vector<Entry>& entries, std::uint64_t data_bytes, st
 
 }  // namespace
 
-const FileDType* find_dtype(std::string_view name) {
-  const auto* found = std::ranges::find(known_dtypes, name, &FileDType::name);
+const SafetensorsDType* find_safetensors_dtype(std::string_view name) {
+  const auto* found = std::ranges::find(known_dtypes, name, &SafetensorsDType::name);
   return found == std::end(known_dtypes) ? nullptr : found;
 }
 
-const FileDType& file_dtype(DType dtype) {
-  const auto* found = std::ranges::find(known_dtypes, std::optional(dtype), &FileDType::dtype);
+const SafetensorsDType& safetensors_dtype(DType dtype) {
+  const auto* found = std::ranges::find(known_dtypes, std::optional(dtype), &SafetensorsDType::dtype);
   LATHE_ASSERT(found != std::end(known_dtypes));
   return *found;
 }
 
-Header parse_header(std::string_view text, std::uint64_t data_bytes, std::string_view file) {
+SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, std::string_view file) {
   if (text.empty() || text.front() != '{')
     throw UserError(fmt::format("{}: the header does not start with '{{'", file), "safetensors_header_start",
                     "is this a .safetensors file?");
-  Header header;
+  SafetensorsHeader header;
   HeaderReader reader(file, header);
   json::sax_parse(text.begin(), text.end(), &reader);
-  for (const Entry& entry : header.entries) check_span(entry, data_bytes, file);
+  for (const SafetensorsEntry& entry : header.entries) check_span(entry, data_bytes, file);
   // Empty tensors may share a place; their names then decide.
   std::ranges::sort(header.entries, {},
-                    [](const Entry& e) { return std::tuple(e.begin, e.end, std::string_view(e.name)); });
+                    [](const SafetensorsEntry& e) { return std::tuple(e.begin, e.end, std::string_view(e.name)); });
   check_cover(header.entries, data_bytes, file);
   return header;
 }
 
-}  // namespace lathe::safetensors
+}  // namespace lathe

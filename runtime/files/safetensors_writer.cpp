@@ -14,8 +14,6 @@ namespace lathe {
 
 namespace {
 
-using safetensors::file_dtype;
-
 /// A JSON string. UserError [safetensors_field] if the text is not UTF-8.
 std::string json_string(const std::string& path, const std::string& text) {
   try {
@@ -27,19 +25,19 @@ std::string json_string(const std::string& path, const std::string& text) {
 
 void check(const std::string& path, std::span<const TensorView> tensors) {
   std::unordered_set<std::string_view> names;
-  if (tensors.size() > safetensors::max_tensors)
-    throw UserError(fmt::format("{}: {} tensors are more than {}", path, tensors.size(), safetensors::max_tensors),
+  if (tensors.size() > max_safetensors_tensors)
+    throw UserError(fmt::format("{}: {} tensors are more than {}", path, tensors.size(), max_safetensors_tensors),
                     "safetensors_limit");
   for (const TensorView& tensor : tensors) {
     const std::string name = quote(tensor.name);
     if (!names.insert(tensor.name).second)
       throw UserError(fmt::format("{}: two tensors are called {}", path, name), "safetensors_duplicate");
-    if (tensor.name == safetensors::metadata_key)
+    if (tensor.name == safetensors_metadata_key)
       throw UserError(fmt::format("{}: the name {} is reserved", path, name), "safetensors_field");
-    if (tensor.name.size() > safetensors::max_name_bytes || tensor.shape.size() > safetensors::max_rank)
+    if (tensor.name.size() > max_safetensors_name_bytes || tensor.shape.size() > max_safetensors_rank)
       throw UserError(
           fmt::format("{}: tensor {} has a name of {} bytes and rank {}; the limits are {} and {}", path, name,
-                      tensor.name.size(), tensor.shape.size(), safetensors::max_name_bytes, safetensors::max_rank),
+                      tensor.name.size(), tensor.shape.size(), max_safetensors_name_bytes, max_safetensors_rank),
           "safetensors_limit");
   }
 }
@@ -67,14 +65,14 @@ std::string make_header(const std::string& path, const std::vector<const TensorV
     const std::uint64_t end = offset + bytes_of(*tensor);
     separate();
     text += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-                        json_string(path, tensor->name), file_dtype(tensor->dtype).name, dims, offset, end);
+                        json_string(path, tensor->name), safetensors_dtype(tensor->dtype).name, dims, offset, end);
     offset = end;
   }
   text += "}";
   text.append((8 - text.size() % 8) % 8, ' ');
-  if (text.size() > safetensors::max_header_bytes)
+  if (text.size() > max_safetensors_header_bytes)
     throw UserError(
-        fmt::format("{}: the header has {} bytes, more than {}", path, text.size(), safetensors::max_header_bytes),
+        fmt::format("{}: the header has {} bytes, more than {}", path, text.size(), max_safetensors_header_bytes),
         "safetensors_limit");
   return text;
 }

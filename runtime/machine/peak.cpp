@@ -111,11 +111,11 @@ Part part_of(std::int64_t count, int thread, int threads) {
 
 }  // namespace
 
-VectorUnit widest_vector_unit() { return probe::fma_probe().unit; }
+VectorUnit widest_vector_unit() { return fma_probe().unit; }
 
 Rate measure_fma_peak(int threads, double seconds) {
   check_threads(threads);
-  const probe::FmaProbe probe = probe::fma_probe();
+  const FmaProbe probe = fma_probe();
   constexpr double burst_seconds = 0.005;
   // The warm-up brings the clock up, and finds how many rounds fill a burst.
   std::int64_t rounds = 1000;
@@ -138,7 +138,7 @@ Rate measure_read_bandwidth(int threads, std::int64_t bytes, double seconds) {
   std::fill_n(data, count, 1.0f);
   const auto burst = [&](int thread) {
     const Part part = part_of(count, thread, threads);
-    keep(probe::read_sum(data + part.begin, part.end - part.begin));
+    keep(read_sum(data + part.begin, part.end - part.begin));
   };
   const double first = time_bursts(threads, 1, burst).front();
   return rate_of(time_bursts(threads, burst_count(seconds, first), burst), static_cast<double>(count) * 4);
@@ -153,7 +153,7 @@ Rate measure_triad_bandwidth(int threads, std::int64_t bytes, double seconds) {
   std::fill_n(a, count * 3, 1.0f);
   const auto burst = [&](int thread) {
     const Part part = part_of(count, thread, threads);
-    probe::triad(a + part.begin, b + part.begin, c + part.begin, 0.5f, part.end - part.begin);
+    triad(a + part.begin, b + part.begin, c + part.begin, 0.5f, part.end - part.begin);
     asm volatile("" : : : "memory");
   };
   const double first = time_bursts(threads, 1, burst).front();

@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-namespace lathe::probe {
+namespace lathe {
 
 namespace {
 
@@ -102,4 +102,4 @@ void triad(float* a, const float* b, const float* c, float s, std::int64_t count
   }
 }
 
-}  // namespace lathe::probe
+}  // namespace lathe

@@ -4,7 +4,7 @@
 
 #include "runtime/machine/peak.h"
 
-namespace lathe::probe {
+namespace lathe {
 
 /// Runs `rounds` rounds and returns something that depends on all of them.
 using FmaKernel = float (*)(std::int64_t rounds);
@@ -22,4 +22,4 @@ float read_sum(const float* data, std::int64_t count);
 /// a = b + s * c, in the same way.
 void triad(float* a, const float* b, const float* c, float s, std::int64_t count);
 
-}  // namespace lathe::probe
+}  // namespace lathe

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/tensor/dim.h"
+#include "ir/support/dim.h"
 #include "ir/tensor/sent_bytes.h"
 #include "passes/shard/mesh.h"
 #include "runtime/ranks/communicator.h"

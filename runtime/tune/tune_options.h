@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/tensor/dim.h"
+#include "ir/support/dim.h"
 
 namespace lathe {
 

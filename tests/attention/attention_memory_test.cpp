@@ -2,8 +2,8 @@
 
 #include "frontend/graph.h"
 #include "frontend/ops.h"
-#include "passes/cpu/lower_cpu.h"
-#include "passes/gpu/lower_gpu.h"
+#include "passes/lower_cpu.h"
+#include "passes/lower_gpu.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/executable.h"
 #include "tests/attention/attention_search.h"

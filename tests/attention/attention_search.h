@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "passes/cpu/lower_cpu.h"
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
-#include "passes/pipeline.h"
+#include "passes/lower_cpu.h"
+#include "passes/pipeline/pipeline.h"
 
 namespace lathe::test {
 

@@ -5,8 +5,8 @@
 #include "frontend/losses.h"
 #include "frontend/ops.h"
 #include "passes/compile_pipeline.h"
-#include "passes/cpu/lower_cpu.h"
 #include "passes/explain/explain_attention.h"
+#include "passes/lower_cpu.h"
 #include "tests/attention/attention_check.h"
 
 /// A loss over an output layer that is not trained: logits, their softmax and the product with its gradient are those

@@ -5,9 +5,9 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/ops.h"
 #include "frontend/training.h"
-#include "passes/cpu/lower_cpu.h"
 #include "passes/explain/explain_attention.h"
-#include "passes/gpu/lower_gpu.h"
+#include "passes/lower_cpu.h"
+#include "passes/lower_gpu.h"
 #include "tests/attention/attention_search.h"
 #include "tests/support/small_models.h"
 

@@ -4,8 +4,8 @@
 #include "frontend/graph.h"
 #include "frontend/ops.h"
 #include "passes/compile_pipeline.h"
-#include "passes/cpu/lower_cpu.h"
-#include "passes/gpu/lower_gpu.h"
+#include "passes/lower_cpu.h"
+#include "passes/lower_gpu.h"
 #include "tests/attention/attention_check.h"
 
 /// What an attention makes of a row and gives for each of its columns.

@@ -4,7 +4,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops.h"
-#include "passes/cpu/lower_cpu.h"
+#include "passes/lower_cpu.h"
 #include "runtime/executable.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"

@@ -3,7 +3,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops.h"
-#include "passes/gpu/lower_gpu.h"
+#include "passes/lower_gpu.h"
 #include "passes/transforms/known_sizes.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"

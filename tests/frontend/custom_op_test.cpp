@@ -8,8 +8,8 @@
 
 #include "frontend/dsl.h"
 #include "frontend/training.h"
-#include "ir/ops/composites.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/composites/composites.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/compare_graphs.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/owned_op.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "frontend/dsl.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/text/printer.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/check/made_up_value.h"
 #include "tests/support/compare_tensors.h"

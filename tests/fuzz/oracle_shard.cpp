@@ -4,7 +4,7 @@
 #include <random>
 #include <set>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/tensor/verifier.h"
 #include "passes/shard/simulate.h"

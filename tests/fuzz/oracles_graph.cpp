@@ -3,13 +3,13 @@
 #include <cmath>
 #include <random>
 
-#include "ir/ops/composites.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/composites/composites.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/autodiff/autodiff.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
 

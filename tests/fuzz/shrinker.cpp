@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/transforms/rebuild.h"
 
 namespace lathe::fuzz {

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "tests/ops/committed_text.h"
 
 namespace lathe::ir {

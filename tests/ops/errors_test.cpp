@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/builder.h"
 #include "tests/ops/error_programs.h"
 #include "tests/support/test_data.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/builder.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/text/printer.h"

@@ -1,4 +1,4 @@
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 #include "ir/kernel/printer.h"
 #include "passes/compile_pipeline.h"
-#include "passes/cpu/lower_cpu.h"
-#include "passes/gpu/lower_gpu.h"
+#include "passes/lower_cpu.h"
+#include "passes/lower_gpu.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;

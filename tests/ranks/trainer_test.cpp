@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "runtime/train/trainer.h"
 #include "tests/ranks/support.h"

@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 
 #include "frontend/dsl.h"
-#include "passes/cpu/lower_cpu.h"
-#include "passes/pipeline.h"
+#include "passes/lower_cpu.h"
+#include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
 using namespace lathe;

@@ -36,11 +36,11 @@ TEST_CASE("peak: the probes give plausible rates") {
 TEST_CASE("peak: the kernels compute what they claim") {
   alignas(64) float a[128], b[128], c[128];
   for (int i = 0; i < 128; ++i) b[i] = static_cast<float>(i), c[i] = static_cast<float>(2 * i);
-  CHECK(probe::read_sum(b, 128) == 127 * 64);
-  probe::triad(a, b, c, 0.5f, 128);
+  CHECK(read_sum(b, 128) == 127 * 64);
+  triad(a, b, c, 0.5f, 128);
   for (int i = 0; i < 128; ++i) CHECK(a[i] == static_cast<float>(2 * i));
   // x -> 0.999 x + 0.001 has the fixed point 1, which every chain approaches.
-  const float value = probe::fma_probe().run(100000);
+  const float value = fma_probe().run(100000);
   CHECK(value == Approx(12.0).epsilon(1e-3));
 }
 

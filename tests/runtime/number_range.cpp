@@ -11,7 +11,7 @@
 #include "frontend/ops.h"
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/cpu/lower_cpu.h"
+#include "passes/lower_cpu.h"
 #include "runtime/executable.h"
 #include "runtime/target_machine.h"
 #include "tests/support/cpu_infos.h"

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "passes/cpu/lower_cpu.h"
-#include "passes/pipeline.h"
+#include "passes/lower_cpu.h"
+#include "passes/pipeline/pipeline.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/target.h"
 #include "runtime/target_machine.h"

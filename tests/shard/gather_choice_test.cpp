@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include "ir/support/error.h"
-#include "passes/cpu/lower_cpu.h"
+#include "passes/lower_cpu.h"
 #include "passes/memory/memory_plan.h"
-#include "passes/shard/scaling.h"
+#include "passes/shard/rank_scaling.h"
 #include "tests/shard/support.h"
 
 /// Whether gathered parameters are kept, as a memory budget says.

@@ -3,7 +3,7 @@
 
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/held_bytes.h"
-#include "passes/shard/scaling.h"
+#include "passes/shard/rank_scaling.h"
 #include "tests/shard/support.h"
 
 /// What programs hold of gathered parameters and of gradients on their way, against what `lathe shard --explain`

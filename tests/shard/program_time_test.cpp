@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "passes/compile_pipeline.h"
-#include "passes/gpu/lower_gpu.h"
+#include "passes/lower_gpu.h"
 #include "passes/memory/memory_plan.h"
 #include "tests/shard/support.h"
 

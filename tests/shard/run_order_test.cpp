@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "passes/compile_pipeline.h"
-#include "passes/cpu/lower_cpu.h"
-#include "passes/shard/scaling.h"
+#include "passes/lower_cpu.h"
+#include "passes/shard/rank_scaling.h"
 #include "tests/shard/support.h"
 #include "tests/support/distance.h"
 

@@ -1,4 +1,4 @@
-#include "passes/shard/scaling.h"
+#include "passes/shard/rank_scaling.h"
 
 #include <catch2/catch.hpp>
 

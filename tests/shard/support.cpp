@@ -8,7 +8,7 @@
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/compile_pipeline.h"
-#include "passes/cpu/lower_cpu.h"
+#include "passes/lower_cpu.h"
 #include "tests/support/distance.h"
 #include "tests/support/error_label.h"
 

@@ -25,20 +25,20 @@ const std::vector<Layer>& layers() {
       {"ir/tensor/", {"ir/tensor/", "ir/support/"}},
       {"ir/ops/", {"ir/ops/", "ir/tensor/", "ir/support/"}},
       // CPUs and GPUs share what lowering has, and know nothing of each other.
-      {"passes/pass.h", {"ir/"}},
-      {"passes/pass_run.h", {}},
-      {"passes/transforms/", {"passes/transforms/", "passes/pass.h", "ir/"}},
+      {"passes/pipeline/pass.h", {"ir/"}},
+      {"passes/pipeline/pass_run.h", {}},
+      {"passes/transforms/", {"passes/transforms/", "passes/pipeline/pass.h", "ir/"}},
       {"passes/autodiff/", {"passes/autodiff/", "passes/transforms/", "ir/"}},
       {"passes/shard/", {"passes/shard/", "passes/transforms/", "ir/"}},
       {"passes/check/", {"passes/check/", "passes/transforms/", "ir/"}},
-      {"passes/fusion/", {"passes/fusion/", "passes/transforms/", "passes/pass.h", "ir/"}},
+      {"passes/fusion/", {"passes/fusion/", "passes/transforms/", "passes/pipeline/pass.h", "ir/"}},
       {"passes/chunks/", {"passes/chunks/", "passes/fusion/", "passes/transforms/", "ir/"}},
       {"passes/memory/", {"passes/memory/", "passes/lowering/program.h", "ir/"}},
       {"passes/remat/",
        {"passes/remat/", "passes/memory/", "passes/lowering/", "passes/fusion/", "passes/transforms/", "ir/"}},
       {"passes/lowering/",
-       {"passes/lowering/", "passes/remat/", "passes/fusion/", "passes/chunks/", "passes/pass.h", "passes/pass_run.h",
-        "ir/"}},
+       {"passes/lowering/", "passes/remat/", "passes/fusion/", "passes/chunks/", "passes/pipeline/pass.h",
+        "passes/pipeline/pass_run.h", "ir/"}},
       {"passes/cpu/", {"passes/cpu/", "passes/lowering/", "passes/fusion/", "ir/"}},
       {"passes/gpu/", {"passes/gpu/", "passes/lowering/", "passes/fusion/", "ir/"}},
       {"passes/", {"passes/", "ir/"}},
@@ -156,9 +156,9 @@ std::vector<const SourceFile*> public_headers() {
 /// Whether a program may see it: not kernels and programs, passes, code generation and devices.
 bool is_public(const std::string& path) {
   const std::set<std::string> of_inner_folders{
-      "codegen/cuda/arch.h",      "codegen/llvm/target_cpu.h",   "passes/lowering/lower_options.h",
-      "passes/pass_run.h",        "passes/pipeline_options.h",   "passes/shard/mesh.h",
-      "passes/shard/placement.h", "passes/shard/shard_options.h"};
+      "codegen/cuda/arch.h",        "codegen/llvm/target_cpu.h",          "passes/lowering/lower_options.h",
+      "passes/pipeline/pass_run.h", "passes/pipeline/pipeline_options.h", "passes/shard/mesh.h",
+      "passes/shard/placement.h",   "passes/shard/shard_options.h"};
   const std::vector<std::string> inner{"ir/kernel/", "ir/ops/", "passes/", "codegen/", "runtime/cuda/"};
   return of_inner_folders.count(path) ||
          std::none_of(inner.begin(), inner.end(), [&](const auto& folder) { return path.starts_with(folder); });

@@ -2,8 +2,8 @@
 #include <set>
 #include <string>
 
-#include "ir/ops/composites.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/composites/composites.h"
+#include "ir/ops/primitives/primitives.h"
 #include "tests/structure/sources.h"
 
 using namespace lathe;

@@ -16,7 +16,7 @@ using Names = std::set<std::string>;
 const char* const library[] = {"ir", "frontend", "passes", "codegen", "runtime", "tools", "bench", "examples"};
 
 struct Text {
-  std::string place;  ///< "ir/tensor/dim.h:12"
+  std::string place;  ///< "ir/support/dim.h:12"
   std::string folder;
   std::string words;
 };

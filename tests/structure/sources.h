@@ -12,14 +12,14 @@ struct SourceLine {
 };
 
 struct SourceFile {
-  std::string path;  ///< from the root of the tree: "ir/tensor/dim.h"
+  std::string path;  ///< from the root of the tree: "ir/support/dim.h"
   std::vector<std::string> lines;
 
   bool has_extension(const std::vector<std::string>& extensions) const;
   bool is_header() const { return has_extension({".h"}); }
   bool is_cpp() const { return has_extension({".h", ".cpp"}); }
   bool is_in(const std::string& folder) const { return path.starts_with(folder + "/"); }
-  /// "ir/tensor/dim" of "ir/tensor/dim.h".
+  /// "ir/tensor/dim" of "ir/support/dim.h".
   std::string stem() const { return path.substr(0, path.rfind('.')); }
 };
 
@@ -34,7 +34,7 @@ bool is_file(const std::string& path);
 
 struct Include {
   int line;
-  std::string target;  ///< "ir/tensor/dim.h", "vector"
+  std::string target;  ///< "ir/support/dim.h", "vector"
   bool quoted;         ///< rather than in angle brackets
 };
 

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "runtime/executable.h"
 #include "tests/support/golden.h"
 #include "tests/support/kernel_store.h"

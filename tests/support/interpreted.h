@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "tests/support/error_label.h"
 

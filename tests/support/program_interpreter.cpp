@@ -5,9 +5,9 @@
 #include "ir/kernel/interpreter.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
-#include "passes/cpu/lower_cpu.h"
+#include "passes/lower_cpu.h"
 #include "passes/lowering/signature.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 
 namespace lathe::test {
 

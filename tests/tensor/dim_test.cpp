@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "ir/support/dim.h"
 #include "ir/support/error.h"
-#include "ir/tensor/dim.h"
 #include "ir/tensor/text/parser.h"
 
 using lathe::Dim;

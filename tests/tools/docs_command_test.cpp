@@ -50,8 +50,8 @@ TEST_CASE("the commands of docs/command.md work in their order", "[tools][docs]"
 }
 
 TEST_CASE("the commands of the tutorial print what it says", "[tools][docs]") {
-  CHECK(run_page("docs/tutorial/inspecting.md", true) >= 10);
-  CHECK(run_page("docs/tutorial/targets.md", true) >= 7);
+  CHECK(run_page("docs/tutorial/6-inspecting.md", true) >= 10);
+  CHECK(run_page("docs/tutorial/7-targets.md", true) >= 7);
 }
 
 TEST_CASE("the commands of the page on stages work in their order", "[tools][docs]") {

@@ -6,8 +6,8 @@
 
 #include "ir/support/error.h"
 #include "runtime/files/sha256.h"
+#include "runtime/text/chat/chat_template.h"
 #include "runtime/text/dataset/read_examples.h"
-#include "runtime/text/template/chat_template.h"
 #include "tools/pretrained/model_directory.h"
 #include "tools/train/training_text.h"
 

@@ -8,7 +8,7 @@
 #include "frontend/initialize.h"
 #include "frontend/pretrained/token_loss.h"
 #include "frontend/training.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/visible.h"
 #include "passes/lowering/program.h"
 #include "passes/memory/memory_plan.h"

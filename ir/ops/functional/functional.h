@@ -7,13 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/builder.h"
 
 /// Functions of primitive ops: what expansions, gradient rules, passes and the DSL build graphs with. Every one adds
 /// to the builder of its operands, at the builder's current location. `dim` counts from the end when negative.
 /// Element-wise functions broadcast by NumPy's rule and want equal dtypes (numbers take the tensor's dtype).
-/// What is no more than its op comes from its line in ir/ops/primitives.def. Composites: functional_composites.h.
+/// What is no more than its op comes from its line in ir/ops/primitives/primitives.def. Composites:
+/// functional_composites.h.
 namespace lathe::ir {
 
 /// An op over these operands.
@@ -35,7 +36,7 @@ Value random_normal(const Value& state, const Shape& shape, DType dtype);  ///< 
 
 // ---- what is no more than its op
 #define LATHE_IR_FUNCTIONS
-#include "ir/ops/primitives.def"
+#include "ir/ops/primitives/primitives.def"
 
 // ---- element-wise
 /// A number as an operand beside `a`.

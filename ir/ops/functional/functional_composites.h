@@ -1,13 +1,13 @@
 #pragma once
 
-#include "ir/ops/composites.h"
+#include "ir/ops/composites/composites.h"
 #include "ir/ops/functional/functional.h"
 
 /// Functions of composite ops, as functional.h has them of primitives.
 namespace lathe::ir {
 
 #define LATHE_IR_FUNCTIONS
-#include "ir/ops/composites.def"
+#include "ir/ops/composites/composites.def"
 
 // ---- reductions; no dims: all of them
 Value mean(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false);

@@ -1,7 +1,7 @@
 #include <numbers>
 
-#include "ir/ops/composite.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/composites/composite.h"
+#include "ir/ops/primitives/primitives.h"
 
 namespace lathe::ir {
 

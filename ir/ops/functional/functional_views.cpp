@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/ops/functional/functional_helpers.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 
 namespace lathe::ir {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 
 namespace lathe::ir::rules {

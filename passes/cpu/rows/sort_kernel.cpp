@@ -1,6 +1,6 @@
 #include <optional>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/lowering/along_dim.h"
 

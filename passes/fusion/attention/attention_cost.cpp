@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/ancestors.h"
 
 namespace lathe {

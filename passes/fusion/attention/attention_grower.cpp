@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/ancestors.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/own_region.h"

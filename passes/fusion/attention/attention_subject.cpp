@@ -1,5 +1,5 @@
 #include "ir/ops/draws.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/fusion/attention/attention_grower.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/region_size.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/ancestors.h"
 #include "passes/fusion/attention/attention_cost.h"
 #include "passes/fusion/attention/result_dots.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "passes/fusion/fusion.h"
-#include "passes/pass.h"
+#include "passes/pipeline/pass.h"
 
 namespace lathe {
 

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/users.h"
 #include "passes/fusion/dependence.h"
 #include "passes/fusion/fusion.h"
-#include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/canonicalize/canonicalize_rules.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 

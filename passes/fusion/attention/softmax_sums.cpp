@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/ops/primitives.h"
-#include "ir/ops/rules/softmax_floors.h"
+#include "ir/ops/primitives/primitives.h"
+#include "ir/ops/softmax_floors.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {

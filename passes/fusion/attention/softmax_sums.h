@@ -15,7 +15,7 @@ bool is_exponential(const ir::Node& node);
 std::vector<ir::ValueId> exponentials_in_sum(const ir::Graph& graph, ir::ValueId sum);
 
 /// Whether a value is the sum of exp(a - max of a) along the dims of the maximum, as it is or kept as zero_masked has
-/// it (ir/ops/rules/softmax_floors.h).
+/// it (ir/ops/softmax_floors.h).
 bool is_softmax_sum(const ir::Graph& graph, ir::ValueId id);
 
 /// Whether a value is made, by ops element by element, from a sum of exponentials of products that `are_scores`: the

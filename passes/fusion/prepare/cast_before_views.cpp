@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/users.h"
 #include "passes/fusion/affine.h"
 #include "passes/transforms/dce.h"

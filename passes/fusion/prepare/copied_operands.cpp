@@ -1,6 +1,6 @@
 #include "passes/fusion/prepare/copied_operands.h"
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/fusion/affine.h"
 
 namespace lathe {

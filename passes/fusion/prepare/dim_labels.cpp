@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "passes/fusion/fusion.h"
-#include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/canonicalize/canonicalize_rules.h"
 
 namespace lathe {
 

@@ -6,10 +6,10 @@
 #include <set>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/split_batches.h"
-#include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/canonicalize/canonicalize_rules.h"
 #include "passes/transforms/flat_exchanges.h"
 #include "passes/transforms/rebuild.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "passes/pass.h"
+#include "passes/pipeline/pass.h"
 
 namespace lathe {
 

@@ -6,10 +6,10 @@
 #include <set>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/users.h"
 #include "passes/fusion/prepare/split_dims.h"
-#include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/canonicalize/canonicalize_rules.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 

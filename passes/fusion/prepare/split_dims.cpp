@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/dim_labels.h"
-#include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/canonicalize/canonicalize_rules.h"
 
 namespace lathe {
 

@@ -1,4 +1,4 @@
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/lowering/along_dim.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/rules/softmax_floors.h"
+#include "ir/ops/softmax_floors.h"
 #include "passes/lowering/elementwise/elementwise_emitter.h"
 
 namespace lathe {

@@ -14,7 +14,7 @@ struct SoftmaxDivisor {
 };
 
 /// A softmax whose masked rows are zero keeps its maximum and its sum from falling below a number
-/// (ir/ops/rules/softmax_floors.h): what was kept so, where i is that; else i.
+/// (ir/ops/softmax_floors.h): what was kept so, where i is that; else i.
 int without_least_maximum(const ElementwiseProgram& program, int i);
 int without_least_sum(const ElementwiseProgram& program, int i);
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "ir/kernel/scalar_eval.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "passes/fusion/reads.h"
 #include "passes/lowering/elementwise/elementwise_builder.h"

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "passes/fusion/reads.h"
 

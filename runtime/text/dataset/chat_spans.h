@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/text/template/chat_template.h"
+#include "runtime/text/chat/chat_template.h"
 
 namespace lathe {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/text/chat/chat_template.h"
 #include "runtime/text/dataset/example.h"
-#include "runtime/text/template/chat_template.h"
 #include "runtime/text/tokenizer/tokenizer.h"
 
 namespace lathe {

@@ -7,7 +7,7 @@
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/strict_json.h"
-#include "runtime/text/tokenizer/tokenizer_pipeline.h"
+#include "runtime/text/tokenizer/pipeline/tokenizer_pipeline.h"
 #include "runtime/text/tokenizer/unicode/utf8.h"
 
 namespace lathe {

@@ -8,8 +8,8 @@
 #include "frontend/graph.h"
 #include "frontend/ops.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/gpu/lower_gpu.h"
-#include "passes/pipeline.h"
+#include "passes/lower_gpu.h"
+#include "passes/pipeline/pipeline.h"
 
 using namespace lathe;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "passes/gpu/lower_gpu.h"
+#include "passes/lower_gpu.h"
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/attention/forward_attention.h"
 #include "tests/cuda/attention/wgmma_cases.h"

@@ -5,7 +5,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/ops.h"
-#include "passes/gpu/lower_gpu.h"
+#include "passes/lower_gpu.h"
 #include "tests/cuda/attention/wgmma_cases.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"

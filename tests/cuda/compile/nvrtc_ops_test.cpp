@@ -5,8 +5,8 @@
 #include <set>
 
 #include "ir/kernel/printer.h"
-#include "passes/gpu/lower_gpu.h"
-#include "passes/pipeline.h"
+#include "passes/lower_gpu.h"
+#include "passes/pipeline/pipeline.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/support/sample_graphs.h"

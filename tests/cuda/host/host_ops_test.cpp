@@ -4,7 +4,7 @@
 #include <set>
 
 #include "ir/kernel/scalar_eval.h"
-#include "passes/gpu/lower_gpu.h"
+#include "passes/lower_gpu.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "passes/lowering/program.h"
-#include "passes/shard/scaling.h"
+#include "passes/shard/rank_scaling.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "tests/cuda/ranks/mock_ranks.h"
 #include "tests/ranks/support.h"

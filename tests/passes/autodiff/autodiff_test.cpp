@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/ops/functional/functional_composites.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/verifier.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/expand.h"

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/ops/functional/functional_composites.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/expand.h"

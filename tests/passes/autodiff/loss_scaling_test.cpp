@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "frontend/training.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/verifier.h"
 #include "tests/passes/support.h"
 

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "ir/ops/functional/functional_composites.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/verifier.h"
 #include "tests/passes/support.h"
 

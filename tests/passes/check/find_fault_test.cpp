@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "ir/ops/composites/composites.h"
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/composites.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/transforms/rebuild.h"
 #include "tests/passes/support.h"
 

@@ -4,7 +4,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "passes/compile_pipeline.h"
-#include "passes/cpu/lower_cpu.h"
+#include "passes/lower_cpu.h"
 
 using namespace lathe;
 

@@ -5,8 +5,8 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/cpu/lower_cpu.h"
-#include "passes/pipeline.h"
+#include "passes/lower_cpu.h"
+#include "passes/pipeline/pipeline.h"
 #include "tests/support/cpu_infos.h"
 
 /// Which kernels of rows ask for the memory of a later row, and which products for that of their operands.

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/cpu/lower_cpu.h"
+#include "passes/lower_cpu.h"
 #include "tests/passes/gemm/schedule_gemm_case.h"
 #include "tests/support/cpu_infos.h"
 

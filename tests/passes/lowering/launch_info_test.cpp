@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "passes/cpu/lower_cpu.h"
-#include "passes/gpu/lower_gpu.h"
-#include "passes/pipeline.h"
+#include "passes/lower_cpu.h"
+#include "passes/lower_gpu.h"
+#include "passes/pipeline/pipeline.h"
 #include "tests/passes/support.h"
 #include "tests/support/cpu_infos.h"
 

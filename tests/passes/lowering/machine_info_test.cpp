@@ -4,8 +4,8 @@
 #include <string>
 
 #include "passes/cpu/gemm/gemm.h"
-#include "passes/cpu/lower_cpu.h"
-#include "passes/gpu/lower_gpu.h"
+#include "passes/lower_cpu.h"
+#include "passes/lower_gpu.h"
 #include "tests/support/cpu_infos.h"
 
 using namespace lathe;

@@ -6,9 +6,9 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/cpu/lower_cpu.h"
+#include "passes/lower_cpu.h"
 #include "passes/memory/block_placement.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 
 /// Where temporaries lie, and how much of the arena that wastes.
 using namespace lathe;

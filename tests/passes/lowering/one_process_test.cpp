@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/cpu/lower_cpu.h"
-#include "passes/gpu/lower_gpu.h"
-#include "passes/pipeline.h"
+#include "passes/lower_cpu.h"
+#include "passes/lower_gpu.h"
+#include "passes/pipeline/pipeline.h"
 
 using namespace lathe;
 

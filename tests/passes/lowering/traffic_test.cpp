@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/cpu/lower_cpu.h"
-#include "passes/pipeline.h"
+#include "passes/lower_cpu.h"
+#include "passes/pipeline/pipeline.h"
 #include "tests/support/cpu_infos.h"
 
 /// The bytes that each launch says it must move.

@@ -1,5 +1,5 @@
 #include "passes/lowering/verify/verify_program.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 
 #include <catch2/catch.hpp>
 
@@ -8,12 +8,12 @@
 #include "frontend/training.h"
 #include "ir/kernel/builder.h"
 #include "ir/support/error.h"
-#include "passes/cpu/lower_cpu.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
-#include "passes/gpu/lower_gpu.h"
+#include "passes/lower_cpu.h"
+#include "passes/lower_gpu.h"
 #include "passes/lowering/verify/sample_sizes.h"
 #include "passes/lowering/verify/verify_placement.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 #include "tests/passes/support.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/small_models.h"

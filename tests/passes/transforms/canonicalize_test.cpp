@@ -5,8 +5,8 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/support/error.h"
-#include "passes/pipeline.h"
-#include "passes/transforms/canonicalize_rules.h"
+#include "passes/pipeline/pipeline.h"
+#include "passes/transforms/canonicalize/canonicalize_rules.h"
 #include "passes/transforms/expand.h"
 #include "tests/passes/support.h"
 

@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "passes/autodiff/autodiff.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 #include "passes/transforms/mixed_precision.h"
 #include "tests/passes/support.h"
 

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/ops/composites.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/composites/composites.h"
+#include "ir/ops/primitives/primitives.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;

@@ -2,9 +2,9 @@
 
 #include "frontend/dsl.h"
 #include "frontend/training.h"
-#include "passes/cpu/lower_cpu.h"
 #include "passes/explain/explain_attention.h"
-#include "passes/pipeline.h"
+#include "passes/lower_cpu.h"
+#include "passes/pipeline/pipeline.h"
 #include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/compiled/check_compiled.h"
 

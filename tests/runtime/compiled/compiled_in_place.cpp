@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "passes/cpu/lower_cpu.h"
-#include "passes/pipeline.h"
+#include "passes/lower_cpu.h"
+#include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/kernel_store.h"

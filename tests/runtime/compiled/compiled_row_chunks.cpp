@@ -7,7 +7,7 @@
 #include "passes/autodiff/autodiff.h"
 #include "passes/chunks/chunk_rows.h"
 #include "passes/memory/memory_plan.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 #include "passes/transforms/known_sizes.h"
 #include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/compiled/check_compiled.h"

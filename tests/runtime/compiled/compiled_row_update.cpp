@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "passes/cpu/lower_cpu.h"
-#include "passes/pipeline.h"
+#include "passes/lower_cpu.h"
+#include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
 /// where(iota == row, new, state) over that state touches the row alone.

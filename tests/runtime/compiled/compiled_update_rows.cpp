@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "passes/cpu/lower_cpu.h"
-#include "passes/pipeline.h"
+#include "passes/lower_cpu.h"
+#include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
 /// update_rows: rows of a state are written in place, those of other values into a copy.

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "ir/kernel/printer.h"
-#include "passes/cpu/lower_cpu.h"
-#include "passes/pipeline.h"
+#include "passes/lower_cpu.h"
+#include "passes/pipeline/pipeline.h"
 #include "runtime/executable.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/cpu_infos.h"

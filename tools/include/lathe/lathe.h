@@ -24,6 +24,6 @@
 #include "runtime/ranks/mpi/mpi_communicator.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "runtime/ranks/whole_tensors.h"
-#include "runtime/text/template/chat_template.h"
+#include "runtime/text/chat/chat_template.h"
 #include "runtime/text/tokenizer/tokenizer.h"
 #include "runtime/train/trainer.h"

@@ -6,8 +6,8 @@
 #include <initializer_list>
 #include <map>
 
-#include "runtime/text/template/values/arithmetic.h"
 #include "runtime/text/template/values/repr.h"
+#include "runtime/text/template/values/value_arithmetic.h"
 
 namespace lathe::jinja {
 

@@ -5,8 +5,8 @@
 #include "runtime/text/template/library/call_arguments.h"
 #include "runtime/text/template/library/filters.h"
 #include "runtime/text/template/library/numbers.h"
-#include "runtime/text/template/values/arithmetic.h"
 #include "runtime/text/template/values/repr.h"
+#include "runtime/text/template/values/value_arithmetic.h"
 
 /// Filters that give numbers.
 namespace lathe::jinja {

@@ -5,12 +5,12 @@
 #include "runtime/text/template/library/call_arguments.h"
 #include "runtime/text/template/library/filters.h"
 #include "runtime/text/template/library/generators.h"
-#include "runtime/text/template/values/arithmetic.h"
 #include "runtime/text/template/values/code_points.h"
 #include "runtime/text/template/values/compare_values.h"
 #include "runtime/text/template/values/lookup.h"
 #include "runtime/text/template/values/repr.h"
 #include "runtime/text/template/values/sequences.h"
+#include "runtime/text/template/values/value_arithmetic.h"
 
 /// Filters on what can be iterated, as a whole.
 namespace lathe::jinja {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "runtime/text/template/values/arithmetic.h"
 #include "runtime/text/template/values/code_points.h"
 #include "runtime/text/template/values/search.h"
+#include "runtime/text/template/values/value_arithmetic.h"
 
 namespace lathe::jinja {
 

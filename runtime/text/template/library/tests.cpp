@@ -4,11 +4,11 @@
 
 #include "runtime/text/template/library/call_arguments.h"
 #include "runtime/text/template/library/filters.h"
-#include "runtime/text/template/values/arithmetic.h"
 #include "runtime/text/template/values/casing.h"
 #include "runtime/text/template/values/compare_values.h"
 #include "runtime/text/template/values/repr.h"
 #include "runtime/text/template/values/sequences.h"
+#include "runtime/text/template/values/value_arithmetic.h"
 
 namespace lathe::jinja {
 

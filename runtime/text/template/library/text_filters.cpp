@@ -3,7 +3,6 @@
 #include "runtime/text/template/library/call_arguments.h"
 #include "runtime/text/template/library/filters.h"
 #include "runtime/text/template/library/strings.h"
-#include "runtime/text/template/values/arithmetic.h"
 #include "runtime/text/template/values/casing.h"
 #include "runtime/text/template/values/char_class.h"
 #include "runtime/text/template/values/code_points.h"
@@ -11,6 +10,7 @@
 #include "runtime/text/template/values/json.h"
 #include "runtime/text/template/values/repr.h"
 #include "runtime/text/template/values/sequences.h"
+#include "runtime/text/template/values/value_arithmetic.h"
 
 /// Filters on text: what is no string is printed first.
 namespace lathe::jinja {

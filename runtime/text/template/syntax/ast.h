@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "runtime/text/template/syntax/source.h"
-#include "runtime/text/template/values/arithmetic.h"
 #include "runtime/text/template/values/compare_values.h"
 #include "runtime/text/template/values/value.h"
+#include "runtime/text/template/values/value_arithmetic.h"
 
 /// A template as a tree. The parser builds it; scopes.h then says where each variable lives.
 namespace lathe::jinja {

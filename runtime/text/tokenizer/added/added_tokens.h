@@ -7,9 +7,9 @@
 
 #include "runtime/text/tokenizer/added/text_matcher.h"
 #include "runtime/text/tokenizer/added_token.h"
-#include "runtime/text/tokenizer/fields.h"
 #include "runtime/text/tokenizer/model/token_table.h"
 #include "runtime/text/tokenizer/normalize/normalizer.h"
+#include "runtime/text/tokenizer/pipeline/fields.h"
 #include "runtime/text/tokenizer/split/words.h"
 
 namespace lathe::text {

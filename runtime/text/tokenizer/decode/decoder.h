@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/text/tokenizer/fields.h"
+#include "runtime/text/tokenizer/pipeline/fields.h"
 
 namespace lathe::text {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/text/tokenizer/fields.h"
 #include "runtime/text/tokenizer/finish/draft.h"
+#include "runtime/text/tokenizer/pipeline/fields.h"
 
 namespace lathe::text {
 

@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/text/tokenizer/fields.h"
 #include "runtime/text/tokenizer/model/token_table.h"
 #include "runtime/text/tokenizer/model/word_cache.h"
+#include "runtime/text/tokenizer/pipeline/fields.h"
 
 namespace lathe::text {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/text/tokenizer/fields.h"
 #include "runtime/text/tokenizer/model/string_map.h"
+#include "runtime/text/tokenizer/pipeline/fields.h"
 
 namespace lathe::text {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/text/tokenizer/fields.h"
 #include "runtime/text/tokenizer/normalize/aligned_text.h"
+#include "runtime/text/tokenizer/pipeline/fields.h"
 
 namespace lathe::text {
 

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "runtime/text/tokenizer/fields.h"
 #include "runtime/text/tokenizer/normalize/aligned_text.h"
+#include "runtime/text/tokenizer/pipeline/fields.h"
 #include "runtime/text/tokenizer/unicode/regex.h"
 
 namespace lathe::text {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/text/tokenizer/fields.h"
+#include "runtime/text/tokenizer/pipeline/fields.h"
 
 namespace lathe::text {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/text/tokenizer/fields.h"
+#include "runtime/text/tokenizer/pipeline/fields.h"
 #include "runtime/text/tokenizer/unicode/regex.h"
 
 namespace lathe::text {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "runtime/text/tokenizer/fields.h"
+#include "runtime/text/tokenizer/pipeline/fields.h"
 #include "runtime/text/tokenizer/split/words.h"
 #include "runtime/text/tokenizer/unicode/regex.h"
 

@@ -1,0 +1,35 @@
+#include "ir/ops/primitives/primitives.h"
+
+namespace lathe::ir::ops {
+
+namespace {
+
+/// Arguments have a name and a type of their own, so GraphBuilder::argument makes them.
+TensorType argument_infer(const InferContext& ctx) {
+  ctx.fail("argument_name", "an argument has no name or type yet", "declare it in the signature of the graph");
+}
+
+constexpr std::string_view argument_labels[] = {"argument_name"};
+constexpr NotDifferentiable argument{"an argument is where a gradient arrives, it has no operands"};
+
+constexpr Op record(std::string_view name, std::string_view doc) {
+  return Op{.name = name,
+            .doc = doc,
+            .arity = Arity{0, 0},
+            .attrs = std::span<const AttrSpec>(),
+            .labels = argument_labels,
+            .infer = argument_infer,
+            .meaning = Argument{},
+            .precision = MixedPrecision::follow,
+            .gradient = argument,
+            .samples = [] { return std::vector<Sample>(); }};
+}
+
+}  // namespace
+
+constinit const Op input = record("input", "an argument given anew for each run");
+constinit const Op parameter = record("parameter", "a trained argument: kept between runs, may be updated in place");
+constinit const Op state =
+    record("state", "an argument kept between runs that is not trained: moments, seeds, steps");
+
+}  // namespace lathe::ir::ops

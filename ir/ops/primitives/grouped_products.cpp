@@ -1,0 +1,224 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ir/ops/functional/functional.h"
+#include "ir/ops/primitives/indices.h"
+#include "ir/ops/primitives/primitives.h"
+
+namespace lathe::ir::ops {
+
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+using Operands = std::span<const HostTensor* const>;
+
+void require_rank(const InferContext& ctx, int operand, int rank, std::string_view what) {
+  ctx.require(ctx.operand(operand).rank() == rank, "grouped_rank",
+              fmt::format("{} has {} dims, not {}", rules::describe(ctx, operand), ctx.operand(operand).rank(), rank),
+              what);
+}
+
+/// Offsets are integers [g + 1].
+void require_offsets(const InferContext& ctx, int operand) {
+  require_indices(ctx, operand);
+  require_rank(ctx, operand, 1, "offsets are [g + 1] integers: where each segment of rows begins, and the last ends");
+}
+
+/// The segments that offsets mark, each [first, second) of `rows` rows, in order [index_range].
+std::vector<std::pair<std::int64_t, std::int64_t>> segments(const Node& node, const HostTensor& offsets,
+                                                            std::int64_t rows) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> found;
+  for (std::int64_t i = 0; i < offsets.numel(); ++i) {
+    const std::int64_t least = i == 0 ? 0 : offsets.get_int(i - 1), at = offsets.get_int(i);
+    if (at < least || at > rows)
+      throw UserError(node.loc, node.op->name.value,
+                      fmt::format("offset {} at [{}] is out of range for segments of {} rows", at, i, rows),
+                      "index_range", fmt::format("use {} to {}: offsets ascend", least, rows));
+    if (i > 0) found.emplace_back(least, at);
+  }
+  return found;
+}
+
+/// to[i] += sum over t of from(i, t), row by row, in plain loops.
+void multiply(const double* a, std::int64_t a_row, std::int64_t a_step, const double* b, std::int64_t b_row,
+              std::int64_t b_step, double* to, std::int64_t m, std::int64_t n, std::int64_t k) {
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::int64_t t = 0; t < k; ++t) sum += a[i * a_row + t * a_step] * b[j * b_row + t * b_step];
+      to[i * n + j] = sum;
+    }
+}
+
+// ---- grouped_matmul: x [s, k], offsets [g + 1], g weights [n, k] -> [s, n]
+
+TensorType infer_grouped_matmul(const InferContext& ctx) {
+  rules::require_kind(ctx, 0, rules::floats);
+  require_rank(ctx, 0, 2, "x is [rows, k]");
+  require_offsets(ctx, 1);
+  const TensorType &x = ctx.operand(0), &first = ctx.operand(2);
+  const Dim groups(ctx.arity() - 2);
+  ctx.require_equal(ctx.operand(1).shape[0], groups + Dim(1), "grouped_offsets",
+                    fmt::format("{} does not mark {} segments", rules::describe(ctx, 1), ctx.arity() - 2),
+                    "give one offset more than there are weights");
+  for (int i = 2; i < ctx.arity(); ++i) {
+    const TensorType& weight = ctx.operand(i);
+    ctx.require(weight.dtype == x.dtype, "dtype_match",
+                fmt::format("{} and {} differ in dtype", rules::describe(ctx, 0), rules::describe(ctx, i)),
+                "cast one of them with .to(dtype)");
+    require_rank(ctx, i, 2, "weights are [n, k]");
+    ctx.require_equal(weight.shape[1], x.shape[1], "grouped_inner",
+                      fmt::format("dim 1 of {} does not match {}", rules::describe(ctx, i), rules::describe(ctx, 0)),
+                      "x is [rows, k], weights are [n, k]");
+    ctx.require_equal(weight.shape[0], first.shape[0], "grouped_inner",
+                      fmt::format("dim 0 of {} does not match {}", rules::describe(ctx, i), rules::describe(ctx, 2)),
+                      "all weights have one shape");
+  }
+  return TensorType::contiguous(x.dtype, {x.shape[0], first.shape[0]});
+}
+
+HostTensor grouped_matmul_reference(const Node& node, Operands operands, const Sizes& sizes) {
+  HostTensor result(f64, sizes);
+  const std::int64_t n = sizes[1], k = operands[0]->shape()[1];
+  const auto rows = segments(node, *operands[1], sizes[0]);
+  for (std::size_t g = 0; g < rows.size(); ++g) {
+    const auto [lo, hi] = rows[g];
+    multiply(operands[0]->as<double>().data() + lo * k, k, 1, operands[g + 2]->as<double>().data(), k, 1,
+             result.as<double>().data() + lo * n, hi - lo, n, k);
+  }
+  return result;
+}
+
+/// Columns go by those of the weights; whose a row is, is looked up among all rows.
+std::vector<DimPair> grouped_matmul_dims(const Graph&, const Node& node) {
+  std::vector<DimPair> pairs;
+  for (int i = 2; i < static_cast<int>(node.operands.size()); ++i) pairs.push_back({i, 0, 1});
+  return pairs;
+}
+
+/// x's by the weights the other way, each weight's by the rows of its segment.
+void grouped_matmul_gradient(const GradientContext& g) {
+  const auto groups = static_cast<int>(g.operands.size()) - 2;
+  if (g.needs(0)) {
+    std::vector<Value> transposed;
+    for (int i = 0; i < groups; ++i) transposed.push_back(ir::transpose(g.operand(i + 2), 0, 1));
+    g.set(0, ir::grouped_matmul(g.grad, g.operand(1), transposed));
+  }
+  const bool any = std::any_of(g.needed.begin() + 2, g.needed.end(), [](bool needed) { return needed; });
+  if (!any) return;
+  const Value all = ir::segment_outer(g.grad, g.operand(0), g.operand(1), groups);  // [g, n, k]
+  for (int i = 0; i < groups; ++i)
+    if (g.needs(i + 2)) g.set(i + 2, ir::select(all, 0, Dim(i)));
+}
+
+// ---- segment_outer: a [s, n], b [s, k], offsets [g + 1] -> [g, n, k]
+
+TensorType infer_segment_outer(const InferContext& ctx) {
+  rules::require_kind(ctx, 0, rules::floats);
+  const TensorType &a = ctx.operand(0), &b = ctx.operand(1);
+  ctx.require(a.dtype == b.dtype, "dtype_match",
+              fmt::format("{} and {} differ in dtype", rules::describe(ctx, 0), rules::describe(ctx, 1)),
+              "cast one of them with .to(dtype)");
+  require_rank(ctx, 0, 2, "a is [rows, n]");
+  require_rank(ctx, 1, 2, "b is [rows, k]");
+  require_offsets(ctx, 2);
+  ctx.require_equal(a.shape[0], b.shape[0], "grouped_inner",
+                    fmt::format("{} and {} differ in rows", rules::describe(ctx, 0), rules::describe(ctx, 1)),
+                    "a is [rows, n], b is [rows, k]");
+  const auto groups = ctx.attr<std::int64_t>("groups");
+  ctx.require(groups >= 0, "grouped_offsets", fmt::format("{} segments are asked for", groups), "give 0 or more");
+  ctx.require_equal(ctx.operand(2).shape[0], Dim(groups + 1), "grouped_offsets",
+                    fmt::format("{} does not mark {} segments", rules::describe(ctx, 2), groups),
+                    "give one offset more than there are segments");
+  return TensorType::contiguous(a.dtype, {Dim(groups), a.shape[1], b.shape[1]});
+}
+
+HostTensor segment_outer_reference(const Node& node, Operands operands, const Sizes& sizes) {
+  HostTensor result(f64, sizes);
+  const std::int64_t n = sizes[1], k = sizes[2];
+  const auto rows = segments(node, *operands[2], operands[0]->shape()[0]);
+  for (std::size_t g = 0; g < rows.size(); ++g) {
+    const auto [lo, hi] = rows[g];
+    multiply(operands[0]->as<double>().data() + lo * n, 1, n, operands[1]->as<double>().data() + lo * k, 1, k,
+             result.as<double>().data() + static_cast<std::int64_t>(g) * n * k, n, k, hi - lo);
+  }
+  return result;
+}
+
+std::vector<DimPair> segment_outer_dims(const Graph&, const Node&) { return {{0, 1, 1}, {1, 1, 2}}; }
+
+void segment_outer_gradient(const GradientContext& g) {
+  const auto groups = static_cast<int>(*g.node.type.shape[0].value());
+  std::vector<Value> parts, transposed;
+  for (int i = 0; i < groups; ++i) {
+    parts.push_back(ir::select(g.grad, 0, Dim(i)));           // [n, k]
+    transposed.push_back(ir::transpose(parts.back(), 0, 1));  // [k, n]
+  }
+  if (groups == 0) return;
+  if (g.needs(0)) g.set(0, ir::grouped_matmul(g.operand(1), g.operand(2), parts));
+  if (g.needs(1)) g.set(1, ir::grouped_matmul(g.operand(0), g.operand(2), transposed));
+}
+
+/// Random offsets rarely ascend: those of samples are all of one number, 0 or the number of rows.
+SampleOperand equal_offsets(std::int64_t count, double number, DType dtype = i64) {
+  return {{count}, dtype, number, number};
+}
+
+std::vector<Sample> grouped_matmul_samples() {
+  const auto sample = [](std::int64_t rows, std::int64_t n, std::int64_t k, std::int64_t groups, double at,
+                         DType dtype = f64, DType index = i64) {
+    Sample made{.operands = {{{rows, k}, dtype}, equal_offsets(groups + 1, at, index)}, .attrs = {}};
+    for (std::int64_t i = 0; i < groups; ++i) made.operands.push_back({{n, k}, dtype});
+    return made;
+  };
+  return {sample(4, 3, 2, 2, 0), sample(4, 2, 3, 1, 4), sample(0, 3, 2, 2, 0),          sample(1, 1, 2, 1, 1),
+          sample(3, 0, 2, 1, 3), sample(3, 2, 0, 1, 0), sample(5, 2, 3, 3, 2, f32, i32)};
+}
+
+std::vector<Sample> segment_outer_samples() {
+  const auto sample = [](std::int64_t rows, std::int64_t n, std::int64_t k, std::int64_t groups, double at) {
+    return Sample{.operands = {{{rows, n}}, {{rows, k}}, equal_offsets(groups + 1, at)},
+                  .attrs = {{"groups", groups}}};
+  };
+  return {sample(4, 3, 2, 2, 0), sample(4, 2, 3, 1, 4), sample(0, 3, 2, 2, 0), sample(3, 0, 2, 1, 1)};
+}
+
+constexpr AttrSpec segment_outer_attrs[] = {
+    {"groups", AttrKind::integer, true, {}, "how many segments there are, one fewer than offsets"}};
+constexpr std::string_view grouped_labels[] = {"dtype_kind",   "dtype_match",     "index_dtype",
+                                               "grouped_rank", "grouped_offsets", "grouped_inner"};
+
+}  // namespace
+
+constinit const Op grouped_matmul = {
+    .name = "grouped_matmul",
+    .doc =
+        "x [s, k], offsets [g+1] and g weights [n, k]: rows offsets[i] up to offsets[i+1] times weight i transposed; "
+        "other rows are 0",
+    .arity = Arity{3, -1},
+    .attrs = std::span<const AttrSpec>(),
+    .labels = grouped_labels,
+    .infer = infer_grouped_matmul,
+    .meaning = Custom{CustomKind::grouped_matmul, grouped_matmul_reference, DimRule(grouped_matmul_dims)},
+    .precision = MixedPrecision::low_precision,
+    .gradient = GradientRule(grouped_matmul_gradient),
+    .samples = grouped_matmul_samples,
+};
+
+constinit const Op segment_outer = {
+    .name = "segment_outer",
+    .doc =
+        "a [s, n], b [s, k], offsets [g+1] -> [g, n, k]: a transposed times b, of rows offsets[i] up to "
+        "offsets[i+1]",
+    .arity = Arity{3, 3},
+    .attrs = segment_outer_attrs,
+    .labels = grouped_labels,
+    .infer = infer_segment_outer,
+    .meaning = Custom{CustomKind::segment_outer, segment_outer_reference, DimRule(segment_outer_dims)},
+    .precision = MixedPrecision::low_precision,
+    .gradient = GradientRule(segment_outer_gradient),
+    .samples = segment_outer_samples,
+};
+
+}  // namespace lathe::ir::ops

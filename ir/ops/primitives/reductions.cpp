@@ -1,0 +1,108 @@
+#include <limits>
+
+#include "ir/ops/functional/functional.h"
+#include "ir/ops/primitives/primitives.h"
+#include "ir/ops/rules/operand_rules.h"
+
+namespace lathe::ir::ops {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+template <unsigned kinds>
+TensorType reduce_infer(const InferContext& ctx) {
+  rules::require_kind(ctx, 0, kinds);
+  const TensorType& type = ctx.operand(0);
+  const auto axes = rules::require_axes(ctx, ctx.attr<std::vector<std::int64_t>>("dims"), type.rank());
+  return TensorType::contiguous(type.dtype, rules::reduced_shape(type.shape, axes, ctx.attr<bool>("keepdim")));
+}
+
+/// A reduced value with its dims back as size 1, so that it broadcasts against the operand.
+Value with_dims(const GradientContext& g, const Value& reduced) {
+  if (g.node.attrs.get<bool>("keepdim")) return reduced;
+  Value result = reduced;
+  for (const int d : rules::normalize_axes(g.node.attrs.get<std::vector<std::int64_t>>("dims"), g.operand(0).rank()))
+    result = ir::unsqueeze(result, d);
+  return result;
+}
+
+void sum_gradient(const GradientContext& g) { g.set(0, ir::expand(with_dims(g, g.grad), g.operand(0).shape())); }
+
+/// Equal extremes share the gradient, as torch.amax and amin do.
+void extremum_gradient(const GradientContext& g) {
+  const Value& a = g.operand(0);
+  const auto& dims = g.node.attrs.get<std::vector<std::int64_t>>("dims");
+  const Value ties = ir::eq(a, with_dims(g, g.result));
+  const Value count = g.builder.add(ops::sum, {ir::cast(ties, a.dtype())}, {{"dims", dims}, {"keepdim", true}});
+  g.set(0, ir::where(ties, ir::div(with_dims(g, g.grad), count), 0.0));
+}
+
+std::vector<Sample> reduce_samples(const std::vector<DType>& dtypes) {
+  using Ints = std::vector<std::int64_t>;
+  const auto sample = [](Ints sizes, Ints dims, bool keepdim, DType dtype) {
+    return Sample{.operands = {{std::move(sizes), dtype}},
+                  .attrs = {{"dims", std::move(dims)}, {"keepdim", keepdim}}};
+  };
+  std::vector<Sample> samples = {
+      sample({2, 3}, {1}, false, f64),       sample({2, 3}, {0}, true, f64), sample({2, 3}, {0, 1}, false, f64),
+      sample({2, 3, 4}, {-1, 0}, true, f64), sample({3}, {}, false, f64),    sample({1, 3}, {0}, false, f64),
+      sample({0, 3}, {1}, false, f64),       sample({}, {}, false, f64),     sample({2, 1, 2}, {1}, true, f64),
+  };
+  for (const DType dtype : dtypes) samples.push_back(sample({2, 3}, {1}, false, dtype));
+  return samples;
+}
+
+constexpr AttrSpec attrs[] = {
+    {"dims", AttrKind::integers, true, {}, "the dims that are folded; none for []"},
+    {"keepdim", AttrKind::boolean, false, false, "whether they stay, with size 1"},
+};
+constexpr std::string_view reduction_labels[] = {"dtype_kind", "dim_range", "dim_repeat"};
+
+}  // namespace
+
+constinit const Op sum = {
+    .name = "sum",
+    .doc = "the sum over dims, 0 over no elements",
+    .arity = Arity{1, 1},
+    .attrs = attrs,
+    .labels = reduction_labels,
+    .infer = reduce_infer<rules::numbers>,
+    .meaning = Reduce{ScalarOp::add, 0},
+    .precision = MixedPrecision::f32,
+    .gradient = GradientRule(sum_gradient),
+    .samples =
+        [] {
+          auto samples = reduce_samples({i64, i32, c128});
+          samples.push_back({.operands = {{{3, 0}}}, .attrs = {{"dims", std::vector<std::int64_t>{1}}}});
+          return samples;
+        },
+};
+
+constinit const Op max = {
+    .name = "max",
+    .doc = "the largest over dims, -inf (for integers the smallest there is) over no elements; NaN if any is",
+    .arity = Arity{1, 1},
+    .attrs = attrs,
+    .labels = reduction_labels,
+    .infer = reduce_infer<rules::reals>,
+    .meaning = Reduce{ScalarOp::max, -infinity},
+    .precision = MixedPrecision::follow,
+    .gradient = GradientRule(extremum_gradient),
+    .samples = [] { return reduce_samples({i64, i32}); },
+};
+
+constinit const Op min = {
+    .name = "min",
+    .doc = "the smallest over dims, inf (for integers the largest there is) over no elements; NaN if any is",
+    .arity = Arity{1, 1},
+    .attrs = attrs,
+    .labels = reduction_labels,
+    .infer = reduce_infer<rules::reals>,
+    .meaning = Reduce{ScalarOp::min, infinity},
+    .precision = MixedPrecision::follow,
+    .gradient = GradientRule(extremum_gradient),
+    .samples = [] { return reduce_samples({i64, i32}); },
+};
+
+}  // namespace lathe::ir::ops

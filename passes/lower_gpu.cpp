@@ -1,0 +1,101 @@
+#include "passes/lower_gpu.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "ir/ops/primitives/primitives.h"
+#include "ir/support/error.h"
+#include "passes/fusion/prepare/cast_before_views.h"
+#include "passes/fusion/prepare/pad_products.h"
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/lower.h"
+
+namespace lathe {
+
+namespace {
+
+std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region) {
+  const bool reduces = std::any_of(region.members.begin(), region.members.end(),
+                                   [&](ir::ValueId id) { return context.graph[id].op->as<ir::Reduce>() != nullptr; });
+  if (reduces) return gpu::lower_rows(context, region);
+  std::vector<KernelContext::Built> built;
+  built.push_back(gpu::lower_points(context, region));
+  return built;
+}
+
+/// Rows are summed where updates say, or replaced.
+std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region) {
+  return context.graph[region.members[0]].op == &ir::ops::update_rows ? gpu::lower_update_rows(context, region)
+                                                                      : gpu::lower_scatter(context, region);
+}
+
+std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region) {
+  return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region)
+                                                  : gpu::lower_product(context, region);
+}
+
+/// The last few ops of a launch, and the line of the last: "_softmax_mul_mha_cpp_14".
+std::string origin(const Launch& launch) {
+  constexpr std::size_t most = 3;
+  std::vector<std::string_view> ops;
+  for (const LaunchOp& op : launch.info.ops)
+    if (op.value.valid() && (ops.empty() || ops.back() != op.op_name())) ops.push_back(op.op_name());
+  if (ops.size() > most) ops.erase(ops.begin(), ops.end() - most);
+  std::string text;
+  for (const std::string_view op : ops) text += fmt::format("_{}", op);
+  const std::string line = launch.loc.to_string();
+  if (!ops.empty() && !line.empty()) text += "_" + line;
+  return text;
+}
+
+/// Kernels are named after what they compute.
+void name_kernels(Program& program) {
+  std::set<int> named;
+  const auto name_kernel = [&](const Launch& launch) {
+    if (!named.insert(launch.kernel).second) return;
+    std::string& name = program.kernels[static_cast<std::size_t>(launch.kernel)].name;
+    name += origin(launch);
+    for (char& c : name)
+      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  };
+  for (const Launch& launch : program.launches) name_kernel(launch);
+  for (const Exchange& exchange : program.exchanges)
+    for (const Exchange::Part& part : exchange.parts)
+      if (part.fold) name_kernel(*part.fold);
+}
+
+}  // namespace
+
+// A warp of the kernel IR, of its mma and exchanges, is one of the machine.
+static_assert(GpuInfo::warp_threads == kernel::warp_threads);
+
+Machine gpu_machine(const GpuInfo& gpu) {
+  return {.info = gpu,
+          .schedules = {{RegionKind::rows, lower_rows},
+                        {RegionKind::product, lower_product},
+                        {RegionKind::columns, gpu::lower_columns},
+                        {RegionKind::scatter, lower_scatter},
+                        {RegionKind::attention, gpu::lower_attention},
+                        {RegionKind::scan, gpu::lower_scan},
+                        {RegionKind::sort, gpu::lower_sort},
+                        {RegionKind::grouped, gpu::lower_grouped}},
+          .copy = gpu::lower_copy,
+          .fold = gpu::lower_fold,
+          .fusion = {.attention_sums = OuterReductions::all, .copied_operands = true},
+          .chunks = gpu.chunks,
+          .passes = {{"cast-before-views", "values are cast to bf16 or f16 before their views", cast_before_views},
+                     {"pad-products", "odd sizes that products of bf16 and f16 sum over are padded", pad_products}},
+          .finish = name_kernels};
+}
+
+Program lower_gpu(const ir::Graph& graph, const LowerOptions& options) {
+  return lower(graph, gpu_machine(gpu_info("sm_80")), options);
+}
+
+Program lower_gpu_sm_90a(const ir::Graph& graph, const LowerOptions& options) {
+  return lower(graph, gpu_machine(gpu_info("sm_90a")), options);
+}
+
+}  // namespace lathe

@@ -1,0 +1,147 @@
+#include <fmt/core.h>
+
+#include "ir/ops/functional/functional.h"
+#include "ir/ops/primitives/primitives.h"
+#include "passes/transforms/canonicalize/canonicalize_rules.h"
+
+namespace lathe::ir::canonical {
+
+namespace {
+
+ContractionRoles roles_of(const Node& contraction) { return contraction.op->as<Contraction>()->roles(contraction); }
+
+Value contraction(const Value& a, const Value& b, const ContractionRoles& roles) {
+  return contract(a, b, fmt::format("{},{}->{}", roles.lhs, roles.rhs, roles.out));
+}
+
+/// Takes a permutation off the operand: its labels change places instead.
+bool absorb(Value& operand, std::string& labels) {
+  const auto order = permutation(operand.node());
+  if (!order) return false;
+  std::string now(labels.size(), ' ');
+  for (std::size_t i = 0; i < order->size(); ++i) now[static_cast<std::size_t>((*order)[i])] = labels[i];
+  labels = now;
+  operand = operand_of(operand);
+  return true;
+}
+
+std::optional<Value> permuted_operands(const Context& c) {
+  if (c.node.op != &ops::contract) return std::nullopt;
+  ContractionRoles roles = roles_of(c.node);
+  Value a = c.operand(0), b = c.operand(1);
+  const bool first = absorb(a, roles.lhs), second = absorb(b, roles.rhs);
+  if (!first && !second) return std::nullopt;
+  return contraction(a, b, roles);
+}
+
+std::optional<Value> permuted_result(const Context& c) {
+  const auto order = permutation(c.node);
+  if (!order) return std::nullopt;
+  const Value& product = c.operand(0);
+  if (!is(product, ops::contract) || c.uses(product) != 1) return std::nullopt;
+  ContractionRoles roles = roles_of(product.node());
+  const std::string out = roles.out;
+  for (std::size_t i = 0; i < order->size(); ++i) roles.out[i] = out[static_cast<std::size_t>((*order)[i])];
+  return contraction(operand_of(product, 0), operand_of(product, 1), roles);
+}
+
+/// A value that is computed with two dims, parts[dim] and parts[dim + 1], which a reshape then joins.
+struct JoinedDim {
+  Value parts;
+  int dim;
+};
+
+/// Where a reshape, or a cast of one, joins two neighbouring dims of what is computed, of known sizes but 1, and else
+/// keeps them; nothing for other values.
+std::optional<JoinedDim> joined_dim(const Value& value) {
+  const bool casts = is(value, ops::cast);
+  const Value joined = casts ? operand_of(value) : value;
+  if (!keeps_order(*joined.node().op) || !operand_of(joined).node().op->as<Elementwise>()) return std::nullopt;
+  const Value parts = operand_of(joined);
+  const Shape from = parts.shape(), to = joined.shape();
+  if (from.rank() != to.rank() + 1) return std::nullopt;
+  int d = 0;
+  while (d < to.rank() && from[d] == to[d]) ++d;
+  if (d == to.rank() || from[d] * from[d + 1] != to[d]) return std::nullopt;
+  for (const int i : {d, d + 1})
+    if (!from[i].value() || from[i].is(1)) return std::nullopt;
+  for (int i = d + 1; i < to.rank(); ++i)
+    if (from[i + 1] != to[i]) return std::nullopt;
+  return JoinedDim{casts ? cast(parts, value.dtype()) : parts, d};
+}
+
+/// A label that roles do not use.
+char new_label(const ContractionRoles& roles) {
+  for (char label = 'A'; label <= 'Z'; ++label)
+    if ((roles.lhs + roles.rhs + roles.out).find(label) == std::string::npos) return label;
+  return 0;
+}
+
+/// One dim as two: [.., p * q, ..] -> [.., p, q, ..].
+Value split_dim(const Value& value, int dim, const Dim& p, const Dim& q) {
+  Shape shape;
+  for (int i = 0; i < value.rank(); ++i) {
+    shape.push_back(i == dim ? p : value.shape()[i]);
+    if (i == dim) shape.push_back(q);
+  }
+  return view(value, shape);
+}
+
+/// What a product sums over is computed with its dim in two parts, such as blocks and the elements of each: it sums
+/// over both. Then it computes the operand where it reads it, which it cannot through a reshape.
+std::optional<Value> split_contracted(const Context& c) {
+  if (c.node.op != &ops::contract) return std::nullopt;
+  for (const bool left : {true, false}) {
+    ContractionRoles roles = roles_of(c.node);
+    const Value &joined = c.operand(left ? 0 : 1), &other = c.operand(left ? 1 : 0);
+    const auto found = joined_dim(joined);
+    if (!found || c.uses(joined) > 1) continue;
+    std::string &labels = left ? roles.lhs : roles.rhs, &others = left ? roles.rhs : roles.lhs;
+    const auto d = static_cast<std::size_t>(found->dim);
+    const char label = labels[d], added = new_label(roles);
+    const std::size_t at = others.find(label);
+    if (!added || roles.out.find(label) != std::string::npos || at == std::string::npos) continue;
+    const Value& computed = found->parts;
+    const Dim p = computed.shape()[found->dim], q = computed.shape()[found->dim + 1];
+    const Value parts = split_dim(other, static_cast<int>(at), p, q);
+    labels.insert(d + 1, 1, added);
+    others.insert(at + 1, 1, added);
+    return left ? contraction(computed, parts, roles) : contraction(parts, computed, roles);
+  }
+  return std::nullopt;
+}
+
+/// Letters in order of appearance, so that equal products read equally: "nqhd,nkhd->nhqk" -> "abcd,aecd->acbe".
+std::optional<Value> rename_labels(const Context& c) {
+  if (c.node.op != &ops::contract) return std::nullopt;
+  ContractionRoles roles = roles_of(c.node);
+  std::string letters;
+  for (std::string* part : {&roles.lhs, &roles.rhs, &roles.out})
+    for (char& label : *part) {
+      auto at = letters.find(label);
+      if (at == std::string::npos) {
+        at = letters.size();
+        letters += label;
+      }
+      if (at >= 52) return std::nullopt;
+      label = static_cast<char>(at < 26 ? 'a' + static_cast<char>(at) : 'A' + static_cast<char>(at - 26));
+    }
+  return contraction(c.operand(0), c.operand(1), roles);
+}
+
+constexpr Rule all_contract_rules[] = {
+    {"permuted_operands", "contract(permute(a), b) -> contract(a, b) with a's labels in a's own order",
+     permuted_operands},
+    {"permuted_result",
+     "permute(contract(a, b)) -> contract(a, b) that writes in that order, where nothing else reads it",
+     permuted_result},
+    {"split_contracted", "contract(a, reshape(b)) -> contract(reshape(a), b) where b is computed with the dim in two",
+     split_contracted},
+    {"rename_labels", "contract's labels in order of appearance", rename_labels},
+};
+
+}  // namespace
+
+std::span<const Rule> contract_rules() { return all_contract_rules; }
+
+}  // namespace lathe::ir::canonical

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "runtime/text/tokenizer/encoding.h"
+#include "runtime/text/tokenizer/pipeline/fields.h"
+
+namespace lathe::text {
+
+/// "truncation" and "padding" of tokenizer.json. UserError [tokenizer_field].
+Truncation read_truncation(const JsonNode& place);
+Padding read_padding(const JsonNode& place);
+
+}  // namespace lathe::text

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "runtime/text/tokenizer/added/added_tokens.h"
+#include "runtime/text/tokenizer/decode/decoder.h"
+#include "runtime/text/tokenizer/finish/post_processor.h"
+#include "runtime/text/tokenizer/model/model.h"
+#include "runtime/text/tokenizer/normalize/normalizer.h"
+#include "runtime/text/tokenizer/pipeline/fields.h"
+#include "runtime/text/tokenizer/split/pre_tokenizer.h"
+#include "runtime/text/tokenizer/tokenizer.h"
+
+namespace lathe::text {
+
+/// The parts of a tokenizer, in the order in which a text passes them.
+class Pipeline {
+ public:
+  explicit Pipeline(const JsonNode& place);
+
+  const AddedTokens& added() const { return added_; }
+  const Model& model() const { return *model_; }
+  const std::optional<Truncation>& truncation() const { return truncation_; }
+  const std::optional<Padding>& padding() const { return padding_; }
+
+  /// One text or two. Padding is left to the caller.
+  Encoding encode(std::span<const std::string_view> texts, const EncodeOptions& options) const;
+  std::vector<std::string> words_of(std::string_view text) const;
+  std::unique_ptr<DecodeStage> start_decoding(std::unique_ptr<DecodeStage> next) const {
+    return decoder_->start(std::move(next));
+  }
+
+ private:
+  /// What one thread needs, and what it remembers.
+  struct Scratch {
+    MatchMemory matches;
+    WordCache cache;
+  };
+  /// Lends scratch to the calls that run at the same time.
+  class ScratchLoan;
+
+  Words split(std::string_view text, Scratch& scratch) const;
+  Words normalized(std::string_view text, Scratch& scratch) const;
+  Draft draft(std::string_view text, std::int32_t type, bool has_offsets, Scratch& scratch) const;
+
+  std::unique_ptr<const Normalizer> normalizer_;
+  AddedTokens added_;
+  std::unique_ptr<const PreTokenizer> pre_tokenizer_;
+  std::unique_ptr<const Model> model_;
+  std::unique_ptr<const PostProcessor> post_processor_;
+  std::unique_ptr<const Decoder> decoder_;
+  std::optional<Truncation> truncation_;
+  std::optional<Padding> padding_;
+  std::vector<Edges> edges_;  ///< of the model's tokens, where the post-processor trims
+
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Scratch>> idle_;
+};
+
+}  // namespace lathe::text

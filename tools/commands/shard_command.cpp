@@ -1,0 +1,162 @@
+#include "passes/shard/shard.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "ir/support/error.h"
+#include "ir/tensor/text/printer.h"
+#include "passes/compile_pipeline.h"
+#include "passes/explain/program_time.h"
+#include "passes/gather_choice.h"
+#include "passes/lower_cpu.h"
+#include "passes/memory/memory_plan.h"
+#include "passes/run_order.h"
+#include "passes/shard/explain_shard.h"
+#include "passes/shard/explain_splits.h"
+#include "passes/transforms/flat_exchanges.h"
+#include "runtime/target_machine.h"
+#include "tools/arguments.h"
+#include "tools/commands/commands.h"
+#include "tools/division.h"
+#include "tools/files.h"
+#include "tools/memory_budget.h"
+#include "tools/predict/rate_options.h"
+#include "tools/predict/scaling_svg.h"
+#include "tools/predict/scaling_table.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct ShardOptions {
+  std::string file, output = "-";
+  Division division;
+  bool explain = false, no_locations = false;
+  bool predict = false;
+  std::string growing, svg, target, memory_budget;
+  std::vector<std::string> dims;
+  RateOptions rates;
+};
+
+bool is_gpu(const Machine& machine) { return std::holds_alternative<GpuInfo>(machine.info); }
+
+Lowered compiled(const ir::Graph& graph, const Machine& machine) {
+  return lower_prepared(ir::apply_passes(compile_pipeline(machine), graph), machine);
+}
+
+/// The table of a division on more and more processes; its picture too, where one is asked for.
+std::string predict(const ShardOptions& options, const ir::Graph& graph, const Machine& machine,
+                    shard::Scaling scaling) {
+  if (is_gpu(machine))
+    scaling.compile = [&](const ir::Graph& each) {
+      return compiled_step(compiled(each, machine).program, scaling.rates);
+    };
+  else
+    scaling.order = [&](const ir::Graph& each) { return in_run_order(compiled(each, machine)); };
+  scaling.growing = options.growing.empty() ? scaling.mesh[0].name : options.growing;
+  const shard::ScalingCurve curve = shard::predict_scaling(graph, scaling);
+  if (!options.svg.empty())
+    write_text(options.svg,
+               scaling_svg(fmt::format("@{} on {}", graph.name, scaling.mesh.to_string()), scaling, curve));
+  return scaling_table(scaling, curve);
+}
+
+/// What a process's memory is planned as on a GPU; "" where sizes are missing.
+std::string planned(const shard::Sharded& sharded, const Machine& machine, const DimBindings& dims) {
+  if (!std::ranges::all_of(sharded.unknowns, [&](const auto& dim) { return dims.contains(dim.second.local); }))
+    return "";
+  const MemoryPlan plan = plan_memory(compiled(sharded.graph, machine).program, dims);
+  return fmt::format("planned for {}: a process takes {} for temporaries, {} for arguments and results\n",
+                     std::get<GpuInfo>(machine.info).name, format_bytes(plan.arena_bytes),
+                     format_bytes(plan.argument_bytes));
+}
+
+/// With a memory budget: takes the way of gathering parameters that it leaves, and tells why.
+std::string choose_within_budget(const ShardOptions& options, const ir::Graph& graph, const Machine& machine,
+                                 const DimBindings& dims, shard::ShardOptions& parts) {
+  const shard::Mesh mesh = options.division.mesh();
+  const std::vector<shard::Split> splits = options.division.splits();
+  LowerOptions lowering{.memory = memory_budget(options.memory_budget, {})};
+  if (!budget_chooses_gathers(parts, lowering)) return "";
+  if (is_gpu(machine))
+    throw UserError("a memory budget is kept by code for CPUs alone", "memory_target",
+                    "leave out --memory-budget or --target");
+  lowering.memory->dims = shard::local_dims(shard::shard(graph, mesh, splits, parts), dims);
+  for (const auto& axis : mesh.axes()) lowering.memory->dims.emplace(ir::mesh_index_dim(axis.name), 0);
+  const GatherChoice choice = choose_gathers(
+      [&](shard::SecondGather second) {
+        shard::ShardOptions way = parts;
+        way.second_gather = second;
+        return shard::shard(graph, mesh, splits, way).graph;
+      },
+      machine, lowering);
+  parts.second_gather = choice.second_gather;
+  return choice.why;
+}
+
+void run(const ShardOptions& options) {
+  const ir::Graph graph = load_graph(options.file);
+  shard::ShardOptions parts = options.division.parts();
+  const std::vector<shard::Split> splits = options.division.splits();
+  const shard::Mesh mesh = options.division.mesh();
+  const DimBindings dims = given_dims(graph, options.dims);
+  const Machine machine = options.target.empty() ? cpu_machine({}) : machine_of(Target::named(options.target));
+  const std::string why = choose_within_budget(options, graph, machine, dims, parts);
+  const shard::Sharded sharded = shard::shard(graph, mesh, splits, parts);
+  if (!options.explain && !options.predict)
+    return write_text(options.output, ir::print(sharded.graph, {.locations = !options.no_locations}));
+  const shard::StepRates rates =
+      options.target.empty() ? rates_of(options.rates) : rates_of(options.rates, machine.info);
+  const DimBindings local = shard::local_dims(sharded, dims);
+  std::string text;
+  if (options.explain)
+    text += shard::explain_splits(graph, sharded, splits) + shard::explain(sharded, rates, local) + why;
+  if (options.explain && is_gpu(machine)) text += planned(sharded, machine, local);
+  if (options.predict) text += predict(options, graph, machine, {mesh, splits, parts, {}, dims, rates});
+  write_text(options.output, text);
+}
+
+}  // namespace
+
+void add_shard(CLI::App& app) {
+  auto options = std::make_shared<ShardOptions>();
+  CLI::App* command = app.add_subcommand("shard", "Divide a graph over processes: the graph that each of them runs");
+  command->add_option("FILE", options->file, "IR text: a training step, or any other graph")->required();
+  add_division(*command, options->division)->required();
+  command->add_flag("--explain", options->explain,
+                    "Tell what is exchanged, where and why, and what a process holds, instead of the graph");
+  command->add_flag("--predict", options->predict,
+                    "Predict the time, efficiency and memory of a step on 1 to 4096 processes, instead of the graph");
+  command->add_option("--grow", options->growing,
+                      "The axis that has 1, 2, 4, .. processes in the prediction; without it the first of the mesh");
+  command->add_option("--svg", options->svg, "Where to draw the prediction")->needs("--predict");
+  command
+      ->add_option("--dim", options->dims,
+                   "For --explain, --predict and --memory-budget: the size of a dim on this mesh, as NAME=SIZE")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  command
+      ->add_option(
+          "--target", options->target,
+          "For --explain and --predict: what a process compiles for, as for dump: cuda:sm_90a takes times and "
+          "memory from what is compiled for that GPU; without it an x86-64-v4 CPU")
+      ->excludes(add_rate_options(*command, options->rates));
+  command
+      ->add_option("--memory-budget", options->memory_budget,
+                   "The most memory that a process may take, as for train: parameters are gathered again in the "
+                   "backward pass only where they cannot be kept")
+      ->needs("--parameters");
+  command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
+  command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
+  command->footer(
+      "Dims that ops tie to a split one are split with it; nothing else is, and an op that needs all of one is an\n"
+      "error. lathe train divides its step by the same options, and in C++ compile() does (docs/distributed.md).\n"
+      "Examples:\n"
+      "  lathe shard step.lathe --mesh data=4,model=2 --split B:data,h:model,d_ff:model,vocab:model --explain\n"
+      "  lathe shard step.lathe --mesh data=8 --split B:data --predict --dim B=64,T=1024 --target cuda:sm_90a\n");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace lathe::tools

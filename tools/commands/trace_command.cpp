@@ -1,0 +1,98 @@
+#include "ir/support/visible.h"
+#include "runtime/machine/seconds.h"
+#include "runtime/trace/trace.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+
+#include "runtime/machine/host_cpu.h"
+#include "tools/arguments.h"
+#include "tools/commands/commands.h"
+#include "tools/execute.h"
+#include "tools/files.h"
+#include "tools/memory_budget.h"
+#include "tools/precision_option.h"
+#include "tools/target_option.h"
+#include "tools/tune_option.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct TraceOptions {
+  std::string file, output, precision = "f32", memory_budget;
+  ArgumentOptions arguments;
+  LowerOptions lower;
+  std::string target = "host";
+  int threads = 0, steps = 3, warmup = 1, top = 20;
+  double tune = 0;
+};
+
+void run(const TraceOptions& options) {
+  const int threads = options.threads > 0 ? options.threads : usable_cpus();
+  const CompileOptions machine = compile_options(options.target);
+  auto [graph, executable, inputs, free_dims] =
+      prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
+              {.threads = threads,
+               .lower = options.lower,
+               .target = options.target,
+               .memory_budget = options.memory_budget,
+               .tune = options.tune});
+  for (int i = 0; i < options.warmup; ++i) executable.run(inputs, free_dims);
+  const DimBindings dims = executable.bind(inputs, free_dims);
+  Trace trace{.program = executable.program(),
+              .plan = executable.memory_plan(dims),
+              .dims = dims,
+              .machine = machine_rates(machine, threads),
+              .runs = {}};
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const auto now = [&] { return seconds_since(begin); };
+  for (int i = 0; i < options.steps; ++i) {
+    TracedRun traced{.start = now(), .seconds = 0, .launches = {}};
+    executable.run_traced(inputs, traced.launches, free_dims);
+    traced.seconds = now() - traced.start;
+    trace.runs.push_back(std::move(traced));
+  }
+  if (!options.output.empty()) write_text(options.output, chrome_trace_json(trace));
+  if (options.output != "-")
+    write_text("-", fmt::format("graph @{} on {}: ", visible(graph.name), machine_name(machine, threads)) +
+                        top_table(trace, options.top));
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app) {
+  auto options = std::make_shared<TraceOptions>();
+  CLI::App* command = app.add_subcommand("trace", "Run a graph some times and show where the time goes");
+  command->add_option("FILE", options->file, "IR text")->required();
+  command->add_option("-o,--output", options->output,
+                      "Where to write the trace as Chrome trace JSON (chrome://tracing, ui.perfetto.dev)");
+  add_argument_options(*command, options->arguments);
+  add_lower_options(*command, options->lower);
+  add_target_option(*command, options->target);
+  add_precision_option(*command, options->precision);
+  add_threads_option(*command, options->threads);
+  command->add_option("--steps", options->steps, "Runs to trace")->check(CLI::Range(1, 10000))->capture_default_str();
+  command->add_option("--warmup", options->warmup, "Runs before the first that is traced")
+      ->check(CLI::Range(0, 10000))
+      ->capture_default_str();
+  add_memory_budget(*command, options->memory_budget);
+  add_tune(*command, options->tune);
+  command->add_option("--top", options->top, "Lines of the table")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  command->footer(
+      "Arguments that no file has are made up.\n"
+      "Example:\n"
+      "  lathe model gpt --layers 4 --step -o step.lathe\n"
+      "  lathe trace step.lathe --dim B=4,T=64 -o trace.json");
+  command->callback([options] {
+    add_weights_of(options->file, options->arguments);
+    run(*options);
+  });
+}
+
+}  // namespace lathe::tools
