@@ -22,7 +22,7 @@ sys.path.insert(0, str(here / 'peers'))
 from run_steps import loss_difference  # noqa: E402
 from workers import Worker, add_common_options, machine, median, peer_environment, undisturbed  # noqa: E402
 
-MPIRUN = 'mpirun --oversubscribe --bind-to none --mca btl_vader_single_copy_mechanism none --mca mpi_yield_when_idle 0'
+MPIRUN = 'mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 0'
 AS_ROOT = {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
 
 
