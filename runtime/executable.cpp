@@ -267,12 +267,12 @@ TuneMachine gpu_to_tune(const CompileOptions& options, const Gpu& gpu) {
 }
 
 /// Tiles as they were measured, or are now.
-TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu>& gpu, const Machine& machine,
-                          const ir::Graph& prepared, CompileSummary& summary) {
+TuningChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu>& gpu, const Machine& machine,
+                            const ir::Graph& prepared, CompileSummary& summary) {
   TuneMachine tune = gpu ? gpu_to_tune(options, *gpu) : cpu_to_tune(options);
   tune.store = options.cache;
   tune.lower = [&](const LowerOptions& lowering) { return lower_prepared(prepared, machine, lowering).program; };
-  TunedTiles tuned = tune_tiles(prepared, options.lower, *options.tune, tune);
+  TuningResult tuned = tune_products(prepared, options.lower, *options.tune, tune);
   summary.tuned = std::move(tuned.report);
   return std::move(tuned.choices);
 }
@@ -377,7 +377,7 @@ Executable compile(const ir::Graph& graph, const CompileOptions& given) {
 
   start = Clock::now();
   LowerOptions lowering = options.lower;
-  if (options.tune) lowering.tiles = tuned_choices(options, gpu, machine, passed.graph, impl->summary);
+  if (options.tune) lowering.tuning = tuned_choices(options, gpu, machine, passed.graph, impl->summary);
   if (lowering.memory) {
     lowering.memory->threads = threads_of(options);
     lowering.memory->dims.insert(positions.begin(), positions.end());

@@ -45,7 +45,7 @@ class KernelContext {
     kernel::Kernel kernel;
     Launch launch;
     std::map<int, Dim> touched;                ///< elements by buffer, see launch_bytes
-    std::vector<std::string> candidates = {};  ///< tiles of a product, see LoweringContext::tiles
+    std::vector<std::string> candidates = {};  ///< of a product that is tuned, see LoweringContext::tuning
   };
   Built finish();
 

@@ -38,7 +38,7 @@ class Lowering {
         plan_(std::move(plan)),
         machine_(machine),
         pool_(pool),
-        tiles_(options.tiles),
+        tuning_(options.tuning),
         bucket_bytes_(options.bucket_bytes),
         buffer_of_(graph.nodes.size(), -1) {
     program_.name = graph.name;
@@ -65,7 +65,7 @@ class Lowering {
             [this](DType dtype, const Dim& elements, std::string name) {
               return workspace(ProgramBuffer::Kind::scratch, dtype, elements, std::move(name));
             },
-        .tiles = tiles_ ? &*tiles_ : nullptr};
+        .tuning = tuning_ ? &*tuning_ : nullptr};
     for (int r = 0; r < program_.regions; ++r) lower_region(context, r);
     int copies = 0;
     for (const auto& [state, value] : copies_) copy_back(state, value, copies);
@@ -244,35 +244,35 @@ class Lowering {
     return built;
   }
 
-  /// The kernels of a region with the tile that the choices say; with `all`, those of every candidate.
-  std::vector<KernelContext::Built> region_in_tiles(LoweringContext context, const Region& region) {
+  /// The kernels of a region by the candidate that was chosen for it; with `all`, those of every candidate.
+  std::vector<KernelContext::Built> tuned_region_kernels(LoweringContext context, const Region& region) {
     const std::size_t first_workspace = program_.buffers.size();
     std::vector<KernelContext::Built> built = region_kernels(context, region);
-    if (!tiles_ || built.back().candidates.size() < 2) return built;
-    const auto tile = std::make_shared<Tile>();
-    tile->candidates = built.back().candidates;
-    for (const KernelContext::Built& each : built) tile->problem += kernel::canonical_text(each.kernel);
-    const int count = static_cast<int>(tile->candidates.size());
-    const auto found = tiles_->chosen.find(tile->problem);
-    const int chosen = found == tiles_->chosen.end() || found->second >= count ? 0 : found->second;
-    if (chosen > 0 && !tiles_->all) {
+    if (!tuning_ || built.back().candidates.size() < 2) return built;
+    const auto candidates = std::make_shared<TuningCandidates>();
+    candidates->names = built.back().candidates;
+    for (const KernelContext::Built& each : built) candidates->problem += kernel::canonical_text(each.kernel);
+    const int count = static_cast<int>(candidates->names.size());
+    const auto found = tuning_->chosen.find(candidates->problem);
+    const int chosen = found == tuning_->chosen.end() || found->second >= count ? 0 : found->second;
+    if (chosen > 0 && !tuning_->all) {
       built.clear();
       program_.buffers.erase(program_.buffers.begin() + static_cast<std::ptrdiff_t>(first_workspace),
                              program_.buffers.end());
     }
     for (int c = 1; c < count; ++c) {
-      if (!tiles_->all && c != chosen) continue;
+      if (!tuning_->all && c != chosen) continue;
       context.candidate = c;
       for (KernelContext::Built& each : region_kernels(context, region)) built.push_back(std::move(each));
     }
-    for (KernelContext::Built& each : built) each.launch.tile = tile;
+    for (KernelContext::Built& each : built) each.launch.tuning = candidates;
     return built;
   }
 
   /// What the machine makes of a region; without names, its kernels by their places in the pool.
   std::vector<Launch> new_launches(const LoweringContext& context, const Region& region) {
     std::vector<Launch> launches;
-    for (auto& [kernel, launch, touched, candidates] : region_in_tiles(context, region)) {
+    for (auto& [kernel, launch, touched, candidates] : tuned_region_kernels(context, region)) {
       launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
       launch.kernel = pool_.add(std::move(kernel));
       launches.push_back(std::move(launch));
@@ -359,7 +359,7 @@ class Lowering {
   FusionPlan plan_;
   const Machine& machine_;
   KernelPool& pool_;
-  std::optional<TileChoices> tiles_;
+  std::optional<TuningChoices> tuning_;
   std::int64_t bucket_bytes_;
   std::vector<int> buffer_of_;                       // by node
   std::vector<std::pair<ValueId, ValueId>> copies_;  // of updated states: what takes the place of which

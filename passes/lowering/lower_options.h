@@ -28,9 +28,9 @@ struct MemoryBudget {
   int threads = 1;  ///< that run it, each with its scratch; compile() knows
 };
 
-/// Which tiles products take. Those of one product differ in speed and workspaces; results are the same bits.
-struct TileChoices {
-  std::map<std::string, int> chosen = {};  ///< a candidate, by Tile::problem; other products take the default
+/// Which tuning candidate each product takes: see TuningCandidates.
+struct TuningChoices {
+  std::map<std::string, int> chosen = {};  ///< by TuningCandidates::problem; other products take the default
   DimBindings dims = {};                   ///< a size of every unknown dim: the runs that are to be fast
   bool all = false;  ///< to measure: every product once with each candidate, one after the other
 };
@@ -42,7 +42,8 @@ struct LowerOptions {
   /// Of several processes: all_reduces of known sizes go together up to so many bytes, begun when the last of their
   /// values is there. 0: each goes alone.
   std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
-  std::optional<TileChoices> tiles = {};  ///< launches of products then carry their Tile: runtime/tune/tune.h
+  std::optional<TuningChoices> tuning =
+      {};  ///< launches of products then carry their candidates: runtime/tune/tune.h
 };
 
 }  // namespace lathe

@@ -31,10 +31,10 @@ struct ProgramBuffer {
   bool has_room = false;  ///< a workspace: of its elements some may stay unwritten, which nobody reads
 };
 
-/// What can be chosen for a product: other tiles, which differ in speed and workspaces alone.
-struct Tile {
-  std::string problem;                  ///< the kernels that it takes by default, in canonical text
-  std::vector<std::string> candidates;  ///< in words, the default first
+/// The kernels that a product can run by. They differ in speed and workspaces; results are the same bits.
+struct TuningCandidates {
+  std::string problem;             ///< the kernels that it takes by default, in canonical text
+  std::vector<std::string> names;  ///< of the candidates: their tile sizes in words, the default first
 };
 
 /// One run of one kernel over bound buffers.
@@ -52,8 +52,8 @@ struct Launch {
   /// The node of whose value it makes a part, beside launches that make the others and touch nothing of this one;
   /// they have the same checks or none. -1 where it stands alone.
   int part_of = -1;
-  std::shared_ptr<const Tile> tile = nullptr;  ///< of products, where LowerOptions::tiles asks for it
-  int candidate = 0;                           ///< of the tile
+  std::shared_ptr<const TuningCandidates> tuning = nullptr;  ///< of products, where LowerOptions::tuning asks for it
+  int candidate = 0;                                         ///< index into `tuning->names`
 
   bool runs(ir::ValueId id) const;             ///< whether the node is among its ops
   std::vector<std::string> names() const;      ///< of its ops: "%5 softmax"

@@ -21,8 +21,8 @@ struct LoweringContext {
   std::function<int(DType, const Dim& elements, std::string name)> workspace;
   /// The same for each thread, undefined when a task starts.
   std::function<int(DType, const Dim& elements, std::string name)> scratch;
-  const TileChoices* tiles = nullptr;  ///< where given, products tell their candidates
-  int candidate = 0;                   ///< that a product takes
+  const TuningChoices* tuning = nullptr;  ///< where given, products name their tuning candidates
+  int candidate = 0;                      ///< the tuning candidate that a product takes
 
   const CpuInfo& cpu() const { return std::get<CpuInfo>(machine); }
   const GpuInfo& gpu() const { return std::get<GpuInfo>(machine); }
@@ -31,13 +31,13 @@ struct LoweringContext {
   const VectorRegisters& vectors() const;
 };
 
-/// Marks the kernels of a product as made by plan number `context.candidate`, and where tiles are chosen tells all
-/// plans.
+/// Marks the kernels of a product as made by plan number `context.candidate`, and where products are tuned names
+/// all plans.
 template <class Plan>
 void name_candidates(const LoweringContext& context, const std::vector<Plan>& plans,
                      std::vector<KernelContext::Built>& built) {
   for (KernelContext::Built& each : built) each.launch.candidate = context.candidate;
-  if (context.tiles)
+  if (context.tuning)
     for (const Plan& plan : plans) built.back().candidates.push_back(to_string(plan));
 }
 

@@ -13,17 +13,17 @@ constexpr double short_seconds = 2e-3;  // a heat of kernels that take less in a
 
 }  // namespace
 
-TileRace::TileRace(int candidates) {
+CandidateRace::CandidateRace(int candidates) {
   for (int c = 0; c < candidates; ++c) racing_.push_back(c);
 }
 
-int TileRace::next() {
+int CandidateRace::next() {
   if (finished()) return 0;
   const std::size_t n = racing_.size(), round = turn_ / n;
   return racing_[(turn_++ + round) % n];
 }
 
-double TileRace::median_ratio(int candidate) const {
+double CandidateRace::median_ratio(int candidate) const {
   const std::vector<double>&standard = heat_.at(0), &times = heat_.at(candidate);
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(times.size(), standard.size()); ++i) ratios.push_back(times[i] / standard[i]);
@@ -32,14 +32,14 @@ double TileRace::median_ratio(int candidate) const {
   return *middle;
 }
 
-bool TileRace::is_hopeless(int candidate) const {
+bool CandidateRace::is_hopeless(int candidate) const {
   const auto times = heat_.find(candidate), standard = heat_.find(0);
   if (times == heat_.end() || standard == heat_.end() || times->second.size() < 2) return false;
   return *std::min_element(times->second.begin(), times->second.end()) >
          hopeless * *std::max_element(standard->second.begin(), standard->second.end());
 }
 
-void TileRace::add(int candidate, double seconds) {
+void CandidateRace::add(int candidate, double seconds) {
   if (finished() || std::find(racing_.begin(), racing_.end(), candidate) == racing_.end()) return;
   heat_[candidate].push_back(seconds);
   std::erase_if(racing_, [this](int c) { return is_hopeless(c); });
@@ -49,7 +49,7 @@ void TileRace::add(int candidate, double seconds) {
   if (std::all_of(racing_.begin(), racing_.end(), done)) close_heat();
 }
 
-void TileRace::close_heat() {
+void CandidateRace::close_heat() {
   if (racing_.size() == 2) {
     const double ratio = median_ratio(racing_[1]);
     if (ratio < worth) winner_ = racing_[1], ratio_ = ratio;

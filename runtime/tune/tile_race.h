@@ -5,14 +5,14 @@
 
 namespace lathe {
 
-/// Finds the fastest of some candidates by noisy timings, in heats. In a heat each gets five turns (more where they
-/// are short), one after the other and every time in another order. A candidate is judged by the median of its times
-/// as shares of the default's in the same rounds, so that a slow moment, which hits both, does not count. The slower
-/// half goes; those that are far behind go at once. The last challenger meets candidate 0, the default, in a final of
-/// fresh timings, and wins if it is 2% better.
-class TileRace {
+/// Finds the fastest of some tuning candidates by noisy timings: successive halving. In a heat each gets five turns
+/// (more where they are short), one after the other and every time in another order. A candidate is judged by the
+/// median of its times as shares of the default's in the same rounds, so that a slow moment, which hits both, does
+/// not count. The slower half goes; those that are far behind go at once. The last challenger meets candidate 0, the
+/// default, in a final of fresh timings, and wins if it is 2% better.
+class CandidateRace {
  public:
-  explicit TileRace(int candidates);
+  explicit CandidateRace(int candidates);
 
   bool finished() const { return racing_.size() < 2; }
   /// Whose turn it is; 0 once finished.

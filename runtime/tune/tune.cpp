@@ -25,7 +25,7 @@ struct Occurrence {
   std::size_t first, last;
 };
 
-/// Where products with a choice stand, by Tile::problem.
+/// Where products with a choice stand, by TuningCandidates::problem.
 using Occurrences = std::map<std::string, std::vector<Occurrence>>;
 
 /// Neighbours may be the same product: another one begins where the candidates begin anew.
@@ -33,10 +33,10 @@ Occurrences occurrences_of(const Program& program) {
   Occurrences occurrences;
   const std::vector<Launch>& launches = program.launches;
   for (std::size_t l = 0; l < launches.size(); ++l) {
-    if (!launches[l].tile) continue;
-    const bool goes_on =
-        l > 0 && launches[l - 1].tile == launches[l].tile && launches[l - 1].info.region == launches[l].info.region;
-    std::vector<Occurrence>& found = occurrences[launches[l].tile->problem];
+    if (!launches[l].tuning) continue;
+    const bool goes_on = l > 0 && launches[l - 1].tuning == launches[l].tuning &&
+                         launches[l - 1].info.region == launches[l].info.region;
+    std::vector<Occurrence>& found = occurrences[launches[l].tuning->problem];
     if (goes_on)
       found.back().last = l;
     else
@@ -98,22 +98,22 @@ class Tuner {
                       "tune_dims", "give sizes: TuneOptions::dims, or --dim NAME=SIZE");
   }
 
-  TunedTiles run() {
+  TuningResult run() {
     const Program program = lowered(false);
     for (const auto& [problem, occurrences] : occurrences_of(program)) {
       const Launch& launch = program.launches[occurrences.front().last];
       const Entry& entry =
           entries_.emplace(problem, Entry{entry_key(program, occurrences.front()), launch}).first->second;
       if (const auto found = remembered(entry)) {
-        tiles_.choices.chosen[problem] = *found;
+        result_.choices.chosen[problem] = *found;
       } else {
-        races_.emplace(problem, static_cast<int>(launch.tile->candidates.size()));
+        races_.emplace(problem, static_cast<int>(launch.tuning->names.size()));
       }
     }
-    tiles_.choices.dims = tune_.dims;
+    result_.choices.dims = tune_.dims;
     if (!races_.empty()) measure();
     for (const auto& [problem, entry] : entries_) conclude(program, problem, entry);
-    return std::move(tiles_);
+    return std::move(result_);
   }
 
  private:
@@ -122,9 +122,9 @@ class Tuner {
     Launch launch;    ///< the product at its first occurrence
   };
 
-  Program lowered(bool with_all_tiles) const {
+  Program lowered(bool all_candidates) const {
     LowerOptions options = options_;
-    options.tiles = TileChoices{.chosen = {}, .dims = tune_.dims, .all = with_all_tiles};
+    options.tuning = TuningChoices{.chosen = {}, .dims = tune_.dims, .all = all_candidates};
     return machine_.lower(options);
   }
 
@@ -143,7 +143,7 @@ class Tuner {
   std::optional<int> remembered(const Entry& entry) const {
     const auto found = machine_.store ? machine_.store->get(entry.key) : std::nullopt;
     if (!found) return std::nullopt;
-    const std::vector<std::string>& candidates = entry.launch.tile->candidates;
+    const std::vector<std::string>& candidates = entry.launch.tuning->names;
     const auto at = std::find(candidates.begin(), candidates.end(), *found);
     return at == candidates.end() ? std::nullopt : std::optional(static_cast<int>(at - candidates.begin()));
   }
@@ -158,7 +158,7 @@ class Tuner {
     if (!tune_.timer) machine.emplace(program, tune_.dims, machine_);
     const Occurrences occurrences = occurrences_of(program);
     const auto start = Clock::now();
-    double& seconds = tiles_.report.seconds;
+    double& seconds = result_.report.seconds;
     for (int run = 0; seconds < tune_.seconds && !all_finished(); ++run) {
       const std::vector<bool> skipped = turns(program, occurrences);
       const std::vector<double> times = tune_.timer ? tune_.timer(program, skipped) : (*machine)(skipped);
@@ -197,54 +197,54 @@ class Tuner {
   }
 
   void conclude(const Program& program, const std::string& problem, const Entry& entry) {
-    const std::vector<std::string>& candidates = entry.launch.tile->candidates;
+    const std::vector<std::string>& candidates = entry.launch.tuning->names;
     const Role role = role_of(program, entry.launch);
-    TunedTile tile{.what = fmt::format("{} {} ({}) {}", role.what, role.where, role.ops, role.source),
-                   .by_default = candidates[0],
-                   .chosen = candidates[0]};
+    TunedProduct product{.what = fmt::format("{} {} ({}) {}", role.what, role.where, role.ops, role.source),
+                         .by_default = candidates[0],
+                         .chosen = candidates[0]};
     const auto race = races_.find(problem);
-    tile.from_cache = race == races_.end();
-    tile.open = !tile.from_cache && !race->second.finished();
-    if (!tile.from_cache && !tile.open) {
-      tile.time = race->second.ratio();
-      tiles_.choices.chosen[problem] = race->second.winner();
+    product.from_cache = race == races_.end();
+    product.open = !product.from_cache && !race->second.finished();
+    if (!product.from_cache && !product.open) {
+      product.time = race->second.ratio();
+      result_.choices.chosen[problem] = race->second.winner();
     }
-    if (!tile.open) tile.chosen = candidates[static_cast<std::size_t>(tiles_.choices.chosen.at(problem))];
-    if (!tile.from_cache && !tile.open && machine_.store) machine_.store->put(entry.key, tile.chosen);
-    tiles_.report.tiles.push_back(std::move(tile));
+    if (!product.open) product.chosen = candidates[static_cast<std::size_t>(result_.choices.chosen.at(problem))];
+    if (!product.from_cache && !product.open && machine_.store) machine_.store->put(entry.key, product.chosen);
+    result_.report.products.push_back(std::move(product));
   }
 
   LowerOptions options_;
   const TuneOptions& tune_;
   const TuneMachine& machine_;
   std::map<std::string, Entry> entries_;   // by problem
-  std::map<std::string, TileRace> races_;  // of those that the store does not know
-  TunedTiles tiles_;
+  std::map<std::string, CandidateRace> races_;  // of those that the store does not know
+  TuningResult result_;
 };
 
 }  // namespace
 
-TunedTiles tune_tiles(const ir::Graph& graph, const LowerOptions& options, const TuneOptions& tune,
-                      const TuneMachine& machine) {
+TuningResult tune_products(const ir::Graph& graph, const LowerOptions& options, const TuneOptions& tune,
+                           const TuneMachine& machine) {
   return Tuner(graph, options, tune, machine).run();
 }
 
 std::string to_string(const TuneReport& report) {
   const auto count = [&](const auto& which) {
-    return std::count_if(report.tiles.begin(), report.tiles.end(), which);
+    return std::count_if(report.products.begin(), report.products.end(), which);
   };
-  const auto other = [](const TunedTile& tile) { return tile.chosen != tile.by_default; };
+  const auto other = [](const TunedProduct& product) { return product.chosen != product.by_default; };
   std::string text = fmt::format(
       "tiles of {} products: {} from the cache, {} measured in {:.1f} s, {} left at their default as time was up; {} "
       "other than by default\n",
-      report.tiles.size(), count([](const TunedTile& t) { return t.from_cache; }),
-      count([](const TunedTile& t) { return !t.from_cache && !t.open; }), report.seconds,
-      count([](const TunedTile& t) { return t.open; }), count(other));
-  for (const TunedTile& tile : report.tiles)
-    if (other(tile))
-      text +=
-          fmt::format("  {}\n    {}{}\n    by default {}\n", tile.what, tile.chosen,
-                      tile.from_cache ? "" : fmt::format(": {:.0f}% of the time", 100 * tile.time), tile.by_default);
+      report.products.size(), count([](const TunedProduct& p) { return p.from_cache; }),
+      count([](const TunedProduct& p) { return !p.from_cache && !p.open; }), report.seconds,
+      count([](const TunedProduct& p) { return p.open; }), count(other));
+  for (const TunedProduct& product : report.products)
+    if (other(product))
+      text += fmt::format("  {}\n    {}{}\n    by default {}\n", product.what, product.chosen,
+                          product.from_cache ? "" : fmt::format(": {:.0f}% of the time", 100 * product.time),
+                          product.by_default);
   return text;
 }
 

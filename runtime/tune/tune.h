@@ -8,7 +8,7 @@
 
 namespace lathe {
 
-/// The machine that tiles are chosen for.
+/// The machine that products are tuned for.
 struct TuneMachine {
   std::string name = {};                                            ///< what a choice holds for: processor, threads
   std::function<Program(const LowerOptions&)> lower = {};           ///< of the graph
@@ -18,19 +18,19 @@ struct TuneMachine {
   std::function<std::unique_ptr<ProgramRunner>(const Program&, const std::vector<bool>& skipped)> make_runner = {};
 };
 
-struct TunedTiles {
-  TileChoices choices;
+struct TuningResult {
+  TuningChoices choices;
   TuneReport report;
 };
 
-/// Which tile each product of a graph (as it is lowered) runs fastest with, in runs of one size. What the store knows
-/// is taken from there. The rest is measured in place, so that caches hold what they hold in earnest: one program has
-/// every product in all its tiles, each run of it takes one of them at each occurrence, and so the tiles of a kernel
-/// take turns from layer to layer and from run to run; TileRace decides by the times of the launches. Arguments are
-/// made up. Choices go to the store under a key of the machine, the code of the product's default kernels, and sizes;
-/// an entry that names no tile of today is measured again. Results are the same bits with any choice. Throws
-/// UserError [tune_dims] for a dim without a size, and those of a run.
-TunedTiles tune_tiles(const ir::Graph& graph, const LowerOptions& options, const TuneOptions& tune,
-                      const TuneMachine& machine);
+/// Autotunes the products of a graph (as it is lowered): finds the fastest candidate of each in runs of one size.
+/// What the store knows is taken from there. The rest is measured in place, so that caches hold what they hold in a
+/// real run: one program has every product by all its candidates, each run of it takes one of them at each
+/// occurrence, and so the candidates of a product take turns from layer to layer and from run to run; CandidateRace
+/// decides by the times of the launches. Arguments are made up. Choices go to the store under a key of the machine,
+/// the code of the product's default kernels, and sizes; an entry that names no candidate is measured again. Results
+/// are the same bits with any choice. Throws UserError [tune_dims] for a dim without a size, and those of a run.
+TuningResult tune_products(const ir::Graph& graph, const LowerOptions& options, const TuneOptions& tune,
+                           const TuneMachine& machine);
 
 }  // namespace lathe

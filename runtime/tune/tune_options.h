@@ -20,20 +20,20 @@ struct TuneOptions {
   LaunchTimer timer = {};  ///< empty: the machine
 };
 
-/// What a product takes.
-struct TunedTile {
+/// The candidate that a product takes.
+struct TunedProduct {
   std::string what;                       ///< "matrix product h.*.mlp.c_fc (contract, add) gpt.cpp:83"
-  std::string by_default, chosen;         ///< tiles, as cpu::to_string tells them
+  std::string by_default, chosen;         ///< tile sizes, as cpu::to_string names them
   double time = 1;                        ///< of the default's, as it was measured
   bool from_cache = false, open = false;  ///< open: the time was up before it was decided
 };
 
 struct TuneReport {
-  std::vector<TunedTile> tiles;
+  std::vector<TunedProduct> products;
   double seconds = 0;  ///< of measuring
 };
 
-/// A line on all of it, and one for each product that takes another tile than by default.
+/// A line on all of it, and one for each product that takes another candidate than by default.
 std::string to_string(const TuneReport& report);
 
 }  // namespace lathe

@@ -13,7 +13,7 @@ using namespace lathe;
 namespace {
 
 /// Runs a race on a clock; gives how often each candidate had its turn.
-std::map<int, int> run(TileRace& race, const std::function<double(int)>& clock) {
+std::map<int, int> run(CandidateRace& race, const std::function<double(int)>& clock) {
   std::map<int, int> turns;
   for (int turn = 0; turn < 1000 && !race.finished(); ++turn) {
     const int candidate = race.next();
@@ -27,7 +27,7 @@ std::map<int, int> run(TileRace& race, const std::function<double(int)>& clock) 
 }  // namespace
 
 TEST_CASE("race: the fastest wins, the hopeless have few turns") {
-  TileRace race(6);
+  CandidateRace race(6);
   const auto turns =
       run(race, [](int c) { return std::array{1.0, 1.1, 0.9, 2.0, 0.95, 1.0}.at(static_cast<std::size_t>(c)); });
   CHECK(race.winner() == 2);
@@ -39,7 +39,7 @@ TEST_CASE("race: the fastest wins, the hopeless have few turns") {
 
 TEST_CASE("race: less than 2 percent is no reason to leave the default") {
   for (const double other : {0.985, 1.0, 1.01, 1.2, 9.0}) {
-    TileRace race(2);
+    CandidateRace race(2);
     run(race, [&](int c) { return c == 0 ? 1 : other; });
     CHECK(race.winner() == 0);
     CHECK(race.ratio() == 1);
@@ -47,9 +47,9 @@ TEST_CASE("race: less than 2 percent is no reason to leave the default") {
 }
 
 TEST_CASE("race: nothing to choose from is decided at once") {
-  CHECK(TileRace(1).finished());
-  CHECK(TileRace(1).winner() == 0);
-  TileRace late(2);
+  CHECK(CandidateRace(1).finished());
+  CHECK(CandidateRace(1).winner() == 0);
+  CandidateRace late(2);
   late.add(5, 0.1);  // no candidate
   CHECK_FALSE(late.finished());
 }
@@ -59,7 +59,7 @@ TEST_CASE("race: moments when everything is slow, and outliers, do not decide") 
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
     int turn = 0;
-    TileRace race(8);
+    CandidateRace race(8);
     run(race, [&](int c) {
       const double weather = turn++ / 20 % 3 == 0 ? 1.25 : 1.0;  // slow for a while
       const double spike = random() % 10 == 0 ? 1.8 : 1.0;
@@ -73,7 +73,7 @@ TEST_CASE("race: moments when everything is slow, and outliers, do not decide") 
 }
 
 TEST_CASE("race: each round has every candidate once, first places change") {
-  TileRace race(3);
+  CandidateRace race(3);
   std::set<int> first;
   for (int round = 0; round < 3; ++round) {
     std::set<int> seen;

@@ -48,7 +48,7 @@ LaunchTimer timer(int fast, int& calls) {
 std::vector<int> chosen(const Executable& executable) {
   std::vector<int> numbers;
   for (const Launch& launch : executable.program().launches)
-    if (launch.tile && !launch.flops.is(0)) numbers.push_back(launch.candidate);  // not packing
+    if (launch.tuning && !launch.flops.is(0)) numbers.push_back(launch.candidate);  // not packing
   return numbers;
 }
 
@@ -79,9 +79,9 @@ TEST_CASE("tune: the fastest tile is taken, kept, and found again without measur
   CHECK(chosen(first) == Numbers{2, 2, 2});
   CHECK(tuning.calls > 0);
   const TuneReport report = first.summary().tuned.value();
-  REQUIRE(report.tiles.size() == 2);
-  CHECK(report.tiles[0].time == Approx(0.9));
-  CHECK(report.tiles[0].chosen != report.tiles[0].by_default);
+  REQUIRE(report.products.size() == 2);
+  CHECK(report.products[0].time == Approx(0.9));
+  CHECK(report.products[0].chosen != report.products[0].by_default);
   CHECK_THAT(to_string(report), Contains("tiles of 2 products: 0 from the cache, 2 measured") &&
                                     Contains("2 other than by default") && Contains("90% of the time") &&
                                     Contains("matrix product"));
@@ -111,11 +111,12 @@ TEST_CASE("tune: another size, number of threads or instruction set is measured 
   int calls = 0;
   const ir::Graph graph = ir::run_pipeline(products(), ir::default_pipeline()).graph;
   const auto for_target = [&](const codegen::TargetCpu& cpu) {
-    return tune_tiles(graph, {}, {.dims = sizes, .timer = timer(1, calls)},
-                      {.name = "a machine",
-                       .lower = [&](const LowerOptions& options) { return lower_cpu(graph, cpu_info(cpu), options); },
-                       .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, cpu); },
-                       .store = &store});
+    return tune_products(
+        graph, {}, {.dims = sizes, .timer = timer(1, calls)},
+        {.name = "a machine",
+         .lower = [&](const LowerOptions& options) { return lower_cpu(graph, cpu_info(cpu), options); },
+         .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, cpu); },
+         .store = &store});
   };
   for_target(Target::named("x86-64-v2").cpu);
   for_target(Target::named("x86-64-v3").cpu);

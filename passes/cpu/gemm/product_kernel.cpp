@@ -76,8 +76,8 @@ class ProductKernels {
                           .split_bf16 = lowering_.cpu().tiles && operands_.dtype == f32,
                           .lhs_has_rows = operands_.left.has_rows,
                           .epilogue_small = epilogue_.size() <= 6};
-    const auto plans = lowering_.tiles ? candidate_plans(query, sizes_of_runs(lowering_.tiles->dims))
-                                       : std::vector{plan_gemm(query)};
+    const auto plans = lowering_.tuning ? candidate_plans(query, sizes_of_runs(lowering_.tuning->dims))
+                                        : std::vector{plan_gemm(query)};
     const GemmPlan& plan = plans[static_cast<std::size_t>(lowering_.candidate)];
     std::vector<KernelContext::Built> built;
     if (plan.panel > 0) {

@@ -61,7 +61,7 @@ TEST_CASE("tune: a GPU's products take the tiles that were fastest, remember the
     options.tune = TuneOptions{.dims = sizes, .timer = timer(fast, calls)};
     Executable executable = compile(products(), options);
     CHECK(calls > 0);
-    CHECK(executable.summary().tuned->tiles.size() == 2);
+    CHECK(executable.summary().tuned->products.size() == 2);
     tried.insert(chosen(executable));
     const Tensors found = executable.run(arguments);
     if (fast == 0) expected = found;
@@ -79,7 +79,7 @@ TEST_CASE("tune: by a GPU's events, with one candidate of each product in a run"
   CompileOptions options = gpu.options();
   options.tune = TuneOptions{.dims = sizes, .seconds = 0.2};
   Executable executable = compile(products(), options);
-  CHECK(executable.summary().tuned->tiles.size() == 2);
+  CHECK(executable.summary().tuned->products.size() == 2);
   CHECK(chosen(executable).size() == 2);
   const Tensors arguments = test::random_arguments(products(), sizes, 1);
   std::vector<LaunchTime> times;
