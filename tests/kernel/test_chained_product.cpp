@@ -62,7 +62,9 @@ std::vector<float> expected(const ChainedProduct& p, float first, int times) {
 
 }  // namespace
 
-TEST_CASE("a product of what threads hold, in parts of its columns, and consumers say how often the pipeline turns") {
+TEST_CASE(
+    "a product of what threads hold, in parts of its columns, and consumers say how many iterations the pipeline "
+    "has") {
   for (const DType dtype : {bf16, f16})
     for (const bool boxes : {false, true})
       for (const float first : {1.0F, -1.0F}) {

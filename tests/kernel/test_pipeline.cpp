@@ -101,13 +101,14 @@ TEST_CASE("wrong layouts give wrong sums") {
   }
 }
 
-TEST_CASE("stages that are read too early or too late, or filled too early, are found") {
+TEST_CASE("stages that are read too early or too late, or produced too early, are found") {
   const auto fails = [](Mistake mistake, const std::string& text) {
     CHECK_THROWS_WITH(run({.mistake = mistake}, 200), Catch::Contains(text));
   };
   fails(Mistake::next_slot, "which was never written  [uninitialised]");
-  fails(Mistake::one_slot, "turn 1 of a pipeline fills a[0], which turn 0 filled and may still use  [stage]");
-  fails(Mistake::half_filled, "which was never written  [uninitialised]");
+  fails(Mistake::one_slot,
+        "iteration 1 of a pipeline produces a[0], which iteration 0 produced and may still consume  [stage]");
+  fails(Mistake::half_produced, "which was never written  [uninitialised]");
   fails(Mistake::read_outside, "outside the stage  [stage]");
 }
 
@@ -128,24 +129,25 @@ Kernel block(const Body& body, int threads = 256) {
   return b.finish();
 }
 
-/// A pipeline of two stages for 128 threads, one turn.
-Body pipeline(const Body& fill, const Body& use, int consumers = 128, int stages = 2) {
+/// A pipeline of two stages for 128 threads, one iteration.
+Body pipeline(const Body& produce, const Body& consume, int consumers = 128, int stages = 2) {
   return [=](const Parts& p) {
     stage_pipeline(p.b, stages, consumers,
-                   [&] { pipeline_stage(p.b, [&](Value) { fill(p); }, [&](Value) { use(p); }); });
+                   [&] { pipeline_stage(p.b, [&](Value) { produce(p); }, [&](Value) { consume(p); }); });
   };
 }
 
 void copy(const Parts& p) { async_copy(p.b, p.tile, p.t * 8, p.x, p.t * 8); }
 void nothing(const Parts&) {}
 
-/// A pipeline of two stages for 128 threads, two turns of products that are waited for.
-Body product(const Body& fill, const std::function<void(const Parts&, Var)>& use, const Type& type = {f32, 64}) {
+/// A pipeline of two stages for 128 threads, two iterations of products that are waited for.
+Body product(const Body& produce, const std::function<void(const Parts&, Var)>& consume,
+             const Type& type = {f32, 64}) {
   return [=](const Parts& p) {
     stage_pipeline(p.b, 2, 128, [&] {
       const Var sums = p.b.var(type, p.b.constant(f32, 0));
       p.b.for_loop(0, 2, 1,
-                   [&](Value) { pipeline_stage(p.b, [&](Value) { fill(p); }, [&](Value) { use(p, sums); }); });
+                   [&](Value) { pipeline_stage(p.b, [&](Value) { produce(p); }, [&](Value) { consume(p, sums); }); });
       wait_sums(p.b, {&sums, 1});
     });
   };
@@ -166,9 +168,9 @@ void fails_to_run(const Body& body, const std::string& text) {
 
 TEST_CASE("what only a run shows of pipelines") {
   const Body same = [](const Parts& p) { async_copy(p.b, p.tile, p.t % 64 * 8, p.x, p.t * 8); };
-  fails_to_run(pipeline(same, nothing), "in one turn  [race]");
+  fails_to_run(pipeline(same, nothing), "in one iteration  [race]");
   const Body writes = [](const Parts& p) { p.b.store(p.tile, p.t * 8 + 1024, p.b.constant(bf16, 0)); };
-  fails_to_run(pipeline(copy, writes), "which a pipeline fills  [stage]");
+  fails_to_run(pipeline(copy, writes), "which a pipeline produces  [stage]");
   const Body twice = [](const Parts& p) {
     stage_pipeline(p.b, 2, 128, [&] {
       p.b.for_loop(0, 2, 1, [&](Value i) {
@@ -219,10 +221,10 @@ TEST_CASE("boxes that no machine could copy are refused by name of the rule") {
   using Boxes = Builder::Boxes;
   const Boxes square{.offset = 0, .dims = {{64, 1, 64}, {64, 64, 64}}};
   const auto map = [](const Boxes& boxes) { return [=](const Parts& p) { p.b.tensor_map(p.x, boxes); }; };
-  const auto box = [&](const std::function<void(const Parts&, int)>& fill) {
+  const auto box = [&](const std::function<void(const Parts&, int)>& produce) {
     return [=](const Parts& p) {
       const int number = p.b.tensor_map(p.x, square);
-      pipeline([&](const Parts& in) { fill(in, number); }, nothing)(p);
+      pipeline([&](const Parts& in) { produce(in, number); }, nothing)(p);
     };
   };
   CHECK_NOTHROW(block(map(square)));
@@ -279,7 +281,7 @@ TEST_CASE("sums that are used while products are under way are refused") {
       block(product(copy, [&](const Parts& p, Var) { reads(p, p.b.var({f32, 64}, p.b.constant(f32, 0))); })));
   const auto behind = [&](const Parts& p, Var sums) { multiply(p, sums), reads(p, sums); };
   refused(product(copy, behind), "sums_under_way");
-  // In the next turn they are under way.
+  // In the next iteration they are under way.
   const auto before = [&](const Parts& p, Var sums) { reads(p, sums), multiply(p, sums); };
   refused(product(copy, before), "sums_under_way");
   const auto clears = [](const Parts& p, Var sums) { multiply(p, sums), p.b.set(sums, p.b.constant(f32, 0)); };

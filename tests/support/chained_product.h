@@ -37,7 +37,7 @@ struct ChainedParts {
   static constexpr int consumers = kernel::warpgroup_threads, line = ChainedProduct::line,
                        depth = ChainedProduct::depth;
 
-  void fill(kernel::Value t, kernel::Value column, kernel::Value slot) const {
+  void produce(kernel::Value t, kernel::Value column, kernel::Value slot) const {
     using namespace kernel;
     for (int tile = 0; tile < 4; ++tile) {
       const Buffer to = tile == 0 ? keys : values;
@@ -55,7 +55,7 @@ struct ChainedParts {
     }
   }
 
-  void use(kernel::Value slot, kernel::Var scores, kernel::Var sums, kernel::Var few) const {
+  void consume(kernel::Value slot, kernel::Var scores, kernel::Var sums, kernel::Var few) const {
     using namespace kernel;
     using Mistake = ChainedProduct::Mistake;
     b.set(scores, b.constant(f32, 0, 32));
@@ -88,7 +88,8 @@ struct ChainedParts {
       b.for_loop(0, 2, 1, [&](Value) {
         b.for_loop(0, b.get(end), 64, [&](Value column) {
           kernel::pipeline_stage(
-              b, [&](Value slot) { fill(t, column, slot); }, [&](Value slot) { use(slot, scores, sums, few); });
+              b, [&](Value slot) { produce(t, column, slot); },
+              [&](Value slot) { consume(slot, scores, sums, few); });
         });
         const Value again = from_consumers(b, b.cast(b.load(left, 0), f32) > 0.0);
         b.set(end, b.select(again, columns, b.index(0)));

@@ -6,8 +6,8 @@
 #include "ir/kernel/machine/swizzled_tiles.h"
 #include "ir/kernel/machine/wgmma.h"
 
-/// A product by a warpgroup's operations alone: sums[64 * tiles, 128] = left * right^T, filled by 128 threads and
-/// used by 128.
+/// A product by a warpgroup's operations alone: sums[64 * tiles, 128] = left * right^T, produced by 128 threads and
+/// consumed by 128.
 namespace lathe::test {
 
 struct WgmmaProduct {
@@ -17,10 +17,10 @@ struct WgmmaProduct {
     none,
     straight_lines,   ///< pieces of lines are not swapped
     tiles_exchanged,  ///< of the right operand
-    next_slot,        ///< the use reads the slot after its own
-    one_slot,         ///< all turns fill the same memory
-    half_filled,      ///< the right operand's second tile is forgotten
-    read_outside,     ///< a user reads a stage after it
+    next_slot,        ///< the consumer reads the slot after its own
+    one_slot,         ///< all iterations use the same memory
+    half_produced,    ///< the right operand's second tile is forgotten
+    read_outside,     ///< a consumer reads a stage after it
     not_waited,       ///< the sums are read while products may be under way
   };
   Mistake mistake = Mistake::none;
@@ -28,7 +28,7 @@ struct WgmmaProduct {
   bool left_boxes = false, right_boxes = false;  ///< brought by TMA
 };
 
-/// An operand of such a product, and how its stages are filled.
+/// An operand of such a product, and how its stages are produced.
 struct WgmmaOperand {
   kernel::Builder& b;
   WgmmaProduct::Mistake mistake;
@@ -99,23 +99,23 @@ inline kernel::Kernel wgmma_product(const WgmmaProduct& p) {
                      k,
                      right_line,
                      wgmma_columns,
-                     p.mistake == Mistake::half_filled ? 1 : 2};
+                     p.mistake == Mistake::half_produced ? 1 : 2};
   if (p.left_boxes) left.map_boxes(p.tiles * wgmma_rows);
   if (p.right_boxes) right.map_boxes(wgmma_columns);
   const auto one_tile = [&](Value t, Value first_row) {
     const Var sums = b.var({f32, 64}, b.constant(f32, 0));
     b.for_loop(0, k, wgmma_depth, [&](Value first) {
-      const auto fill = [&](Value slot) {
+      const auto produce = [&](Value slot) {
         const Value to = p.mistake == Mistake::one_slot ? b.index(0) : slot;
         left.copy(t - consumers, first_row, first, to), right.copy(t - consumers, b.index(0), first, to);
       };
-      const auto use = [&](Value slot) {
+      const auto consume = [&](Value slot) {
         if (p.mistake == Mistake::next_slot) slot = (slot + 1) % stages;
         if (p.mistake == Mistake::one_slot) slot = b.index(0);
         wgmma(b, sums, {left.shared, slot * left.stage(), left.transposed},
               {right.shared, slot * right.stage(), right.transposed});
       };
-      kernel::pipeline_stage(b, fill, use);
+      kernel::pipeline_stage(b, produce, consume);
     });
     if (p.mistake != Mistake::not_waited) wait_sums(b, {&sums, 1});
     if (p.mistake == Mistake::read_outside) b.store(out, t, b.cast(b.load(left.shared, t), f32));

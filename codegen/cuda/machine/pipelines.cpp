@@ -47,8 +47,8 @@ std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::MachineR
   return 2 * kernel::StagePipeline::of(region).stages + (tells_producers(kernel) ? 3 : 0);
 }
 
-/// Every thread runs the body as what it is: a producer or a consumer. Where one of a whole warpgroup fills for
-/// several groups that use, registers go from that group to these (setmaxnreg of sm_90a).
+/// Every thread runs the body as what it is: a producer or a consumer. Where one of a whole warpgroup produces
+/// for several warpgroups that consume, registers go from that warpgroup to these (setmaxnreg of sm_90a).
 void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
   constexpr const WarpgroupRegisters& registers = GpuInfo::warpgroup_registers;
   const auto pipeline = kernel::StagePipeline::of(region);
@@ -56,18 +56,18 @@ void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
   const int threads = text.block_threads(), consumers = pipeline.consumers,
             groups = consumers / kernel::warpgroup_threads;
   const bool shares = !role.copied_by_all && groups > 1 && threads == consumers + kernel::warpgroup_threads;
-  const bool all_fill = role.copied_by_all || shares;
+  const bool all_produce = role.copied_by_all || shares;
   text.shared_words("pipeline_barriers", pipeline_words(text.kernel(), region));
   text.write(fmt::format("StagePipeline<{0}> pipeline = start_pipeline<{0}{1}>(pipeline_barriers, {2}, {3});",
                          pipeline.stages, tells_producers(text.kernel()) ? ", true" : "",
                          role.copied_by_all ? threads - consumers : 1, consumers));
-  text.write(fmt::format("if (threadIdx.x {} {}) {{", all_fill ? ">=" : "==", consumers));
+  text.write(fmt::format("if (threadIdx.x {} {}) {{", all_produce ? ">=" : "==", consumers));
   if (shares) text.write(fmt::format("  give_registers<{}>();", registers.producer));
   if (shares) text.write(fmt::format("  if (threadIdx.x != {}) return;", consumers));
   role.produces = true;
   text.body(pipeline.body, role);
   if (role.copied_by_all) text.write("  wait_all_copies();");
-  text.write(fmt::format("}} else {}{{", all_fill ? "" : fmt::format("if (threadIdx.x < {}) ", consumers)));
+  text.write(fmt::format("}} else {}{{", all_produce ? "" : fmt::format("if (threadIdx.x < {}) ", consumers)));
   constexpr int step = 8;  // that setmaxnreg counts in
   const int taken = std::min(registers.most, (registers.all - registers.producer) / groups / step * step);
   if (shares) text.write(fmt::format("  take_registers<{}>();", taken));
@@ -80,18 +80,17 @@ void write_stage(const kernel::MachineRegion& region, RegionText& text) {
   const auto stage = kernel::Stage::of(region);
   PipelineRole inside = pipeline_role(text.role());
   inside.in_stage = true;
-  const bool fills = inside.produces;
   const std::string index = text.index(stage.slot);
-  text.write(fmt::format("pipeline.{}();", fills                  ? "wait_empty"
+  text.write(fmt::format("pipeline.{}();", inside.produces        ? "wait_empty"
                                            : inside.copied_by_all ? "wait_copied"
                                                                   : "wait_full"));
   text.write("{");
   text.write(fmt::format("  const {} = pipeline.slot();", index));
-  text.body(fills ? stage.produce : stage.consume, inside);
+  text.body(inside.produces ? stage.produce : stage.consume, inside);
   text.write("}");
   const bool multiplies = kernel::multiplies(text.kernel(), stage.consume);
   const char* done = multiplies ? "multiplied" : "used";
-  if (fills) done = inside.copied_by_all ? "filled" : "sent";
+  if (inside.produces) done = inside.copied_by_all ? "filled" : "sent";
   text.write(fmt::format("pipeline.{}();", done));
 }
 

@@ -4,7 +4,7 @@ namespace lathe::cuda::detail {
 
 std::string_view prelude_pipelines() {
   return R"cuda(
-// ---- pipelines of stages in shared memory: some threads fill what others use ----
+// ---- pipelines of stages in shared memory: some threads produce what others consume ----
 
 LATHE_FUNCTION void init_barrier(u64* barrier, u32 arrivals) {
 #ifdef __CUDA_ARCH__
@@ -117,7 +117,7 @@ LATHE_FUNCTION void copy_tensor_box(void* to, const TensorMap& from, u64* barrie
 #endif
 }
 
-/// A thread's place in a pipeline: the slot of its present turn, the parity of its rounds, and the slot that its products
+/// A thread's place in a pipeline: the slot of its present iteration, the parity of its rounds, and the slot that its products
 /// under way still read, or -1. Of each slot a barrier says that it is full, and one behind these that it is empty.
 /// What consumers tell the producers goes through a word behind a barrier that says that it is there, and one that it
 /// was heard; `told` is the parity of that.
@@ -146,25 +146,25 @@ struct StagePipeline {
   }
   LATHE_FUNCTION void sent() {
     arrive(barriers + at);
-    turn();
+    advance();
   }
   LATHE_FUNCTION void filled() {
     arrive_with_copies(barriers + at);
-    turn();
+    advance();
   }
   LATHE_FUNCTION void used() {
     empty(at);
-    turn();
+    advance();
   }
-  /// The products of this turn stay under way; those of the turn before are done.
+  /// The products of this iteration stay under way; those of the iteration before are done.
   LATHE_FUNCTION void multiplied() {
     commit_wgmma();
     wait_wgmma<1>();
     empty(held);
     held = at;
-    turn();
+    advance();
   }
-  /// All products of the turns before are done.
+  /// All products of the iterations before are done.
   template <class... Sums>
   LATHE_FUNCTION void wait_sums(Sums&... sums) {
     wait_wgmma<0>();
@@ -172,7 +172,7 @@ struct StagePipeline {
     empty(held);
     held = -1;
   }
-  /// Those of this turn are too. (Where none have been started, ptxas makes wgmma one after the other: C7520.)
+  /// Those of this iteration are too. (Where none have been started, ptxas makes wgmma one after the other: C7520.)
   template <class... Sums>
   LATHE_FUNCTION void wait_own_sums(Sums&... sums) {
     commit_wgmma();
@@ -201,7 +201,7 @@ struct StagePipeline {
     __syncwarp();
     if (threadIdx.x % 32 == 0) arrive(barriers + stages + slot);
   }
-  LATHE_FUNCTION void turn() {
+  LATHE_FUNCTION void advance() {
     if (++at == stages) at = 0, round ^= 1;
   }
 };

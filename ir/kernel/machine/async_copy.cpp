@@ -5,7 +5,7 @@
 namespace lathe::kernel {
 
 constinit const MachineRecord async_copy_record = machine_record<AsyncCopy>(
-    {.name = "async_copy", .args = {2, 3}, .buffers = {2, 2}, .fills = Fills::each_producer});
+    {.name = "async_copy", .args = {2, 3}, .buffers = {2, 2}, .produced_by = ProducedBy::each_producer});
 
 AsyncCopy AsyncCopy::of(const Instruction& in) {
   const auto& buffers = in.machine->buffers;

@@ -10,7 +10,7 @@ constinit const MachineRecord copy_box_record = machine_record<CopyBox>({.name =
                                                                          .args = {2, 1 + most_map_dims + 1},
                                                                          .buffers = {1, 1},
                                                                          .of_map = true,
-                                                                         .fills = Fills::first_producer,
+                                                                         .produced_by = ProducedBy::first_producer,
                                                                          .shared_alignment = swizzle_alignment});
 
 CopyBox CopyBox::of(const Instruction& in) {

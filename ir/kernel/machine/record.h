@@ -30,9 +30,9 @@ enum class Together : std::uint8_t {
   pipeline,   ///< all of a pipeline, whose producers get the value too
 };
 
-/// Which threads of a pipeline's producers carry it out for a stage, which is used when what they started has
+/// Which producer threads of a pipeline carry it out for a stage. The stage is consumed when what they started has
 /// arrived.
-enum class Fills : std::uint8_t { nothing, each_producer, first_producer };
+enum class ProducedBy : std::uint8_t { nobody, each_producer, first_producer };
 
 /// What it does to its variables: sums that it begins to add to are used by nothing but further such operations until
 /// one has waited for them.
@@ -54,7 +54,7 @@ struct MachineTraits {
   bool is_pure = false;      ///< its value follows from its args alone
   bool passes_on = false;    ///< its value is that of its first arg in some thread
   Together together = Together::thread;
-  Fills fills = Fills::nothing;
+  ProducedBy produced_by = ProducedBy::nobody;
   OfSums sums = OfSums::nothing;
   int shared_alignment = 16;  ///< bytes that its buffers in shared memory begin at a multiple of
 };

@@ -50,7 +50,7 @@ bool copies_by_all(const Kernel& kernel, const StagePipeline& pipeline) {
   bool found = false;
   for_each_statement(pipeline.body, [&](const Statement& s) {
     const MachineRecord* record = record_of(kernel, s);
-    found = found || (record && record->fills == Fills::each_producer);
+    found = found || (record && record->produced_by == ProducedBy::each_producer);
   });
   return found;
 }
@@ -115,12 +115,12 @@ class Wants {
         want({loop->lo, loop->hi, loop->step});
         path(loop->body);
       } else if (const MachineRegion* stage = region_of(s, stage_record)) {
-        fill(Stage::of(*stage).produce);
+        producer(Stage::of(*stage).produce);
       }
     }
   }
 
-  void fill(const Block& statements) {
+  void producer(const Block& statements) {
     in_producer_.resize(kernel_.values.size());
     for_each_statement(statements, [&](const Statement& s) {
       std::visit(Overloaded{[&](const Compute& c) {
@@ -141,7 +141,7 @@ class Wants {
   std::vector<bool> wanted_, in_producer_, vars_;
   std::vector<ValueId> in_pipeline_;
   std::vector<const SetVar*> sets_;  // that stand beside the loops that lead to the stage
-  std::set<VarId> own_;              // set by the fill itself
+  std::set<VarId> own_;              // set by the producer itself
   std::size_t found_ = 0;
   bool set_elsewhere_ = false;
 };
@@ -173,7 +173,7 @@ void verify_path(const MachineRegionRules& rules, const Block& statements) {
 /// Values alone, loads, copies, and what other threads take part in, which another rule refuses.
 bool fits_producer(const Instruction& in) {
   const MachineRecord* record = record_of(in);
-  return !record || record->gives_value || record->fills != Fills::nothing;
+  return !record || record->gives_value || record->produced_by != ProducedBy::nobody;
 }
 
 }  // namespace
@@ -258,57 +258,60 @@ class RunningPipeline : public RunningRegion {
     return by_all ? threads : threads.first(std::min(threads.size(), consumers));
   }
 
-  /// The next turn is filled, used, and over; gives its slot.
-  std::int64_t fill() {
-    turn_ = turns_++;
-    fills_ = true;
-    return turn_ % stages_;
+  /// The next iteration is produced, consumed, and over; `produce` gives its slot.
+  std::int64_t produce() {
+    iteration_ = iterations_++;
+    produces_ = true;
+    return iteration_ % stages_;
   }
-  void use() { fills_ = false; }
-  void end() { turn_ = -1; }
+  void consume() { produces_ = false; }
+  void end() { iteration_ = -1; }
 
-  /// What a stage has filled is read in its own use: before, its copies may be under way, and after, those of the
-  /// next turn.
+  /// What a stage has produced is read where it is consumed: before, its copies may be under way, and after, those of
+  /// the next iteration.
   bool note_read(const Target& from, std::int64_t index, const Actor& actor) override {
-    const std::int64_t filled = element(from, index).filled;
-    if (filled < 0) return false;
-    if (turn_ != filled)
-      from.fail(
-          fmt::format("thread {} reads {}[{}], which turn {} of a pipeline filled, {}", actor.thread, from.info->name,
-                      index, filled, turn_ >= 0 ? fmt::format("in turn {}", turn_) : "outside the stage"),
-          "stage");
+    const std::int64_t produced = element(from, index).iteration;
+    if (produced < 0) return false;
+    if (iteration_ != produced)
+      from.fail(fmt::format("thread {} reads {}[{}], which iteration {} of a pipeline produced, {}", actor.thread,
+                            from.info->name, index, produced,
+                            iteration_ >= 0 ? fmt::format("in iteration {}", iteration_) : "outside the stage"),
+                "stage");
     return true;
   }
 
-  /// A fill may overwrite what turns filled that consumers are through with.
+  /// A producer may overwrite what iterations produced that consumers are through with.
   bool note_write(const Target& to, std::int64_t index, const Actor& actor) override {
     Element& use = element(to, index);
     const std::string& name = to.info->name;
-    const std::int64_t before = use.filled;
-    if (!fills_) {
+    const std::int64_t before = use.iteration;
+    if (!produces_) {
       if (before >= 0)
-        to.fail(fmt::format("thread {} writes {}[{}], which a pipeline fills", actor.thread, name, index), "stage");
+        to.fail(fmt::format("thread {} writes {}[{}], which a pipeline produces", actor.thread, name, index),
+                "stage");
       use.is_consumers = true;
       return false;
     }
     if (use.is_consumers)
-      to.fail(fmt::format("a pipeline fills {}[{}], which its consumers write", name, index), "stage");
-    if (before >= 0 && before != turn_ && before > turn_ - stages_)
-      to.fail(fmt::format("turn {} of a pipeline fills {}[{}], which turn {} filled and may still use", turn_, name,
-                          index, before),
-              "stage");
-    if (before == turn_ && use.filler != actor.thread)
-      to.fail(fmt::format("threads {} and {} fill {}[{}] in one turn", use.filler, actor.thread, name, index),
-              "race");
-    use.filled = turn_;
-    use.filler = actor.thread;
+      to.fail(fmt::format("a pipeline produces {}[{}], which its consumers write", name, index), "stage");
+    if (before >= 0 && before != iteration_ && before > iteration_ - stages_)
+      to.fail(
+          fmt::format("iteration {} of a pipeline produces {}[{}], which iteration {} produced and may still consume",
+                      iteration_, name, index, before),
+          "stage");
+    if (before == iteration_ && use.producer != actor.thread)
+      to.fail(
+          fmt::format("threads {} and {} produce {}[{}] in one iteration", use.producer, actor.thread, name, index),
+          "race");
+    use.iteration = iteration_;
+    use.producer = actor.thread;
     return before >= 0;
   }
 
  private:
   struct Element {
-    std::int64_t filled = -1;   // the turn that filled it last
-    std::int64_t filler = -1;   // the thread that did
+    std::int64_t iteration = -1;  // that produced it last
+    std::int64_t producer = -1;   // the thread that did
     bool is_consumers = false;  // consumers have written it
   };
   Element& element(const Target& target, std::int64_t index) {
@@ -320,8 +323,8 @@ class RunningPipeline : public RunningRegion {
   const Kernel& kernel_;
   int stages_;
   ProducerNeeds needs_;
-  std::int64_t turns_ = 0, turn_ = -1;  // -1: outside the stage
-  bool fills_ = false;
+  std::int64_t iterations_ = 0, iteration_ = -1;  // -1: outside the stage
+  bool produces_ = false;
   std::unordered_map<const Scratch*, std::vector<Element>> elements_;
 };
 
@@ -344,18 +347,18 @@ void StagePipeline::interpret(MachineRun& run, std::span<Thread* const> threads)
   run.run_inside(pipeline, body, threads);
 }
 
-/// It is filled, its copies arrive, and it is used.
+/// It is produced, its copies arrive, and it is consumed.
 void Stage::interpret(MachineRun& run, std::span<Thread* const> threads) const {
   RunningPipeline* const pipeline = running_pipeline(run);
   LATHE_ASSERT(pipeline);
-  const std::int64_t now = pipeline->fill();
+  const std::int64_t now = pipeline->produce();
   for (Thread* t : threads) run.lanes(slot, *t)->integer = now;
   for (Thread* t : threads.subspan(pipeline->consumers)) {
     run.run_alone(produce, *t);
     t->copies.commit();
     t->copies.wait(0, run.actor(*t));
   }
-  pipeline->use();
+  pipeline->consume();
   run.run_together(consume, threads.first(pipeline->consumers));
   pipeline->end();
 }

@@ -6,7 +6,8 @@
 #include "ir/kernel/builder.h"
 #include "ir/kernel/machine/region.h"
 
-/// The ring of stages in shared memory between the threads of a block that fill them and those that use them.
+/// A multistage pipeline in shared memory between the threads of a block that copy (its producers) and those that use
+/// what was copied (its consumers).
 namespace lathe::kernel {
 
 /// Of a block's threads the first `consumers` use what the others copy to shared memory, which are up to `stages`
@@ -21,8 +22,8 @@ struct StagePipeline {
   /// In the one thread loop, of whole warps, and in no branch (pipeline_context).
   void verify_place(const MachineRegionRules& rules) const;
   /// One pipeline at most, the last statement of its thread loop (pipeline_context), with consumers in whole groups
-  /// (pipeline_threads), of 2 to 8 stages with one Stage in serial loops (pipeline_stage), whose fill needs nothing
-  /// of what the consumers load or multiply, nor variables that they set (pipeline_producer).
+  /// (pipeline_threads), of 2 to 8 stages with one Stage in serial loops (pipeline_stage), whose producers need
+  /// nothing of what the consumers load or multiply, nor variables that they set (pipeline_producer).
   void verify_bodies(const MachineRegionRules& rules) const;
   std::string text(const MachineText& text) const;
   int first_threads() const { return consumers; }
@@ -30,10 +31,10 @@ struct StagePipeline {
 };
 extern const MachineRegionRecord stage_pipeline_record;
 
-/// One turn of a pipeline: `produce`, and when its copies have arrived, `consume`. `slot` is the number of turns
-/// before, modulo the pipeline's stages. A producer waits until the consumers, and the products that they started,
-/// are through with the turn that had this slot before: with that of one turn, when those of the next one are started
-/// or waited for.
+/// One iteration of a pipeline: `produce`, and when its copies have arrived, `consume`. `slot` is the number of
+/// iterations before, modulo the pipeline's stages. A producer waits until the consumers, and the products that they
+/// started, are through with the iteration that had this slot before. The products of one iteration are, when those
+/// of the next one are started or waited for.
 struct Stage {
   static constexpr std::size_t producing = 0, consuming = 1;  ///< its bodies
 
@@ -43,7 +44,7 @@ struct Stage {
   static Stage of(const MachineRegion& region);
   /// In a pipeline (pipeline_stage).
   void verify_place(const MachineRegionRules& rules) const;
-  /// The fill copies to shared memory and does nothing else (pipeline_producer).
+  /// The producer copies to shared memory and does nothing else (pipeline_producer).
   void verify_bodies(const MachineRegionRules& rules) const;
   std::string text(const MachineText& text) const;
   Range index_range(const Kernel& kernel) const;
@@ -64,7 +65,8 @@ bool copies_by_all(const Kernel& kernel, const StagePipeline& pipeline);
 /// Whether producers of a pipeline get its value from the consumers.
 bool is_told_to_producers(const Instruction& in);
 
-/// What is computed in a pipeline's body for its fill, or for a loop that leads there: by value, and by variable.
+/// What is computed in a pipeline's body for its producers, or for a loop that leads there: by value, and by
+/// variable.
 struct ProducerNeeds {
   std::vector<bool> values, vars;
   bool set_elsewhere = false;  ///< such a variable is set elsewhere than beside these loops

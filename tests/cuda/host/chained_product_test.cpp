@@ -79,7 +79,8 @@ TEST_CASE("left operands in registers have the machine's fragments on the host, 
     }
 }
 
-TEST_CASE("mistakes in the text of left operands in registers, and of waits inside a turn, are found on the host") {
+TEST_CASE(
+    "mistakes in the text of left operands in registers, and of waits inside an iteration, are found on the host") {
   finds("left.lane[2 * i].bits", "left.lane[(2 * i) ^ 2].bits");
   finds("left.lane[2 * i + 1].bits", "left.lane[2 * i].bits");
   finds("wgmma_of_registers<T, lanes, B>(sums.lane, a + 4 * k,", "wgmma_of_registers<T, lanes, B>(sums.lane, a,");

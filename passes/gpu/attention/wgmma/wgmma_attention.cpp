@@ -125,11 +125,11 @@ class WgmmaAttention {
     result_.clear();
     softmax_.begin(rows);
     b_.for_loop(lo, hi, tile_.columns, [&](Value column) {
-      const auto fill = [&](Value slot) {
-        keys_.fill(slot, position.outer, column);
-        values_.fill(slot, position.outer, column);
+      const auto produce = [&](Value slot) {
+        keys_.copy(slot, position.outer, column);
+        values_.copy(slot, position.outer, column);
       };
-      kernel::pipeline_stage(b_, fill, [&](Value slot) { tile(rows, position, column, slot); });
+      kernel::pipeline_stage(b_, produce, [&](Value slot) { tile(rows, position, column, slot); });
     });
     wait_sums(b_, registers());
     result_.scale(ScalarOp::mul, softmax_.finish(rows, position.thread));

@@ -70,7 +70,7 @@ void StreamedOperand::allocate(DType held, int stages, const char* name) {
   shared_ = context_.builder.alloc(held, stages * elements(), kernel::Space::shared, name);
 }
 
-void StreamedOperand::fill(Value slot, Value outer, Value position) const {
+void StreamedOperand::copy(Value slot, Value outer, Value position) const {
   const Value zero = context_.builder.index(0), at = slot * elements();
   boxes_->copy(shared_, outer, sums_positions_ ? zero : position, sums_positions_ ? position : zero, at);
 }

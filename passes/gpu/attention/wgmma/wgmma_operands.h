@@ -63,7 +63,7 @@ class StreamedOperand {
   /// In a block loop, outside the thread loops.
   void allocate(DType held, int stages, const char* name);
   /// Starts to copy a tile to a slot, in the producer of a stage.
-  void fill(kernel::Value slot, kernel::Value outer, kernel::Value position) const;
+  void copy(kernel::Value slot, kernel::Value outer, kernel::Value position) const;
   /// A right operand: rows from `row` on, what is summed from k on. `transposed`: of a tile of 64 rows these are
   /// summed, and it is the depth that makes columns.
   kernel::SwizzledTiles right(kernel::Value slot, int row, int k, bool transposed = false) const;

@@ -115,10 +115,10 @@ class WgmmaOutputs {
       const Value outer = origin.outer * sequential_ + s;
       points_.enter(outer, origin.first, origin.thread, &top_);
       b_.for_loop(range.lo, range.hi, WgmmaOutputTile::streamed, [&](Value position) {
-        const auto fill = [&](Value slot) {
-          for (const auto& operand : streamed_) operand->fill(slot, outer, position);
+        const auto produce = [&](Value slot) {
+          for (const auto& operand : streamed_) operand->copy(slot, outer, position);
         };
-        kernel::pipeline_stage(b_, fill, [&](Value slot) {
+        kernel::pipeline_stage(b_, produce, [&](Value slot) {
           for (int first = 0; first < WgmmaOutputTile::streamed; first += tile_.at_once)
             part(origin, slot, position, first);
         });

@@ -125,11 +125,11 @@ class WgmmaProduct {
     const int lanes = kernel::wgmma_rows * kernel::wgmma_columns / kernel::warpgroup_threads;
     for (int j = 0; j < parts_across(); ++j) sums.push_back(b_.var({f32, lanes}, b_.constant(f32, 0)));
     b_.for_loop(lo, hi, wgmma_k_step, [&](Value first_k) {
-      const auto fill = [&](Value slot) {
+      const auto produce = [&](Value slot) {
         copy(parts_.left, left_copies_, tile_.rows, at.batch, at.m, first_k, slot, t - consumers());
         copy(parts_.right, right_copies_, tile_.columns, at.batch, at.n, first_k, slot, t - consumers());
       };
-      const auto use = [&](Value slot) {
+      const auto consume = [&](Value slot) {
         const Value group = t / kernel::warpgroup_threads;
         const Value left = slot * stage(tile_.rows) + group * kernel::swizzled_elements;
         for (std::size_t j = 0; j < sums.size(); ++j) {
@@ -140,7 +140,7 @@ class WgmmaProduct {
                 {parts_.right.shared, right, !parts_.right.along_k()});
         }
       };
-      kernel::pipeline_stage(b_, fill, use);
+      kernel::pipeline_stage(b_, produce, consume);
     });
     wait_sums(b_, sums);
     return sums;
