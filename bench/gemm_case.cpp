@@ -64,9 +64,9 @@ kernel::Kernel product_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool
       b.store(result, first + n, acc, mask);
     };
   };
-  const auto ahead = [&](Value batch, Value m, Value n) { b.prefetch(result, row(batch, m) + n); };
+  const auto prefetch = [&](Value batch, Value m, Value n) { b.prefetch(result, row(batch, m) + n); };
   if (plan.splits == 1) {
-    cpu::emit_gemm(b, plan, s, left, right, epilogue, ahead);
+    cpu::emit_gemm(b, plan, s, left, right, epilogue, prefetch);
     return b.finish();
   }
   const Buffer sums = b.buffer("sums", f32, join ? Access::read : Access::write);

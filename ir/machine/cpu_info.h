@@ -50,7 +50,7 @@ struct ProductSizes {
   std::int64_t scattered_rows = 4096;     ///< from which on lines of a left operand read along them leave the caches
   std::int64_t most_packed_split = 8192;  ///< rows, columns or k of an operand that is packed whole as split bf16
   std::int64_t most_panel = 4096;         ///< k of a panel of split bf16
-  std::int64_t prefetch_bytes = 4096;     ///< that dot products of quantized numbers ask for ahead
+  std::int64_t prefetch_bytes = 4096;     ///< prefetch distance of dot products of quantized numbers
   bool operator==(const ProductSizes&) const = default;
 };
 
@@ -79,7 +79,7 @@ struct CpuInfo {
   /// Lines that L2 does not keep come from far away, such as over a mesh: too far to read them one by one while they
   /// are multiplied.
   bool slow_last_level = false;
-  std::int64_t bytes_in_flight = 12 << 10;  ///< that a core has to have asked for to keep memory busy
+  std::int64_t bytes_in_flight = 12 << 10;  ///< of loads that a core has to have under way to keep memory busy
 
   double memory_work = 32;  ///< an element through memory, in multiply-adds that take as long; rough
   int score_work = 16;      ///< what becomes of a score of an attention, in multiply-adds; rough

@@ -14,7 +14,7 @@ inline std::int64_t task_elements(const CpuInfo& cpu) { return cpu.l1.share() / 
 /// Element-wise nodes and reductions over inner dims: one kernel, a loop over rows (or over chunks of the flattened
 /// domain), and in it as many loops over the row as its reductions depend on each other. Reductions over the rows are
 /// summed up on the way, chunk by chunk; a second kernel adds the chunks. Rows of one large tensor, and rows that are
-/// looked up, are asked for ahead.
+/// looked up, are prefetched.
 std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region);
 /// An element-wise region whose results are where(iota == row, new, state), written over that state: only the row is
 /// touched, as in a cache of keys to which a token is added. Nothing for other regions.

@@ -101,7 +101,7 @@ TEST_CASE("strided and gathered accesses of every dtype") {
   }
 }
 
-TEST_CASE("a prefetch asks for a line, inside a buffer or not, and changes nothing") {
+TEST_CASE("a prefetch touches a cache line, inside a buffer or not, and changes nothing") {
   Builder b("prefetched");
   Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
   b.parallel_for(0, 3, 1, [&](Value i) {

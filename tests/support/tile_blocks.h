@@ -7,8 +7,8 @@ namespace lathe::test {
 
 /// out[m][n] = c[m][n] + sum over k of x[m][k] * y[k][n] by one tile_mma, y in pairs of k. Kernel arguments: c, x, y,
 /// out; k, from one row of x and of a pair of k of y to the next.
-/// In slices both lie in blocks, and the lines of x and y do not count. Lines ahead are asked for beyond the end of
-/// x.
+/// Terms of split bf16 lie in blocks, and the row strides of x and y do not count. Cache lines are prefetched beyond
+/// the end of x.
 inline kernel::Kernel tile_block(int rows, int columns, bool continues, int line_of_sums = 40,
                                  bool split_bf16 = false, int prefetch_lines = 0) {
   using namespace kernel;

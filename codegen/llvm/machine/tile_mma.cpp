@@ -33,7 +33,7 @@ class TileOps {
   void configure();
   /// Leaves the thread as one that has never used the registers.
   void release();
-  /// prefetched: where the lines lie that mma asks for; null if it asks for none.
+  /// prefetched: where the cache lines lie that mma prefetches; null if there are none.
   void multiply(const kernel::TileMma& mma, const TileMatrix& sums, const TileMatrix& left, const TileMatrix& right,
                 llvm::Value* depth, llvm::Value* prefetched);
 
@@ -42,7 +42,7 @@ class TileOps {
   void access(llvm::Intrinsic::ID id, int tile, llvm::Value* at, llvm::Value* stride);
   void load(int tile, llvm::Value* at, llvm::Value* stride);
   llvm::Value* times(llvm::Value* value, int by);
-  void ask_for_lines(llvm::Value* from, int first, int last);
+  void prefetch_lines(llvm::Value* from, int first, int last);
   void step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right);
   void split_bf16_step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, llvm::Value* k,
                        llvm::Value* prefetched);
@@ -84,7 +84,7 @@ Value* TileOps::times(Value* value, int by) {
 }
 
 /// Asks for lines first .. last of 64 bytes to come as far as L2: L1 is full of what is multiplied meanwhile.
-void TileOps::ask_for_lines(Value* from, int first, int last) {
+void TileOps::prefetch_lines(Value* from, int first, int last) {
   constexpr unsigned to_read = 0, level_2 = 2, data = 1;
   for (int stride = first; stride < last; ++stride)
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
@@ -107,7 +107,7 @@ void TileOps::step(const kernel::TileMma& mma, const TileMatrix& left, const Til
   }
 }
 
-/// All products of terms of 32 k, and between them a share each of what is asked for prefetched.
+/// All products of terms of 32 k, and between them a share each of the prefetches.
 void TileOps::split_bf16_step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, Value* k,
                               Value* prefetched) {
   constexpr int bytes = bf16_bytes * kernel::term_elements;
@@ -122,7 +122,7 @@ void TileOps::split_bf16_step(const kernel::TileMma& mma, const TileMatrix& left
   for (int i = 0; i < products; ++i) {
     const kernel::TermProduct& p = kernel::term_products[i];
     if (prefetched)
-      ask_for_lines(prefetched, mma.prefetch_lines * i / products, mma.prefetch_lines * (i + 1) / products);
+      prefetch_lines(prefetched, mma.prefetch_lines * i / products, mma.prefetch_lines * (i + 1) / products);
     step(mma, term(left, p.left, before.left), term(right, p.right, before.right));
     before = p;
   }
@@ -163,7 +163,7 @@ void TileOps::multiply(const kernel::TileMma& mma, const TileMatrix& sums, const
   else
     step(mma, {b_.CreatePtrAdd(left.first, times(k, bf16_bytes)), from_left.stride},
          {b_.CreatePtrAdd(right.first, b_.CreateMul(b_.CreateLShr(k, 1), from_right.stride)), from_right.stride});
-  if (prefetched && !mma.split_bf16) ask_for_lines(prefetched, 0, mma.prefetch_lines);
+  if (prefetched && !mma.split_bf16) prefetch_lines(prefetched, 0, mma.prefetch_lines);
   Value* next = b_.CreateAdd(k, b_.getInt64(tile_depth));
   k->addIncoming(next, body);
   b_.CreateCondBr(b_.CreateICmpSLT(next, depth), body, after);

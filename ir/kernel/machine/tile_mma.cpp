@@ -51,10 +51,10 @@ void TileMma::verify(const MachineRules& rules) const {
     rules.require(buffer.dtype == bf16 && buffer.space != Space::shared, "tile_operands",
                   "a tile_mma of {}, which is shared or no bf16", buffer.name);
   }
-  if (prefetch != none) rules.want(prefetch, {i64, 1}, "what a tile_mma asks for prefetched");
+  if (prefetch != none) rules.want(prefetch, {i64, 1}, "what a tile_mma prefetches");
   constexpr int most_prefetched = 256;
   rules.require(prefetch == none ? prefetch_lines == 0 : prefetch_lines > 0 && prefetch_lines <= most_prefetched,
-                "tile_prefetch", "a tile_mma that prefetches {} lines", prefetch_lines);
+                "tile_prefetch", "a tile_mma that prefetches {} cache lines", prefetch_lines);
   for (const int side : {rows, columns})
     rules.require(side == tile_side || side == 2 * tile_side, "tile_shape", "a tile_mma of {} x {} sums", rows,
                   columns);

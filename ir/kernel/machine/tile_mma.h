@@ -38,8 +38,8 @@ struct TileMma {
   /// Elements are sums of three terms of bf16, of which term_products are multiplied, in this order for each 32 k.
   /// Term s of 32 k is a block of term_elements with lines of 32 and of 64, at (k / 32 * 3 + s) * term_elements.
   bool split_bf16 = false;
-  /// For every tile_depth k the caches are asked for so many lines of 64 bytes more of the left operand's buffer,
-  /// from element `prefetch` on, which may be out of bounds. Nothing is asked for where it is none.
+  /// For every tile_depth k so many cache lines of 64 bytes of the left operand's buffer are prefetched, from element
+  /// `prefetch` on, which may be out of bounds. Nothing is prefetched where it is none.
   ValueId prefetch = none;
   int prefetch_lines = 0;
 
@@ -59,7 +59,7 @@ struct TileBlock {
   bool continues = false;
   bool split_bf16 = false;
   Builder::Bound prefetch = 0;  ///< with prefetch_lines: see TileMma
-  int prefetch_lines = 0;       ///< of 64 bytes for every 32 k; 0: nothing is asked for
+  int prefetch_lines = 0;       ///< of 64 bytes for every 32 k; 0: nothing is prefetched
 };
 void tile_mma(Builder& builder, const TileBlock& block, const Builder::Rows& sums, const Builder::Rows& left,
               const Builder::Rows& right, Builder::Bound depth);

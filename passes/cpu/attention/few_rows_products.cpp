@@ -101,7 +101,7 @@ FewRowsScore::ColumnDots FewRowsScore::column_dots(Value outer) {
   return [=, this](Value column) {
     std::vector<Value> sums(static_cast<std::size_t>(rows), b_.constant(shape_.compute, 0, lanes));
     for (int v = 0; v < vectors; ++v) {
-      columns_.prefetch(outer, column + shape_.ahead(*depth), v * lanes, lanes);
+      columns_.prefetch(outer, column + shape_.prefetch_distance(*depth), v * lanes, lanes);
       const Value k = b_.index(v * lanes), mask = mask_of(v), elements = column_vector(column, k, mask);
       for (int i = 0; i < rows; ++i) {
         Value& sum = sums[static_cast<std::size_t>(i)];

@@ -18,9 +18,9 @@ struct FewRowsShape {
   int accumulators = 24;
   int held = 8;  ///< vectors of rows that stay in registers too
 
-  /// How many columns ahead memory is asked for, of so many elements each: a page, for the machine follows a stream
+  /// The prefetch distance in columns of so many elements each: a page, for the hardware prefetcher follows a stream
   /// up to the end of one.
-  std::int64_t ahead(std::int64_t depth) const {
+  std::int64_t prefetch_distance(std::int64_t depth) const {
     return std::max<std::int64_t>(1, page_bytes / (depth * static_cast<std::int64_t>(size_in_bytes(compute))));
   }
   int bytes() const { return lanes * static_cast<int>(size_in_bytes(compute)); }

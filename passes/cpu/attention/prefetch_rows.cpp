@@ -17,13 +17,13 @@ void PrefetchRows::emit(const RowBlockPosition& row_block, Value column, int til
   kernel::Builder& b = rows_[0]->context().builder;
   const Value next = row_block.row + block_rows, along = column - row_block.lo, wraps = next >= rows;
   const Value outer = b.select(wraps, row_block.outer + 1, row_block.outer);
-  const auto ask = [&](const std::vector<OperandLoader*>& loaders, Value first) {
+  const auto prefetch = [&](const std::vector<OperandLoader*>& loaders, Value first) {
     b.for_loop(0, tile, 1, [&](Value r) {
       for (OperandLoader* loader : loaders) loader->prefetch(outer, first + r);
     });
   };
-  b.if_(along < block_rows, [&] { ask(rows_, b.select(wraps, b.index(0), next) + along); });
-  b.if_(wraps, [&] { ask(columns_, column); });
+  b.if_(along < block_rows, [&] { prefetch(rows_, b.select(wraps, b.index(0), next) + along); });
+  b.if_(wraps, [&] { prefetch(columns_, column); });
 }
 
 }  // namespace lathe::cpu

@@ -7,11 +7,11 @@
 
 namespace lathe::cpu {
 
-/// Asks for the operands of an attention's next row block while one is computed: its rows, and where it is of the
-/// next outer index the columns too. Beyond the last outer index it asks for memory that nobody reads.
+/// Prefetches the operands of an attention's next row block while one is computed: its rows, and where it is of the
+/// next outer index the columns too. Beyond the last outer index it prefetches what nobody reads.
 class PrefetchRows {
  public:
-  /// Operands whose elements are asked for already count once.
+  /// Operands whose elements are prefetched already count once.
   void add(OperandLoader& loader);
   /// The part that goes with columns `column` .. + `tile` of a row block of `block_rows` rows, out of `rows` in all.
   void emit(const RowBlockPosition& row_block, kernel::Value column, int tile, int block_rows, kernel::Value rows);

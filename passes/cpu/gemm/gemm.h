@@ -55,7 +55,7 @@ struct GemmTile {
 /// what it packs itself (mr or lanes, times kc; nc * kc), stays within what kernels may have.
 GemmTile choose_tile(DType compute, const CpuInfo& cpu);
 
-/// Asks for the memory of rows row .. row + tile.lanes at one step of k, which may lie beyond the last row.
+/// Prefetches rows row .. row + tile.lanes at one step of k, which may lie beyond the last row.
 using OperandPrefetch = std::function<void(kernel::Value batch, kernel::Value row, kernel::Value k)>;
 
 /// Where emit_gemm finds an operand.
@@ -109,8 +109,8 @@ struct GemmPlan {
   /// of a tile then.
   bool register_epilogue = false;
   /// A direct right operand comes from far away: a few k of it at a time go to all rows of the left one, of which
-  /// there is a known number, columns after columns, and each register tile asks for its share of those that come
-  /// next. Where all of k is one block, a tile asks for its own columns a few k on.
+  /// there is a known number, columns after columns, and each register tile prefetches its share of those that
+  /// come next. Where all of k is one block, a tile prefetches its own columns a few k on.
   bool prefetch_right = false;
   /// Of skinny_dot: each column is read to its end before the next, so that a large right operand comes from memory
   /// in one stream.
@@ -120,7 +120,7 @@ struct GemmPlan {
   /// with lanes along its rows. The other columns are whole vectors. Of the blocked strategy.
   int remainder = 0;
   int fewest_tasks = 0;             ///< else row blocks become smaller
-  std::int64_t prefetch_bytes = 0;  ///< of dot products of numbers and factors: asked for ahead; 0: not at all
+  std::int64_t prefetch_bytes = 0;  ///< prefetch distance of dot products of numbers and factors; 0: none
   bool rows_near = false;  ///< of dot products: the left operand lies in L1, so that columns come one after the other
 };
 
@@ -195,15 +195,15 @@ using RowEpilogue = std::function<void(kernel::Value n, int lanes, kernel::Value
 /// shares (such as index arithmetic) and returns what to do for each vector of it. May be called several times.
 using Epilogue = std::function<RowEpilogue(kernel::Value batch, kernel::Value m)>;
 
-/// Asks for what the epilogue reads and writes of `lanes` results (b, m, n .. n + tile.lanes) from memory; m may lie
-/// beyond the last row.
+/// Prefetches what the epilogue reads and writes of `lanes` results (b, m, n .. n + tile.lanes); m may lie beyond the
+/// last row.
 using EpiloguePrefetch = std::function<void(kernel::Value batch, kernel::Value m, kernel::Value n)>;
 
 /// The product. Parallel over batch x column blocks x row blocks; every (b, m, n) reaches the epilogue exactly once,
 /// with zeros where k == 0. The operands must carry what plan.lhs and plan.rhs say. With `prefetch` the
-/// blocked strategy hands a row block to the epilogue while the next row block is summed, row by row, and asks ahead
-/// for the memory that the epilogue of this one touches; unless k is known to be short or n is not known. Then it
-/// asks ahead for a left operand with `prefetch` too, one that is direct.
+/// blocked strategy hands a row block to the epilogue while the next row block is summed, row by row, and prefetches
+/// the memory that the epilogue of this one touches; unless k is known to be short or n is not known. Then it
+/// prefetches a left operand with `prefetch` too, one that is direct.
 void emit_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch = {});
 

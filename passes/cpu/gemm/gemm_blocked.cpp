@@ -217,9 +217,9 @@ class BlockedGemm {
       });
     const auto left = left_elements(t, p, at);
     const auto right = right_vectors(t, p, at.n, masked);
-    const Builder::Body ask = asking_ahead(t, p, at);
+    const Builder::Body prefetch = operand_prefetch(t, p, at);
     const auto step = [&](Value k) {
-      if (ask) ask(k);
+      if (prefetch) prefetch(k);
       if (copying_) remainder_->copy(t.batch, p.k0 + k, p.k0 + k + 1);
       std::vector<Value> column;
       for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
@@ -237,35 +237,35 @@ class BlockedGemm {
       for (int v = 0; v < nv; ++v) b_.store(sums_, position(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
   }
 
-  /// What a tile asks memory for at a step of k: the left operand's next rows; with prefetch_right its own columns 8
+  /// What a tile prefetches at a step of k: the left operand's next rows; with prefetch_right its own columns 8
   /// steps on, or, in blocks of k, its row block's share of the columns that come next.
-  Builder::Body asking_ahead(const GemmTask& t, const GemmPass& p, const TilePosition& at) {
-    if (asks_for_left()) return [this, t, p, at](Value k) { lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k); };
+  Builder::Body operand_prefetch(const GemmTask& t, const GemmPass& p, const TilePosition& at) {
+    if (prefetches_left()) return [this, t, p, at](Value k) { lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k); };
     if (!plan_.prefetch_right || !rhs_.prefetch) return {};
-    const auto ask = [this, batch = t.batch](int vectors, Value n, Value k0) -> Builder::Body {
+    const auto prefetch = [this, batch = t.batch](int vectors, Value n, Value k0) -> Builder::Body {
       return [this, batch, vectors, n, k0](Value k) {
         for (int v = 0; v < vectors; ++v) rhs_.prefetch(batch, n + v * tile_.lanes, k0 + k);
       };
     };
-    if (b_.is_constant(passes_, 1)) return ask(tile_.nv, at.n, b_.index(8));
+    if (b_.is_constant(passes_, 1)) return prefetch(tile_.nv, at.n, b_.index(8));
     const auto rows = static_cast<int>(std::min<std::int64_t>(*b_.constant_value(sizes_.m), most_rows()));
     const int row_blocks = (rows + tile_.mr - 1) / tile_.mr, share = (tile_.nv + row_blocks - 1) / row_blocks;
     const Value beside = at.n + tile_.n_step(), more = beside < t.n1;
     const Value n = b_.select(more, beside, t.n0) + (at.m - t.m0) / tile_.mr * (share * tile_.lanes);
-    return ask(share, n, b_.select(more, p.k0, p.k0 + tile_.kc));
+    return prefetch(share, n, b_.select(more, p.k0, p.k0 + tile_.kc));
   }
 
   /// Whether a row block's results go through the epilogue while the next row block is summed, and its memory is
-  /// asked for ahead. Short sums are made before memory answers.
+  /// prefetched. Short sums are made before memory answers.
   bool overlaps() const {
     const auto k = b_.constant_value(sizes_.k), n = b_.constant_value(sizes_.n);
     return !register_epilogue() && !plan_.prefetch_right && prefetch_ && n && (!k || *k >= 128);
   }
 
-  /// Whether the memory of the left operand's rows is asked for a vector of them ahead: read along its rows, each
-  /// step of k touches another line, which no machine foresees. Several tiles of a row block would ask
-  /// several times.
-  bool asks_for_left() const {
+  /// Whether the left operand is prefetched, at a distance of a vector of rows: read along its rows, each step of k
+  /// touches another cache line, which no hardware prefetcher foresees. Several tiles of a row block would prefetch
+  /// it several times.
+  bool prefetches_left() const {
     return (overlaps() || register_epilogue()) && plan_.lhs == Source::direct && lhs_.axis == LaneAxis::row &&
            lhs_.prefetch && tile_.nc == tile_.n_step();
   }
@@ -294,8 +294,8 @@ class BlockedGemm {
     return whole || known_multiple(b_, sizes_.n, tile_.lanes) ? Value{} : b_.tail_mask(sizes_.n - n, tile_.lanes);
   }
 
-  /// All steps of k, in as many parts as a row block has rows. In the last pass, ahead of each, what the epilogue of
-  /// one row will touch is asked for, and that row of the tile above is finished: its divisions and roots run beside
+  /// All steps of k, in as many parts as a row block has rows. In the last pass, before each, what the epilogue of
+  /// one row will touch is prefetched, and that row of the tile above is finished: its divisions and roots run beside
   /// the sums.
   void steps_and_epilogue(const GemmTask& t, const GemmPass& p, const TilePosition& at, int nv,
                           const Builder::Body& step) {

@@ -24,7 +24,7 @@ using DotVector = std::function<kernel::Value(int i, kernel::Value k, kernel::Va
 struct DotFactor {
   std::int64_t run = 0;                                            ///< 0: there is none
   std::function<kernel::Value(int column, kernel::Value k)> of{};  ///< a scalar
-  std::function<void(int column, kernel::Value k)> prefetch{};  ///< asks for memory that is read later; may be empty
+  std::function<void(int column, kernel::Value k)> prefetch{};     ///< of what is read later; may be empty
 };
 /// Sets sums, which are zero, where the products continue.
 using DotStart = std::function<void(const std::vector<kernel::Var>& sums)>;

@@ -64,7 +64,7 @@ void fit_rows(GemmTile& tile, const GemmQuery& query);
 /// The same for very few rows and a large right operand: whole rows of it, so that a task reads a contiguous run of
 /// memory, which takes splits of k as tasks. Sums stay in L1.
 void fit_splits(GemmPlan& plan, const GemmQuery& query);
-/// The same where the right operand is asked for ahead, if it is worth while: few of its rows by many columns.
+/// The same where the right operand is prefetched, if it is worth while: few of its rows by many columns.
 void fit_prefetch(GemmPlan& plan, const GemmQuery& query);
 /// The tiles of dot products, for few rows, which are known, and the order in which columns are read.
 void fit_dot(GemmPlan& plan, const GemmQuery& query);

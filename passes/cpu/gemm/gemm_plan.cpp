@@ -87,7 +87,7 @@ bool stays_near(const GemmQuery& query) {
   return at_most(query.m, 512) && query.n && query.k && *query.n * *query.k <= (fresh ? 4 * l2 : l2 / 4);
 }
 
-/// Whether a left operand that is not plain is better computed ahead, into a packed copy: where many blocks of
+/// Whether a left operand that is not plain is better computed beforehand, into a packed copy: where many blocks of
 /// columns would compute it again, unless it is so large that the copy goes through memory. One that is read along
 /// its rows is packed in whole lines by a task as well.
 bool may_pack_left(const GemmQuery& query) {
@@ -363,7 +363,7 @@ std::string to_string(const GemmPlan& plan) {
   };
   const GemmTile& tile = plan.tile;
   std::string parts = plan.splits > 1 ? fmt::format(", {} splits", plan.splits) : "";
-  if (plan.prefetch_right) parts += ", right asked for ahead";
+  if (plan.prefetch_right) parts += ", right prefetched";
   if (plan.panel > 0) parts += fmt::format(", panels of {}", plan.panel);
   return fmt::format("{}x{} tiles{}, tasks of {}x{}, {} deep{}{}{}", tile.mr, tile.n_step(),
                      tile.split_bf16 ? " of split bf16" : "", tile.mc, tile.nc, tile.kc, packing("left", plan.lhs),

@@ -114,7 +114,7 @@ class TileGemm {
     return (row_block * steps_ + p.k0) * (2 * tile_.mr * tile_.terms());
   }
 
-  /// The row block that comes next, if it is worth while to ask for it: where row blocks come from L3, since a block
+  /// The row block that comes next, if it is worth while to prefetch it: where row blocks come from L3, since a block
   /// of the right operand fills L2. The last one of a task is followed by the first one of the next task.
   std::optional<Value> next_row_block(const GemmTask& t, const GemmPass& p, Value m) {
     if (!tile_.split_bf16 || plan_.lhs != Source::packed || plan_.rhs != Source::packed) return {};
@@ -122,7 +122,7 @@ class TileGemm {
     return packed_row_block(t, p, b_.select(next < t.m1, next, t.m0));
   }
 
-  /// Lines of the next row block that each block of columns asks for, for every 32 k.
+  /// Cache lines of the next row block that each block of columns prefetches, for every 32 k.
   int prefetch_distance() const {
     const int lines = tile_.mr * tile_.terms() * kernel::tile_depth / elements_of_cache_line,
               blocks = tile_.nc / tile_.n_step();

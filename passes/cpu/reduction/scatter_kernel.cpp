@@ -161,7 +161,7 @@ class ScatterKernel {
   bool clears_;
   int dim_ = 0, lanes_ = 1, out_ = -1, positions_ = -1;
   std::int64_t row_blocks_ = 1;
-  std::optional<int> prefetched_;  ///< the load that is asked for
+  std::optional<int> prefetched_;  ///< the load
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int most_chains = 4;  // accumulators of one reduction, which wait for each other less
 constexpr std::int64_t few_lines = 16 * cache_line_bytes;  // less of a row is not worth a prefetch
-// Where the last level of caches is slow: bytes from what a loop reads to what it asks for there, of a flat region
+// Where the last level of caches is slow: bytes from what a loop reads to what it prefetches there, of a flat region
 // and of a row.
 constexpr std::int64_t further_flat = page_bytes, further_in_row = few_lines;
 
@@ -78,7 +78,7 @@ class RowKernel {
     b_.parallel_for(0, n, flat_chunk(), [&](Value lo) {
       const Value hi = kernel::min(lo + flat_chunk(), n);
       vector_loop(b_, lo, hi, space_.lanes, [&](Value at, Value mask) {
-        ask_for_further({}, at, further_flat);
+        prefetch_further({}, at, further_flat);
         Scope scope(emitter_, {{space_.inner, at, space_.lanes}}, mask, &top);
         for (const ElementwiseStore& store : program_.stores) emitter_.emit(store.value, scope);
         for (const ElementwiseStore& store : program_.stores) put(store, scope);
@@ -86,10 +86,10 @@ class RowKernel {
     });
   }
 
-  /// Where the last level of caches is slow, asks for what the loop will read so many bytes on, unless it may all lie
-  /// in L2. The machine follows a stream up to the end
-  /// of a page, and of a loop that computes much it has few reads under way.
-  void ask_for_further(const IndexGroups& row, Value at, std::int64_t bytes) {
+  /// Where the last level of caches is slow, prefetches what the loop reads at a distance of so many bytes, unless it
+  /// may all lie in L2. The hardware prefetcher follows a stream up to the end of a page, and of a loop that computes
+  /// much it has few reads under way.
+  void prefetch_further(const IndexGroups& row, Value at, std::int64_t bytes) {
     const auto elements = (program_.points(space_.outer) * program_.points(space_.inner)).value();
     const CpuInfo& cpu = lowering_.cpu();
     const std::int64_t many = 4 * cpu.l2.share() / size_in_bytes(f32);
@@ -150,10 +150,10 @@ class RowKernel {
     return results;
   }
 
-  /// Which load of a later row a loop of this one asks for. A first loop over the row waits for memory, the others
-  /// find the row in a cache: so one of those asks, and memory works all the time. Where one loop is all there is,
-  /// the machine follows it by itself, but for rows that are looked up; and rows of several tensors are slower for
-  /// it.
+  /// Which load of a later row a loop of this one prefetches. A first loop over the row waits for memory, the others
+  /// find the row in a cache: so one of those prefetches, and memory works all the time. Where one loop is all there
+  /// is, the hardware prefetcher follows it by itself, but for rows that are looked up; and rows of several tensors
+  /// are slower for it.
   void choose_prefetch() {
     const auto width = program_.points(space_.inner).value();
     if (!width || space_.outer.empty()) return;
@@ -177,7 +177,7 @@ class RowKernel {
     prefetch_rows_ = std::max<std::int64_t>(1, lowering_.cpu().bytes_in_flight / bytes);
   }
 
-  /// The row to ask for in the loop over this one.
+  /// The row to prefetch in the loop over this one.
   Value later(Value row) {
     return kernel::min(row + prefetch_rows_, context_.dim(program_.points(space_.outer)) - 1);
   }
@@ -226,19 +226,19 @@ class RowKernel {
             b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
     }
     const Value n = context_.dim(program_.points(space_.inner));
-    const bool asks = prefetched_ && &l == prefetch_loop_;
-    const Value later_row = asks ? later(row) : row;
+    const bool prefetches = prefetched_ && &l == prefetch_loop_;
+    const Value later_row = prefetches ? later(row) : row;
     Scope later_scope(emitter_, {{space_.outer, later_row, 1}});
-    if (asks)
+    if (prefetches)
       for (const int arg : program_[*prefetched_].args) emitter_.emit(arg, later_scope);
     const auto body = [&](Value at, Value mask, int chain) {
       Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
-      if (asks) {
-        Scope ahead(emitter_, {{space_.outer, later_row, 1}, {space_.inner, at, space_.lanes}}, {}, &later_scope);
-        emitter_.prefetch(*prefetched_, ahead);
+      if (prefetches) {
+        Scope further(emitter_, {{space_.outer, later_row, 1}, {space_.inner, at, space_.lanes}}, {}, &later_scope);
+        emitter_.prefetch(*prefetched_, further);
       }
       if (!prefetched_ && &l == &loops_->loops().front())
-        ask_for_further({{space_.outer, row, 1}}, at, further_in_row);
+        prefetch_further({{space_.outer, row, 1}}, at, further_in_row);
       // All reads of kept values come first: the stores may go where they lie.
       saved_->bind(results, scope, [&](int, const ElementwiseStore& spill) { return reload(spill, at, scope); });
       for (std::size_t r = 0; r < accumulators.size(); ++r)
@@ -339,7 +339,7 @@ class RowKernel {
   std::optional<SavedValues> saved_;
   bool reduces_ = false;
   std::map<const ElementwiseStore*, int> spilled_rows_;  ///< by spill: the scratch buffer that stands for it
-  std::optional<int> prefetched_;                        ///< the load or gather of a later row that is asked for
+  std::optional<int> prefetched_;                        ///< the load or gather of a later row
   const RowLoop* prefetch_loop_ = nullptr;               ///< by which loop
   std::int64_t prefetch_rows_ = 1;
 };

@@ -171,7 +171,7 @@ TEST_CASE("blocked product: tails of known rows, of one register tile and of man
         }
 }
 
-TEST_CASE("blocked product: the steps of k go in parts where the epilogue's memory is asked for ahead") {
+TEST_CASE("blocked product: the steps of k go in parts where the epilogue's memory is prefetched") {
   for (const std::int64_t m : {3, 4, 9})
     for (const std::int64_t n : {5, 16, 21})
       for (const std::int64_t k : {0, 1, 3, 8, 19})

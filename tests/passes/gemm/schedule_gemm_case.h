@@ -45,7 +45,7 @@ struct GemmProblem {
   bool known = false;       ///< sizes compiled in
   std::string open{};       ///< but not these, such as "mk"
   bool shared_rhs = false;  ///< one right operand for all batches
-  bool prefetch = false;    ///< operands along their rows and what the epilogue touches are asked for ahead
+  bool prefetch = false;    ///< of operands along their rows and what the epilogue touches
   bool whole = true;        ///< whole numbers: sums are exact in any order
   DType compute() const { return storage == bf16 ? f32 : storage; }
   std::string text() const {
@@ -236,8 +236,9 @@ class GemmRun {
     if (p_.prefetch && p_.rhs == LaneAxis::row)
       right.prefetch = [&](Value batch, Value n, Value k) { b.prefetch(rhs, (batch * s.k + k) * s.n + n); };
     if (p_.shared_rhs) right.packed_batch = [&b](Value) { return b.index(0); };
-    cpu::EpiloguePrefetch ahead;
-    if (p_.prefetch) ahead = [&](Value batch, Value m, Value n) { b.prefetch(result, (batch * s.m + m) * s.n + n); };
+    cpu::EpiloguePrefetch prefetch;
+    if (p_.prefetch)
+      prefetch = [&](Value batch, Value m, Value n) { b.prefetch(result, (batch * s.m + m) * s.n + n); };
     const auto epilogue = [&](Value batch, Value m) {
       const Value row = (batch * s.m + m) * s.n, factor = b.load(scale, m);
       return [&b, bias, result, row, factor](Value n, int lanes, Value acc, Value mask) {
@@ -246,7 +247,7 @@ class GemmRun {
       };
     };
     if (plan_.splits == 1) {
-      cpu::emit_gemm(b, plan_, s, left, right, epilogue, ahead);
+      cpu::emit_gemm(b, plan_, s, left, right, epilogue, prefetch);
       return b.finish();
     }
     const Buffer sums = b.buffer("sums", p_.compute(), join ? Access::read : Access::write);

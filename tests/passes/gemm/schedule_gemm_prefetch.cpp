@@ -8,7 +8,7 @@ namespace lathe::testing {
 namespace {
 
 TEST_CASE(
-    "product that asks for its right operand ahead: rows of some row_blocks and tasks, ragged columns, blocks of k") {
+    "product that prefetches its right operand: rows of some row blocks and tasks, ragged columns, blocks of k") {
   for (const std::int64_t m : {1, 3, 4, 7, 12})
     for (const std::int64_t n : {4, 16, 21, 37})
       for (const std::int64_t k : {0, 1, 8, 19})
@@ -30,7 +30,7 @@ TEST_CASE(
         }
 }
 
-TEST_CASE("plans ask for weights ahead that few rows read along n, where the last level of caches is slow") {
+TEST_CASE("plans prefetch weights that few rows read along n, where the last level of caches is slow") {
   const cpu::GemmQuery weights{.cpu = test::cpu_with(512, {.slow_last_level = true}),
                                .batch = 1,
                                .m = 24,
@@ -38,7 +38,7 @@ TEST_CASE("plans ask for weights ahead that few rows read along n, where the las
                                .k = 3072,
                                .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(weights).prefetch_right);
-  CHECK_THAT(to_string(plan_gemm(weights)), Catch::Contains("right asked for ahead"));
+  CHECK_THAT(to_string(plan_gemm(weights)), Catch::Contains("right prefetched"));
   const auto with = [&](const auto& change) {
     cpu::GemmQuery query = weights;
     change(query);
@@ -77,7 +77,7 @@ TEST_CASE(
   CHECK((plan_gemm(query).tile.mr == 6 && plan_gemm(query).tile.nv == 4));
 }
 
-TEST_CASE("plans that ask for weights ahead give right results, and so do the candidates beside them") {
+TEST_CASE("plans that prefetch weights give right results, and so do the candidates beside them") {
   const std::int64_t sizes[][3] = {{16, 300, 500}, {20, 1000, 133}, {7, 513, 260},
                                    {2, 530, 400},  {3, 530, 400},   {4, 530, 700}};
   for (const auto& [m, n, k] : sizes) {

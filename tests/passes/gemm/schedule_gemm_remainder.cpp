@@ -129,7 +129,7 @@ TEST_CASE("skinny product: what is left of known columns, with all rows near and
         }
 }
 
-TEST_CASE("blocked product: a left operand along its rows is asked for ahead where results leave registers") {
+TEST_CASE("blocked product: a left operand along its rows is prefetched where results leave registers") {
   for (const std::int64_t m : {3, 9})
     for (const std::int64_t k : {1, 8})
       for (const bool known : {false, true}) {

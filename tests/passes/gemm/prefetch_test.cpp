@@ -1,0 +1,104 @@
+#include <catch2/catch.hpp>
+
+#include <set>
+#include <string>
+
+#include "ir/kernel/printer.h"
+#include "ir/tensor/text/parser.h"
+#include "passes/lower_cpu.h"
+#include "passes/pipeline/pipeline.h"
+#include "tests/support/cpu_infos.h"
+
+/// Which kernels of rows prefetch a later row, and which products their operands.
+using namespace lathe;
+
+namespace {
+
+/// How many buffers the kernels prefetch.
+std::size_t prefetched(std::string_view text, const CpuInfo& target = {}) {
+  const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "prefetch.lathe"), ir::default_pipeline()).graph;
+  std::size_t count = 0;
+  for (const kernel::Kernel& code : lower_cpu(graph, target).kernels) {
+    const std::string printed = kernel::print(code), word = "prefetch ";
+    std::set<std::string> buffers;
+    for (auto at = printed.find(word); at != std::string::npos; at = printed.find(word, at + 1))
+      buffers.insert(printed.substr(at + word.size(), printed.find('[', at) - at - word.size()));
+    count += buffers.size();
+  }
+  return count;
+}
+
+bool prefetches(std::string_view text) { return prefetched(text) > 0; }
+
+/// Of a product left * y.
+std::size_t product_prefetches(const std::string& x, const std::string& lines, const std::string& left) {
+  return prefetched("graph @g(input %x: f32" + x + ", input %y: f32[t, 768]) {\n" + lines + "  %z = matmul " + left +
+                    ", %y\n  output \"z\" %z\n}");
+}
+
+bool softmax_prefetches(const std::string& shape) {
+  return prefetches("graph @g(input %x: f32" + shape + ") {\n  %1 = softmax %x {dim=-1}\n  output \"y\" %1\n}");
+}
+
+}  // namespace
+
+TEST_CASE("rows of one tensor are prefetched, and rows that are looked up", "[lowering]") {
+  CHECK(softmax_prefetches("[n, 1024]"));
+  CHECK(softmax_prefetches("[2, n, 768]"));
+  CHECK(prefetches(R"(graph @g(input %x: f32[n, 768], input %w: f32[768]) {
+  %1 = rms_norm %x, %w
+  output "y" %1
+})"));
+  CHECK(prefetches(R"(graph @g(input %i: i64[n], input %table: f32[5000, 768]) {
+  %1 = gather %table, %i {dim=0}
+  output "y" %1
+})"));
+}
+
+TEST_CASE("where the last level of caches is slow, what one loop reads in order is prefetched too", "[lowering]") {
+  const CpuInfo slow = lathe::test::cpu_with(512, {.slow_last_level = true});
+  const auto squares = [](const std::string& shape) {
+    return "graph @g(input %x: f32" + shape + ", input %w: f32[1024]) {\n  %1 = mul %x, %x\n  %2 = mul %1, %w\n" +
+           "  output \"y\" %2\n}";
+  };
+  CHECK(prefetched("graph @g(input %x: f32[n, 1024]) {\n  %1 = exp %x\n  output \"y\" %1\n}", slow) == 1);
+  CHECK(prefetched(squares("[1024, 1024]"), slow) == 1);  // not for weights that all rows read
+  CHECK(prefetched(squares("[n, 1024]"), slow) == 1);
+  CHECK(prefetched(squares("[1023, 1024]"), slow) == 0);  // L2 may have it
+  const std::string two_tensors = R"(graph @g(input %y: f32[n, 1024], input %dy: f32[n, 1024]) {
+  %1 = mul %y, %dy
+  %2 = sum %1 {dims=[1], keepdim=true}
+  %3 = sub %dy, %2
+  %4 = mul %y, %3
+  output "dx" %4
+})";
+  CHECK(prefetched(two_tensors, slow) == 2);
+  CHECK(prefetched(two_tensors) == 0);
+}
+
+TEST_CASE("a product prefetches a left operand that it reads along its rows, beside its result", "[lowering]") {
+  const std::string transposed = "  %1 = transpose %x {dim0=0, dim1=1}\n";
+  CHECK(product_prefetches("[t, 512]", transposed, "%1") == 2);
+  CHECK(product_prefetches("[512, t]", "", "%x") == 1);  // read along k
+  CHECK(product_prefetches("[t, 512]", transposed + "  %2 = exp %1\n", "%2") == 1);
+  CHECK(product_prefetches("[t, 8192]", transposed, "%1") == 1);  // packed in tasks
+}
+
+TEST_CASE("rows that are short, longer than a cache, alone, of unknown length or of two tensors are not",
+          "[lowering]") {
+  CHECK_FALSE(softmax_prefetches("[n, 64]"));
+  CHECK_FALSE(softmax_prefetches("[n, 1048576]"));
+  CHECK_FALSE(softmax_prefetches("[1024]"));
+  CHECK_FALSE(softmax_prefetches("[n, m]"));
+  CHECK_FALSE(prefetches(R"(graph @g(input %x: f32[n, 1024]) {
+  %1 = exp %x
+  output "y" %1
+})"));
+  CHECK_FALSE(prefetches(R"(graph @g(input %y: f32[n, 1024], input %dy: f32[n, 1024]) {
+  %1 = mul %y, %dy
+  %2 = sum %1 {dims=[1], keepdim=true}
+  %3 = sub %dy, %2
+  %4 = mul %y, %3
+  output "dx" %4
+})"));
+}
