@@ -178,7 +178,7 @@ class Emitter : RegionText {
 
   std::string machine_text(ValueId id) const { return hook_of(kernel_, info(id)).text(info(id), Words(*this, id)); }
 
-  /// Whether a contiguous access of so many lanes may be done as one, up to 16 bytes a piece.
+  /// Whether a contiguous access of so many lanes may be done as one, up to 16 bytes at a time.
   bool is_aligned(BufferId buffer, ValueId index, int lanes, int promised) const {
     const auto size = static_cast<std::int64_t>(size_in_bytes(kernel_.buffers[at(buffer)].dtype));
     const std::int64_t wanted = std::min<std::int64_t>(16, lanes * size);

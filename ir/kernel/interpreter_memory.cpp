@@ -97,7 +97,7 @@ Scalar Target::load(std::int64_t index, const Actor& actor) const {
   return read_element(info->dtype, at);
 }
 
-std::vector<Scalar> Target::load_piece(std::int64_t index, std::int64_t all, std::int64_t given,
+std::vector<Scalar> Target::load_chunk(std::int64_t index, std::int64_t all, std::int64_t given,
                                        const Actor& actor) const {
   std::vector<Scalar> values;
   for (std::int64_t i = 0; i < all; ++i) values.push_back(i < given ? load(index + i, actor) : Scalar{});

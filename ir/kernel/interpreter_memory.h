@@ -52,7 +52,7 @@ struct Target {
 
   Scalar load(std::int64_t index, const Actor& actor) const;
   /// Elements from `index` on: the first `given` of `all`, zeros for the others.
-  std::vector<Scalar> load_piece(std::int64_t index, std::int64_t all, std::int64_t given, const Actor& actor) const;
+  std::vector<Scalar> load_chunk(std::int64_t index, std::int64_t all, std::int64_t given, const Actor& actor) const;
   void store(std::int64_t index, Scalar value, const Actor& actor) const;
   /// An asynchronous copy starts writing an element of scratch, and ends.
   void begin_copy(std::int64_t index, const Actor& actor) const;

@@ -104,7 +104,7 @@ TEST_CASE("compiled product: the plans of known sizes") {
         }
 }
 
-TEST_CASE("compiled product: pieces of k") {
+TEST_CASE("compiled product: splits of k") {
   for (const char* name : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
     const codegen::TargetCpu target = codegen::TargetCpu::named(name);
     if (!target.runs_here()) continue;

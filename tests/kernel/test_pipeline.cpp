@@ -87,12 +87,11 @@ TEST_CASE("the sums of a warpgroup's threads are all sums, and the positions of 
   CHECK(sums == std::vector<int>(sums.size(), 1));
   CHECK(positions == std::vector<int>(positions.size(), 1));
   CHECK(swizzled_offset(0, 63) == 63);
-  CHECK(swizzled_offset(9, 17) ==
-        9 * 64 + 3 * 8 + 1);  // the 128-byte swizzle: piece 2 of line 1 of 8 stands at 2 ^ 1
+  CHECK(swizzled_offset(9, 17) == 9 * 64 + 3 * 8 + 1);  // the 128-byte swizzle: chunk 2 of row 1 of 8 stands at 2 ^ 1
 }
 
 TEST_CASE("wrong layouts give wrong sums") {
-  for (const Mistake mistake : {Mistake::straight_lines, Mistake::tiles_exchanged}) {
+  for (const Mistake mistake : {Mistake::unswizzled, Mistake::tiles_exchanged}) {
     const std::vector<float> sums = run({.mistake = mistake}, 64);
     int wrong = 0;
     for (int j = 0; j < wgmma_columns; ++j)

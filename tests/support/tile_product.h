@@ -14,7 +14,7 @@ struct TileProduct {
   bool waits = true, barrier = true;                       ///< false: mistakes that are to be found
 };
 
-/// Buffers left, right, sums; dim k, summed in pieces of 16 of which the last may be ragged. Lines in memory have
+/// Buffers left, right, sums; dim k, summed in steps of 16 of which the last may be ragged. Lines in memory have
 /// `line` elements (dim), a multiple of 8.
 inline kernel::Kernel tile_product(const TileProduct& p) {
   using namespace kernel;
@@ -29,8 +29,8 @@ inline kernel::Kernel tile_product(const TileProduct& p) {
   const auto line = [&](int s) { return transposed[s] ? rows[s] + 8 : mma_depth + 8; };
   const auto copy = [&](int s, Value t, Value first) {
     const int across = (transposed[s] ? rows[s] : mma_depth) / 8, count = rows[s] * mma_depth / 8;
-    b.for_loop(t, count, warp_threads, [&](Value piece) {
-      const Value other = piece / across, along = piece % across * 8, to = other * line(s) + along;
+    b.for_loop(t, count, warp_threads, [&](Value chunk) {
+      const Value other = chunk / across, along = chunk % across * 8, to = other * line(s) + along;
       if (transposed[s])
         async_copy(b, shared[s], to, memory[s], (first + other) * lines[s] + along,
                    b.select(first + other < k, b.index(8), b.index(0)));

@@ -15,7 +15,7 @@ struct WgmmaProduct {
   bool left_transposed = false, right_transposed = false;  ///< [k, rows] instead of [rows, k] in memory
   enum class Mistake {
     none,
-    straight_lines,   ///< pieces of lines are not swapped
+    unswizzled,       ///< chunks of rows are not swapped
     tiles_exchanged,  ///< of the right operand
     next_slot,        ///< the consumer reads the slot after its own
     one_slot,         ///< all iterations use the same memory
@@ -59,12 +59,12 @@ struct WgmmaOperand {
   void copy(kernel::Value thread, kernel::Value first_row, kernel::Value first_k, kernel::Value slot) const {
     using kernel::Value;
     using Mistake = WgmmaProduct::Mistake;
-    constexpr int side = kernel::swizzle_side, pieces = kernel::swizzled_elements / 8;
+    constexpr int side = kernel::swizzle_side, chunks = kernel::swizzled_elements / 8;
     if (map != kernel::none) return copy_boxes(first_row, first_k, slot);
-    b.for_loop(thread, swizzled * pieces, kernel::warpgroup_threads, [&](Value number) {
-      const Value tile = number / pieces, at_line = number / 8 % side, element = number % 8 * 8;
-      const Value inside = mistake == Mistake::straight_lines ? at_line * side + element
-                                                              : kernel::swizzled_offset(b, at_line, element);
+    b.for_loop(thread, swizzled * chunks, kernel::warpgroup_threads, [&](Value number) {
+      const Value tile = number / chunks, at_line = number / 8 % side, element = number % 8 * 8;
+      const Value inside =
+          mistake == Mistake::unswizzled ? at_line * side + element : kernel::swizzled_offset(b, at_line, element);
       const Value at = mistake == Mistake::tiles_exchanged ? (swizzled - 1) - tile : tile;
       const Value to = slot * stage() + at * kernel::swizzled_elements + inside;
       const Value row = first_row + tile * side + (transposed ? element : at_line);

@@ -18,7 +18,7 @@ std::string_view prelude_wgmma() {
   return R"cuda(
 // ---- tensor cores of sm_90a: the 128 threads of a warpgroup multiply tiles that lie in shared memory ----
 
-/// Lines of 64 elements, 64 of them a tile; of each line the piece of 16 bytes number i stands at i ^ (line % 8).
+/// Rows of 64 elements, 64 of them a tile; of each row the 16-byte chunk number i stands at i ^ (row % 8).
 template <class T, bool is_transposed>
 struct SwizzledTiles {
   const T* first;

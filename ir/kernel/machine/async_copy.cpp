@@ -48,7 +48,7 @@ void AsyncCopy::interpret(const MachineRun& run, ValueId, Thread& t) const {
   if (given > 0) source.check_alignment(16, from_at);
   const Actor actor = run.actor(t);
   t.copies.start(t.scratch[static_cast<std::size_t>(to)], target, at,
-                 source.load_piece(from_at, elements, given, actor), actor);
+                 source.load_chunk(from_at, elements, given, actor), actor);
 }
 
 void async_copy(Builder& builder, Buffer to, Builder::Bound to_index, Buffer from, Builder::Bound from_index,

@@ -14,11 +14,11 @@ using namespace ir;
 
 namespace {
 
-constexpr std::int64_t piece = 8;      // elements that are copied at once
+constexpr std::int64_t chunk = 8;      // elements that are copied at once
 constexpr std::int64_t longest = 256;  // of lines that stay as they are
 constexpr std::int64_t enough = 64;    // rows of the parameter beside
 
-std::int64_t padding(std::int64_t size) { return (piece - size % piece) % piece; }
+std::int64_t padding(std::int64_t size) { return (chunk - size % chunk) % chunk; }
 
 bool is_narrow(const Node& node) { return node.type.dtype == bf16 || node.type.dtype == f16; }
 

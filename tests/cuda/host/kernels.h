@@ -7,7 +7,7 @@ namespace lathe::test {
 
 /// y[i] = x[i] * 2 for i < n: blocks of 32 threads, 4 elements each, the tail masked.
 kernel::Kernel scale_kernel();
-/// Each block of 32 threads turns its piece of 32 elements around, through shared memory; without the barrier a race.
+/// Each block of 32 threads reverses its 32 elements, through shared memory; without the barrier a race.
 kernel::Kernel reverse_kernel(bool with_barrier = true);
 /// out[row] = sum over col of x[row, col]: a block a row, a tree over 64 threads in shared memory.
 kernel::Kernel row_sum_kernel();

@@ -106,7 +106,7 @@ graph @columns(input %x: f32[70, 9], input %z: f32[2048, 9]) {
   output "y" %1
 })"),
                    1e-5});
-  cases.push_back({"a product by tensor cores, in pieces", graph(R"(
+  cases.push_back({"a product by tensor cores, with split-K", graph(R"(
 graph @tensor_product(input %x: bf16[k, 16], input %dy: bf16[k, 64]) {
   %1 = transpose %x {dim0=0, dim1=1}
   %2 = matmul %1, %dy

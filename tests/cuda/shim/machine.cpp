@@ -156,7 +156,7 @@ void shim_wait_copies(int pending) {
   }
 }
 
-/// Splits of a box as 16-byte copies: of the line's piece p from coordinate at[0] + 8 p on, at p ^ (line % 8) by the
+/// A box as 16-byte copies: of a row's chunk p from coordinate at[0] + 8 p on, at p ^ (row % 8) by the
 /// position's address. What the machine would refuse never arrives.
 void shim_copy_box(void* to, const void* words, unsigned long long* barrier, const int* at, unsigned long rank) {
   const ShimTensorMap& map = *static_cast<const ShimTensorMap*>(words);
@@ -175,9 +175,9 @@ void shim_copy_box(void* to, const void* words, unsigned long long* barrier, con
     for (int p = 0; p < map.box[0] / 8; ++p) {
       const long long first = at[0] + 8LL * p, left = static_cast<long long>(map.sizes[0]) - first;
       const int bytes = inside && first >= 0 ? static_cast<int>(std::clamp(left, 0LL, 8LL)) * 2 : 0;
-      auto* const piece = static_cast<unsigned char*>(to) + line * 128 + (static_cast<unsigned>(p) ^ line % 8) * 16;
+      auto* const chunk = static_cast<unsigned char*>(to) + line * 128 + (static_cast<unsigned>(p) ^ line % 8) * 16;
       landing.copies.push_back(
-          {piece, reinterpret_cast<const void*>(from + static_cast<unsigned long long>(first) * 2), bytes});
+          {chunk, reinterpret_cast<const void*>(from + static_cast<unsigned long long>(first) * 2), bytes});
     }
   }
   for (const Copy& copy : landing.copies) {

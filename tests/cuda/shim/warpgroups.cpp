@@ -20,7 +20,7 @@ namespace {
 
 struct Barrier {
   std::uint16_t arrivals, missing;  // of a phase
-  std::int16_t pieces;              // of 16 bytes that have not come
+  std::int16_t chunks;              // of 16 bytes that have not come
   std::uint16_t phase;
 };
 static_assert(sizeof(Barrier) == sizeof(unsigned long long));
@@ -224,15 +224,15 @@ const void* shim_present_phase(const unsigned long long* barrier) {
 namespace {
 
 /// A phase ends when all have arrived and all bytes have come.
-void count(unsigned long long* at, int arrivals, int pieces) {
+void count(unsigned long long* at, int arrivals, int chunks) {
   unsigned long long before = Word(*at).load(), after;
   bool ends;
   do {
     auto barrier = std::bit_cast<Barrier>(before);
     if (barrier.arrivals == 0xffff) return;
     barrier.missing = static_cast<std::uint16_t>(barrier.missing - arrivals);
-    barrier.pieces = static_cast<std::int16_t>(barrier.pieces + pieces);
-    ends = barrier.missing == 0 && barrier.pieces == 0;
+    barrier.chunks = static_cast<std::int16_t>(barrier.chunks + chunks);
+    ends = barrier.missing == 0 && barrier.chunks == 0;
     if (ends) barrier.missing = barrier.arrivals, ++barrier.phase;
     after = std::bit_cast<unsigned long long>(barrier);
   } while (!Word(*at).compare_exchange_weak(before, after));
