@@ -105,7 +105,7 @@ class Emitter : KernelCode {
     }
     for (const MachineHook* hook : hooks)
       if (hook->leave) hook->leave(b_);
-    // Streamed lines are in order with nothing else: whoever learns that this kernel has ended must find them.
+    // Streamed cache lines are in order with nothing else: whoever learns that this kernel has ended must find them.
     if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     b_.CreateRetVoid();
   }

@@ -61,9 +61,9 @@ constexpr const char* ranges[] = {"__asan_loadN", "__asan_storeN"};
 
 constexpr int tile_rows = 16;
 
-/// The rows of a tile register, `line` bytes apart.
-[[maybe_unused]] void touch_rows(char* at, std::int64_t line, bool writes) {
-  for (int row = 0; row < tile_rows; ++row) touch(writes)(at + row * line, 64);
+/// The rows of a tile register, `stride` bytes apart.
+[[maybe_unused]] void touch_rows(char* at, std::int64_t stride, bool writes) {
+  for (int row = 0; row < tile_rows; ++row) touch(writes)(at + row * stride, 64);
 }
 
 [[maybe_unused]] constexpr const char *masked_name = "lathe_touch_masked", *lanes_name = "lathe_touch_lanes",

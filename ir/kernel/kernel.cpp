@@ -29,7 +29,7 @@ bool Kernel::is_collective(const Statement& statement) const {
          (compute && kernel::is_collective(values[static_cast<std::size_t>(compute->value)]));
 }
 
-int TensorMap::lines() const { return std::accumulate(box.begin() + 1, box.end(), 1, std::multiplies()); }
+int TensorMap::box_rows() const { return std::accumulate(box.begin() + 1, box.end(), 1, std::multiplies()); }
 
 const Loop* Kernel::parallel_loop() const {
   for (const Statement& statement : body)

@@ -151,17 +151,17 @@ struct Prefetch {
 /// What TMA copies boxes of: a tensor in a parameter that is only read, of 2 to 5 dims, the innermost first, whose
 /// stride is 1. Element (c0, c1, ...) is from[offset + c0 + c1 * strides[0] + ...]; beyond the sizes there are zeros.
 /// Offset, sizes and strides are constants or dims; offset and strides are multiples of 16 bytes. A box has 64
-/// elements along the innermost dim, and up to 256 along the others, multiples of 8 lines in all.
+/// elements along the innermost dim, and up to 256 along the others, multiples of 8 rows of 64 in all.
 struct TensorMap {
   BufferId from = none;
   ValueId offset = none;
   std::vector<ValueId> sizes, strides;
   std::vector<int> box;
 
-  int lines() const;  ///< of a box
+  int box_rows() const;  ///< rows of 64 elements in a box
 };
 inline constexpr std::size_t most_map_dims = 5;
-inline constexpr int most_box_lines = 256;
+inline constexpr int most_box_size = 256;  ///< along one dim
 
 /// Declares (the first time) and assigns a register variable.
 struct SetVar {

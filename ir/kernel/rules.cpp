@@ -35,9 +35,9 @@ void verify_map(const Kernel& kernel, const TensorMap& map) {
   require(kernel, dims >= 2 && dims <= most_map_dims && map.strides.size() == dims - 1 && map.box.size() == dims,
           "map_box", "a map of {} dims", dims);
   for (const int count : map.box)
-    require(kernel, count > 0 && count <= most_box_lines, "map_box", "a box of {} elements", count);
-  require(kernel, map.box[0] == swizzle_side && map.lines() % 8 == 0, "map_box", "a box of {} elements by {} lines",
-          map.box[0], map.lines());
+    require(kernel, count > 0 && count <= most_box_size, "map_box", "a box of {} elements", count);
+  require(kernel, map.box[0] == swizzle_side && map.box_rows() % 8 == 0, "map_box", "a box of {} elements by {} rows",
+          map.box[0], map.box_rows());
 }
 
 bool is_whole_warps(const Kernel& kernel, const Loop& loop) {

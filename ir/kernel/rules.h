@@ -24,7 +24,7 @@ void require(const Kernel& kernel, bool condition, std::string_view label, fmt::
 void want(const Kernel& kernel, Type have, Type type, std::string_view what);
 
 /// A map is of a parameter of 2-byte elements that is only read, by constants and dims (map_tensor), of 2 to 5 dims,
-/// a box of 64 elements by as many lines as a machine takes (map_box), at multiples of 16 bytes where they are known
+/// a box of 64 elements by as many rows as a machine takes (map_box), at multiples of 16 bytes where they are known
 /// (alignment).
 void verify_map(const Kernel& kernel, const TensorMap& map);
 /// A thread.x loop from 0, step 1, whose constant length is a multiple of a warp: its index tells the lane.

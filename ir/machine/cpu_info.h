@@ -47,7 +47,7 @@ struct ProductSizes {
   int block_columns = 96;                 ///< of a task, of 4 bytes; half as many of 8
   std::int64_t least_split = 32768;       ///< of a right operand, that a task of split k multiplies at least
   std::int64_t most_packed_left = 16384;  ///< rows, or k, of a computed left operand whose packed copy pays
-  std::int64_t scattered_rows = 4096;     ///< from which on lines of a left operand read along them leave the caches
+  std::int64_t scattered_rows = 4096;     ///< from which on a left operand that is read along them leaves the caches
   std::int64_t most_packed_split = 8192;  ///< rows, columns or k of an operand that is packed whole as split bf16
   std::int64_t most_panel = 4096;         ///< k of a panel of split bf16
   std::int64_t prefetch_bytes = 4096;     ///< prefetch distance of dot products of quantized numbers
@@ -76,7 +76,7 @@ struct CpuInfo {
   double cycles_per_second = 2.5e9;
   int lane_flops = 4;  ///< of f32 a cycle and lane
   CpuCache l1{32 << 10, 1}, l2{1 << 20, 1}, last_level{32 << 20, 8};
-  /// Lines that L2 does not keep come from far away, such as over a mesh: too far to read them one by one while they
+  /// Cache lines that L2 does not keep come over a mesh or the like: too slowly to read them one by one while they
   /// are multiplied.
   bool slow_last_level = false;
   std::int64_t bytes_in_flight = 12 << 10;  ///< of loads that a core has to have under way to keep memory busy

@@ -4,7 +4,8 @@
 
 namespace lathe {
 
-/// What memory is moved and protected by on every processor that Lathe compiles for; buffers are aligned to a line.
+/// What memory is moved and protected by on every processor that Lathe compiles for; buffers are aligned to a
+/// cache line.
 inline constexpr std::int64_t cache_line_bytes = 64, page_bytes = 4096;
 
 }  // namespace lathe

@@ -67,8 +67,9 @@ kernel::Value ProductOperand::load(int instruction, ElementwiseEmitter& emitter,
   return b.broadcast(b.cast(emitter.emit(instruction, scope), compute), lanes);
 }
 
-kernel::Builder::Rows ProductOperand::lines(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
-                                            kernel::Value at_batch, kernel::Value row, kernel::Value at_k) const {
+kernel::Builder::Rows ProductOperand::rows_in_memory(ElementwiseEmitter& emitter,
+                                                     const ElementwiseEmitter::Scope& top, kernel::Value at_batch,
+                                                     kernel::Value row, kernel::Value at_k) const {
   ElementwiseEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, 2}, {k, at_k, 1}}, kernel::Value{},
                                   &top);
   const ElementwiseInstruction& load = operand.program[operand.result];

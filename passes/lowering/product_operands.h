@@ -36,10 +36,10 @@ struct ProductOperand {
   kernel::Value load(int instruction, ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
                      kernel::Value at_batch, kernel::Value row, kernel::Value at_k, LaneAxis along, int lanes,
                      kernel::Value mask) const;
-  /// Where the rows from `row` on lie from `at_k` on; of an operand in lines.
-  kernel::Builder::Rows lines(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
-                              kernel::Value at_batch, kernel::Value row, kernel::Value at_k) const;
-  /// Asks for the memory of `lanes` rows at one k, where they lie side by side; of a plain operand.
+  /// Where the rows from `row` on lie from `at_k` on; where it has_rows.
+  kernel::Builder::Rows rows_in_memory(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
+                                       kernel::Value at_batch, kernel::Value row, kernel::Value at_k) const;
+  /// Prefetches `lanes` rows at one k, where they lie side by side; of a plain operand.
   void prefetch(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top, kernel::Value at_batch,
                 kernel::Value row, kernel::Value at_k, int lanes) const;
   /// The same of `lanes` numbers along k of one row, where they lie side by side; of prefetched numbers.

@@ -34,7 +34,7 @@ std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims);
 
 /// From one thread's copy of a scratch buffer to the next one's, bytes: a page more than it takes. Processors
 /// prefetch what follows a stream up to the end of its page; where that is another thread's scratch, they take its
-/// lines from the other core's cache while it writes them.
+/// cache lines from the other core's cache while it writes them.
 std::int64_t scratch_stride(const ProgramBuffer& buffer, const DimBindings& dims);
 
 /// The peak, its lower bound, and who is alive at the peak, largest first, at most `most` lines.

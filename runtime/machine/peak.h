@@ -28,9 +28,9 @@ Rate measure_read_bandwidth(int threads, std::int64_t bytes, double seconds = 0.
 /// Bytes per second of a[i] = b[i] + s * c[i], counting two reads and one write, in three arrays of `bytes` in all.
 Rate measure_triad_bandwidth(int threads, std::int64_t bytes, double seconds = 0.05);
 
-/// Seconds until a line that one core wrote is read and answered by another, the first and the last CPU that this
-/// process may use: about 1e-7 where they share a cache, several times that where they do not, which virtual machines
-/// may change from minute to minute. The least of some bursts; 0 where this process has one CPU.
+/// Seconds until a cache line that one core wrote is read and answered by another, the first and the last CPU that
+/// this process may use: about 1e-7 where they share a cache, several times that where they do not, which virtual
+/// machines may change from minute to minute. The least of some bursts; 0 where this process has one CPU.
 double measure_core_round_trip(double seconds = 0.02);
 
 /// An array size that no cache of this machine holds, yet within its memory.

@@ -64,7 +64,7 @@ TEST_CASE("streams write what stores write, at whole cache lines and across them
       b.parallel_for(0, 3, 1, [&](Value i) { b.stream(y, start + i * lanes, b.load(x, i * lanes, lanes)); });
       const Kernel kernel = b.finish();
       CHECK_THAT(print(kernel), Catch::Contains("stream y["));
-      // Memory comes aligned to 16 bytes: one of the four is a line.
+      // Memory comes aligned to 16 bytes: one of the four is a cache line.
       for (const std::int64_t quarter : {0, 1, 2, 3})
         compare(kernel, {samples(dtype, 3 * lanes, 3), Data(dtype, 3 * lanes + 48)},
                 {quarter * 16 / static_cast<std::int64_t>(size_in_bytes(dtype))});

@@ -20,15 +20,15 @@ TEST_CASE("tile_mma gives the interpreter's bits on AMX") {
     WARN("SKIP: no AMX");
     return;
   }
-  constexpr std::int64_t depth = 96, x_line = depth + 7, y_line = 66;
+  constexpr std::int64_t depth = 96, x_stride = depth + 7, y_stride = 66;
   for (const int rows : {16, 32})
     for (const int columns : {16, 32})
       for (const bool continues : {false, true})
         for (const std::int64_t k : {std::int64_t{0}, std::int64_t{32}, depth}) {
-          const std::vector<Data> buffers = {samples(f32, std::int64_t{rows} * columns, 1),
-                                             samples(bf16, rows * x_line, 2), samples(bf16, depth / 2 * y_line, 3),
-                                             Data(f32, std::int64_t{rows} * columns)};
-          compare(tile_block(rows, columns, continues), buffers, {k, x_line, y_line});
+          const std::vector<Data> buffers = {
+              samples(f32, std::int64_t{rows} * columns, 1), samples(bf16, rows * x_stride, 2),
+              samples(bf16, depth / 2 * y_stride, 3), Data(f32, std::int64_t{rows} * columns)};
+          compare(tile_block(rows, columns, continues), buffers, {k, x_stride, y_stride});
         }
 }
 

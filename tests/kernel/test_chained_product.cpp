@@ -21,7 +21,7 @@ using Mistake = ChainedProduct::Mistake;
 
 namespace {
 
-constexpr int depth = ChainedProduct::depth, values = ChainedProduct::values, line = ChainedProduct::line;
+constexpr int depth = ChainedProduct::depth, values = ChainedProduct::values, stride = ChainedProduct::stride;
 constexpr int columns = 77;
 
 float number(int i, float first) { return i == 0 ? first : static_cast<float>(i * 7 % 23 - 11) / 8; }
@@ -33,7 +33,7 @@ std::vector<float> run(const ChainedProduct& p, float first) {
   const auto bits = [&](float x) { return p.dtype == bf16 ? bf16_bits(x) : f16_bits(x); };
   std::vector<std::uint16_t> left, right;
   for (int i = 0; i < wgmma_rows * depth; ++i) left.push_back(bits(number(i, first)));
-  for (int i = 0; i < columns * line; ++i) right.push_back(bits(number(i + 5, 0)));
+  for (int i = 0; i < columns * stride; ++i) right.push_back(bits(number(i + 5, 0)));
   std::vector<float> sums(static_cast<std::size_t>(wgmma_rows * values), -1);
   const auto count = [](const auto& v) { return static_cast<std::int64_t>(v.size()); };
   const BoundBuffer buffers[] = {
@@ -46,7 +46,7 @@ std::vector<float> run(const ChainedProduct& p, float first) {
 /// Row by row; all columns `times` over.
 std::vector<float> expected(const ChainedProduct& p, float first, int times) {
   std::vector<float> sums(static_cast<std::size_t>(wgmma_rows * values));
-  const auto right = [](int column, int k) { return number(column * line + k + 5, 0); };
+  const auto right = [](int column, int k) { return number(column * stride + k + 5, 0); };
   for (int row = 0; row < wgmma_rows; ++row)
     for (int i = 0; i < times * columns; ++i) {
       float score = 0;

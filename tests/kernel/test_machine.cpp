@@ -20,7 +20,7 @@ using test::TileProduct;
 
 namespace {
 
-constexpr std::int64_t line = 80;  // of matrices in memory
+constexpr std::int64_t stride = 80;  // of matrices in memory
 
 float number(int i) { return static_cast<float>(i * 7 % 23 - 11) / 8; }
 
@@ -29,10 +29,10 @@ struct Run {
   std::vector<float> sums;
 };
 
-Run run(const Kernel& kernel, const TileProduct& p, std::int64_t k, std::int64_t lines = line) {
+Run run(const Kernel& kernel, const TileProduct& p, std::int64_t k, std::int64_t strides = stride) {
   Run r;
   const auto fill = [&](std::vector<std::uint16_t>& m, int salt) {
-    for (int i = 0; i < 80 * line; ++i)
+    for (int i = 0; i < 80 * stride; ++i)
       m.push_back(p.dtype == bf16 ? bf16_bits(number(i + salt)) : f16_bits(number(i + salt)));
   };
   fill(r.left, 0);
@@ -40,13 +40,13 @@ Run run(const Kernel& kernel, const TileProduct& p, std::int64_t k, std::int64_t
   r.sums.assign(static_cast<std::size_t>(p.left_rows * p.right_rows), -1);
   const auto bind = [](auto& v) { return BoundBuffer{v.data(), static_cast<std::int64_t>(v.size())}; };
   const BoundBuffer buffers[] = {bind(r.left), bind(r.right), bind(r.sums)};
-  const std::int64_t dims[] = {k, lines, lines};
+  const std::int64_t dims[] = {k, strides, strides};
   interpret(kernel, buffers, dims);
   return r;
 }
 
-void fails(const TileProduct& p, const std::string& text, std::int64_t lines = line) {
-  CHECK_THROWS_WITH(run(tile_product(p), p, 32, lines), Catch::Contains(text));
+void fails(const TileProduct& p, const std::string& text, std::int64_t strides = stride) {
+  CHECK_THROWS_WITH(run(tile_product(p), p, 32, strides), Catch::Contains(text));
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ TEST_CASE("the sums of a warp's threads are all sums, once each") {
 TEST_CASE("a missing wait, a missing barrier and crooked positions are found") {
   fails({.waits = false}, "whose copy was not waited for  [uninitialised]");
   fails({.barrier = false}, "[race]");
-  fails({}, "[alignment]", line + 1);
+  fails({}, "[alignment]", stride + 1);
   fails({}, "[out_of_bounds]", 4096);
 }
 

@@ -21,8 +21,8 @@ using Mistake = WgmmaProduct::Mistake;
 
 namespace {
 
-constexpr int line = 208;  // of matrices in memory
-constexpr int extent = 144 * line;
+constexpr int stride = 208;  // of matrices in memory
+constexpr int extent = 144 * stride;
 
 float number(int i) { return static_cast<float>(i * 7 % 23 - 11) / 8; }
 
@@ -35,7 +35,7 @@ std::vector<float> run(const WgmmaProduct& p, std::int64_t k) {
   const BoundBuffer buffers[] = {{operands[0].data(), extent},
                                  {operands[1].data(), extent},
                                  {sums.data(), static_cast<std::int64_t>(sums.size())}};
-  const std::int64_t dims[] = {k, line, line};
+  const std::int64_t dims[] = {k, stride, stride};
   interpret(wgmma_product(p), buffers, dims);
   return sums;
 }
@@ -43,8 +43,8 @@ std::vector<float> run(const WgmmaProduct& p, std::int64_t k) {
 float expected(const WgmmaProduct& p, int i, int j, int k) {
   float sum = 0;
   for (int l = 0; l < k; ++l)
-    sum = std::fma(number(p.left_transposed ? l * line + i : i * line + l),
-                   number(5 + (p.right_transposed ? l * line + j : j * line + l)), sum);
+    sum = std::fma(number(p.left_transposed ? l * stride + i : i * stride + l),
+                   number(5 + (p.right_transposed ? l * stride + j : j * stride + l)), sum);
   return sum;
 }
 
@@ -235,8 +235,8 @@ TEST_CASE("boxes that no machine could copy are refused by name of the rule") {
   refused(map({.offset = 4, .dims = {{64, 1, 64}, {64, 64, 64}}}), "alignment");
   refused(map({.offset = 0, .dims = {{64, 1, 64}}}), "map_box");
   refused(map({.offset = 0, .dims = std::vector<Boxes::Dim>(6, {64, 64, 64})}), "map_box");
-  for (const auto& [elements, lines] : {std::pair{32, 64}, {64, 0}, {64, 257}, {64, 12}})
-    refused(map({.offset = 0, .dims = {{64, 1, elements}, {64, 64, lines}}}), "map_box");
+  for (const auto& [elements, rows] : {std::pair{32, 64}, {64, 0}, {64, 257}, {64, 12}})
+    refused(map({.offset = 0, .dims = {{64, 1, elements}, {64, 64, rows}}}), "map_box");
   const auto at = [](const Parts& p, std::size_t dims) { return std::vector<Value>(dims, p.b.index(0)); };
   refused(box([&](const Parts& p, int m) { copy_box(p.b, p.tile, 0, m + 1, at(p, 2)); }), "map_tensor");
   refused(box([&](const Parts& p, int m) { copy_box(p.b, p.tile, 0, m, at(p, 3)); }), "arity");

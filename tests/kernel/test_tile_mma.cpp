@@ -20,15 +20,16 @@ using test::tile_block;
 
 namespace {
 
-constexpr std::int64_t x_line = 100, y_line = 72;
+constexpr std::int64_t x_stride = 100, y_stride = 72;
 
 struct Operands {
   std::vector<float> c = std::vector<float>(32 * 32, 1);
-  std::vector<std::uint16_t> x = std::vector<std::uint16_t>(32 * x_line), y = std::vector<std::uint16_t>(48 * y_line);
+  std::vector<std::uint16_t> x = std::vector<std::uint16_t>(32 * x_stride),
+                             y = std::vector<std::uint16_t>(48 * y_stride);
 
-  void set(int m, int k, float value) { x[static_cast<std::size_t>(m * x_line + k)] = bf16_bits(value); }
+  void set(int m, int k, float value) { x[static_cast<std::size_t>(m * x_stride + k)] = bf16_bits(value); }
   void set_right(int k, int n, float value) {
-    y[static_cast<std::size_t>(k / 2 * y_line + 2 * n + k % 2)] = bf16_bits(value);
+    y[static_cast<std::size_t>(k / 2 * y_stride + 2 * n + k % 2)] = bf16_bits(value);
   }
 };
 
@@ -36,7 +37,7 @@ std::vector<float> run(const Kernel& kernel, Operands o, std::int64_t k) {
   std::vector<float> out(32 * 32, -1);
   const auto bind = [](auto& v) { return BoundBuffer{v.data(), static_cast<std::int64_t>(v.size())}; };
   const BoundBuffer buffers[] = {bind(o.c), bind(o.x), bind(o.y), bind(out)};
-  const std::int64_t dims[] = {k, x_line, y_line};
+  const std::int64_t dims[] = {k, x_stride, y_stride};
   interpret(kernel, buffers, dims);
   return out;
 }
@@ -55,7 +56,7 @@ void rejects(const std::string& label, const std::function<void(TileMma&, Kernel
 
 }  // namespace
 
-TEST_CASE("tile_mma: sums of products at all positions, with lines of their own, added to sums or to zeros") {
+TEST_CASE("tile_mma: sums of products at all positions, with strides of their own, added to sums or to zeros") {
   Operands o;
   for (int i = 0; i < 32; ++i)
     for (int k = 0; k < 96; ++k)
@@ -166,7 +167,7 @@ TEST_CASE("slices of an f32 times 2^23 are zeros or normal numbers, of every f32
 TEST_CASE("tile_mma: what the interpreter finds") {
   CHECK_THROWS_WITH(run(tile_block(32, 32, false), {}, 48), Catch::Contains("[tile_shape]"));
   Operands few;
-  few.x.resize(31 * x_line);
+  few.x.resize(31 * x_stride);
   CHECK_THROWS_WITH(run(tile_block(32, 32, false), few, 32), Catch::Contains("[out_of_bounds]"));
   CHECK_NOTHROW(run(tile_block(16, 32, false), few, 32));
   Builder b("unwritten");
@@ -179,7 +180,7 @@ TEST_CASE("tile_mma: what the interpreter finds") {
 
 TEST_CASE("tile_mma prints its operands, and has rules") {
   CHECK_THAT(print(tile_block(32, 16, true)),
-             Catch::Contains("tile_mma sums[0 by 40] += x[0 by x_line], y[0 by y_line], 32 x 16 x k\n"));
+             Catch::Contains("tile_mma sums[0 by 40] += x[0 by x_stride], y[0 by y_stride], 32 x 16 x k\n"));
   CHECK_THAT(print(tile_block(32, 16, false)), Catch::Contains("tile_mma sums[0 by 40] = x"));
   rejects("tile_shape", [](TileMma& m, Kernel&) { m.rows = 24; });
   rejects("tile_shape", [](TileMma& m, Kernel& k) {
@@ -189,7 +190,7 @@ TEST_CASE("tile_mma prints its operands, and has rules") {
   CHECK_THAT(print(tile_block(32, 32, true, 40, true)),
              Catch::Contains("tile_mma sums[0 by 40] += x[0 by 32], y[0 by 64], 32 x 32 x k as split bf16\n"));
   CHECK_THAT(print(tile_block(32, 32, true, 40, false, 12)),
-             Catch::Contains("y[0 by y_line], 32 x 32 x k, prefetch 12 lines from 1048576\n"));
+             Catch::Contains("y[0 by y_stride], 32 x 32 x k, prefetch 12 lines from 1048576\n"));
   rejects("tile_prefetch", [](TileMma& m, Kernel&) { m.prefetch_lines = 1; });
   rejects("tile_prefetch", [](TileMma& m, Kernel&) { m.prefetch = m.depth; });
   rejects("tile_prefetch", [](TileMma& m, Kernel&) { m.prefetch = m.depth, m.prefetch_lines = 1000; });

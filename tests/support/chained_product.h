@@ -23,7 +23,7 @@ struct ChainedProduct {
   };
   Mistake mistake = Mistake::none;
 
-  static constexpr int depth = 48, values = 144, line = 192;
+  static constexpr int depth = 48, values = 144, stride = 192;
 };
 
 /// What its threads do.
@@ -34,7 +34,7 @@ struct ChainedParts {
   kernel::Value columns;
   int key_map, value_map;
 
-  static constexpr int consumers = kernel::warpgroup_threads, line = ChainedProduct::line,
+  static constexpr int consumers = kernel::warpgroup_threads, stride = ChainedProduct::stride,
                        depth = ChainedProduct::depth;
 
   void produce(kernel::Value t, kernel::Value column, kernel::Value slot) const {
@@ -42,14 +42,14 @@ struct ChainedParts {
     for (int tile = 0; tile < 4; ++tile) {
       const Buffer to = tile == 0 ? keys : values;
       const Value first = tile == 0 ? slot * swizzled_elements : (slot * 3 + (tile - 1)) * swizzled_elements;
-      const int from = tile == 0 ? 0 : depth + (tile - 1) * 64, end = tile == 0 ? depth : line;
+      const int from = tile == 0 ? 0 : depth + (tile - 1) * 64, end = tile == 0 ? depth : stride;
       if (p.boxes) {
         copy_box(b, to, first, tile == 0 ? key_map : value_map, {b.index(tile == 0 ? 0 : (tile - 1) * 64), column});
         continue;
       }
       b.for_loop(t - consumers, swizzled_elements / 8, warpgroup_threads, [&](Value n) {
         const Value at = n / 8, element = n % 8 * 8, inside = column + at < columns && element + from < end;
-        async_copy(b, to, first + swizzled_offset(b, at, element), right, (column + at) * line + element + from,
+        async_copy(b, to, first + swizzled_offset(b, at, element), right, (column + at) * stride + element + from,
                    b.select(inside, b.index(8), b.index(0)));
       });
     }
@@ -105,7 +105,7 @@ struct ChainedParts {
 /// sums [64, 144]. Dim columns, the last tile of which may be ragged.
 inline kernel::Kernel chained_product(const ChainedProduct& p) {
   using namespace kernel;
-  constexpr int consumers = ChainedParts::consumers, stages = 2, line = ChainedProduct::line,
+  constexpr int consumers = ChainedParts::consumers, stages = 2, stride = ChainedProduct::stride,
                 depth = ChainedProduct::depth;
   Builder b("chained_product");
   const Buffer left = b.buffer("left", p.dtype, Access::read), right = b.buffer("right", p.dtype, Access::read),
@@ -115,8 +115,8 @@ inline kernel::Kernel chained_product(const ChainedProduct& p) {
     return b.alloc(p.dtype, tiles * swizzled_elements, Space::shared, name);
   };
   const Buffer rows = shared(1, "rows"), keys = shared(stages, "keys"), values = shared(stages * 3, "values");
-  const int key_map = b.tensor_map(right, {.offset = 0, .dims = {{depth, 1, 64}, {columns, line, 64}}});
-  const int value_map = b.tensor_map(right, {.offset = depth, .dims = {{144, 1, 64}, {columns, line, 64}}});
+  const int key_map = b.tensor_map(right, {.offset = 0, .dims = {{depth, 1, 64}, {columns, stride, 64}}});
+  const int value_map = b.tensor_map(right, {.offset = depth, .dims = {{144, 1, 64}, {columns, stride, 64}}});
   const ChainedParts parts{b, p, right, out, rows, keys, values, columns, key_map, value_map};
   const auto thread = [&](Value t) {
     b.for_loop(t, swizzled_elements / 8, 2 * consumers, [&](Value n) {

@@ -14,28 +14,28 @@ struct TileProduct {
   bool waits = true, barrier = true;                       ///< false: mistakes that are to be found
 };
 
-/// Buffers left, right, sums; dim k, summed in steps of 16 of which the last may be ragged. Lines in memory have
-/// `line` elements (dim), a multiple of 8.
+/// Buffers left, right, sums; dim k, summed in steps of 16 of which the last may be ragged; the strides of
+/// left and right in memory (dims), multiples of 8.
 inline kernel::Kernel tile_product(const TileProduct& p) {
   using namespace kernel;
   Builder b("tile_product");
   const Buffer memory[] = {b.buffer("left", p.dtype, Access::read), b.buffer("right", p.dtype, Access::read)};
   const Buffer out = b.buffer("sums", f32, Access::write);
-  const Value k = b.dim("k"), lines[] = {b.dim("left_line"), b.dim("right_line")};
+  const Value k = b.dim("k"), strides[] = {b.dim("left_stride"), b.dim("right_stride")};
   const int rows[] = {p.left_rows, p.right_rows};
   const bool transposed[] = {p.left_transposed, p.right_transposed};
   Buffer shared[2];
   for (int s = 0; s < 2; ++s) shared[s] = b.alloc(p.dtype, (rows[s] + 8) * 24, Space::shared, s ? "b" : "a");
-  const auto line = [&](int s) { return transposed[s] ? rows[s] + 8 : mma_depth + 8; };
+  const auto shared_stride = [&](int s) { return transposed[s] ? rows[s] + 8 : mma_depth + 8; };
   const auto copy = [&](int s, Value t, Value first) {
     const int across = (transposed[s] ? rows[s] : mma_depth) / 8, count = rows[s] * mma_depth / 8;
     b.for_loop(t, count, warp_threads, [&](Value chunk) {
-      const Value other = chunk / across, along = chunk % across * 8, to = other * line(s) + along;
+      const Value other = chunk / across, along = chunk % across * 8, to = other * shared_stride(s) + along;
       if (transposed[s])
-        async_copy(b, shared[s], to, memory[s], (first + other) * lines[s] + along,
+        async_copy(b, shared[s], to, memory[s], (first + other) * strides[s] + along,
                    b.select(first + other < k, b.index(8), b.index(0)));
       else
-        async_copy(b, shared[s], to, memory[s], other * lines[s] + first + along, k - first - along);
+        async_copy(b, shared[s], to, memory[s], other * strides[s] + first + along, k - first - along);
     });
   };
   const auto thread = [&](Value t) {
@@ -46,7 +46,7 @@ inline kernel::Kernel tile_product(const TileProduct& p) {
       commit_copies(b);
       if (p.waits) wait_copies(b, 0);
       if (p.barrier) b.barrier();
-      const auto matrix = [&](int s) { return MmaOperand{shared[s], 0, line(s), rows[s], transposed[s]}; };
+      const auto matrix = [&](int s) { return MmaOperand{shared[s], 0, shared_stride(s), rows[s], transposed[s]}; };
       b.set(sums, mma(b, matrix(0), matrix(1), b.get(sums)));
       b.barrier();
     });

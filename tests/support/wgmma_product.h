@@ -34,7 +34,7 @@ struct WgmmaOperand {
   WgmmaProduct::Mistake mistake;
   bool transposed;
   kernel::Buffer memory, shared;
-  kernel::Value k, line;   ///< the elements of a line in memory
+  kernel::Value k, stride;  ///< from one row in memory to the next
   int rows, swizzled;      ///< of a stage: whole swizzled
   int map = kernel::none;  ///< of boxes
 
@@ -43,9 +43,10 @@ struct WgmmaOperand {
   /// `all_rows`: of the tensor, as far as they matter.
   void map_boxes(int all_rows) {
     const kernel::Value count = b.index(all_rows);
-    map = b.tensor_map(memory, {.offset = 0,
-                                .dims = {{transposed ? count : k, 1, kernel::swizzle_side},
-                                         {transposed ? k : count, line, transposed ? kernel::swizzle_side : rows}}});
+    map =
+        b.tensor_map(memory, {.offset = 0,
+                              .dims = {{transposed ? count : k, 1, kernel::swizzle_side},
+                                       {transposed ? k : count, stride, transposed ? kernel::swizzle_side : rows}}});
   }
 
   void copy_boxes(kernel::Value first_row, kernel::Value first_k, kernel::Value slot) const {
@@ -62,22 +63,22 @@ struct WgmmaOperand {
     constexpr int side = kernel::swizzle_side, chunks = kernel::swizzled_elements / 8;
     if (map != kernel::none) return copy_boxes(first_row, first_k, slot);
     b.for_loop(thread, swizzled * chunks, kernel::warpgroup_threads, [&](Value number) {
-      const Value tile = number / chunks, at_line = number / 8 % side, element = number % 8 * 8;
+      const Value tile = number / chunks, tile_row = number / 8 % side, element = number % 8 * 8;
       const Value inside =
-          mistake == Mistake::unswizzled ? at_line * side + element : kernel::swizzled_offset(b, at_line, element);
+          mistake == Mistake::unswizzled ? tile_row * side + element : kernel::swizzled_offset(b, tile_row, element);
       const Value at = mistake == Mistake::tiles_exchanged ? (swizzled - 1) - tile : tile;
       const Value to = slot * stage() + at * kernel::swizzled_elements + inside;
-      const Value row = first_row + tile * side + (transposed ? element : at_line);
-      const Value column = first_k + (transposed ? at_line : element);
+      const Value row = first_row + tile * side + (transposed ? element : tile_row);
+      const Value column = first_k + (transposed ? tile_row : element);
       if (transposed)
-        async_copy(b, shared, to, memory, column * line + row, b.select(column < k, b.index(8), b.index(0)));
+        async_copy(b, shared, to, memory, column * stride + row, b.select(column < k, b.index(8), b.index(0)));
       else
-        async_copy(b, shared, to, memory, row * line + column, k - column);
+        async_copy(b, shared, to, memory, row * stride + column, k - column);
     });
   }
 };
 
-/// Buffers left, right, sums; dim k, by 64, of which the last may be ragged, and the elements of a line of left and
+/// Buffers left, right, sums; dim k, by 64, of which the last may be ragged, and the strides of the rows of left and
 /// of right in memory, multiples of 8. The pipeline has two stages.
 inline kernel::Kernel wgmma_product(const WgmmaProduct& p) {
   using namespace kernel;
@@ -86,18 +87,18 @@ inline kernel::Kernel wgmma_product(const WgmmaProduct& p) {
   Builder b("wgmma_product");
   const Buffer left_memory = b.buffer("left", p.dtype, Access::read),
                right_memory = b.buffer("right", p.dtype, Access::read), out = b.buffer("sums", f32, Access::write);
-  const Value k = b.dim("k"), left_line = b.dim("left_line"), right_line = b.dim("right_line");
+  const Value k = b.dim("k"), left_stride = b.dim("left_stride"), right_stride = b.dim("right_stride");
   const auto shared = [&](int swizzled, const char* name) {
     return b.alloc(p.dtype, stages * swizzled * swizzled_elements, Space::shared, name);
   };
-  WgmmaOperand left{b, p.mistake, p.left_transposed, left_memory, shared(1, "a"), k, left_line, wgmma_rows, 1};
+  WgmmaOperand left{b, p.mistake, p.left_transposed, left_memory, shared(1, "a"), k, left_stride, wgmma_rows, 1};
   WgmmaOperand right{b,
                      p.mistake,
                      p.right_transposed,
                      right_memory,
                      shared(2, "b"),
                      k,
-                     right_line,
+                     right_stride,
                      wgmma_columns,
                      p.mistake == Mistake::half_produced ? 1 : 2};
   if (p.left_boxes) left.map_boxes(p.tiles * wgmma_rows);

@@ -24,7 +24,7 @@ std::string copy_box_text(const kernel::Instruction& in, const KernelText& k) {
   std::vector<std::string> at;
   for (const kernel::ValueId id : s.at) at.push_back(k.value(id));
   return fmt::format("pipeline.copy_box<{}>({}, {}, {}, {})",
-                     k.kernel().maps[static_cast<std::size_t>(s.map)].lines(), k.buffer(s.to), k.value(s.to_index),
+                     k.kernel().maps[static_cast<std::size_t>(s.map)].box_rows(), k.buffer(s.to), k.value(s.to_index),
                      k.map(s.map), fmt::join(at, ", "));
 }
 

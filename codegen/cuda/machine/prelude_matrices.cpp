@@ -6,19 +6,19 @@ std::string_view prelude_matrices() {
   return R"cuda(
 // ---- tensor cores: the 32 threads of a warp multiply tiles that lie in shared memory ----
 
-/// Rows of 16 elements: element (row, k) is first[row * line + k], or first[k * line + row] where it lies transposed.
+/// Rows of 16 elements: element (row, k) is first[row * stride + k], or first[k * stride + row] where it lies transposed.
 template <class T, bool is_transposed>
 struct Matrix {
   const T* first;
-  i32 line;
+  i32 stride;
 };
 template <class T>
-LATHE_FUNCTION Matrix<T, false> matrix(const T* p, i32 first, i32 line) {
-  return {p + first, line};
+LATHE_FUNCTION Matrix<T, false> matrix(const T* p, i32 first, i32 stride) {
+  return {p + first, stride};
 }
 template <class T>
-LATHE_FUNCTION Matrix<T, true> transposed(const T* p, i32 first, i32 line) {
-  return {p + first, line};
+LATHE_FUNCTION Matrix<T, true> transposed(const T* p, i32 first, i32 stride) {
+  return {p + first, stride};
 }
 
 /// What a thread holds of 16 rows: of each 8 x 8 part, two neighbours k = 2 (lane % 4) of row lane / 4. Parts: rows
@@ -27,12 +27,12 @@ struct fragment {
   u32 part[4];
 };
 
-/// Threads 8 i .. 8 i + 7 point at the lines of part i.
+/// Threads 8 i .. 8 i + 7 point at the rows of part i.
 template <bool is_transposed>
-LATHE_FUNCTION fragment ldmatrix(const void* line) {
+LATHE_FUNCTION fragment ldmatrix(const void* row) {
   fragment r;
 #ifdef __CUDA_ARCH__
-  const u32 at = shared_address(line);
+  const u32 at = shared_address(row);
   if constexpr (is_transposed)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r.part[0]), "=r"(r.part[1]), "=r"(r.part[2]), "=r"(r.part[3])
@@ -44,7 +44,7 @@ LATHE_FUNCTION fragment ldmatrix(const void* line) {
                  : "r"(at)
                  : "memory");
 #else
-  shim_ldmatrix(is_transposed, line, r.part);
+  shim_ldmatrix(is_transposed, row, r.part);
 #endif
   return r;
 }
@@ -52,12 +52,12 @@ LATHE_FUNCTION fragment ldmatrix(const void* line) {
 template <class T>
 LATHE_FUNCTION fragment load_fragment(Matrix<T, false> m, int row) {
   const int lane = threadIdx.x % 32;
-  return ldmatrix<false>(m.first + (row + lane % 16) * m.line + lane / 16 * 8);
+  return ldmatrix<false>(m.first + (row + lane % 16) * m.stride + lane / 16 * 8);
 }
 template <class T>
 LATHE_FUNCTION fragment load_fragment(Matrix<T, true> m, int row) {
   const int lane = threadIdx.x % 32;
-  return ldmatrix<true>(m.first + (lane % 8 + lane / 16 * 8) * m.line + row + lane / 8 % 2 * 8);
+  return ldmatrix<true>(m.first + (lane % 8 + lane / 16 * 8) * m.stride + row + lane / 8 % 2 * 8);
 }
 
 /// sum[16 x 8] += a[16 x 16] * b[16 x 8]

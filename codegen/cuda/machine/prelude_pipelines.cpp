@@ -137,11 +137,11 @@ struct StagePipeline {
     wait_full();
     show_to_other_proxy();
   }
-  /// By one thread. Of each box so many lines of 128 bytes arrive.
-  template <int lines, class T, class... At>
+  /// By one thread. Of each box so many rows of 128 bytes arrive.
+  template <int rows, class T, class... At>
   LATHE_FUNCTION void copy_box(T* to, i64 first, const TensorMap& from, At... coordinates) const {
     if (threadIdx.x != first_producer) return;
-    expect_bytes(barriers + at, lines * 128);
+    expect_bytes(barriers + at, rows * 128);
     copy_tensor_box(to + first, from, barriers + at, coordinates...);
   }
   LATHE_FUNCTION void sent() {

@@ -32,12 +32,12 @@ LATHE_FUNCTION SwizzledTiles<T, true> transposed_tiles(const T* p, i32 first) {
   return {p + first};
 }
 
-/// What wgmma is told of an operand: its address; from one tile to the next, 8192 bytes; from 8 lines to the next 8,
+/// What wgmma is told of an operand: its address; from one tile to the next, 8192 bytes; from 8 rows to the next 8,
 /// 1024 bytes; the 128-byte swizzle. All but the last in units of 16 bytes.
 LATHE_FUNCTION u64 tile_descriptor(const void* first) {
   return u64(shared_address(first) % (1 << 18) / 16) | u64(8192 / 16) << 16 | u64(1024 / 16) << 32 | u64(1) << 62;
 }
-/// From there to the next 16 elements that are summed over: along a line, or lines.
+/// From there to the next 16 elements that are summed over: along a row, or 16 rows on.
 template <bool is_transposed>
 LATHE_FUNCTION u64 next_sixteen() {
   return (is_transposed ? 16 * 128 : 16 * 2) / 16;

@@ -83,7 +83,7 @@ Value* TileOps::times(Value* value, int by) {
   return b_.CreateMul(value, b_.getInt64(static_cast<std::uint64_t>(by)));
 }
 
-/// Asks for lines first .. last of 64 bytes to come as far as L2: L1 is full of what is multiplied meanwhile.
+/// Prefetches cache lines first .. last of 64 bytes as far as L2: L1 is full of what is multiplied meanwhile.
 void TileOps::prefetch_lines(Value* from, int first, int last) {
   constexpr unsigned to_read = 0, level_2 = 2, data = 1;
   for (int stride = first; stride < last; ++stride)

@@ -36,7 +36,7 @@ struct TileMma {
   ValueId depth = none;       ///< how many k: a multiple of tile_depth
   bool continues = false;     ///< whether it adds to what is there; else to zeros
   /// Elements are sums of three terms of bf16, of which term_products are multiplied, in this order for each 32 k.
-  /// Term s of 32 k is a block of term_elements with lines of 32 and of 64, at (k / 32 * 3 + s) * term_elements.
+  /// Term s of 32 k is a block of term_elements with rows of 32 and of 64, at (k / 32 * 3 + s) * term_elements.
   bool split_bf16 = false;
   /// For every tile_depth k so many cache lines of 64 bytes of the left operand's buffer are prefetched, from element
   /// `prefetch` on, which may be out of bounds. Nothing is prefetched where it is none.

@@ -16,10 +16,10 @@ AccumulatorPosition wgmma_sum_position(int thread, int index);
 
 /// Starts to add left * right^T, `depth` deep (16 to 64), to the sums (wgmma_sum_position) of 64 rows and right.rows
 /// columns (16, 32, 64 or 128) that a warpgroup holds in a variable, f32 of right.rows / 2 lanes. left is a tile,
-/// right is one, or two behind each other; rows are lines, or elements of lines where the operand is transposed. The
-/// first ones are multiples of 1024 bytes, equal in all threads of a group. What lies there was filled for the stage
-/// that this stands in, or stored before the pipeline, and is kept until the product is done; products are added in
-/// order. From here to a WaitSums of the variable nothing but further products may use it.
+/// right is one, or two behind each other; the operand's rows are rows of tiles, or their columns where it is
+/// transposed. The first ones are multiples of 1024 bytes, equal in all threads of a warpgroup. What lies there was
+/// produced for the stage that this stands in, or stored before the pipeline, and is kept until the product is done;
+/// products are added in order. From here to a WaitSums of the variable nothing but further products may use it.
 ///
 /// Instead of a tile the left operand may be a value of bf16 or f16, depth / 2 lanes, of which the threads hold
 /// positions as of sums. It is computed anew only after such a wait.

@@ -161,8 +161,8 @@ void TiledOutput::put(Value row_block, Value first, Value second) {
   store_split_bf16(b_, *scratch_.values, row_block, first, second);
 }
 
-/// Columns lo .. hi of half a row block as the right operand: lines of 32 rows, a column beside the next one or, in
-/// terms, the one 16 further on.
+/// Columns lo .. hi of half a row block as the right operand: 32 rows side by side, a column beside the next one or,
+/// in terms, the one 16 further on.
 void TiledOutput::columns_to_right(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value lo,
                                    Value hi) {
   const auto columns = [&](Value column, bool whole) {

@@ -82,7 +82,7 @@ struct GemmOperand {
   };
   Scaled scaled{};
   /// direct, of tiles: where the rows from `row` on lie, k side by side.
-  std::function<kernel::Builder::Rows(kernel::Value batch, kernel::Value row, kernel::Value k)> lines{};
+  std::function<kernel::Builder::Rows(kernel::Value batch, kernel::Value row, kernel::Value k)> rows_in_memory{};
   /// packed: which batch of the workspace belongs to this batch of the result; empty: the same. Such as 0 for weights
   /// that all batches share, or batch / groups for grouped heads.
   std::function<kernel::Value(kernel::Value batch)> packed_batch{};

@@ -402,7 +402,7 @@ class BlockedGemm {
   Buffer sums_, left_, right_;
   std::optional<RemainderColumns> remainder_;
   bool copying_ =
-      false;  ///< while tiles are written that copy the remainder of the columns, whose lines are near then
+      false;  ///< while tiles are written that copy the remainder of the columns, whose cache lines are near then
   int unit_ = plan_.tile.pairs ? 2 : 1;  ///< elements of a step of k
   int left_rows_ = plan_.tile.mr;  ///< packed at once on the way: whole vectors of rows, so that no lane is wasted
 };

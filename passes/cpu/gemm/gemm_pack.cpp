@@ -275,9 +275,9 @@ void emit_pack_micro_panel(Builder& b, const GemmTile& tile, const MicroPanelSou
 
 namespace {
 
-/// MicroPanels of `width` rows; parallel over batch x groups of micro-panels x blocks of k. Along k, a micro-panel
-/// reads its rows from end to end. Along row, a few steps of k go to many micro-panels in turn, so that lines are
-/// read in their order in memory.
+/// Micro-panels of `width` rows; parallel over batch x groups of micro-panels x blocks of k. Along k, a micro-panel
+/// reads its rows from end to end. Along row, a few steps of k go to many micro-panels in turn, so that cache
+/// lines are read in their order in memory.
 void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
                const LoadOperand& load, int width) {
   LATHE_ASSERT(packed.dtype == tile.packed());

@@ -52,7 +52,7 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
 
 /// The blocks of a task that finds the right operand packed: many rows, one column block and deep blocks; k of
 /// one block needs no sums between blocks. Where the left operand is read along its rows, each step of k touches
-/// another line, and blocks are less deep.
+/// another cache line, and blocks are less deep.
 void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   tile.kc = depth(query.k, (query.lhs_axis == LaneAxis::k ? 1024 : 512) * 4 / bytes, tile.lanes);
@@ -89,22 +89,23 @@ bool stays_near(const GemmQuery& query) {
 
 /// Whether a left operand that is not plain is better computed beforehand, into a packed copy: where many blocks of
 /// columns would compute it again, unless it is so large that the copy goes through memory. One that is read along
-/// its rows is packed in whole lines by a task as well.
+/// its rows is packed in whole cache lines by a task as well.
 bool may_pack_left(const GemmQuery& query) {
   const std::int64_t large = query.cpu.products.most_packed_left;
   const bool small = (!query.m || *query.m <= large) && (!query.k || *query.k <= large);
   return reused(query) && query.lhs_axis == LaneAxis::k && small && query.n && *query.n > 256;
 }
 
-/// Whether a plain left operand is better packed by tasks, in whole lines, than read where it lies: along its rows,
-/// each step of k touches another line, and where the rows are many no cache keeps those lines for the next rows and
-/// columns.
+/// Whether a plain left operand is better packed by tasks, in whole cache lines, than read where it lies: along its
+/// rows, each step of k touches another cache line, and where the rows are many no cache keeps those for the next
+/// rows and columns.
 bool scattered_left(const GemmQuery& query) {
   return query.lhs_axis == LaneAxis::row && query.m && *query.m >= query.cpu.products.scattered_rows &&
          may_pack_right(query);
 }
 
-/// Whether a plain left operand that is read along its rows, another line at each step of k, is better copied first:
+/// Whether a plain left operand that is read along its rows, another cache line at each step of k, is better copied
+/// first:
 /// where the last level of caches is slow, and the steps and the columns are many.
 bool distant_left(const GemmQuery& query) {
   if (!query.cpu.slow_last_level || query.lhs_axis != LaneAxis::row || !at_most(query.batch, 1)) return false;

@@ -140,7 +140,8 @@ class SkinnyDot {
       factor = {rhs_.scaled.run, [&](int j, Value k) {
                   return rhs_.scaled.factor(block.batch, columns[static_cast<std::size_t>(j)], k);
                 }};
-    // Each byte takes several operations: while these wait, too few lines would be under way to keep memory busy.
+    // Each byte takes several operations: while these wait, too few cache lines would be under way to keep memory
+    // busy.
     if (in_turn && scaled && rhs_.scaled.prefetch && prefetch_bytes_ > 0) {
       const std::int64_t distance =
           std::max<std::int64_t>(prefetch_bytes_ / b_.constant_value(sizes_.k).value_or(prefetch_bytes_), 1);

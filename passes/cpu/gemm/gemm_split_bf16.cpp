@@ -25,13 +25,13 @@ class SplitBf16Packer {
 
   void left() {
     each_pair_of_squares([&](Value block, Value row, bool ragged) {
-      lines(LaneAxis::row, block, row, row * kernel::tile_depth, kernel::tile_depth, ragged);
+      squares(LaneAxis::row, block, row, row * kernel::tile_depth, kernel::tile_depth, ragged);
     });
   }
 
   void right() {
     each_pair_of_squares([&](Value block, Value row, bool ragged) {
-      lines(LaneAxis::k, block, row, row * 2, 2 * from_.width, ragged);
+      squares(LaneAxis::k, block, row, row * 2, 2 * from_.width, ragged);
     });
   }
 
@@ -59,7 +59,7 @@ class SplitBf16Packer {
 
   /// The rows of two squares, from `position` on: row i holds 16 k of row row + i (axis row) or 16 rows at the
   /// i-th k (axis k).
-  void lines(LaneAxis axis, Value block, Value row, Value position, int stride, bool ragged) {
+  void squares(LaneAxis axis, Value block, Value row, Value position, int stride, bool ragged) {
     const auto vectors = [&](Value i) {
       Two both;
       for (int half = 0; half < 2; ++half) {
@@ -74,14 +74,14 @@ class SplitBf16Packer {
                    [&](Value i) { put(block, position + i * stride, vectors(i)); });
       return;
     }
-    std::array<std::vector<Value>, 2> squares;
+    std::array<std::vector<Value>, 2> rows;
     for (int i = 0; i < side; ++i) {
       const Two both = vectors(b_.index(i));
-      for (std::size_t half = 0; half < 2; ++half) squares[half].push_back(both[half]);
+      for (std::size_t half = 0; half < 2; ++half) rows[half].push_back(both[half]);
     }
-    for (std::vector<Value>& square : squares) square = transpose(b_, square);
+    for (std::vector<Value>& square : rows) square = transpose(b_, square);
     for (std::size_t i = 0; i < side; ++i)
-      put(block, position + static_cast<int>(i) * stride, {squares[0][i], squares[1][i]});
+      put(block, position + static_cast<int>(i) * stride, {rows[0][i], rows[1][i]});
   }
 
   Value load(Value row, Value k, Value mask) { return (*from_.load)(from_.batch, row, k, from_.axis, side, mask); }

@@ -99,7 +99,7 @@ class TileGemm {
 
   Builder::Rows left(const GemmTask& t, const GemmPass& p, Value m) {
     switch (plan_.lhs) {
-      case Source::direct: return lhs_.lines(t.batch, m, 2 * p.k0);
+      case Source::direct: return lhs_.rows_in_memory(t.batch, m, 2 * p.k0);
       case Source::loaded: return {left_, (m - t.m0) * depth(), tile_.split_bf16 ? kernel::tile_depth : depth()};
       case Source::packed: break;
     }
@@ -124,9 +124,9 @@ class TileGemm {
 
   /// Cache lines of the next row block that each block of columns prefetches, for every 32 k.
   int prefetch_distance() const {
-    const int lines = tile_.mr * tile_.terms() * kernel::tile_depth / elements_of_cache_line,
+    const int cache_lines = tile_.mr * tile_.terms() * kernel::tile_depth / elements_of_cache_line,
               blocks = tile_.nc / tile_.n_step();
-    return (lines + blocks - 1) / blocks;
+    return (cache_lines + blocks - 1) / blocks;
   }
 
   void columns(const GemmTask& t, const GemmPass& p, Value n, Value sums, int rows, const Builder::Rows& left,

@@ -213,7 +213,10 @@ class ProductKernels {
             s.prefetch_numbers(emits, scope, batch, row, k, lanes);
           };
       }
-      if (s.has_rows) o.lines = [&](Value batch, Value row, Value k) { return s.lines(emits, scope, batch, row, k); };
+      if (s.has_rows)
+        o.rows_in_memory = [&](Value batch, Value row, Value k) {
+          return s.rows_in_memory(emits, scope, batch, row, k);
+        };
       if (s.plain)
         o.prefetch = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
           s.prefetch(emits, scope, batch, row, k, lanes);

@@ -18,10 +18,10 @@ using IndexGroups = std::vector<IndexGroup>;
 namespace {
 
 constexpr int most_chains = 4;  // accumulators of one reduction, which wait for each other less
-constexpr std::int64_t few_lines = 16 * cache_line_bytes;  // less of a row is not worth a prefetch
+constexpr std::int64_t few_cache_lines = 16 * cache_line_bytes;  // less of a row is not worth a prefetch
 // Where the last level of caches is slow: bytes from what a loop reads to what it prefetches there, of a flat region
 // and of a row.
-constexpr std::int64_t further_flat = page_bytes, further_in_row = few_lines;
+constexpr std::int64_t further_flat = page_bytes, further_in_row = few_cache_lines;
 
 KernelRole role_of(const ir::Graph& graph, const Region& region) {
   const bool reduces = std::any_of(region.members.begin(), region.members.end(),
@@ -172,7 +172,7 @@ class RowKernel {
     if (reads.size() != 1) return;
     const std::int64_t bytes = *width * size_in_bytes(program_[reads[0]].dtype);
     // Beside the row itself it has to fit into L2.
-    if (bytes < few_lines || bytes > lowering_.cpu().l2.share() / 2) return;
+    if (bytes < few_cache_lines || bytes > lowering_.cpu().l2.share() / 2) return;
     prefetched_ = reads[0];
     prefetch_rows_ = std::max<std::int64_t>(1, lowering_.cpu().bytes_in_flight / bytes);
   }
@@ -200,9 +200,9 @@ class RowKernel {
     }
   }
 
-  /// Where a loop over a row begins its whole vectors: what is streamed goes out in whole lines, which rows of any
-  /// width do not begin at.
-  Value first_line(const RowLoop& l, Value row, Value n) {
+  /// Where a loop over a row begins its whole vectors: what is streamed goes out in whole cache lines, which rows of
+  /// any width do not begin at.
+  Value first_cache_line(const RowLoop& l, Value row, Value n) {
     const bool sums = !l.reductions.empty() || !l.columns.empty();
     const auto width = program_.points(space_.inner).value();
     if (sums || l.stores.empty() || !width || *width % space_.lanes == 0 || !streams(*l.stores[0]))
@@ -250,7 +250,7 @@ class RowKernel {
       for (const ElementwiseStore* store : l.stores) put(*store, scope);
       for (const RowLoop::Parked& spilled : l.spilled) spill(spilled, at, scope);
     };
-    const Value unrolled = chains > 1 ? n - n % (chains * space_.lanes) : first_line(l, row, n);
+    const Value unrolled = chains > 1 ? n - n % (chains * space_.lanes) : first_cache_line(l, row, n);
     if (chains > 1)
       b_.for_loop(0, unrolled, chains * space_.lanes, [&](Value at) {
         for (int c = 0; c < chains; ++c) body(at + c * space_.lanes, {}, c);
@@ -279,7 +279,7 @@ class RowKernel {
   }
 
   /// Whether a result goes past the caches: it is larger than they are, nothing there is read, and no other loop over
-  /// the row follows. Else each line of it would be read before it is written: a third of a copy's traffic.
+  /// the row follows. Else each cache line of it would be read before it is written: a third of a copy's traffic.
   bool streams(const ElementwiseStore& store) const {
     const int buffer = lowering_.buffer_of(store.node);
     const bool reads = std::any_of(program_.code.begin(), program_.code.end(), [&](const ElementwiseInstruction& i) {

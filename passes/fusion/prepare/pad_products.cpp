@@ -15,7 +15,7 @@ using namespace ir;
 namespace {
 
 constexpr std::int64_t chunk = 8;      // elements that are copied at once
-constexpr std::int64_t longest = 256;  // of lines that stay as they are
+constexpr std::int64_t longest = 256;  // of rows that stay as they are
 constexpr std::int64_t enough = 64;    // rows of the parameter beside
 
 std::int64_t padding(std::int64_t size) { return (chunk - size % chunk) % chunk; }
@@ -74,7 +74,7 @@ class Padding {
  private:
   static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-  /// Lines of a known odd length, long enough.
+  /// Rows of a known odd length, long enough.
   bool is_odd(ValueId operand) const {
     const auto size = graph_[operand].type.shape[graph_[operand].type.rank() - 1].value();
     return size && *size > longest && padding(*size) > 0;
@@ -87,7 +87,7 @@ class Padding {
   }
 
   const Graph& graph_;
-  std::vector<bool> padded_;  ///< by node: an operand whose lines are
+  std::vector<bool> padded_;  ///< by node: an operand whose rows are
 };
 
 }  // namespace

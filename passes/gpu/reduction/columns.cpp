@@ -103,8 +103,8 @@ class ColumnsKernel {
     const auto result = [&](const At& at, Value mask, Value total) {
       if (splits_ == 1)
         return put(emitter, {{dims_.outer, at.outer, 1}, {dims_.columns, at.column, lanes_}}, mask, total, top);
-      const Value line = at.split * space.outer + at.outer;
-      b.store(context.buffer(partial_), line * space.columns + at.column, total, mask);
+      const Value row = at.split * space.outer + at.outer;
+      b.store(context.buffer(partial_), row * space.columns + at.column, total, mask);
     };
     blocks(b, space, element, result);
     auto built = context.finish();
@@ -160,7 +160,7 @@ class ColumnsKernel {
             b.store(shared, own, b.apply(reduce().op, {b.load(shared, own, space.lanes), other}));
           });
         }
-        // The results lie in the first line, which its own threads wrote.
+        // The results lie in the first row, which its own threads wrote.
         b.if_(equal(y, 0) && at.column < space.columns, [&] {
           const Value total = b.load(shared, own, space.lanes);
           unmasked_or_masked(b, at.column, space.columns, space.lanes, space.width,
@@ -184,7 +184,7 @@ class ColumnsKernel {
     context.declare(partial_, type(), false, true);
   }
 
-  /// One thread's way down its columns, from its line of the split on.
+  /// One thread's way down its columns, from its row of the split on.
   Value down(kernel::Builder& b, const Space& space, const At& first, const Element& element) const {
     const kernel::Var sum = b.var({type(), space.lanes}, reduction_identity(b, reduce()));
     const Value lo = first.split * space.length;

@@ -45,13 +45,13 @@ class RowsKernel {
     const auto block = [&](Value first) {
       SharedTree tree(b_, reduction_types(), plan_.threads * plan_.rows);
       tree_ = &tree;
-      const auto line = [&](Value y) {
+      const auto row = [&](Value y) {
         b_.for_loop(
             0, plan_.threads, 1,
             [&](Value x) { thread(first / here + y, rows, first % here, x, y * plan_.threads + x, top); },
             LoopKind::thread_x);
       };
-      b_.for_loop(0, plan_.rows, 1, line, LoopKind::thread_y);
+      b_.for_loop(0, plan_.rows, 1, row, LoopKind::thread_y);
     };
     b_.for_loop(0, rows * here, plan_.rows, block, LoopKind::block_x);
     return context_.finish();

@@ -96,21 +96,21 @@ OperandLoader::Element OperandLoader::element(kernel::Value outer, kernel::Value
 }
 
 void OperandLoader::prefetch(kernel::Value outer, kernel::Value position) {
-  each_line([&](const ElementwiseInstruction& load, int line) {
+  each_cache_line([&](const ElementwiseInstruction& load, int line) {
     context().builder.for_loop(0, context().dim(operand_.size), line,
                                [&](kernel::Value d) { prefetch(load, outer, position, d, line); });
   });
 }
 
 void OperandLoader::prefetch(kernel::Value outer, kernel::Value position, int depth, int count) {
-  each_line([&](const ElementwiseInstruction& load, int line) {
+  each_cache_line([&](const ElementwiseInstruction& load, int line) {
     for (int d = (depth + line - 1) / line * line; d < depth + count; d += line)
       prefetch(load, outer, position, context().builder.index(d), line);
   });
 }
 
 /// body(load, elements of a cache line) for what lies in memory along the depth.
-void OperandLoader::each_line(const std::function<void(const ElementwiseInstruction& load, int line)>& body) {
+void OperandLoader::each_cache_line(const std::function<void(const ElementwiseInstruction& load, int line)>& body) {
   if (axis() != LaneAxis::k) return;
   for (const ElementwiseInstruction& i : operand_.code.program.code)
     if (i.kind == Kind::load && i.args.empty()) body(i, static_cast<int>(cache_line_bytes / size_in_bytes(i.dtype)));

@@ -52,9 +52,9 @@ class OperandLoader {
   /// `lanes` elements along the depth (or along the position), starting there.
   kernel::Value load(kernel::Value outer, kernel::Value position, kernel::Value depth, LaneAxis axis, int lanes,
                      kernel::Value mask);
-  /// Asks for the memory of what lies at a position, where its elements are neighbours along the depth.
+  /// Prefetches what lies at a position, where its elements are neighbours along the depth.
   void prefetch(kernel::Value outer, kernel::Value position);
-  /// The same of the lines that begin at `count` of its elements, `depth` and those that follow.
+  /// The same of the cache lines that begin at `count` of its elements, `depth` and those that follow.
   void prefetch(kernel::Value outer, kernel::Value position, int depth, int count);
   /// Where an element lies of an operand that is one load.
   struct Element {
@@ -71,7 +71,7 @@ class OperandLoader {
   LaneAxis transposed_axis() const;  ///< as transposed_callback() has it
 
  private:
-  void each_line(const std::function<void(const ElementwiseInstruction& load, int line)>& body);
+  void each_cache_line(const std::function<void(const ElementwiseInstruction& load, int line)>& body);
   void prefetch(const ElementwiseInstruction& load, kernel::Value outer, kernel::Value position, kernel::Value depth,
                 int line);
 

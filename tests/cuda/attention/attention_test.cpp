@@ -177,7 +177,7 @@ TEST_CASE("one loop over the columns on GPUs: the error in 16 and 32 bits where 
   }
 }
 
-TEST_CASE("tiles of 16-bit operands are copied asynchronously where their lines are multiples of 16 bytes") {
+TEST_CASE("tiles of 16-bit operands are copied asynchronously where their rows are multiples of 16 bytes") {
   /// Of the forward kernel: which of the operands on the left, the rows, and on the right it copies.
   const auto copied = [](const ProgramInterpreter& program) {
     const std::string text = kernel::print(program.program().kernels[0]);
@@ -191,7 +191,7 @@ TEST_CASE("tiles of 16-bit operands are copied asynchronously where their lines 
   std::vector<Sample> samples;
   samples.push_back({scaled_attention(bf16, 40, 24, 1), true, true});
   samples.push_back({scaled_attention(f16, 40, 24, 0.5), false, true});  // queries are computed on the way
-  samples.push_back({scaled_attention(bf16, 12, 16, 1), false, true});   // lines of 24 bytes; the values are copied
+  samples.push_back({scaled_attention(bf16, 12, 16, 1), false, true});   // rows of 24 bytes; the values are copied
   samples.push_back({scaled_attention(bf16, 12, 20, 1), false, false});
   samples.push_back({scaled_attention(f32, 40, 24, 1), false, false});
   for (const Sample& sample : samples) {

@@ -112,7 +112,7 @@ TEST_CASE("the products of a step in mixed precision are told, and what keeps on
     const ir::Graph step = training_step(models::loss_graph(config).graph, "loss", AdamW{}, {.precision = bf16});
     return explained(ir::run_pipeline(step, ir::default_pipeline()).graph, true);
   };
-  // Lines of 1001 words are padded; those of 201 are short.
+  // Rows of 1001 words are padded; those of 201 are short.
   for (const std::int64_t words : {1000, 1001}) CHECK_THAT(told_of(words), !Contains("is computed where it is read"));
   for (const std::int64_t words : {1000, 1001}) CHECK_THAT(told_of(words), !Contains("chunks of 16 bytes"));
   const std::string text = told_of(201);

@@ -95,7 +95,7 @@ TEST_CASE("attention by warpgroups: columns are left out where that changes noth
 TEST_CASE("attentions that warpgroups do not suit take the path of all GPUs") {
   for (const AttentionCase& c : attention_cases()) {
     INFO(c.name);
-    CHECK_FALSE(rows_by_wgmma(fused_by_wgmma(c.graph)));  // lines of 8 bytes, forward and backward in one, f32
+    CHECK_FALSE(rows_by_wgmma(fused_by_wgmma(c.graph)));  // rows of 8 bytes, forward and backward in one, f32
   }
   CHECK_FALSE(
       rows_by_wgmma(ProgramInterpreter(graph_of(cases[0]), lower_gpu, {.attention = AttentionFusion::required})));

@@ -34,7 +34,7 @@ const WgmmaCase cases[] = {
      16},
 };
 
-/// Queries [N, head, S]: what tensor cores sum over does not lie in lines.
+/// Queries [N, head, S]: what tensor cores sum over is not contiguous.
 ir::Graph queries_across(std::int64_t head) {
   Graph g{"across"};
   const Dim N{"N"}, S{"S", 136};
@@ -58,7 +58,7 @@ TEST_CASE(
   for (const WgmmaCase& c : cases) CHECK(outputs_of_rows_by_wgmma(fused_by_wgmma(graph_of(c))));
 }
 
-TEST_CASE("attention backward by warpgroups: queries that do not lie in lines, a bias that heads share") {
+TEST_CASE("attention backward by warpgroups: queries that are not contiguous, a bias that heads share") {
   const ir::Graph graphs[] = {
       queries_across(64),
       attention_with_gradients({.layout = Layout::split, .mask = Mask::bias_shared, .types = Types::bf16}, 16, 16)};
@@ -130,7 +130,7 @@ TEST_CASE("attentions backward that warpgroups do not suit take the path of all 
   CHECK_THAT(why_not(queries_across(128), true), Contains("are not contiguous along the depth"));
   for (const AttentionCase& c : attention_cases()) {
     INFO(c.name);
-    CHECK_FALSE(columns_by_wgmma(fused_by_wgmma(c.graph)));  // lines of 8 bytes, f32
+    CHECK_FALSE(columns_by_wgmma(fused_by_wgmma(c.graph)));  // rows of 8 bytes, f32
   }
 }
 

@@ -175,7 +175,7 @@ TEST_CASE("a driver refuses maps of tensors that TMA cannot copy") {
   refused([](auto& t) { t.sizes[0] = (std::uint64_t{1} << 32) + 1; });
   refused([](auto& t) { t.strides[0] = 408; });
   refused([](auto& t) { t.strides[0] = std::uint64_t{1} << 40; });
-  refused([](auto& t) { t.strides[0] = 384; });  // less than a line of 200
+  refused([](auto& t) { t.strides[0] = 384; });  // less than a row of 200
   refused([](auto& t) { t.box[1] = 257; });
   refused([](auto& t) { t.box[1] = 0; });
   refused([](auto& t) { t.box[0] = 128; });  // wider than the swizzle
@@ -188,9 +188,9 @@ TEST_CASE("a driver refuses maps of tensors that TMA cannot copy") {
 
 TEST_CASE("a map is of what the dims make it, or of nothing") {
   kernel::Builder b("copies");
-  const kernel::Value rows = b.dim("rows"), line = b.dim("line");
+  const kernel::Value rows = b.dim("rows"), stride = b.dim("stride");
   const kernel::Buffer x = b.buffer("x", bf16, kernel::Access::read);
-  b.tensor_map(x, {.offset = 16, .dims = {{64, 1, 64}, {rows, line, 8}}});
+  b.tensor_map(x, {.offset = 16, .dims = {{64, 1, 64}, {rows, stride, 8}}});
   const kernel::Kernel kernel = b.finish();
   const cuda::Driver::Pointer buffers[] = {4096};
   const auto made = [&](std::int64_t m) {

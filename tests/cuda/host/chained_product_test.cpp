@@ -28,7 +28,7 @@ constexpr ChainedProduct variants[] = {{bf16, false}, {f16, false}, {bf16, true}
 /// Whether all columns are gone through once more follows from the first number, which the dtype decides.
 template <class Run>
 std::vector<float> product(const ChainedProduct& p, std::int64_t columns, const Run& run) {
-  return test::random_product(p.dtype, 140 * ChainedProduct::line, wgmma_rows * ChainedProduct::values, {columns},
+  return test::random_product(p.dtype, 140 * ChainedProduct::stride, wgmma_rows * ChainedProduct::values, {columns},
                               run);
 }
 

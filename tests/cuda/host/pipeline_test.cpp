@@ -111,9 +111,9 @@ TEST_CASE("mistakes in the text of pipelines and warpgroups are found on the hos
 
 TEST_CASE("mistakes in the text of boxes are found on the host") {
   const WgmmaProduct p{.right_transposed = true, .tiles = 2, .left_boxes = true, .right_boxes = true};
-  finds(p, 152, "expect_bytes(barriers + at, lines * 128);", "");
-  finds(p, 152, "expect_bytes(barriers + at, lines * 128);", "expect_bytes(barriers + at, lines * 64);");
-  finds(p, 152, "expect_bytes(barriers + at, lines * 128);", "expect_bytes(barriers + at, lines * 256);");
+  finds(p, 152, "expect_bytes(barriers + at, rows * 128);", "");
+  finds(p, 152, "expect_bytes(barriers + at, rows * 128);", "expect_bytes(barriers + at, rows * 64);");
+  finds(p, 152, "expect_bytes(barriers + at, rows * 128);", "expect_bytes(barriers + at, rows * 256);");
   finds(p, 152, "LATHE_FUNCTION void sent() {\n    arrive(barriers + at);", "LATHE_FUNCTION void sent() {");
   finds(p, 152, "wait_full() const { wait_barrier(barriers + at, round); }", "wait_full() const {}");
 }

@@ -52,7 +52,7 @@ constexpr Case cases[] = {
   output "y" %4
 })",
      128, 1, 2},
-    {"lines that are no multiples of 16 bytes", R"(graph @ragged(input %x: bf16[m, 149], input %w: bf16[149, 30]) {
+    {"rows that are no multiples of 16 bytes", R"(graph @ragged(input %x: bf16[m, 149], input %w: bf16[149, 30]) {
   %1 = matmul %x, %w
   output "y" %1
 })",

@@ -36,7 +36,7 @@ void shim_cp_async(void* to, const void* from, int bytes);
 void shim_commit_copies();
 void shim_wait_copies(int pending);
 /// ldmatrix.sync.aligned.m8n8.x4(.trans).shared.b16
-void shim_ldmatrix(bool transposed, const void* line, unsigned* parts);
+void shim_ldmatrix(bool transposed, const void* row, unsigned* parts);
 /// mma.sync.aligned.m16n8k16.row.col.f32.T.T.f32, sum as C and D; `value` widens an element.
 void shim_mma(float (*value)(unsigned short bits), float* sum, const unsigned* a, unsigned b_low, unsigned b_high);
 

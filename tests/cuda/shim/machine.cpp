@@ -67,12 +67,12 @@ Copies& own_copies() { return all_copies()[shim_thread()]; }
 std::uint16_t half(unsigned word, int which) { return static_cast<std::uint16_t>(word >> (16 * which)); }
 
 struct LoadMatrix {
-  const std::uint16_t* line;
+  const std::uint16_t* row;
   unsigned* parts;
 };
 
-/// Part p: line r is what thread 8 p + r points at. Thread t gets elements 2 (t % 4) and 1 more of line t / 4, or
-/// transposed, of the two lines with these numbers element t / 4.
+/// Part p: row r is what thread 8 p + r points at. Thread t gets elements 2 (t % 4) and 1 more of row t / 4, or
+/// transposed, of the two rows with these numbers element t / 4.
 template <bool transposed>
 bool load_matrix(void* const* lanes) {
   const auto of = [&](int lane) { return static_cast<const LoadMatrix*>(lanes[lane]); };
@@ -80,7 +80,7 @@ bool load_matrix(void* const* lanes) {
     for (int p = 0; p < 4; ++p) {
       const int pair = lane % 4 * 2, other = lane / 4;
       const auto element = [&](int i) -> unsigned {
-        return transposed ? of(8 * p + pair + i)->line[other] : of(8 * p + other)->line[pair + i];
+        return transposed ? of(8 * p + pair + i)->row[other] : of(8 * p + other)->row[pair + i];
       };
       of(lane)->parts[p] = element(0) | element(1) << 16;
     }
@@ -162,12 +162,12 @@ void shim_copy_box(void* to, const void* words, unsigned long long* barrier, con
   const ShimTensorMap& map = *static_cast<const ShimTensorMap*>(words);
   if (map.made != ShimTensorMap::is_made || map.rank != rank || shim_shared_address(to) % 1024 != 0) return;
   Copies::Landing landing{{}, barrier, 0};
-  unsigned lines = 1;
-  for (unsigned d = 1; d < rank; ++d) lines *= map.box[d];
-  for (unsigned line = 0; line < lines; ++line) {
+  unsigned rows = 1;
+  for (unsigned d = 1; d < rank; ++d) rows *= map.box[d];
+  for (unsigned row = 0; row < rows; ++row) {
     unsigned long long from = map.address;
     bool inside = true;
-    for (unsigned d = 1, rest = line; d < rank; rest /= map.box[d++]) {
+    for (unsigned d = 1, rest = row; d < rank; rest /= map.box[d++]) {
       const long long position = at[d] + static_cast<long long>(rest % map.box[d]);
       inside = inside && position >= 0 && static_cast<unsigned long long>(position) < map.sizes[d];
       from += static_cast<unsigned long long>(position) * map.strides[d - 1];
@@ -175,7 +175,7 @@ void shim_copy_box(void* to, const void* words, unsigned long long* barrier, con
     for (int p = 0; p < map.box[0] / 8; ++p) {
       const long long first = at[0] + 8LL * p, left = static_cast<long long>(map.sizes[0]) - first;
       const int bytes = inside && first >= 0 ? static_cast<int>(std::clamp(left, 0LL, 8LL)) * 2 : 0;
-      auto* const chunk = static_cast<unsigned char*>(to) + line * 128 + (static_cast<unsigned>(p) ^ line % 8) * 16;
+      auto* const chunk = static_cast<unsigned char*>(to) + row * 128 + (static_cast<unsigned>(p) ^ row % 8) * 16;
       landing.copies.push_back(
           {chunk, reinterpret_cast<const void*>(from + static_cast<unsigned long long>(first) * 2), bytes});
     }
@@ -184,7 +184,7 @@ void shim_copy_box(void* to, const void* words, unsigned long long* barrier, con
     shim_copies(copy.to, copy.from, 16, static_cast<std::size_t>(copy.bytes));
     for (int i = 0; i < 16; ++i) static_cast<unsigned char*>(copy.to)[i] = 0xff;
   }
-  landing.bytes = lines * 128;
+  landing.bytes = rows * 128;
   own_copies().landings.push_back(std::move(landing));
   shim_reads(barrier, sizeof *barrier);
   shim_pass_on_copies(shim_present_phase(barrier));
@@ -221,9 +221,9 @@ bool shim_land_own_copies() {
 }
 #endif
 
-void shim_ldmatrix(bool transposed, const void* line, unsigned* parts) {
-  shim_reads(line, 16);
-  LoadMatrix own{static_cast<const std::uint16_t*>(line), parts};
+void shim_ldmatrix(bool transposed, const void* row, unsigned* parts) {
+  shim_reads(row, 16);
+  LoadMatrix own{static_cast<const std::uint16_t*>(row), parts};
   shim_meet(transposed ? load_matrix<true> : load_matrix<false>, &own);
 }
 

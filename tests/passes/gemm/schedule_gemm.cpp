@@ -268,7 +268,7 @@ TEST_CASE("plans: what is streamed, loaded and packed") {
   CHECK(plan_gemm(q).lhs == Source::packed);
   q = {.batch = 1, .m = 768, .n = 768, .lhs_axis = LaneAxis::row, .rhs_axis = LaneAxis::row};  // a weight's gradient
   CHECK(plan_gemm(q).lhs == Source::direct);
-  q.m = 50257;  // whole lines of a left operand that no cache keeps
+  q.m = 50257;  // whole cache lines of a left operand that no cache keeps
   CHECK(plan_gemm(q).lhs == Source::loaded);
   CHECK(plan_gemm(q).rhs == Source::packed);
   q.lhs_axis = LaneAxis::k;

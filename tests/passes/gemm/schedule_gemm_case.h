@@ -228,7 +228,7 @@ class GemmRun {
     if (p_.prefetch)
       left.prefetch = [&](Value batch, Value m, Value k) { b.prefetch(lhs, (batch * s.k + k) * s.m + m); };
     if (p_.lhs == LaneAxis::k)
-      left.lines = [&](Value batch, Value m, Value k) {
+      left.rows_in_memory = [&](Value batch, Value m, Value k) {
         return Builder::Rows{lhs, (batch * s.m + m) * s.k + k, s.k};
       };
     cpu::GemmOperand right{

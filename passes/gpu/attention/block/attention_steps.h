@@ -55,8 +55,8 @@ class AttentionSteps {
   std::optional<Next> next_;
 };
 
-/// The most steps, of 64, 32 or 16, that a slot of `lines` x `width` elements holds, steps going along `width` where
-/// `along`, else along lines.
+/// The most steps, of 64, 32 or 16, that a slot holds of `width` elements each, steps lying side by side in a row
+/// where `along`, else one in each row.
 int copied_steps(const AttentionTile& tile, int width, bool along, const Dim& count);
 
 }  // namespace lathe::gpu

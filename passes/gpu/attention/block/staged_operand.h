@@ -21,7 +21,7 @@ class StagedOperand {
   int steps() const { return steps_; }
   bool copied() const { return copied_; }
 
-  std::int64_t shared_elements() const { return lines() * stride(); }
+  std::int64_t shared_elements() const { return shared_rows() * stride(); }
   /// Where it passes through: in slots that begin so many elements apart.
   void pass_through(kernel::Buffer memory, std::int64_t slot_elements);
   /// Declares the thread's registers. `first_depth`: where elements are of the depth, the first of them.
@@ -46,7 +46,7 @@ class StagedOperand {
     kernel::Value position, depth;
   };
   bool in_rows_of_steps() const { return copied_ && along_steps_; }
-  std::int64_t lines() const { return in_rows_of_steps() ? width_ : steps_; }
+  std::int64_t shared_rows() const { return in_rows_of_steps() ? width_ : steps_; }
   int stride() const { return tile_.stride(in_rows_of_steps() ? steps_ : width_); }
   int chunk_length() const;
   int chunks() const { return width_ * steps_ / chunk_length(); }

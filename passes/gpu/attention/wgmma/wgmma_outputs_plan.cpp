@@ -17,7 +17,7 @@ constexpr int most_sums = 128, sums_beside_whole_tile = 64;
 
 std::int64_t known(const Dim& depth) { return depth.value().value_or(0); }
 
-/// Of a tile that is taken in parts the rows must be lines of tiles, of which some can be left out.
+/// Of a tile that is taken in parts the operand's rows must be rows of swizzled tiles, of which some can be left out.
 bool are_rows(const AttentionOperand& operand, DType held) { return axis_of_chunks(operand, held) == LaneAxis::k; }
 
 /// Whether it is the same for all outer dims that a block goes through.

@@ -11,7 +11,7 @@ namespace lathe::gpu {
 class TensorParts {
  public:
   static constexpr int chunk = copied_chunk;
-  static constexpr int pad = 8;  ///< of lines in shared memory, so that neighbours of a column lie in other banks
+  static constexpr int pad = 8;  ///< of rows in shared memory, so that neighbours of a column lie in other banks
 
   TensorParts(const LoweringContext& lowering, const Region& region) : product(lowering, region) {}
 

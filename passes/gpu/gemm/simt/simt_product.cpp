@@ -19,7 +19,7 @@ constexpr int threads = side * side;
 constexpr std::int64_t enough_tiles = 64;  // of 128 x 128, to be worth it
 
 /// A block's tile has groups * 64 rows and columns, and each thread four neighbours both ways of every 64. In shared
-/// memory it lies [k][row], lines padded against bank conflicts.
+/// memory it lies [k][row], each k padded against bank conflicts.
 class ProductKernel {
  public:
   ProductKernel(const LoweringContext& lowering, const Region& region, int groups)

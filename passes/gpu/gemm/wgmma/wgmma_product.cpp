@@ -146,7 +146,7 @@ class WgmmaProduct {
     return sums;
   }
 
-  /// An operand's stage, or a thread's share of it: the same chunks of every 16 lines of its tiles.
+  /// An operand's stage, or a thread's share of it: the same chunks of every 16 rows of its tiles.
   void copy(const Side& side, const std::optional<BoxCopies>& boxes, int rows, Value batch, Value first_row,
             Value first_k, Value slot, Value thread) {
     if (boxes) return boxes->copy(side.shared, batch, first_row, first_k, slot * stage(rows));
