@@ -47,8 +47,8 @@ TEST_CASE("tile_mma of split bf16 gives the interpreter's bits on AMX") {
     }
 }
 
-TEST_CASE("slices of f32 have the interpreter's bits, of special numbers too") {
-  Builder b("slices");
+TEST_CASE("terms of split bf16 have the interpreter's bits, of special numbers too") {
+  Builder b("terms");
   const Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::read),
                out = b.buffer("out", bf16, Access::write);
   constexpr int count = 1024;
@@ -56,10 +56,10 @@ TEST_CASE("slices of f32 have the interpreter's bits, of special numbers too") {
     for (int s = 0; s < bf16_terms; ++s)
       b.store(out, (i * bf16_terms + s * 16) * 2, split_bf16(b, b.load(x, i, 16), b.load(y, i, 16), s));
   });
-  const Kernel slices = b.finish();
-  CHECK_THAT(kernel::print(slices), Catch::Contains("split_bf16.2 "));
+  const Kernel terms = b.finish();
+  CHECK_THAT(kernel::print(terms), Catch::Contains("split_bf16.2 "));
   for (const std::uint64_t seed : {1, 2, 3})
-    compare(slices, {samples(f32, count, seed), samples(f32, count, seed + 10), Data(bf16, count * 2 * bf16_terms)},
+    compare(terms, {samples(f32, count, seed), samples(f32, count, seed + 10), Data(bf16, count * 2 * bf16_terms)},
             {});
   CHECK_THROWS_WITH(kernel::verify([&] {
                       Builder wrong("wrong");

@@ -46,9 +46,9 @@ Tensors arguments_of(const Case& from, const DimBindings& dims);
 /// come with gradients of the output "loss", some with gradients of those; some arguments are states, updated by
 /// random values. Discontinuous ops read what is computed exactly, but in graphs of f64 alone: rounding there is too
 /// small to matter.
-/// `wide` graphs have dims of up to a few hundred, so that products and attention run in tiles, slices and blocks; of
-/// f32 and bf16 mostly. `scaled` ones are of f32 mostly, and have no narrower floats, whose products may take numbers
-/// below 2^-126 as zeros.
+/// `wide` graphs have dims of up to a few hundred, so that products and attention run in tiles, split-K and blocks;
+/// of f32 and bf16 mostly. `scaled` ones are of f32 mostly, and have no narrower floats, whose products may take
+/// numbers below 2^-126 as zeros.
 Case random_case(unsigned seed, const GraphKind& kind = {});
 
 /// A small model of frontend/models, the same for the same seed: with the gradients of its loss, or as a whole

@@ -161,7 +161,7 @@ int main(int argc, char** argv) {
   app.add_option("--count", options.count, "how many seeds");
   app.add_option("--minutes", options.minutes, "instead of a count: how long");
   app.add_option("--ops", options.kind.ops, "the size of a graph before its gradient")->capture_default_str();
-  app.add_flag("--wide", options.kind.wide, "dims of up to a few hundred, for tiles, slices and blocks");
+  app.add_flag("--wide", options.kind.wide, "dims of up to a few hundred, for tiles, split-K and blocks");
   app.add_flag("--scaled", options.kind.scaled,
                fmt::format("arguments times powers of ten from 1e{} to 1e{}", least_power, largest_power));
   app.add_flag("--models", options.models, "small models instead of random graphs");

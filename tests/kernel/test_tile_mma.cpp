@@ -106,8 +106,8 @@ TEST_CASE("tile_mma of split bf16: six products of terms for every 32 k") {
   constexpr std::int64_t depth = 64;
   Operands o;
   o.x.assign(depth / 32 * bf16_terms * term_elements, 0), o.y = o.x;
-  const auto position = [](int k, int slice, int in_slice) {
-    return static_cast<std::size_t>((k / 32 * bf16_terms + slice) * term_elements + in_slice);
+  const auto position = [](int k, int term, int in_term) {
+    return static_cast<std::size_t>((k / 32 * bf16_terms + term) * term_elements + in_term);
   };
   for (int k = 0; k < depth; ++k)
     for (int s = 0; s < bf16_terms; ++s)
@@ -129,13 +129,13 @@ TEST_CASE("tile_mma of split bf16: six products of terms for every 32 k") {
     }
 }
 
-TEST_CASE("slices of an f32: three bf16 whose sum it is") {
-  const auto slice = [](float x, int s) { return static_cast<float>(evaluate_bf16_term({.real = x}, s).real); };
+TEST_CASE("terms of an f32: three bf16 whose sum it is") {
+  const auto term = [](float x, int s) { return static_cast<float>(evaluate_bf16_term({.real = x}, s).real); };
   for (const float x : {0.0f, -0.0f, 1.0f, -1.0000001f, 3.14159274f, 16777215.0f, 1e-30f, 3.39e38f, -3e38f}) {
     INFO(x);
     double sum = 0;
     for (int s = 0; s < bf16_terms; ++s) {
-      const float value = slice(x, s);
+      const float value = term(x, s);
       CHECK(bf16_value(bf16_bits(value)) == value);
       CHECK(std::abs(value) <= std::ldexp(std::abs(x), s == 0 ? 1 : s == 1 ? -7 : -15));
       sum += static_cast<double>(value);
@@ -145,11 +145,11 @@ TEST_CASE("slices of an f32: three bf16 whose sum it is") {
   constexpr float inf = std::numeric_limits<float>::infinity(), largest = std::numeric_limits<float>::max();
   for (const float x : {inf, -inf, std::nanf(""), std::bit_cast<float>(0x7fffffffU), largest, -largest}) {
     INFO(x);
-    CHECK(std::isnan(slice(x, 2)));
+    CHECK(std::isnan(term(x, 2)));
   }
 }
 
-TEST_CASE("slices of an f32 times 2^23 are zeros or normal numbers, of every f32 below 2^104") {
+TEST_CASE("terms of an f32 times 2^23 are zeros or normal numbers, of every f32 below 2^104") {
   std::mt19937 random(3);
   for (int i = 0; i < 200000; ++i) {
     const float x = std::bit_cast<float>(static_cast<std::uint32_t>(random()));

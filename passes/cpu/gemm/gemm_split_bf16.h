@@ -4,11 +4,11 @@
 
 /// Packs operands of f32 for tile_mma of split bf16, and makes true sums of what that leaves.
 ///
-/// AMX takes subnormal terms and sums as zeros. Every number is therefore multiplied by 2^23 before it is cut, which
-/// makes the least subnormal the least normal number, so that no slice of any f32 is subnormal; sums come out 2^46
-/// times too large, and what is lost of them is less than 2^-172 at a time, far below the least subnormal. Numbers
-/// from 2^105 on and sums from 2^82 on overflow in this form and leave a sum that is not finite, as infinities and
-/// NaN do: such sums are computed by fma instead.
+/// AMX takes subnormal terms and sums as zeros. Every number is therefore multiplied by 2^23 before it is split,
+/// which makes the least subnormal the least normal number, so that no term of any f32 is subnormal; sums come out
+/// 2^46 times too large, and what is lost of them is less than 2^-172 at a time, far below the least subnormal.
+/// Numbers from 2^105 on and sums from 2^82 on overflow in this form and leave a sum that is not finite, as
+/// infinities and NaN do: such sums are computed by fma instead.
 namespace lathe::cpu {
 
 inline constexpr double split_scale = 0x1p23;

@@ -31,7 +31,7 @@ struct AttentionSizes {
   std::int64_t least_depth = 0;                               ///< of the operands of its products
 };
 /// Whether tile_mma makes the products of operands of this type faster than fma does: of bf16 where they fill more
-/// than half a block, of f32 where so many rows and columns share what is cut into slices that it pays.
+/// than half a block, of f32 where so many rows and columns share what is split into terms that it pays.
 bool is_faster_by_tiles(const CpuInfo& cpu, DType dtype, const AttentionSizes& sizes);
 
 }  // namespace lathe

@@ -12,7 +12,7 @@ struct AttentionProgram {
   ColumnBounds bounds;
   Dim rows = 1, column_count = 1;
   /// All products are made by tile_mma: see attention_tiles.h. Where operands are deep enough to fill its blocks and
-  /// all of bf16, or all of f32 with so many rows and columns that it pays to cut them into slices.
+  /// all of bf16, or all of f32 with so many rows and columns that it pays to split them into terms.
   bool tiled = false;
 
   std::uint64_t columns() const { return 1ULL << parts.columns_dim; }

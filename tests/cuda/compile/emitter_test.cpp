@@ -236,10 +236,10 @@ TEST_CASE("a machine region that no back end has a hook for is refused by its na
 }
 
 TEST_CASE("a machine operation of a CPU is refused by its name") {
-  const Kernel kernel = one_block("slices", 32, [](Builder& b, Value) {
+  const Kernel kernel = one_block("terms", 32, [](Builder& b, Value) {
     const Value x = b.constant(f32, 1, 16);
     split_bf16(b, x, x, 0);
   });
-  CHECK_THROWS_WITH(cuda::emit(kernel), Catch::Contains("kernel slices: split_bf16 in a kernel for the GPU") &&
+  CHECK_THROWS_WITH(cuda::emit(kernel), Catch::Contains("kernel terms: split_bf16 in a kernel for the GPU") &&
                                             Catch::Contains("[machine_hook]"));
 }

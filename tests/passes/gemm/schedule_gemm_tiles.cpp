@@ -11,7 +11,7 @@ using cpu::GemmQuery;
 using cpu::GemmStrategy;
 
 /// f32 that bf16 holds is packed, bf16 is packed or read in place; any f32 is packed as split bf16.
-TEST_CASE("product by tiles and by slices: ragged sizes, both lane axes, every source") {
+TEST_CASE("product by tiles and by split bf16: ragged sizes, both lane axes, every source") {
   const std::int64_t sizes[][4] = {{1, 1, 1, 1},    {2, 16, 16, 32}, {1, 33, 49, 31},  {2, 70, 70, 65},
                                    {1, 48, 40, 64}, {1, 97, 20, 96}, {1, 32, 130, 33}, {1, 40, 32, 0}};
   for (const auto& [batch, m, n, k] : sizes)

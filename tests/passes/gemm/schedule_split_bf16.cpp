@@ -59,7 +59,7 @@ double error_of(const std::vector<float>& found, const std::vector<float>& left,
   return std::sqrt(squares / static_cast<double>(m * n));
 }
 
-TEST_CASE("product by slices: no less exact than by fma") {
+TEST_CASE("product by split bf16: no less exact than by fma") {
   std::mt19937_64 random(7);
   constexpr std::int64_t m = 17, n = 33;
   const auto normal = [&](std::int64_t count) {
@@ -91,7 +91,7 @@ TEST_CASE("product by slices: no less exact than by fma") {
   }
 }
 
-TEST_CASE("product by slices: infinities, NaN, the largest numbers, subnormals and zeros give what f32 gives") {
+TEST_CASE("product by split bf16: infinities, NaN, the largest numbers, subnormals and zeros give what f32 gives") {
   constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN(),
                   largest = std::numeric_limits<float>::max();
   const float special[] = {0.0f,        -0.0f, 1.0f,    -3.0f,    0.5f,       1.00390625f, -1.0000001f, inf,
@@ -137,7 +137,7 @@ double worst_error(const std::vector<float>& found, const std::vector<float>& le
   return worst;
 }
 
-TEST_CASE("product by slices: exact over the whole range of f32, in blocks of k and in one") {
+TEST_CASE("product by split bf16: exact over the whole range of f32, in blocks of k and in one") {
   std::mt19937_64 random(11);
   constexpr std::int64_t m = 33, n = 34, k = 70;
   const auto numbers = [&](std::int64_t count, int least, int most) {
@@ -158,7 +158,7 @@ TEST_CASE("product by slices: exact over the whole range of f32, in blocks of k 
     }
 }
 
-TEST_CASE("product by slices: a sum is the same whatever else its block has, where that is large or not finite") {
+TEST_CASE("product by split bf16: a sum is the same whatever else its block has, where that is large or not finite") {
   std::mt19937_64 random(5);
   constexpr std::int64_t m = 32, n = 32, k = 64;
   std::vector<float> left(m * k), right(n * k);
@@ -209,7 +209,7 @@ TEST_CASE("plans of split bf16: by the sizes that are known") {
   CHECK(sources(query) == rows);
   query = y, query.n = 50257;
   CHECK(sources(query) == in_tasks);
-  query = y, query.n = 768, query.k = 50257;  // slices of either operand would fill memory
+  query = y, query.n = 768, query.k = 50257;  // terms of either operand would fill memory
   CHECK(sources(query) == packed);
   CHECK(plan_gemm(query).panel == 3872);
   CHECK_THAT(to_string(plan_gemm(query)), Catch::EndsWith(", panels of 3872"));

@@ -6,7 +6,7 @@
 #include "tests/support/cpu_infos.h"
 #include "tests/support/program_interpreter.h"
 
-/// Products by slices whose k is gone through in panels, each against the interpreter. On a CPU without AMX the
+/// Products by split bf16 whose k is gone through in panels, each against the interpreter. On a CPU without AMX the
 /// kernel interpreter alone sees panels.
 using namespace lathe;
 using lathe::test::check;
