@@ -57,7 +57,7 @@ const std::vector<Case> cases = {
        return (i >= j) & (i - j < 40);
      }},
     {"both sides by abs", 39, [](Graph&, auto& i, auto& j) { return abs(i - j) < 20; }},
-    {"both sides by abs, turned", 39, [](Graph&, auto& i, auto& j) { return abs(j - i) <= 19; }},
+    {"both sides by abs, negated", 39, [](Graph&, auto& i, auto& j) { return abs(j - i) <= 19; }},
     {"not outside of abs", 39, [](Graph&, auto& i, auto& j) { return ~(abs(i - j) >= 20); }},
     {"abs around a shifted diagonal", 39, [](Graph&, auto& i, auto& j) { return abs(i - j - 7) < 20; }},
 };

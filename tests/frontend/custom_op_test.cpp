@@ -267,14 +267,14 @@ TEST_CASE("a backward gives a gradient of the operand's type for each operand", 
 
 TEST_CASE("views in a forward copy what their strides do not allow", "[custom_op]") {
   const CustomOp flat = custom_op("my.flat", [](const Tensor& x) { return x.view({6}) * 2; });
-  const CustomOp turned = custom_op("my.turned", [](const Tensor& x) { return x.transpose(0, 1); });
+  const CustomOp transposed = custom_op("my.transposed", [](const Tensor& x) { return x.transpose(0, 1); });
   Graph g{"model"};
   const Tensor x = g.input("x", f64, {3, 2});
   const Tensor y = flat(x.transpose(0, 1));
   g.output("y", y);
   g.output("grad", grad((y * y).sum(), {x})[0]);
-  CHECK(turned(x).value().type().is_contiguous());
-  g.output("z", turned(x));
+  CHECK(transposed(x).value().type().is_contiguous());
+  g.output("z", transposed(x));
   const Tensors found = ir::interpret(g.ir(), {{"x", HostTensor::from({3, 2}, {1, 2, 3, 4, 5, 6}, f64)}});
   CHECK(found.at("y").get(1) == 6);
   CHECK(found.at("z").get(1) == 3);

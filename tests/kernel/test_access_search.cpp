@@ -77,7 +77,7 @@ Kernel kernel_of(const std::function<void(Builder&, Buffer)>& body) {
 }
 
 /// Columns of each row by vectors, the last one masked; tasks count columns within rows.
-Kernel strips(int left_out) {
+Kernel row_blocks(int left_out) {
   return kernel_of([&](Builder& b, Buffer y) {
     const Value rows = b.dim("rows"), columns = b.dim("columns"), per_row = b.ceil_div(columns, 24);
     b.parallel_for(0, b.ceil_div(rows, 3) * per_row, 1, [&](Value task) {
@@ -94,10 +94,10 @@ Kernel strips(int left_out) {
 
 }  // namespace
 
-TEST_CASE("access search: blocks, rests and masked vectors", "[access]") {
+TEST_CASE("access search: blocks, remainders and masked vectors", "[access]") {
   for (const Dims& dims : {Dims{1, 1}, Dims{7, 24}, Dims{10, 61}, Dims{3, 8}}) {
-    check_all(strips(0), dims, dims[0] * dims[1]);
-    if (dims[1] > 3) check_all(strips(2), dims, dims[0] * dims[1]);
+    check_all(row_blocks(0), dims, dims[0] * dims[1]);
+    if (dims[1] > 3) check_all(row_blocks(2), dims, dims[0] * dims[1]);
   }
 }
 
@@ -175,10 +175,10 @@ TEST_CASE("access search: a block of tile_mma", "[access]") {
 TEST_CASE("access search: what data decide is open", "[access]") {
   Builder b("k");
   const Buffer y = b.buffer("y", f32, Access::write), x = b.buffer("x", i64, Access::read);
-  const kernel::Var turned = b.var(b.constant_int(boolean, 1));
+  const kernel::Var on = b.var(b.constant_int(boolean, 1));
   b.for_loop(0, 10, 1, [&](Value i) {
     b.store(y, b.load(x, i), b.constant(f32, 1));
-    b.if_(b.get(turned), [&] { b.store(y, i, b.constant(f32, 1)); });
+    b.if_(b.get(on), [&] { b.store(y, i, b.constant(f32, 1)); });
   });
   const Kernel kernel = b.finish();
   std::vector<AccessSearch> sites = searches(kernel, 0, {});
@@ -199,7 +199,7 @@ TEST_CASE("access search: what data decide is open", "[access]") {
 }
 
 TEST_CASE("access search: large sizes take few steps, and a small budget leaves things open", "[access]") {
-  const Kernel kernel = strips(0);
+  const Kernel kernel = row_blocks(0);
   const Dims dims = {1'000'003, 50'257};
   std::vector<AccessSearch> sites = searches(kernel, 0, dims);
   std::mt19937_64 random(3);

@@ -77,9 +77,9 @@ TEST_CASE("complex numbers") {
   CHECK(t.complexes(neg(sub(z, z))) == Complexes{0, 0});
   CHECK(t.numbers(eq(z, conj(conj(z)))) == Numbers{1, 1});
   CHECK(t.complexes(sum(z)) == Complexes{{4, 1}});
-  const Value turned = polar(t.input({2, 1}, {1, 2}), t.input({2}, {0, std::acos(-1) / 2}));
-  CHECK(turned.shape() == Shape{2, 2});
-  CHECK(std::abs(t.complexes(turned)[3] - std::complex<double>(0, 2)) < 1e-15);
+  const Value rotated = polar(t.input({2, 1}, {1, 2}), t.input({2}, {0, std::acos(-1) / 2}));
+  CHECK(rotated.shape() == Shape{2, 2});
+  CHECK(std::abs(t.complexes(rotated)[3] - std::complex<double>(0, 2)) < 1e-15);
   CHECK(view_as_complex(cast(pairs, f32)).dtype() == c64);
   CHECK(error_label([&] { view_as_complex(cast(pairs, bf16)); }) == "dtype_kind");
   CHECK(error_label([&] { view_as_complex(t.input({3}, {1, 2, 3})); }) == "complex_pair");

@@ -86,9 +86,9 @@ Value* TileOps::times(Value* value, int by) {
 /// Prefetches cache lines first .. last of 64 bytes as far as L2: L1 is full of what is multiplied meanwhile.
 void TileOps::prefetch_lines(Value* from, int first, int last) {
   constexpr unsigned to_read = 0, level_2 = 2, data = 1;
-  for (int stride = first; stride < last; ++stride)
+  for (int line = first; line < last; ++line)
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                       {b_.CreatePtrAdd(from, b_.getInt64(static_cast<std::uint64_t>(stride * row_bytes))),
+                       {b_.CreatePtrAdd(from, b_.getInt64(static_cast<std::uint64_t>(line * row_bytes))),
                         b_.getInt32(to_read), b_.getInt32(level_2), b_.getInt32(data)});
 }
 

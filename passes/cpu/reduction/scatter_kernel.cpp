@@ -11,7 +11,7 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-constexpr std::int64_t row_block_vectors = 16;  // columns of one task
+constexpr std::int64_t column_block_vectors = 16;  // columns of one task
 constexpr std::int64_t most_sums = 4;           // vectors of columns summed side by side
 constexpr std::int64_t prefetch_rows = 4;
 
@@ -50,7 +50,7 @@ class ScatterKernel {
     context_.touches({{out_, clears_ ? node_.type.shape.numel().unnamed() : added + added}});
     lanes_ = post_.empty() ? 1 : program_lanes(updates_.program, lowering.vectors());
     const auto columns = updates_.program.points(post_).value();
-    row_blocks_ = columns ? std::max<std::int64_t>((*columns + width() - 1) / width(), 1) : 1;
+    column_blocks_ = columns ? std::max<std::int64_t>((*columns + width() - 1) / width(), 1) : 1;
     choose_prefetch();
   }
 
@@ -64,24 +64,24 @@ class ScatterKernel {
  private:
   Dim rows() const { return node_.type.shape[dim_].unnamed(); }
   Dim count() const { return updates_.program.points(index_); }
-  std::int64_t width() const { return row_block_vectors * lanes_; }
+  std::int64_t width() const { return column_block_vectors * lanes_; }
 
   KernelContext::Built sums() {
     ElementwiseEmitter updates(context_, updates_.program, lowering_.buffer_of);
     ElementwiseEmitter indices(context_, indices_.program, lowering_.buffer_of);
     const Dim pre = updates_.program.points(pre_), turns = clears_ ? rows() : count();
     const kernel::Buffer positions = context_.buffer(positions_);
-    b_.parallel_for(0, context_.dim(pre * turns * Dim(row_blocks_)), 1, [&](Value i) {
-      const Value row_block = i % row_blocks_, remainder = i / row_blocks_,
+    b_.parallel_for(0, context_.dim(pre * turns * Dim(column_blocks_)), 1, [&](Value i) {
+      const Value column_block = i % column_blocks_, remainder = i / column_blocks_,
                   turn = pre.is(1) ? remainder : remainder % context_.dim(turns);
       const Value outer = pre.is(1) ? b_.index(0) : remainder / context_.dim(turns);
-      if (clears_) return sum_row(updates, outer, turn, row_block);
+      if (clears_) return sum_row(updates, outer, turn, column_block);
       Scope scope(indices, {{index_, turn, 1}});
       const Value row = b_.cast(indices.emit(indices_.result, scope), i64);
       // scatter_positions has raised the error.
       b_.if_(b_.index(0) <= row && row < context_.dim(rows()), [&] {
         const Value first = b_.load(positions, context_.dim(start_of_positions(node_)) + b_.load(positions, row));
-        b_.if_(equal(first, turn), [&] { sum_row(updates, outer, row, row_block); });
+        b_.if_(equal(first, turn), [&] { sum_row(updates, outer, row, column_block); });
       });
     });
     auto built = context_.finish();
@@ -91,10 +91,10 @@ class ScatterKernel {
     return built;
   }
 
-  /// One row block of a row's columns, all its updates.
-  void sum_row(ElementwiseEmitter& updates, Value pre, Value row, Value row_block) {
+  /// One block of a row's columns, all its updates.
+  void sum_row(ElementwiseEmitter& updates, Value pre, Value row, Value column_block) {
     const Value columns = context_.dim(updates_.program.points(post_));
-    const Value lo = row_block * width(), hi = row_blocks_ == 1 ? columns : kernel::min(lo + width(), columns);
+    const Value lo = column_block * width(), hi = column_blocks_ == 1 ? columns : kernel::min(lo + width(), columns);
     const Value start = (pre * context_.dim(rows()) + row) * columns;
     const Value later = prefetched_ ? later_update(row) : row;
     const auto body = [&](Value at, Value mask, std::int64_t vectors) {
@@ -160,7 +160,7 @@ class ScatterKernel {
   std::vector<int> pre_, index_, post_;
   bool clears_;
   int dim_ = 0, lanes_ = 1, out_ = -1, positions_ = -1;
-  std::int64_t row_blocks_ = 1;
+  std::int64_t column_blocks_ = 1;
   std::optional<int> prefetched_;  ///< the load
 };
 
