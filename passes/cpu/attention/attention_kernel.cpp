@@ -95,8 +95,8 @@ class AttentionKernel {
   /// What products read as bf16.
   std::set<int> narrow_results() const {
     std::set<int> found;
-    for (const AttentionParts::OutputProduct& end : parts_.outputs)
-      if (end.pairs || (end.is_bf16 && attention_.tiled)) found.insert(end.value);
+    for (const AttentionParts::OutputProduct& output : parts_.outputs)
+      if (output.pairs || (output.is_bf16 && attention_.tiled)) found.insert(output.value);
     return found;
   }
 
@@ -119,8 +119,8 @@ class AttentionKernel {
     std::vector<const ElementwiseProgram*> programs = {&program_};
     for (const auto& score : scores_)
       programs.insert(programs.end(), {&score->part().rows.code.program, &score->part().columns.code.program});
-    for (const auto& end : outputs_)
-      programs.insert(programs.end(), {&end->part().epilogue, &end->part().other.code.program});
+    for (const auto& output : outputs_)
+      programs.insert(programs.end(), {&output->part().epilogue, &output->part().other.code.program});
     declare_buffers(context_, programs, lowering_);
     AttentionScratch scratch(context_, lowering_,
                              {.compute = parts_.compute,
@@ -134,7 +134,7 @@ class AttentionKernel {
     std::vector<ScratchMatrix> slots;
     for (int s = 0; s < plan_.slots(); ++s) slots.push_back(scratch.slot(plan_.slot_dtype(s)));
     for (auto& score : scores_) scratch.give_to(*score);
-    for (auto& end : outputs_) scratch.give_to(*end);
+    for (auto& output : outputs_) scratch.give_to(*output);
     const RowBlockLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_};
     loops_.emplace(emitter_, plan_, shape, std::move(slots), bounds_.inside);
     rows_ = context_.dim(row_count());
@@ -143,7 +143,7 @@ class AttentionKernel {
     if (known && *known < block_rows()) return;  // so little is read soon anyway
     for (auto& score : scores_)
       for (OperandLoader* loader : {&score->rows(), &score->columns()}) prefetch(*loader);
-    for (auto& end : outputs_) prefetch(end->other());
+    for (auto& output : outputs_) prefetch(output->other());
   }
 
   void prefetch(OperandLoader& loader) {
@@ -157,7 +157,7 @@ class AttentionKernel {
       score->rows().hoist();
       score->columns().hoist();
     }
-    for (auto& end : outputs_) end->other().hoist();
+    for (auto& output : outputs_) output->other().hoist();
   }
 
   // ------------------------------------------------------------------------------------------------------- row
@@ -166,7 +166,7 @@ class AttentionKernel {
   /// Brings the operands of one outer index that are read by column into their places, if they have one.
   void stage(Value outer) {
     for (auto& score : scores_) score->stage_columns(outer, columns_);
-    for (auto& end : outputs_) end->stage_columns(outer, columns_);
+    for (auto& output : outputs_) output->stage_columns(outer, columns_);
   }
 
   /// Rows first .. last of one outer index, row block by row block, each with all columns.
@@ -179,19 +179,19 @@ class AttentionKernel {
   }
 
   void all_row_blocks(Value result) {
-    over_rows([&](AttentionOutput& end) { end.clear(b_.index(0), columns_); });
+    over_rows([&](AttentionOutput& output) { output.clear(b_.index(0), columns_); });
     const Value sequential = context_.dim(parts_.sequential);
     b_.for_loop(0, sequential, 1, [&](Value s) { row_blocks(result * sequential + s, b_.index(0), rows_); });
-    over_rows([&](AttentionOutput& end) { end.epilogue(result, b_.index(0), columns_, b_.index(0)); });
+    over_rows([&](AttentionOutput& output) { output.epilogue(result, b_.index(0), columns_, b_.index(0)); });
   }
 
   void over_rows(const std::function<void(AttentionOutput&)>& body) {
-    for (auto& end : outputs_)
-      if (end->part().over_rows) body(*end);
+    for (auto& output : outputs_)
+      if (output->part().over_rows) body(*output);
   }
   void over_columns(const std::function<void(AttentionOutput&)>& body) {
-    for (auto& end : outputs_)
-      if (!end->part().over_rows) body(*end);
+    for (auto& output : outputs_)
+      if (!output->part().over_rows) body(*output);
   }
 
   /// How far the sums over columns of one outer index lie from those of the next, where blocks() keeps them.
@@ -203,7 +203,7 @@ class AttentionKernel {
     const auto each = [&](const std::function<void(Value outer, Value at)>& body) {
       b_.for_loop(0, sequential, 1, [&](Value s) { body(result * sequential + s, s * pitch); });
     };
-    over_columns([&](AttentionOutput& end) { end.clear(b_.index(0), sequential * pitch); });
+    over_columns([&](AttentionOutput& output) { output.clear(b_.index(0), sequential * pitch); });
     std::optional<kernel::Var> largest_score;
     if (bounds_.any()) {
       largest_score = b_.var(b_.constant(parts_.compute, 1));
@@ -215,7 +215,7 @@ class AttentionKernel {
     if (once) stage(result);
     b_.for_loop(0, columns_, block_, [&](Value lo) {
       const Value hi = min(lo + block_, columns_);
-      over_rows([&](AttentionOutput& end) { end.clear(lo, hi); });
+      over_rows([&](AttentionOutput& output) { output.clear(lo, hi); });
       each([&](Value outer, Value at) {
         if (!once) stage(outer);
         b_.for_loop(0, rows_, block_rows(), [&](Value row) {
@@ -223,10 +223,10 @@ class AttentionKernel {
                     largest_score ? b_.get(*largest_score) : Value{}, at + row);
         });
       });
-      over_rows([&](AttentionOutput& end) { end.epilogue(result, lo, hi - lo, lo); });
+      over_rows([&](AttentionOutput& output) { output.epilogue(result, lo, hi - lo, lo); });
     });
     each([&](Value outer, Value at) {
-      over_columns([&](AttentionOutput& end) { end.epilogue(outer, b_.index(0), rows_, at); });
+      over_columns([&](AttentionOutput& output) { output.epilogue(outer, b_.index(0), rows_, at); });
     });
   }
 
@@ -247,8 +247,8 @@ class AttentionKernel {
       for (auto& score : scores_)
         for (OperandLoader* loader : {&score->rows(), &score->columns()})
           if (is(*loader)) return largest(*loader);
-      for (auto& end : outputs_)
-        if (is(end->other())) return largest(end->other());
+      for (auto& output : outputs_)
+        if (is(output->other())) return largest(output->other());
       throw InternalError("an operand of no product of the attention");
     });
   }
@@ -263,13 +263,13 @@ class AttentionKernel {
       scores(position, count, [](RowBlockLoops::Rows&) {});
     }
     if (attention_.tiled) find_row_ends(position, vectors_);
-    for (auto& end : outputs_) {
-      const ScratchMatrix& slot = loops_->slot(end->part().value);
-      if (end->part().over_rows) {
-        end->sum_over_rows(slot, position, count);
+    for (auto& output : outputs_) {
+      const ScratchMatrix& slot = loops_->slot(output->part().value);
+      if (output->part().over_rows) {
+        output->sum_over_rows(slot, position, count);
       } else {
-        end->sum_over_columns(slot, position, count, at.value_or(b_.index(0)), at.has_value());
-        if (!at) end->epilogue(position.outer, position.row, count, b_.index(0));
+        output->sum_over_columns(slot, position, count, at.value_or(b_.index(0)), at.has_value());
+        if (!at) output->epilogue(position.outer, position.row, count, b_.index(0));
       }
     }
   }
@@ -291,7 +291,7 @@ class AttentionKernel {
       block_ > 0 && bounds_.any() ? b_.if_(position.lo < position.hi, multiply) : multiply();
       RowBlockLoops::Rows rows = loops_->run(position, rows_, vectors, top_);
       loops_->store_rows(rows);
-      for (auto& end : outputs_) end->keep_divisors(emitter_, rows, columns_);
+      for (auto& output : outputs_) output->keep_divisors(emitter_, rows, columns_);
       then(rows);
     };
     if (!attention_.tiled) return few_or_all(1, count, with);
@@ -357,7 +357,7 @@ class AttentionKernel {
   KernelContext::Built finish() {
     Dim depths(0);
     for (const auto& score : scores_) depths = depths + score->part().depth;
-    for (const auto& end : outputs_) depths = depths + end->part().depth;
+    for (const auto& output : outputs_) depths = depths + output->part().depth;
     const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
     context_.multiplies_by(multiplier());
     auto built = context_.finish();

@@ -74,8 +74,8 @@ void AttentionScratch::give_to(TiledScore& score, const AttentionParts::Score& p
 }
 
 /// Positions of sums may hang over by a block, and their depth is in whole ones.
-void AttentionScratch::give_to(TiledOutput& tiled, AttentionOutput& end) {
-  const AttentionParts::OutputProduct& part = end.part();
+void AttentionScratch::give_to(TiledOutput& tiled, AttentionOutput& output) {
+  const AttentionParts::OutputProduct& part = output.part();
   const Dim row_block(sizes_.block_rows), depth(TiledOutput::whole_depth(part)), &columns = sizes_.columns;
   const Dim positions = (part.over_rows ? columns : sizes_.rows) + Dim(tile_block);
   const DType dtype = tiled.dtype();
@@ -95,12 +95,12 @@ void AttentionScratch::give_to(TiledOutput& tiled, AttentionOutput& end) {
   tiled.set_scratch(found);
   AttentionOutput::Scratch of_output{.sums = found.sums};
   if (part.divisor) of_output.divisors = matrix(Dim(1), row_block, f32, "divisors");
-  end.set_scratch(of_output);
+  output.set_scratch(of_output);
 }
 
-void AttentionScratch::give_to(AttentionOutput& end) {
-  if (TiledOutput* tiled = end.tiled()) return give_to(*tiled, end);
-  const AttentionParts::OutputProduct& part = end.part();
+void AttentionScratch::give_to(AttentionOutput& output) {
+  if (TiledOutput* tiled = output.tiled()) return give_to(*tiled, output);
+  const AttentionParts::OutputProduct& part = output.part();
   const DType compute = sizes_.compute;
   const Dim row_block(sizes_.block_rows), &columns = sizes_.columns;
   const Dim positions = (part.over_rows ? columns : sizes_.rows) + Dim(sizes_.tile_rows);
@@ -117,7 +117,7 @@ void AttentionScratch::give_to(AttentionOutput& end) {
     const Dim held = known ? Dim(std::min<std::int64_t>(*known, most)) : Dim(most);
     found.pairs = matrix(held + Dim(3), row_block, bf16, "pairs of columns");
   }
-  end.set_scratch(found);
+  output.set_scratch(found);
 }
 
 }  // namespace lathe::cpu

@@ -24,7 +24,7 @@ class AttentionScratch {
   /// A number for each column of a row block's rows.
   ScratchMatrix slot(DType dtype);
   void give_to(AttentionScore& score);
-  void give_to(AttentionOutput& end);
+  void give_to(AttentionOutput& output);
 
   // Of an attention of few rows.
   /// A number for each row of each column.
@@ -39,7 +39,7 @@ class AttentionScratch {
 
  private:
   void give_to(TiledScore& score, const AttentionParts::Score& part);
-  void give_to(TiledOutput& tiled, AttentionOutput& end);
+  void give_to(TiledOutput& tiled, AttentionOutput& output);
   kernel::Buffer buffer(const Dim& elements, DType dtype, const char* name);
   kernel::Buffer tiles(const Dim& rows, const Dim& depth, DType dtype, const char* name);
   ScratchMatrix matrix(const Dim& rows, const Dim& width, DType dtype, const char* name);

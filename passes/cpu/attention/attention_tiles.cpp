@@ -156,9 +156,9 @@ TiledOutput::Vector TiledOutput::vectors(const ScratchMatrix& slot, const RowBlo
 }
 
 /// Two vectors, zipped, into a row of a block, or into the same row of each of its terms.
-void TiledOutput::put(Value row_block, Value first, Value second) {
-  if (!tile_.split_bf16) return b_.store(*scratch_.values, row_block, interleave(b_, first, second));
-  store_split_bf16(b_, *scratch_.values, row_block, first, second);
+void TiledOutput::put(Value position, Value first, Value second) {
+  if (!tile_.split_bf16) return b_.store(*scratch_.values, position, interleave(b_, first, second));
+  store_split_bf16(b_, *scratch_.values, position, first, second);
 }
 
 /// Columns lo .. hi of half a row block as the right operand: 32 rows side by side, a column beside the next one or,

@@ -90,7 +90,7 @@ class TiledOutput {
   using Vector = std::function<Value(Value column, int vector)>;
   Vector vectors(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value count, bool whole,
                  bool masks_rows) const;
-  void put(Value row_block, Value first, Value second);
+  void put(Value position, Value first, Value second);
   void columns_to_right(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value lo, Value hi);
   LinesTarget other_columns(Value depth, Value lo) const;
   void rows_to_left(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value column,

@@ -15,8 +15,8 @@ int block_columns(const AttentionParts& parts, const RowBlockPlan& plan, const D
   if (whole_rows || !parts.sums_over_rows()) return 0;
   std::int64_t numbers = 0;
   for (const AttentionParts::Score& score : parts.scores) numbers += score.depth.value().value_or(usual_depth);
-  for (const AttentionParts::OutputProduct& end : parts.outputs)
-    if (end.over_rows) numbers += end.depth.value().value_or(usual_depth);
+  for (const AttentionParts::OutputProduct& output : parts.outputs)
+    if (output.over_rows) numbers += output.depth.value().value_or(usual_depth);
   numbers += static_cast<std::int64_t>(plan.slots()) * block_rows;
   const std::int64_t bytes = numbers * static_cast<std::int64_t>(size_in_bytes(parts.compute));
   const auto known = columns.value();

@@ -42,7 +42,7 @@ class FewRowsKernel {
     const RegisterTile tile{parts_.compute, shape_.lanes, shape_.rows, 1};
     for (const AttentionParts::OutputProduct& part : parts_.outputs)
       outputs_.push_back(std::make_unique<AttentionOutput>(context_, lowering, part, tile, attention_.bounds, false));
-    for (auto& end : outputs_) sums_.emplace_back(context_, *end, shape_);
+    for (auto& output : outputs_) sums_.emplace_back(context_, *output, shape_);
   }
 
   std::vector<KernelContext::Built> run() {
@@ -65,9 +65,9 @@ class FewRowsKernel {
     std::vector<const ElementwiseProgram*> programs = {&program_};
     for (const AttentionParts::Score& score : parts_.scores)
       programs.insert(programs.end(), {&score.rows.code.program, &score.columns.code.program});
-    for (const AttentionParts::OutputProduct& end : parts_.outputs) {
-      programs.push_back(&end.other.code.program);
-      if (!in_parts()) programs.push_back(&end.epilogue);
+    for (const AttentionParts::OutputProduct& output : parts_.outputs) {
+      programs.push_back(&output.other.code.program);
+      if (!in_parts()) programs.push_back(&output.epilogue);
     }
     declare_buffers(context_, programs, lowering_);
     AttentionScratch scratch(context_, lowering_,
@@ -113,7 +113,7 @@ class FewRowsKernel {
   void hoist() {
     emitter_.hoist(top_);
     for (auto& score : scores_) score->hoist();
-    for (auto& end : outputs_) end->other().hoist();
+    for (auto& output : outputs_) output->other().hoist();
   }
 
   void scores(Value outer, const Columns& columns) {
@@ -145,7 +145,7 @@ class FewRowsKernel {
       }
     });
     add_up(outer, columns, b_.index(0));
-    for (auto& end : outputs_) end->epilogue(outer, b_.index(0), b_.index(shape_.rows), b_.index(0));
+    for (auto& output : outputs_) output->epilogue(outer, b_.index(0), b_.index(shape_.rows), b_.index(0));
   }
 
   void add_up(Value outer, const Columns& columns, Value at) {
@@ -172,7 +172,7 @@ class FewRowsKernel {
   KernelContext::Built finish() {
     Dim depths(0);
     for (const AttentionParts::Score& score : parts_.scores) depths = depths + score.depth;
-    for (const AttentionParts::OutputProduct& end : parts_.outputs) depths = depths + end.depth;
+    for (const AttentionParts::OutputProduct& output : parts_.outputs) depths = depths + output.depth;
     context_.multiplies_by(Multiplier::fma);
     auto built = context_.finish();
     built.launch.flops = attention_.flops(depths);

@@ -38,11 +38,11 @@ class Combination {
     columns_ = context_.dim(attention_.column_count);
     b_.parallel_for(0, context_.dim(attention_.parts.parallel), 1, [&](Value outer) {
       b_.for_loop(0, rows_, 1, [&](Value row) { combine(outer, row); });
-      for (auto& end : outputs_) end->epilogue(outer, b_.index(0), b_.index(rows_), b_.index(0));
+      for (auto& output : outputs_) output->epilogue(outer, b_.index(0), b_.index(rows_), b_.index(0));
     });
     auto built = context_.finish();
     Dim depths(0);
-    for (auto& end : outputs_) depths = depths + end->part().depth;
+    for (auto& output : outputs_) depths = depths + output->part().depth;
     built.launch.work = Dim(std::int64_t{parts_.count} * rows_) * (depths + Dim(parts_.numbers(softmax_)));
     return built;
   }
@@ -50,7 +50,7 @@ class Combination {
  private:
   void declare() {
     std::vector<const ElementwiseProgram*> programs = {&attention_.program};
-    for (const auto& end : outputs_) programs.push_back(&end->part().epilogue);
+    for (const auto& output : outputs_) programs.push_back(&output->part().epilogue);
     declare_buffers(context_, programs, lowering_);
     context_.declare(parts_.statistics, parts_.dtype, true, false);
     for (const int sums : parts_.sums) context_.declare(sums, parts_.dtype, true, false);
@@ -61,12 +61,12 @@ class Combination {
                               .tile_rows = 1,
                               .columns = Dim(1),
                               .rows = Dim(rows_)});
-    for (auto& end : outputs_) {
-      totals_.push_back(scratch.sums(end->part()));
+    for (auto& output : outputs_) {
+      totals_.push_back(scratch.sums(output->part()));
       AttentionOutput::Scratch found{.sums = totals_.back()};
-      if (end->part().divisor) found.divisors = scratch.divisors(rows_);
+      if (output->part().divisor) found.divisors = scratch.divisors(rows_);
       divisors_.push_back(found.divisors);
-      end->set_scratch(found);
+      output->set_scratch(found);
     }
   }
 
@@ -103,9 +103,9 @@ class Combination {
       emitter_.store(store.node, program[store.value].dtype, store.form, emitter_.emit(store.value, scope), scope);
   }
 
-  void total(std::size_t end, Value outer, Value row, const std::function<Value(Value part)>& factor, Value last) {
-    const ScratchMatrix& to = totals_[end];
-    const kernel::Buffer from = context_.buffer(parts_.sums[end]);
+  void total(std::size_t output, Value outer, Value row, const std::function<Value(Value part)>& factor, Value last) {
+    const ScratchMatrix& to = totals_[output];
+    const kernel::Buffer from = context_.buffer(parts_.sums[output]);
     const Value width = to.stride;
     b_.for_loop(0, width, lanes_, [&](Value d) {
       const kernel::Var sum = b_.var(b_.constant(parts_.dtype, 0, lanes_));
@@ -117,8 +117,8 @@ class Combination {
     });
   }
 
-  void keep_divisor(AttentionOutput& end, const ScratchMatrix& divisors, Scope& scope, Value row) {
-    const Value divisor = emitter_.emit(*end.part().divisor, scope);
+  void keep_divisor(AttentionOutput& output, const ScratchMatrix& divisors, Scope& scope, Value row) {
+    const Value divisor = emitter_.emit(*output.part().divisor, scope);
     b_.store(divisors.buffer, row, b_.select(columns_ > 0, divisor, b_.constant(parts_.dtype, 1)));
   }
 

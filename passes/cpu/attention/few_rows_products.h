@@ -59,8 +59,8 @@ class FewRowsScore {
 /// sums[at + row] = sum over columns of slot[row][column] * other[column], lanes along the depth.
 class FewRowsSum {
  public:
-  FewRowsSum(KernelContext& context, AttentionOutput& end, const FewRowsShape& shape)
-      : context_(context), b_(context.builder), output_(end), shape_(shape) {}
+  FewRowsSum(KernelContext& context, AttentionOutput& output, const FewRowsShape& shape)
+      : context_(context), b_(context.builder), output_(output), shape_(shape) {}
 
   AttentionOutput& end() { return output_; }
   /// [row][depth], of rows of whole vectors.

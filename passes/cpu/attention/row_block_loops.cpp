@@ -115,14 +115,14 @@ void RowBlockLoops::point(const RowBlockPlan::Loop& l, Scope& scope, Value colum
   kernel::Builder& b = emitter_.context().builder;
   const ElementwiseProgram& program = emitter_.program();
   const int lanes = shape_.lanes;
-  const auto row_block = [&](const ScratchMatrix& slot) { return column * slot.stride + vector * lanes; };
+  const auto position = [&](const ScratchMatrix& slot) { return column * slot.stride + vector * lanes; };
   const auto bytes = [&](const ScratchMatrix& slot) {
     return lanes * static_cast<int>(size_in_bytes(slot.buffer.dtype));
   };
   for (const int i : l.reads) {
     const ScratchMatrix& from = slot(i);
     const Value value =
-        b.cast(b.load(from.buffer, row_block(from), lanes, {}, bytes(from)), compute_type(from.buffer.dtype));
+        b.cast(b.load(from.buffer, position(from), lanes, {}, bytes(from)), compute_type(from.buffer.dtype));
     scope.bind(i, program[i].kind == Kind::accumulator ? rounded(b, value, program[i].dtype) : value);
   }
   for (std::size_t r = 0; r < accumulators.size(); ++r) {
@@ -136,7 +136,7 @@ void RowBlockLoops::point(const RowBlockPlan::Loop& l, Scope& scope, Value colum
     Value made = b.cast(b.broadcast(emitter_.emit(value, scope), lanes), to.buffer.dtype);
     // A pair of rows may reach beyond the last row, which then counts for nothing.
     if (to.buffer.dtype == bf16) made = b.select(scope.mask, made, b.constant(bf16, 0, lanes));
-    b.store(to.buffer, row_block(to), made, {}, bytes(to));
+    b.store(to.buffer, position(to), made, {}, bytes(to));
   }
 }
 

@@ -371,14 +371,14 @@ class BlockedGemm {
     };
   }
 
-  /// Hands the finished rows m .. of a row block to the epilogue.
-  void row_block_epilogue(const GemmTask& t, Value m, Value row_block) {
+  /// Hands the finished rows m .. of a row block, whose sums begin at `base`, to the epilogue.
+  void row_block_epilogue(const GemmTask& t, Value m, Value base) {
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute)),
               step = tile_.n_step();
     const Value width = t.n1 - t.n0, even = width / step * step;
     b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {
       const RowEpilogue consume = epilogue_(t.batch, row);
-      const Value position = row_block + (row - m) * step;
+      const Value position = base + (row - m) * step;
       const auto vector = [&](Value column, Value c, Value mask) {
         consume(t.n0 + column + c, lanes, b_.load(sums_, position + column * tile_.mr + c, lanes, {}, bytes), mask);
       };

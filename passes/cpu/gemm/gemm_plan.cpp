@@ -42,8 +42,8 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const bool rows = query.lhs_axis == LaneAxis::row;
   const bool near = query.n && query.k && !large_right(query);
   const bool deep = (rows || query.rhs_axis == LaneAxis::k || near) && !at_most(query.m, 128);
-  const int row_block = scratch(9) / bytes / tile.n_step() / tile.lanes * tile.lanes;  // at most this deep
-  tile.kc = depth(query.k, std::min((!deep ? 256 : rows ? 512 : 768) * 4 / bytes, row_block), tile.lanes);
+  const int deepest = scratch(9) / bytes / tile.n_step() / tile.lanes * tile.lanes;
+  tile.kc = depth(query.k, std::min((!deep ? 256 : rows ? 512 : 768) * 4 / bytes, deepest), tile.lanes);
   const bool single = at_most(query.k, tile.kc), narrow = 2 * tile.n_step() * tile.kc * bytes <= scratch(6);
   tile.nc = (!single && !deep && narrow ? 2 : 1) * tile.n_step();
   const int sums = scratch(15) / bytes - tile.nc * tile.kc;

@@ -25,8 +25,8 @@ NeededOfRows needed_of_rows(const AttentionPlan& plan, const std::vector<int>& v
 
 std::vector<int> summed_over_rows(const AttentionPlan& plan) {
   std::vector<int> found;
-  for (const AttentionParts::OutputProduct& end : plan.attention.parts.outputs)
-    if (end.over_rows) found.push_back(end.value);
+  for (const AttentionParts::OutputProduct& output : plan.attention.parts.outputs)
+    if (output.over_rows) found.push_back(output.value);
   return found;
 }
 
@@ -58,7 +58,7 @@ Value KnownRows::left_out(const ScorePosition& tile) {
   Value outside = b_.constant_int(boolean, 0);
   if (bounds.upper) outside = outside || tile.column > tile.row + (span - 1) + context.dim(*bounds.upper);
   if (bounds.lower) outside = outside || tile.column + (span - 1) < tile.row + context.dim(*bounds.lower);
-  const Value row_blocks = context.dim(plan_.row_blocks_of(plan_.attention.rows));
+  const Value row_blocks = context.dim(plan_.blocks_of(plan_.attention.rows));
   return outside && b_.load(context.buffer(plan_.skips), tile.outer * row_blocks + tile.row / span);
 }
 

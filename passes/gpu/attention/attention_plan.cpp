@@ -17,8 +17,8 @@ namespace {
 
 std::vector<int> summed_over_columns(const AttentionProgram& attention) {
   std::vector<int> found;
-  for (const AttentionParts::OutputProduct& end : attention.parts.outputs)
-    if (!end.over_rows) found.push_back(end.value);
+  for (const AttentionParts::OutputProduct& output : attention.parts.outputs)
+    if (!output.over_rows) found.push_back(output.value);
   return found;
 }
 
@@ -55,8 +55,8 @@ std::vector<int> needed_of_each_row(const AttentionProgram& attention, OutputPro
     if (instruction.kind == Kind::reduce || (divides && of_row)) return found.push_back(i);
     for (const int arg : attention.program[i].args) look(arg);
   };
-  for (const AttentionParts::OutputProduct& end : attention.parts.outputs)
-    if (end.over_rows == (wanted == OutputProducts::over_rows)) look(end.value);
+  for (const AttentionParts::OutputProduct& output : attention.parts.outputs)
+    if (output.over_rows == (wanted == OutputProducts::over_rows)) look(output.value);
   for (const ElementwiseStore& sum : outer_reductions) look(sum.value);
   return found;
 }
@@ -68,9 +68,9 @@ DType held_dtype(const AttentionProgram& attention) {
   std::vector<DType> factors;
   const auto add = [&](const AttentionOperand& o) { factors.push_back(o.code.program[o.code.result].dtype); };
   for (const AttentionParts::Score& score : parts.scores) add(score.rows), add(score.columns);
-  for (const AttentionParts::OutputProduct& end : parts.outputs) {
-    add(end.other);
-    factors.push_back(attention.program[end.value].dtype);
+  for (const AttentionParts::OutputProduct& output : parts.outputs) {
+    add(output.other);
+    factors.push_back(attention.program[output.value].dtype);
   }
   const DType first = factors.front();
   const bool one = std::all_of(factors.begin(), factors.end(), [&](DType d) { return d == first; });
@@ -93,11 +93,11 @@ AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& regio
   keep(needed_of_each_row(attention, OutputProducts::over_rows, outer_reductions));
   if (!attention.bounds.any()) return;
   if (parts.sums_over_rows() || !outer_reductions.empty())
-    skips = context.workspace(boolean, outer() * row_blocks_of(attention.rows), "rows that leave out columns");
+    skips = context.workspace(boolean, outer() * blocks_of(attention.rows), "rows that leave out columns");
   const auto add = [&](const AttentionOperand& operand) {
     const auto same = [&](const OperandMaximum& m) { return same_elements(*m.operand, operand); };
     if (std::any_of(maxima.begin(), maxima.end(), same)) return;
-    const Dim splits = row_blocks_of(operand.by_column ? attention.column_count : attention.rows);
+    const Dim splits = blocks_of(operand.by_column ? attention.column_count : attention.rows);
     maxima.push_back({&operand, context.workspace(parts.compute, outer() * splits, "maxima")});
   };
   for (const AttentionOperand* operand : bounded_operands(parts, attention.bounds)) add(*operand);
@@ -113,11 +113,11 @@ void AttentionPlan::keep(const std::vector<int>& values) {
 void AttentionPlan::take_outputs_over_columns() {
   outputs_over_columns_taken = true;
   if (attention.bounds.any() && skips < 0)
-    skips = lowering.workspace(boolean, outer() * row_blocks_of(attention.rows), "rows that leave out columns");
+    skips = lowering.workspace(boolean, outer() * blocks_of(attention.rows), "rows that leave out columns");
   keep(needed_of_each_row(attention, OutputProducts::over_columns, {}));
 }
 
-Dim AttentionPlan::row_blocks_of(const Dim& positions) const {
+Dim AttentionPlan::blocks_of(const Dim& positions) const {
   const auto known = positions.value();
   return known ? Dim((*known + tile.span() - 1) / tile.span()) : positions;
 }

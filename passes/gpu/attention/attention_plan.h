@@ -11,11 +11,12 @@
 /// Fused attention for blocks of threads. Scores are never stored: a block makes them tile by tile, once where one
 /// loop over the columns computes the softmax (see OnlineSoftmax), else again in every loop that it asks for.
 ///
-///   maxima: the largest elements of the operands, where columns can be left out: see column_bounds.h
+///   maxima:     the largest elements of the operands, where columns can be left out: see column_bounds.h
 ///   rows:       a block for each row block goes through their columns: reductions, results over rows
 ///   columns:    where products sum over rows: a block for each column block goes through the rows, whose
 ///               reductions it finds in memory
-///   outer sums: where outer dims share a bias, its gradient: a block for each of its tiles goes through these dims
+///   outer reductions: where outer dims share a bias, its gradient: a block for each of its tiles goes through these
+///               dims
 namespace lathe::gpu {
 
 /// What the kernels of one attention have in common.
@@ -36,15 +37,15 @@ struct AttentionPlan {
   bool outputs_over_columns_taken = false;
 
   Dim outer() const { return attention.parts.parallel * attention.parts.sequential; }
-  /// At least as many as there are row blocks of this many rows or columns.
-  Dim row_blocks_of(const Dim& positions) const;
+  /// At least as many blocks as so many rows or columns have.
+  Dim blocks_of(const Dim& positions) const;
 
   // Program buffers that go from kernel to kernel.
   std::map<int, int> row_values;  ///< by value of each row that kernels after that of the rows need: [outer][row]
   int skips = -1;                 ///< bool [outer][row block]: whether its columns may be left out
   struct OperandMaximum {
     const AttentionOperand* operand;
-    int buffer;  ///< [outer][row block of positions]: the largest magnitude of its elements
+    int buffer;  ///< [outer][block of positions]: the largest magnitude of its elements
   };
   std::vector<OperandMaximum> maxima;
   /// That of an operand, or of one with the same elements.

@@ -15,12 +15,11 @@ Value largest_score_of(KernelContext& context, const AttentionPlan& plan, Value 
   return largest_score_bound(context, attention.parts, attention.bounds, [&](const AttentionOperand& operand) {
     const Dim& size = operand.by_column ? attention.column_count : attention.rows;
     const kernel::Buffer from = context.buffer(plan.maximum(operand).buffer);
-    const Value first = outer * context.dim(plan.row_blocks_of(size)),
-                row_blocks = b.ceil_div(context.dim(size), span);
+    const Value first = outer * context.dim(plan.blocks_of(size)), blocks = b.ceil_div(context.dim(size), span);
     if (!operand.by_column && count == span) return b.load(from, first + row / span);
     const kernel::Var most = b.var(b.constant(plan.tile.compute, 0));
     const Value lo = operand.by_column ? b.index(0) : row / span;
-    const Value hi = operand.by_column ? row_blocks : min(row_blocks, lo + count / span);
+    const Value hi = operand.by_column ? blocks : min(blocks, lo + count / span);
     b.for_loop(lo, hi, 1, [&](Value i) { b.set(most, max(b.get(most), b.load(from, first + i))); });
     return b.get(most);
   });
@@ -48,8 +47,8 @@ Value go_through(kernel::Builder& b, const SkippableColumns& columns, Value colu
                  const std::function<Value(Value lo, Value hi)>& body) {
   const Value one = b.index(1);
   const kernel::Var all = b.var(b.constant_int(boolean, 0));
-  b.for_loop(0, b.select(columns.sound, b.index(2), one), 1, [&](Value turn) {
-    b.for_loop(0, b.select(equal(turn, 0) || b.get(all), one, b.index(0)), 1, [&](Value) {
+  b.for_loop(0, b.select(columns.sound, b.index(2), one), 1, [&](Value pass) {
+    b.for_loop(0, b.select(equal(pass, 0) || b.get(all), one, b.index(0)), 1, [&](Value) {
       const Value lo = b.select(b.get(all), b.index(0), columns.lo);
       const Value fine = body(lo, b.select(b.get(all), column_count, columns.hi));
       b.set(all, b.get(all) || kernel::logical_not(fine));

@@ -19,12 +19,12 @@ KernelContext::Built lower_operand_maxima(const AttentionPlan& plan) {
     OperandLoader loader(context, plan.lowering, *m.operand, compute);
     loader.hoist();
     const Dim& size = m.operand->by_column ? plan.attention.column_count : plan.attention.rows;
-    const Value positions = context.dim(size), row_blocks = context.dim(plan.row_blocks_of(size));
+    const Value positions = context.dim(size), blocks = context.dim(plan.blocks_of(size));
     const Value depth = context.dim(m.operand->size), used = b.ceil_div(positions, span);
     // Vectors are counted position by position.
     const Value vectors_of_one = b.ceil_div(depth, lanes);
     const auto block = [&](Value i) {
-      const Value outer = i / used, row_block = i % used, first = row_block * span;
+      const Value outer = i / used, number = i % used, first = number * span;
       SharedTree tree(b, {compute}, block_threads);
       const auto thread = [&](Value slot) {
         const kernel::Var most = b.var(b.constant(compute, 0, lanes));
@@ -40,7 +40,7 @@ KernelContext::Built lower_operand_maxima(const AttentionPlan& plan) {
         });
         const Value own = b.reduce(ScalarOp::max, b.get(most));
         const Value all = tree.reduce({0}, {ScalarOp::max}, {own}, slot, slot, block_threads)[0];
-        b.if_(equal(slot, 0), [&] { b.store(context.buffer(m.buffer), outer * row_blocks + row_block, all); });
+        b.if_(equal(slot, 0), [&] { b.store(context.buffer(m.buffer), outer * blocks + number, all); });
       };
       b.for_loop(0, block_threads, 1, thread, LoopKind::thread_x);
     };

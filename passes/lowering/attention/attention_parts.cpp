@@ -96,30 +96,30 @@ class AttentionPartsFinder {
       mapped.push_back(at != domain_dim.end() ? at->second
                                               : AttentionOperand::depth_dim - static_cast<int>(depth.find(c)));
     }
-    AttentionParts::OutputProduct end;
-    end.node = id;
-    end.value = program_.members.at(own->member);
-    end.other = operand(node.operands[left ? 1 : 0], mapped);
-    end.over_rows = !end.other.by_column;
-    end.depth = end.other.size;
-    const bool scores = program_[end.value].kind == ElementwiseInstruction::Kind::accumulator;
-    end.is_bf16 = !scores && graph_[own->member].type.dtype == bf16 && end.other.dtype() == bf16;
-    end.pairs = end.is_bf16 && has_dot_pairs() && end.depth.value();
-    end.epilogue = region_program(graph_, lowering_.plan, region);
-    const int position = end.over_rows ? parts_.columns_dim : parts_.row_dim;
-    for (const int d : end.over_rows ? parts_.result_dims : parts_.outer)
+    AttentionParts::OutputProduct output;
+    output.node = id;
+    output.value = program_.members.at(own->member);
+    output.other = operand(node.operands[left ? 1 : 0], mapped);
+    output.over_rows = !output.other.by_column;
+    output.depth = output.other.size;
+    const bool scores = program_[output.value].kind == ElementwiseInstruction::Kind::accumulator;
+    output.is_bf16 = !scores && graph_[own->member].type.dtype == bf16 && output.other.dtype() == bf16;
+    output.pairs = output.is_bf16 && has_dot_pairs() && output.depth.value();
+    output.epilogue = region_program(graph_, lowering_.plan, region);
+    const int position = output.over_rows ? parts_.columns_dim : parts_.row_dim;
+    for (const int d : output.over_rows ? parts_.result_dims : parts_.outer)
       for (int i = 0; i < static_cast<int>(roles.out.size()); ++i) {
         const auto at = domain_dim.find(roles.out[static_cast<std::size_t>(i)]);
-        if (at != domain_dim.end() && at->second == d) end.outer_dims.push_back(i);
+        if (at != domain_dim.end() && at->second == d) output.outer_dims.push_back(i);
       }
     for (int i = 0; i < static_cast<int>(roles.out.size()); ++i) {
       const auto at = domain_dim.find(roles.out[static_cast<std::size_t>(i)]);
       if (at == domain_dim.end())
-        end.depth_dims.push_back(i);
+        output.depth_dims.push_back(i);
       else if (at->second == position)
-        end.position_dims.push_back(i);
+        output.position_dims.push_back(i);
     }
-    parts_.outputs.push_back(std::move(end));
+    parts_.outputs.push_back(std::move(output));
   }
 
   const LoweringContext& lowering_;
@@ -133,7 +133,7 @@ class AttentionPartsFinder {
 }  // namespace
 
 bool AttentionParts::sums_over_rows() const {
-  return std::any_of(outputs.begin(), outputs.end(), [](const OutputProduct& end) { return end.over_rows; });
+  return std::any_of(outputs.begin(), outputs.end(), [](const OutputProduct& output) { return output.over_rows; });
 }
 
 AttentionParts attention_parts(const LoweringContext& lowering, const Region& region,
@@ -144,7 +144,7 @@ AttentionParts attention_parts(const LoweringContext& lowering, const Region& re
 AttentionParts parts_with(AttentionParts parts, OutputProducts wanted) {
   if (wanted == OutputProducts::all) return parts;
   std::erase_if(parts.outputs,
-                [&](const auto& end) { return end.over_rows != (wanted == OutputProducts::over_rows); });
+                [&](const auto& output) { return output.over_rows != (wanted == OutputProducts::over_rows); });
   if (wanted == OutputProducts::over_rows)
     parts.parallel = parts.parallel * std::exchange(parts.accumulated, Dim(1));
   else

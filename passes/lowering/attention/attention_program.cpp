@@ -31,7 +31,7 @@ bool is_tiled(const AttentionProgram& attention, const CpuInfo* cpu) {
   return std::all_of(parts.scores.begin(), parts.scores.end(),
                      [&](const auto& score) { return fits(score.rows) && fits(score.columns); }) &&
          std::all_of(parts.outputs.begin(), parts.outputs.end(),
-                     [&](const auto& end) { return end.is_bf16 == is_bf16 && fits(end.other); }) &&
+                     [&](const auto& output) { return output.is_bf16 == is_bf16 && fits(output.other); }) &&
          is_faster_by_tiles(
              *cpu, dtype,
              {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
@@ -59,7 +59,7 @@ void vary_what_columns_keep(ElementwiseProgram& program, int columns_dim) {
 
 std::vector<int> AttentionProgram::results() const {
   std::vector<int> found;
-  for (const AttentionParts::OutputProduct& end : parts.outputs) found.push_back(end.value);
+  for (const AttentionParts::OutputProduct& output : parts.outputs) found.push_back(output.value);
   return found;
 }
 
@@ -81,12 +81,12 @@ AttentionProgram attention_program(const LoweringContext& lowering, const Region
   found.parts = parts_with(attention_parts(lowering, region, found.program), wanted);
   if (wanted == OutputProducts::over_rows) found.program.stores.clear();  // the other kernel stores it all
   vary_what_columns_keep(found.program, found.parts.columns_dim);
-  for (AttentionParts::OutputProduct& end : found.parts.outputs) {
+  for (AttentionParts::OutputProduct& output : found.parts.outputs) {
     if (found.parts.sums_over_rows()) break;
-    const auto taken = take_out_divisor(found.program, end.value, found.columns());
+    const auto taken = take_out_divisor(found.program, output.value, found.columns());
     if (!taken) continue;
-    end.value = taken->value;
-    end.divisor = taken->divisor;
+    output.value = taken->value;
+    output.divisor = taken->divisor;
   }
   found.rows = region.domain[found.parts.row_dim].unnamed();
   found.column_count = region.domain[found.parts.columns_dim].unnamed();

@@ -16,7 +16,7 @@ struct AttentionProgram {
   bool tiled = false;
 
   std::uint64_t columns() const { return 1ULL << parts.columns_dim; }
-  std::vector<int> results() const;  ///< by end: the instruction that it reads
+  std::vector<int> results() const;  ///< by output product: the instruction that it reads
   /// Of products of so much depth in all: of a causal attention half is needed, of a window as many columns as it is
   /// wide.
   Dim flops(const Dim& depths) const;

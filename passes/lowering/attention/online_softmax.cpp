@@ -94,12 +94,12 @@ class OnlineSoftmaxFinder {
 std::optional<OnlineSoftmax> find_online_softmax(AttentionProgram& attention) {
   if (attention.parts.sums_over_rows()) return std::nullopt;
   AttentionProgram divided = attention;
-  for (AttentionParts::OutputProduct& end : divided.parts.outputs) {
-    if (end.divisor) continue;
-    const auto taken = take_out_divisor(divided.program, end.value, divided.columns(), true);
+  for (AttentionParts::OutputProduct& output : divided.parts.outputs) {
+    if (output.divisor) continue;
+    const auto taken = take_out_divisor(divided.program, output.value, divided.columns(), true);
     if (!taken) continue;
-    end.value = taken->value;
-    end.divisor = taken->divisor;
+    output.value = taken->value;
+    output.divisor = taken->divisor;
   }
   std::optional<OnlineSoftmax> found = OnlineSoftmaxFinder(divided).find(divided.results());
   if (!found) return std::nullopt;

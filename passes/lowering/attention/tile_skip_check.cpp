@@ -38,7 +38,7 @@ std::vector<const AttentionOperand*> bounded_operands(const AttentionParts& part
   std::vector<const AttentionOperand*> found;
   for (const AttentionParts::Score& score : parts.scores)
     if (matters(score, bounds)) found.insert(found.end(), {&score.rows, &score.columns});
-  for (const AttentionParts::OutputProduct& end : parts.outputs) found.push_back(&end.other);
+  for (const AttentionParts::OutputProduct& output : parts.outputs) found.push_back(&output.other);
   return found;
 }
 
@@ -51,7 +51,7 @@ kernel::Value largest_score_bound(KernelContext& context, const AttentionParts& 
     const kernel::Value depth = b.cast(context.dim(score.depth), parts.compute);
     bound = max(bound, largest(score.rows) * largest(score.columns) * depth * 1.01);
   }
-  for (const AttentionParts::OutputProduct& end : parts.outputs) bound = max(bound, largest(end.other));
+  for (const AttentionParts::OutputProduct& output : parts.outputs) bound = max(bound, largest(output.other));
   return bound;
 }
 

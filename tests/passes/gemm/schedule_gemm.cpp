@@ -29,7 +29,7 @@ TEST_CASE("blocked product: ragged sizes, both lane axes, every source") {
           }
 }
 
-TEST_CASE("blocked product: row_blocks packed by whole vectors of rows") {
+TEST_CASE("blocked product: row blocks packed by whole vectors of rows") {
   for (const int mc : {2, 6, 8})
     for (const std::int64_t m : {1, 3, 7, 13})
       for (const LaneAxis lhs : axes)
@@ -50,7 +50,7 @@ TEST_CASE("skinny product: dot products along k") {
         }
 }
 
-TEST_CASE("skinny product: row_blocks of a task, blocks of k, ragged columns") {
+TEST_CASE("skinny product: row blocks of a task, blocks of k, ragged columns") {
   for (const std::int64_t m : {2, 4, 7})
     for (const std::int64_t n : {8, 9, 21})
       for (const std::int64_t k : {8, 17, 27})

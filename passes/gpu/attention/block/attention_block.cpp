@@ -34,14 +34,14 @@ AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<OutputPr
       top_(emitter, {}) {
   context.multiplies_by(tile_.tensor_cores() ? Multiplier::mma : Multiplier::fma);
   const auto& all = plan.attention.parts.outputs;
-  const auto wanted = [&](const AttentionParts::OutputProduct& end) {
-    return which && end.over_rows == (*which == OutputProducts::over_rows);
+  const auto wanted = [&](const AttentionParts::OutputProduct& output) {
+    return which && output.over_rows == (*which == OutputProducts::over_rows);
   };
   const auto count = std::count_if(all.begin(), all.end(), wanted);
   const int groups = std::max(1, most_groups(tile_) / std::max(1, static_cast<int>(count)));
-  for (const AttentionParts::OutputProduct& end : all)
-    if (wanted(end))
-      sums.push_back(std::make_unique<AttentionSums>(context, plan.lowering, end, tile_, groups, steps));
+  for (const AttentionParts::OutputProduct& output : all)
+    if (wanted(output))
+      sums.push_back(std::make_unique<AttentionSums>(context, plan.lowering, output, tile_, groups, steps));
   if (!plan.online)
     for (const ElementwiseInstruction& i : program.code)
       if (i.kind == Kind::reduce &&

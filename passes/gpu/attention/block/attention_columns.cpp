@@ -19,12 +19,12 @@ class ColumnBlocks {
   KernelContext::Built run() {
     block_.begin({}, buffers_of_known_rows(plan_));
     const AttentionParts& parts = plan_.attention.parts;
-    const Value row_blocks = b_.ceil_div(block_.column_count, span_), depths = block_.depth_blocks();
+    const Value column_blocks = b_.ceil_div(block_.column_count, span_), depths = block_.depth_blocks();
     const auto block = [&](Value i) {
-      const Value outer = i / depths / row_blocks, column = i / depths % row_blocks * span_;
-      block_.threads(i % depths, [&](const AttentionThread& thread) { row_block(outer, column, thread); });
+      const Value outer = i / depths / column_blocks, column = i / depths % column_blocks * span_;
+      block_.threads(i % depths, [&](const AttentionThread& thread) { column_block(outer, column, thread); });
     };
-    b_.for_loop(0, block_.context.dim(parts.parallel) * row_blocks * depths, 1, block, kernel::LoopKind::block_x);
+    b_.for_loop(0, block_.context.dim(parts.parallel) * column_blocks * depths, 1, block, kernel::LoopKind::block_x);
     Dim depth(0);
     for (const auto& sum : block_.sums) depth = depth + sum->part().depth;
     auto built = block_.context.finish();
@@ -33,7 +33,7 @@ class ColumnBlocks {
   }
 
  private:
-  void row_block(Value outer, Value column, const AttentionThread& thread) {
+  void column_block(Value outer, Value column, const AttentionThread& thread) {
     const Value sequential = block_.context.dim(plan_.attention.parts.sequential);
     b_.for_loop(0, sequential, 1, [&](Value s) {
       b_.for_loop(0, block_.row_count, span_,

@@ -75,7 +75,7 @@ class RowBlocks {
       return block_.all(rows_allow_skip(block_.emitter, bounds_, rows, first.largest_score), thread);
     });
     if (plan_.skips < 0) return;
-    const Value row_blocks = block_.context.dim(plan_.row_blocks_of(plan_.attention.rows));
+    const Value row_blocks = block_.context.dim(plan_.blocks_of(plan_.attention.rows));
     b_.if_(equal(thread.slot, 0) && equal(position.depth_block, 0), [&] {
       b_.store(block_.context.buffer(plan_.skips), position.outer * row_blocks + position.row_block, skips);
     });

@@ -19,13 +19,13 @@ std::string why_not(const AttentionPlan& plan) {
   if (parts.scores.size() != 1 || parts.outputs.size() != 1)
     return fmt::format("{} products make its scores, {} end it", parts.scores.size(), parts.outputs.size());
   const AttentionParts::Score& score = parts.scores[0];
-  const AttentionParts::OutputProduct& end = parts.outputs[0];
-  for (const Dim& depth : {score.depth, end.depth})
+  const AttentionParts::OutputProduct& output = parts.outputs[0];
+  for (const Dim& depth : {score.depth, output.depth})
     if (const auto known = depth.value(); !known || *known < 1 || *known > WgmmaAttentionTile::most_depth)
       return fmt::format("a depth of {}, where up to {} is known to fit", depth.to_string(),
                          WgmmaAttentionTile::most_depth);
   if (!are_boxes(score.columns, plan.tile.held, false)) return "its keys are computed, or no boxes that TMA copies";
-  if (!are_boxes(end.other, plan.tile.held, true)) return "its values are computed, or no boxes that TMA copies";
+  if (!are_boxes(output.other, plan.tile.held, true)) return "its values are computed, or no boxes that TMA copies";
   if (const auto rows = plan.attention.rows.value(); rows && *rows <= kernel::wgmma_rows)
     return fmt::format("it has {} rows", *rows);
   return "";

@@ -181,6 +181,6 @@ void WgmmaElementwise::make_weights(Value first) {
   });
 }
 
-Value WgmmaElementwise::weights(std::size_t end) const { return b_.load(weights_[end], 0, at_once_ / 2); }
+Value WgmmaElementwise::weights(std::size_t output) const { return b_.load(weights_[output], 0, at_once_ / 2); }
 
 }  // namespace lathe::gpu

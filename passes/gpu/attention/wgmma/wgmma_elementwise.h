@@ -29,8 +29,8 @@ class WgmmaElementwise : private WgmmaPositions {
   void begin(kernel::Value first);
   /// Makes the weights of all products of the scores.
   void make_weights(kernel::Value first);
-  /// By end: a left operand of wgmma.
-  kernel::Value weights(std::size_t end) const;
+  /// By output product: a left operand of wgmma.
+  kernel::Value weights(std::size_t output) const;
 
  private:
   void find_saved();

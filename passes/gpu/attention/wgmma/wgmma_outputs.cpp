@@ -39,8 +39,8 @@ class WgmmaOutputs {
     for (const AttentionOperand* operand : parts_.streamed)
       streamed_.push_back(std::make_unique<StreamedOperand>(context_, *operand, false, WgmmaOutputTile::streamed,
                                                             static_cast<int>(*operand->size.value())));
-    for (const auto* end : parts_.outputs)
-      sums_.push_back(std::make_unique<WgmmaSums>(context_, plan.lowering, *end));
+    for (const auto* output : parts_.outputs)
+      sums_.push_back(std::make_unique<WgmmaSums>(context_, plan.lowering, *output));
   }
 
   KernelContext::Built run() {
@@ -48,17 +48,16 @@ class WgmmaOutputs {
     const AttentionProgram& attention = plan_.attention;
     rows_ = context_.dim(attention.rows), columns_ = context_.dim(attention.column_count);
     sequential_ = parts_.over_rows ? context_.dim(attention.parts.sequential) : b_.index(1);
-    const Value row_blocks = b_.ceil_div(parts_.over_rows ? columns_ : rows_, WgmmaOutputTile::stationary);
+    const Value blocks = b_.ceil_div(parts_.over_rows ? columns_ : rows_, WgmmaOutputTile::stationary);
     const Value outer = context_.dim(parts_.over_rows ? attention.parts.parallel : plan_.outer());
     const auto block = [&](Value i) {
-      Value row_block = i % row_blocks;
-      if (!parts_.over_rows && attention.bounds.upper)
-        row_block = row_blocks - 1 - row_block;  // the longest ones first
-      this->block(i / row_blocks, row_block * WgmmaOutputTile::stationary);
+      Value number = i % blocks;
+      if (!parts_.over_rows && attention.bounds.upper) number = blocks - 1 - number;  // the longest ones first
+      this->block(i / blocks, number * WgmmaOutputTile::stationary);
     };
-    b_.for_loop(0, outer * row_blocks, 1, block, kernel::LoopKind::block_x);
+    b_.for_loop(0, outer * blocks, 1, block, kernel::LoopKind::block_x);
     Dim depth(0);
-    for (const auto* end : parts_.outputs) depth = depth + end->depth;
+    for (const auto* output : parts_.outputs) depth = depth + output->depth;
     context_.multiplies_by(Multiplier::wgmma);
     auto built = context_.finish();
     built.launch.flops = attention.flops(depth);
@@ -153,7 +152,7 @@ class WgmmaOutputs {
 
   /// Whether a block of 64 rows has left out columns; true where there is none.
   Value left_out(Value outer, Value row_block, Value there) {
-    const Value row_blocks = context_.dim(plan_.row_blocks_of(plan_.attention.rows));
+    const Value row_blocks = context_.dim(plan_.blocks_of(plan_.attention.rows));
     const Value left_out = b_.load(context_.buffer(plan_.skips), outer * row_blocks + row_block, 1, there);
     return left_out || kernel::logical_not(there);
   }
@@ -161,9 +160,9 @@ class WgmmaOutputs {
   Range columns_kept(const Origin& origin) {
     const ColumnBounds& bounds = plan_.attention.bounds;
     Value all = b_.constant_int(boolean, 1), lo = b_.index(0), hi = columns_;
-    for (int row_block = 0; row_block < WgmmaOutputTile::stationary; row_block += WgmmaOutputTile::streamed)
-      all = all && left_out(origin.outer, (origin.first + row_block) / WgmmaOutputTile::streamed,
-                            origin.first + row_block < rows_);
+    for (int row = 0; row < WgmmaOutputTile::stationary; row += WgmmaOutputTile::streamed)
+      all =
+          all && left_out(origin.outer, (origin.first + row) / WgmmaOutputTile::streamed, origin.first + row < rows_);
     if (bounds.lower)
       lo = max(origin.first + context_.dim(*bounds.lower), 0) / WgmmaOutputTile::streamed * WgmmaOutputTile::streamed;
     if (bounds.upper)
@@ -204,7 +203,7 @@ class WgmmaOutputs {
   WgmmaElementwise points_;
   std::vector<std::unique_ptr<StationaryOperand>> stationary_;  ///< by score
   std::vector<std::unique_ptr<StreamedOperand>> streamed_;
-  std::vector<std::unique_ptr<WgmmaSums>> sums_;  ///< by end
+  std::vector<std::unique_ptr<WgmmaSums>> sums_;  ///< by output product
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ struct WgmmaOutputParts {
   std::vector<const AttentionParts::OutputProduct*> outputs;
   std::vector<const AttentionOperand*> streamed;  ///< no two with the same elements
 
-  std::vector<int> values() const;  ///< by end: what it reads
+  std::vector<int> values() const;  ///< by output product: what it reads
   const AttentionOperand& stationary_operand(const AttentionParts::Score& score) const {
     return over_rows ? score.columns : score.rows;
   }

@@ -47,7 +47,7 @@ std::string why_not(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
   if (!plan.tile.tensor_cores()) return "its products are not of bf16 or f16 alone";
   if (!over_rows && !reads_reductions(plan, parts)) return "its products over columns need no reductions";
   if (std::any_of(parts.outputs.begin(), parts.outputs.end(),
-                  [](const auto* end) { return end->divisor.has_value(); }))
+                  [](const auto* output) { return output->divisor.has_value(); }))
     return "its sums are divided by what rows reduce to";
   if (parts.scores.size() > most_scores || parts.outputs.size() > most_outputs)
     return fmt::format("{} products make its scores, {} sum over the {}, where registers have room for {} and {}",
@@ -57,8 +57,8 @@ std::string why_not(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
       std::any_of(parts.scores.begin(), parts.scores.end(), unknown))
     return "a depth that is not known";
   std::string depths;
-  for (const auto* end : parts.outputs)
-    depths += fmt::format("{}{}", depths.empty() ? "" : ", ", end->depth.to_string());
+  for (const auto* output : parts.outputs)
+    depths += fmt::format("{}{}", depths.empty() ? "" : ", ", output->depth.to_string());
   const int sums = WgmmaSums::registers(parts.outputs);
   if (sums > most_sums)
     return fmt::format("sums over {} of {} elements, where registers have room for {} in all", over, depths,
@@ -87,7 +87,7 @@ std::size_t WgmmaOutputParts::streamed_number(const AttentionOperand& operand) c
 
 std::vector<int> WgmmaOutputParts::values() const {
   std::vector<int> found;
-  for (const auto* end : outputs) found.push_back(end->value);
+  for (const auto* output : outputs) found.push_back(output->value);
   return found;
 }
 
@@ -96,10 +96,10 @@ WgmmaOutputParts wgmma_output_parts(const AttentionPlan& plan, bool over_rows) {
   const auto pass = [&](const AttentionOperand& operand) {
     if (parts.streamed_number(operand) == parts.streamed.size()) parts.streamed.push_back(&operand);
   };
-  for (const AttentionParts::OutputProduct& end : plan.attention.parts.outputs)
-    if (end.over_rows == over_rows) {
-      parts.outputs.push_back(&end);
-      pass(end.other);
+  for (const AttentionParts::OutputProduct& output : plan.attention.parts.outputs)
+    if (output.over_rows == over_rows) {
+      parts.outputs.push_back(&output);
+      pass(output.other);
     }
   const std::vector<int> needed = needed_of_rows(plan, parts.values()).scores;
   for (const AttentionParts::Score& score : plan.attention.parts.scores)

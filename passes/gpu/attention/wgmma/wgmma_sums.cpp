@@ -27,8 +27,8 @@ std::vector<int> WgmmaSums::lanes(int depth) {
 
 int WgmmaSums::registers(const std::vector<const AttentionParts::OutputProduct*>& outputs) {
   int all = 0;
-  for (const auto* end : outputs)
-    for (const int each : lanes(static_cast<int>(*end->depth.value()))) all += each;
+  for (const auto* output : outputs)
+    for (const int each : lanes(static_cast<int>(*output->depth.value()))) all += each;
   return all;
 }
 
