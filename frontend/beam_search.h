@@ -33,7 +33,7 @@ struct Beam {
 };
 
 /// Logits of the next token, a row for each of several sequences of one length. Each is one of the sequences of the
-/// call before with a token more: `parents` are their places there, 0, 1, 2, .. in the first call.
+/// call before with a token more: `parents` are their indices there, 0, 1, 2, .. in the first call.
 using NextLogits = std::function<std::vector<std::vector<double>>(
     std::span<const std::vector<std::int64_t>> sequences, std::span<const std::int64_t> parents)>;
 

@@ -139,8 +139,8 @@ Tensor argsort(const Tensor& a, int dim, bool descending, Where at) {
   return built("argsort", at, [&](auto& x) { return ir::argsort(x, dim, descending); }, a);
 }
 Ranked top_k(const Tensor& a, const Dim& k, int dim, bool largest, Where at) {
-  const Tensor places = built("top_k", at, [&](auto& x) { return ir::top_k(x, k, dim, largest); }, a);
-  return {take_along(a, places, dim, at), places};
+  const Tensor indices = built("top_k", at, [&](auto& x) { return ir::top_k(x, k, dim, largest); }, a);
+  return {take_along(a, indices, dim, at), indices};
 }
 
 Tensor softmax(const Tensor& a, int dim, Where at) {

@@ -54,10 +54,10 @@ Tensor scatter_add(const Tensor& indices, const Tensor& updates, const Dim& size
 /// touched.
 Tensor update_rows(const Tensor& a, const Tensor& positions, const Tensor& rows, int dim = 0,
                    Where at = Where::current());
-/// torch.scatter: `a` with source[.., t, ..] at place indices[.., t, ..] along dim; indices have the shape of the
+/// torch.scatter: `a` with source[.., t, ..] at position indices[.., t, ..] along dim; indices have the shape of the
 /// source, which is that of `a` but for dim. Of equal indices the last counts, and it alone has a gradient.
 Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, int dim, Where at = Where::current());
-/// torch.gather: the element of each place along dim; indices have a dim for each of `a`.
+/// torch.gather: the element of each index along dim; indices have a dim for each of `a`.
 Tensor take_along(const Tensor& a, const Tensor& indices, int dim, Where at = Where::current());
 
 // ---- along a dim

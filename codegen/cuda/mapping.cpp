@@ -219,9 +219,9 @@ int shared_alignment(const Kernel& kernel, BufferId buffer) {
 
 std::int64_t allocate_shared(std::int64_t& used, std::int64_t bytes, int alignment) {
   const auto up = [](std::int64_t n, int to) { return (n + to - 1) / to * to; };
-  const std::int64_t place = up(used, alignment);
-  used = place + up(bytes, 16);
-  return place;
+  const std::int64_t offset = up(used, alignment);
+  used = offset + up(bytes, 16);
+  return offset;
 }
 
 std::int64_t constant_trip_count(const Kernel& kernel, const Loop& loop) {

@@ -140,9 +140,9 @@ class WideAccesses {
     if (anywhere) {
       llvm::Function& function = *b_.GetInsertBlock()->getParent();
       llvm::IRBuilder<> entry(&function.getEntryBlock(), function.getEntryBlock().begin());
-      llvm::Value* places = entry.CreateAlloca(at->getType());
-      b_.CreateStore(at, places);
-      at = places;
+      llvm::Value* addresses = entry.CreateAlloca(at->getType());
+      b_.CreateStore(at, addresses);
+      at = addresses;
     }
     call(b_, module_, anywhere ? lanes_name : masked_name,
          {at, bits, b_.getInt64(bytes(type->getScalarType())), b_.getInt1(writes)});

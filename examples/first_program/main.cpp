@@ -9,17 +9,17 @@ using namespace lathe;
 
 const Dim B{"nbatches"}, S{"n_seq"};  // unknown: one compilation serves every value
 const Dim h{"h", 4}, d_k{"d_k", 16};  // known, and named in every dump and error
-const Dim d_model{"d_model", h* d_k}, digits{"digits", 10}, places{"places", 32};
+const Dim d_model{"d_model", h* d_k}, digits{"digits", 10}, positions{"positions", 32};
 
 Tensor split_heads(const Tensor& x) { return x.view({B, S, h, d_k}).transpose(1, 2); }  // [B, h, S, d_k]
 
-/// What the digit at each place should be: tokens [B, S] -> [B, S, digits].
+/// What the digit at each position should be: tokens [B, S] -> [B, S, digits].
 Tensor reversed(Graph& g, const Tensor& tokens) {
   auto weight = [&](const char* name, const Dim& out, Where at = Where::current()) {
     return g.parameter(name, f32, {out, d_model}, Init::automatic(), at);
   };
-  const Tensor from_start = weight("from_start", places).slice(0, 0, S);  // [S, d_model]
-  const Tensor from_end = weight("from_end", places).slice(0, places - S, places);
+  const Tensor from_start = weight("from_start", positions).slice(0, 0, S);  // [S, d_model]
+  const Tensor from_end = weight("from_end", positions).slice(0, positions - S, positions);
   const Tensor x = embedding(tokens, weight("digits", digits)) + from_start;  // [B, S, d_model]
 
   const Tensor q = split_heads(linear(x + from_end, weight("W_q", d_model)));  // [B, h, S, d_k]

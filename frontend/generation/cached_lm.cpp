@@ -19,12 +19,12 @@ struct BuiltGraph {
   std::int64_t widest_window = 0;
 };
 
-/// hidden [B, T, d] at the place `last` i64 [B] of each sequence: [B, d].
+/// hidden [B, T, d] at the position `last` i64 [B] of each sequence: [B, d].
 Tensor rows_at(const Tensor& hidden, const Tensor& last) {
   const Graph g = hidden.graph();
   const Dim B = hidden.size(0), T = hidden.size(1), d = hidden.size(2);
-  const Tensor places = g.arange(B, i64) * g.dim_value(T) + last;  // [B]
-  return gather(hidden.reshape({B.unnamed() * T.unnamed(), d}), places, 0);
+  const Tensor positions = g.arange(B, i64) * g.dim_value(T) + last;  // [B]
+  return gather(hidden.reshape({B.unnamed() * T.unnamed(), d}), positions, 0);
 }
 
 BuiltGraph build(const pretrained::CausalLm& model, CachedLm::Kind kind, DType dtype, const Dim& B) {

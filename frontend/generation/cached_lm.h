@@ -37,7 +37,7 @@ class CachedLm final : public SequenceModel {
   std::int64_t cache_bytes() const;
 
   /// The graphs, to be looked at. Dims: B, T; capacity, length (and window_rows) of nn::KeyValueCache.
-  ///   prompt: input_ids i64 [B, T], last i64 [B], the place of each sequence's last token among the T
+  ///   prompt: input_ids i64 [B, T], last i64 [B], the position of each sequence's last token among the T
   ///   ragged: the same with positions i64 [B, T]
   ///   step:   input_ids and positions i64 [B, 1]
   /// Each gives logits [B, vocab], in f64 where that is computed in, else in f32.

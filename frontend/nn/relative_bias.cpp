@@ -44,7 +44,7 @@ Tensor RelativeBias::bucket(const Tensor& distance) const {
   return where(distance < near_, distance, minimum(beyond, static_cast<double>(side_ - 1)));
 }
 
-/// Of keys that lie i64 [..] places ahead of their query, or behind it: [.., h].
+/// Of keys that lie i64 [..] positions ahead of their query, or behind it: [.., h].
 Tensor RelativeBias::values(const Tensor& ahead, DType dtype) const {
   const Tensor behind = bucket(maximum(-ahead, 0));
   return table_(options_.bidirectional ? where(ahead > 0, bucket(maximum(ahead, 0)) + side_, behind) : behind)
@@ -55,8 +55,8 @@ Tensor RelativeBias::operator()(const Graph& g, const Dim& T, const Dim& S, DTyp
   // Every distance that occurs, once: from 1 - T, the first key seen from the last query, to S - 1.
   const Tensor ahead = g.arange(T + S - 1, i64, at) - (g.dim_value(T, i64, at) - 1);
   const CallSite line(ahead, at, path());
-  const Tensor place = g.arange(S, i64) - g.arange(T, i64).unsqueeze(1) + (g.dim_value(T) - 1);
-  return gather(values(ahead, dtype), place).permute({2, 0, 1});  // [T, S, h] -> [h, T, S]
+  const Tensor index = g.arange(S, i64) - g.arange(T, i64).unsqueeze(1) + (g.dim_value(T) - 1);
+  return gather(values(ahead, dtype), index).permute({2, 0, 1});  // [T, S, h] -> [h, T, S]
 }
 
 Tensor RelativeBias::operator()(const Tensor& positions, const Dim& S, DType dtype, Where at) const {

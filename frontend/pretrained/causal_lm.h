@@ -45,7 +45,8 @@ class CausalLm : public nn::Module {
   Tensor logits(const TokenInputs& inputs) const { return head(hidden_states(inputs).back()); }
   /// Of hidden states of the last layer [.., hidden] alone: [.., vocab].
   virtual Tensor head(const Tensor& x) const;
-  /// The mean over labels i64 [B, T] other than -100, each the token at its place: logits[i] predicts labels[i + 1].
+  /// The mean over labels i64 [B, T] other than -100, each the token at its position: logits[i] predicts labels[i +
+  /// 1].
   Tensor loss(const TokenInputs& inputs, const Tensor& labels) const;
   /// The sum over these labels, of which there is at least one, times `weight`, a float scalar: with 1 / n, n labels
   /// in all batches of an update, the losses of these batches add up to that of one large batch.

@@ -97,14 +97,14 @@ void BatchSampler::copy_window(HostTensor& to, std::int64_t row, std::int64_t st
 
 HostTensor BatchSampler::random(std::int64_t step) const {
   HostTensor rows(i64, {batch_, length_ + 1});
-  const auto places = static_cast<std::uint64_t>(static_cast<std::int64_t>(ids_.size()) - length_);
+  const auto offsets = static_cast<std::uint64_t>(static_cast<std::int64_t>(ids_.size()) - length_);
   const auto s = static_cast<std::uint64_t>(step);
   for (std::int64_t row = 0; row < batch_; ++row) {
     const PhiloxWords w = philox({static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(s),
                                   static_cast<std::uint32_t>(s >> 32), 0x62617463u},
                                  {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
     const std::uint64_t word = (static_cast<std::uint64_t>(w[0]) << 32) | w[1];
-    copy_window(rows, row, static_cast<std::int64_t>(word % places));
+    copy_window(rows, row, static_cast<std::int64_t>(word % offsets));
   }
   return rows;
 }

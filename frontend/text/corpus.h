@@ -42,7 +42,7 @@ class BatchSampler {
   /// `ids` must outlive it. Throws UserError [text_short] for fewer than length + 1 ids.
   BatchSampler(const std::vector<std::int64_t>& ids, std::int64_t batch, std::int64_t length, std::uint64_t seed);
 
-  /// i64 [batch, length + 1]: each row a window at a random place.
+  /// i64 [batch, length + 1]: each row a window at a random offset.
   HostTensor random(std::int64_t step) const;
   /// i64 [batch, length + 1]: rows batch*index .. of all windows that follow each other; counts modulo windows().
   HostTensor sequential(std::int64_t index) const;

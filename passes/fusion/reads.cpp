@@ -54,7 +54,7 @@ OperandRead pad_read(const Node& node) {
   return {node.operands[0], std::move(index)};
 }
 
-/// gather: the indices are read at the result's dims that they made; the table at a place that only data tells.
+/// gather: the indices are read at the result's dims that they made; the table at a position that only data tells.
 std::vector<OperandRead> gather_reads(const Graph& graph, const Node& node) {
   const int table_rank = graph[node.operands[0]].type.rank();
   const auto dim = static_cast<int>((node.attrs.get<std::int64_t>("dim") + table_rank) % table_rank);
@@ -133,7 +133,7 @@ std::vector<OperandRead> operand_reads(const Graph& graph, const Node& node) {
   std::vector<OperandRead> reads;
   reads.reserve(node.operands.size());
   for (const ValueId operand : node.operands) {
-    // The state of a random draw is two integers read at fixed places.
+    // The state of a random draw is two integers read at fixed positions.
     const bool whole = own_region(node) || (is_draw(*node.op) && operand == node.operands[0]);
     reads.push_back(whole ? OperandRead{operand, {}, false}
                           : OperandRead{operand, own_index(graph[operand].type.shape, space)});

@@ -75,9 +75,9 @@ class Order {
   bool connect(int first, int then) {
     if (first < 0 || first == then) return false;
     std::vector<int>& after = after_[static_cast<std::size_t>(first)];
-    const auto place = std::lower_bound(after.begin(), after.end(), then);  // mostly the end
-    if (place != after.end() && *place == then) return false;
-    after.insert(place, then);
+    const auto found = std::lower_bound(after.begin(), after.end(), then);  // mostly the end
+    if (found != after.end() && *found == then) return false;
+    after.insert(found, then);
     before_[static_cast<std::size_t>(then)].push_back(first);
     return true;
   }
@@ -125,7 +125,7 @@ void before_who_waits(const Order& order, const std::vector<int>& sorted, std::v
           std::min(at[static_cast<std::size_t>(*r)], at[static_cast<std::size_t>(next)]);
 }
 
-/// When each region wants to run, as a place in the graph: at its last member, but
+/// When each region wants to run, as a position in the graph: at its last member, but
 ///   a product at its contraction or when the last that its epilogue reads is there, so that a gradient that ends in
 ///   an optimizer's update is summed as soon as it can be, and what it is made of dies; one that only sums up what it
 ///   reads (a bias's gradient, a gradient's norm) when that is there, which then dies; and no later than those that
@@ -137,9 +137,9 @@ std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, 
   for (const int r : sorted) {
     const auto i = static_cast<std::size_t>(r);
     const Region& region = plan.regions[i];
-    const ValueId last = region.members.back(), place = plan.placement[static_cast<std::size_t>(last.index)].base;
-    at[i] = place.index;
-    if (region.kind == RegionKind::product && place == last)
+    const ValueId last = region.members.back(), base = plan.placement[static_cast<std::size_t>(last.index)].base;
+    at[i] = base.index;
+    if (region.kind == RegionKind::product && base == last)
       at[i] = std::min(at[i], std::max(region.members.front().index, there[i]));
     if (there[i] > 0 && folds(plan, graph, region)) at[i] = std::min(at[i], there[i]);
     for (const int next : order.after(r))
@@ -150,9 +150,9 @@ std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, 
   return at;
 }
 
-/// By region, the place where all that it reads is there.
-std::vector<std::int32_t> made_places(const Order& order, const std::vector<int>& sorted,
-                                      const std::vector<std::int32_t>& at) {
+/// By region, the position where all that it reads is there.
+std::vector<std::int32_t> made_positions(const Order& order, const std::vector<int>& sorted,
+                                         const std::vector<std::int32_t>& at) {
   const std::vector<int> waits = order.waiting();
   std::vector<std::int32_t> made(at.size(), 0);
   for (const int r : sorted)
@@ -168,7 +168,7 @@ std::vector<std::int32_t> made_places(const Order& order, const std::vector<int>
 /// those that take long to send are made first). So it is with the gradient of embeddings.
 void large_sum_first(const FusionPlan& plan, const Graph& graph, const Order& order, const std::vector<int>& sorted,
                      std::vector<std::int32_t>& at) {
-  const std::vector<ProcessSum> sums = known_sums(plan, graph, made_places(order, sorted, at));
+  const std::vector<ProcessSum> sums = known_sums(plan, graph, made_positions(order, sorted, at));
   const auto large =
       std::find_if(sums.rbegin(), sums.rend(), [](const ProcessSum& sum) { return sum.bytes >= hiding_bytes(); });
   if (large == sums.rend()) return;
@@ -183,7 +183,7 @@ void large_sum_first(const FusionPlan& plan, const Graph& graph, const Order& or
     const auto i = static_cast<std::size_t>(*r);
     if (waits[i] || plan.regions[i].kind != RegionKind::product || order.after(*r).empty()) continue;
     if (std::ranges::all_of(order.after(*r), [&](int next) { return waits[static_cast<std::size_t>(next)]; }))
-      at[i] = large->place + 1;
+      at[i] = large->position + 1;
   }
 }
 
@@ -196,7 +196,7 @@ void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Ord
   if (std::ranges::none_of(plan.regions, exchanges)) return;
   const std::vector<int> sorted = order.sorted(), waits = order.waiting();
   large_sum_first(plan, graph, order, sorted, at);
-  const std::vector<std::int32_t> made = made_places(order, sorted, at);
+  const std::vector<std::int32_t> made = made_positions(order, sorted, at);
   const UpdateTimes times(plan, graph, made);
   std::vector<bool> serves(at.size(), false);  // updates alone
   for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)

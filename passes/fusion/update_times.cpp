@@ -25,7 +25,7 @@ std::vector<ProcessSum> known_sums(const FusionPlan& plan, const Graph& graph,
       sums.push_back({region, made[static_cast<std::size_t>(region)],
                       *elements * static_cast<std::int64_t>(size_in_bytes(type.dtype))});
   }
-  std::ranges::stable_sort(sums, {}, &ProcessSum::place);
+  std::ranges::stable_sort(sums, {}, &ProcessSum::position);
   return sums;
 }
 
@@ -50,7 +50,7 @@ UpdateTimes::UpdateTimes(const FusionPlan& plan, const Graph& graph, const std::
   for (std::size_t k = 0, last = 1; k < sums.size(); ++k) {
     for (; behind < hiding_bytes() && last < sums.size(); ++last) behind += sums[last].bytes;
     if (behind >= hiding_bytes())
-      hidden_from_[static_cast<std::size_t>(sums[k].region)] = std::max(1, sums[last - 1].place);
+      hidden_from_[static_cast<std::size_t>(sums[k].region)] = std::max(1, sums[last - 1].position);
     if (k + 1 < sums.size()) behind -= sums[k + 1].bytes;
   }
 }

@@ -13,14 +13,14 @@ namespace lathe {
 /// graph for one machine with the same options may share it, so that only what differs is made again.
 class KernelPool {
  public:
-  /// The place of a kernel among the distinct ones: those whose canonical texts differ.
+  /// The index of a kernel among the distinct ones: those whose canonical texts differ.
   int add(kernel::Kernel kernel);
-  const kernel::Kernel& operator[](int place) const { return kernels_[static_cast<std::size_t>(place)]; }
+  const kernel::Kernel& operator[](int index) const { return kernels_[static_cast<std::size_t>(index)]; }
 
-  RegionMemo regions;  ///< whose launches name kernels by their places here
+  RegionMemo regions;  ///< whose launches name kernels by their indices here
 
  private:
-  std::unordered_map<std::string, int> places_;
+  std::unordered_map<std::string, int> indices_;
   std::vector<kernel::Kernel> kernels_;
 };
 

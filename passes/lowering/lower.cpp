@@ -269,7 +269,7 @@ class Lowering {
     return built;
   }
 
-  /// What the machine makes of a region; without names, its kernels by their places in the pool.
+  /// What the machine makes of a region; without names, its kernels by their indices in the pool.
   std::vector<Launch> new_launches(const LoweringContext& context, const Region& region) {
     std::vector<Launch> launches;
     for (auto& [kernel, launch, touched, candidates] : tuned_region_kernels(context, region)) {
@@ -288,7 +288,7 @@ class Lowering {
     return notes;
   }
 
-  /// The place in the program of a kernel of the pool; the first launch of it gives it its notes.
+  /// The index in the program of a kernel of the pool; the first launch of it gives it its notes.
   template <class Notes>
   int kernel_of(int pooled, Notes notes) {
     const auto [known, is_new] = kernel_of_.try_emplace(pooled, static_cast<int>(program_.kernels.size()));
@@ -364,7 +364,7 @@ class Lowering {
   std::vector<int> buffer_of_;                       // by node
   std::vector<std::pair<ValueId, ValueId>> copies_;  // of updated states: what takes the place of which
   std::set<ValueId> copied_;                         // values of copies_
-  std::unordered_map<int, int> kernel_of_;           // of the program, by its place in the pool
+  std::unordered_map<int, int> kernel_of_;           // of the program, by its index in the pool
   Program program_;
 };
 

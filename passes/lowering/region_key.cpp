@@ -160,7 +160,7 @@ class KeyWriter {
 
   const LoweringContext& context_;
   const Region& region_;
-  std::vector<ValueId> nodes_;    // sorted: a node's number is its place
+  std::vector<ValueId> nodes_;    // sorted: a node's number is its index
   std::vector<ValueId> members_;  // sorted
   std::set<std::int32_t> seen_;
   RegionKey key_;

@@ -13,7 +13,7 @@ std::optional<std::vector<Launch>> RegionMemo::find(const RegionKey& key,
   std::vector<Launch> launches = known->second.launches;
   for (Launch& launch : launches) {
     for (int& b : launch.buffers) b = buffers[static_cast<std::size_t>(b)];
-    // Sizes that are known stand in the code: a number among the arguments is a salt, or a place that keys tell.
+    // Sizes that are known stand in the code: a number among the arguments is a salt, or a position that keys tell.
     for (Dim& dim : launch.dims) {
       const auto& salts = known->second.salts;
       const auto at = dim.value() ? std::find(salts.begin(), salts.end(), *dim.value()) : salts.end();

@@ -11,11 +11,11 @@ using namespace ir;
 
 namespace {
 
-/// The places of the nodes that read a value, views aside.
-struct Places {
+/// The first and last position in the graph of the nodes that read a value, views aside.
+struct ReaderSpan {
   int first, last;
 
-  void add(const Places& other) {
+  void add(const ReaderSpan& other) {
     first = std::min(first, other.first);
     last = std::max(last, other.last);
   }
@@ -24,8 +24,8 @@ struct Places {
 /// A gathered value: where it is read in the forward pass, and in the gradient.
 struct GatheredValue {
   std::optional<std::int64_t> bytes;
-  std::vector<Places> readers = {};
-  std::optional<Places> forward = {}, gradient = {};
+  std::vector<ReaderSpan> readers = {};
+  std::optional<ReaderSpan> forward = {}, gradient = {};
 };
 
 class GatherPlanner {
@@ -60,22 +60,22 @@ class GatherPlanner {
 
   void find_readers() {
     // Readers come behind what they read: those of a view are known before it is seen.
-    std::vector<std::optional<Places>> used(graph_.nodes.size());
+    std::vector<std::optional<ReaderSpan>> used(graph_.nodes.size());
     for (int i = graph_.size() - 1; i >= 0; --i) {
       const ValueId id{i};
       const Node& node = graph_[id];
-      const Places places = node.op->as<View>() && used[at(id)] ? *used[at(id)] : Places{i, i};
+      const ReaderSpan span = node.op->as<View>() && used[at(id)] ? *used[at(id)] : ReaderSpan{i, i};
       for (const ValueId operand : node.operands) {
-        join(used[at(operand)], places);
+        include(used[at(operand)], span);
         if (!gathers(id, operand)) continue;
         GatheredValue& value = values_[at(operand)];
         value.bytes = bytes_of(operand);
-        value.readers.push_back(places);
-        join(node.loc.gradient() ? value.gradient : value.forward, places);
+        value.readers.push_back(span);
+        include(node.loc.gradient() ? value.gradient : value.forward, span);
       }
     }
   }
-  static void join(std::optional<Places>& all, const Places& more) {
+  static void include(std::optional<ReaderSpan>& all, const ReaderSpan& more) {
     if (all)
       all->add(more);
     else
@@ -93,7 +93,7 @@ class GatherPlanner {
   bool is_apart(const GatheredValue& value) const {
     return std::ranges::any_of(gathered_, [&](const GatheredValue* other) {
       if (other == &value || (other->bytes && value.bytes && *other->bytes < *value.bytes / 100)) return false;
-      return std::ranges::any_of(other->readers, [&](const Places& reader) {
+      return std::ranges::any_of(other->readers, [&](const ReaderSpan& reader) {
         return reader.last > value.forward->last && reader.first < value.gradient->first;
       });
     });

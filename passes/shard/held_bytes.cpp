@@ -71,16 +71,16 @@ std::vector<GatheredBytes> most_gathered(const Graph& graph) {
     change[static_cast<std::size_t>(each.last) + 1] -= each.bytes;
   }
   std::int64_t now = 0, most = 0;
-  int place = 0;
+  int position = 0;
   for (std::size_t i = 0; i < change.size(); ++i)
     if (now += change[i]; now > most) {
       most = now;
-      place = static_cast<int>(i);
+      position = static_cast<int>(i);
     }
   std::vector<GatheredBytes> held;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (times[i].start <= place && place <= times[i].last)
-      held.push_back({argument_of(graph, all[i].id), times[i].bytes, place < times[i].done});
+    if (times[i].start <= position && position <= times[i].last)
+      held.push_back({argument_of(graph, all[i].id), times[i].bytes, position < times[i].done});
   std::ranges::stable_sort(held, std::greater<>(), &GatheredBytes::bytes);
   return held;
 }

@@ -22,8 +22,8 @@ ir::Graph weighted_loss(std::optional<DType> dtype) {
   const Dim B{"B"}, T{"T"}, vocab{"vocab", 90}, d{"d", 16};
   const Tensor x = g.input("x", computed, {B, T, d}), w = g.input("w", computed, {vocab, d});
   const Tensor weight = g.input("weight", computed, {});
-  const Tensor place = g.arange(T, i64) + g.full({B, T}, 0, i64);  // [B, T]
-  const Tensor labels = where(place < 3, -100.0, place * 2 + 3);
+  const Tensor position = g.arange(T, i64) + g.full({B, T}, 0, i64);  // [B, T]
+  const Tensor labels = where(position < 3, -100.0, position * 2 + 3);
   const Tensor count = (labels != -100).to(i64).sum().to(computed);
   const Tensor loss = cross_entropy(linear(x, w), labels, -100) * (count * weight);
   g.output("loss", loss);

@@ -19,9 +19,9 @@ std::int64_t bucket(std::int64_t distance, std::int64_t side, double furthest) {
   const std::int64_t near = side / 2;
   if (distance < near) return distance;
   const double n = static_cast<double>(near);
-  const double place =
+  const double beyond =
       std::log(static_cast<double>(distance) / n) / std::log(furthest / n) * static_cast<double>(side - near);
-  return std::min(near + static_cast<std::int64_t>(place), side - 1);
+  return std::min(near + static_cast<std::int64_t>(beyond), side - 1);
 }
 
 }  // namespace

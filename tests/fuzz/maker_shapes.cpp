@@ -163,11 +163,11 @@ GraphMaker::Maybe GraphMaker::indexed(const Value& a) {
     case 4: {
       if (!wide_enough || (!is_float(a.dtype()) && !is_integer(a.dtype()))) return std::nullopt;
       const Value rows = add(slice(a, d, 0, 1), a),
-                  places = rem(iota(builder_, {size}, 0, i64), constant(builder_, 3.0, i64));
+                  indices = rem(iota(builder_, {size}, 0, i64), constant(builder_, 3.0, i64));
       if (one_in(3))
         return scatter(a, rem(iota(builder_, rows.shape(), below(a.rank()), i64), constant(builder_, 3.0, i64)), rows,
                        d);
-      if (d == 0 || one_in(2)) return update_rows(a, places, rows, d);
+      if (d == 0 || one_in(2)) return update_rows(a, indices, rows, d);
       const Shape lists{a.shape()[0], size};
       return update_rows(a, rem(iota(builder_, lists, below(2), i64), constant(builder_, 3.0, i64)), rows, d);
     }

@@ -50,7 +50,7 @@ TEST_CASE("top_k is the start of an argsort") {
   CHECK(error_label([&] { t.run(top_k(b, k)); }) == "top_k_size");
 }
 
-TEST_CASE("scatter sets elements along a dim, of equal places by the last") {
+TEST_CASE("scatter sets elements along a dim, of equal indices by the last") {
   Interpreted t;
   const Value a = t.input({2, 3}, {1, 2, 3, 4, 5, 6});
   const Value along_rows = t.input(HostTensor::from_ints({2, 2}, {2, 0, 1, 1})),
@@ -60,8 +60,8 @@ TEST_CASE("scatter sets elements along a dim, of equal places by the last") {
               row = t.input({1, 3}, {7, 8, 9});
   CHECK(t.numbers(scatter(a, along_columns, row, 0)) == Numbers{1, 8, 3, 7, 5, 9});
   const Value deep = t.input({1, 2, 2}, {1, 2, 3, 4}),
-              places = t.input(HostTensor::from_ints({1, 2, 2}, {1, 0, 1, 1}));
-  CHECK(t.numbers(scatter(deep, places, deep, 1)) == Numbers{1, 2, 3, 4});
+              indices = t.input(HostTensor::from_ints({1, 2, 2}, {1, 0, 1, 1}));
+  CHECK(t.numbers(scatter(deep, indices, deep, 1)) == Numbers{1, 2, 3, 4});
   CHECK(error_label([&] { scatter(a, along_rows, row, 1); }) == "scatter_indices");
   CHECK(error_label([&] { scatter(a, select(along_rows, 0, 0), rows, 1); }) == "scatter_indices");
   CHECK(error_label([&] { scatter(a, along_columns, row, 1); }) == "update_rows_shape");

@@ -117,8 +117,8 @@ LATHE_FUNCTION void copy_tensor_box(void* to, const TensorMap& from, u64* barrie
 #endif
 }
 
-/// A thread's place in a pipeline: the slot of its present iteration, the parity of its rounds, and the slot that its products
-/// under way still read, or -1. Of each slot a barrier says that it is full, and one behind these that it is empty.
+/// A thread's state in a pipeline: the slot of its present iteration, the parity of its rounds, and the slot that its
+/// products under way still read, or -1. Of each slot a barrier says that it is full, and one behind these that it is empty.
 /// What consumers tell the producers goes through a word behind a barrier that says that it is there, and one that it
 /// was heard; `told` is the parity of that.
 template <int stages>

@@ -153,7 +153,7 @@ LATHE_FUNCTION void wgmma(vec<f32, lanes>& sums, SwizzledTiles<T, A> left, Swizz
   for (int k = 0; k < depth / 16; ++k)
     wgmma_of_tiles<T, lanes, A, B>(sums.lane, a + k * next_sixteen<A>(), b + k * next_sixteen<B>());
 }
-/// The same of a left operand that the threads hold, places as of sums: 4 elements of each 16 x 8.
+/// The same of a left operand that the threads hold, positions as of sums: 4 elements of each 16 x 8.
 template <int lanes, int held, class T, bool B>
 LATHE_FUNCTION void wgmma(vec<f32, lanes>& sums, const vec<T, held>& left, SwizzledTiles<T, B> right) {
   const u64 b = tile_descriptor(right.first);

@@ -88,7 +88,7 @@ class Encoder : public nn::Module {
   /// Of each token, that of a masked language model: [B, T, vocab]. UserError [encoder_part] where there is no output
   /// layer.
   Tensor logits(const EncoderInputs& inputs) const { return head(hidden_states(inputs).back()); }
-  /// The mean over labels i64 [B, T] other than -100, each for the token at its own place.
+  /// The mean over labels i64 [B, T] other than -100, each for the token at its own position.
   Tensor loss(const EncoderInputs& inputs, const Tensor& labels) const;
   /// Of hidden states of the last layer: [.., hidden] -> [.., vocab].
   Tensor head(const Tensor& states, Where at = Where::current()) const;

@@ -18,13 +18,13 @@ struct Tokens {
     return x.masked_fill(present == 0, -std::numeric_limits<double>::infinity()).max(1);  // [B, hidden]
   }
   Tensor weighted_mean() const {
-    const Tensor place = x.graph().arange(x.size(1), i64).to(x.dtype()) + 1;  // [T]
-    const Tensor weights = present * place.unsqueeze(1);                      // [B, T, 1]
+    const Tensor position = x.graph().arange(x.size(1), i64).to(x.dtype()) + 1;  // [T]
+    const Tensor weights = present * position.unsqueeze(1);                      // [B, T, 1]
     return (x * weights).sum(1) / at_least(weights.sum(1), 1e-9);
   }
   Tensor last() const {
-    const Tensor place = x.graph().arange(x.size(1), i64).to(x.dtype()) + 1;  // [T]
-    const Tensor at = (present * place.unsqueeze(1)).argmax(1);               // i64 [B, 1]
+    const Tensor position = x.graph().arange(x.size(1), i64).to(x.dtype()) + 1;  // [T]
+    const Tensor at = (present * position.unsqueeze(1)).argmax(1);               // i64 [B, 1]
     const Tensor is_last = at == x.graph().arange(x.size(1), i64);            // [B, T]
     return (x * is_last.to(x.dtype()).unsqueeze(2)).sum(1);                   // [B, hidden]
   }

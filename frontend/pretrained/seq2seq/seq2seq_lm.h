@@ -49,7 +49,7 @@ class Seq2SeqLm : public nn::Module {
 
   /// [B, T, vocab], of the token after each of decoder_ids.
   Tensor logits(const Seq2SeqInputs& inputs) const;
-  /// The mean over labels i64 [B, T] other than -100, each what follows the token of decoder_ids at its place.
+  /// The mean over labels i64 [B, T] other than -100, each what follows the token of decoder_ids at its position.
   Tensor loss(const Seq2SeqInputs& inputs, const Tensor& labels) const;
   /// The decoder_ids that belong to labels [B, T]: the start token, then all labels but the last, padding for -100.
   Tensor shifted(const Tensor& labels) const;

@@ -18,8 +18,8 @@ using kernel::Var;
 
 namespace {
 
-/// One register tile: rows m .. m + rows of the packed rows from `first` on, columns n .., its place in the sums, and
-/// that of the tile above it.
+/// One register tile: rows m .. m + rows of the packed rows from `first` on, columns n .., its position in the sums,
+/// and that of the tile above it.
 struct TilePosition {
   Value first, m, n, sums, above;
   int rows;

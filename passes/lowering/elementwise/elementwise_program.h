@@ -83,7 +83,7 @@ inline bool is_scalar(const ElementwiseInstruction& i, ScalarOp op) {
   return i.kind == ElementwiseInstruction::Kind::scalar && i.op == op;
 }
 
-/// The place of instruction `i` in a vector by instruction.
+/// The index of instruction `i` in a vector by instruction.
 inline std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace lathe

@@ -81,7 +81,7 @@ TEST_CASE("one value goes to two states and a result") {
 
 // ------------------------------------------------------------------------------------------------ updates in place
 
-TEST_CASE("updates that read the old state at other places") {
+TEST_CASE("updates that read the old state at other positions") {
   check(R"(graph @g(state %a: f64[4, 4], state %b: f64[4, 4], state %c: f64[9], state %s: f64[3, 20]) {
   %1 = transpose %a {dim0=0, dim1=1}
   %2 = neg %1

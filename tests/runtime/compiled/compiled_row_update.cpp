@@ -68,7 +68,7 @@ TEST_CASE("row update: only the row moves through memory") {
   CHECK(bytes < 4 * 12 * 64 * 4);
 }
 
-TEST_CASE("row update: not where another condition, another state or another place is read") {
+TEST_CASE("row update: not where another condition, another state or another position is read") {
   const auto with = [](const std::string& condition, const std::string& value) {
     return fmt::format(
         R"(graph @g(state %cache: f32[7, 5], state %other: f32[7, 5], input %row: f32[5], input %at: i64[1],

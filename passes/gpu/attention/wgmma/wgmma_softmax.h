@@ -37,7 +37,7 @@ class WgmmaSoftmax : private WgmmaPositions {
     RisingMaximum maximum;
     std::vector<kernel::Var> sums;
   };
-  /// Runs body(row, point, position) for every pair of every row: its scope, and its place among the thread's
+  /// Runs body(row, point, position) for every pair of every row: its scope, and its index among the thread's
   /// elements.
   using Body = std::function<void(std::size_t, Scope&, kernel::Value)>;
   void each_pair(Scopes& rows, const ScorePosition& tile, kernel::Value thread, const Body& body);

@@ -148,7 +148,7 @@ class TensorProduct {
     }
   }
 
-  /// What is contracted from first_k on sets out for its place in the pipeline.
+  /// What is contracted from first_k on sets out for its slot in the pipeline.
   void start(const Position& at, Value first_k, Value hi, Value slot) {
     b_.if_(first_k < hi, [&] {
       if (left_.copies) copy(left_, at.batch, at.m, first_k, slot);

@@ -22,7 +22,7 @@ struct WgmmaOperand {
 
 /// Such an operand as a tensor of which TMA copies boxes: dims that lie side by side in memory are one.
 struct TensorBoxes {
-  /// Of a product's index `of`: its place along this axis is of / below, modulo the size unless it is the outermost.
+  /// Of a product's index `of`: its index along this axis is of / below, modulo the size unless it is the outermost.
   struct Axis {
     enum class Of { batch, row, k } of;
     Dim size, stride, below;
