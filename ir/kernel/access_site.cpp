@@ -125,7 +125,7 @@ class SiteMaker {
   }
 
   int compute(const Instruction& in) {
-    const bool narrow = in.type.scalar == i32;
+    const bool in_32_bits = in.type.scalar == i32;
     if (in.op == Opcode::constant && is_whole(in.type.scalar)) return number(in.integer);
     if (in.op == Opcode::dim) {
       site_.dims.push_back({slot(), static_cast<int>(in.integer)});
@@ -136,16 +136,16 @@ class SiteMaker {
     if (in.op == Opcode::broadcast) return a;
     if (in.op == Opcode::ramp) {
       const int lanes = apply(ScalarOp::mul, lane_, of(in.args[1]));
-      return step({.op = ScalarOp::add, .narrow = narrow, .out = slot(), .a = a, .b = lanes});
+      return step({.op = ScalarOp::add, .in_32_bits = in_32_bits, .out = slot(), .a = a, .b = lanes});
     }
     if (in.scalar_op != ScalarOp::cast) {
-      Step s{.op = in.scalar_op, .narrow = narrow, .out = slot(), .a = a};
+      Step s{.op = in.scalar_op, .in_32_bits = in_32_bits, .out = slot(), .a = a};
       if (in.args.size() > 1) s.b = of(in.args[1]);
       if (in.args.size() > 2) s.c = of(in.args[2]);
       return step(s);
     }
     if (in.type.scalar == boolean) return step({.kind = Step::Kind::boolean, .out = slot(), .a = a});
-    return step({.op = ScalarOp::add, .narrow = narrow, .out = slot(), .a = a, .b = number(0)});
+    return step({.op = ScalarOp::add, .in_32_bits = in_32_bits, .out = slot(), .a = a, .b = number(0)});
   }
 
   const Kernel& kernel_;

@@ -22,7 +22,7 @@ struct AccessSite {
     };
     Kind kind = Kind::apply;
     ScalarOp op = ScalarOp::add;
-    bool narrow = false;  ///< of apply: in 32 bits
+    bool in_32_bits = false;  ///< of apply
     int out = -1, a = -1, b = -1, c = -1;
 
     bool counts() const { return kind == Kind::loop || kind == Kind::count; }
@@ -42,11 +42,11 @@ struct AccessSite {
 inline Range result_of(const AccessSite::Step& step, const std::vector<Range>& slots) {
   const auto at = [&](int slot) { return slot >= 0 ? slots[static_cast<std::size_t>(slot)] : Range{}; };
   if (step.kind == AccessSite::Step::Kind::boolean) return range_of(ScalarOp::ne, at(step.a), Range{0, 0});
-  if (!step.narrow && step.op == ScalarOp::add) return add(at(step.a), at(step.b));
-  if (!step.narrow && step.op == ScalarOp::mul) return mul(at(step.a), at(step.b));
+  if (!step.in_32_bits && step.op == ScalarOp::add) return add(at(step.a), at(step.b));
+  if (!step.in_32_bits && step.op == ScalarOp::mul) return mul(at(step.a), at(step.b));
   const Range args[] = {at(step.a), at(step.b), at(step.c)};
   const Range result = range_of(step.op, args);
-  return step.narrow && !result.fits_32_bits() ? Range{} : result;
+  return step.in_32_bits && !result.fits_32_bits() ? Range{} : result;
 }
 
 /// Everything that stores to a parameter of a kernel, or loads from it, in the order of its statements; not the

@@ -28,8 +28,8 @@ void verify_reduction(const Kernel& kernel, const Instruction& in) {
 void verify_scalar(const Kernel& kernel, const Instruction& in) {
   const auto type_of = [&](std::size_t i) { return kernel.values[static_cast<std::size_t>(in.args[i])].type; };
   const Type operand = type_of(in.args.size() - 1);
-  const bool narrow = operand.scalar == bf16 || operand.scalar == f16 || is_byte(operand.scalar);
-  require(kernel, is_defined(in.scalar_op, operand.scalar), narrow ? "narrow_type" : "scalar_type", "{} of {}",
+  const bool is_storage = operand.scalar == bf16 || operand.scalar == f16 || is_byte(operand.scalar);
+  require(kernel, is_defined(in.scalar_op, operand.scalar), is_storage ? "storage_type" : "scalar_type", "{} of {}",
           lathe::name(in.scalar_op), to_string(operand));
   std::size_t first = 0;
   if (in.scalar_op == ScalarOp::select) {

@@ -138,7 +138,7 @@ class Verifier {
       case Opcode::fma:
         arguments(in, 3);
         for (const ValueId arg : in.args) want(at(arg).type, in.type, "an operand of fma");
-        require(in.type.scalar == f32 || in.type.scalar == f64, "narrow_type", "fma of {}", to_string(in.type));
+        require(in.type.scalar == f32 || in.type.scalar == f64, "storage_type", "fma of {}", to_string(in.type));
         break;
       case Opcode::broadcast:
         arguments(in, 1);

@@ -7,7 +7,7 @@
 
 namespace lathe {
 
-/// Element types. bf16 and f16 are stored narrow and computed in f32; boolean is one byte, 0 or 1. i8 and u8 are for
+/// Element types. bf16 and f16 are storage types, computed in f32; boolean is one byte, 0 or 1. i8 and u8 are for
 /// storage: they are converted, moved and compared, as i32.
 enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, boolean, c64, c128, i8, u8 };
 

@@ -43,7 +43,7 @@ template <class T>
 constexpr bool is_complex_type = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
 template <class T>
-constexpr bool is_narrow = std::is_same_v<T, Bf16> || std::is_same_v<T, F16>;
+constexpr bool is_16_bits = std::is_same_v<T, Bf16> || std::is_same_v<T, F16>;
 
 template <class To, class From>
 To float_to_integer(From value) {
@@ -60,7 +60,7 @@ template <class To, class From>
 To convert(From value) {
   if constexpr (std::is_same_v<To, From>) {
     return value;
-  } else if constexpr (is_narrow<From>) {
+  } else if constexpr (is_16_bits<From>) {
     return convert<To>(to_float(value));
   } else if constexpr (std::is_same_v<From, Flag>) {
     return convert<To>(static_cast<std::uint8_t>(value));
@@ -102,7 +102,7 @@ std::string element_to_string(const HostTensor& tensor, std::int64_t i) {
     const T value = load<T>(tensor.data(), i);
     if constexpr (is_complex_type<T>) {
       return fmt::format("{}{:+}i", value.real(), value.imag());
-    } else if constexpr (is_narrow<T>) {
+    } else if constexpr (is_16_bits<T>) {
       return fmt::format("{}", to_float(value));
     } else if constexpr (std::is_same_v<T, Flag>) {
       return value == Flag{} ? "false" : "true";

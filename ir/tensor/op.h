@@ -164,8 +164,8 @@ struct Sharding : std::variant<ByOrder, DimRule, Replicated> {
 
 struct Custom {
   CustomKind kind;
-  /// Operands and result are held wide: floats as f64, integers as i64, complex as c128, boolean as it is. Dims in
-  /// the node's attributes are numbers: the caller has bound them.
+  /// Operands and result are in their evaluation dtypes: floats as f64, integers as i64, complex as c128, boolean as
+  /// it is. Dims in the node's attributes are numbers: the caller has bound them.
   HostTensor (*reference)(const Node& node, std::span<const HostTensor* const> operands,
                           const std::vector<std::int64_t>& sizes);  ///< sizes: the result's shape
   Sharding sharding;

@@ -64,7 +64,7 @@ bool rounds(const Op& op) {
 }
 
 /// How far the noise moves a number, relative to it: a few units of what is computed in its own dtype, and the one of
-/// narrow dtypes, which are computed in f32 and rounded once.
+/// 16-bit floats, which are computed in f32 and rounded once.
 double strength(DType dtype) {
   switch (dtype) {
     case DType::f64:

@@ -27,7 +27,7 @@ std::int64_t shared_bytes(const kernel::Kernel& kernel) {
   return bytes;
 }
 
-/// The first product whose factors are not of the one narrow dtype that all have where tensor cores multiply.
+/// The first product whose factors are not of the one 16-bit dtype that all have where tensor cores multiply.
 std::string why_not_on_tensor_cores(const Graph& graph, const AttentionGroup& group) {
   std::vector<ValueId> products;
   for (const ValueId id : group.members)

@@ -54,7 +54,7 @@ struct FusionPlan {
 };
 
 /// Which sums over outer dims of an attention are made in it: gradients of biases that these dims share. Machines
-/// that add to what they store round wide floats alone as the graph does.
+/// that add to what they store round f32 and f64 alone as the graph does.
 enum class OuterReductions : std::uint8_t { none, f32_and_f64, all };
 
 /// Partitions a graph of primitives (no composites, no complex values; every output and update is a computed node and

@@ -64,9 +64,9 @@ bool outgrows_caches(const ir::TensorType& type, const CpuInfo& cpu) {
 }
 
 int program_lanes(const ElementwiseProgram& program, const VectorRegisters& vectors) {
-  const bool wide = std::any_of(program.code.begin(), program.code.end(),
-                                [](const ElementwiseInstruction& i) { return i.dtype == f64; });
-  return vectors.lanes(wide ? f64 : f32);
+  const bool has_f64 = std::any_of(program.code.begin(), program.code.end(),
+                                   [](const ElementwiseInstruction& i) { return i.dtype == f64; });
+  return vectors.lanes(has_f64 ? f64 : f32);
 }
 
 void vector_loop(kernel::Builder& b, kernel::Value lo, kernel::Value hi, int lanes,

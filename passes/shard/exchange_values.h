@@ -36,7 +36,7 @@ HostTensor join_gathered(HostTensor own, const Placement& placement, const Mesh&
                          const GatherParts& gather, const DimBindings& bindings = {});
 
 /// What a collective gives to the process at `index` along its axis; `group` are the operands of the processes along
-/// it, held wide (ir/tensor/interpret/evaluate.h). A sum goes in the order of the group.
+/// it, in its evaluation dtype (ir/tensor/interpret/evaluate.h). A sum goes in the order of the group.
 HostTensor exchange_value(const ir::Node& node, std::span<const HostTensor* const> group, std::int64_t index,
                           const DimBindings& bindings);
 

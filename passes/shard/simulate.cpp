@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-/// Runs the graph on every process of a mesh; values are held wide.
+/// Runs the graph on every process of a mesh; values are in their evaluation dtypes.
 class Simulation {
  public:
   Simulation(const Sharded& sharded, const InterpretOptions& options)
@@ -57,9 +57,10 @@ class Simulation {
       const Node& node = graph_[id];
       const HostTensor whole = arguments.at(node.name).cast(evaluation_dtype(node.type.dtype));
       for (std::size_t p = 0; p < processes(); ++p)
-        values_[slot(id)].push_back(settle(part_of(whole, sharded_.arguments.at(node.name), sharded_.mesh,
-                                                   static_cast<std::int64_t>(p), node.name, bindings_),
-                                           node.type.dtype, options_.round));
+        values_[slot(id)].push_back(
+            to_evaluation_dtype(part_of(whole, sharded_.arguments.at(node.name), sharded_.mesh,
+                                        static_cast<std::int64_t>(p), node.name, bindings_),
+                                node.type.dtype, options_.round));
     }
   }
 
@@ -74,7 +75,7 @@ class Simulation {
         results.push_back(evaluate_node(graph_, node, operands_of(node, p), bindings_, options_));
     }
     for (HostTensor& value : results)
-      values_[slot(id)].push_back(settle(std::move(value), node.type.dtype, options_.round));
+      values_[slot(id)].push_back(to_evaluation_dtype(std::move(value), node.type.dtype, options_.round));
   }
 
   std::vector<const HostTensor*> operands_of(const Node& node, std::size_t process) const {
@@ -103,7 +104,7 @@ class Simulation {
     const DType dtype = graph_[output.value].type.dtype;
     std::vector<HostTensor> parts;
     for (const HostTensor& value : values_[slot(output.value)])
-      parts.push_back(present(value, dtype, options_.round));
+      parts.push_back(to_result(value, dtype, options_.round));
     const Placement& lies = sharded_.results.at(output.name);
     require_same_copies(lies, sharded_.mesh, output.name, [&](std::int64_t a, std::int64_t b) {
       return parts[static_cast<std::size_t>(a)].same_bits(parts[static_cast<std::size_t>(b)]);

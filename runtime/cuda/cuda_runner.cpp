@@ -94,7 +94,7 @@ class CudaRunner final : public ProgramRunner {
     std::map<int, DeviceMemory> slots;  ///< inputs and outputs, by buffer
     std::map<int, std::size_t> bytes;   ///< of their elements
     std::vector<std::vector<std::int64_t>> launch_dims;
-    std::vector<bool> wide;           ///< by launch: its indices may be beyond 32 bits
+    std::vector<bool> int64;          ///< by launch: its indices may be beyond 32 bits
     std::vector<bool> empty;          ///< by launch: it writes nothing and is left out
     std::vector<std::int64_t> sizes;  ///< of table_
     std::vector<Segment> segments;
@@ -208,7 +208,7 @@ void CudaRunner::bind(const DimBindings& dims) {
                                            .slots = {},
                                            .bytes = {},
                                            .launch_dims = {},
-                                           .wide = {},
+                                           .int64 = {},
                                            .empty = {},
                                            .sizes = {},
                                            .segments = segments(),
@@ -237,13 +237,13 @@ void CudaRunner::choose_indices(Bound& bound) {
   std::set<int> missing;
   for (std::size_t l = 0; l < launches_.size(); ++l) {
     if (bound.empty[l]) {
-      bound.wide.push_back(false);
+      bound.int64.push_back(false);
       continue;
     }
     const int number = launches_[l]->kernel;
     const auto [at, is_new] = suffices.try_emplace({number, bound.launch_dims[l]}, true);
     if (is_new) at->second = int32_suffices(kernel_of(*launches_[l]), bound.launch_dims[l]);
-    bound.wide.push_back(!at->second);
+    bound.int64.push_back(!at->second);
     if (!at->second && !int64_kernels_.contains(number)) missing.insert(number);
   }
   if (missing.empty()) return;
@@ -290,7 +290,7 @@ void CudaRunner::launch(std::size_t index, const Stream& stream) const {
   for (const int b : launch.buffers)
     buffers.push_back(reinterpret_cast<Driver::Pointer>(bound_->where[static_cast<std::size_t>(b)]));
   const LoadedKernel& kernel =
-      bound_->wide[index] ? int64_kernels_.at(launch.kernel) : kernels_[static_cast<std::size_t>(launch.kernel)];
+      bound_->int64[index] ? int64_kernels_.at(launch.kernel) : kernels_[static_cast<std::size_t>(launch.kernel)];
   kernel.launch(buffers, bound_->launch_dims[index], bound_->status.address() + status_bytes * index, stream);
 }
 

@@ -124,7 +124,7 @@ TEST_CASE("access search: columns, permuted digits, strides and scattered lanes"
             {}, 60);
 }
 
-TEST_CASE("access search: branches, selected bounds and narrow integers", "[access]") {
+TEST_CASE("access search: branches, selected bounds and 32-bit integers", "[access]") {
   check_all(kernel_of([](Builder& b, Buffer y) {
               const Value n = b.dim("n");
               b.for_loop(0, n, 1, [&](Value i) {

@@ -93,7 +93,7 @@ TEST_CASE("types must agree") {
     store.streams = true;
     store.kind = StoreKind::scatter;
   });
-  rejects("narrow_type", [](Kernel& k) {
+  rejects("storage_type", [](Kernel& k) {
     k.buffers[0].dtype = k.buffers[1].dtype = bf16;
     k.vars[0].type.scalar = bf16;
     for (Instruction& in : k.values)

@@ -155,7 +155,7 @@ TEST_CASE("every op prints and parses back") {
     });
 }
 
-TEST_CASE("narrow floats give the values of f64, rounded") {
+TEST_CASE("16-bit floats give the values of f64, rounded") {
   for (const auto& [dtype, tolerance] : {std::pair{f32, 1e-6}, std::pair{f16, 4e-3}, std::pair{bf16, 3e-2}})
     for_each_sample(
         [&, dtype = dtype, tolerance = tolerance](const Op& op, const Sample& sample, const std::string& what) {

@@ -266,7 +266,7 @@ TEST_CASE("shard: accumulated gradients, momentum and skipped steps lie as parts
     }
 }
 
-TEST_CASE("shard: in mixed precision parameters are gathered in the narrow dtype") {
+TEST_CASE("shard: in mixed precision parameters are gathered in the 16-bit dtype") {
   const ir::Graph step = gpt_step(AdamW{.lr = 1e-3}, {.precision = bf16});
   const Sharded sharded = divided(step, "data=4", "B:data", parameters);
   for (const Exchange& each : sharded.exchanges)

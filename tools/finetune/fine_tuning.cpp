@@ -111,7 +111,7 @@ class FineTuning {
     if (s_.lora) loaded_->lora = pretrained::add_lora(model(), parse_lora(*s_.lora), s_.seed);
     if (loaded_->lora)
       loaded_->lora->config.base_model = std::filesystem::absolute(folders_.model).lexically_normal().string();
-    store_wide();
+    store_in_f32();
   }
 
   /// Each process reads the files itself.
@@ -123,7 +123,7 @@ class FineTuning {
   }
 
   /// What is trained is kept in f32 at least, whatever the files have: small updates would be lost otherwise.
-  void store_wide() {
+  void store_in_f32() {
     for (const nn::Parameter& parameter : model().model->parameters()) {
       if (parameter.is_frozen()) continue;
       trained_.push_back(parameter.name());
@@ -165,8 +165,8 @@ class FineTuning {
     const Parameters& weights = model().weights;
     if (!weights.contains(name)) return initial_value(step, name, {}, s_.seed);
     const HostTensor& value = weights.get(name);
-    const bool is_wide = value.dtype() == f32 || value.dtype() == f64;
-    return is_wide || std::ranges::count(trained_, name) == 0 ? lend(value, weights.store()) : value.cast(f32);
+    const bool is_full = value.dtype() == f32 || value.dtype() == f64;
+    return is_full || std::ranges::count(trained_, name) == 0 ? lend(value, weights.store()) : value.cast(f32);
   }
 
   /// All weights as they are now, on the first process; every process calls it.

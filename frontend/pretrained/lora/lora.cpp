@@ -63,7 +63,7 @@ void take_rest(const SafetensorsFile& file, const Lora& lora, const LoraBase& ba
                     fmt::format("it does not belong to this {} or this model", adapter_config_name));
 }
 
-DType wide(DType dtype) { return dtype == f64 ? f64 : f32; }
+DType compute_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
 
 }  // namespace
 
@@ -86,7 +86,7 @@ Lora add_lora(const LoraBase& base, const LoraConfig& config, std::uint64_t seed
                                                              parameter.shape().evaluate({}), seed));
   for (const Lora::Whole& each : lora.whole) {
     const nn::Parameter& parameter = each.parameter;
-    if (each.stored == wide(each.stored)) continue;
+    if (each.stored == compute_dtype(each.stored)) continue;
     parameter.store_as(f32);
     base.files.weights.set(parameter.name(), base.files.weights.get(parameter.name()).cast(f32));
   }
@@ -122,7 +122,7 @@ void save_lora(const Lora& lora, const Parameters& weights, const std::filesyste
 void merge_lora(const Lora& lora, const LoraBase& base, const CompileOptions& options) {
   Graph g("merge");
   for (const nn::Linear& layer : lora.layers) {
-    const Tensor weight = layer.weight().in(g), sum = weight.to(wide(weight.dtype()));
+    const Tensor weight = layer.weight().in(g), sum = weight.to(compute_dtype(weight.dtype()));
     g.update(weight, (sum + layer.low_rank()->delta(sum)).to(weight.dtype()));
   }
   CompileOptions merging = options;

@@ -20,22 +20,22 @@ TensorType infer_unary(const InferContext& ctx) {
   return rules::elementwise_type(ctx, kinds);
 }
 
-/// Runs f(a) in the wide dtype and gives the operand's dtype back.
+/// Runs f(a) in the compute dtype and gives the operand's dtype back.
 template <class F>
-Value widely(const Value& a, F f) {
+Value in_compute_dtype(const Value& a, F f) {
   const DType dtype = a.dtype();
-  return cast(f(wide(a)), dtype);
+  return cast(f(upcast(a)), dtype);
 }
 
-/// Sets g * f(a), computed in the wide dtype.
+/// Sets the gradient g * f(a), computed in the compute dtype.
 template <class F>
-void set_slope(const GradientContext& g, const Value& a, F f) {
+void set_product_gradient(const GradientContext& g, const Value& a, F f) {
   const DType dtype = a.dtype();
-  g.set(0, cast(mul(wide(g.grad), f(wide(a))), dtype));
+  g.set(0, cast(mul(upcast(g.grad), f(upcast(a))), dtype));
 }
 
 Value expand_relu(GraphBuilder&, const Node&, std::span<const Value> operands) { return maximum(operands[0], 0.0); }
-/// The result says as well as the operand where the slope is 1, and is kept anyway.
+/// The result says as well as the operand where the derivative is 1, and is kept anyway.
 void relu_gradient(const GradientContext& g) { g.set(0, where(le(g.result, 0.0), 0.0, g.grad)); }
 
 // sqrt(2/pi) and the cubic term of the tanh form (Hendrycks & Gimpel 2016).
@@ -63,37 +63,37 @@ Value gelu_gate(const Value& x, bool tanh_form) {
 
 Value expand_gelu(GraphBuilder&, const Node& node, std::span<const Value> operands) {
   const bool tanh_form = by_tanh(node);
-  return widely(operands[0], [&](const Value& x) { return mul(x, gelu_gate(x, tanh_form)); });
+  return in_compute_dtype(operands[0], [&](const Value& x) { return mul(x, gelu_gate(x, tanh_form)); });
 }
 
 /// gate(x) + x * gate'(x). By erf: gate' is the normal density. By tanh, gate' = 2 gate (1 - gate) u'(x).
 void gelu_gradient(const GradientContext& g) {
   const bool tanh_form = by_tanh(g.node);
-  set_slope(g, g.operand(0), [&](const Value& x) {
+  set_product_gradient(g, g.operand(0), [&](const Value& x) {
     const Value gate = gelu_gate(x, tanh_form);
     if (!tanh_form) {
       const Value density = mul(exp(mul(mul(x, x), -0.5)), std::numbers::inv_sqrtpi / std::numbers::sqrt2);
       return add(gate, mul(x, density));
     }
-    const Value slope = add(mul(mul(x, x), 6 * tanh_scale * tanh_cubic), 2 * tanh_scale);
-    return add(gate, mul(x, mul(mul(gate, sub(1.0, gate)), slope)));
+    const Value inner = add(mul(mul(x, x), 6 * tanh_scale * tanh_cubic), 2 * tanh_scale);
+    return add(gate, mul(x, mul(mul(gate, sub(1.0, gate)), inner)));
   });
 }
 
 Value expand_sigmoid(GraphBuilder&, const Node&, std::span<const Value> operands) {
-  return widely(operands[0], logistic);
+  return in_compute_dtype(operands[0], logistic);
 }
 /// y * (1 - y).
 void sigmoid_gradient(const GradientContext& g) {
-  set_slope(g, g.result, [](const Value& y) { return mul(y, sub(1.0, y)); });
+  set_product_gradient(g, g.result, [](const Value& y) { return mul(y, sub(1.0, y)); });
 }
 
 Value expand_silu(GraphBuilder&, const Node&, std::span<const Value> operands) {
-  return widely(operands[0], [](const Value& x) { return mul(x, sigmoid(x)); });
+  return in_compute_dtype(operands[0], [](const Value& x) { return mul(x, sigmoid(x)); });
 }
 /// s * (1 + x * (1 - s)) with s = sigmoid(x).
 void silu_gradient(const GradientContext& g) {
-  set_slope(g, g.operand(0), [](const Value& x) {
+  set_product_gradient(g, g.operand(0), [](const Value& x) {
     const Value s = sigmoid(x);
     return mul(s, add(mul(x, sub(1.0, s)), 1.0));
   });
@@ -102,13 +102,13 @@ void silu_gradient(const GradientContext& g) {
 /// max(x, 0) + log(1 + u) with u = e^(-|x|). With w = 1 + u as it is rounded, log(w) * u / (w - 1) is log(1 + u) to
 /// the last digits, however small u is (Goldberg 1991, theorem 4).
 Value expand_softplus(GraphBuilder&, const Node&, std::span<const Value> operands) {
-  return widely(operands[0], [](const Value& x) {
+  return in_compute_dtype(operands[0], [](const Value& x) {
     const Value u = exp(neg(abs(x)));
     const Value w = add(u, 1.0);
     return add(maximum(x, 0.0), where(eq(w, 1.0), u, div(mul(log(w), u), sub(w, 1.0))));
   });
 }
-void softplus_gradient(const GradientContext& g) { set_slope(g, g.operand(0), logistic); }
+void softplus_gradient(const GradientContext& g) { set_product_gradient(g, g.operand(0), logistic); }
 
 Value expand_square(GraphBuilder&, const Node&, std::span<const Value> operands) {
   return mul(operands[0], operands[0]);

@@ -30,8 +30,9 @@ constexpr Op composite(std::string_view name, std::string_view doc, Arity arity,
 }
 
 /// The dtype that composites compute in: f32 for bf16 and f16, any other itself.
-inline DType composite_dtype(DType dtype) { return dtype == bf16 || dtype == f16 ? f32 : dtype; }
-inline Value wide(const Value& a) { return cast(a, composite_dtype(a.dtype())); }
+inline DType compute_dtype(DType dtype) { return dtype == bf16 || dtype == f16 ? f32 : dtype; }
+/// The value in the dtype that composites compute in.
+inline Value upcast(const Value& a) { return cast(a, compute_dtype(a.dtype())); }
 
 /// "the mask (m: i64[2, 3])": an operand by what it is for and by its name and type.
 std::string describe_role(const InferContext& ctx, int operand, std::string_view role);

@@ -39,8 +39,8 @@ Value zero_masked_softmax(const Value& a, int axis) {
 Value expand_softmax(GraphBuilder&, const Node& node, std::span<const Value> operands) {
   const int axis = softmax_axis(node);
   const DType dtype = node.type.dtype;
-  if (node.attrs.get<bool>("zero_masked")) return cast(zero_masked_softmax(wide(operands[0]), axis), dtype);
-  const Value e = exp(less_row_max(wide(operands[0]), axis));
+  if (node.attrs.get<bool>("zero_masked")) return cast(zero_masked_softmax(upcast(operands[0]), axis), dtype);
+  const Value e = exp(less_row_max(upcast(operands[0]), axis));
   return cast(div(e, sum(e, {axis}, true)), dtype);
 }
 
@@ -48,14 +48,14 @@ Value expand_softmax(GraphBuilder&, const Node& node, std::span<const Value> ope
 void softmax_gradient(const GradientContext& g) {
   const int axis = softmax_axis(g.node);
   const DType dtype = g.node.type.dtype;
-  const Value y = wide(g.result), grad = wide(g.grad);
+  const Value y = upcast(g.result), grad = upcast(g.grad);
   g.set(0, cast(mul(y, sub(grad, sum(mul(grad, y), {axis}, true))), dtype));
 }
 
 Value expand_log_softmax(GraphBuilder&, const Node& node, std::span<const Value> operands) {
   const int axis = softmax_axis(node);
   const DType dtype = node.type.dtype;
-  const Value z = less_row_max(wide(operands[0]), axis);
+  const Value z = less_row_max(upcast(operands[0]), axis);
   return cast(sub(z, log(sum(exp(z), {axis}, true))), dtype);
 }
 
@@ -63,7 +63,7 @@ Value expand_log_softmax(GraphBuilder&, const Node& node, std::span<const Value>
 void log_softmax_gradient(const GradientContext& g) {
   const int axis = softmax_axis(g.node);
   const DType dtype = g.node.type.dtype;
-  const Value y = wide(g.result), grad = wide(g.grad);
+  const Value y = upcast(g.result), grad = upcast(g.grad);
   g.set(0, cast(sub(grad, mul(exp(y), sum(grad, {axis}, true))), dtype));
 }
 
@@ -98,7 +98,7 @@ struct Normalized {
 };
 
 Normalized layer_parts(const Value& operand, double eps) {
-  const Value x = wide(operand);
+  const Value x = upcast(operand);
   const int last = x.rank() - 1;
   const Value centered = sub(x, mean_keep(x, {last}));
   const Value rstd = rsqrt(add(mean_keep(mul(centered, centered), {last}), eps));
@@ -106,7 +106,7 @@ Normalized layer_parts(const Value& operand, double eps) {
 }
 
 Normalized rms_parts(const Value& operand, double eps) {
-  const Value x = wide(operand);
+  const Value x = upcast(operand);
   const Value rstd = rsqrt(add(mean_keep(mul(x, x), {x.rank() - 1}), eps));
   return {mul(x, rstd), rstd};
 }
@@ -114,8 +114,8 @@ Normalized rms_parts(const Value& operand, double eps) {
 Value scale_and_shift(const Value& x_hat, std::span<const Value> operands) {
   const DType dtype = operands[0].dtype();
   Value y = x_hat;
-  if (operands.size() > 1) y = mul(y, wide(operands[1]));
-  if (operands.size() > 2) y = add(y, wide(operands[2]));
+  if (operands.size() > 1) y = mul(y, upcast(operands[1]));
+  if (operands.size() > 2) y = add(y, upcast(operands[2]));
   return cast(y, dtype);
 }
 
@@ -127,10 +127,10 @@ Value expand_rms_norm(GraphBuilder&, const Node& node, std::span<const Value> op
   return scale_and_shift(rms_parts(operands[0], node.attrs.get<double>("eps")).x_hat, operands);
 }
 
-/// weight: sum(g * x_hat) over the rows; bias: sum(g). Summed wide, then narrowed.
+/// weight: sum(g * x_hat) over the rows; bias: sum(g). Summed in the compute dtype, then rounded.
 void scale_and_shift_gradients(const GradientContext& g, const Value& x_hat) {
   const DType dtype = g.node.type.dtype;
-  const Value grad = wide(g.grad);
+  const Value grad = upcast(g.grad);
   if (g.operands.size() > 1 && g.needs(1)) {
     const Shape shape = g.operand(1).shape();
     g.set(1, cast(sum_to(mul(grad, x_hat), shape), dtype));
@@ -147,8 +147,8 @@ void norm_gradient(const GradientContext& g, const Normalized& parts, bool cente
   if (!g.needs(0)) return;
   const DType dtype = g.node.type.dtype;
   const int last = g.node.type.rank() - 1;
-  Value d = wide(g.grad);
-  if (g.operands.size() > 1) d = mul(d, wide(g.operand(1)));
+  Value d = upcast(g.grad);
+  if (g.operands.size() > 1) d = mul(d, upcast(g.operand(1)));
   const Value along = mul(parts.x_hat, mean_keep(mul(d, parts.x_hat), {last}));
   const Value rest = centered ? sub(d, mean_keep(d, {last})) : d;
   g.set(0, cast(mul(sub(rest, along), parts.rstd), dtype));

@@ -32,7 +32,7 @@ Value expand_dequantize(GraphBuilder&, const Node&, std::span<const Value> opera
   const Value &q = operands[0], &scales = operands[1];
   Shape blocks = scales.shape();
   blocks.push_back(*block_of(q.shape(), scales.shape()));
-  const DType dtype = scales.dtype(), compute = composite_dtype(dtype);
+  const DType dtype = scales.dtype(), compute = compute_dtype(dtype);
   const Value numbers = cast(reshape(q, blocks), compute);  // [.., n / block, block]
   const Value scaled = mul(numbers, unsqueeze(cast(scales, compute), -1));
   return reshape(cast(scaled, dtype), q.shape());

@@ -40,7 +40,7 @@ Value expand_mean(GraphBuilder&, const Node& node, std::span<const Value> operan
   const bool keepdim = node.attrs.get<bool>("keepdim");
   const auto axes = axes_of(node, operands[0]);
   const Dim count = extent(operands[0].shape(), axes);
-  return cast(div_size(sum_over(wide(operands[0]), axes, keepdim), count), dtype);
+  return cast(div_size(sum_over(upcast(operands[0]), axes, keepdim), count), dtype);
 }
 
 /// a / max(count - correction, 0), as PyTorch: one element with correction 1 gives NaN.
@@ -57,7 +57,7 @@ Value expand_var(GraphBuilder&, const Node& node, std::span<const Value> operand
   const auto correction = node.attrs.get<std::int64_t>("correction");
   const auto axes = axes_of(node, operands[0]);
   const Dim count = extent(operands[0].shape(), axes);
-  const Value a = wide(operands[0]);
+  const Value a = upcast(operands[0]);
   const Value centered = sub(a, mean_keep(a, axes));
   return cast(div_degrees(sum_over(square(centered), axes, keepdim), count, correction), dtype);
 }
@@ -67,9 +67,9 @@ void var_gradient(const GradientContext& g) {
   const DType dtype = g.operand(0).dtype();
   const auto axes = axes_of(g.node, g.operand(0));
   const Dim count = extent(g.operand(0).shape(), axes);
-  const Value a = wide(g.operand(0));
+  const Value a = upcast(g.operand(0));
   const Value centered = sub(a, mean_keep(a, axes));
-  const Value grad = restore_dims(wide(g.grad), axes, g.node.attrs.get<bool>("keepdim"));
+  const Value grad = restore_dims(upcast(g.grad), axes, g.node.attrs.get<bool>("keepdim"));
   const Value scaled = div_degrees(mul(grad, 2.0), count, g.node.attrs.get<std::int64_t>("correction"));
   g.set(0, cast(mul(scaled, centered), dtype));
 }
@@ -86,7 +86,7 @@ Value expand_logsumexp(GraphBuilder&, const Node& node, std::span<const Value> o
   const DType dtype = node.type.dtype;
   const bool keepdim = node.attrs.get<bool>("keepdim");
   const int axis = axis_of(node, operands[0]);
-  const Value a = wide(operands[0]);
+  const Value a = upcast(operands[0]);
   const Value top = max(a, {axis}, true);
   const Value finite = where(eq(abs(top), std::numeric_limits<double>::infinity()), 0.0, top);
   const Value shift = stop_gradient(finite);
@@ -99,9 +99,9 @@ void logsumexp_gradient(const GradientContext& g) {
   const DType dtype = g.operand(0).dtype();
   const int axis = axis_of(g.node, g.operand(0));
   const bool keepdim = g.node.attrs.get<bool>("keepdim");
-  const Value result = restore_dims(wide(g.result), {axis}, keepdim);
-  const Value grad = restore_dims(wide(g.grad), {axis}, keepdim);
-  g.set(0, cast(mul(grad, exp(sub(wide(g.operand(0)), result))), dtype));
+  const Value result = restore_dims(upcast(g.result), {axis}, keepdim);
+  const Value grad = restore_dims(upcast(g.grad), {axis}, keepdim);
+  g.set(0, cast(mul(grad, exp(sub(upcast(g.operand(0)), result))), dtype));
 }
 
 TensorType infer_argmax(const InferContext& ctx) {

@@ -62,7 +62,7 @@ LossParts loss_parts(const Node& node, std::span<const Value> operands) {
   const int last = shape.rank() - 1;
   GraphBuilder& b = operands[0].builder();
 
-  const Value z = less_row_max(wide(operands[0]), last);
+  const Value z = less_row_max(upcast(operands[0]), last);
   const Value exps = exp(z);
   const Value total = sum(exps, {last}, true);
   Value target = unsqueeze(operands[1], -1);  // [.., 1]
@@ -111,10 +111,10 @@ void cross_entropy_gradient(const GradientContext& g) {
     const Value share = constant(g.builder, parts.smoothing, parts.z.dtype());
     goal = add(goal, div_size(share, parts.classes));
   }
-  const Value scale = div(wide(g.grad), parts.count);
-  Value slope = mul(sub(div(parts.exps, parts.total), goal), scale);
-  if (parts.valid) slope = where(*parts.valid, slope, 0.0);
-  g.set(0, cast(slope, dtype));
+  const Value scale = div(upcast(g.grad), parts.count);
+  Value grad = mul(sub(div(parts.exps, parts.total), goal), scale);
+  if (parts.valid) grad = where(*parts.valid, grad, 0.0);
+  g.set(0, cast(grad, dtype));
 }
 
 TensorType infer_dropout(const InferContext& ctx) {
@@ -135,8 +135,8 @@ Value expand_dropout(GraphBuilder&, const Node& node, std::span<const Value> ope
   const auto stream = node.attrs.get<std::int64_t>("stream");
   const TensorType type = operands[0].type();
   const Value keep = ge(random_uniform(operands[1], type.shape, f32, stream), p);
-  const Value scale = constant(operands[0].builder(), p == 1 ? 0 : 1 / (1 - p), composite_dtype(type.dtype));
-  return cast(mul(wide(operands[0]), where(keep, scale, 0.0)), type.dtype);
+  const Value scale = constant(operands[0].builder(), p == 1 ? 0 : 1 / (1 - p), compute_dtype(type.dtype));
+  return cast(mul(upcast(operands[0]), where(keep, scale, 0.0)), type.dtype);
 }
 
 std::vector<Sample> cross_entropy_samples() {

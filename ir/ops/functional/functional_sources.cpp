@@ -26,7 +26,7 @@ Value random_uniform(const Value& state, const Shape& shape, DType dtype, std::i
 
 Value random_uniform(const Value& state, const Shape& shape, DType dtype, double low, double high) {
   // Numbers of 16 bits are too coarse to be scaled.
-  const Value unit = random_uniform(state, shape, composite_dtype(dtype), state.builder().next_stream());
+  const Value unit = random_uniform(state, shape, compute_dtype(dtype), state.builder().next_stream());
   return cast(add(mul(unit, high - low), low), dtype);
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 using std::span;
 
-constexpr NotDifferentiable comparison{"the result is bool: a comparison has no slope"};
+constexpr NotDifferentiable comparison{"the result is bool: a comparison has no derivative"};
 constexpr NotDifferentiable boolean_logic{"its operands are bool"};
 
 std::vector<Sample> equality_samples() { return binary_samples(-2, 2, {f64, i64, i32, boolean, c128}); }

@@ -22,7 +22,7 @@ constexpr NotDifferentiable random_bits{"random bits do not depend smoothly on t
 /// No dim of the result stands in an operand.
 constexpr DimRule no_dims = [](const Graph&, const Node&) { return std::vector<DimPair>(); };
 
-DType wide(DType dtype) {
+DType dtype_held(DType dtype) {
   if (is_float(dtype)) return f64;
   if (is_integer(dtype) || is_byte(dtype)) return i64;
   return is_complex(dtype) ? c128 : boolean;
@@ -64,7 +64,7 @@ TensorType constant_infer(const InferContext& ctx) {
 HostTensor constant_reference(const Node& node, Operands, const Sizes& sizes) {
   const auto& values = node.attrs.get<std::vector<double>>("values");
   const DType dtype = node.type.dtype;
-  HostTensor result(wide(dtype), sizes);
+  HostTensor result(dtype_held(dtype), sizes);
   for (std::int64_t i = 0; i < result.numel(); ++i) {
     const auto at = [&](std::size_t part) {
       const std::size_t k = static_cast<std::size_t>(i) * parts(dtype) + part;
@@ -110,7 +110,7 @@ TensorType iota_infer(const InferContext& ctx) {
 HostTensor iota_reference(const Node& node, Operands, const Sizes& sizes) {
   const auto rank = static_cast<int>(sizes.size());
   const auto dim = static_cast<std::size_t>(rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), rank));
-  HostTensor result(wide(node.type.dtype), sizes);  // so many elements that their count fits
+  HostTensor result(dtype_held(node.type.dtype), sizes);  // so many elements that their count fits
   std::int64_t inner = 1;
   for (std::size_t d = dim + 1; d < sizes.size(); ++d) inner *= sizes[d];
   for (std::int64_t i = 0; i < result.numel(); ++i) result.set_int(i, i / inner % sizes[dim]);

@@ -60,15 +60,15 @@ HostTensor map_elements(const F& f, OperandTensors operands, const Sizes& sizes,
   return result;
 }
 
-HostTensor evaluate_select(OperandTensors operands, const Sizes& sizes, DType wide) {
-  if (wide == c128)
+HostTensor evaluate_select(OperandTensors operands, const Sizes& sizes, DType held) {
+  if (held == c128)
     return map_elements<Complex>([](std::span<const Complex> x) { return x[0] != 0.0 ? x[1] : x[2]; }, operands,
-                                 sizes, wide);
-  if (wide == f64)
+                                 sizes, held);
+  if (held == f64)
     return map_elements<double>([](std::span<const double> x) { return x[0] != 0 ? x[1] : x[2]; }, operands, sizes,
-                                wide);
+                                held);
   return map_elements<std::int64_t>([](std::span<const std::int64_t> x) { return x[0] != 0 ? x[1] : x[2]; }, operands,
-                                    sizes, wide);
+                                    sizes, held);
 }
 
 }  // namespace
@@ -81,18 +81,18 @@ DType evaluation_dtype(DType dtype) {
 
 HostTensor evaluate_elementwise(const Node& node, const Elementwise& meaning, OperandTensors operands,
                                 const Sizes& sizes) {
-  const DType wide = evaluation_dtype(node.type.dtype);
-  if (meaning.op == ScalarOp::select) return evaluate_select(operands, sizes, wide);
+  const DType held = evaluation_dtype(node.type.dtype);
+  if (meaning.op == ScalarOp::select) return evaluate_select(operands, sizes, held);
   if (meaning.op == ScalarOp::cast)  // to an integer at once, since it saturates at the ends of its own range
-    return operands[0]->cast(wide == i64 ? node.type.dtype : wide).cast(wide);
+    return operands[0]->cast(held == i64 ? node.type.dtype : held).cast(held);
   const ScalarOp op = meaning.op;
   switch (operands[0]->dtype()) {
     case DType::i64:
-      return map_elements<std::int64_t>([op](auto x) { return integer_scalar(op, x); }, operands, sizes, wide);
+      return map_elements<std::int64_t>([op](auto x) { return integer_scalar(op, x); }, operands, sizes, held);
     case DType::c128:
-      return map_elements<Complex>([op](auto x) { return complex_scalar(op, x); }, operands, sizes, wide);
+      return map_elements<Complex>([op](auto x) { return complex_scalar(op, x); }, operands, sizes, held);
     case DType::f64:
-    case DType::boolean: return map_elements<double>(meaning.reference, operands, sizes, wide);
+    case DType::boolean: return map_elements<double>(meaning.reference, operands, sizes, held);
     case DType::f32:
     case DType::bf16:
     case DType::f16:

@@ -8,8 +8,9 @@
 #include "ir/tensor/op.h"
 #include "ir/tensor/walk.h"
 
-/// The parts of the interpreter: one function for each kind of meaning. Tensors are held wide: floats as f64,
-/// integers as i64, complex numbers as c128, boolean as it is; so is the result, not yet rounded to the node's dtype.
+/// The parts of the interpreter: one function for each kind of meaning. Tensors are held in their evaluation
+/// dtype: floats as f64, integers as i64, complex numbers as c128, boolean as it is; so is the result, not yet
+/// rounded to the node's dtype.
 namespace lathe::ir {
 
 /// The dtype in which the interpreter holds values of `dtype`.
@@ -25,13 +26,15 @@ HostTensor evaluate_reduce(const Node& node, const Reduce& meaning, const HostTe
 HostTensor evaluate_contraction(const Node& node, const Contraction& meaning, const HostTensor& lhs,
                                 const HostTensor& rhs, const Sizes& sizes);
 
-/// Any op on operands held wide, of the graph that it stands in; composites by their expansion.
+/// Any op on operands in their evaluation dtypes, of the graph that it stands in; composites by their expansion.
 HostTensor evaluate_node(const Graph& graph, const Node& node, OperandTensors operands, const DimBindings& bindings,
                          const InterpretOptions& options);
-/// What the interpreter keeps of a value: wide, and rounded where asked or where the dtype is an integer's.
-HostTensor settle(HostTensor value, DType dtype, bool round);
-/// A value as the caller of the interpreter sees it: in its dtype, or wide where nothing was rounded.
-HostTensor present(HostTensor value, DType dtype, bool round);
+/// What the interpreter keeps of a value: in its evaluation dtype, and rounded where asked or where the dtype is an
+/// integer's.
+HostTensor to_evaluation_dtype(HostTensor value, DType dtype, bool round);
+/// A value as the caller of the interpreter sees it: in its dtype, or in its evaluation dtype where nothing was
+/// rounded.
+HostTensor to_result(HostTensor value, DType dtype, bool round);
 /// For each node, the last one that reads it; its own index where none does; -1 where no wanted one depends on it. A
 /// wanted value lives to the end.
 std::vector<std::int32_t> last_readers(const Graph& graph, std::span<const ValueId> wanted);

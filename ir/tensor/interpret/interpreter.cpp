@@ -30,10 +30,10 @@ std::vector<std::int32_t> last_readers(const Graph& graph, std::span<const Value
   return last;
 }
 
-HostTensor settle(HostTensor value, DType dtype, bool round) {
-  const DType wide = evaluation_dtype(dtype);
-  if (dtype == wide || (!round && dtype != i32)) return value;
-  return value.cast(dtype).cast(wide);
+HostTensor to_evaluation_dtype(HostTensor value, DType dtype, bool round) {
+  const DType held = evaluation_dtype(dtype);
+  if (dtype == held || (!round && dtype != i32)) return value;
+  return value.cast(dtype).cast(held);
 }
 
 namespace {
@@ -52,7 +52,7 @@ class Interpreter {
   Interpreter(const Graph& graph, const DimBindings& bindings, const InterpretOptions& options)
       : graph_(graph), bindings_(bindings), options_(options) {}
 
-  /// The values asked for, held wide. `arguments` stand for the argument nodes, in order.
+  /// The values asked for, in their evaluation dtypes. `arguments` stand for the argument nodes, in order.
   std::vector<HostTensor> run(std::span<const HostTensor* const> arguments, std::span<const ValueId> wanted) {
     Slots values(graph_.nodes.size());
     const std::vector<std::int32_t> last = last_readers(graph_, wanted);
@@ -65,7 +65,7 @@ class Interpreter {
       for (const ValueId operand : node.operands) operands.push_back(&*values[slot(operand)]);
       HostTensor value = argument ? argument->cast(evaluation_dtype(node.type.dtype)) : evaluate(node, operands);
       if (options_.computed && !argument && !node.op->as<Composite>()) options_.computed(node, operands, value);
-      values[slot(id)] = settle(std::move(value), node.type.dtype, options_.round);
+      values[slot(id)] = to_evaluation_dtype(std::move(value), node.type.dtype, options_.round);
       for (const ValueId operand : node.operands)
         if (last[slot(operand)] == id.index) values[slot(operand)].reset();
     }
@@ -114,7 +114,7 @@ class Interpreter {
 
 }  // namespace
 
-HostTensor present(HostTensor value, DType dtype, bool round) {
+HostTensor to_result(HostTensor value, DType dtype, bool round) {
   return round || dtype == i32 ? value.cast(dtype) : std::move(value);
 }
 
@@ -133,7 +133,7 @@ std::vector<HostTensor> interpret_values(const Graph& graph, const Tensors& argu
   for (const ValueId id : graph.arguments()) given.push_back(&arguments.at(graph[id].name));
   std::vector<HostTensor> results = Interpreter(graph, bindings, options).run(given, values);
   for (std::size_t i = 0; i < results.size(); ++i)
-    results[i] = present(std::move(results[i]), graph[values[i]].type.dtype, options.round);
+    results[i] = to_result(std::move(results[i]), graph[values[i]].type.dtype, options.round);
   return results;
 }
 

@@ -39,7 +39,7 @@ class AttentionKernel {
         vectors_(lowering.vectors().count < 32 ? 3 : 4),
         tile_rows_(attention_.tiled ? tile_block : accumulators(lowering.vectors()) / vectors_),
         plan_(lowering.graph, program_, attention_.columns(), attention_.results(), RowBlockPlan::Memory::slots,
-              narrow_results()),
+              bf16_results()),
         block_(block_columns(parts_, plan_, column_count(), block_rows(), 2 * tile_rows_, lowering.cpu())) {
     for (const AttentionParts::Score& part : parts_.scores)
       scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile(), attention_.tiled));
@@ -93,7 +93,7 @@ class AttentionKernel {
   // ------------------------------------------------------------------------------------------------------- memory
 
   /// What products read as bf16.
-  std::set<int> narrow_results() const {
+  std::set<int> bf16_results() const {
     std::set<int> found;
     for (const AttentionParts::OutputProduct& output : parts_.outputs)
       if (output.pairs || (output.is_bf16 && attention_.tiled)) found.insert(output.value);

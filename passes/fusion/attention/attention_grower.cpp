@@ -282,9 +282,10 @@ bool AttentionGrower::join_reduction(ValueId id, const Dims& space) {
 bool AttentionGrower::join_sum(ValueId id, const Dims& space, const std::set<int>& folded) {
   const Node& node = graph_[id];
   const DType dtype = node.type.dtype;
-  const bool wide = dtype == f32 || dtype == f64;
-  const bool taken =
-      sums_taken_ == OuterReductions::all ? is_float(dtype) : sums_taken_ == OuterReductions::f32_and_f64 && wide;
+  const bool is_compute_dtype = dtype == f32 || dtype == f64;
+  const bool taken = sums_taken_ == OuterReductions::all
+                         ? is_float(dtype)
+                         : sums_taken_ == OuterReductions::f32_and_f64 && is_compute_dtype;
   const bool adds = node.op->as<Reduce>()->combine == ScalarOp::add;
   if (one_row_ || !taken || !adds || folded.count(region_.domain.rank() - 1) || !covers_domain(region_, space))
     return reject(id, "it does not reduce along the columns alone");

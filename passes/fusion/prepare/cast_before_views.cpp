@@ -16,10 +16,10 @@ using namespace ir;
 
 namespace {
 
-class Narrower {
+class CastMover {
  public:
-  explicit Narrower(const Graph& graph)
-      : graph_(graph), users_(graph), wanted_(graph.nodes.size()), narrow_(graph.nodes.size()) {
+  explicit CastMover(const Graph& graph)
+      : graph_(graph), users_(graph), wanted_(graph.nodes.size()), cast_(graph.nodes.size()) {
     std::vector<bool> kept(graph.nodes.size(), false);
     for (const ValueId id : graph.results()) kept[at(id)] = true;
     for (int i = static_cast<int>(graph.nodes.size()) - 1; i >= 0; --i) {
@@ -37,17 +37,17 @@ class Narrower {
     for (const ValueId id : all_values(graph_)) {
       const Node& node = graph_[id];
       const GraphBuilder::At here(builder, node.loc);
-      const std::optional<Value>& operand = node.operands.empty() ? none_ : narrow_[at(node.operands[0])];
+      const std::optional<Value>& operand = node.operands.empty() ? none_ : cast_[at(node.operands[0])];
       if (operand && is_alias(node)) {
         std::vector<Value> operands = to.operands(node);
         operands[0] = *operand;
-        narrow_[at(id)] = builder.add(*node.op, operands, node.attrs);
+        cast_[at(id)] = builder.add(*node.op, operands, node.attrs);
       } else if (operand) {
         to.set(id, *operand);  // a cast
         continue;
       }
       to.set(id, to.copy(node));
-      if (is_root(id)) narrow_[at(id)] = cast(to[id], *wanted_[at(id)]);
+      if (is_root(id)) cast_[at(id)] = cast(to[id], *wanted_[at(id)]);
     }
     to.close();
     return dce(builder.finish());
@@ -60,8 +60,8 @@ class Narrower {
   std::optional<DType> wanted_by(ValueId reader) const {
     const Node& node = graph_[reader];
     if (is_alias(node)) return wanted_[at(reader)];
-    const bool narrows = node.op == &ops::cast && (node.type.dtype == bf16 || node.type.dtype == f16);
-    return narrows ? std::optional(node.type.dtype) : std::nullopt;
+    const bool is_cast = node.op == &ops::cast && (node.type.dtype == bf16 || node.type.dtype == f16);
+    return is_cast ? std::optional(node.type.dtype) : std::nullopt;
   }
 
   std::optional<DType> wanted_by_all(ValueId id) const {
@@ -83,12 +83,12 @@ class Narrower {
   const Graph& graph_;
   Users users_;
   std::vector<std::optional<DType>> wanted_;  ///< what all that reads a value casts it to
-  std::vector<std::optional<Value>> narrow_;  ///< of a root and its views, new
+  std::vector<std::optional<Value>> cast_;    ///< of a root and its views, new
   const std::optional<Value> none_;
 };
 
 }  // namespace
 
-Graph cast_before_views(const Graph& graph) { return Narrower(graph).run(); }
+Graph cast_before_views(const Graph& graph) { return CastMover(graph).run(); }
 
 }  // namespace lathe

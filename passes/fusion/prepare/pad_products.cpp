@@ -20,7 +20,7 @@ constexpr std::int64_t enough = 64;    // rows of the parameter beside
 
 std::int64_t padding(std::int64_t size) { return (chunk - size % chunk) % chunk; }
 
-bool is_narrow(const Node& node) { return node.type.dtype == bf16 || node.type.dtype == f16; }
+bool is_16_bits(const Node& node) { return node.type.dtype == bf16 || node.type.dtype == f16; }
 
 /// Whether a value is an argument of the graph, as it is or rounded.
 bool is_argument(const Graph& graph, ValueId id) {
@@ -43,7 +43,7 @@ class Padding {
  public:
   explicit Padding(const Graph& graph) : graph_(graph), padded_(graph.nodes.size(), false) {
     for (const Node& node : graph.nodes) {
-      if (!node.op->as<Contraction>() || !is_narrow(node)) continue;
+      if (!node.op->as<Contraction>() || !is_16_bits(node)) continue;
       const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
       for (std::size_t i = 0; i < 2; ++i) {
         const std::string &own = i == 0 ? roles.lhs : roles.rhs, &other = i == 0 ? roles.rhs : roles.lhs;

@@ -241,7 +241,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the CUDA text of attention on the host: tiles, wide heads, narrow floats, grouped heads, a shared bias") {
+TEST_CASE("the CUDA text of attention on the host: tiles, wide heads, 16-bit floats, grouped heads, a shared bias") {
   struct Sample {
     ir::Graph graph;
     std::int64_t length, batches = 1;

@@ -134,7 +134,7 @@ TEST_CASE("what writes nothing is not launched on a GPU, however many rows it ha
   CHECK(run(2, 3).at("p").get(0) == Approx(1.0 / 3));
 }
 
-TEST_CASE("sizes that 32 bits do not hold run by kernels with wide indices, compiled when they occur") {
+TEST_CASE("sizes that 32 bits do not hold run by kernels with 64-bit indices, compiled when they occur") {
   MockGpu gpu;
   Executable executable = compile(ir::parse_graph(R"(graph @dot(input %x: f32[n, m], input %y: f32[m, n]) {
   %1 = contract %x, %y {spec="ab,ba->"}
@@ -157,7 +157,7 @@ TEST_CASE("sizes that 32 bits do not hold run by kernels with wide indices, comp
   }
 }
 
-TEST_CASE("kernels for a GPU are compiled on no more threads than the options say, also those with wide indices") {
+TEST_CASE("kernels for a GPU are compiled on no more threads than the options say, also those with 64-bit indices") {
   const int cpus = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   for (const auto& [asked, threads] : {std::pair{1, 1}, {0, cpus}, {cpus + 1, cpus}}) {
     MockGpu gpu;

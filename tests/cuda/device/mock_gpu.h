@@ -22,7 +22,7 @@ class MockGpu {
   CompileOptions options() const;
   /// The same for the GPU of one of several ranks.
   CompileOptions options(const std::shared_ptr<Ranks>& ranks, const std::shared_ptr<const cuda::Nccl>& nccl) const;
-  /// How many launches were of kernels with wide indices.
+  /// How many launches were of kernels with 64-bit indices.
   int int64_launches() const { return int64_launches_; }
   /// On how many threads each call was to compile.
   const std::vector<int>& compiling_threads() const { return compiling_threads_; }

@@ -64,7 +64,7 @@ const std::vector<Case>& cut() {
   output "norm" %5
 )",
                                            3},
-                                          // Narrow floats are summed in f32; integers and booleans.
+                                          // 16-bit floats are summed in f32; integers and booleans.
                                           {R"(input %x: bf16[130000]) {
   %1 = sum %x {dims=[0]}
   output "y" %1

@@ -170,7 +170,7 @@ TEST_CASE("chunk_rows: values over rows and columns that others make are compute
           {.least_rows = 3, .least_saved = 0});
 }
 
-TEST_CASE("chunk_rows: narrow sums that are widened are added up wide", "[chunks]") {
+TEST_CASE("chunk_rows: sums in bf16 that are cast to f32 are added up in f32", "[chunks]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: bf16[4, 3], parameter %w: bf16[9, 3]) {
   %1 = contract %x, %w {spec="nd,vd->nv"}
   %2 = exp %1

@@ -172,7 +172,7 @@ TEST_CASE("powers, exponentials and logarithms of whole numbers in f64 call func
         {.sizes = n_sizes});
 }
 
-TEST_CASE("narrow floats are rounded after every op, in memory or not") {
+TEST_CASE("16-bit floats are rounded after every op, in memory or not") {
   for (const std::string dtype : {"bf16", "f16"})
     check("graph @g(input %x: " + dtype + "[n, 20], input %w: " + dtype + R"([20, 6], state %s: )" + dtype +
               R"([n, 20]) {

@@ -106,7 +106,7 @@ TEST_CASE("scattered sums: many rows, few columns, no columns, several blocks") 
       {.sizes = counts});
 }
 
-TEST_CASE("scattered sums: rows of several blocks of columns, rows that come up often, narrow floats") {
+TEST_CASE("scattered sums: rows of several blocks of columns, rows that come up often, 16-bit floats") {
   const std::vector<DimBindings> counts = {{{"n", 0}}, {{"n", 3}}, {{"n", 29}}};
   check(R"(graph @g(input %i: i64[n], input %a: f64[n, 300], input %y: f64[9, 300], input %h: bf16[2, n, 70]) {
   %1 = scatter_add %i, %a {size=9, dim=0}

@@ -136,12 +136,12 @@ std::string to_string(const Tiling& tiling) { return fmt::format("{0} x {0}", ti
 /// to fill them.
 std::vector<Tiling> tilings(const ProductOperands& operands) {
   const auto m = operands.m.value(), n = operands.n.value();
-  constexpr std::int64_t wide = 2 * block;
+  constexpr std::int64_t large = 2 * block;
   if (operands.compute != f32) return {{1}};
-  if ((!m && !n) || m.value_or(wide) < wide || n.value_or(wide) < wide) return {{1}, {2}};
+  if ((!m && !n) || m.value_or(large) < large || n.value_or(large) < large) return {{1}, {2}};
   const auto elements = (operands.batch * operands.m * operands.n).value();
-  return elements && *elements < enough_tiles * wide * wide ? std::vector<Tiling>{{1}, {2}}
-                                                            : std::vector<Tiling>{{2}, {1}};
+  return elements && *elements < enough_tiles * large * large ? std::vector<Tiling>{{1}, {2}}
+                                                              : std::vector<Tiling>{{2}, {1}};
 }
 
 }  // namespace
