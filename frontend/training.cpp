@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::string_view about_options = "frontend/optim.h says what each option does";
 
-DType compute_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
+DType f32_or_f64(DType dtype) { return dtype == f64 ? f64 : f32; }
 
 /// A parameter and the gradient that its update will see.
 struct Trained {
@@ -127,7 +127,7 @@ Value accumulate(std::vector<Trained>& trained, std::int64_t times) {
   for (Trained& each : trained) {
     const std::string name = "optimizer.accumulated." + each.parameter.node().name;
     const Shape shape = each.parameter.shape();
-    const DType dtype = compute_dtype(each.parameter.dtype());
+    const DType dtype = f32_or_f64(each.parameter.dtype());
     const Value sum = builder.argument(ir::ops::state, name, dtype, shape);
     const Value mean = ir::add(sum, ir::div(ir::cast(each.gradient, dtype), static_cast<double>(times)));
     builder.update(sum, ir::where(complete, 0.0, mean));
@@ -163,7 +163,7 @@ std::optional<Value> norm_of(const std::vector<Trained>& trained, const Training
 void clip(std::vector<Trained>& trained, double limit, const Value& norm) {
   const Value factor = ir::minimum(ir::div(limit, ir::add(norm, 1e-6)), 1.0);
   for (Trained& each : trained) {
-    const DType dtype = compute_dtype(each.gradient.dtype());
+    const DType dtype = f32_or_f64(each.gradient.dtype());
     each.gradient = ir::mul(ir::cast(each.gradient, dtype), ir::cast(factor, dtype));
   }
 }
@@ -238,10 +238,10 @@ void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
 
 Value global_norm(std::span<const Value> values) {
   LATHE_ASSERT(!values.empty());
-  const DType dtype = compute_dtype(values[0].dtype());
+  const DType dtype = f32_or_f64(values[0].dtype());
   std::optional<Value> total;
   for (const Value& value : values) {
-    const Value upcast = ir::cast(value, compute_dtype(value.dtype()));
+    const Value upcast = ir::cast(value, f32_or_f64(value.dtype()));
     const Value squares = ir::cast(ir::sum(ir::mul(upcast, upcast)), dtype);
     total = total ? ir::add(*total, squares) : squares;
   }
