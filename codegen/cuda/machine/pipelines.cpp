@@ -54,8 +54,8 @@ void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
   const auto pipeline = kernel::StagePipeline::of(region);
   PipelineRole role(text.kernel(), pipeline);
   const int threads = text.block_threads(), consumers = pipeline.consumers,
-            groups = consumers / kernel::warpgroup_threads;
-  const bool shares = !role.copied_by_all && groups > 1 && threads == consumers + kernel::warpgroup_threads;
+            warpgroups = consumers / kernel::warpgroup_threads;
+  const bool shares = !role.copied_by_all && warpgroups > 1 && threads == consumers + kernel::warpgroup_threads;
   const bool all_produce = role.copied_by_all || shares;
   text.shared_words("pipeline_barriers", pipeline_words(text.kernel(), region));
   text.write(fmt::format("StagePipeline<{0}> pipeline = start_pipeline<{0}{1}>(pipeline_barriers, {2}, {3});",
@@ -69,7 +69,7 @@ void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
   if (role.copied_by_all) text.write("  wait_all_copies();");
   text.write(fmt::format("}} else {}{{", all_produce ? "" : fmt::format("if (threadIdx.x < {}) ", consumers)));
   constexpr int step = 8;  // that setmaxnreg counts in
-  const int taken = std::min(registers.most, (registers.all - registers.producer) / groups / step * step);
+  const int taken = std::min(registers.most, (registers.all - registers.producer) / warpgroups / step * step);
   if (shares) text.write(fmt::format("  take_registers<{}>();", taken));
   role.produces = false;
   text.body(pipeline.body, role);

@@ -21,9 +21,9 @@ struct StagePipeline {
   static StagePipeline of(const MachineRegion& region);
   /// In the one thread loop, of whole warps, and in no branch (pipeline_context).
   void verify_place(const MachineRegionRules& rules) const;
-  /// One pipeline at most, the last statement of its thread loop (pipeline_context), with consumers in whole groups
-  /// (pipeline_threads), of 2 to 8 stages with one Stage in serial loops (pipeline_stage), whose producers need
-  /// nothing of what the consumers load or multiply, nor variables that they set (pipeline_producer).
+  /// One pipeline at most, the last statement of its thread loop (pipeline_context), with consumers in whole
+  /// warpgroups (pipeline_threads), of 2 to 8 stages with one Stage in serial loops (pipeline_stage), whose producers
+  /// need nothing of what the consumers load or multiply, nor variables that they set (pipeline_producer).
   void verify_bodies(const MachineRegionRules& rules) const;
   std::string text(const MachineText& text) const;
   int first_threads() const { return consumers; }

@@ -137,13 +137,13 @@ std::vector<KernelContext::Built> lower_attention(const LoweringContext& context
   const auto note = [&](const std::string& why_not) {
     if (!why_not.empty()) built.back().launch.info.missed.push_back({Multiplier::wgmma, why_not});
   };
-  const auto rows = warpgroups ? plan_group_attention(plan) : WgmmaPlan<WgmmaAttentionTile>{};
+  const auto rows = warpgroups ? plan_wgmma_attention(plan) : WgmmaPlan<WgmmaAttentionTile>{};
   const auto wanted = [&](bool over_rows) {
     return warpgroups ? plan_wgmma_outputs(plan, over_rows) : WgmmaPlan<WgmmaOutputTile>{};
   };
   const auto of_columns = rows.tile || plan.online ? WgmmaPlan<WgmmaOutputTile>{} : wanted(false);
   if (of_columns.tile) plan.take_outputs_over_columns();
-  built.push_back(rows.tile ? lower_group_attention(plan, *rows.tile) : lower_attention_rows(plan));
+  built.push_back(rows.tile ? lower_wgmma_attention(plan, *rows.tile) : lower_attention_rows(plan));
   note(rows.why_not);
   note(of_columns.why_not);
   if (of_columns.tile) built.push_back(lower_wgmma_outputs(plan, false, *of_columns.tile));

@@ -6,7 +6,7 @@
 /// What the machine operations of the shim ask of the threads of a block. Two back ends give it: fibers.cpp, and
 /// where SHIM_OS_THREADS is defined os_threads.cpp.
 
-inline constexpr std::size_t shim_warp_threads = 32, shim_group_threads = 128;
+inline constexpr std::size_t shim_warp_threads = 32, shim_warpgroup_threads = 128;
 
 /// Acts for all threads of a warp or warpgroup, each of which has given a pointer to what is its own. False: what
 /// they ask for is wrong, and none of them goes on.

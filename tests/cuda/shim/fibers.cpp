@@ -57,7 +57,7 @@ struct Fiber {
 
 /// The threads of a warp, or warpgroup, that have come to the present collective.
 struct Meeting {
-  void* lanes[shim_group_threads] = {};
+  void* lanes[shim_warpgroup_threads] = {};
   ShimCollective act = nullptr;
   int arrived = 0;
 };
@@ -70,7 +70,7 @@ struct UserBarrier {
 
 struct Block {
   const ShimLaunch* launch = nullptr;
-  std::vector<Meeting> warps, groups;
+  std::vector<Meeting> warps, warpgroups;
   UserBarrier consumers;
   std::vector<Fiber> fibers;
   std::vector<unsigned char*> stacks;
@@ -139,7 +139,7 @@ int run_block(std::mt19937_64& random) {
       for (int x = 0; x < size[0]; ++x)
         b.fibers.push_back({nullptr, {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)}});
   b.warps.assign(b.fibers.size() / shim_warp_threads + 1, {});
-  b.groups.assign(b.fibers.size() / shim_group_threads + 1, {});
+  b.warpgroups.assign(b.fibers.size() / shim_warpgroup_threads + 1, {});
   shim_start_copies(b.fibers.size());
   shim_start_products();
   b.consumers = {};
@@ -170,7 +170,7 @@ std::size_t shim_thread() { return static_cast<std::size_t>(block().current - bl
 void shim_meet(ShimCollective act, void* own, std::size_t threads) {
   Block& b = block();
   const std::size_t first = shim_thread() / threads * threads;
-  Meeting& meeting = (threads == shim_warp_threads ? b.warps : b.groups)[first / threads];
+  Meeting& meeting = (threads == shim_warp_threads ? b.warps : b.warpgroups)[first / threads];
   meeting.lanes[shim_thread() - first] = own;
   // Who comes to another collective than the first one never leaves it.
   if (meeting.arrived == 0) meeting.act = act;

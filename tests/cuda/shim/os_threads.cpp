@@ -151,7 +151,7 @@ struct Block {
   const ShimLaunch launch;
   std::size_t threads;
   Meeting whole{threads}, with_launcher{threads + 1};
-  std::vector<std::unique_ptr<Meeting>> warps, groups;
+  std::vector<std::unique_ptr<Meeting>> warps, warpgroups;
   std::vector<std::unique_ptr<Meeting>> first;  // of the first warps, by their number
   std::vector<std::size_t> numbers;             // that the workers take on
   Counter wakes;
@@ -163,7 +163,7 @@ struct Block {
       for (std::size_t i = 0; i < count; ++i) all.push_back(std::make_unique<Meeting>(size(i)));
     };
     meetings(warps, threads / shim_warp_threads, [](std::size_t) { return shim_warp_threads; });
-    meetings(groups, threads / shim_group_threads, [](std::size_t) { return shim_group_threads; });
+    meetings(warpgroups, threads / shim_warpgroup_threads, [](std::size_t) { return shim_warpgroup_threads; });
     meetings(first, warps.size() + 1, [](std::size_t i) { return i * shim_warp_threads; });
   }
 };
@@ -189,7 +189,7 @@ void work_on_launch(std::size_t worker) {
     shim_take_up(block);
     own_number = block->numbers[worker];
     shim_start_copies(block->threads);
-    if (own_number % shim_group_threads == 0) shim_start_products();
+    if (own_number % shim_warpgroup_threads == 0) shim_start_products();
     const auto n = static_cast<unsigned>(own_number);
     const auto x = static_cast<unsigned>(block->launch.block[0]), y = static_cast<unsigned>(block->launch.block[1]);
     threadIdx = {n % x, n / x % y, n / x / y};
@@ -222,7 +222,7 @@ void want_workers(std::size_t count) {
 std::size_t shim_thread() { return own_number; }
 
 void shim_meet(ShimCollective act, void* own, std::size_t threads) {
-  auto& meetings = threads == shim_warp_threads ? block->warps : block->groups;
+  auto& meetings = threads == shim_warp_threads ? block->warps : block->warpgroups;
   meetings.at(own_number / threads)->meet(own_number % threads, act, own);
 }
 

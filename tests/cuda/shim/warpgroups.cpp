@@ -40,7 +40,7 @@ const void* place_of_phase(const void* barrier, unsigned phase) {
   return static_cast<const unsigned char*>(barrier) + (phase & 1);
 }
 
-struct Group;
+struct Warpgroup;
 
 struct Wgmma {
   float (*value)(unsigned short);
@@ -49,40 +49,40 @@ struct Wgmma {
   unsigned long long a, b;
   const unsigned* held;
   bool a_transposed, b_transposed;
-  Group* group;
+  Warpgroup* group;
 };
 
 /// Sums of all threads that products under way are added to, kept here until the last of these is done. There is no
 /// such variable where no products are left.
 struct Kept {
-  float* sums[shim_group_threads];
-  float values[shim_group_threads][64];
+  float* sums[shim_warpgroup_threads];
+  float values[shim_warpgroup_threads][64];
   int products = 0;
 };
 struct Product {
   Wgmma wgmma;
   Kept* to;
   std::size_t group;
-  unsigned held[shim_group_threads][4];  // of a left operand in registers
+  unsigned held[shim_warpgroup_threads][4];  // of a left operand in registers
 };
 
 /// A warpgroup's products under way, in order, and how many groups of them were committed. No memory is allocated:
 /// ThreadSanitizer would see that one thread does it and another one frees it.
-struct Group {
+struct Warpgroup {
   Product products[64];
   Kept kept[8];
   std::size_t first = 0, last = 0, commits = 0;  // counted from the start of the block
-  char positions[8][shim_group_threads];         // where the reads of the latest groups are passed on, by thread
+  char positions[8][shim_warpgroup_threads];     // where the reads of the latest groups are passed on, by thread
 
   Product& product(std::size_t number) { return products[number % std::size(products)]; }
   const void* position(std::size_t group) const {
-    return &positions[group % std::size(positions)][shim_thread() % shim_group_threads];
+    return &positions[group % std::size(positions)][shim_thread() % shim_warpgroup_threads];
   }
 };
 
-Group all_groups[1024 / shim_group_threads];
+Warpgroup all_warpgroups[1024 / shim_warpgroup_threads];
 
-Group& own_warpgroup() { return all_groups[shim_thread() / shim_group_threads]; }
+Warpgroup& own_warpgroup() { return all_warpgroups[shim_thread() / shim_warpgroup_threads]; }
 
 unsigned field(unsigned long long descriptor, int bit) {
   return static_cast<unsigned>(descriptor >> bit & 0x3fff) * 16;
@@ -115,7 +115,7 @@ bool read_rows(const Wgmma& w, unsigned long long d, bool transposed, int rows, 
 /// What a warp reads, shared out among its threads: 16 rows of the left operand and all of the right one.
 void tell_reads(const void* what) {
   const Wgmma& w = *static_cast<const Wgmma*>(what);
-  const int warp = static_cast<int>(shim_thread() % shim_group_threads / shim_warp_threads);
+  const int warp = static_cast<int>(shim_thread() % shim_warpgroup_threads / shim_warp_threads);
   const int lane = static_cast<int>(shim_thread() % shim_warp_threads);
   for (int i = lane; !w.held && i < 16 * 16; i += 32)
     shim_reads(element(w.a, w.a_transposed, warp * 16 + i / 16, i % 16), 2);
@@ -123,7 +123,7 @@ void tell_reads(const void* what) {
 }
 
 /// The sums of these threads, poisoned if no product under way is added to them yet.
-Kept* keep(Group& group, void* const* lanes) {
+Kept* keep(Warpgroup& group, void* const* lanes) {
   const auto sums_of = [&](std::size_t t) { return static_cast<const Wgmma*>(lanes[t])->sum; };
   const int count = static_cast<const Wgmma*>(lanes[0])->lanes;
   Kept* free = nullptr;
@@ -132,7 +132,7 @@ Kept* keep(Group& group, void* const* lanes) {
     if (kept.products == 0) free = &kept;
   }
   if (!free) return nullptr;
-  for (std::size_t t = 0; t < shim_group_threads; ++t) {
+  for (std::size_t t = 0; t < shim_warpgroup_threads; ++t) {
     free->sums[t] = sums_of(t);
     for (int i = 0; i < count; ++i) {
       free->values[t][i] = free->sums[t][i];
@@ -144,8 +144,8 @@ Kept* keep(Group& group, void* const* lanes) {
 
 bool start(void* const* lanes) {
   const Wgmma& w = *static_cast<const Wgmma*>(lanes[0]);
-  Group& group = *w.group;
-  for (std::size_t t = 0; t < shim_group_threads; ++t)
+  Warpgroup& group = *w.group;
+  for (std::size_t t = 0; t < shim_warpgroup_threads; ++t)
     if (const auto& other = *static_cast<const Wgmma*>(lanes[t]); other.a != w.a || other.b != w.b) return false;
   Kept* const to = keep(group, lanes);
   if ((!w.held && !is_known(w.a)) || !is_known(w.b) || !to || group.last - group.first == std::size(group.products))
@@ -153,7 +153,7 @@ bool start(void* const* lanes) {
   ++to->products;
   Product& product = group.product(group.last++);
   product.wgmma = w, product.to = to, product.group = group.commits;
-  for (std::size_t t = 0; w.held && t < shim_group_threads; ++t)
+  for (std::size_t t = 0; w.held && t < shim_warpgroup_threads; ++t)
     std::copy_n(static_cast<const Wgmma*>(lanes[t])->held, 4, product.held[t]);
   return true;
 }
@@ -188,12 +188,12 @@ bool multiply(const Product& product) {
 }
 
 bool commit(void* const* lanes) {
-  ++static_cast<Group*>(lanes[0])->commits;
+  ++static_cast<Warpgroup*>(lanes[0])->commits;
   return true;
 }
 
 struct Wait {
-  Group* group;
+  Warpgroup* group;
   std::size_t done;  // groups
 };
 
@@ -262,14 +262,14 @@ void shim_wait_barrier(const unsigned long long* barrier, unsigned parity) {
 }
 
 void shim_start_products() {
-  const auto start = [](Group& group) {
+  const auto start = [](Warpgroup& group) {
     group.first = group.last = group.commits = 0;
     for (Kept& kept : group.kept) kept.products = 0;
   };
 #ifdef SHIM_OS_THREADS
   start(own_warpgroup());
 #else
-  for (Group& group : all_groups) start(group);
+  for (Warpgroup& group : all_warpgroups) start(group);
 #endif
 }
 
@@ -277,21 +277,21 @@ void shim_wgmma(float (*value)(unsigned short bits), float* sum, int lanes, unsi
                 const unsigned* held, unsigned long long b, bool a_transposed, bool b_transposed) {
   Wgmma own{value, sum, lanes, a, b, held, a_transposed, b_transposed, &own_warpgroup()};
   if (shim_tells_accesses) shim_by_agent(tell_reads, &own);
-  shim_meet(start, &own, shim_group_threads);
+  shim_meet(start, &own, shim_warpgroup_threads);
 }
 
 void shim_commit_wgmma() {
-  Group& group = own_warpgroup();
+  Warpgroup& group = own_warpgroup();
   shim_pass_on_copies(group.position(group.commits));
-  shim_meet(commit, &group, shim_group_threads);
+  shim_meet(commit, &group, shim_warpgroup_threads);
 }
 
 void shim_wait_wgmma(int pending) {
-  Group& group = own_warpgroup();
+  Warpgroup& group = own_warpgroup();
   const auto left = static_cast<std::size_t>(pending);
   Wait own{&group, group.commits > left ? group.commits - left : 0};
   // Groups that are still under way have other positions.
   for (std::size_t i = 0; i < own.done && i + left < std::size(group.positions); ++i)
     shim_take_up(group.position(own.done - 1 - i));
-  shim_meet(wait, &own, shim_group_threads);
+  shim_meet(wait, &own, shim_warpgroup_threads);
 }

@@ -17,7 +17,7 @@ ElementwiseProgram program_with(const AttentionPlan& plan, std::vector<Elementwi
 }
 
 /// Vectors of sums of the depth that a thread holds for each of its positions, of all products together.
-int most_groups(const AttentionTile& tile) { return tile.compute == f64 ? 8 : 4; }
+int most_vectors(const AttentionTile& tile) { return tile.compute == f64 ? 8 : 4; }
 
 }  // namespace
 
@@ -38,10 +38,10 @@ AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<OutputPr
     return which && output.over_rows == (*which == OutputProducts::over_rows);
   };
   const auto count = std::count_if(all.begin(), all.end(), wanted);
-  const int groups = std::max(1, most_groups(tile_) / std::max(1, static_cast<int>(count)));
+  const int vectors = std::max(1, most_vectors(tile_) / std::max(1, static_cast<int>(count)));
   for (const AttentionParts::OutputProduct& output : all)
     if (wanted(output))
-      sums.push_back(std::make_unique<AttentionSums>(context, plan.lowering, output, tile_, groups, steps));
+      sums.push_back(std::make_unique<AttentionSums>(context, plan.lowering, output, tile_, vectors, steps));
   if (!plan.online)
     for (const ElementwiseInstruction& i : program.code)
       if (i.kind == Kind::reduce &&

@@ -22,23 +22,23 @@ int lanes_of(const Dim& depth, const AttentionTile& tile) {
       std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(each, least, tile.own()))));
 }
 
-int groups_of(const Dim& depth, const AttentionTile& tile, int lanes, int most) {
+int vectors_of(const Dim& depth, const AttentionTile& tile, int lanes, int most) {
   const std::int64_t width = std::int64_t{AttentionTile::side} * lanes;
-  const auto groups = static_cast<int>(
+  const auto vectors = static_cast<int>(
       std::clamp<std::int64_t>((depth.value().value_or(width) + width - 1) / width, 1, std::int64_t{most}));
-  return tile.tensor_cores() ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(groups))) : groups;
+  return tile.tensor_cores() ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(vectors))) : vectors;
 }
 
 }  // namespace
 
 AttentionSums::AttentionSums(KernelContext& context, const LoweringContext& lowering,
-                             const AttentionParts::OutputProduct& part, const AttentionTile& tile, int most_groups,
+                             const AttentionParts::OutputProduct& part, const AttentionTile& tile, int most_vectors,
                              AttentionSteps& steps)
     : b_(context.builder),
       part_(part),
       tile_(tile),
       lanes_(lanes_of(part.depth, tile)),
-      groups_(groups_of(part.depth, tile, lanes_, most_groups)),
+      vectors_(vectors_of(part.depth, tile, lanes_, most_vectors)),
       loader_(context, lowering, part.other, tile.compute),
       other_(loader_, tile, false, width()),
       steps_(steps),
@@ -66,7 +66,7 @@ void AttentionSums::begin(Value first_depth) {
   first_depth_ = first_depth;
   other_.begin(first_depth);
   sums_ = tile_.tensor_cores() ? zero_vectors(b_, {f32, width() / 4}, 1)
-                               : zero_vectors(b_, {tile_.compute, lanes_}, tile_.own() * groups_);
+                               : zero_vectors(b_, {tile_.compute, lanes_}, tile_.own() * vectors_);
 }
 
 void AttentionSums::put_weights(int r, Value weights, const AttentionThread& thread) {
@@ -92,7 +92,7 @@ void AttentionSums::add(const AttentionThread& thread) {
     }
     const auto step = [&](Value k) {
       std::vector<Value> others;
-      for (int g = 0; g < groups_; ++g)
+      for (int g = 0; g < vectors_; ++g)
         others.push_back(other_.load(k, g * AttentionTile::side * lanes_ + thread.x * lanes_, lanes_));
       multiply_add(b_, sums_, b_.load(weights_, (first + k) * stride + thread.y * own, own), others);
     };
@@ -103,7 +103,7 @@ void AttentionSums::add(const AttentionThread& thread) {
 void AttentionSums::scale(ScalarOp op, const std::vector<Value>& factors) {
   if (!tile_.tensor_cores()) {
     for (std::size_t i = 0; i < sums_.size(); ++i) {
-      const Value factor = factors[i / static_cast<std::size_t>(groups_)];
+      const Value factor = factors[i / static_cast<std::size_t>(vectors_)];
       b_.set(sums_[i], b_.apply(op, {b_.get(sums_[i]), b_.broadcast(factor, lanes_)}));
     }
     return;
@@ -123,8 +123,8 @@ void AttentionSums::finish(Value outer, Value first, const AttentionThread& thre
     b_.store(kept, b_.index(i * lanes_), b_.get(sums_[static_cast<std::size_t>(i)]));
   }
   b_.for_loop(0, count, 1, [&](Value i) {
-    const Value position = first + thread.y * tile_.own() + i / groups_;
-    const Value depth = first_depth_ + i % groups_ * (AttentionTile::side * lanes_) + thread.x * lanes_;
+    const Value position = first + thread.y * tile_.own() + i / vectors_;
+    const Value depth = first_depth_ + i % vectors_ * (AttentionTile::side * lanes_) + thread.x * lanes_;
     output_.finish(outer, position, depth, b_.load(kept, i * lanes_, lanes_));
   });
 }

@@ -8,15 +8,15 @@ namespace lathe::gpu {
 
 /// A product that makes an output of an attention, inside one block: result[position] = sum over steps of
 /// weight[step][position] * other[step], where positions are the block's rows and steps the columns, or the other way
-/// round. A thread has `own` neighbouring positions, and of the depth `groups` vectors.
+/// round. A thread has `own` neighbouring positions, and of the depth `vectors` vectors.
 class AttentionSums {
  public:
-  /// `most_groups`: as many vectors as the thread's registers hold.
+  /// `most_vectors`: as many vectors as the thread's registers hold.
   AttentionSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part,
-                const AttentionTile& tile, int most_groups, AttentionSteps& steps);
+                const AttentionTile& tile, int most_vectors, AttentionSteps& steps);
 
   const AttentionParts::OutputProduct& part() const { return part_; }
-  int width() const { return groups_ * AttentionTile::side * lanes_; }  ///< of the depth, in one block
+  int width() const { return vectors_ * AttentionTile::side * lanes_; }  ///< of the depth, in one block
   std::int64_t shared_elements() const { return other_.shared_elements(); }
   std::int64_t weight_elements() const { return std::int64_t{tile_.span()} * tile_.stride(tile_.span()); }
   void add_programs(std::vector<const ElementwiseProgram*>& programs) const;
@@ -45,7 +45,7 @@ class AttentionSums {
   kernel::Builder& b_;
   const AttentionParts::OutputProduct& part_;
   AttentionTile tile_;
-  int lanes_, groups_;
+  int lanes_, vectors_;
   OperandLoader loader_;
   StagedOperand other_;
   AttentionSteps& steps_;

@@ -194,7 +194,7 @@ class WgmmaAttention {
 
 }  // namespace
 
-KernelContext::Built lower_group_attention(const AttentionPlan& plan, const WgmmaAttentionTile& tile) {
+KernelContext::Built lower_wgmma_attention(const AttentionPlan& plan, const WgmmaAttentionTile& tile) {
   return WgmmaAttention(plan, tile).run();
 }
 

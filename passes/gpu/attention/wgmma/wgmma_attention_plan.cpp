@@ -39,7 +39,7 @@ int stages_beside(const GpuInfo& gpu, std::int64_t stationary, std::int64_t of_s
   return stages < least_stages ? 0 : static_cast<int>(stages);
 }
 
-WgmmaPlan<WgmmaAttentionTile> plan_group_attention(const AttentionPlan& plan) {
+WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan) {
   WgmmaPlan<WgmmaAttentionTile> found{std::nullopt, why_not(plan)};
   if (!found.why_not.empty()) return found;
   const AttentionParts& parts = plan.attention.parts;

@@ -130,16 +130,16 @@ void WgmmaElementwise::each_pair(Value first, const std::function<void(Value fir
 
 void WgmmaElementwise::begin(Value first) {
   const ElementwiseProgram& program = emitter_.program();
-  kept_.clear();
+  saved_.clear();
   for (const int i : of_streamed_)
-    kept_.push_back(b_.alloc(compute_type(program[i].dtype), at_once_ / row_step * pair, kernel::Space::register_,
-                             "of_streamed"));
+    saved_.push_back(b_.alloc(compute_type(program[i].dtype), at_once_ / row_step * pair, kernel::Space::register_,
+                              "of_streamed"));
   const auto keep = [&](Value here, Value i) {
     const Value mask = inside(here);
     Scope streamed = streamed_scope(here, mask);
     if (parts_.over_rows) bind_reductions(streamed, here, pair, mask);
     for (std::size_t k = 0; k < of_streamed_.size(); ++k)
-      b_.store(kept_[k], i * pair, b_.broadcast(emitter_.emit(of_streamed_[k], streamed), pair));
+      b_.store(saved_[k], i * pair, b_.broadcast(emitter_.emit(of_streamed_[k], streamed), pair));
   };
   if (!of_streamed_.empty()) each_pair(first, keep);
   for (const kernel::Var scores : scores_) b_.set(scores, b_.constant(f32, 0, scores.type.lanes));
@@ -161,7 +161,7 @@ void WgmmaElementwise::make_weights(Value first) {
     const Value mask = inside(here);
     Scope streamed = streamed_scope(here, mask);
     for (std::size_t k = 0; k < of_streamed_.size(); ++k)
-      streamed.bind(of_streamed_[k], b_.load(kept_[k], i * pair, pair));
+      streamed.bind(of_streamed_[k], b_.load(saved_[k], i * pair, pair));
     if (parts_.over_rows) bind_reductions(streamed, here, pair, mask);
     for (const int value : made_of_streamed_) emitter_.emit(value, streamed);
     for (std::size_t c = 0; c < own_.size(); ++c) {

@@ -22,7 +22,7 @@ class WgmmaElementwise : private WgmmaPositions {
   /// Declares the scores of a tile, in the pipeline.
   void declare();
   const std::vector<kernel::Var>& scores() const { return scores_; }  ///< by product
-  /// What does not vary along the positions that pass, for the thread's own of those from `first` on; the last one
+  /// What does not vary along the streamed positions, for the thread's own of those from `first` on; the last one
   /// again beyond the end.
   void enter(kernel::Value outer, kernel::Value first, kernel::Value thread, const Scope* top);
   /// Zeros for the scores, and what is needed of the streamed positions from `first` on.
@@ -38,7 +38,7 @@ class WgmmaElementwise : private WgmmaPositions {
   kernel::Value inside(kernel::Value first);
   Scope streamed_scope(kernel::Value first, kernel::Value mask);
   void bind_reductions(Scope& scope, kernel::Value row, int lanes, kernel::Value mask);
-  /// body(the first of the thread's two positions, i) for every 8 that pass.
+  /// body(the first of the thread's two positions, i) for every 8 streamed positions.
   void each_pair(kernel::Value first, const std::function<void(kernel::Value first, kernel::Value i)>& body);
 
   const AttentionPlan& plan_;
@@ -48,13 +48,13 @@ class WgmmaElementwise : private WgmmaPositions {
   const WgmmaOutputParts& parts_;
   int at_once_, own_dim_, streamed_dim_;
   Dim own_count_, streamed_count_;
-  std::vector<int> of_streamed_, made_of_streamed_, of_own_;  ///< kept; made of these where scores are; kept
+  std::vector<int> of_streamed_, made_of_streamed_, of_own_;  ///< saved; made of these where scores are; saved
   kernel::Value outer_, thread_;
   std::unique_ptr<Scope> outer_scope_;
   std::vector<std::unique_ptr<Scope>> own_scopes_;
   std::vector<kernel::Value> own_;  ///< positions
   std::vector<kernel::Var> scores_;
-  std::vector<kernel::Buffer> kept_, weights_;
+  std::vector<kernel::Buffer> saved_, weights_;
 };
 
 }  // namespace lathe::gpu

@@ -55,7 +55,7 @@ void StationaryOperand::bring(Value outer, Value first, Value count, Value threa
   });
 }
 
-kernel::SwizzledTiles StationaryOperand::rows_of_group(Value thread, int k) const {
+kernel::SwizzledTiles StationaryOperand::rows_of_warpgroup(Value thread, int k) const {
   return {shared_, thread / kernel::warpgroup_threads * kernel::swizzled_elements + k * positions_};
 }
 
@@ -83,7 +83,7 @@ void multiply(kernel::Builder& b, kernel::Var sums, const StationaryOperand& lef
               const StreamedOperand& right, Value slot, int row) {
   for (int k = 0; k < left.depth(); k += kernel::wgmma_depth) {
     const int deep = std::min(kernel::wgmma_depth, (left.depth() - k + 15) / 16 * 16);
-    wgmma(b, sums, left.rows_of_group(thread, k), right.right(slot, row, k), deep);
+    wgmma(b, sums, left.rows_of_warpgroup(thread, k), right.right(slot, row, k), deep);
   }
 }
 

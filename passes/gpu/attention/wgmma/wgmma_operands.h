@@ -17,7 +17,7 @@ std::optional<LaneAxis> axis_of_chunks(const AttentionOperand& operand, DType he
 /// Whether TMA copies its tiles.
 bool are_boxes(const AttentionOperand& operand, DType held, bool sums_positions);
 
-/// An operand whose tile stays where it is while others pass by. It may be computed on the way there.
+/// An operand whose tile stays in shared memory while others are streamed. It may be computed on the way there.
 class StationaryOperand {
  public:
   StationaryOperand(KernelContext& context, const LoweringContext& lowering, const AttentionOperand& operand,
@@ -30,10 +30,10 @@ class StationaryOperand {
   /// In a block loop, outside the thread loops.
   void allocate(const char* name);
   /// Stores the positions from `first` on, the last one of `count` again beyond the end: by `threads` threads before
-  /// the pipeline, which shows it to the groups when it begins.
+  /// the pipeline, which shows it to the warpgroups when it begins.
   void bring(kernel::Value outer, kernel::Value first, kernel::Value count, kernel::Value thread, int threads);
-  /// The 64 rows of the thread's group, from k on.
-  kernel::SwizzledTiles rows_of_group(kernel::Value thread, int k) const;
+  /// The 64 rows of the thread's warpgroup, from k on.
+  kernel::SwizzledTiles rows_of_warpgroup(kernel::Value thread, int k) const;
 
  private:
   kernel::Builder& b_;

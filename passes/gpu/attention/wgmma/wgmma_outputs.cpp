@@ -66,9 +66,9 @@ class WgmmaOutputs {
 
  private:
   struct Origin {
-    Value outer, first, thread;  ///< outer: of the parallel ones; the first position that stationary_operand
+    Value outer, first, thread;  ///< outer: of the parallel ones; first: of the stationary positions
   };
-  /// What passes: where their row blocks say so, those alone that may add something.
+  /// The streamed positions: where their row blocks say so, those alone that may add something.
   struct Range {
     Value lo, hi;
   };
@@ -131,8 +131,8 @@ class WgmmaOutputs {
   void part(const Origin& origin, Value slot, Value position, int first) {
     points_.begin(position + first);
     for (std::size_t s = 0; s < stationary_.size(); ++s)
-      multiply(b_, points_.scores()[s], *stationary_[s], origin.thread, streamed(parts_.passes(*parts_.scores[s])),
-               slot, first);
+      multiply(b_, points_.scores()[s], *stationary_[s], origin.thread,
+               streamed(parts_.streamed_operand(*parts_.scores[s])), slot, first);
     wait_sums(b_, registers());
     points_.make_weights(position + first);
     for (std::size_t e = 0; e < sums_.size(); ++e) {

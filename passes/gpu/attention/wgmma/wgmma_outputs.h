@@ -6,24 +6,24 @@
 namespace lathe::gpu {
 
 /// Products that end an attention whose rows' reductions lie in memory, by the warpgroups of sm_90a, after the same
-/// paper's backward pass. Those that sum over rows (dK and dV): a block has 128 columns, 64 for each of two warp
-/// groups. What makes scores of them (keys, values) stationary_operand in shared memory; tiles of 64 rows of the rest
-/// (queries, the result's gradient) come there as boxes of TMA. A group makes scores transposed, its columns by the
-/// tile's rows, and what it makes of them where they lie is the left operand of the products that end the attention,
-/// which sum over the rows of the very same tile, transposed. They are under way while the next scores are made.
-/// Those that sum over columns (dQ) go just so with rows and columns the other way round. Each sum is of one block,
-/// in order: nothing is added by atomics.
+/// paper's backward pass. Those that sum over rows (dK and dV): a block has 128 columns, 64 for each of two
+/// warpgroups. What makes scores of them (keys, values) is stationary in shared memory; tiles of 64 rows of the other
+/// operands (queries, the result's gradient) are streamed there as boxes of TMA. A warpgroup makes scores transposed,
+/// its columns by the tile's rows, and what it makes of them where they lie is the left operand of the products that
+/// end the attention, which sum over the rows of the very same tile, transposed. They are under way while the next
+/// scores are made. Those that sum over columns (dQ) go just so with rows and columns the other way round. Each sum
+/// is of one block, in order: nothing is added by atomics.
 struct WgmmaOutputTile {
-  static constexpr int groups = 2, stationary = groups * kernel::wgmma_rows,
-                       consumers = groups * kernel::warpgroup_threads,
+  static constexpr int warpgroups = 2, stationary = warpgroups * kernel::wgmma_rows,
+                       consumers = warpgroups * kernel::warpgroup_threads,
                        threads = consumers + kernel::warpgroup_threads, streamed = kernel::swizzle_side;
-  int at_once;  ///< of the positions of a tile that passes, as registers allow
+  int at_once;  ///< of the positions of a streamed tile, as registers allow
   int stages;
 };
 
 /// What such a kernel multiplies.
 struct WgmmaOutputParts {
-  bool over_rows;                                    ///< then columns rest, else rows
+  bool over_rows;                                    ///< then columns are stationary, else rows
   std::vector<const AttentionParts::Score*> scores;  ///< that the outputs need
   std::vector<const AttentionParts::OutputProduct*> outputs;
   std::vector<const AttentionOperand*> streamed;  ///< no two with the same elements
@@ -32,7 +32,7 @@ struct WgmmaOutputParts {
   const AttentionOperand& stationary_operand(const AttentionParts::Score& score) const {
     return over_rows ? score.columns : score.rows;
   }
-  const AttentionOperand& passes(const AttentionParts::Score& score) const {
+  const AttentionOperand& streamed_operand(const AttentionParts::Score& score) const {
     return over_rows ? score.rows : score.columns;
   }
   std::size_t streamed_number(const AttentionOperand& operand) const;

@@ -93,19 +93,19 @@ std::vector<int> WgmmaOutputParts::values() const {
 
 WgmmaOutputParts wgmma_output_parts(const AttentionPlan& plan, bool over_rows) {
   WgmmaOutputParts parts{over_rows, {}, {}, {}};
-  const auto pass = [&](const AttentionOperand& operand) {
+  const auto stream = [&](const AttentionOperand& operand) {
     if (parts.streamed_number(operand) == parts.streamed.size()) parts.streamed.push_back(&operand);
   };
   for (const AttentionParts::OutputProduct& output : plan.attention.parts.outputs)
     if (output.over_rows == over_rows) {
       parts.outputs.push_back(&output);
-      pass(output.other);
+      stream(output.other);
     }
   const std::vector<int> needed = needed_of_rows(plan, parts.values()).scores;
   for (const AttentionParts::Score& score : plan.attention.parts.scores)
     if (std::find(needed.begin(), needed.end(), score.value) != needed.end()) {
       parts.scores.push_back(&score);
-      pass(parts.passes(score));
+      stream(parts.streamed_operand(score));
     }
   return parts;
 }

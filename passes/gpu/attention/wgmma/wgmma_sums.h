@@ -8,8 +8,9 @@
 
 namespace lathe::gpu {
 
-/// A product that makes an output of an attention, by warpgroups: 64 positions a group, in parts of columns of the
-/// depth that one wgmma has; of the last ones no more than are needed. Weights are its left operand, in registers.
+/// A product that makes an output of an attention, by warpgroups: 64 positions a warpgroup, in parts of columns of
+/// the depth that one wgmma has; of the last ones no more than are needed. Weights are its left operand, in
+/// registers.
 class WgmmaSums {
  public:
   WgmmaSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part);

@@ -252,9 +252,9 @@ std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& co
   const auto plans =
       plan_tensor_product(context.gpu(), o.batch.value(), o.m.value(), o.n.value(), o.k.value(), suits);
   const TensorPlan& plan = plans[static_cast<std::size_t>(context.candidate)];
-  auto built = plan.tile.of_groups ? lower_group_product(context, region, plan)
-                                   : TensorProduct(context, region, plan).run(context, region);
-  if (warpgroups && !plan.tile.of_groups)
+  auto built = plan.tile.of_warpgroups ? lower_wgmma_product(context, region, plan)
+                                       : TensorProduct(context, region, plan).run(context, region);
+  if (warpgroups && !plan.tile.of_warpgroups)
     built[0].launch.info.missed.push_back({Multiplier::wgmma, why_not_by_wgmma(parts)});
   name_candidates(context, plans, built);
   return built;

@@ -25,7 +25,7 @@ std::string to_string(const TensorPlan& plan) {
   const int warps = tile.warps_down * tile.warps_across;
   std::string text =
       fmt::format("{} x {} by {}", tile.rows, tile.columns,
-                  tile.of_groups ? fmt::format("{} warpgroups", warps / 4) : fmt::format("{} warps", warps));
+                  tile.of_warpgroups ? fmt::format("{} warpgroups", warps / 4) : fmt::format("{} warps", warps));
   if (plan.splits > 1) text += fmt::format(", {} splits", plan.splits);
   return text;
 }
@@ -40,7 +40,7 @@ std::vector<TensorPlan> plan_tensor_product(const GpuInfo& gpu, std::optional<st
   std::vector<std::pair<double, TensorPlan>> plans;
   for (const TensorTile& tile : tiles)
     for (const int splits : cuts) {
-      if ((splits > 1 && !(batch && m && n)) || (tile.of_groups && !warpgroups)) continue;
+      if ((splits > 1 && !(batch && m && n)) || (tile.of_warpgroups && !warpgroups)) continue;
       const std::int64_t blocks = batches * parts(rows, tile.rows) * parts(columns, tile.columns) * splits;
       double time =
           static_cast<double>(parts(blocks, multiprocessors) * parts(depth, 32 * splits)) * gpu.tiles.*tile.time;
@@ -52,7 +52,7 @@ std::vector<TensorPlan> plan_tensor_product(const GpuInfo& gpu, std::optional<st
   const TensorPlan best = plans.front().second;
   std::vector<TensorPlan> alike;
   for (const auto& [time, plan] : plans)
-    if (plan.tile.of_groups == best.tile.of_groups && plan.splits == best.splits) alike.push_back(plan);
+    if (plan.tile.of_warpgroups == best.tile.of_warpgroups && plan.splits == best.splits) alike.push_back(plan);
   return alike;
 }
 

@@ -24,9 +24,9 @@ constexpr int most_product_stages = 6;
 constexpr int wgmma_chunk = TensorParts::chunk;
 
 /// A block a multiprocessor takes tile after tile. Two warpgroups multiply, 64 rows each, what is copied to a
-/// pipeline of stages, by one thread of a warp as boxes, or where an operand is no tensor of boxes by a third group;
-/// it goes on with the next tile while they end one. The sums go through shared memory, so that the epilogue's
-/// accesses are long.
+/// pipeline of stages, by one thread of a warp as boxes, or where an operand is no tensor of boxes by a third
+/// warpgroup; it goes on with the next tile while they end one. The sums go through shared memory, so that the
+/// epilogue's accesses are long.
 class WgmmaProduct {
  public:
   WgmmaProduct(const LoweringContext& lowering, const Region& region, const TensorPlan& plan)
@@ -130,8 +130,8 @@ class WgmmaProduct {
         copy(parts_.right, right_copies_, tile_.columns, at.batch, at.n, first_k, slot, t - consumers());
       };
       const auto consume = [&](Value slot) {
-        const Value group = t / kernel::warpgroup_threads;
-        const Value left = slot * stage(tile_.rows) + group * kernel::swizzled_elements;
+        const Value warpgroup = t / kernel::warpgroup_threads;
+        const Value left = slot * stage(tile_.rows) + warpgroup * kernel::swizzled_elements;
         for (std::size_t j = 0; j < sums.size(); ++j) {
           const Value right = slot * stage(tile_.columns) + static_cast<std::int64_t>(j) *
                                                                 (kernel::wgmma_columns / kernel::swizzle_side) *
@@ -176,7 +176,7 @@ class WgmmaProduct {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_group_product(const LoweringContext& context, const Region& region,
+std::vector<KernelContext::Built> lower_wgmma_product(const LoweringContext& context, const Region& region,
                                                       const TensorPlan& plan) {
   return WgmmaProduct(context, region, plan).run(context, region);
 }
