@@ -44,8 +44,8 @@ kernel::Kernel pack_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool kn
   return b.finish();
 }
 
-/// The product; or, where it is made in splits, their sums, or with `join` what adds them up.
-kernel::Kernel product_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool known, bool join = false) {
+/// The product; or, where it is made in splits, their sums, or with `reduces` what adds them up.
+kernel::Kernel product_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool known, bool reduces = false) {
   Builder b("gemm");
   const auto operand = [&](const char* name, Source source) {
     return b.buffer(name, source == Source::packed ? plan.tile.packed() : f32, Access::read);
@@ -69,8 +69,8 @@ kernel::Kernel product_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool
     cpu::emit_gemm(b, plan, s, left, right, epilogue, prefetch);
     return b.finish();
   }
-  const Buffer sums = b.buffer("sums", f32, join ? Access::read : Access::write);
-  if (join)
+  const Buffer sums = b.buffer("sums", f32, reduces ? Access::read : Access::write);
+  if (reduces)
     cpu::emit_reduce_split_k(b, plan, s, sums, epilogue);
   else
     cpu::emit_gemm_split_k(b, plan, s, left, right, sums);

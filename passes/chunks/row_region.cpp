@@ -65,7 +65,7 @@ class Grower {
     folds_columns_ = folds_columns_ || (member.columns && !member.has_columns() && (member.rows.result || !product));
     region_.members.emplace(id, std::move(member));
     if (!large) return true;
-    if (readers_.is_saved(id))
+    if (readers_.is_result(id))
       return fail(id, "a value with all its rows and columns is an output or a state's new value");
     for (const ValueId user : readers_.of(id))
       if (!region_.members.contains(user)) wanted_.insert(user);
@@ -137,7 +137,7 @@ class Grower {
       if (!member.rows.result) work.push_back(id);
     for (const ValueId id : work) {
       const auto& users = readers_.of(id);
-      if (users.size() != 1 || readers_.is_saved(id)) continue;
+      if (users.size() != 1 || readers_.is_result(id)) continue;
       const Node& user = graph_[users[0]];
       const bool widens = user.op == &ops::cast && is_float(user.type.dtype) && is_float(graph_[id].type.dtype) &&
                           size_in_bytes(user.type.dtype) > size_in_bytes(graph_[id].type.dtype);
@@ -156,13 +156,13 @@ class Grower {
 
 }  // namespace
 
-Readers::Readers(const Graph& graph) : users(graph), kept(graph.nodes.size(), false) {
-  for (const ValueId id : graph.results()) kept[static_cast<std::size_t>(id.index)] = true;
+Readers::Readers(const Graph& graph) : users(graph), results(graph.nodes.size(), false) {
+  for (const ValueId id : graph.results()) results[static_cast<std::size_t>(id.index)] = true;
 }
 
 bool RowRegion::is_result(ValueId member, const Readers& readers) const {
   const auto& users = readers.of(member);
-  return readers.is_saved(member) ||
+  return readers.is_result(member) ||
          std::any_of(users.begin(), users.end(), [&](ValueId user) { return !members.contains(user); });
 }
 

@@ -13,9 +13,9 @@ namespace lathe {
 struct Readers {
   explicit Readers(const ir::Graph& graph);
   std::span<const ir::ValueId> of(ir::ValueId id) const { return users[id]; }
-  bool is_saved(ir::ValueId id) const { return kept[static_cast<std::size_t>(id.index)]; }
+  bool is_result(ir::ValueId id) const { return results[static_cast<std::size_t>(id.index)]; }
   ir::Users users;
-  std::vector<bool> kept;
+  std::vector<bool> results;
 };
 
 /// A product whose result has rows, from one operand, and columns, from the other, its table; and what is made of it

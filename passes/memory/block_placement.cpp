@@ -33,7 +33,7 @@ class Skyline {
     const std::int64_t left = i > 0 ? segments_[i - 1].height : none;
     const std::int64_t right = i + 1 < segments_.size() ? segments_[i + 1].height : none;
     segments_[i].height = std::min(left, right);
-    join();
+    merge();
   }
 
   /// Puts a block that fits onto a segment.
@@ -45,11 +45,11 @@ class Skyline {
     if (block.last < below.last) now.push_back({block.last + 1, below.last, below.height});
     const auto at = segments_.erase(segments_.begin() + static_cast<std::ptrdiff_t>(i));
     segments_.insert(at, now.begin(), now.end());
-    join();
+    merge();
   }
 
  private:
-  void join() {
+  void merge() {
     std::size_t kept = 0;
     for (std::size_t i = 1; i < segments_.size(); ++i)
       if (segments_[i].height == segments_[kept].height)

@@ -40,7 +40,7 @@ class SkinnyDot {
       const Value n0 = remainder % column_blocks * tile_.nc, batch = remainder / column_blocks;
       results_ = b_.alloc(tile_.compute, rows * stride(), kernel::Space::stack, "results");
       if (!b_.is_constant(passes_, 1))
-        kept_ = b_.alloc(tile_.compute, rows * tile_.nc * tile_.lanes, kernel::Space::stack, "sums");
+        partial_ = b_.alloc(tile_.compute, rows * tile_.nc * tile_.lanes, kernel::Space::stack, "sums");
       const Block block{batch, m0, min(m0 + tile_.mc, sizes_.m), n0, min(n0 + tile_.nc, sizes_.n)};
       blocks_of_k(block);
       finish(block);
@@ -122,14 +122,14 @@ class SkinnyDot {
         return load(batch, rows[static_cast<std::size_t>(i)], k, LaneAxis::k, tile_.lanes, mask);
       };
     };
-    const auto kept = [&](std::size_t index) {
+    const auto position = [&](std::size_t index) {
       const int row = static_cast<int>(index) / tile.columns, column = static_cast<int>(index) % tile.columns;
       return ((at.m - block.m0 + row) * tile_.nc + (at.n - block.n0 + column)) * tile_.lanes;
     };
     const auto before = [&](const std::vector<kernel::Var>& sums) {
       b_.if_(at.k0 > 0, [&] {
         for (std::size_t i = 0; i < sums.size(); ++i)
-          b_.set(sums[i], b_.load(kept_, kept(i), tile_.lanes, {}, vector_bytes()));
+          b_.set(sums[i], b_.load(partial_, position(i), tile_.lanes, {}, vector_bytes()));
       });
     };
     const std::vector<Value> columns = indices(at.n, sizes_.n, tile.columns, at.known_columns);
@@ -158,7 +158,7 @@ class SkinnyDot {
     };
     if (one_pass) return added();
     b_.if_(kernel::equal(k1, sizes_.k), added, [&] {
-      for (std::size_t i = 0; i < sums.size(); ++i) b_.store(kept_, kept(i), sums[i], {}, vector_bytes());
+      for (std::size_t i = 0; i < sums.size(); ++i) b_.store(partial_, position(i), sums[i], {}, vector_bytes());
     });
   }
 
@@ -213,7 +213,7 @@ class SkinnyDot {
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
   Value passes_;
-  Buffer results_, kept_;
+  Buffer results_, partial_;
 };
 
 }  // namespace

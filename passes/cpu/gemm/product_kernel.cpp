@@ -93,7 +93,7 @@ class ProductKernels {
                                                            "sums of splits")
                                      : -1;
     built.push_back(product(plan, all, {.lhs = lhs_packed, .rhs = rhs_packed, .sums = sums}));
-    if (plan.splits > 1) built.push_back(join(plan, sums));
+    if (plan.splits > 1) built.push_back(reduce_split_k(plan, sums));
     name_candidates(lowering_, plans, built);
     return built;
   }
@@ -247,7 +247,7 @@ class ProductKernels {
   }
 
   /// Adds up the sums of splits.
-  KernelContext::Built join(const GemmPlan& plan, int sums) const {
+  KernelContext::Built reduce_split_k(const GemmPlan& plan, int sums) const {
     KernelContext context("reduce_split_k", KernelRole::combine_splits);
     declare_buffers(context, {&epilogue_}, lowering_);
     context.declare(sums, operands_.compute, true, false);

@@ -239,7 +239,7 @@ class RowKernel {
       }
       if (!prefetched_ && &l == &loops_->loops().front())
         prefetch_further({{space_.outer, row, 1}}, at, further_in_row);
-      // All reads of kept values come first: the stores may go where they lie.
+      // All reads of saved values come first: the stores may go where they lie.
       saved_->bind(results, scope, [&](int, const ElementwiseStore& spill) { return reload(spill, at, scope); });
       for (std::size_t r = 0; r < accumulators.size(); ++r)
         accumulate(folds[r], accumulators[r][static_cast<std::size_t>(chain)], scope);

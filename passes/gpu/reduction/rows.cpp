@@ -158,7 +158,7 @@ class RowsKernel {
     return values;
   }
 
-  /// One vector of the row. All values come before the first store: it may go where others, or kept ones, are read.
+  /// One vector of the row. All values come before the first store: it may go where others, or saved ones, are read.
   void split(const RowLoop& l, const std::vector<int>& results, Value row, Value at, Value mask,
              const std::vector<kernel::Var>& accumulators, Scope& row_scope) {
     Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);

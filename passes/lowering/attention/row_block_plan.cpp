@@ -51,7 +51,7 @@ void RowBlockPlan::find_levels() {
   loops_.resize(at(last) + 1);
 }
 
-/// Of computing a value again from scores, kept values and memory.
+/// Of computing a value again from scores, saved values and memory.
 int RowBlockPlan::cost(int value) const {
   std::vector<bool> counted(program_.code.size(), false);
   std::vector<int> work = {value};

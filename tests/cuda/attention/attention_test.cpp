@@ -116,7 +116,7 @@ TEST_CASE("one loop over the columns where all that is summed scales with exp(a 
     const ProgramInterpreter fused = lowered(graph, AttentionFusion::required);
     const auto& kernels = fused.program().kernels;
     const auto forward = std::find_if(kernels.begin(), kernels.end(), [](const kernel::Kernel& kernel) {
-      return is_attention(kernel) && kernel.name.find("magnitudes") == std::string::npos;
+      return is_attention(kernel) && kernel.name.find("maxima") == std::string::npos;
     });
     const std::string text = kernel::print(*forward);
     int found = 0;

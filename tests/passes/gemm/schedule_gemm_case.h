@@ -212,8 +212,8 @@ class GemmRun {
     return b.finish();
   }
 
-  /// With `join` what adds up the splits of the product.
-  kernel::Kernel product(bool join = false) const {
+  /// With `reduces` what adds up the splits of the product.
+  kernel::Kernel product(bool reduces = false) const {
     Builder b("gemm");
     const Buffer lhs = b.buffer("lhs", p_.storage, Access::read), rhs = b.buffer("rhs", p_.storage, Access::read);
     const Buffer bias = b.buffer("bias", p_.compute(), Access::read),
@@ -250,8 +250,8 @@ class GemmRun {
       cpu::emit_gemm(b, plan_, s, left, right, epilogue, prefetch);
       return b.finish();
     }
-    const Buffer sums = b.buffer("sums", p_.compute(), join ? Access::read : Access::write);
-    if (join)
+    const Buffer sums = b.buffer("sums", p_.compute(), reduces ? Access::read : Access::write);
+    if (reduces)
       cpu::emit_reduce_split_k(b, plan_, s, sums, epilogue);
     else
       cpu::emit_gemm_split_k(b, plan_, s, left, right, sums);

@@ -28,7 +28,7 @@ WgmmaElementwise::WgmmaElementwise(const AttentionPlan& plan, KernelContext& con
 
 namespace {
 
-/// Whether what is computed of args that `cost` is better kept than computed again.
+/// Whether what is computed of args that `cost` is better saved than computed again.
 bool costs(const ElementwiseInstruction& i, const std::vector<bool>& cost) {
   switch (i.kind) {
     case Kind::constant:
@@ -55,7 +55,7 @@ bool WgmmaElementwise::depends_on(int value, int dim) const {
 }
 
 /// Of what the values read, what varies along the streamed positions alone, or along the others alone. The former is
-/// kept as far as registers go: for some positions at once, beside the sums and scores.
+/// saved as far as registers go: for some positions at once, beside the sums and scores.
 void WgmmaElementwise::find_saved() {
   const ElementwiseProgram& program = emitter_.program();
   const NeededOfRows needed = needed_of_rows(plan_, parts_.values());
