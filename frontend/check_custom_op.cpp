@@ -61,7 +61,7 @@ class Trial {
     if (again != text) fail(fmt::format("its text is read back as another graph:\n{}\n{}", text, again));
   }
 
-  /// Of the sum of w * (y + y*y / 2), whose slope depends on y; then of the slope along a direction.
+  /// Of the sum of w * (y + y*y / 2), whose derivative depends on y; then of the derivative along a direction.
   void check_gradients() {
     const Graph g{"check"};
     const std::vector<Tensor> operands = inputs(g, false);
@@ -76,11 +76,11 @@ class Trial {
     if (wrt.empty() || y.dtype() != f64 || !op_.definition().not_differentiable.empty()) return;
     const Tensor loss = (weights(g, "w", y) * (y + y * y * 0.5)).sum();
     const std::vector<Tensor> first = gradients(loss, wrt);
-    Tensor slope = g.constant(0, f64);
+    Tensor derivative = g.constant(0, f64);
     for (std::size_t i = 0; i < wrt.size(); ++i)
-      slope = slope + (first[i] * weights(g, fmt::format("v{}", i), first[i])).sum();
+      derivative = derivative + (first[i] * weights(g, fmt::format("v{}", i), first[i])).sum();
     compare_with_differences(g, loss, first, positions, "the gradient");
-    compare_with_differences(g, slope, gradients(slope, wrt), positions, "the second derivative");
+    compare_with_differences(g, derivative, gradients(derivative, wrt), positions, "the second derivative");
   }
 
  private:

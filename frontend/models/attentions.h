@@ -2,7 +2,7 @@
 
 #include "frontend/graph.h"
 
-/// Attention in the spellings that its sources use, each as a function that declares its inputs and parameters in
+/// Attention in the forms that its sources use, each as a function that declares its inputs and parameters in
 /// `g`, names its intermediates and declares its outputs. The examples run and check them.
 namespace lathe::models {
 

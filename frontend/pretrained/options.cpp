@@ -11,7 +11,7 @@ namespace lathe::pretrained {
 
 namespace {
 
-/// The object that describes rotary embedding, in either spelling; nothing where the file has none.
+/// The object that describes rotary embedding, in either form; nothing where the file has none.
 std::optional<Config> rope_object(const Config& config, std::string_view kind) {
   if (config.has("rope_parameters")) {
     Config parameters = config.object("rope_parameters");

@@ -116,8 +116,8 @@ std::string to_string(const CpuInfo& info) {
       fmt::format("{:<12} {} of {} bits{}{}\n", "registers", info.vectors.count, info.vectors.bits,
                   info.dot_pairs ? ", dot products of pairs of bf16" : "", info.tiles ? ", AMX tiles of bf16" : "");
   text += cache_text("L1", info.l1) + cache_text("L2", info.l2) + cache_text("last level", info.last_level);
-  text += fmt::format("{:<12} {}, {} on their way to a core\n", "memory", info.slow_last_level ? "far" : "near",
-                      kibibytes(info.bytes_in_flight));
+  text += fmt::format("{:<12} {} in flight to a core{}\n", "memory", kibibytes(info.bytes_in_flight),
+                      info.slow_last_level ? ", slow last-level cache" : "");
   return text + fmt::format("{:<12} {}\n", "cores", info.cores);
 }
 

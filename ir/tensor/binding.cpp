@@ -115,7 +115,7 @@ class Solver {
         "dim_conflict", "one name means one size");
   }
 
-  /// A size that is linear in its one open dim: size = rest + slope * name.
+  /// A size that is linear in its one open dim: size = offset + scale * name.
   bool solve(const SizedDim& sized, const std::string& name) {
     for (const auto& term : sized.declared().terms())
       for (const auto& [factor, power] : term.monomial)
@@ -125,9 +125,9 @@ class Solver {
       trial[name] = value;
       return sized.declared().evaluate(trial);
     };
-    const std::int64_t rest = at(0), slope = at(1) - rest;
-    if (slope == 0) return false;
-    const std::int64_t value = (sized.size - rest) / slope;
+    const std::int64_t offset = at(0), scale = at(1) - offset;
+    if (scale == 0) return false;
+    const std::int64_t value = (sized.size - offset) / scale;
     if (value < 0 || at(value) != sized.size)
       throw UserError(fmt::format("{} is {} in {}, which no size {} gives", sized.declared().unnamed().to_string(),
                                   sized.size, sized.to_string(), name),

@@ -43,8 +43,8 @@ std::optional<Value> apply_first(const Context& context) {
   return std::nullopt;
 }
 
-/// Applies rules to what a rule made, as long as one fires.
-Value settle(Value value, const std::vector<int>& use_counts) {
+/// Applies rules to what a rule made, until none fires.
+Value apply_to_fixpoint(Value value, const std::vector<int>& use_counts) {
   constexpr int rounds = 16;  // far above any chain of rules; what is left waits for the next run over the graph
   for (int i = 0; i < rounds; ++i) {
     const Node node = value.node();
@@ -68,7 +68,7 @@ std::vector<int> count_uses(const Graph& graph) {
 }
 
 /// Whether no rule fires on any node of a graph without equal nodes. The graph stays as it is.
-bool is_settled(Graph& graph) {
+bool is_canonical(Graph& graph) {
   const std::size_t nodes = graph.nodes.size(), checks = graph.checks.size();
   const std::vector<int> use_counts = count_uses(graph);
   GraphBuilder builder(std::move(graph));
@@ -103,7 +103,7 @@ std::optional<Graph> run_once(const Graph& graph) {
       const GraphBuilder::At at(builder, node.loc);
       const auto operands = to.operands(node);
       now = apply_first({builder, node, operands, use_counts});
-      if (now) now = settle(*now, use_counts);
+      if (now) now = apply_to_fixpoint(*now, use_counts);
       fired = fired || now;
     }
     to.set(id, now ? *now : to.copy(node));
@@ -127,7 +127,7 @@ Graph canonicalize(Graph graph) {
     if (!after) return before;
     if (structurally_equal(before, *after)) return *std::move(after);
     before = std::move(*after);
-    if (canonical::is_settled(before)) return before;
+    if (canonical::is_canonical(before)) return before;
   }
   return before;
 }

@@ -75,7 +75,7 @@ class GraphMaker {
   Maybe attention_block();
   Value scores_masked(const Value& scores, int& masks);
   Value attention_composite(const Value& q, const Value& k, const Value& v, double scale);
-  Value attention_spelled(const Value& q, const Value& k, const Value& v);
+  Value attention_of_primitives(const Value& q, const Value& k, const Value& v);
 
   void add_arguments();
   void finish();

@@ -188,7 +188,7 @@ Value GraphMaker::attention_composite(const Value& q, const Value& k, const Valu
 }
 
 /// q [.., s, d], k [.., t, d], v [.., t, e] -> [.., s, e]
-Value GraphMaker::attention_spelled(const Value& q, const Value& k, const Value& v) {
+Value GraphMaker::attention_of_primitives(const Value& q, const Value& k, const Value& v) {
   const double scale = 1.0 / std::sqrt(2.0);
   if (one_in(4)) return attention_composite(q, k, v, scale);
   int masks = 0;
@@ -227,7 +227,7 @@ GraphMaker::Maybe GraphMaker::attention_block() {
   const Value y = memory && one_in(3) ? *memory : *x;
   const Dim t = y.shape()[1];
   if (!small({batch, 2, s, t})) return std::nullopt;
-  if (one_in(4)) return attention_spelled(*x, y, tanh(y));
+  if (one_in(4)) return attention_of_primitives(*x, y, tanh(y));
   const auto heads = [&](const Value& value, const Dim& length) {
     const Shape split{batch, length, 2, part_};
     return transpose(one_in(2) ? reshape(value, split) : view(contiguous(value), split), 1, 2);
@@ -235,7 +235,7 @@ GraphMaker::Maybe GraphMaker::attention_block() {
   const Maybe weight =
       pick([&](const Item& i) { return i.value.dtype() == real_ && i.value.shape() == Shape{width_, width_}; });
   const Value q = weight && one_in(2) ? linear(*x, *weight) : *x;
-  const Value result = attention_spelled(heads(q, s), heads(y, t), heads(tanh(y), t));  // [batch, 2, s, part]
+  const Value result = attention_of_primitives(heads(q, s), heads(y, t), heads(tanh(y), t));  // [batch, 2, s, part]
   if (one_in(3)) return result;
   const Value back = transpose(result, 1, 2);
   return one_in(2) ? reshape(back, {batch, s, width_}) : view(contiguous(back), {batch, s, width_});

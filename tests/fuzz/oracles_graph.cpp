@@ -90,8 +90,8 @@ bool has_op(const ir::Graph& graph, const Op& op) {
   return false;
 }
 
-/// The slope of "loss" along `direction`, by central differences.
-double slope(const ir::Graph& graph, const Tensors& arguments, const Tensors& direction, double step) {
+/// The derivative of "loss" along `direction`, by central differences.
+double finite_difference(const ir::Graph& graph, const Tensors& arguments, const Tensors& direction, double step) {
   const auto loss_at = [&](double distance) {
     Tensors moved = arguments;
     for (const auto& [name, along] : direction)
@@ -102,8 +102,8 @@ double slope(const ir::Graph& graph, const Tensors& arguments, const Tensors& di
   return (loss_at(step) - loss_at(-step)) / (2 * step);
 }
 
-/// Gradients against the slope of the loss. Where slopes over two distances disagree the point is not smooth; next to
-/// scaled arguments these distances are all or nothing.
+/// Gradients against differences of the loss. Where differences over two distances disagree the point is not smooth;
+/// next to scaled arguments these distances are all or nothing.
 Complaint finite_differences(const Case& from) {
   if (from.scaled || has_op(from.graph, ops::stop_gradient) || from.graph.find_argument("cot.grad.x1").valid())
     return std::nullopt;
@@ -127,13 +127,13 @@ Complaint finite_differences(const Case& from) {
       }
     }
     if (direction.empty()) continue;
-    const double near = slope(from.graph, arguments, direction, 1e-6),
-                 far = slope(from.graph, arguments, direction, 3e-6);
+    const double near = finite_difference(from.graph, arguments, direction, 1e-6),
+                 far = finite_difference(from.graph, arguments, direction, 3e-6);
     const double scale = std::max({1.0, std::fabs(near), std::fabs(far)});
     if (!(std::fabs(near - far) <= 1e-7 * scale)) continue;
     if (!(std::fabs(near - promised) <= 1e-4 * scale))
-      return fmt::format("{}: the loss has slope {} where its gradients say {}", test::to_string(dims), near,
-                         promised);
+      return fmt::format("{}: the loss changes by {} per step where its gradients say {}", test::to_string(dims),
+                         near, promised);
   }
   return std::nullopt;
 }

@@ -63,11 +63,11 @@ HostTensor finite_difference(const Graph& graph, const Tensors& arguments, const
     }
     return total;
   };
-  HostTensor slope(arguments.at(wrt).dtype(), arguments.at(wrt).shape());
+  HostTensor gradient(arguments.at(wrt).dtype(), arguments.at(wrt).shape());
   Tensors at = arguments;
   HostTensor& moved = at.at(wrt);
-  const bool complex = is_complex(slope.dtype());
-  for (std::int64_t i = 0; i < slope.numel(); ++i) {
+  const bool complex = is_complex(gradient.dtype());
+  for (std::int64_t i = 0; i < gradient.numel(); ++i) {
     const auto middle = moved.get_complex(i);
     const auto set = [&](std::complex<double> v) { complex ? moved.set_complex(i, v) : moved.set(i, v.real()); };
     const auto along = [&](std::complex<double> direction) {
@@ -79,11 +79,11 @@ HostTensor finite_difference(const Graph& graph, const Tensors& arguments, const
       return (above - below) / (2 * eps);
     };
     if (complex)
-      slope.set_complex(i, {along(1), along({0, 1})});
+      gradient.set_complex(i, {along(1), along({0, 1})});
     else
-      slope.set(i, along(1));
+      gradient.set(i, along(1));
   }
-  return slope;
+  return gradient;
 }
 
 void check_gradients(const Graph& forward, const Graph& with_gradients, const Tensors& arguments,

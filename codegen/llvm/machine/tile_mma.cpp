@@ -17,7 +17,7 @@ constexpr int f32_bytes = 4, bf16_bytes = 2;
 
 int sum_tile(int row, int column) { return 2 * row + column; }
 
-/// A matrix in memory: its first element, and how far it is from one stride to the next, in elements, inside in
+/// A matrix in memory: its first element, and how far it is from one row to the next, in elements, inside in
 /// bytes.
 struct TileMatrix {
   llvm::Value *first = nullptr, *stride = nullptr;

@@ -95,7 +95,7 @@ void TiledScore::multiply(const ScratchMatrix& slot, const RowBlockPosition& row
         MicroPanelSource left = micro_panel(row_block.outer, column, columns, columns_, load_columns),
                          right = micro_panel(row_block.outer, row, rows, rows_, load_rows);
         left.depth = right.depth = left.k;
-        exact_->settle({slot.buffer, first, slot.stride, columns - column, rows - row}, left, right);
+        exact_->finish_sums({slot.buffer, first, slot.stride, columns - column, rows - row}, left, right);
       };
       row_block.row_ends.empty() ? multiply() : b_.if_(column < row_block.end(v + 1), multiply);
     }
@@ -199,7 +199,7 @@ void TiledOutput::sum_over_columns(const ScratchMatrix& slot, const RowBlockPosi
       });
     }
   });
-  if (tile_.split_bf16) settle_columns(slot, row_block, count);
+  if (tile_.split_bf16) finish_columns(slot, row_block, count);
   turn(count, at, begun);
 }
 
@@ -216,7 +216,7 @@ LoadOperand TiledOutput::values(const ScratchMatrix& slot, const RowBlockPositio
   };
 }
 
-void TiledOutput::settle_columns(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value count) {
+void TiledOutput::finish_columns(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value count) {
   const ScratchMatrix& transposed = *scratch_.transposed;
   const LoadOperand others = other_.transposed_callback(), own = values(slot, row_block, false);
   const Value deep = b_.index(*part_.depth.value());
@@ -224,24 +224,24 @@ void TiledOutput::settle_columns(const ScratchMatrix& slot, const RowBlockPositi
     const Value hi = row_block.end(2 * half + 1), columns = hi - row_block.lo;
     b_.if_(count > half * block && columns > 0, [&] {
       each_depth([&](Value depth) {
-        scratch_.exact->settle({transposed.buffer, depth * transposed.stride + half * block, transposed.stride,
-                                deep - depth, count - half * block},
-                               {.batch = row_block.outer,
-                                .row = depth,
-                                .rows = deep,
-                                .k0 = row_block.lo,
-                                .depth = columns,
-                                .k = hi,
-                                .axis = other_.transposed_axis(),
-                                .load = &others},
-                               {.batch = row_block.outer,
-                                .row = b_.index(half * block),
-                                .rows = b_.index(block_rows_),
-                                .k0 = row_block.lo,
-                                .depth = columns,
-                                .k = hi,
-                                .axis = LaneAxis::row,
-                                .load = &own});
+        scratch_.exact->finish_sums({transposed.buffer, depth * transposed.stride + half * block, transposed.stride,
+                                     deep - depth, count - half * block},
+                                    {.batch = row_block.outer,
+                                     .row = depth,
+                                     .rows = deep,
+                                     .k0 = row_block.lo,
+                                     .depth = columns,
+                                     .k = hi,
+                                     .axis = other_.transposed_axis(),
+                                     .load = &others},
+                                    {.batch = row_block.outer,
+                                     .row = b_.index(half * block),
+                                     .rows = b_.index(block_rows_),
+                                     .k0 = row_block.lo,
+                                     .depth = columns,
+                                     .k = hi,
+                                     .axis = LaneAxis::row,
+                                     .load = &own});
       });
     });
   }
@@ -332,7 +332,7 @@ void TiledOutput::rows_of_block(const ScratchMatrix& slot, const RowBlockPositio
     if (!tile_.split_bf16)
       return tile_mma(b_, sums_block(tile_, true), {sums.buffer, at, sums.stride}, left, right, deep);
     tile_mma(b_, sums_block(tile_, false), {*scratch_.block, 0, block}, left, right, deep);
-    settle_block(slot, row_block, column, depth, first, count);
+    finish_block(slot, row_block, column, depth, first, count);
     b_.for_loop(0, block, 1, [&](Value r) {
       for (int v = 0; v < block; v += lanes) {
         const Value to = at + r * sums.stride + v,
@@ -344,27 +344,27 @@ void TiledOutput::rows_of_block(const ScratchMatrix& slot, const RowBlockPositio
 }
 
 /// The sums of 32 columns over the row block's rows from `first` on, by 32 of the depth.
-void TiledOutput::settle_block(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value column,
+void TiledOutput::finish_block(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value column,
                                Value depth, Value first, Value count) {
   const LoadOperand own = values(slot, row_block, true), others = other_.transposed_callback();
   const Value all = b_.index(*part_.depth.value()), rows = max(count - first, 0);
-  scratch_.exact->settle({*scratch_.block, b_.index(0), b_.index(block), row_block.hi - column, all - depth},
-                         {.batch = row_block.outer,
-                          .row = column,
-                          .rows = row_block.hi,
-                          .k0 = first,
-                          .depth = rows,
-                          .k = count,
-                          .axis = LaneAxis::k,
-                          .load = &own},
-                         {.batch = row_block.outer,
-                          .row = depth,
-                          .rows = all,
-                          .k0 = row_block.row + first,
-                          .depth = rows,
-                          .k = row_block.row + count,
-                          .axis = other_.transposed_axis(),
-                          .load = &others});
+  scratch_.exact->finish_sums({*scratch_.block, b_.index(0), b_.index(block), row_block.hi - column, all - depth},
+                              {.batch = row_block.outer,
+                               .row = column,
+                               .rows = row_block.hi,
+                               .k0 = first,
+                               .depth = rows,
+                               .k = count,
+                               .axis = LaneAxis::k,
+                               .load = &own},
+                              {.batch = row_block.outer,
+                               .row = depth,
+                               .rows = all,
+                               .k0 = row_block.row + first,
+                               .depth = rows,
+                               .k = row_block.row + count,
+                               .axis = other_.transposed_axis(),
+                               .load = &others});
 }
 
 }  // namespace lathe::cpu

@@ -98,8 +98,8 @@ class TiledOutput {
   void clear_unseen(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value column,
                     Value count);
   void rows_of_block(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value column, Value count);
-  void settle_columns(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value count);
-  void settle_block(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value column, Value depth,
+  void finish_columns(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value count);
+  void finish_block(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value column, Value depth,
                     Value first, Value count);
   LoadOperand values(const ScratchMatrix& slot, const RowBlockPosition& row_block, bool by_column) const;
   void turn(Value count, Value at, bool begun);

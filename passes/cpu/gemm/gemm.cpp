@@ -30,8 +30,8 @@ void for_each_task(Builder& b, const GemmSizes& sizes, Value rows, Value columns
     // Where rows may be missing, those of the same columns stand side by side, so that threads share what is there.
     const bool rows_first = static_cast<bool>(sizes.actual);
     const Value inner = rows_first ? row_blocks : column_blocks, outer = rows_first ? column_blocks : row_blocks;
-    const Value near = index % inner, remainder = index / inner, far = remainder % outer;
-    const Value n0 = (rows_first ? far : near) * columns, m0 = (rows_first ? near : far) * rows;
+    const Value at_inner = index % inner, remainder = index / inner, at_outer = remainder % outer;
+    const Value n0 = (rows_first ? at_outer : at_inner) * columns, m0 = (rows_first ? at_inner : at_outer) * rows;
     body({.batch = remainder / outer,
           .m0 = m0,
           .m1 = min(m0 + rows, sizes.m),

@@ -108,9 +108,9 @@ struct GemmPlan {
   /// Where k is summed in one go, results go to the epilogue out of registers; its code stands once for each vector
   /// of a tile then.
   bool register_epilogue = false;
-  /// A direct right operand comes from far away: a few k of it at a time go to all rows of the left one, of which
-  /// there is a known number, columns after columns, and each register tile prefetches its share of those that
-  /// come next. Where all of k is one block, a tile prefetches its own columns a few k on.
+  /// A direct right operand comes from a slow last-level cache or memory: a few k of it at a time go to all rows of
+  /// the left one, of which there is a known number, columns after columns, and each register tile prefetches its
+  /// share of those that come next. Where all of k is one block, a tile prefetches its own columns a few k on.
   bool prefetch_right = false;
   /// Of skinny_dot: each column is read to its end before the next, so that a large right operand comes from memory
   /// in one stream.
@@ -121,7 +121,7 @@ struct GemmPlan {
   int remainder = 0;
   int fewest_tasks = 0;             ///< else row blocks become smaller
   std::int64_t prefetch_bytes = 0;  ///< prefetch distance of dot products of numbers and factors; 0: none
-  bool rows_near = false;  ///< of dot products: the left operand lies in L1, so that columns come one after the other
+  bool left_in_l1 = false;          ///< of dot products: then the columns of a tile stay in registers for all rows
 };
 
 /// What is known when a product is compiled. Where `lhs_loadable` or `rhs_loadable`, the operand is plain loads of

@@ -91,7 +91,7 @@ class BlockedGemm {
     if (!remainder_) return row_blocks(t, p, t.m0, t.m1);
     if (plan_.rhs != Source::direct)
       b_.if_(takes_remainder(t), [&] { remainder_->copy(t.batch, p.k0, p.k0 + p.depth); });
-    // The remainder of the columns while the rows are near.
+    // The remainder of the columns while the rows are in cache.
     const int block = RemainderColumns::block(plan_, lhs_.axis);
     b_.for_loop(t.m0, t.m1, block, [&](Value m) {
       const Value end = min(m + block, t.m1);
@@ -402,7 +402,7 @@ class BlockedGemm {
   Buffer sums_, left_, right_;
   std::optional<RemainderColumns> remainder_;
   bool copying_ =
-      false;  ///< while tiles are written that copy the remainder of the columns, whose cache lines are near then
+      false;  ///< while tiles are written that copy the remainder of the columns, whose cache lines are in L1 then
   int unit_ = plan_.tile.pairs ? 2 : 1;  ///< elements of a step of k
   int left_rows_ = plan_.tile.mr;  ///< packed at once on the way: whole vectors of rows, so that no lane is wasted
 };

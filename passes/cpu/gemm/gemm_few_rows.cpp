@@ -8,14 +8,14 @@ namespace lathe::cpu {
 
 namespace {
 
-/// Whether L2 has the right operand anyway.
-bool is_near(const GemmQuery& query) {
+/// Whether the right operand stays in L2.
+bool lies_in_l2(const GemmQuery& query) {
   return query.n && query.k && *query.n * *query.k <= elements_of_l2(query.cpu) / 2;
 }
 
 /// Very few rows: the right operand comes from memory, once, and all that counts is how it is read. A task goes
-/// through a few of its rows at a time, over many columns: long runs, several side by side, that the machine's own
-/// prefetching follows; narrow row blocks down all of k read another page at every step.
+/// through a few of its rows at a time, over many columns: long runs, several side by side, that the hardware
+/// prefetcher follows; few columns down all of k read another page at every step.
 void fit_streamed(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   tile.nv = std::min(tile.nv, 6);
@@ -47,7 +47,7 @@ void fit_splits(GemmPlan& plan, const GemmQuery& query) {
 
 void fit_prefetch(GemmPlan& plan, const GemmQuery& query) {
   const std::int64_t streamed = 4 * elements_of_l2(query.cpu);  // that splits read as fast
-  if (!query.n || !query.k || plan.lhs != Source::direct || is_near(query)) return;
+  if (!query.n || !query.k || plan.lhs != Source::direct || lies_in_l2(query)) return;
   const std::int64_t m = *query.m;
   GemmTile tile = plan.tile;
   fit_rows(tile, query);
@@ -74,22 +74,22 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
   tile.mr = equal_share(m, tile.mr);
   tile.nv = std::clamp(accumulators(query.cpu.vectors) / tile.mr, 1, 8);
   if (query.n && *query.n > 0) tile.nv = equal_share((*query.n + tile.lanes - 1) / tile.lanes, tile.nv);
-  const bool narrow = at_most(query.n, 128) && (at_most(query.k, 512) || is_near(query));
-  constexpr int usual_k = 4096;  // one block for the k of most products: nothing stays near that is to be read again
+  const bool narrow = at_most(query.n, 128) && (at_most(query.k, 512) || lies_in_l2(query));
+  constexpr int usual_k = 4096;  // one block for the k of most products: nothing stays in L1 that is to be read again
   tile.kc = again && !narrow ? 256 * 4 / bytes : usual_k;
   tile.nc = again ? tile.n_step() : floor_to(256 * 4 / bytes, tile.n_step());
   if (again && narrow) tile.nc *= static_cast<int>((std::max<std::int64_t>(*query.n, 1) + tile.nc - 1) / tile.nc);
   tile.mc = static_cast<int>((m + tile.mr - 1) / tile.mr) * tile.mr;
-  if (m <= 4 && !is_near(query)) fit_streamed(tile, query);
+  if (m <= 4 && !lies_in_l2(query)) fit_streamed(tile, query);
 }
 
 /// A row block's block of the left operand fits into L1. Where L2 has the right one, 4 x 4 sums are enough, and they
-/// fill a vector; from farther away it is read along fewer columns at a time, and more rows share what has come.
+/// fill a vector; from L3 or memory it is read along fewer columns at a time, and more rows share what has come.
 void fit_dot(GemmPlan& plan, const GemmQuery& query) {
   GemmTile& tile = plan.tile;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  const bool near = query.n && query.k && *query.n * *query.k * bytes <= query.cpu.l2.share() / 2;
-  tile.mr = equal_share(*query.m, !near ? tile.mr : at_most(query.m, 6) ? 6 : 4);
+  const bool in_l2 = query.n && query.k && *query.n * *query.k * bytes <= query.cpu.l2.share() / 2;
+  tile.mr = equal_share(*query.m, !in_l2 ? tile.mr : at_most(query.m, 6) ? 6 : 4);
   tile.nv = std::clamp(accumulators(query.cpu.vectors) / tile.mr, 1, std::min(4, tile.lanes));
   tile.mc = static_cast<int>((*query.m + tile.mr - 1) / tile.mr) * tile.mr;
   constexpr int all_of_k = 1'048'576;  // one block, whatever k is
@@ -97,7 +97,7 @@ void fit_dot(GemmPlan& plan, const GemmQuery& query) {
   const int columns = std::lcm(tile.nv, tile.lanes);
   const bool wide = at_most(query.k, tile.kc) && query.n && *query.n >= 2048;
   tile.nc = floor_to(wide ? 96 : 64, columns);
-  plan.columns_in_turn = at_most(query.m, 4) && at_most(query.k, tile.kc) && !is_near(query);
+  plan.columns_in_turn = at_most(query.m, 4) && at_most(query.k, tile.kc) && !lies_in_l2(query);
 }
 
 }  // namespace lathe::cpu

@@ -59,7 +59,7 @@ std::optional<GemmPlan> plan_tiles(const GemmQuery& query);
 std::optional<GemmPlan> plan_split_bf16(const GemmQuery& query);
 
 /// The blocks where one task does all rows, which are known; nothing is packed and the right operand, read along n,
-/// is streamed once. Where more than two row blocks read it, a block of it is to stay near.
+/// is streamed once. Where more than two row blocks read it, a block of it is to stay in L1.
 void fit_rows(GemmTile& tile, const GemmQuery& query);
 /// The same for very few rows and a large right operand: whole rows of it, so that a task reads a contiguous run of
 /// memory, which takes splits of k as tasks. Sums stay in L1.

@@ -40,8 +40,8 @@ bool large_right(const GemmQuery& query) {
 void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool rows = query.lhs_axis == LaneAxis::row;
-  const bool near = query.n && query.k && !large_right(query);
-  const bool deep = (rows || query.rhs_axis == LaneAxis::k || near) && !at_most(query.m, 128);
+  const bool small = query.n && query.k && !large_right(query);
+  const bool deep = (rows || query.rhs_axis == LaneAxis::k || small) && !at_most(query.m, 128);
   const int deepest = scratch(9) / bytes / tile.n_step() / tile.lanes * tile.lanes;
   tile.kc = depth(query.k, std::min((!deep ? 256 : rows ? 512 : 768) * 4 / bytes, deepest), tile.lanes);
   const bool single = at_most(query.k, tile.kc), narrow = 2 * tile.n_step() * tile.kc * bytes <= scratch(6);
@@ -79,9 +79,9 @@ bool may_pack_right(const GemmQuery& query) {
   return reused(query) && (many || !large_right(query));
 }
 
-/// Whether the right operand is read from a cache near by as it is, for so few rows that packing it does not pay.
+/// Whether the right operand is read from a cache as it is, for so few rows that packing it does not pay.
 /// That of a weight's gradient was made just before; weights come from memory.
-bool stays_near(const GemmQuery& query) {
+bool stays_cached(const GemmQuery& query) {
   const bool fresh = query.lhs_axis == LaneAxis::row && at_most(query.m, 128);
   const std::int64_t l2 = elements_of_l2(query.cpu);
   return at_most(query.m, 512) && query.n && query.k && *query.n * *query.k <= (fresh ? 4 * l2 : l2 / 4);
@@ -140,8 +140,8 @@ void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
 }
 
 /// How many of the last columns are better summed apart: few, beside few whole vectors, for a vector of them takes as
-/// long as a whole one. Dot products add up lanes, and their columns are copied; twice as fast makes up for the
-/// rest.
+/// long as a whole one. Dot products add up lanes, and their columns are copied; twice as fast makes up for
+/// that.
 int remainder_columns(const GemmQuery& query) {
   const int lanes = query.cpu.vectors.lanes(query.compute);
   const bool dots = query.lhs_axis == LaneAxis::k;
@@ -227,7 +227,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
     fit_dot(plan, query);
     const auto bytes = static_cast<std::int64_t>(size_in_bytes(query.compute));
     plan.prefetch_bytes = query.cpu.products.prefetch_bytes;
-    plan.rows_near = query.k && *query.m * *query.k * bytes <= query.cpu.l1.share();
+    plan.left_in_l1 = query.k && *query.m * *query.k * bytes <= query.cpu.l1.share();
     return plan;
   }
   if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_loadable) {
@@ -261,7 +261,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
     return plan;
   }
   fit_loaded_right(plan.tile, query);
-  if (row && query.rhs_loadable && stays_near(query)) {
+  if (row && query.rhs_loadable && stays_cached(query)) {
     plan.rhs = Source::direct;
     if (query.lhs_axis == LaneAxis::row) plan.tile.nc = tile.n_step();
     return plan;

@@ -21,7 +21,7 @@ class RemainderColumns {
   void copy(kernel::Value batch, kernel::Value k0, kernel::Value k1);
   /// The results of rows m0 .. m1, at most `block` of them, by way of the epilogue, after all of k was copied.
   void rows(kernel::Value batch, kernel::Value m0, kernel::Value m1);
-  /// Rows to hand over at a time, while they are near: whole tiles, and what makes a vector of sums, or whole
+  /// Rows to hand over at a time, while they are in cache: whole tiles, and what makes a vector of sums, or whole
   /// vectors.
   static int block(const GemmPlan& plan, LaneAxis lhs);
   /// Elements of scratch that a plan's tasks need for it.

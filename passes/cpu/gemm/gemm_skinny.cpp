@@ -22,7 +22,7 @@ class SkinnyDot {
       : b_(b),
         tile_(plan.tile),
         columns_in_turn_(plan.columns_in_turn),
-        rows_near_(plan.rows_near),
+        left_in_l1_(plan.left_in_l1),
         prefetch_bytes_(plan.prefetch_bytes),
         sizes_(sizes),
         lhs_(lhs),
@@ -67,7 +67,7 @@ class SkinnyDot {
   }
 
   /// All rows and columns; last what is left of known columns, for which tiles have more rows. A row block's block of
-  /// k stays near for all columns; where all rows are near, the columns of a tile stay for all rows instead.
+  /// k stays in L1 for all columns; where all rows lie in L1, the columns of a tile stay for all rows instead.
   void blocks_of_k(const Block& block) {
     const auto known = b_.constant_value(sizes_.n);
     const auto left = static_cast<int>(known ? *known % tile_.nv : 0);
@@ -75,7 +75,7 @@ class SkinnyDot {
     b_.for_loop(0, passes_, 1, [&](Value pass) {
       const Value k0 = pass * tile_.kc;
       const auto over_columns = [&](const Builder::Body& body) { b_.for_loop(block.n0, whole, tile_.nv, body); };
-      if (rows_near_) {
+      if (left_in_l1_) {
         over_columns([&](Value n) {
           row_blocks(block, tile_.mr, [&](Value m, int rows, bool rows_known) {
             dots(block, tile(rows, tile_.nv), {m, n, k0, rows_known, known.has_value()});
@@ -207,7 +207,7 @@ class SkinnyDot {
   Builder& b_;
   const GemmTile& tile_;
   bool columns_in_turn_;
-  bool rows_near_;
+  bool left_in_l1_;
   std::int64_t prefetch_bytes_;
   const GemmSizes& sizes_;
   const GemmOperand &lhs_, &rhs_;

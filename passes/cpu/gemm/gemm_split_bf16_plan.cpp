@@ -34,7 +34,7 @@ void fit_packed(GemmTile& t, const GemmQuery& query) {
 void fit_packed_left(GemmTile& t, const GemmQuery& query) {
   const bool single = at_most(query.k, 1024);
   t.kc = pairs_deep(query.k, single ? 512 : 192);
-  // Most of the scratch for the packed operand, and room for one row block's sums and what settles them.
+  // Most of the scratch for the packed operand, and room for one row block's sums and the scratch of SplitBf16Sums.
   const int packed = bytes_of_pair * t.kc, sums = static_cast<int>(size_in_bytes(t.compute)) * t.mr;
   const int most = std::min(static_cast<int>(kernel::most_stack_bytes * 25 / 32) / packed,
                             static_cast<int>(most_scratch - SplitBf16Sums::scratch_bytes) / (packed + sums));

@@ -6,7 +6,7 @@
 namespace lathe::cpu {
 
 /// Register tiles over blocks of k. A task keeps its mc x nc sums in scratch between blocks and hands row blocks of
-/// mr rows to the epilogue after the last one, while they are near.
+/// mr rows to the epilogue after the last one, while they are in cache.
 void emit_blocked_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                        const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch);
 

@@ -159,27 +159,27 @@ class TileGemm {
     b_.if_(n + tile_.n_step() <= sizes_.n, [&] { body(tile_.n_step()); }, [&] { body(kernel::tile_side); });
   }
 
-  /// Makes true sums of the rows from m on, and all columns of a task.
-  void settle(const GemmTask& t, Value m, Value sums) {
+  /// Scales back and repairs the sums of split bf16 (SplitBf16Sums): the rows from m on, and all columns of a task.
+  void finish_sums(const GemmTask& t, Value m, Value sums) {
     const auto source = [&](Value row, Value rows, const GemmOperand& o) {
       return MicroPanelSource{t.batch, row, rows, b_.index(0), sizes_.k, sizes_.k, tile_.mr, o.axis, &o.load};
     };
     b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
       with_columns(n, [&](int width) {
-        exact_->settle({.sums = sums_,
-                        .first = sums + (n - t.n0),
-                        .stride = b_.index(tile_.nc),
-                        .rows = sizes_.m - m,
-                        .columns = sizes_.n - n,
-                        .vectors = width / tile_.lanes},
-                       source(m, sizes_.m, lhs_), source(n, sizes_.n, rhs_));
+        exact_->finish_sums({.sums = sums_,
+                             .first = sums + (n - t.n0),
+                             .stride = b_.index(tile_.nc),
+                             .rows = sizes_.m - m,
+                             .columns = sizes_.n - n,
+                             .vectors = width / tile_.lanes},
+                            source(m, sizes_.m, lhs_), source(n, sizes_.n, rhs_));
       });
     });
   }
 
   /// Hands the finished rows from m on to the epilogue.
   void finish(const GemmTask& t, Value m, Value sums) {
-    if (tile_.split_bf16) settle(t, m, sums);
+    if (tile_.split_bf16) finish_sums(t, m, sums);
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(f32)), step = tile_.n_step();
     const Value width = t.n1 - t.n0, even = width / step * step;
     b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {

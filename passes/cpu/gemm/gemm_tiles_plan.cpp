@@ -47,7 +47,7 @@ std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
                 .lhs = Source::loaded,
                 .rhs = Source::loaded};
   const bool shared = query.rhs_shared || at_most(query.batch, 1);
-  const std::int64_t near = query.cpu.l2.bytes / size_in_bytes(bf16);  // elements that stay in L2
+  const std::int64_t in_l2 = query.cpu.l2.bytes / size_in_bytes(bf16);  // elements that stay in L2
   if (query.lhs_has_rows && query.k && *query.k % kernel::tile_depth == 0) {
     plan.lhs = Source::direct;
   } else if (shared && !(query.lhs_axis == LaneAxis::row && query.m && *query.m >= 256)) {
@@ -57,8 +57,8 @@ std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
     plan.rhs = shared ? Source::packed : Source::loaded;
     fit_wide(plan, query);
   } else {
-    const bool many = query.m && *query.m >= 512 && (!query.k || *query.m * *query.k > near);
-    const bool rows = query.rhs_axis == LaneAxis::row && query.n && query.k && *query.n * *query.k <= 32 * near;
+    const bool many = query.m && *query.m >= 512 && (!query.k || *query.m * *query.k > in_l2);
+    const bool rows = query.rhs_axis == LaneAxis::row && query.n && query.k && *query.n * *query.k <= 32 * in_l2;
     if (shared && (many || rows)) plan.rhs = Source::packed;
     fit_narrow(plan, query);
   }

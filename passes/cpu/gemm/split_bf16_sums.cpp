@@ -30,7 +30,7 @@ SplitBf16Sums::SplitBf16Sums(Builder& b)
 
 /// 0 times a sum is NaN where that is not finite: added up, one value for each vector of columns tells whether all
 /// are finite, without a chain of comparisons.
-void SplitBf16Sums::settle(const Block& block, const MicroPanelSource& left, const MicroPanelSource& right) {
+void SplitBf16Sums::finish_sums(const Block& block, const MicroPanelSource& left, const MicroPanelSource& right) {
   const Value zero = b_.constant(f32, 0, row_lanes);
   std::vector<kernel::Var> zeros;
   for (int v = 0; v < block.vectors; ++v) zeros.push_back(b_.var(zero));

@@ -5,7 +5,8 @@
 
 namespace lathe::cpu {
 
-/// Makes true sums of those that tile_mma of split bf16 leaves (gemm_split_bf16.h), a block of 32 x 32 at a time.
+/// Makes the sums of f32 of those that tile_mma of split bf16 leaves (gemm_split_bf16.h), a block of 32 x 32 at a
+/// time.
 class SplitBf16Sums {
  public:
   static constexpr int side = 2 * kernel::tile_side;
@@ -29,7 +30,7 @@ class SplitBf16Sums {
   /// Scales the sums of a block back. Those that are not finite are computed anew, by one fma for each k in ascending
   /// order: what comes out is the same whatever else is in the block. `left` and `right` are the operands as they
   /// are, 32 rows and columns of them, with all k of the sums; steps are single k.
-  void settle(const Block& block, const MicroPanelSource& left, const MicroPanelSource& right);
+  void finish_sums(const Block& block, const MicroPanelSource& left, const MicroPanelSource& right);
 
  private:
   using Value = kernel::Value;

@@ -12,8 +12,8 @@ namespace lathe {
 
 /// Attention, found by role: contractions that make scores over rows and columns, point-wise nodes and reductions
 /// along the rows behind them, and contractions that sum what came out over columns (the result, dQ) or over rows
-/// (dK, dV). The spelling does not matter: views, transposes and masks are looked through, and forward and backward
-/// are found by the same rule. No value over rows and columns needs to be kept outside such a group.
+/// (dK, dV). How it is written does not matter: views, transposes and masks are looked through, and forward and
+/// backward are found by the same rule. No value over rows and columns needs to be kept outside such a group.
 struct AttentionGroup {
   Shape domain;                        ///< outer dims and the row dim in some order, then the columns
   int inner = 1;                       ///< how many trailing dims are columns

@@ -34,14 +34,14 @@ std::optional<std::int64_t> size_for(const ir::DimCheck& check, const std::strin
     sizes[name] = size;
     return check.left.evaluate(sizes) - check.right.evaluate(sizes);
   };
-  const std::int64_t start = gap(0), slope = gap(1) - start;
-  if (slope == 0) return std::nullopt;
-  const std::int64_t size = -start / slope;
+  const std::int64_t start = gap(0), step = gap(1) - start;
+  if (step == 0) return std::nullopt;
+  const std::int64_t size = -start / step;
   return size >= 1 && holds(check, (gap(size), sizes)) ? std::optional(size) : std::nullopt;
 }
 
 /// Moves one size after the other until all checks hold.
-bool settle(const Program& program, DimBindings& sizes) {
+bool satisfy_checks(const Program& program, DimBindings& sizes) {
   constexpr int rounds = 16;
   for (int round = 0; round < rounds; ++round) {
     const auto broken = std::find_if(program.checks.begin(), program.checks.end(),
@@ -68,7 +68,7 @@ std::vector<DimBindings> sample_sizes(const Program& program) {
     DimBindings sizes;
     std::int64_t next = least;
     for (const std::string& name : names) sizes[name] = next, next += 2;
-    if (settle(program, sizes)) found.push_back(std::move(sizes));
+    if (satisfy_checks(program, sizes)) found.push_back(std::move(sizes));
   }
   return found;
 }

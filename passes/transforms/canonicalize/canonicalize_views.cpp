@@ -132,7 +132,7 @@ std::optional<Value> add_split_bf16(const Context& c) {
 }
 
 constexpr Rule all_view_rules[] = {
-    {"join_permutations", "permute(permute(x)) -> permute(x), transpose(x) or x; one spelling of each",
+    {"join_permutations", "permute(permute(x)) -> permute(x), transpose(x) or x; one form of each",
      join_permutations},
     {"drop_reshape", "view(x) or squeeze(unsqueeze(x)) of x's own shape -> x", drop_reshape},
     {"join_reshapes", "view(view(x)) -> view(x), where neither copies", join_reshapes},

@@ -70,7 +70,7 @@ ir::Graph zero_masked_attention(DType dtype) {
 }
 
 std::vector<AttentionCase> attention_cases() {
-  const std::pair<const char*, PatternVariant> spelled[] = {
+  const std::pair<const char*, PatternVariant> variants[] = {
       {"plain", {}},
       {"causal", {.layout = Layout::split, .mask = Mask::causal_fill}},
       {"keys first, padding", {.layout = Layout::keys_first, .mask = Mask::padding_bool}},
@@ -95,7 +95,7 @@ std::vector<AttentionCase> attention_cases() {
       {"softmax in f32", {.layout = Layout::heads, .mask = Mask::causal_tril, .types = Types::f32_softmax}},
   };
   std::vector<AttentionCase> cases;
-  for (const auto& [name, variant] : spelled) cases.push_back({name, build(variant)});
+  for (const auto& [name, variant] : variants) cases.push_back({name, build(variant)});
   cases.push_back({"two parts", two_parts()});
   return cases;
 }

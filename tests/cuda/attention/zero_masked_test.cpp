@@ -92,7 +92,7 @@ TEST_CASE("a maximum that may be -inf gives NaN on GPUs where no key is seen, wh
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double least : {-infinity, std::numeric_limits<double>::lowest()}) {
     INFO(least);
-    Graph g{"spelled"};
+    Graph g{"primitives"};
     const Dim S{"S"};
     const auto input = [&](const char* name) { return g.input(name, f64, {batches, S, depth}); };
     const Tensor q = input("q"), k = input("k"), v = input("v"), mask = g.input("mask", boolean, {S, S});

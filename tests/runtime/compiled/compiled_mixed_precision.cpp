@@ -59,7 +59,7 @@ TEST_CASE("mixed precision golden llama_attention") { check_values("llama_attent
 TEST_CASE("mixed precision golden gpt2_training") { check_values("gpt2_training", true); }
 TEST_CASE("mixed precision golden llama_training") { check_values("llama_training", true); }
 
-TEST_CASE("attention fuses in mixed precision, in one op and spelled out") {
+TEST_CASE("attention fuses in mixed precision, in one op and in primitives") {
   for (const DType narrow : {bf16, f16})
     for (const char* between :
          {"  %3 = softmax %2 {dim=-1}\n", "  %2 = masked_fill %s, %m {value=-1e9}\n  %3 = softmax %2 {dim=-1}\n"}) {
