@@ -163,7 +163,7 @@ class AttentionKernel {
   // ------------------------------------------------------------------------------------------------------- row
   // blocks
 
-  /// Brings the operands of one outer index that are read by column into their places, if they have one.
+  /// Stages the operands of one outer index that are read by column, where they are not read in place.
   void stage(Value outer) {
     for (auto& score : scores_) score->stage_columns(outer, columns_);
     for (auto& output : outputs_) output->stage_columns(outer, columns_);
@@ -308,9 +308,9 @@ class AttentionKernel {
     b_.if_(count <= rows, [&] { with(vectors); }, [&] { few_or_all(2 * vectors, count, with); });
   }
 
-  /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.
+  /// Leaves out columns that contribute nothing; where the rows fail the tile-skip check, does all columns after all.
   RowBlockPosition skip_columns(const RowBlockPosition& all, Value count, Value largest_score) {
-    const Value sound = largest_score < score_limit;
+    const Value bounded = largest_score < score_limit;
     // Whole tiles of columns, so that none hangs over into columns that are left out.
     const auto tiles_below = [&](Value column) {
       return max(min(max(column, 0) / tile_rows_ * tile_rows_, all.hi), all.lo);
@@ -318,12 +318,12 @@ class AttentionKernel {
     const auto tiles_above = [&](Value column) {
       return max(min(b_.round_up(max(column, 0), tile_rows_), all.hi), all.lo);
     };
-    const auto where = [&](Value bound, Value otherwise) { return b_.select(sound, bound, otherwise); };
+    const auto where = [&](Value bound, Value otherwise) { return b_.select(bounded, bound, otherwise); };
     const kernel::Var lo =
         b_.var(bounds_.lower ? where(tiles_below(all.row + context_.dim(*bounds_.lower)), all.lo) : all.lo);
     const kernel::Var hi =
         b_.var(bounds_.upper ? where(tiles_above(all.row + count + context_.dim(*bounds_.upper)), all.hi) : all.hi);
-    const kernel::Var skips = b_.var(sound), again = b_.var(b_.constant_int(boolean, 1));
+    const kernel::Var skips = b_.var(bounded), again = b_.var(b_.constant_int(boolean, 1));
     b_.for_loop(0, 2, 1, [&](Value) {
       b_.if_(b_.get(again), [&] {
         b_.set(again, b_.constant_int(boolean, 0));

@@ -45,7 +45,7 @@ void AttentionOutput::stage_columns(Value outer, Value columns) {
   tiled_ ? tiled_->stage_columns(outer, columns) : stage(outer, b_.index(0), columns);
 }
 
-/// Brings positions first .. first + count of the other operand into its place, if it has one.
+/// Stages positions first .. first + count of the other operand, where it is not read in place.
 void AttentionOutput::stage(Value outer, Value first, Value count) {
   if (!staged_) return;
   if (part_.pairs)

@@ -32,12 +32,11 @@ class AttentionOutput {
   /// Keeps what the sums of a row block's rows are divided by: 1 where there are no columns, for no weight is divided
   /// then.
   void keep_divisors(ElementwiseEmitter& emitter, RowBlockLoops::Rows& rows, kernel::Value columns);
-  /// Brings all columns of the other operand into its place, if it has one and is read by column.
+  /// Stages all columns of the other operand, where it is read by column and not in place.
   void stage_columns(kernel::Value outer, kernel::Value columns);
 
   /// sums[at + row] = sum over columns of slot[column][row] * other[column], for the first `count` rows of a row
-  /// block;
-  /// += where earlier columns have `begun` them.
+  /// block; += where earlier columns have `begun` them.
   void sum_over_columns(const ScratchMatrix& slot, const RowBlockPosition& row_block, kernel::Value count,
                         kernel::Value at, bool begun);
   /// sums[column] += sum over the first `count` rows of a row block of slot[column][row] * other[row].

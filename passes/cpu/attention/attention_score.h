@@ -26,7 +26,7 @@ class AttentionScore {
   void set_scratch(ScratchMatrix packed_rows, std::optional<ScratchMatrix> staged_columns);
   /// Where it is made by tile_mma.
   TiledScore* tiled() { return tiled_ ? &*tiled_ : nullptr; }
-  /// Brings all columns into their place, if they have one.
+  /// Stages all columns, where they are not read in place.
   void stage_columns(kernel::Value outer, kernel::Value columns);
   /// Packs the first `vectors` vectors of a row block's rows, out of `rows` in all.
   void pack_rows(const RowBlockPosition& row_block, int vectors, kernel::Value rows);

@@ -18,7 +18,7 @@ class AttentionScratch {
   AttentionScratch(KernelContext& context, const LoweringContext& lowering, Sizes sizes)
       : context_(context), lowering_(lowering), sizes_(std::move(sizes)) {}
 
-  /// For sums of split bf16, and who makes them true (or null): to set before anything is given.
+  /// For sums of split bf16, and what finishes them (or null): to set before anything is given.
   SplitBf16Sums::Scratch split_sums();
   void set_exact(SplitBf16Sums* exact) { exact_ = exact; }
   /// A number for each column of a row block's rows.

@@ -134,7 +134,7 @@ void TiledOutput::stage_columns(Value outer, Value columns) {
 }
 
 /// A block of the depth, of columns from `lo` on.
-LinesTarget TiledOutput::other_columns(Value depth, Value lo) const {
+RowsTarget TiledOutput::other_columns(Value depth, Value lo) const {
   const Value first = depth * scratch_.columns;
   if (!tile_.split_bf16) return {scratch_.other, first + lo, scratch_.columns};
   return {scratch_.other, first * tile_.terms() + lo * elements_of_k(tile_), b_.index(block)};
@@ -191,7 +191,7 @@ void TiledOutput::sum_over_columns(const ScratchMatrix& slot, const RowBlockPosi
       b_.if_(count > half * block && lo < hi, [&] {
         columns_to_right(slot, row_block, half, lo, hi);
         each_depth([&](Value depth) {
-          const LinesTarget other = other_columns(depth, lo);
+          const RowsTarget other = other_columns(depth, lo);
           tile_mma(b_, sums_block(tile_, true),
                    {transposed.buffer, depth * transposed.stride + half * block, transposed.stride},
                    {other.buffer, other.base, other.stride}, {*scratch_.values, 0, 2 * block}, hi - lo);
@@ -200,7 +200,7 @@ void TiledOutput::sum_over_columns(const ScratchMatrix& slot, const RowBlockPosi
     }
   });
   if (tile_.split_bf16) finish_columns(slot, row_block, count);
-  turn(count, at, begun);
+  transpose_sums(count, at, begun);
 }
 
 /// What a row block holds, as an operand of 32 rows of it (by_column: of 32 columns): zeros at columns that a vector
@@ -248,7 +248,7 @@ void TiledOutput::finish_columns(const ScratchMatrix& slot, const RowBlockPositi
 }
 
 /// sums[at + row][depth] = transposed[depth][row], or += where they are begun.
-void TiledOutput::turn(Value count, Value at, bool begun) {
+void TiledOutput::transpose_sums(Value count, Value at, bool begun) {
   const ScratchMatrix &transposed = *scratch_.transposed, &sums = scratch_.sums;
   b_.for_loop(0, count, lanes, [&](Value row) {
     b_.for_loop(0, depth_, lanes, [&](Value depth) {

@@ -13,8 +13,8 @@
 /// terms of bf16 (docs/kernel-ir.md). What products read of a row block's scores takes no transposition:
 /// slot[column][row] lies as the left operand of a sum over rows, and with neighbouring columns zipped as the right
 /// one of a sum over columns; f32 is split into terms on the way. Sums over columns therefore come out as
-/// [depth][row] and are transposed at the end of a row block. What split bf16 leaves becomes true sums
-/// (passes/cpu/gemm/split_bf16_sums.h) row block by row block, while the numbers that they are of are still there.
+/// [depth][row] and are transposed at the end of a row block. What split bf16 leaves is scaled back
+/// and repaired (passes/cpu/gemm/split_bf16_sums.h) row block by row block, while the operands are still there.
 namespace lathe::cpu {
 
 /// Rows, columns and k of a block.
@@ -55,7 +55,7 @@ class TiledScore {
   SplitBf16Sums* exact_ = nullptr;
 };
 
-/// The sums at the end: see AttentionOutput.
+/// The sums of an output product: see AttentionOutput.
 class TiledOutput {
  public:
   TiledOutput(KernelContext& context, const AttentionParts::OutputProduct& part, OperandLoader& other,
@@ -92,7 +92,7 @@ class TiledOutput {
                  bool masks_rows) const;
   void put(Value position, Value first, Value second);
   void columns_to_right(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value lo, Value hi);
-  LinesTarget other_columns(Value depth, Value lo) const;
+  RowsTarget other_columns(Value depth, Value lo) const;
   void rows_to_left(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value column,
                     Value count);
   void clear_unseen(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value column,
@@ -102,7 +102,7 @@ class TiledOutput {
   void finish_block(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value column, Value depth,
                     Value first, Value count);
   LoadOperand values(const ScratchMatrix& slot, const RowBlockPosition& row_block, bool by_column) const;
-  void turn(Value count, Value at, bool begun);
+  void transpose_sums(Value count, Value at, bool begun);
   void each_depth(const std::function<void(Value depth)>& body);
 
   kernel::Builder& b_;

@@ -149,7 +149,7 @@ class FewRowsKernel {
   }
 
   void add_up(Value outer, const Columns& columns, Value at) {
-    for (FewRowsSum& sum : sums_) sum.add_up(loops_->slot(sum.end().part().value), outer, columns, at);
+    for (FewRowsSum& sum : sums_) sum.add_up(loops_->slot(sum.output().part().value), outer, columns, at);
   }
 
   void one_part(Value task) {

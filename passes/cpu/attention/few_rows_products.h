@@ -37,7 +37,7 @@ class FewRowsScore {
   void hoist();
   /// [row][depth]
   void set_scratch(ScratchMatrix packed_rows) { packed_rows_ = packed_rows; }
-  /// Brings all rows of an outer index into their place.
+  /// Packs all rows of an outer index.
   void pack_rows(kernel::Value outer);
   /// Writes up to a vector beyond the columns.
   void multiply(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& columns);
@@ -62,7 +62,7 @@ class FewRowsSum {
   FewRowsSum(KernelContext& context, AttentionOutput& output, const FewRowsShape& shape)
       : context_(context), b_(context.builder), output_(output), shape_(shape) {}
 
-  AttentionOutput& end() { return output_; }
+  AttentionOutput& output() { return output_; }
   /// [row][depth], of rows of whole vectors.
   void set_sums(ScratchMatrix sums) { sums_ = sums; }
   void add_up(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& columns, kernel::Value at);

@@ -69,14 +69,13 @@ class StepLoader {
 };
 
 /// For tiles: target.buffer[base + r * stride + k] for the rows row .. row + width, a multiple of 16, and the steps
-/// k0
-/// .. k0 + depth, which are pairs. Beyond the last row that one is repeated; beyond the last k there are zeros.
-/// Slices have a layout of their own, from base on: see gemm_split_bf16.h.
-struct LinesTarget {
+/// k0 .. k0 + depth, which are pairs. Beyond the last row that one is repeated; beyond the last k there are zeros.
+/// Terms of split bf16 have a layout of their own, from base on: see gemm_split_bf16.h.
+struct RowsTarget {
   kernel::Buffer buffer;
   kernel::Value base, stride;
 };
-void emit_pack_rows(kernel::Builder& b, const GemmTile& tile, const MicroPanelSource& from, const LinesTarget& to);
+void emit_pack_rows(kernel::Builder& b, const GemmTile& tile, const MicroPanelSource& from, const RowsTarget& to);
 /// A whole left operand for tiles.
 void emit_pack_row_blocks(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
                           LaneAxis axis, const LoadOperand& load);

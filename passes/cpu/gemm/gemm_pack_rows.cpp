@@ -38,7 +38,7 @@ namespace {
 
 class RowPacker {
  public:
-  RowPacker(Builder& b, const GemmTile& tile, const MicroPanelSource& from, const LinesTarget& to)
+  RowPacker(Builder& b, const GemmTile& tile, const MicroPanelSource& from, const RowsTarget& to)
       : b_(b), lanes_(tile.lanes), from_(from), to_(to), steps_(b, tile, from) {}
 
   /// Rows are copied, 32 k at a time.
@@ -103,13 +103,13 @@ class RowPacker {
   Builder& b_;
   int lanes_;
   const MicroPanelSource& from_;
-  const LinesTarget& to_;
+  const RowsTarget& to_;
   StepLoader steps_;
 };
 
 }  // namespace
 
-void emit_pack_rows(Builder& b, const GemmTile& tile, const MicroPanelSource& from, const LinesTarget& to) {
+void emit_pack_rows(Builder& b, const GemmTile& tile, const MicroPanelSource& from, const RowsTarget& to) {
   LATHE_ASSERT(tile.tiles && from.width % tile.lanes == 0);
   if (tile.split_bf16) return emit_pack_left_split_bf16(b, tile, from, to.buffer, to.base);
   RowPacker packer(b, tile, from, to);

@@ -2,7 +2,7 @@
 
 #include "passes/cpu/gemm/gemm_pack.h"
 
-/// Packs operands of f32 for tile_mma of split bf16, and makes true sums of what that leaves.
+/// Packs operands of f32 for tile_mma of split bf16; SplitBf16Sums finishes the sums that it leaves.
 ///
 /// AMX takes subnormal terms and sums as zeros. Every number is therefore multiplied by 2^23 before it is split,
 /// which makes the least subnormal the least normal number, so that no term of any f32 is subnormal; sums come out

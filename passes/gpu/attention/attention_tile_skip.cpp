@@ -33,28 +33,28 @@ SkippableColumns skippable_columns(KernelContext& context, const AttentionPlan& 
   const ColumnBounds& bounds = plan.attention.bounds;
   const Value columns = context.dim(plan.attention.column_count),
               largest_score = largest_score_of(context, plan, outer, row, count);
-  const Value sound = largest_score < score_limit;
+  const Value bounded = largest_score < score_limit;
   const auto bound = [&](const std::optional<Dim>& offset, Value otherwise, bool above) {
     if (!offset) return otherwise;
     const Value first = row + context.dim(*offset) + (above ? count : 0);
     const Value inside = max(min(first, columns), 0);
-    return b.select(sound, above ? inside : inside / tile_columns * tile_columns, otherwise);
+    return b.select(bounded, above ? inside : inside / tile_columns * tile_columns, otherwise);
   };
-  return {sound, bound(bounds.lower, b.index(0), false), bound(bounds.upper, columns, true), largest_score};
+  return {bounded, bound(bounds.lower, b.index(0), false), bound(bounds.upper, columns, true), largest_score};
 }
 
 Value go_through(kernel::Builder& b, const SkippableColumns& columns, Value column_count,
                  const std::function<Value(Value lo, Value hi)>& body) {
   const Value one = b.index(1);
   const kernel::Var all = b.var(b.constant_int(boolean, 0));
-  b.for_loop(0, b.select(columns.sound, b.index(2), one), 1, [&](Value pass) {
+  b.for_loop(0, b.select(columns.bounded, b.index(2), one), 1, [&](Value pass) {
     b.for_loop(0, b.select(equal(pass, 0) || b.get(all), one, b.index(0)), 1, [&](Value) {
       const Value lo = b.select(b.get(all), b.index(0), columns.lo);
-      const Value fine = body(lo, b.select(b.get(all), column_count, columns.hi));
-      b.set(all, b.get(all) || kernel::logical_not(fine));
+      const Value passed = body(lo, b.select(b.get(all), column_count, columns.hi));
+      b.set(all, b.get(all) || kernel::logical_not(passed));
     });
   });
-  return columns.sound && kernel::logical_not(b.get(all));
+  return columns.bounded && kernel::logical_not(b.get(all));
 }
 
 }  // namespace lathe::gpu

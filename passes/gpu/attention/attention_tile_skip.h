@@ -4,10 +4,10 @@
 
 namespace lathe::gpu {
 
-/// Which columns a row block goes through first: where its operands are sound only those that may contribute
-/// something. If its rows then do not bear that out (rows_allow_skip), it goes through all of them after all.
+/// Which columns a row block goes through first: where its operands are bounded only those that may contribute
+/// something. If its rows then fail the tile-skip check (rows_allow_skip), it goes through all of them after all.
 struct SkippableColumns {
-  kernel::Value sound, lo, hi;
+  kernel::Value bounded, lo, hi;
   kernel::Value largest_score;  ///< bounds every score of the row block
 };
 
@@ -15,7 +15,7 @@ struct SkippableColumns {
 SkippableColumns skippable_columns(KernelContext& context, const AttentionPlan& plan, kernel::Value outer,
                                    kernel::Value row, int count, int tile_columns);
 
-/// body(lo, hi) for these columns, which says whether the rows bear them out, and if not once more for all of them.
+/// body(lo, hi) for these columns, which says whether the rows pass the check, and if not once more for all of them.
 /// Gives whether columns were left out in the end.
 kernel::Value go_through(kernel::Builder& b, const SkippableColumns& columns, kernel::Value column_count,
                          const std::function<kernel::Value(kernel::Value lo, kernel::Value hi)>& body);

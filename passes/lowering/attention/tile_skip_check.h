@@ -20,7 +20,8 @@ std::vector<const AttentionOperand*> bounded_operands(const AttentionParts& part
 kernel::Value largest_score_bound(KernelContext& context, const AttentionParts& parts, const ColumnBounds& bounds,
                                   const std::function<kernel::Value(const AttentionOperand&)>& largest);
 
-/// Whether every row of a row block keeps what the bounds lean on, no score being larger than `largest_score`.
+/// The tile-skip check: whether every row of a row block meets ColumnBounds::checks, no score being larger than
+/// `largest_score`.
 kernel::Value rows_allow_skip(ElementwiseEmitter& emitter, const ColumnBounds& bounds,
                               std::span<const std::unique_ptr<ElementwiseEmitter::Scope>> rows,
                               kernel::Value largest_score);

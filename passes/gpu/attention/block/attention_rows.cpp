@@ -66,7 +66,7 @@ class RowBlocks {
     for (auto& sum : block_.sums) sum->finish(position.outer, position.row, thread);
   }
 
-  /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.
+  /// Leaves out columns that contribute nothing; where the rows fail the tile-skip check, does all columns after all.
   void skip_checked(const Position& position, const AttentionThread& thread) {
     const SkippableColumns first =
         skippable_columns(block_.context, plan_, position.outer, position.row, span_, span_);

@@ -35,7 +35,7 @@ AttentionSteps::AttentionSteps(KernelContext& context, const AttentionTile& tile
 
 void AttentionSteps::begin() {
   if (slots() == 1) return;
-  turn_ = b_.var(b_.index(0));
+  next_slot_ = b_.var(b_.index(0));
   prefetched_ = b_.var(b_.constant_int(boolean, 0));
 }
 
@@ -56,7 +56,7 @@ void AttentionSteps::start(std::vector<const Product*> products, const ScorePosi
   under_way_ = !products_.empty() && products_[0]->copies();
   if (!under_way_) return;
   b_.if_(kernel::logical_not(b_.get(*prefetched_)),
-         [&] { copy(*products_[0], here_, b_.index(0), thread, b_.get(*turn_)); });
+         [&] { copy(*products_[0], here_, b_.index(0), thread, b_.get(*next_slot_)); });
   b_.set(*prefetched_, b_.constant_int(boolean, 0));
   commit_copies(b_);
 }
@@ -77,7 +77,7 @@ void AttentionSteps::run(const Product& product, Value thread, const std::functi
   const int steps = product.steps();
   const Value count = context_.dim(product.count);
   if (product.copies() && !under_way_) {
-    copy(product, here_, b_.index(0), thread, b_.get(*turn_));
+    copy(product, here_, b_.index(0), thread, b_.get(*next_slot_));
     commit_copies(b_);
   }
   const auto bring = [&](Value first) {
@@ -86,12 +86,12 @@ void AttentionSteps::run(const Product& product, Value thread, const std::functi
   };
   bring(b_.index(0));
   b_.for_loop(0, count, steps, [&](Value first) {
-    const Value slot = turn_ ? b_.get(*turn_) : b_.index(0), later = first + steps;
-    if (turn_) wait_copies(b_, 0);
+    const Value slot = next_slot_ ? b_.get(*next_slot_) : b_.index(0), later = first + steps;
+    if (next_slot_) wait_copies(b_, 0);
     for (StagedOperand* o : product.operands)
       if (!o->copied()) o->put(thread, slot);
     b_.barrier();
-    if (turn_) {
+    if (next_slot_) {
       const Value other = 1 - slot;
       const auto others = [&] {
         if (product.copies()) copy(product, here_, later, thread, other);
@@ -102,11 +102,11 @@ void AttentionSteps::run(const Product& product, Value thread, const std::functi
       const auto known = product.count.value();
       known && *known <= steps ? last() : b_.if_(later < count, others, last);
       commit_copies(b_);
-      b_.set(*turn_, other);
+      b_.set(*next_slot_, other);
     }
     bring(later);  // under way while these are multiplied
     multiplied(slot, first);
-    if (!turn_) b_.barrier();
+    if (!next_slot_) b_.barrier();
   });
   under_way_ = after && after->copies() && goes(product);
 }

@@ -46,7 +46,7 @@ class AttentionSteps {
   KernelContext& context_;
   kernel::Builder& b_;
   AttentionTile tile_;
-  std::optional<kernel::Var> turn_;        ///< the slot that is next
+  std::optional<kernel::Var> next_slot_;   ///< where the next steps go
   std::optional<kernel::Var> prefetched_;  ///< whether copies of the next tile are under way
   std::vector<const Product*> products_;
   std::size_t at_ = 0;      ///< in products_: which runs next
