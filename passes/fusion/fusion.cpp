@@ -145,7 +145,7 @@ class Planner {
   void inline_beside_attentions() {
     using Marks = std::vector<bool>;
     const auto is_alone = [&](ValueId product) {
-      return plan_.region(product) < 0 && attention_.region_ended_by(product) < 0;
+      return plan_.region(product) < 0 && attention_.region_summed_by(product) < 0;
     };
     const Marks chosen = choose_inlined(graph_, options_.row_sums ? find_row_sums(graph_) : Marks{},
                                         options_.copied_operands ? find_copied_operands(graph_, is_alone) : Marks{});
@@ -162,9 +162,9 @@ class Planner {
     const Node& node = graph_[id];
     if (node.op->as<Contraction>()) {
       start(id, RegionKind::product, node.type.shape, 0);
-      if (const int ended = attention_.region_ended_by(id); ended >= 0) {
-        plan_.regions.back().ends = ended;
-        plan_.regions[static_cast<std::size_t>(ended)].ended_by.push_back(plan_.region_of[at(id)]);
+      if (const int attention = attention_.region_summed_by(id); attention >= 0) {
+        plan_.regions.back().output_of = attention;
+        plan_.regions[static_cast<std::size_t>(attention)].output_products.push_back(plan_.region_of[at(id)]);
       }
     } else if (const auto own = own_region(node)) {
       start(id, *own, node.type.shape, 0);
@@ -348,8 +348,8 @@ void drop_empty_regions(FusionPlan& plan) {
   };
   for (int& r : plan.region_of) renumber(r);
   for (Region& region : plan.regions) {
-    renumber(region.ends);
-    for (int& r : region.ended_by) renumber(r);
+    renumber(region.output_of);
+    for (int& r : region.output_products) renumber(r);
   }
 }
 

@@ -29,8 +29,8 @@ struct Region {
   /// attention: outer dims that only reductions among the members go over, which add to what they store
   std::vector<int> accumulated = {};
   // While the plan is made, a product that sums values of an attention region is a region of its own.
-  int ends = -1;                   ///< product: that attention region
-  std::vector<int> ended_by = {};  ///< attention: those products
+  int output_of = -1;                     ///< product: that attention region
+  std::vector<int> output_products = {};  ///< attention: those products
 };
 
 /// Which nodes run together, which are computed again wherever they are read, and which results are kept in memory.

@@ -7,23 +7,23 @@
 
 namespace lathe {
 
-/// An order of things numbered from 0 in which each comes after those that it depends on, kept while dependences are
-/// added one by one (Pearce and Kelly, 2006: what lies between the two is sorted again, no more). It bounds searches
-/// for paths: who comes earlier depends on nobody later.
+/// An incremental topological order of nodes numbered from 0 (Pearce and Kelly 2006): each comes after those that it
+/// depends on, while dependences are added one by one; what lies between the two is sorted again, no more. It bounds
+/// searches for paths: who comes earlier depends on nobody later.
 ///
-/// `Edges` has befores(i, f) and afters(i, f), which call f(j) for those that i depends on, and that depend on i, and
-/// before_count(i) and after_count(i), about how many that are.
+/// `Edges` has predecessors(i, f) and successors(i, f), which call f(j) for those that i depends on, and that depend
+/// on i, and predecessor_count(i) and successor_count(i), about how many that are.
 template <class Edges>
 class OnlineOrder {
  public:
   explicit OnlineOrder(const Edges& edges) : edges_(edges) {}
 
-  /// Adds the next thing, after all others.
+  /// Adds the next node, after all others.
   void append() {
     position_.push_back(static_cast<int>(position_.size()));
     seen_.push_back(0);
   }
-  /// Adds the first things, in an order that is right.
+  /// Adds the first nodes, in a topological order.
   void append(const std::vector<int>& sorted) {
     LATHE_ASSERT(position_.empty());
     position_.resize(sorted.size());
@@ -37,9 +37,9 @@ class OnlineOrder {
   void add(int first, int then) {
     if (first == then || position(first) < position(then)) return;
     const int low = position(then), high = position(first);
-    std::vector<int> after = reach(then, [&](int i, const auto& f) { edges_.afters(i, f); }, low, high);
+    std::vector<int> after = reach(then, [&](int i, const auto& f) { edges_.successors(i, f); }, low, high);
     LATHE_ASSERT(std::find(after.begin(), after.end(), first) == after.end());
-    std::vector<int> before = reach(first, [&](int i, const auto& f) { edges_.befores(i, f); }, low, high);
+    std::vector<int> before = reach(first, [&](int i, const auto& f) { edges_.predecessors(i, f); }, low, high);
     const auto earlier = [&](int a, int b) { return position(a) < position(b); };
     std::sort(after.begin(), after.end(), earlier);
     std::sort(before.begin(), before.end(), earlier);
@@ -84,13 +84,13 @@ class OnlineOrder {
         ++asked;
         if (known(readers[r])) return true;
       }
-      const std::size_t source_next = source_edges + edges_.before_count(sources[s]),
-                        reader_next = reader_edges + edges_.after_count(readers[r]);
+      const std::size_t source_next = source_edges + edges_.predecessor_count(sources[s]),
+                        reader_next = reader_edges + edges_.successor_count(readers[r]);
       if (source_next <= reader_next) {
-        edges_.befores(sources[s++], look(sources, from_source, from_target));
+        edges_.predecessors(sources[s++], look(sources, from_source, from_target));
         source_edges = source_next;
       } else {
-        edges_.afters(readers[r++], look(readers, from_target, from_source));
+        edges_.successors(readers[r++], look(readers, from_target, from_source));
         reader_edges = reader_next;
       }
     }
@@ -117,7 +117,7 @@ class OnlineOrder {
 
   const Edges& edges_;
   std::vector<int> position_;
-  mutable std::vector<int> seen_;  // the last search that has found a thing
+  mutable std::vector<int> seen_;  // the last search that has found a node
   mutable int search_ = 0;
 };
 

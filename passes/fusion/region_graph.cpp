@@ -39,14 +39,14 @@ std::vector<int> RegionGraph::sorted_units() const {
     ready.emplace(members.empty() ? ValueId() : *std::min_element(members.begin(), members.end()), r);
   };
   for (int r = 0; r < count; ++r)
-    if (is_unit(r)) afters(r, [&](int reader) { ++waits[static_cast<std::size_t>(reader)]; });
+    if (is_unit(r)) successors(r, [&](int reader) { ++waits[static_cast<std::size_t>(reader)]; });
   for (int r = 0; r < count; ++r)
     if (waits[static_cast<std::size_t>(r)] == 0) push(r);
   while (!ready.empty()) {
     sorted.push_back(ready.top().second);
     ready.pop();
     if (!is_unit(sorted.back())) continue;
-    afters(sorted.back(), [&](int reader) {
+    successors(sorted.back(), [&](int reader) {
       if (--waits[static_cast<std::size_t>(reader)] == 0) push(reader);
     });
   }

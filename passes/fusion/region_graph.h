@@ -11,10 +11,10 @@
 
 namespace lathe {
 
-/// What runs as one: an attention region stands for the product regions that end it as well.
+/// What runs as one: an attention region stands for the regions of its output products as well.
 inline int unit_of(const FusionPlan& plan, int region) {
-  const int ends = plan.regions[static_cast<std::size_t>(region)].ends;
-  return ends >= 0 ? ends : region;
+  const int attention = plan.regions[static_cast<std::size_t>(region)].output_of;
+  return attention >= 0 ? attention : region;
 }
 
 /// Which regions read which, of a plan in the making, whose every change is noted here.
@@ -33,15 +33,15 @@ class RegionGraph {
 
   /// For OnlineOrder: the units that a unit reads, and that read it.
   template <class F>
-  void befores(int unit, F&& f) const {
+  void predecessors(int unit, F&& f) const {
     for_members(unit, [&](ir::ValueId member) { read_units(member, f); });
   }
   template <class F>
-  void afters(int unit, F&& f) const {
+  void successors(int unit, F&& f) const {
     for_members(unit, [&](ir::ValueId member) { reader_units(member, f); });
   }
-  std::size_t before_count(int unit) const { return count_of(unit, reads_); }
-  std::size_t after_count(int unit) const { return count_of(unit, readers_); }
+  std::size_t predecessor_count(int unit) const { return count_of(unit, reads_); }
+  std::size_t successor_count(int unit) const { return count_of(unit, readers_); }
 
  private:
   static std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
@@ -51,8 +51,8 @@ class RegionGraph {
   template <class F>
   void for_members(int unit, F&& f) const {
     for (const ir::ValueId member : region(unit).members) f(member);
-    for (const int end : region(unit).ended_by)
-      for (const ir::ValueId member : region(end).members) f(member);
+    for (const int output : region(unit).output_products)
+      for (const ir::ValueId member : region(output).members) f(member);
   }
   template <class F>
   void read_units(ir::ValueId reader, F&& f) const {

@@ -61,15 +61,15 @@ class Order {
 
   /// For OnlineOrder.
   template <class F>
-  void befores(int r, F&& f) const {
+  void predecessors(int r, F&& f) const {
     for (const int first : before_[static_cast<std::size_t>(r)]) f(first);
   }
   template <class F>
-  void afters(int r, F&& f) const {
+  void successors(int r, F&& f) const {
     for (const int then : after(r)) f(then);
   }
-  std::size_t before_count(int r) const { return before_[static_cast<std::size_t>(r)].size(); }
-  std::size_t after_count(int r) const { return after(r).size(); }
+  std::size_t predecessor_count(int r) const { return before_[static_cast<std::size_t>(r)].size(); }
+  std::size_t successor_count(int r) const { return after(r).size(); }
 
  private:
   bool connect(int first, int then) {
@@ -207,7 +207,7 @@ void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Ord
   std::vector<std::int32_t> earliest(at.size(), 0), hidden(at.size(), 0);
   for (const int r : sorted) {
     const auto i = static_cast<std::size_t>(r);
-    order.befores(r, [&](int first) {
+    order.predecessors(r, [&](int first) {
       const auto f = static_cast<std::size_t>(first);
       earliest[i] = std::max(earliest[i], earliest[f]);
       hidden[i] = std::max({hidden[i], times.hidden_from(first), serves[f] ? hidden[f] : 0});

@@ -12,8 +12,8 @@ namespace lathe {
 bool may_overwrite(const ir::Graph& graph, const FusionPlan& plan, ir::ValueId value, ir::ValueId old);
 
 /// By node: the value in whose place its region writes it, since nobody reads that one any more; invalid for values
-/// with a place of their own. So logits and their gradient, or the gradients on either side of an activation, share
-/// one buffer. `temporary` tells which values may give or take a place.
+/// with memory of their own. So logits and their gradient, or the gradients on either side of an activation, share
+/// one buffer. `temporary` tells which values may give or take memory.
 std::vector<ir::ValueId> overwritten_values(const ir::Graph& graph, const FusionPlan& plan,
                                             const std::function<bool(ir::ValueId)>& temporary);
 

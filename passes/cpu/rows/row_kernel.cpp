@@ -44,7 +44,7 @@ class RowKernel {
     columns_->declare(context_);
     loops_.emplace(lowering, program_, space_.inner_bits);
     saved_.emplace(lowering, program_, emitter_, *loops_);
-    make_parked_rows();
+    make_spill_rows();
     choose_prefetch();
     reduces_ = std::any_of(program_.code.begin(), program_.code.end(),
                            [](const ElementwiseInstruction& i) { return i.kind == Kind::reduce; });
@@ -248,7 +248,7 @@ class RowKernel {
         columns_->add(context_, i, b_.broadcast(emitter_.emit(program_[i].args[0], scope), space_.lanes), at, mask);
       for (const auto& [value, spill] : l.spilled) emitter_.emit(value, scope);
       for (const ElementwiseStore* store : l.stores) put(*store, scope);
-      for (const RowLoop::Parked& spilled : l.spilled) spill(spilled, at, scope);
+      for (const RowLoop::Spilled& spilled : l.spilled) spill(spilled, at, scope);
     };
     const Value unrolled = chains > 1 ? n - n % (chains * space_.lanes) : first_cache_line(l, row, n);
     if (chains > 1)
@@ -270,7 +270,7 @@ class RowKernel {
     return b_.load(context_.buffer(row->second), column, scope.indices.lanes(), scope.mask);
   }
 
-  void spill(const RowLoop::Parked& spilled, Value column, Scope& scope) {
+  void spill(const RowLoop::Spilled& spilled, Value column, Scope& scope) {
     const auto& [i, spill] = spilled;
     const Value value = emitter_.emit(i, scope);
     if (const auto row = spilled_rows_.find(spill); row != spilled_rows_.end())
@@ -290,7 +290,7 @@ class RowKernel {
   }
 
   /// What would be spilled where a result streams lies in scratch of the thread instead, by column.
-  void make_parked_rows() {
+  void make_spill_rows() {
     for (const RowLoop& loop : loops_->loops())
       for (const auto& [i, spill] : loop.spilled) {
         if (!streams(*spill)) continue;

@@ -101,7 +101,7 @@ AttentionGrower::AttentionGrower(const AttentionSubject& subject, AttentionNotes
 void AttentionGrower::set_state(ValueId id, State state) {
   notes_.states[static_cast<std::size_t>(id.index)] = state;
   noted_.push_back(id);
-  if (state != State::member) ends_.push_back(id);
+  if (state != State::member) tainting_.push_back(id);
 }
 
 void AttentionGrower::set_dims(ValueId id, Dims dims, Dims space) {
@@ -118,14 +118,14 @@ void AttentionGrower::clear_notes() {
     notes_.plan.space[at].clear();
   }
   noted_.clear();
-  ends_.clear();
+  tainting_.clear();
 }
 
 /// Whether a node depends on the result of the attention, or on what reads its members and cannot join.
 bool AttentionGrower::is_tainted(ValueId id) const {
   const auto& operands = graph_[id].operands;
   return std::any_of(operands.begin(), operands.end(),
-                     [&](ValueId operand) { return s_.dependence.needs_any(operand, ends_); });
+                     [&](ValueId operand) { return s_.dependence.needs_any(operand, tainting_); });
 }
 
 bool AttentionGrower::reject(ValueId at, std::string reason) {

@@ -23,7 +23,7 @@ struct AttentionSubject {
   const ir::Node& node(ir::ValueId id) const { return graph[id]; }
   /// What a node reads, through views and what is inlined; nothing for those themselves.
   const std::vector<Read>& reads(ir::ValueId id) const;
-  /// A view, or inlined: it has no place of its own.
+  /// A view, or inlined: it has no memory of its own.
   bool is_transparent(ir::ValueId id) const;
 
  private:
@@ -101,7 +101,8 @@ class AttentionGrower {
   bool few_rows_, one_row_ = false;
   AttentionNotes& notes_;
   std::vector<ir::ValueId> noted_;  ///< nodes that notes speak of
-  std::vector<ir::ValueId> ends_;   ///< consumers, and what reads members but is rejected: what they make is tainted
+  std::vector<ir::ValueId>
+      tainting_;  ///< consumers, and what reads members but is rejected: what they make is tainted
   Region region_;
   std::map<ir::ValueId, Dims> seeds_;
   std::set<ir::ValueId> inline_;

@@ -33,7 +33,7 @@ AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, con
   }
 }
 
-int AttentionRegions::region_ended_by(ValueId contraction) const {
+int AttentionRegions::region_summed_by(ValueId contraction) const {
   const auto at = region_of_output_.find(contraction);
   return at == region_of_output_.end() ? -1 : at->second;
 }
@@ -43,14 +43,14 @@ void absorb_output_products(FusionPlan& plan) {
     Region& region = plan.regions[r];
     if (region.kind != RegionKind::attention) continue;
     region.members = region.parts[0].members;
-    for (const int end : region.ended_by) {
+    for (const int output : region.output_products) {
       Region& part = plan.regions[static_cast<std::size_t>(end)];
       for (const ValueId id : part.members) plan.region_of[static_cast<std::size_t>(id.index)] = static_cast<int>(r);
       region.members.insert(region.members.end(), part.members.begin(), part.members.end());
       region.parts.push_back(std::move(part));
       part = {};
     }
-    region.ended_by.clear();
+    region.output_products.clear();
     std::sort(region.members.begin(), region.members.end());
   }
   drop_empty_regions(plan);

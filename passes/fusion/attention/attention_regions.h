@@ -15,7 +15,7 @@ class AttentionRegions {
   AttentionRegions(const ir::Graph& graph, FusionPlan& plan, const AttentionOptions& options);
 
   /// The attention region whose values a contraction sums; -1: none.
-  int region_ended_by(ir::ValueId contraction) const;
+  int region_summed_by(ir::ValueId contraction) const;
 
  private:
   std::map<ir::ValueId, int> region_of_output_;

@@ -19,8 +19,7 @@ namespace lathe {
 ///
 /// Done in f32 and f64, for the products that make a result and are `wanted`, where the gradient needs the result
 /// (else both passes may be one) and where the columns' values are so many, or of unknown number, that a kernel gains
-/// by going through them in blocks: keys,
-/// values and the gradients of both take more than two of `block_bytes`.
+/// by going through them in blocks: keys, values and the gradients of both take more than two of `block_bytes`.
 ir::Graph sums_from_results(const ir::Graph& graph, const std::function<bool(ir::ValueId product)>& wanted,
                             std::int64_t block_bytes);
 

@@ -17,8 +17,8 @@ struct AttentionParts {
     bool is_bf16 = false;  ///< both operands are bf16
     bool pairs = false;    ///< it multiplies by CpuInfo::dot_pairs: bf16, of a known even depth
   };
-  /// A product that ends the attention: result[row] = sum over columns of value * other[column], or result[column]
-  /// = sum over rows of value * other[row].
+  /// A product that makes an output of the attention: result[row] = sum over columns of value * other[column], or
+  /// result[column] = sum over rows of value * other[row].
   struct OutputProduct {
     ir::ValueId node;
     int value = -1;                   ///< what it reads, in the elementwise program
@@ -47,7 +47,7 @@ struct AttentionParts {
 AttentionParts attention_parts(const LoweringContext& lowering, const Region& region,
                                const ElementwiseProgram& program);
 
-/// Which products end a kernel.
+/// Which output products a kernel has.
 enum class OutputProducts { all, over_columns, over_rows };
 /// The parts of a kernel that has these output products alone. Where all sum over rows, all outer dims but the
 /// sequential ones run in parallel; where all sum over columns, only rows and the parallel dims do.

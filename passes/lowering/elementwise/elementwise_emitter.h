@@ -56,7 +56,7 @@ class ElementwiseEmitter {
   /// Reads back what store() put there in the same iteration.
   kernel::Value reload(ir::ValueId node, const Linear& form, Scope& scope);
 
-  /// Asks for the memory of a node's storage at a linear form, where lanes are neighbours there.
+  /// Prefetches a node's storage at a linear form, where lanes are neighbours there.
   void prefetch(ir::ValueId node, const Linear& form, Scope& scope);
   /// The same for what a load or a gather reads; where a gather's index is out of range, for anything.
   void prefetch(int instruction, Scope& scope);

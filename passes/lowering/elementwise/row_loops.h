@@ -14,14 +14,14 @@ std::vector<int> loop_levels(const ElementwiseProgram& program);
 /// One loop over a row. Loop l computes what needs the reductions of loops 0 .. l-1.
 struct RowLoop {
   /// A value that a later loop reads back from `spill` instead of computing it again.
-  struct Parked {
+  struct Spilled {
     int value;
     const ElementwiseStore* spill;
   };
   std::vector<int> reductions;                  ///< instructions that it finishes
   std::vector<int> columns;                     ///< reductions over the rows that it adds to
   std::vector<const ElementwiseStore*> stores;  ///< results along the row that it writes
-  std::vector<Parked> spilled;
+  std::vector<Spilled> spilled;
 };
 
 /// How many loops over a row the reductions of an elementwise program ask for, and what each does: a softmax has

@@ -33,7 +33,7 @@ std::string softmax(const std::string& shape) {
 
 }  // namespace
 
-TEST_CASE("results larger than the caches are streamed, and what would be parked there lies in scratch") {
+TEST_CASE("results larger than the caches are streamed, and what would be spilled there lies in scratch") {
   CHECK(streams(softmax("[16384, 1024]")) == Streams{true, 1});
   CHECK(streams(R"(graph @g(input %x: f32[16384, 1024]) {
   %1 = exp %x

@@ -108,7 +108,7 @@ TEST_CASE("in place: a product whose operands are computed where they are read")
   CHECK(copies(own) == 1);
 }
 
-TEST_CASE("in place: a softmax goes over the scores that nobody needs any more, exponentials parked there") {
+TEST_CASE("in place: a softmax goes over the scores that nobody needs any more, exponentials spilled there") {
   constexpr std::string_view text = R"(graph @g(input %x: f64[n, 4], input %w: f64[37, 4], input %v: f64[37, 3]) {
   %1 = contract %x, %w {spec="nk,vk->nv"}
   %2 = softmax %1 {dim=1}
