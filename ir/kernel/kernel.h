@@ -141,7 +141,7 @@ struct Store {
   int alignment = 0;
 };
 
-/// Asks for the cache line that holds buffer[index], a parameter's; no value depends on it. The index may lie
+/// Prefetches the cache line that holds buffer[index], a parameter's; no value depends on it. The index may lie
 /// outside.
 struct Prefetch {
   BufferId buffer = none;

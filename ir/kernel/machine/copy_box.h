@@ -7,7 +7,7 @@ namespace lathe::kernel {
 
 /// Starts a copy by TMA of the box of a tensor map that begins at the position `at`, to the rows of tiles in shared
 /// memory (see swizzled_offset) from to_index on, a multiple of 1024 bytes. It stands in the producer of a stage; of
-/// the producers the first one alone makes it, and the stage is used when it has arrived.
+/// the producers the first one alone makes it, and the stage is consumed when it has arrived.
 struct CopyBox {
   BufferId to = none;
   ValueId to_index = none;

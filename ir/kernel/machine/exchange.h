@@ -6,7 +6,7 @@
 /// What threads get from each other without memory.
 namespace lathe::kernel {
 
-/// `value` of thread `lane` of the warp.
+/// A warp shuffle: `value` of thread `lane` of the warp.
 struct FromLane {
   Type type{};
   ValueId value = none, lane = none;

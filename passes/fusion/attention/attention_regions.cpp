@@ -44,7 +44,7 @@ void absorb_output_products(FusionPlan& plan) {
     if (region.kind != RegionKind::attention) continue;
     region.members = region.parts[0].members;
     for (const int output : region.output_products) {
-      Region& part = plan.regions[static_cast<std::size_t>(end)];
+      Region& part = plan.regions[static_cast<std::size_t>(output)];
       for (const ValueId id : part.members) plan.region_of[static_cast<std::size_t>(id.index)] = static_cast<int>(r);
       region.members.insert(region.members.end(), part.members.begin(), part.members.end());
       region.parts.push_back(std::move(part));
