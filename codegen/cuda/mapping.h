@@ -27,8 +27,7 @@ struct Mapping {
 ///   barrier_threads a thread loop with a barrier inside is as long as any other of its kind, so that every thread of
 ///                   the block meets the barrier
 ///   thread_store    stores to parameters and to shared memory stand inside a thread loop
-///   scratch_offset   stack and register scratch is allocated inside the thread loops that use it: each thread has
-///   its
+///   scratch_offset  stack and register scratch is allocated inside the thread loops that use it: each thread has its
 ///                   own
 Mapping mapping_of(const kernel::Kernel& kernel);
 

@@ -25,7 +25,7 @@ class MemoryOps {
   llvm::Value* load_strided(const MemoryAccess& access, llvm::Value* base, llvm::Value* stride);
   llvm::Value* gather(const MemoryAccess& access, llvm::Value* indices);
   void store(const MemoryAccess& access, llvm::Value* index, llvm::Value* value);
-  /// The same without a mask, past the caches where the address is that of a whole cache line.
+  /// A non-temporal store without a mask: past the caches where the address is that of a whole cache line.
   void stream(const MemoryAccess& access, llvm::Value* index, llvm::Value* value);
   void store_strided(const MemoryAccess& access, llvm::Value* base, llvm::Value* stride, llvm::Value* value);
   void scatter(const MemoryAccess& access, llvm::Value* indices, llvm::Value* value);

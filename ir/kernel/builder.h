@@ -127,7 +127,7 @@ class Builder {
   Value load_strided(Buffer buffer, Bound base, Bound stride, int lanes, Value mask = {});
   Value gather(Buffer buffer, Value indices, Value mask = {});  ///< indices: i64 vector
   void store(Buffer buffer, Bound index, Value value, Value mask = {}, int alignment = 0);
-  /// The same for what nobody reads soon: past the caches, where the machine can.
+  /// A non-temporal store, for what nobody reads soon: past the caches, where the machine can.
   void stream(Buffer buffer, Bound index, Value value);
   void store_strided(Buffer buffer, Bound base, Bound stride, Value value, Value mask = {});
   void scatter(Buffer buffer, Value indices, Value value, Value mask = {});

@@ -128,8 +128,8 @@ struct Compute {
 enum class StoreKind : std::uint8_t { contiguous, strided, scatter };
 
 /// buffer[index + lane] / buffer[index + lane * stride] / buffer[index.lane] = value; lanes that write the same
-/// element leave the last lane's value. Lanes where the mask is false write nothing. What `streams` goes past the
-/// caches where the machine can: whole contiguous vectors, which nobody reads soon.
+/// element leave the last lane's value. Lanes where the mask is false write nothing. What `streams` is a non-temporal
+/// store, past the caches where the machine can: whole contiguous vectors, which nobody reads soon.
 struct Store {
   StoreKind kind = StoreKind::contiguous;
   bool streams = false;
