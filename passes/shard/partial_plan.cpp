@@ -75,7 +75,7 @@ class PartialPlanner {
     return cut && cut->kind == Cut::Kind::part && splits_.is_split(id, cut->dim, axis_);
   }
 
-  /// Whether the value could be a share.
+  /// Whether the value could be partial.
   void find_share(ValueId id) {
     const Node& node = graph_[id];
     if (const auto combine = birth(id)) {
@@ -129,7 +129,7 @@ class PartialPlanner {
     return std::nullopt;
   }
 
-  /// What the op makes of shares: a share of the same kind, where it commutes with combining.
+  /// What the op makes of partial values: one of the same kind, where it commutes with combining.
   std::optional<Combine> passed_on(const Node& node) const {
     std::optional<Combine> combine;
     for (const ValueId operand : node.operands) {
@@ -156,7 +156,7 @@ class PartialPlanner {
   bool all(const Node& node) const {
     return std::all_of(node.operands.begin(), node.operands.end(), [this](ValueId o) { return may(o); });
   }
-  /// One of two operands may be a share and the other may not.
+  /// One of two operands may be partial and the other may not.
   bool one_of_two(const Node& node) const { return may(node.operands[0]) != may(node.operands[1]); }
 
   bool elementwise(const Node& node, bool sum) const {
@@ -247,7 +247,7 @@ class PartialPlanner {
         if (folds_part(graph_, parts_, id)) {
           if (may_[slot(operand)] != may_[slot(id)]) is_true(of.part_needed);
         } else if (may(operand)) {
-          implies(of.part_made, by.part_made);  // a share needs shares
+          implies(of.part_made, by.part_made);  // a partial value needs partial ones
         }
       }
     }
@@ -265,7 +265,7 @@ class PartialPlanner {
     PartialPlan plan;
     plan.values.resize(graph_.nodes.size());
     const auto form = [&](int part, int whole) {
-      return no[static_cast<std::size_t>(part)]    ? Form::share
+      return no[static_cast<std::size_t>(part)]    ? Form::partial
              : no[static_cast<std::size_t>(whole)] ? Form::part
                                                    : Form::whole;
     };
@@ -276,7 +276,7 @@ class PartialPlanner {
       value.made = form(v.part_made, v.whole_made);
       value.reached = form(v.part_needed, v.whole_needed);
       value.born = born_[slot(id)];
-      if (value.made == Form::share) value.combine = may_[slot(id)];
+      if (value.made == Form::partial) value.combine = may_[slot(id)];
     }
     for (const ValueId id : all_values(graph_)) plan.values[slot(id)].scatters = scatters(id);
     for (const ValueId id : all_values(graph_)) note_reads(plan, id);
@@ -289,20 +289,20 @@ class PartialPlanner {
 
   void note_reads(PartialPlan& plan, ValueId id) const {
     PartialPlan::Value& value = plan.values[slot(id)];
-    bool reads_share = false;
+    bool reads_partial = false;
     for (const ValueId operand : graph_[id].operands) {
       const Form form = form_read(graph_, parts_, plan, id, operand);
       if (form == Form::part) plan.values[slot(operand)].as_part = true;
-      reads_share = reads_share || form == Form::share;
+      reads_partial = reads_partial || form == Form::partial;
     }
-    if (value.made == Form::share && !reads_share) value.born = true;
+    if (value.made == Form::partial && !reads_partial) value.born = true;
   }
 
   const Graph& graph_;
   const SplitPlan& splits_;
   const PartPlan& parts_;
   int axis_;
-  std::vector<std::optional<Combine>> may_;  ///< by node: a share of what it could be
+  std::vector<std::optional<Combine>> may_;  ///< by node: partial of what it could be
   std::vector<bool> born_;                   ///< by node: it folds a dim that is split by name
 };
 
@@ -310,13 +310,13 @@ class PartialPlanner {
 
 Form form_read(const Graph& graph, const PartPlan& parts, const PartialPlan& plan, ValueId reader, ValueId operand) {
   const PartialPlan::Value &made = plan[reader], &given = plan[operand];
-  if (made.scatters && given.made == Form::share && given.combine == Combine::sum) return Form::share;
+  if (made.scatters && given.made == Form::partial && given.combine == Combine::sum) return Form::partial;
   if (made.made == Form::part)
     return parts.has(operand) && graph[operand].type.shape == graph[reader].type.shape ? Form::part : Form::whole;
-  if (made.made == Form::share) {
+  if (made.made == Form::partial) {
     if (folds_part(graph, parts, reader))
-      return given.made == Form::share && given.combine == made.combine ? Form::share : Form::part;
-    if (!made.born && given.made == Form::share) return Form::share;
+      return given.made == Form::partial && given.combine == made.combine ? Form::partial : Form::part;
+    if (!made.born && given.made == Form::partial) return Form::partial;
   }
   return Form::whole;
 }

@@ -107,8 +107,8 @@ class LocalGraph {
     if (node.op->as<Argument>()) result_.arguments[node.name] = lies;
   }
 
-  /// The whole of a sequence of which each process has its part, or the part of one that each has whole or a share
-  /// of.
+  /// The whole of a sequence of which each process has its part, or the part of one that each has whole or as a
+  /// partial sum.
   Value add_cut(ValueId id, Value value) {
     const Cut& cut = *splits_.cut(id);
     const bool gathers = cut.kind == Cut::Kind::gather;
@@ -124,12 +124,12 @@ class LocalGraph {
       const Value before = value;
       if (gathers)
         value = all_gather(value, along, cut.dim, blocks);
-      else if (form == Form::share)
+      else if (form == Form::partial)
         value = reduce_scatter(value, along, cut.dim, blocks);
       else
         value = take_part(value, cut.dim, blocks, along);
       if (gathers) note(id, value, value.shape(), axis, cut.why);
-      if (!gathers && form == Form::share)
+      if (!gathers && form == Form::partial)
         note(id, value, before.shape(), axis, birth_of(operand, axis) + ", and keeps its part");
     }
     return value;
@@ -145,7 +145,7 @@ class LocalGraph {
     const GraphBuilder::At here(*builder_, node.loc);
     for (int a = 0; a < mesh_.axis_count(); ++a) {
       const PartialPlan::Value& result = planned(id, a);
-      if (result.made == Form::share && !result.born && form_along(forms, a) == Form::whole && adds_once(node))
+      if (result.made == Form::partial && !result.born && form_along(forms, a) == Form::whole && adds_once(node))
         value = ir::where(ir::eq(mesh_index(*builder_, mesh_[a]), 0.0), value, ir::number_like(value, 0));
     }
     return value;
@@ -156,7 +156,7 @@ class LocalGraph {
   Step last_step(ValueId id, int axis, Form from, Form to) const {
     if (from == to) return Step::none;
     if (from == Form::whole) return Step::slice;
-    const bool scatters = from == Form::share && planned(id, axis).combine == Combine::sum;
+    const bool scatters = from == Form::partial && planned(id, axis).combine == Combine::sum;
     if (to == Form::part) return scatters ? Step::scatter : Step::slice;
     return from == Form::part || (scatters && planned(id, axis).as_part) ? Step::gather : Step::reduce;
   }
@@ -176,7 +176,7 @@ class LocalGraph {
                        gathered_again_[at(id.index)] && is_held(id, axis);
     if (const auto found = values_.find({id.index, to, again}); found != values_.end()) return found->second;
     LATHE_ASSERT(axis >= 0);
-    const Form before = last == Step::slice ? Form::whole : last == Step::gather ? Form::part : Form::share;
+    const Form before = last == Step::slice ? Form::whole : last == Step::gather ? Form::part : Form::partial;
     const Forms left = with_form(to, axis, before);
     const Value value = take_step(last, id, axis, left, converted(id, left, reader), again, reader);
     values_.insert_or_assign({id.index, to, again}, value);
@@ -210,16 +210,16 @@ class LocalGraph {
     return whole;
   }
 
-  /// Where the shares of a value were born: the first of them.
+  /// Where the partial values of a value were born: the first of them.
   std::string birth_of(ValueId id, int axis) const {
     const Combine combine = *planned(id, axis).combine;
     while (!planned(id, axis).born)
       for (const ValueId operand : graph_[id].operands)
-        if (planned(operand, axis).made == Form::share) {
+        if (planned(operand, axis).made == Form::partial) {
           id = operand;
           break;
         }
-    return fmt::format("{} at {} folds a dim that is split over {}: each process has its share of the {}",
+    return fmt::format("{} at {} folds a dim that is split over {}: each process has a partial {}",
                        graph_[id].op->name.value, graph_[id].loc.to_string(), mesh_[axis].name, name(combine));
   }
 

@@ -18,7 +18,7 @@ struct Exchange {
   std::string op;
   MeshAxis axis;
   std::string value;           ///< what is exchanged: its type and name
-  Dim elements;                ///< of the value where a process has most of it: whole, or its shares
+  Dim elements;                ///< of the value where a process has most of it: whole, or partial
   std::int64_t element_bytes;  ///< of each
   Location loc;
   std::string reason;

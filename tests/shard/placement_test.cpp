@@ -77,7 +77,7 @@ TEST_CASE("shard: products that are added are combined once, after the addition"
   CHECK(count(divided(graph, "m=3", "f:m").graph, "all_reduce") == 1);
 }
 
-TEST_CASE("shard: a share is combined where its bytes are fewest") {
+TEST_CASE("shard: a partial sum is combined where its bytes are fewest") {
   const ir::Graph narrows = parsed(R"(graph @g(input %x: f64[4, f=6], parameter %a: f64[f=6, 5]) {
   %1 = contract %x, %a {spec="ab,bc->ac"}
   %2 = sum %1 {dims=[1]}
@@ -97,7 +97,7 @@ TEST_CASE("shard: a share is combined where its bytes are fewest") {
   CHECK(count(cast, "all_reduce", "f32[4, 5]") == 1);
 }
 
-TEST_CASE("shard: a scalar that is added to a share is counted once") {
+TEST_CASE("shard: a scalar that is added to a partial sum is counted once") {
   const ir::Graph graph = parsed(R"(graph @g(input %x: f64[n=6], input %c: f64[]) {
   %1 = sum %x {dims=[0]}
   %2 = add %1, %c

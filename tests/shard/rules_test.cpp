@@ -106,15 +106,15 @@ void check(const Op& op, const Sample& sample, const std::vector<OperandDim>& op
         splits, tallies);
 }
 
-/// A sum of so many shares, one a process, none of which lies where the value does.
+/// A sum of so many partial sums, one a process, none of which lies where the value does.
 HostTensor shares_of(const HostTensor& value, std::int64_t ranks) {
   std::vector<std::int64_t> sizes = value.shape();
   sizes.insert(sizes.begin(), ranks);
-  HostTensor shares(value.dtype(), sizes);
+  HostTensor partials(value.dtype(), sizes);
   for (std::int64_t r = 0; r < ranks; ++r)
     for (std::int64_t i = 0; i < value.numel(); ++i)
-      shares.set(r * value.numel() + i, value.get(i) * (r == 0 ? static_cast<double>(ranks) : -1.0));
-  return shares;
+      partials.set(r * value.numel() + i, value.get(i) * (r == 0 ? static_cast<double>(ranks) : -1.0));
+  return partials;
 }
 
 /// The sample of operands of which `shared` are sums over a dim s0. Of a result in floating point the output is a
@@ -136,7 +136,7 @@ ir::Graph behind_sums(const Op& op, const Sample& sample, const std::vector<bool
 }
 
 /// Whether nothing but single elements is combined.
-bool takes_shares(const ir::Graph& divided) {
+bool takes_partials(const ir::Graph& divided) {
   return std::ranges::all_of(divided.nodes, [](const ir::Node& node) {
     return node.op != &ir::ops::all_reduce || node.type.shape.numel().is(1);
   });
@@ -202,7 +202,7 @@ TEST_CASE("shard: every op with two dims split over two axes gives what one proc
 
 TEST_CASE("shard: every op behind sums over a split dim gives what one process computes") {
   std::map<std::string, Tally> tallies;
-  std::set<std::string> passes_on;  // the ops that made shares of shares
+  std::set<std::string> passes_on;  // the ops that made partial values of partial values
   for_each_plain_sample([&](const Op& op, const Sample& sample) {
     const std::vector<HostTensor> values = ir::test::random_operands(sample);
     const ir::Graph plain = named_graph(op, sample, {});
@@ -219,7 +219,7 @@ TEST_CASE("shard: every op behind sums over a split dim gives what one process c
         arguments.emplace("w", ir::test::random_tensor({type.shape.evaluate({}), type.dtype}, generator));
         const ir::Graph weighted = behind_sums(op, sample, shared, ranks, false);
         check(op, weighted, arguments, mesh, "s0:m", tallies);
-        if (values[0].numel() > 1 && takes_shares(divided(weighted, mesh, "s0:m").graph))
+        if (values[0].numel() > 1 && takes_partials(divided(weighted, mesh, "s0:m").graph))
           passes_on.insert(std::string(op.name.value));
       }
   });
