@@ -22,7 +22,7 @@ using namespace lathe;
 
 void report(const std::string& title, const ir::Graph& step, const DimBindings& dims, int most,
             const RowChunks& chunks = {}) {
-  const Program program = lower_cpu(ir::run_pipeline(step, ir::default_pipeline(chunks)).graph, CpuInfo{});
+  const Program program = lower_cpu(ir::run_pipeline(step, ir::default_pipeline(chunks)).graph, unnamed_cpu());
   const MemoryPlan plan = plan_memory(program, dims);
   int copies = 0;
   for (const Launch& launch : program.launches) copies += launch.info.role == KernelRole::copy ? 1 : 0;
@@ -39,7 +39,7 @@ void budgets(const std::string& title, const ir::Graph& step, const DimBindings&
   const ir::Graph graph = ir::run_pipeline(step, ir::default_pipeline()).graph;
   std::string peak;
   const auto took = [&](std::int64_t budget) {
-    const Program program = lower_cpu(graph, CpuInfo{}, {.memory = MemoryBudget{budget, dims}});
+    const Program program = lower_cpu(graph, unnamed_cpu(), {.memory = MemoryBudget{budget, dims}});
     const MemoryPlan plan = plan_memory(program, dims);
     peak = most > 0 ? describe(plan, program, most) : "";
     return plan.arena_bytes + plan.argument_bytes;

@@ -68,10 +68,11 @@ void name_kernels(Program& program) {
 
 }  // namespace
 
-// A warp of the kernel IR, of its mma and exchanges, is one of the machine.
-static_assert(GpuInfo::warp_threads == kernel::warp_threads);
-
 Machine gpu_machine(const GpuInfo& gpu) {
+  if (gpu.warp_threads != kernel::warp_threads)
+    throw InternalError(
+        fmt::format("{} has warps of {} threads; those of the loop IR, of its mma and from_lane, have {}", gpu.name,
+                    gpu.warp_threads, kernel::warp_threads));
   return {.info = gpu,
           .schedules = {{RegionKind::rows, lower_rows},
                         {RegionKind::product, lower_product},

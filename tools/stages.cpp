@@ -9,6 +9,7 @@
 #include "ir/tensor/binding.h"
 #include "passes/fusion/print_regions.h"
 #include "passes/memory/memory_plan.h"
+#include "runtime/target_machine.h"
 
 namespace lathe::tools {
 
@@ -35,7 +36,7 @@ std::string kernel_text(const kernel::Kernel& kernel, std::string_view stage, co
   if (stage == "llvm") return codegen::emit_llvm_ir(kernel, target.cpu);
   if (stage == "asm") return codegen::emit_assembly(kernel, target.cpu);
   LATHE_ASSERT(stage == "cuda");
-  return cuda::emit(kernel);
+  return cuda::emit(kernel, std::get<GpuInfo>(machine_info(target)));
 }
 
 std::string plan_text(const Lowered& lowered, const StageOptions& options) {

@@ -17,7 +17,6 @@
 #include "codegen/cuda/prelude.h"
 #include "codegen/cuda/uses.h"
 #include "ir/kernel/structure_rules.h"
-#include "ir/machine/gpu_info.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -39,11 +38,12 @@ constexpr char axes[] = {'x', 'y', 'z'};
 
 class Emitter : RegionText {
  public:
-  Emitter(const Kernel& kernel, Indices indices)
+  Emitter(const Kernel& kernel, const GpuInfo& gpu, Indices indices)
       : kernel_(kernel),
-        mapping_(mapping_of(kernel)),
+        gpu_(gpu),
+        mapping_(mapping_of(kernel, gpu)),
         divisors_(known_divisors(kernel)),
-        indices_(kernel, indices),
+        indices_(kernel, gpu, indices),
         inlined_(used_once(kernel)) {
     values_.resize(kernel.values.size());
     vars_.resize(kernel.vars.size());
@@ -70,7 +70,7 @@ class Emitter : RegionText {
     line("extern \"C\" __global__ void __launch_bounds__({}{})", mapping_.block_size(), one_at_a_time() ? ", 1" : "");
     line("{}({}) {{", symbol_of(kernel_), parameters());
     ++depth_;
-    if (mapping_.shared_bytes > GpuInfo::static_shared_bytes)
+    if (mapping_.shared_bytes > gpu_.static_shared_bytes)
       line("extern __shared__ __align__({}) unsigned char shared_memory[];", mapping_.shared_alignment);
     block(kernel_.body);
     --depth_;
@@ -80,12 +80,11 @@ class Emitter : RegionText {
   }
 
  private:
-  /// ptxas rather spills than let a second block of 256 threads wait; a block that takes half of the static shared
-  /// memory has tiles of sums to keep in registers.
+  /// A block that takes half of the static shared memory has tiles of sums to keep in registers.
   bool one_at_a_time() const {
     if (mapping_.wants_multiprocessor) return true;
-    return mapping_.block_size() >= 256 && mapping_.shared_bytes >= GpuInfo::static_shared_bytes / 2 &&
-           mapping_.shared_bytes <= GpuInfo::static_shared_bytes;
+    return mapping_.block_size() >= gpu_.lone_block_threads &&
+           mapping_.shared_bytes >= gpu_.static_shared_bytes / 2 && mapping_.shared_bytes <= gpu_.static_shared_bytes;
   }
 
   template <class... Args>
@@ -243,7 +242,7 @@ class Emitter : RegionText {
   }
 
   void shared(std::string_view type, std::string_view own, std::int64_t bytes, std::int64_t count, int alignment) {
-    if (mapping_.shared_bytes <= GpuInfo::static_shared_bytes)
+    if (mapping_.shared_bytes <= gpu_.static_shared_bytes)
       return line("__shared__ __align__({}) {} {}[{}];", alignment, type, own, count);
     line("{0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});", type, own,
          allocate_shared(shared_used_, bytes, alignment));
@@ -252,6 +251,7 @@ class Emitter : RegionText {
   void statement(const kernel::MachineRegion& s) { hook_of(kernel_, s).write(s, *this); }
 
   const Kernel& kernel() const override { return kernel_; }
+  const GpuInfo& gpu() const override { return gpu_; }
   int block_threads() const override { return mapping_.threads[0]; }
   const RegionRole* role() const override { return role_; }
   void write(std::string_view text) override { line("{}", text); }
@@ -332,6 +332,7 @@ class Emitter : RegionText {
   }
 
   const Kernel& kernel_;
+  const GpuInfo& gpu_;
   Mapping mapping_;
   kernel::Divisors divisors_;
   IndexText indices_;
@@ -348,7 +349,9 @@ class Emitter : RegionText {
 
 }  // namespace
 
-std::string emit(const Kernel& kernel, Indices indices) { return Emitter(kernel, indices).run(); }
+std::string emit(const Kernel& kernel, const GpuInfo& gpu, Indices indices) {
+  return Emitter(kernel, gpu, indices).run();
+}
 
 std::string symbol_of(const Kernel& kernel) { return UniqueNames().take(kernel.name); }
 

@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/index_width.h"
 #include "ir/kernel/kernel.h"
+#include "ir/machine/gpu_info.h"
 
 namespace lathe::cuda {
 
@@ -20,7 +21,7 @@ namespace lathe::cuda {
 /// threads and grid_of's blocks; pointers are multiples of 16. Shared memory beyond GpuInfo::static_shared_bytes is
 /// not declared in the text but given at launch. With 32-bit indices it is for dims of which int32_suffices() is
 /// true. Throws InternalError with mapping_of's labels.
-std::string emit(const kernel::Kernel& kernel, Indices indices = Indices::int32);
+std::string emit(const kernel::Kernel& kernel, const GpuInfo& gpu, Indices indices = Indices::int32);
 
 /// The name of the function that emit() defines: the kernel's own, as an identifier.
 std::string symbol_of(const kernel::Kernel& kernel);

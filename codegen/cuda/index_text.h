@@ -12,8 +12,8 @@ namespace lathe::cuda {
 class IndexText {
  public:
   /// The kernel outlives this.
-  IndexText(const kernel::Kernel& kernel, Indices indices)
-      : kernel_(kernel), widths_(index_widths(kernel, indices)) {}
+  IndexText(const kernel::Kernel& kernel, const GpuInfo& gpu, Indices indices)
+      : kernel_(kernel), widths_(index_widths(kernel, gpu, indices)) {}
 
   bool is_int32(kernel::ValueId id) const { return widths_.values[at(id)]; }
   bool is_int32_var(kernel::VarId id) const { return widths_.vars[at(id)]; }

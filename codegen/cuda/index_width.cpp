@@ -24,8 +24,8 @@ std::vector<Range> small_sizes(const kernel::Kernel& kernel) {
   return sizes;
 }
 
-IndexWidths widths_for(const kernel::Kernel& kernel, const std::vector<Range>& dims) {
-  const Ranges all = ranges(kernel, dims);
+IndexWidths widths_for(const kernel::Kernel& kernel, const GpuInfo& gpu, const std::vector<Range>& dims) {
+  const Ranges all = ranges(kernel, gpu, dims);
   IndexWidths widths;
   for (std::size_t i = 0; i < kernel.values.size(); ++i) {
     const kernel::Instruction& in = kernel.values[i];
@@ -38,8 +38,8 @@ IndexWidths widths_for(const kernel::Kernel& kernel, const std::vector<Range>& d
   return widths;
 }
 
-std::vector<bool> run_once(const kernel::Kernel& kernel) {
-  const Ranges all = ranges(kernel, std::vector<Range>(kernel.dims.size()));
+std::vector<bool> run_once(const kernel::Kernel& kernel, const GpuInfo& gpu) {
+  const Ranges all = ranges(kernel, gpu, std::vector<Range>(kernel.dims.size()));
   const auto of = [&](kernel::ValueId id) { return all.values[static_cast<std::size_t>(id)]; };
   std::vector<bool> once(kernel.values.size(), false);
   kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
@@ -58,18 +58,18 @@ bool implies(const std::vector<bool>& a, const std::vector<bool>& b) {
 
 }  // namespace
 
-IndexWidths index_widths(const kernel::Kernel& kernel, Indices indices) {
-  IndexWidths widths =
-      widths_for(kernel, indices == Indices::int32 ? small_sizes(kernel) : std::vector<Range>(kernel.dims.size()));
-  widths.once = run_once(kernel);
+IndexWidths index_widths(const kernel::Kernel& kernel, const GpuInfo& gpu, Indices indices) {
+  IndexWidths widths = widths_for(
+      kernel, gpu, indices == Indices::int32 ? small_sizes(kernel) : std::vector<Range>(kernel.dims.size()));
+  widths.once = run_once(kernel, gpu);
   return widths;
 }
 
-bool int32_suffices(const kernel::Kernel& kernel, std::span<const std::int64_t> dims) {
+bool int32_suffices(const kernel::Kernel& kernel, const GpuInfo& gpu, std::span<const std::int64_t> dims) {
   if (dims.empty()) return true;
   std::vector<Range> bound;
   for (const std::int64_t d : dims) bound.push_back({d, d});
-  const IndexWidths wanted = widths_for(kernel, small_sizes(kernel)), given = widths_for(kernel, bound);
+  const IndexWidths wanted = widths_for(kernel, gpu, small_sizes(kernel)), given = widths_for(kernel, gpu, bound);
   return implies(wanted.values, given.values) && implies(wanted.vars, given.vars);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/kernel/kernel.h"
+#include "ir/machine/gpu_info.h"
 
 namespace lathe::cuda {
 
@@ -18,9 +19,9 @@ enum class Indices : std::uint8_t { int32, int64 };
 struct IndexWidths {
   std::vector<bool> values, vars, once;
 };
-IndexWidths index_widths(const kernel::Kernel& kernel, Indices indices);
+IndexWidths index_widths(const kernel::Kernel& kernel, const GpuInfo& gpu, Indices indices);
 
 /// Whether with these dims nothing that is computed in 32 bits, as `int32` has it, leaves them.
-bool int32_suffices(const kernel::Kernel& kernel, std::span<const std::int64_t> dims);
+bool int32_suffices(const kernel::Kernel& kernel, const GpuInfo& gpu, std::span<const std::int64_t> dims);
 
 }  // namespace lathe::cuda

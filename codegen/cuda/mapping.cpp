@@ -8,7 +8,6 @@
 #include "codegen/cuda/machine/hooks.h"
 #include "ir/kernel/scalar_eval.h"
 #include "ir/kernel/structure_rules.h"
-#include "ir/machine/gpu_info.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -48,15 +47,14 @@ std::int64_t trips(std::int64_t lo, std::int64_t hi, std::int64_t step) {
   throw InternalError(fmt::format("kernel {}: {}  [{}]", kernel.name, text, label));
 }
 
-constexpr int most_threads = GpuInfo::most_block_threads;
-
 class Reader {
  public:
-  explicit Reader(const Kernel& kernel) : kernel_(kernel), depth_(kernel.buffers.size(), 0) {}
+  Reader(const Kernel& kernel, const GpuInfo& gpu)
+      : kernel_(kernel), most_threads_(gpu.most_block_threads), depth_(kernel.buffers.size(), 0) {}
 
   Mapping run() {
     sizes(kernel_.body);
-    if (mapping_.block_size() > most_threads)
+    if (mapping_.block_size() > most_threads_)
       fail(kernel_, fmt::format("{} threads in a block", mapping_.block_size()), "thread_bounds");
     block(kernel_.body);
     return mapping_;
@@ -73,8 +71,9 @@ class Reader {
       if (loop->kind == LoopKind::parallel) fail(kernel_, "a parallel loop", "mapped");
       if (is_thread(loop->kind)) {
         const std::int64_t count = constant_trip_count(kernel_, *loop);
-        if (count < 0 || count > most_threads)
-          fail(kernel_, fmt::format("a thread loop without constant bounds up to {}", most_threads), "thread_bounds");
+        if (count < 0 || count > most_threads_)
+          fail(kernel_, fmt::format("a thread loop without constant bounds up to {}", most_threads_),
+               "thread_bounds");
         int& longest = mapping_.threads[axis_of(loop->kind)];
         longest = std::max(longest, static_cast<int>(count));
       }
@@ -148,6 +147,7 @@ class Reader {
   }
 
   const Kernel& kernel_;
+  int most_threads_;  // of a block
   Mapping mapping_;
   std::vector<int> depth_;  // by buffer: thread loops around its allocation
   int threads_ = 0;
@@ -231,17 +231,16 @@ std::int64_t constant_trip_count(const Kernel& kernel, const Loop& loop) {
   return trips(lo.integer, hi.integer, step.integer);
 }
 
-Mapping mapping_of(const Kernel& kernel) { return Reader(kernel).run(); }
+Mapping mapping_of(const Kernel& kernel, const GpuInfo& gpu) { return Reader(kernel, gpu).run(); }
 
-std::array<std::int64_t, 3> grid_of(const Kernel& kernel, std::span<const std::int64_t> dims) {
+std::array<std::int64_t, 3> grid_of(const Kernel& kernel, const GpuInfo& gpu, std::span<const std::int64_t> dims) {
   std::array<std::int64_t, 3> grid = {1, 1, 1};
   Bounds(kernel, dims).grid(kernel.body, grid);
-  const std::array<std::int64_t, 3> most = {2147483647, 65535, 65535};
   for (std::size_t axis = 0; axis < 3; ++axis)
-    if (grid[axis] > most[axis])
-      throw UserError(
-          fmt::format("{} needs {} blocks of threads, and CUDA allows {}", kernel.name, grid[axis], most[axis]),
-          "grid_size", "make the batch smaller");
+    if (grid[axis] > gpu.most_blocks[axis])
+      throw UserError(fmt::format("{} needs {} blocks of threads, and CUDA allows {}", kernel.name, grid[axis],
+                                  gpu.most_blocks[axis]),
+                      "grid_size", "make the batch smaller");
   return grid;
 }
 

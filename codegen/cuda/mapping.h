@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/kernel/kernel.h"
+#include "ir/machine/gpu_info.h"
 
 namespace lathe::cuda {
 
@@ -23,18 +24,19 @@ struct Mapping {
 /// Reads the mapping off a verified kernel. Throws InternalError with the label of the rule that it breaks:
 ///   machine_hook    machine operations have a hook
 ///   mapped          no parallel loop: that is a CPU's schedule
-///   thread_bounds   thread loops have constant bounds, and a block has at most 1024 threads
+///   thread_bounds   thread loops have constant bounds, and a block no more threads than the GPU allows
 ///   barrier_threads a thread loop with a barrier inside is as long as any other of its kind, so that every thread of
 ///                   the block meets the barrier
 ///   thread_store    stores to parameters and to shared memory stand inside a thread loop
 ///   scratch_offset  stack and register scratch is allocated inside the thread loops that use it: each thread has its
 ///                   own
-Mapping mapping_of(const kernel::Kernel& kernel);
+Mapping mapping_of(const kernel::Kernel& kernel, const GpuInfo& gpu);
 
 /// How many blocks a launch with these dims needs along x, y, z: at least 1 each. Throws UserError [grid_size] beyond
-/// what CUDA allows (2^31 - 1 along x, 65535 along y and z). Bounds of block loops follow from the dims alone, or
+/// what the GPU allows. Bounds of block loops follow from the dims alone, or
 /// InternalError [block_bounds].
-std::array<std::int64_t, 3> grid_of(const kernel::Kernel& kernel, std::span<const std::int64_t> dims);
+std::array<std::int64_t, 3> grid_of(const kernel::Kernel& kernel, const GpuInfo& gpu,
+                                    std::span<const std::int64_t> dims);
 
 /// What a map of a kernel is for these dims: a tensor from element `offset` of the parameter `buffer` on, the
 /// innermost dim first, with the strides, in elements, of all but that one.

@@ -7,7 +7,6 @@
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/machine/region.h"
 #include "ir/kernel/structure_rules.h"
-#include "ir/machine/gpu_info.h"
 
 namespace lathe::cuda {
 
@@ -18,11 +17,10 @@ using kernel::ValueId;
 
 namespace {
 
-constexpr std::int64_t most_blocks = INT32_MAX;  // along x, as CUDA has it
-
 class Analysis {
  public:
-  Analysis(const Kernel& kernel, std::span<const Range> dims) : kernel_(kernel), dims_(dims) {
+  Analysis(const Kernel& kernel, const GpuInfo& gpu, std::span<const Range> dims)
+      : kernel_(kernel), gpu_(gpu), dims_(dims) {
     all_.values.resize(kernel.values.size());
     all_.counters.resize(kernel.values.size());
     vars_.resize(kernel.vars.size());
@@ -78,7 +76,7 @@ class Analysis {
     Range index{lo.lo, std::max(lo.lo, last.hi)},
         counter = join(lo, add(join(lo, last), {0, std::max<std::int64_t>(step.hi, 0)}));
     if (is_block(s.kind) || is_thread(s.kind)) {
-      const std::int64_t machines = is_thread(s.kind) ? GpuInfo::most_block_threads : most_blocks;
+      const std::int64_t machines = is_thread(s.kind) ? gpu_.most_block_threads : gpu_.most_blocks[0];
       const Range first = add(lo, mul(step, {0, machines - 1}));
       if (first != Range{}) index.hi = std::min(index.hi, std::max(first.hi, index.lo));
       // Of blocks there are as many as iterations, unless another loop has more.
@@ -131,6 +129,7 @@ class Analysis {
   }
 
   const Kernel& kernel_;
+  const GpuInfo& gpu_;
   std::span<const Range> dims_;
   Ranges all_;
   std::vector<std::optional<Range>> vars_;  // nothing: not set yet
@@ -139,6 +138,8 @@ class Analysis {
 
 }  // namespace
 
-Ranges ranges(const Kernel& kernel, std::span<const Range> dims) { return Analysis(kernel, dims).run(); }
+Ranges ranges(const Kernel& kernel, const GpuInfo& gpu, std::span<const Range> dims) {
+  return Analysis(kernel, gpu, dims).run();
+}
 
 }  // namespace lathe::cuda

@@ -6,6 +6,7 @@
 
 #include "ir/kernel/integer_range.h"
 #include "ir/kernel/kernel.h"
+#include "ir/machine/gpu_info.h"
 
 namespace lathe::cuda {
 
@@ -20,6 +21,6 @@ struct Ranges {
   /// the value at which it ends and those of threads beyond the bound with it.
   std::vector<Range> counters;
 };
-Ranges ranges(const kernel::Kernel& kernel, std::span<const Range> dims);
+Ranges ranges(const kernel::Kernel& kernel, const GpuInfo& gpu, std::span<const Range> dims);
 
 }  // namespace lathe::cuda

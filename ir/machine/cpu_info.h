@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/machine/product_sizes.h"
 #include "ir/machine/row_chunks.h"
 #include "ir/machine/vector_registers.h"
 
@@ -36,22 +37,6 @@ struct AttentionCosts {
   AttentionRates training{4, 3, 3, 148, 190, 275, 30, 20};
   AttentionRates forward_by_tiles = forward, training_by_tiles = training;  ///< of bf16
   bool operator==(const AttentionCosts&) const = default;
-};
-
-/// Sizes that plans of products start from or compare with, in elements but for the last. The blocks of fma suit a
-/// Skylake-SP (AVX-512, 1 MiB of L2 a core), where a depth of 256 to 512 is as fast; scattered_rows comes from steps
-/// of GPT-2. What the others were found on is not recorded. No entry has been measured apart.
-struct ProductSizes {
-  int block_depth = 384;                  ///< k of a block of a packed right operand, of 4 bytes; half as many of 8
-  int block_rows = 192;                   ///< of a task
-  int block_columns = 96;                 ///< of a task, of 4 bytes; half as many of 8
-  std::int64_t least_split = 32768;       ///< of a right operand, that a task of split k multiplies at least
-  std::int64_t most_packed_left = 16384;  ///< rows, or k, of a computed left operand whose packed copy pays
-  std::int64_t scattered_rows = 4096;     ///< from which on a left operand that is read along them leaves the caches
-  std::int64_t most_packed_split = 8192;  ///< rows, columns or k of an operand that is packed whole as split bf16
-  std::int64_t most_panel = 4096;         ///< k of a panel of split bf16
-  std::int64_t prefetch_bytes = 4096;     ///< prefetch distance of dot products of quantized numbers
-  bool operator==(const ProductSizes&) const = default;
 };
 
 /// A CPU as schedules and estimates see it: the least that every CPU of the name has. They take every number about

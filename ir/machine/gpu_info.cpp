@@ -27,13 +27,15 @@ const GpuInfo& gpu_info(std::string_view name) {
   return found == std::end(gpus) ? gpus[0] : *found;
 }
 
+int fma_lanes(int capability) { return capability == 80 ? 64 : 128; }
+
 std::string to_string(const GpuInfo& info) {
   const auto row = [](std::string_view what, const std::string& text) {
     return fmt::format("{:<12} {}\n", what, text);
   };
   return row("processors", fmt::format("{}, warps of {} threads, blocks of up to {}", info.multiprocessors,
-                                       GpuInfo::warp_threads, GpuInfo::most_block_threads)) +
-         row("shared", fmt::format("{} KiB a block, up to {} KiB on demand", GpuInfo::static_shared_bytes >> 10,
+                                       info.warp_threads, info.most_block_threads)) +
+         row("shared", fmt::format("{} KiB a block, up to {} KiB on demand", info.static_shared_bytes >> 10,
                                    info.most_shared_bytes >> 10)) +
          row("tensor cores", info.wgmma ? "mma, wgmma" : "mma") +
          row("costs",

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +16,7 @@ namespace lathe {
 /// reads from shared and from global memory; mma reaches 64% of what the tensor cores can on large tiles, wgmma is
 /// taken to reach 85% and 75%. Not measured.
 struct TensorTileCosts {
+  static constexpr int side = 128, depth = 32;  ///< of the tile that is 1
   double mma_128x128 = 1.0, mma_64x64 = 0.36, mma_16x64 = 0.2;
   double wgmma_128x256 = 1.5, wgmma_128x128 = 0.85;
   bool operator==(const TensorTileCosts&) const = default;
@@ -27,27 +28,42 @@ struct WarpgroupRegisters {
   int all = 512;
   int producer = 24;  ///< that a warpgroup keeps which only copies: the least that setmaxnreg takes
   int most = 240;     ///< that one which multiplies may take
+  int step = 8;       ///< that setmaxnreg counts in
   bool operator==(const WarpgroupRegisters&) const = default;
+};
+
+/// What a thread's registers have room for in attentions by wgmma; found with ptxas.
+struct AttentionRegisters {
+  int all = 184;                    ///< of a thread that multiplies, for saved values too
+  int most_sums = 128;              ///< of all products that sum over rows or columns
+  int sums_beside_whole_tile = 64;  ///< those beside which a whole tile's scores find room
+  int most_depth = 256;             ///< of the scores and of the result of rows
+  int columns = 64;                 ///< of a tile of them; of 128 some are spilled
+  bool operator==(const AttentionRegisters&) const = default;
 };
 
 /// A GPU as schedules and estimates see it: CUDA's limits, what the chip has, and rates that estimates take. They
 /// take every number about the machine from here, so that another GPU is another entry of the table in gpu_info.cpp.
 struct GpuInfo {
-  // What CUDA promises of every GPU: kernels are written as text before their GPU is known.
-  static constexpr int warp_threads = 32;
-  static constexpr int most_block_threads = 1024;
-  static constexpr std::int64_t static_shared_bytes = 48 << 10;  ///< that a block has without asking
-  static constexpr WarpgroupRegisters warpgroup_registers = {};  ///< where there is wgmma
-
   std::string_view name = "sm_80";  ///< the exact architecture; it stands for newer ones without an entry too
   std::string_view chips = "A100";
+
+  // Limits.
+  int warp_threads = 32;  ///< those of the kernel IR's operations of warps, or there are no kernels for it
+  int most_block_threads = 1024;
+  std::array<std::int64_t, 3> most_blocks = {INT32_MAX, 65535, 65535};  ///< of a launch, along x, y, z
+  std::int64_t static_shared_bytes = 48 << 10;                          ///< that a block has without asking
+  WarpgroupRegisters warpgroup_registers = {};                          ///< where there is wgmma
+  int most_box_dims = 5;                                                ///< of a tensor that TMA copies boxes of
 
   VectorRegisters vectors{128, 255};  ///< what a thread loads and stores at once: 16 bytes
   int block_threads = 256;            ///< of a block, unless its schedule wants another number
   int multiprocessors = 108;
   std::int64_t most_shared_bytes = 163 << 10;  ///< of a block, that it may ask for
   bool wgmma = false;                          ///< and TMA, mbarriers, registers that warpgroups hand on
-  int attention_registers = 184;  ///< of a thread that multiplies, for saved values too; found with ptxas
+  AttentionRegisters attention = {};
+  /// Of a block with tiles of sums, from which on ptxas rather spills than let a second one onto its multiprocessor.
+  int lone_block_threads = 256;
 
   // Costs.
   int estimated_multiprocessors =
@@ -73,6 +89,9 @@ struct GpuInfo {
 std::span<const GpuInfo> gpu_infos();
 /// The entry of that name, such as "sm_90a"; the least one where there is none.
 const GpuInfo& gpu_info(std::string_view name);
+
+/// What a multiprocessor multiplies and adds of f32 a clock, by compute capability (80 for 8.0).
+int fma_lanes(int capability);
 
 /// Some lines for people, a number a line.
 std::string to_string(const GpuInfo& info);

@@ -51,10 +51,12 @@ class CudaRunner final : public ProgramRunner {
         options_(options),
         platform_(std::move(platform)),
         arch_(arch),
+        gpu_(gpu_info(arch.name())),
         driver_(*platform_->driver),
         context_(driver_, platform_->device),
         stream_(driver_) {
-    for (std::size_t k = 0; k < kernels.size(); ++k) kernels_.emplace_back(driver_, program.kernels[k], kernels[k]);
+    for (std::size_t k = 0; k < kernels.size(); ++k)
+      kernels_.emplace_back(driver_, program.kernels[k], gpu_, kernels[k]);
     for (auto& [buffer, value] : constant_tensors(program)) {
       const DeviceMemory& memory = constants_.emplace(buffer, DeviceMemory(driver_, value.bytes())).first->second;
       to_device(memory, value.data(), value.bytes());
@@ -135,6 +137,7 @@ class CudaRunner final : public ProgramRunner {
   CudaRunnerOptions options_;
   std::shared_ptr<const Platform> platform_;
   Arch arch_;
+  const GpuInfo& gpu_;
   Driver& driver_;
   Context context_;
   Stream stream_;
@@ -242,7 +245,7 @@ void CudaRunner::choose_indices(Bound& bound) {
     }
     const int number = launches_[l]->kernel;
     const auto [at, is_new] = suffices.try_emplace({number, bound.launch_dims[l]}, true);
-    if (is_new) at->second = int32_suffices(kernel_of(*launches_[l]), bound.launch_dims[l]);
+    if (is_new) at->second = int32_suffices(kernel_of(*launches_[l]), gpu_, bound.launch_dims[l]);
     bound.int64.push_back(!at->second);
     if (!at->second && !int64_kernels_.contains(number)) missing.insert(number);
   }
@@ -252,7 +255,7 @@ void CudaRunner::choose_indices(Bound& bound) {
   const auto compiled = platform_->compile(kernels, arch_, nullptr, Indices::int64, options_.threads);
   std::size_t i = 0;
   for (const int number : missing) {
-    int64_kernels_.emplace(number, LoadedKernel(driver_, kernels[i], compiled[i]));
+    int64_kernels_.emplace(number, LoadedKernel(driver_, kernels[i], gpu_, compiled[i]));
     ++i;
   }
 }
@@ -333,7 +336,7 @@ void CudaRunner::launch_timed(std::vector<LaunchTime>& times) {
     const Launch& launch = program_.launches[l];
     const double start = events[before].seconds_since(events[0]),
                  seconds = events[before + 1].seconds_since(events[before]);
-    const auto grid = grid_of(kernel_of(launch), bound_->launch_dims[l]);
+    const auto grid = grid_of(kernel_of(launch), gpu_, bound_->launch_dims[l]);
     const std::int64_t blocks = grid[0] * grid[1] * grid[2];
     times.push_back({static_cast<int>(l),
                      start,

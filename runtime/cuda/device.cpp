@@ -7,7 +7,6 @@
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/mapping.h"
-#include "ir/machine/gpu_info.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -53,13 +52,14 @@ std::vector<std::optional<Driver::Tensor>> tensors_of(const kernel::Kernel& kern
   return tensors;
 }
 
-LoadedKernel::LoadedKernel(Driver& driver, const kernel::Kernel& kernel, const CompiledKernel& code)
-    : driver_(&driver), kernel_(kernel), module_(driver.load_module(code.code)) {
-  const Mapping mapping = mapping_of(kernel);
+LoadedKernel::LoadedKernel(Driver& driver, const kernel::Kernel& kernel, const GpuInfo& gpu,
+                           const CompiledKernel& code)
+    : driver_(&driver), kernel_(kernel), gpu_(&gpu), module_(driver.load_module(code.code)) {
+  const Mapping mapping = mapping_of(kernel, gpu);
   threads_ = mapping.threads;
   try {
     function_ = driver.find_function(module_, code.symbol);
-    if (mapping.shared_bytes > GpuInfo::static_shared_bytes) {
+    if (mapping.shared_bytes > gpu.static_shared_bytes) {
       dynamic_shared_ = mapping.shared_bytes;
       driver.allow_shared_memory(function_, dynamic_shared_);
     }
@@ -76,6 +76,7 @@ LoadedKernel::~LoadedKernel() {
 LoadedKernel::LoadedKernel(LoadedKernel&& other) noexcept
     : driver_(other.driver_),
       kernel_(std::move(other.kernel_)),
+      gpu_(other.gpu_),
       module_(std::exchange(other.module_, nullptr)),
       function_(other.function_),
       threads_(other.threads_),
@@ -84,6 +85,7 @@ LoadedKernel::LoadedKernel(LoadedKernel&& other) noexcept
 LoadedKernel& LoadedKernel::operator=(LoadedKernel&& other) noexcept {
   std::swap(driver_, other.driver_);
   std::swap(kernel_, other.kernel_);
+  std::swap(gpu_, other.gpu_);
   std::swap(module_, other.module_);
   std::swap(function_, other.function_);
   std::swap(threads_, other.threads_);
@@ -106,7 +108,7 @@ void LoadedKernel::launch(std::span<const Driver::Pointer> buffers, std::span<co
     for (const auto& tensor : tensors_of(kernel_, buffers, dims))
       maps.push_back(tensor ? driver_->encode(*tensor) : Driver::TensorMap{});
     driver_->launch({.function = function_,
-                     .grid = grid_of(kernel_, dims),
+                     .grid = grid_of(kernel_, *gpu_, dims),
                      .block = threads_,
                      .shared_bytes = dynamic_shared_,
                      .stream = stream.handle(),

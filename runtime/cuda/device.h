@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/kernel/kernel.h"
+#include "ir/machine/gpu_info.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/kernel_cache.h"
 
@@ -116,8 +117,8 @@ std::vector<std::optional<Driver::Tensor>> tensors_of(const kernel::Kernel& kern
 /// One compiled kernel on a device, ready to launch. Move only.
 class LoadedKernel {
  public:
-  /// `kernel` is what `code` was compiled from.
-  LoadedKernel(Driver& driver, const kernel::Kernel& kernel, const CompiledKernel& code);
+  /// `kernel` is what `code` was compiled from, for `gpu`, an entry of gpu_infos().
+  LoadedKernel(Driver& driver, const kernel::Kernel& kernel, const GpuInfo& gpu, const CompiledKernel& code);
   ~LoadedKernel();
   LoadedKernel(LoadedKernel&& other) noexcept;
   LoadedKernel& operator=(LoadedKernel&& other) noexcept;
@@ -130,6 +131,7 @@ class LoadedKernel {
  private:
   Driver* driver_;
   kernel::Kernel kernel_;
+  const GpuInfo* gpu_;
   Driver::Handle module_ = nullptr, function_ = nullptr;
   std::array<int, 3> threads_ = {1, 1, 1};
   std::int64_t dynamic_shared_ = 0;

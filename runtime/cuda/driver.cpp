@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "ir/machine/gpu_info.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -109,9 +110,8 @@ class NativeDriver final : public Driver {
     return attribute(attribute_major, device) * 10 + attribute(attribute_minor, device);
   }
   Peak peak(int device) override {
-    // A processor multiplies and adds 128 f32 a clock, 64 on sm_80. Clocks are in kHz; memory moves data twice a
-    // clock.
-    const int lanes = compute_capability(device) == 80 ? 64 : 128;
+    // Clocks are in kHz; memory moves data twice a clock.
+    const int lanes = fma_lanes(compute_capability(device));
     return {.flops = 2e3 * lanes * attribute(attribute_processors, device) * attribute(attribute_clock, device),
             .bytes = 2e3 / 8 * attribute(attribute_memory_bus, device) * attribute(attribute_memory_clock, device)};
   }

@@ -15,9 +15,9 @@ namespace lathe::cuda {
 namespace {
 
 /// The text that is compiled: comments change neither code nor key.
-std::string bare_text(kernel::Kernel kernel, Indices indices) {
+std::string bare_text(kernel::Kernel kernel, const Arch& arch, Indices indices) {
   kernel.notes.clear();
-  return emit(kernel, indices);
+  return emit(kernel, gpu_info(arch.name()), indices);
 }
 
 /// An entry is the log of ptxas, its length before it, and then the code.
@@ -47,7 +47,7 @@ CompiledKernel compile_one(const Nvrtc& nvrtc, const kernel::Kernel& kernel, con
     if (const auto entry = store->get(key)) code = unpack(*entry);
   result.from_store = code.has_value();
   if (!code) {
-    code = nvrtc.compile(bare_text(kernel, indices), result.symbol + ".cu", arch, output);
+    code = nvrtc.compile(bare_text(kernel, arch, indices), result.symbol + ".cu", arch, output);
     if (store) store->put(key, pack(*code));
   }
   if (output == Output::cubin) result.resources = parse_resources(code->log, result.symbol);
@@ -60,7 +60,8 @@ CompiledKernel compile_one(const Nvrtc& nvrtc, const kernel::Kernel& kernel, con
 std::string code_key(const kernel::Kernel& kernel, const Nvrtc& nvrtc, const Arch& arch, Output output,
                      Indices indices) {
   return sha256_hex(fmt::format("lathe cuda\nnvrtc {}\noptions {}\n{}\n{}", nvrtc.version(),
-                                fmt::join(Nvrtc::options(arch, output), " "), prelude(), bare_text(kernel, indices)));
+                                fmt::join(Nvrtc::options(arch, output), " "), prelude(),
+                                bare_text(kernel, arch, indices)));
 }
 
 std::vector<CompiledKernel> compile_kernels(const Nvrtc& nvrtc, std::span<const kernel::Kernel> kernels,

@@ -60,7 +60,7 @@ std::string code(const Program& program) {
 }
 
 /// Whether lowering chooses the fused code; else it must be the plain code.
-bool fuses(const Case& c, const std::optional<MemoryBudget>& memory = {}, const CpuInfo& target = {}) {
+bool fuses(const Case& c, const std::optional<MemoryBudget>& memory = {}, const CpuInfo& target = unnamed_cpu()) {
   const ir::Graph graph = attention(c);
   const std::string chosen = code(lower_cpu(graph, target, {.memory = memory}));
   const bool fused =
@@ -143,7 +143,7 @@ TEST_CASE("a memory budget does not change which attentions are fused") {
   CHECK_FALSE(fuses({.rows = 128}, plenty));
   CHECK(fuses({.rows = 1024}, plenty));
   const ir::Graph graph = attention({.rows = 128});
-  const Program free = lower_cpu(graph, CpuInfo{}), bound = lower_cpu(graph, CpuInfo{}, {.memory = plenty});
+  const Program free = lower_cpu(graph, unnamed_cpu()), bound = lower_cpu(graph, unnamed_cpu(), {.memory = plenty});
   CHECK(code(free) == code(bound));
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("GPUs do not go by what is faster on a CPU") {
 TEST_CASE("explain tells that plain code is faster, by how much, and where") {
   using Catch::Matchers::Contains;
   const auto told = [](const Case& c) {
-    const Machine machine = cpu_machine({});
+    const Machine machine = cpu_machine(unnamed_cpu());
     return explain_attention(lower_graph(attention(c), machine), machine.info);
   };
   const std::string text = told({.rows = 128});

@@ -20,7 +20,7 @@ using namespace lathe::test;
 namespace {
 
 Program program_of(const ir::Graph& graph, AttentionFusion attention) {
-  return lower_cpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, CpuInfo{}, {.attention = attention});
+  return lower_cpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, unnamed_cpu(), {.attention = attention});
 }
 
 void check_linear(const Program& program) {

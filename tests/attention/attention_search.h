@@ -35,7 +35,8 @@ inline std::string square_temporaries(const Program& program, const DimBindings&
 }
 /// Of a graph on a CPU.
 inline std::string square_temporaries(const ir::Graph& graph, const DimBindings& dims, std::int64_t least) {
-  return square_temporaries(lower_cpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, CpuInfo{}), dims, least);
+  return square_temporaries(lower_cpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, unnamed_cpu()), dims,
+                            least);
 }
 
 }  // namespace lathe::test

@@ -74,7 +74,7 @@ TEST_CASE("explain tells what multiplies in an attention's kernel") {
   CHECK_THAT(told(f32, with_tiles), Contains("by k0_attention: tile_mma, f32 as split bf16\n"));
   CHECK_THAT(told(bf16, with_tiles), Contains("_attention: tile_mma\n"));
   CHECK_THAT(told(bf16, cpu_with(512, {.dot_pairs = true})), Contains("_attention: dot products of pairs of bf16\n"));
-  CHECK_THAT(told(f32, CpuInfo{}), Contains("_attention: fma\n"));
+  CHECK_THAT(told(f32, unnamed_cpu()), Contains("_attention: fma\n"));
 }
 
 TEST_CASE("fused attention of f32 multiplies terms where the machine has tiles") {
@@ -82,8 +82,8 @@ TEST_CASE("fused attention of f32 multiplies terms where the machine has tiles")
   const PatternVariant deep{.mask = Mask::causal_fill, .depth = 32};
   CHECK_THAT(code(build(deep)), Contains("split bf16"));
   CHECK(sums_by_fma(code(build(deep))));  // those that overflow as split bf16
-  CHECK(sums_by_fma(code(build(deep), CpuInfo{})));
-  CHECK_THAT(code(build(deep), CpuInfo{}), !Contains("tile_mma"));
+  CHECK(sums_by_fma(code(build(deep), unnamed_cpu())));
+  CHECK_THAT(code(build(deep), unnamed_cpu()), !Contains("tile_mma"));
   CHECK_THAT(code(build(deep), cpu_with(256, {.tiles = true})), !Contains("tile_mma"));
   CHECK_THAT(code(build({.depth = 31})), !Contains("tile_mma"));
   CHECK_THAT(code(build({.extra = Extra::values_wider, .depth = 33})), Contains("split bf16"));

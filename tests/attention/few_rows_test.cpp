@@ -134,7 +134,7 @@ std::string not_fused(const ir::Graph& graph, const AttentionOptions& options = 
 }
 
 std::string told(const ir::Graph& graph) {
-  const Machine machine = cpu_machine({});
+  const Machine machine = cpu_machine(unnamed_cpu());
   return explain_attention(lower_graph(ir::run_pipeline(graph, ir::default_pipeline()).graph, machine), machine.info);
 }
 

@@ -35,7 +35,7 @@ ir::Graph weighted_loss(std::optional<DType> dtype) {
 
 TEST_CASE("the loss of a frozen output layer is fused, though its gradient is scaled by a number of its own labels") {
   const ir::Graph graph = ir::run_pipeline(weighted_loss({}), ir::default_pipeline()).graph;
-  const Machine machine = cpu_machine({});
+  const Machine machine = cpu_machine(unnamed_cpu());
   CHECK_THAT(explain_attention(lower_graph(graph, machine), machine.info), Catch::Contains(": fused"));
   test::check_attention(weighted_loss, {.sizes = {{{"B", 2}, {"T", 9}}, {{"B", 1}, {"T", 40}}}});
 }

@@ -23,9 +23,9 @@ std::vector<AttentionSearch> searches(const ir::Graph& graph) {
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   std::vector<AttentionSearch> found;
   for (const AttentionOptions& options :
-       {AttentionOptions{.sums = OuterReductions::f32_and_f64, .block_bytes = CpuInfo{}.l2.share()},
+       {AttentionOptions{.sums = OuterReductions::f32_and_f64, .block_bytes = unnamed_cpu().l2.share()},
         AttentionOptions{
-            .sums = OuterReductions::f32_and_f64, .costs = CpuInfo{}, .block_bytes = CpuInfo{}.l2.share()},
+            .sums = OuterReductions::f32_and_f64, .costs = unnamed_cpu(), .block_bytes = unnamed_cpu().l2.share()},
         AttentionOptions{.sums = OuterReductions::all}})
     found.push_back(find_attention(recompute_attention(prepare_for_fusion(passed), options), options));
   return found;
@@ -99,7 +99,7 @@ TEST_CASE("weights without a softmax are no attention") {
 
 TEST_CASE("explain tells of exponentials that are no attention's, and why") {
   const ir::Graph graph = ir::run_pipeline(feed_forward(swiglu), ir::default_pipeline()).graph;
-  for (const Machine& machine : {cpu_machine({}), gpu_machine(gpu_info("sm_90a"))})
+  for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))})
     CHECK_THAT(explain_attention(lower_graph(graph, machine), machine.info),
                Contains("this graph has no softmax\nexponentials at ") && Contains("gates_test.cpp:") &&
                    Contains(": no attention\n  no row is divided by their sum, as in a softmax"));

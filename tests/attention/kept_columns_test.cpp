@@ -30,7 +30,7 @@ ir::Graph expanded_sums(std::optional<DType> dtype) {
 }  // namespace
 
 TEST_CASE("an attention gives the sum of a row for each of its columns") {
-  for (const Machine& machine : {cpu_machine({}), gpu_machine(gpu_info("sm_90a"))}) {
+  for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))}) {
     const ir::Graph graph = ir::run_pipeline(expanded_sums({}), compile_pipeline(machine)).graph;
     const Lowered lowered = lower_prepared(graph, machine);
     CHECK(std::ranges::any_of(lowered.program.launches,

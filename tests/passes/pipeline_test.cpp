@@ -85,7 +85,8 @@ TEST_CASE("pipeline: a pass that runs twice is two stages", "[pipeline]") {
 }
 
 TEST_CASE("pipeline: every pass of compilation has a name that parse_pipeline knows", "[pipeline]") {
-  for (const Machine& machine : {cpu_machine({}), gpu_machine({}), gpu_machine(gpu_info("sm_90a"))})
+  for (const Machine& machine :
+       {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_80")), gpu_machine(gpu_info("sm_90a"))})
     for (const AttentionFusion attention : {AttentionFusion::automatic, AttentionFusion::required})
       for (const Pass& pass : compile_pipeline(machine, {.attention = attention}))
         CHECK_NOTHROW(parse_pipeline(pass.name));
@@ -98,7 +99,7 @@ TEST_CASE("pipeline: compilation ends in a graph that lower_prepared takes as lo
   output "o" %2
   output "x" %x
 })");
-  for (const Machine& machine : {cpu_machine({}), gpu_machine(gpu_info("sm_90a"))}) {
+  for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))}) {
     const ir::Graph prepared = run_pipeline(graph, compile_pipeline(machine)).graph;
     const Program whole = lower(run_pipeline(graph, default_pipeline()).graph, machine);
     const Lowered lowered = lower_prepared(prepared, machine);

@@ -170,7 +170,7 @@ TEST_CASE("models of all kinds: every attention can be fused, forward and backwa
     for (const Tensor& gradient : grad(loss, wanted))
       g.output("grad_" + std::to_string(g.ir().outputs.size()), gradient);
     const ir::Graph primitives = ir::run_pipeline(g.finish(), ir::default_pipeline()).graph;
-    Machine machine = cpu_machine({});
+    Machine machine = cpu_machine(unnamed_cpu());
     machine.fusion.attention_costs = {};
     const std::string told = explain_attention(lower_graph(primitives, machine), machine.info);
     INFO(told);

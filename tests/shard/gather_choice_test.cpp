@@ -32,8 +32,8 @@ std::int64_t bytes_of(const ir::Graph& step, SecondGather second) {
 }
 
 GatherChoice choice_within(const ir::Graph& step, std::int64_t bytes) {
-  return choose_gathers([&](SecondGather second) { return by_parameters(step, second).graph; }, cpu_machine({}),
-                        {.memory = MemoryBudget{.bytes = bytes, .dims = sizes_of(step)}});
+  return choose_gathers([&](SecondGather second) { return by_parameters(step, second).graph; },
+                        cpu_machine(unnamed_cpu()), {.memory = MemoryBudget{.bytes = bytes, .dims = sizes_of(step)}});
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ TEST_CASE("gather choice: where nothing fits, the error tells the least bytes") 
   CHECK_THROWS_WITH(choice_within(step, 1000), Catch::Contains("does not fit a memory budget of 1000 B") &&
                                                    Catch::Contains("bytes are the least"));
   CHECK_THROWS_WITH(choose_gathers([&](SecondGather second) { return by_parameters(step, second).graph; },
-                                   cpu_machine({}), {.memory = MemoryBudget{.bytes = 1 << 30}}),
+                                   cpu_machine(unnamed_cpu()), {.memory = MemoryBudget{.bytes = 1 << 30}}),
                     Catch::Contains("[memory_dims]"));
 }
 

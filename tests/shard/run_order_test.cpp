@@ -14,7 +14,7 @@ namespace lathe::shard::test {
 namespace {
 
 ir::Graph as_run(const ir::Graph& graph) {
-  const Machine machine = cpu_machine({});
+  const Machine machine = cpu_machine(unnamed_cpu());
   return in_run_order(lower_prepared(ir::apply_passes(compile_pipeline(machine), graph), machine));
 }
 

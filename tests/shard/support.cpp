@@ -68,7 +68,7 @@ double training_difference(const ir::Graph& step, const Sharded& sharded, Tensor
 }
 
 Program program_of(const ir::Graph& sharded) {
-  const Machine machine = cpu_machine({});
+  const Machine machine = cpu_machine(unnamed_cpu());
   return lower_prepared(ir::run_pipeline(sharded, compile_pipeline(machine)).graph, machine).program;
 }
 

@@ -31,6 +31,14 @@ bool is_number_of_a_machine(const std::string& code) {
                              [&](const std::regex* written) { return std::regex_search(code, *written); });
 }
 
+/// A plain number of two digits or more, in schedules: 2 * 64 * 48, "rows >= 512". What it is has to be said, by a
+/// name where it is the schedule's own choice, by an entry of ir/machine where it is the machine's.
+bool is_plain_number(const std::string& code) {
+  static const std::regex number(R"((^|[^\w.'"#<])[1-9]\d['\d]*\b(?![.'"]))"), text(R"("([^"\\]|\\.)*")"),
+      named(R"(\bconstexpr\b|\bstatic_assert\b|^ *case )");
+  return !std::regex_search(code, named) && std::regex_search(std::regex_replace(code, text, ""), number);
+}
+
 /// Of those what is a fact of an algorithm, a format or an encoding, whatever runs it: a file, and what the line
 /// says.
 struct OtherNumber {
@@ -70,6 +78,24 @@ Faults numbers_in(const std::vector<std::string>& folders) {
   return found;
 }
 
+Faults plain_numbers_in(const std::vector<std::string>& folders) {
+  Faults found;
+  for (const SourceFile& file : source_files()) {
+    const bool is_schedule =
+        file.is_cpp() &&
+        std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) { return file.is_in(folder); });
+    std::string statement;  // its lines up to this one
+    for (std::size_t i = 0; is_schedule && i < file.lines.size(); ++i) {
+      const std::string code = without_comment(file.lines[i]);
+      statement += code;
+      if (is_plain_number(code) && statement.find("constexpr") == std::string::npos)
+        found.push_back(file.path + ":" + std::to_string(i + 1) + ": " + file.lines[i]);
+      if (code.find_first_of(";{}") != std::string::npos && !code.ends_with(",")) statement.clear();
+    }
+  }
+  return found;
+}
+
 /// Lines of files in a folder that hold a text.
 Faults lines_with(const std::vector<std::string>& folders, const std::string& text) {
   Faults found;
@@ -88,6 +114,17 @@ TEST_CASE("machine: schedules and estimates hold no size of a cache, memory or r
                     "passes/chunks", "codegen"}) == Faults{});
 }
 
+TEST_CASE("machine: numbers in schedules have a name, or come from the machine's entry") {
+  CHECK(plain_numbers_in({"passes/cpu", "passes/gpu"}) == Faults{});
+  CHECK_FALSE(plain_numbers_in({"ir/machine"}).empty());
+  for (const char* code : {"tile.mc = 64;", "if (m <= 16) {", "at_most(query.n, 128)", "std::min(1024, scratch)",
+                           "x ? 256 : 512;", "int steps_ = 16;", "{128, 128, 2}", "1'048'576 / n"})
+    CHECK(is_plain_number(code));
+  for (const char* code : {"constexpr int side = 16;", "std::int64_t x = i * 4;", "name_64(16_x)", "value(\"of 64\")",
+                           "0x1.8p+19", "f32 x16"})
+    CHECK_FALSE(is_plain_number(code));
+}
+
 TEST_CASE("machine: what counts as no number of a machine is still there") {
   for (const OtherNumber& other : other_numbers()) {
     INFO(other.file << ": " << other.text);
@@ -97,10 +134,20 @@ TEST_CASE("machine: what counts as no number of a machine is still there") {
 
 TEST_CASE("machine: schedules and estimates are given a target's entry, they make none of their own") {
   Faults found;
-  for (const char* text : {"CpuInfo{}", "GpuInfo{}", "CpuInfo()", "GpuInfo()"})
-    for (std::string& fault : lines_with({"ir", "frontend", "passes", "codegen", "runtime", "tools"}, text)) {
+  for (const char* text : {"CpuInfo{}", "GpuInfo{}", "CpuInfo()", "GpuInfo()", "cpu_machine({})", "gpu_machine({})",
+                           "CpuInfo cpu{}", "GpuInfo gpu{}", "CpuInfo& cpu = {}", "GpuInfo& gpu = {}"})
+    for (std::string& fault :
+         lines_with({"ir", "frontend", "passes", "codegen", "runtime", "tools", "bench"}, text)) {
       if (!fault.starts_with("ir/machine/")) found.push_back(std::move(fault));
     }
+  CHECK(found == Faults{});
+}
+
+TEST_CASE("machine: an entry has its numbers as fields, none is static for all of them") {
+  Faults found;
+  for (const char* text : {"CpuInfo::", "GpuInfo::"})
+    for (std::string& fault : lines_with({"ir", "frontend", "passes", "codegen", "runtime", "tools", "bench"}, text))
+      if (fault.find(std::string("&") + text) == std::string::npos) found.push_back(std::move(fault));
   CHECK(found == Faults{});
 }
 
@@ -113,10 +160,10 @@ TEST_CASE("machine: such numbers are known when they are seen") {
         "inline constexpr int warp_threads = 32;", "constexpr double memory_work = 32;",
         "constexpr int most_threads{1024};"})
     CHECK(is_number_of_a_machine(code));
-  for (const char* code : {"1ULL << d", "const int a = 4;", "slice = 1 << 9;", "eps = 1e-6;", "kc = 1024 * 4 / bytes",
-                           "x = 0x16384p0;", "constexpr std::uint64_t line = cache_line_bytes;",
-                           "constexpr int most_threads = GpuInfo::most_block_threads;",
-                           "fma(k, 9.0580006145e-06f, s)", "inline constexpr int inline_limit = 64;"})
+  for (const char* code :
+       {"1ULL << d", "const int a = 4;", "slice = 1 << 9;", "eps = 1e-6;", "kc = 1024 * 4 / bytes", "x = 0x16384p0;",
+        "constexpr std::uint64_t line = cache_line_bytes;", "constexpr int most_threads = kernel::warp_threads;",
+        "fma(k, 9.0580006145e-06f, s)", "inline constexpr int inline_limit = 64;"})
     CHECK_FALSE(is_number_of_a_machine(code));
   CHECK_FALSE(numbers_in({"ir/machine"}).empty());
 }

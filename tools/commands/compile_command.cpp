@@ -35,10 +35,10 @@ cuda::Arch arch_of(const std::string& target) {
 }
 
 /// All kernels in one text, the line that includes lathe.cuh once.
-std::string cuda_text(const Program& program) {
+std::string cuda_text(const Program& program, const GpuInfo& gpu) {
   std::string text;
   for (const kernel::Kernel& kernel : program.kernels) {
-    const std::string one = cuda::emit(kernel);
+    const std::string one = cuda::emit(kernel, gpu);
     text += text.empty() ? one : one.substr(one.find('\n') + 1);
   }
   return text;
@@ -76,7 +76,7 @@ void run(const EmitOptions& options) {
   const Machine machine = machine_of({.kind = Target::Kind::cuda, .arch = arch});
   ir::Graph prepared = ir::run_pipeline(graph, compile_pipeline(machine, options.lower)).graph;
   const Program program = lower_prepared(std::move(prepared), machine, options.lower).program;
-  if (options.emit == "cuda") return write_text(options.output, cuda_text(program));
+  if (options.emit == "cuda") return write_text(options.output, cuda_text(program, std::get<GpuInfo>(machine.info)));
   write_compiled(program, options, options.emit == "ptx" ? cuda::Output::ptx : cuda::Output::cubin);
 }
 

@@ -102,7 +102,8 @@ void run(const ShardOptions& options) {
   const std::vector<shard::Split> splits = options.division.splits();
   const shard::Mesh mesh = options.division.mesh();
   const DimBindings dims = given_dims(graph, options.dims);
-  const Machine machine = options.target.empty() ? cpu_machine({}) : machine_of(Target::named(options.target));
+  const Machine machine =
+      options.target.empty() ? cpu_machine(unnamed_cpu()) : machine_of(Target::named(options.target));
   const std::string why = choose_within_budget(options, graph, machine, dims, parts);
   const shard::Sharded sharded = shard::shard(graph, mesh, splits, parts);
   if (!options.explain && !options.predict)

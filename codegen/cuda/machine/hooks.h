@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ir/kernel/machine/region.h"
+#include "ir/machine/gpu_info.h"
 
 /// How CUDA C++ writes machine operations and regions: a file of hooks for each family of them, and one table.
 namespace lathe::cuda {
@@ -48,6 +49,7 @@ class RegionText {
  public:
   virtual ~RegionText() = default;
   virtual const kernel::Kernel& kernel() const = 0;
+  virtual const GpuInfo& gpu() const = 0;
   virtual int block_threads() const = 0;  ///< along x
   virtual const RegionRole* role() const = 0;
 

@@ -6,7 +6,6 @@
 
 #include "codegen/cuda/prelude.h"
 #include "ir/kernel/structure_rules.h"
-#include "ir/machine/gpu_info.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -50,7 +49,7 @@ std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::MachineR
 /// Every thread runs the body as what it is: a producer or a consumer. Where one of a whole warpgroup produces
 /// for several warpgroups that consume, registers go from that warpgroup to these (setmaxnreg of sm_90a).
 void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
-  constexpr const WarpgroupRegisters& registers = GpuInfo::warpgroup_registers;
+  const WarpgroupRegisters& registers = text.gpu().warpgroup_registers;
   const auto pipeline = kernel::StagePipeline::of(region);
   PipelineRole role(text.kernel(), pipeline);
   const int threads = text.block_threads(), consumers = pipeline.consumers,
@@ -68,8 +67,8 @@ void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
   text.body(pipeline.body, role);
   if (role.copied_by_all) text.write("  wait_all_copies();");
   text.write(fmt::format("}} else {}{{", all_produce ? "" : fmt::format("if (threadIdx.x < {}) ", consumers)));
-  constexpr int step = 8;  // that setmaxnreg counts in
-  const int taken = std::min(registers.most, (registers.all - registers.producer) / warpgroups / step * step);
+  const int taken =
+      std::min(registers.most, (registers.all - registers.producer) / warpgroups / registers.step * registers.step);
   if (shares) text.write(fmt::format("  take_registers<{}>();", taken));
   role.produces = false;
   text.body(pipeline.body, role);

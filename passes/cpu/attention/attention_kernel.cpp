@@ -24,6 +24,7 @@ namespace {
 /// RowBlocks of a task: with tiles so many that the columns, which each task packs for itself, take little of its
 /// time.
 constexpr int usual_row_blocks = 4, tiled_row_blocks = 16;
+constexpr int enough_registers = 32;  // for four vectors of columns
 
 class AttentionKernel {
  public:
@@ -36,7 +37,7 @@ class AttentionKernel {
         emitter_(context_, program_, lowering.buffer_of),
         top_(emitter_, {}),
         lanes_(program_lanes(program_, lowering.vectors())),
-        vectors_(lowering.vectors().count < 32 ? 3 : 4),
+        vectors_(lowering.vectors().count < enough_registers ? 3 : 4),
         tile_rows_(attention_.tiled ? tile_block : accumulators(lowering.vectors()) / vectors_),
         plan_(lowering.graph, program_, attention_.columns(), attention_.results(), RowBlockPlan::Memory::slots,
               bf16_results()),

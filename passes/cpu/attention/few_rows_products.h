@@ -13,10 +13,10 @@ namespace lathe::cpu {
 /// How the products of an attention of few rows are made: all rows at once, so that keys and values are read once.
 struct FewRowsShape {
   DType compute = f32;
-  int lanes = 16;
+  int lanes = 1;
   int rows = 1;
-  int accumulators = 24;
-  int held = 8;  ///< vectors of rows that stay in registers too
+  int accumulators = 1;
+  int held = 0;  ///< vectors of rows that stay in registers too
 
   /// The prefetch distance in columns of so many elements each: a page, for the hardware prefetcher follows a stream
   /// up to the end of one.

@@ -30,7 +30,7 @@ namespace lathe::cpu {
 /// Blocking of a product. Register tile: mr rows x (nv * lanes) columns of accumulators.
 struct GemmTile {
   DType compute = f32;  ///< f32, f64, i64 or i32: the type of operands after loading and of accumulators
-  int lanes = 16;       ///< elements of `compute` in a vector register
+  int lanes = 1;        ///< elements of `compute` in a vector register
   int mr = 8, nv = 3;
   int kc = 0;  ///< depth of a block of k
   int mc = 0;  ///< rows of a task at most: a multiple of mr (and of lanes where the left operand is loaded)
@@ -120,6 +120,7 @@ struct GemmPlan {
   /// with lanes along its rows. The other columns are whole vectors. Of the blocked strategy.
   int remainder = 0;
   int fewest_tasks = 0;             ///< else row blocks become smaller
+  std::int64_t overlap_depth = 0;   ///< k at least in whose time the memory of an epilogue answers
   std::int64_t prefetch_bytes = 0;  ///< prefetch distance of dot products of numbers and factors; 0: none
   bool left_in_l1 = false;          ///< of dot products: then the columns of a tile stay in registers for all rows
 };
@@ -128,7 +129,7 @@ struct GemmPlan {
 /// compute-typed elements, so that loading one element several times costs little; others convert or compute.
 struct GemmQuery {
   DType compute = f32;
-  CpuInfo cpu{};
+  CpuInfo cpu;
   std::optional<std::int64_t> batch{}, m{}, n{}, k{};  ///< empty: known at run time only
   LaneAxis lhs_axis = LaneAxis::k, rhs_axis = LaneAxis::k;
   bool lhs_loadable = true, rhs_loadable = true;

@@ -247,7 +247,8 @@ class BlockedGemm {
         for (int v = 0; v < vectors; ++v) rhs_.prefetch(batch, n + v * tile_.lanes, k0 + k);
       };
     };
-    if (b_.is_constant(passes_, 1)) return prefetch(tile_.nv, at.n, b_.index(8));
+    constexpr int few_steps = 8;
+    if (b_.is_constant(passes_, 1)) return prefetch(tile_.nv, at.n, b_.index(few_steps));
     const auto rows = static_cast<int>(std::min<std::int64_t>(*b_.constant_value(sizes_.m), most_rows()));
     const int row_blocks = (rows + tile_.mr - 1) / tile_.mr, share = (tile_.nv + row_blocks - 1) / row_blocks;
     const Value beside = at.n + tile_.n_step(), more = beside < t.n1;
@@ -259,7 +260,7 @@ class BlockedGemm {
   /// prefetched. Short sums are made before memory answers.
   bool overlaps() const {
     const auto k = b_.constant_value(sizes_.k), n = b_.constant_value(sizes_.n);
-    return !register_epilogue() && !plan_.prefetch_right && prefetch_ && n && (!k || *k >= 128);
+    return !register_epilogue() && !plan_.prefetch_right && prefetch_ && n && (!k || *k >= plan_.overlap_depth);
   }
 
   /// Whether the left operand is prefetched, at a distance of a vector of rows: read along its rows, each step of k

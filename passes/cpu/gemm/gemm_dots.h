@@ -10,7 +10,7 @@ namespace lathe::cpu {
 
 struct DotTile {
   DType compute = f32;
-  int lanes = 16;
+  int lanes = 1;
   int rows = 2, columns = 8;  ///< columns: at most lanes
   /// Accumulators of each sum, which take vectors of k in turn: so that few sums do not wait for each other.
   int depth = 1;

@@ -25,6 +25,8 @@ constexpr int scratch(int sixteenths) { return static_cast<int>(kernel::most_sta
 
 /// Elements of f32 that fill what a thread has of L2.
 inline std::int64_t elements_of_l2(const CpuInfo& cpu) { return cpu.l2.share() / size_in_bytes(f32); }
+/// The same of all of the last level.
+inline std::int64_t elements_of_last_level(const CpuInfo& cpu) { return cpu.last_level.bytes / size_in_bytes(f32); }
 
 /// Depth of the blocks of k: equal shares of a known k, at most `limit`.
 inline int depth(const Size& k, int limit, int lanes) {
@@ -51,6 +53,12 @@ inline void fit_sizes(GemmTile& tile, const GemmQuery& query) {
 inline int equal_share(std::int64_t size, int most) {
   const std::int64_t parts = (size + most - 1) / most;
   return static_cast<int>((size + parts - 1) / parts);
+}
+
+/// The tile of sums of tile_mma: two vectors of columns.
+inline GemmTile tile_of_mma() {
+  return {
+      .compute = f32, .lanes = kernel::tile_side, .mr = 2 * kernel::tile_side, .nv = 2, .pairs = true, .tiles = true};
 }
 
 /// The plan of a product of bf16 by tile_mma; none where it is too small or the machine has none.

@@ -85,7 +85,9 @@ std::vector<Value> transpose_chunks(Builder& b, const std::vector<Value>& group,
 std::vector<Value> transpose(Builder& b, const std::vector<Value>& rows, int unit) {
   const std::size_t n = rows.size();
   LATHE_ASSERT(n > 0 && static_cast<int>(n) * unit == rows[0].type.lanes);
-  const std::size_t chunk = std::min(n, 16 / size_in_bytes(rows[0].type.scalar) / static_cast<std::size_t>(unit));
+  constexpr std::size_t shuffled_bytes = 16;  // within which shuffles of all vectors move elements
+  const std::size_t chunk =
+      std::min(n, shuffled_bytes / size_in_bytes(rows[0].type.scalar) / static_cast<std::size_t>(unit));
   const int chunk_lanes = static_cast<int>(chunk) * unit;
   // columns[j][g]: chunk c holds column c * chunk + j of the rows g * chunk ..
   std::vector<std::vector<Value>> columns(chunk);
@@ -282,7 +284,8 @@ void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer 
                const LoadOperand& load, int width) {
   LATHE_ASSERT(packed.dtype == tile.packed());
   const bool along_row = axis == LaneAxis::row;
-  const int group = along_row ? std::max(1536 / width, 1) : 1, step = along_row ? 16 : tile.kc;
+  constexpr int rows_in_turn = 1536, steps_in_turn = 16;
+  const int group = along_row ? std::max(rows_in_turn / width, 1) : 1, step = along_row ? steps_in_turn : tile.kc;
   const Value steps = steps_of_k(b, tile, sizes.k);
   const Value micro_panels = b.ceil_div(sizes.rows, width), blocks = b.ceil_div(steps, step);
   const Value groups = b.ceil_div(micro_panels, group);

@@ -15,22 +15,24 @@ namespace {
 /// are therefore wide.
 void fit_loaded(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  tile.kc = depth(query.k, 128, tile.lanes);
-  tile.nc = floor_to(192 * 4 / bytes, tile.n_step());
-  tile.mc = floor_to(160, tile.mr);
+  const ProductBlock& block = query.cpu.products.fma.packs_both;
+  tile.kc = depth(query.k, block.depth, tile.lanes);
+  tile.nc = floor_to(block.columns * 4 / bytes, tile.n_step());
+  tile.mc = floor_to(block.rows, tile.mr);
 }
 
 /// The blocks of a task that packs its part of the left operand and finds the right one packed.
 void fit_loaded_left(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  tile.kc = depth(query.k, 384 * 4 / bytes, tile.lanes);
-  tile.nc = floor_to(384 * 4 / bytes, tile.n_step());
-  tile.mc = floor_to(96, tile.mr);
+  const ProductBlock& block = query.cpu.products.fma.packs_left;
+  tile.kc = depth(query.k, block.depth * 4 / bytes, tile.lanes);
+  tile.nc = floor_to(block.columns * 4 / bytes, tile.n_step());
+  tile.mc = floor_to(block.rows, tile.mr);
 }
 
 /// A right operand that no cache holds, of f32.
 bool large_right(const GemmQuery& query) {
-  return query.n && query.k && *query.n * *query.k >= query.cpu.last_level.bytes / 4;
+  return query.n && query.k && *query.n * *query.k >= elements_of_last_level(query.cpu);
 }
 
 /// The blocks of a task that packs its part of the right operand itself, once for all of its rows. A known k of one
@@ -41,13 +43,19 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool rows = query.lhs_axis == LaneAxis::row;
   const bool small = query.n && query.k && !large_right(query);
-  const bool deep = (rows || query.rhs_axis == LaneAxis::k || small) && !at_most(query.m, 128);
-  const int deepest = scratch(9) / bytes / tile.n_step() / tile.lanes * tile.lanes;
-  tile.kc = depth(query.k, std::min((!deep ? 256 : rows ? 512 : 768) * 4 / bytes, deepest), tile.lanes);
+  const FmaBlocks& blocks = query.cpu.products.fma;
+  const bool deep =
+      (rows || query.rhs_axis == LaneAxis::k || small) && !at_most(query.m, query.cpu.products.limits.few_rows);
+  const int row_block = scratch(9) / bytes / tile.n_step() / tile.lanes * tile.lanes;  // at most this deep
+  const int deepest = !deep ? blocks.few_rows_depth : rows ? blocks.beside_rows_depth : blocks.packs_right_depth;
+  tile.kc = depth(query.k, std::min(deepest * 4 / bytes, row_block), tile.lanes);
   const bool single = at_most(query.k, tile.kc), narrow = 2 * tile.n_step() * tile.kc * bytes <= scratch(6);
   tile.nc = (!single && !deep && narrow ? 2 : 1) * tile.n_step();
-  const int sums = scratch(15) / bytes - tile.nc * tile.kc;
-  tile.mc = floor_to(single ? 1024 : std::min(sums / tile.nc, deep ? 1024 : 336), tile.mr);
+  constexpr int of_sums_and_right = 15;  // sixteenths of scratch
+  const int sums = (scratch(of_sums_and_right) / bytes - tile.nc * tile.kc) / tile.nc;
+  tile.mc = floor_to(
+      single ? blocks.packs_right_rows : std::min(sums, deep ? blocks.packs_right_rows : blocks.waiting_rows),
+      tile.mr);
 }
 
 /// The blocks of a task that finds the right operand packed: many rows, one column block and deep blocks; k of
@@ -55,17 +63,21 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
 /// another cache line, and blocks are less deep.
 void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  tile.kc = depth(query.k, (query.lhs_axis == LaneAxis::k ? 1024 : 512) * 4 / bytes, tile.lanes);
+  constexpr int of_sums = 12;  // sixteenths of scratch
+  const FmaBlocks& blocks = query.cpu.products.fma;
+  const int deepest = query.lhs_axis == LaneAxis::k ? blocks.packed_depth : blocks.packed_beside_rows_depth;
+  tile.kc = depth(query.k, deepest * 4 / bytes, tile.lanes);
   tile.nc = tile.n_step();
-  tile.mc = floor_to(std::min(1024, scratch(12) / bytes / tile.nc), tile.mr);
+  tile.mc = floor_to(std::min(blocks.packed_rows, scratch(of_sums) / bytes / tile.nc), tile.mr);
 }
 
 /// Few columns: one register tile is as wide as they are, so that rows are read once and no tile is mostly empty.
 void fit_columns(GemmTile& tile, const GemmQuery& query) {
+  constexpr int most_rows = 12;  // of a register tile: each takes a broadcast at a step
   const int most = query.cpu.vectors.count / 8 + 1;
   if (!query.n || *query.n <= 0 || *query.n > most * tile.lanes || !query.lhs_loadable) return;
   tile.nv = static_cast<int>((*query.n + tile.lanes - 1) / tile.lanes);
-  tile.mr = std::min(accumulators(query.cpu.vectors) / tile.nv, 12);
+  tile.mr = std::min(accumulators(query.cpu.vectors) / tile.nv, most_rows);
 }
 
 /// One right operand, for all rows.
@@ -74,33 +86,36 @@ bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.b
 /// Whether a packed copy of the right operand may pay: one that no cache holds is written to memory and read from
 /// there, and each task rather packs its part; unless so many rows share it that this traffic counts for little.
 bool may_pack_right(const GemmQuery& query) {
-  const bool many =
-      query.m && *query.m >= 2048 && query.n && query.k && *query.n * *query.k <= query.cpu.last_level.bytes;
+  const bool many = query.m && *query.m >= query.cpu.products.limits.packed_rows && query.n && query.k &&
+                    *query.n * *query.k <= query.cpu.last_level.bytes;
   return reused(query) && (many || !large_right(query));
 }
 
 /// Whether the right operand is read from a cache as it is, for so few rows that packing it does not pay.
 /// That of a weight's gradient was made just before; weights come from memory.
 bool stays_cached(const GemmQuery& query) {
-  const bool fresh = query.lhs_axis == LaneAxis::row && at_most(query.m, 128);
+  const ProductLimits& limits = query.cpu.products.limits;
+  const bool fresh = query.lhs_axis == LaneAxis::row && at_most(query.m, limits.few_rows);
   const std::int64_t l2 = elements_of_l2(query.cpu);
-  return at_most(query.m, 512) && query.n && query.k && *query.n * *query.k <= (fresh ? 4 * l2 : l2 / 4);
+  return at_most(query.m, limits.cached_rows) && query.n && query.k &&
+         *query.n * *query.k <= (fresh ? 4 * l2 : l2 / 4);
 }
 
 /// Whether a left operand that is not plain is better computed beforehand, into a packed copy: where many blocks of
 /// columns would compute it again, unless it is so large that the copy goes through memory. One that is read along
 /// its rows is packed in whole cache lines by a task as well.
 bool may_pack_left(const GemmQuery& query) {
-  const std::int64_t large = query.cpu.products.most_packed_left;
+  const ProductLimits& limits = query.cpu.products.limits;
+  const std::int64_t large = limits.most_packed_left;
   const bool small = (!query.m || *query.m <= large) && (!query.k || *query.k <= large);
-  return reused(query) && query.lhs_axis == LaneAxis::k && small && query.n && *query.n > 256;
+  return reused(query) && query.lhs_axis == LaneAxis::k && small && query.n && *query.n > limits.computed_columns;
 }
 
 /// Whether a plain left operand is better packed by tasks, in whole cache lines, than read where it lies: along its
 /// rows, each step of k touches another cache line, and where the rows are many no cache keeps those for the next
 /// rows and columns.
 bool scattered_left(const GemmQuery& query) {
-  return query.lhs_axis == LaneAxis::row && query.m && *query.m >= query.cpu.products.scattered_rows &&
+  return query.lhs_axis == LaneAxis::row && query.m && *query.m >= query.cpu.products.limits.scattered_rows &&
          may_pack_right(query);
 }
 
@@ -109,7 +124,9 @@ bool scattered_left(const GemmQuery& query) {
 /// where the last level of caches is slow, and the steps and the columns are many.
 bool distant_left(const GemmQuery& query) {
   if (!query.cpu.slow_last_level || query.lhs_axis != LaneAxis::row || !at_most(query.batch, 1)) return false;
-  return query.m && *query.m > 128 && !at_most(query.n, 256) && !at_most(query.k, 256);
+  const ProductLimits& limits = query.cpu.products.limits;
+  return query.m && *query.m > limits.few_rows && !at_most(query.n, limits.distant_columns) &&
+         !at_most(query.k, limits.distant_columns);
 }
 
 /// The scratch of a task: sums between blocks of k, or of two row blocks, and what it packs itself.
@@ -147,7 +164,7 @@ int remainder_columns(const GemmQuery& query) {
   const bool dots = query.lhs_axis == LaneAxis::k;
   constexpr std::int64_t most_vectors = 12, most_copied = 4096;  // of scratch, which the kernel IR limits
   if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
-  if (!query.lhs_loadable || query.pairs || at_most(query.m, 4)) return 0;
+  if (!query.lhs_loadable || query.pairs || at_most(query.m, query.cpu.products.limits.very_few_rows)) return 0;
   const std::int64_t remainder = *query.n % lanes;
   if (!dots) return 2 * remainder > lanes || at_most(query.m, lanes) ? 0 : static_cast<int>(remainder);
   const bool few =
@@ -181,13 +198,14 @@ GemmTile choose_tile(DType compute, const CpuInfo& cpu) {
           .lanes = cpu.vectors.lanes(compute),
           .mr = accumulators(cpu.vectors) / 3,
           .nv = 3,
-          .kc = cpu.products.block_depth * 4 / bytes,
-          .mc = cpu.products.block_rows,
-          .nc = cpu.products.block_columns * 4 / bytes};
+          .kc = cpu.products.fma.usual.depth * 4 / bytes,
+          .mc = cpu.products.fma.usual.rows,
+          .nc = cpu.products.fma.usual.columns * 4 / bytes};
 }
 
 GemmPlan plan_gemm(const GemmQuery& query) {
-  const int fewest_tasks = 3 * query.cpu.cores;
+  constexpr int tasks_of_core = 3;  // so that cores end at about the same time
+  const int fewest_tasks = tasks_of_core * query.cpu.cores;
   for (const auto plan_by_tiles : {plan_tiles, plan_split_bf16})
     if (auto plan = plan_by_tiles(query)) {
       plan->fewest_tasks = fewest_tasks;
@@ -203,7 +221,9 @@ GemmPlan plan_gemm(const GemmQuery& query) {
       plan = choose_plan(q);
     fit_scratch(plan, q);
     plan.fewest_tasks = fewest_tasks;
-    plan.register_epilogue = q.epilogue_small && at_most(q.k, q.pairs ? 256 : 512);
+    plan.overlap_depth = q.cpu.products.limits.overlap_depth;
+    plan.register_epilogue =
+        q.epilogue_small && at_most(q.k, q.cpu.products.limits.register_depth / (q.pairs ? 2 : 1));
     return plan;
   };
   if (!query.pairs) return fitted(query);
@@ -221,8 +241,10 @@ GemmPlan choose_plan(const GemmQuery& query) {
   const bool row = query.rhs_axis == LaneAxis::row;
   const bool few = query.m && *query.m > 0;
   // Dot products pay for adding up lanes, once for all of k; with some rows only a deep k is worth it.
-  const bool deep = !query.k || *query.k >= 256;
-  if (few && at_most(query.m, deep ? 32 : 8) && !row && query.lhs_axis == LaneAxis::k) {
+  const ProductLimits& limits = query.cpu.products.limits;
+  const bool deep = !query.k || *query.k >= limits.dots_depth;
+  if (few && at_most(query.m, deep ? limits.dots_rows : limits.short_dots_rows) && !row &&
+      query.lhs_axis == LaneAxis::k) {
     plan = {GemmStrategy::skinny_dot, tile, Source::direct, Source::direct};
     fit_dot(plan, query);
     const auto bytes = static_cast<std::int64_t>(size_in_bytes(query.compute));
@@ -233,7 +255,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_loadable) {
     plan.rhs = Source::direct;
     fit_rows(plan.tile, query);
-    if (*query.m <= 4) fit_splits(plan, query);
+    if (*query.m <= limits.very_few_rows) fit_splits(plan, query);
     if (query.cpu.slow_last_level) fit_prefetch(plan, query);
     // A row block of the left operand that is packed into scratch, in whole vectors of rows, has to fit there: the
     // kernel IR limits it, not the machine.
@@ -244,11 +266,13 @@ GemmPlan choose_plan(const GemmQuery& query) {
   }
   fit_columns(tile, query);
   plan.tile = tile;
-  if (!reused(query) && row && query.rhs_loadable && at_most(query.n, 64)) {
+  if (!reused(query) && row && query.rhs_loadable && at_most(query.n, limits.direct_columns)) {
     plan.rhs = Source::direct;
     plan.tile.nc = tile.n_step();
     if (query.lhs_axis == LaneAxis::k)
-      plan.tile.kc = depth(query.k, 1024 * 4 / static_cast<int>(size_in_bytes(tile.compute)), tile.lanes);
+      plan.tile.kc =
+          depth(query.k, query.cpu.products.fma.direct_depth * 4 / static_cast<int>(size_in_bytes(tile.compute)),
+                tile.lanes);
     return plan;
   }
   plan.rhs = Source::loaded;

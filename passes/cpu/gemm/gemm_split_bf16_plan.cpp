@@ -10,48 +10,56 @@ namespace {
 
 constexpr int bytes_of_pair = 2 * kernel::bf16_terms * 2;
 /// Rows or k of an operand that is packed whole, at most: its copy is half as large again.
-std::int64_t many(const GemmQuery& query) { return query.cpu.products.most_packed_split; }
+std::int64_t many(const GemmQuery& query) { return query.cpu.products.limits.most_packed_split; }
 
 /// Many rows: a task packs some for all its columns, of which there are few. Blocks of the right operand come from
 /// L3.
 void fit_many_rows(GemmTile& t, const GemmQuery& query) {
-  t.mc = 64;
-  t.nc = 768;
-  t.kc = pairs_deep(query.k, 64);
+  const ProductBlock& block = query.cpu.products.tiles.split_left;
+  t.mc = block.rows;
+  t.nc = block.columns;
+  t.kc = pairs_deep(query.k, block.depth);
 }
 
 /// Both operands packed ahead: a row block of the left one meets all of a block of the right one, which takes a third
 /// of L2, for other virtual machines may use the rest of it. Where sums do not wait for the next block of k a
 /// task may have all rows, if there are columns for many tasks.
 void fit_packed(GemmTile& t, const GemmQuery& query) {
-  const bool single = at_most(query.k, 1024);
-  t.kc = pairs_deep(query.k, single ? 512 : 384);
-  t.nc = 128;
-  t.mc = !single ? 480 : at_most(query.n, 1000) ? 512 : 1024;
+  const TileBlocks& blocks = query.cpu.products.tiles;
+  const ProductLimits& limits = query.cpu.products.limits;
+  const bool single = at_most(query.k, limits.one_block);
+  const ProductBlock& block = single ? blocks.split_one_block : blocks.split_packed;
+  t.kc = pairs_deep(query.k, block.depth);
+  t.nc = block.columns;
+  t.mc = single && at_most(query.n, limits.split_columns) ? blocks.split_few_columns_rows : block.rows;
 }
 
 /// The right operand, weights mostly, is packed by each task for all its rows, which stay in L2.
 void fit_packed_left(GemmTile& t, const GemmQuery& query) {
-  const bool single = at_most(query.k, 1024);
-  t.kc = pairs_deep(query.k, single ? 512 : 192);
+  const TileBlocks& blocks = query.cpu.products.tiles;
+  const bool single = at_most(query.k, query.cpu.products.limits.one_block);
+  t.kc = pairs_deep(query.k, single ? blocks.split_right_depth : blocks.split_right.depth);
   // Most of the scratch for the packed operand, and room for one row block's sums and the scratch of SplitBf16Sums.
   const int packed = bytes_of_pair * t.kc, sums = static_cast<int>(size_in_bytes(t.compute)) * t.mr;
-  const int most = std::min(static_cast<int>(kernel::most_stack_bytes * 25 / 32) / packed,
+  constexpr std::int64_t parts_for_packed = 25, parts = 32;
+  const int most = std::min(static_cast<int>(kernel::most_stack_bytes * parts_for_packed / parts) / packed,
                             static_cast<int>(most_scratch - SplitBf16Sums::scratch_bytes) / (packed + sums));
-  t.nc = single ? floor_to(most, t.n_step()) : 64;
-  t.mc = single ? 384 : 256;
+  t.nc = single ? floor_to(most, t.n_step()) : blocks.split_right.columns;
+  t.mc = single ? blocks.split_right_rows : blocks.split_right.rows;
 }
 
 /// Whether tasks do as well or better to pack the right operand themselves: of a short k where its rows lie along k,
 /// or where few rows are known to want it.
 bool packs_in_tasks(const GemmQuery& query) {
-  return at_most(query.k, 1024) && (query.rhs_axis == LaneAxis::k || at_most(query.m, 384));
+  const ProductLimits& limits = query.cpu.products.limits;
+  return at_most(query.k, limits.one_block) &&
+         (query.rhs_axis == LaneAxis::k || at_most(query.m, limits.split_task_rows));
 }
 
 /// A long k: of all of it packed operands would be too large.
 std::optional<GemmPlan> plan_panels(GemmPlan plan, GemmQuery query) {
   if (!at_most(query.n, many(query))) return {};
-  const auto most = static_cast<int>(query.cpu.products.most_panel);
+  const auto most = static_cast<int>(query.cpu.products.limits.most_panel);
   plan.panel = floor_to(equal_share(*query.k, most) + kernel::tile_depth - 1, kernel::tile_depth);
   query.k = plan.panel;
   plan.lhs = plan.rhs = Source::packed;
@@ -64,19 +72,22 @@ std::optional<GemmPlan> plan_panels(GemmPlan plan, GemmQuery query) {
 /// operand at once; of few columns a task has all. For very few columns fma, which needs no copy of the left operand,
 /// is faster where that is read along a long k, or along its rows at a short one.
 std::optional<GemmPlan> plan_batched(GemmPlan plan, const GemmQuery& query) {
-  constexpr int side = 256, few = 128, very_few = 64, deep = 512;
+  const TileBlocks& blocks = query.cpu.products.tiles;
+  const ProductLimits& limits = query.cpu.products.limits;
+  const int side = blocks.short_side, few = blocks.split_batched_side;
   if (!query.m || !query.k || *query.m < side) return {};
   GemmTile& t = plan.tile;
   plan.lhs = plan.rhs = Source::loaded;
-  t.kc = pairs_deep(query.k, 64);
+  t.kc = pairs_deep(query.k, blocks.split_batched_depth);
   t.mc = few;
   t.nc = few;
   const bool along_k = query.lhs_axis == LaneAxis::k;
   if (*query.n >= side && *query.k <= 2 * t.kc)
-    t.mc = t.nc = t.kc <= 32 ? side : few;
-  else if (*query.n > few || (*query.n <= very_few && along_k == (*query.k > deep)))
+    t.mc = t.nc = t.kc <= blocks.split_batched_depth / 2 ? side : few;
+  else if (*query.n > few ||
+           (*query.n <= limits.split_columns_depth && along_k == (*query.k > limits.split_long_depth)))
     return {};
-  if (*query.k > 2 * t.kc) t.kc = pairs_deep(query.k, 48);  // beside the sums between blocks of k
+  if (*query.k > 2 * t.kc) t.kc = pairs_deep(query.k, blocks.waiting_depth);  // beside the sums between blocks of k
   fit_sizes(t, query);
   return plan;
 }
@@ -98,11 +109,13 @@ std::optional<GemmPlan> plan_split_bf16(const GemmQuery& query) {
   constexpr double least_filled = 0.7;  // else fma is faster
   // Fewer rows, columns or k do not make up for the packing.
   const auto few = [](const Size& size, std::int64_t least) { return size && *size < least; };
-  if (!query.split_bf16 || !query.n || few(query.m, 96) || few(query.n, 64) || few(query.k, 64)) return {};
+  const ProductLimits& limits = query.cpu.products.limits;
+  if (!query.split_bf16 || !query.n || few(query.m, limits.split_rows) || few(query.n, limits.split_columns_depth) ||
+      few(query.k, limits.split_columns_depth))
+    return {};
   if (filled(query) < least_filled) return {};
-  GemmPlan plan{
-      .strategy = GemmStrategy::tiles,
-      .tile = {.compute = f32, .lanes = 16, .mr = 32, .nv = 2, .pairs = true, .tiles = true, .split_bf16 = true}};
+  GemmPlan plan{.strategy = GemmStrategy::tiles, .tile = tile_of_mma()};
+  plan.tile.split_bf16 = true;
   if (!query.rhs_shared && !at_most(query.batch, 1)) return plan_batched(plan, query);
   const bool small_right = *query.n <= many(query) && (!query.k || *query.k <= many(query));
   if (query.m && *query.m > many(query)) {

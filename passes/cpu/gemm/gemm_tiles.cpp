@@ -21,7 +21,8 @@ class TileGemm {
   TileGemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs, const GemmOperand& rhs,
            const Epilogue& epilogue)
       : b_(b), plan_(plan), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {
-    LATHE_ASSERT(tile_.tiles && tile_.mr == 32 && tile_.n_step() == 32 && tile_.kc % (kernel::tile_depth / 2) == 0);
+    LATHE_ASSERT(tile_.tiles && tile_.mr == 2 * kernel::tile_side && tile_.n_step() == tile_.mr &&
+                 tile_.kc % (kernel::tile_depth / 2) == 0);
   }
 
   void emit() {

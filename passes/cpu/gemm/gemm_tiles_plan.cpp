@@ -18,58 +18,57 @@ std::int64_t scratch_of(const GemmPlan& plan, const GemmQuery& query) {
   return bytes;
 }
 
+void fit_block(GemmTile& tile, const ProductBlock& block, const Size& k) {
+  tile.kc = pairs_deep(k, block.depth), tile.mc = block.rows, tile.nc = block.columns;
+}
+
 /// A few columns of many rows: the right operand is packed by each task for all its rows.
 void fit_narrow(GemmPlan& plan, const GemmQuery& query) {
-  GemmTile& t = plan.tile;
-  t.nc = 64;
-  t.kc = pairs_deep(query.k, 256);
-  t.mc = 512;
-  if (plan.rhs == Source::loaded && query.rhs_axis == LaneAxis::row)
-    t.nc = 192, t.mc = 256, t.kc = pairs_deep(query.k, 64);
+  const TileBlocks& blocks = query.cpu.products.tiles;
+  const bool rows = plan.rhs == Source::loaded && query.rhs_axis == LaneAxis::row;
+  fit_block(plan.tile, rows ? blocks.packs_right_rows : blocks.packs_right, query.k);
 }
 
 /// A few rows of many columns: the left operand, read along its rows, is packed by each task for all its columns.
 void fit_wide(GemmPlan& plan, const GemmQuery& query) {
-  GemmTile& t = plan.tile;
-  t.mc = 64;
-  t.nc = 768;
-  t.kc = pairs_deep(query.k, 256);
+  fit_block(plan.tile, query.cpu.products.tiles.packs_left, query.k);
 }
 
 }  // namespace
 
 std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
-  constexpr std::int64_t least = 16;  // rows, columns or k: fewer leave too much of a tile empty
+  constexpr std::int64_t least = kernel::tile_side;  // rows, columns or k: fewer leave too much of a tile empty
+  const ProductLimits& limits = query.cpu.products.limits;
   const auto few = [](const Size& size) { return size && *size < least; };
   if (!query.tiles || few(query.m) || few(query.n) || few(query.k)) return {};
-  GemmPlan plan{.strategy = GemmStrategy::tiles,
-                .tile = {.compute = f32, .lanes = 16, .mr = 32, .nv = 2, .pairs = true, .tiles = true},
-                .lhs = Source::loaded,
-                .rhs = Source::loaded};
+  GemmPlan plan{.strategy = GemmStrategy::tiles, .tile = tile_of_mma(), .lhs = Source::loaded, .rhs = Source::loaded};
   const bool shared = query.rhs_shared || at_most(query.batch, 1);
   const std::int64_t in_l2 = query.cpu.l2.bytes / size_in_bytes(bf16);  // elements that stay in L2
   if (query.lhs_has_rows && query.k && *query.k % kernel::tile_depth == 0) {
     plan.lhs = Source::direct;
-  } else if (shared && !(query.lhs_axis == LaneAxis::row && query.m && *query.m >= 256)) {
+  } else if (shared && !(query.lhs_axis == LaneAxis::row && query.m && *query.m >= limits.packed_left_rows)) {
     plan.lhs = Source::packed;
   }
   if (plan.lhs == Source::loaded) {
     plan.rhs = shared ? Source::packed : Source::loaded;
     fit_wide(plan, query);
   } else {
-    const bool many = query.m && *query.m >= 512 && (!query.k || *query.m * *query.k > in_l2);
-    const bool rows = query.rhs_axis == LaneAxis::row && query.n && query.k && *query.n * *query.k <= 32 * in_l2;
+    const bool many = query.m && *query.m >= limits.packed_right_rows && (!query.k || *query.m * *query.k > in_l2);
+    constexpr std::int64_t most_l2s = 32;
+    const bool rows =
+        query.rhs_axis == LaneAxis::row && query.n && query.k && *query.n * *query.k <= most_l2s * in_l2;
     if (shared && (many || rows)) plan.rhs = Source::packed;
     fit_narrow(plan, query);
   }
+  const ProductBlock& least_block = query.cpu.products.tiles.least;
   GemmTile& t = plan.tile;
   fit_sizes(t, query);
   while (scratch_of(plan, query) > most_scratch) {
-    if (t.mc > 256)
+    if (t.mc > least_block.rows)
       t.mc = floor_to(t.mc / 2, t.mr);
-    else if (t.nc > 256)
+    else if (t.nc > least_block.columns)
       t.nc = floor_to(t.nc / 2, t.n_step());
-    else if (t.kc > 64)
+    else if (t.kc > least_block.depth)
       t.kc = floor_to(t.kc / 2, kernel::tile_depth / 2);
     else if (t.mc > t.mr)
       t.mc = floor_to(t.mc / 2, t.mr);

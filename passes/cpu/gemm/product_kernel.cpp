@@ -100,7 +100,8 @@ class ProductKernels {
 
  private:
   GemmQuery sizes_of_runs(const DimBindings& dims) const {
-    return {.batch = operands_.batch.evaluate(dims),
+    return {.cpu = lowering_.cpu(),
+            .batch = operands_.batch.evaluate(dims),
             .m = operands_.m.evaluate(dims),
             .n = operands_.n.evaluate(dims),
             .k = operands_.k.evaluate(dims)};

@@ -10,7 +10,7 @@ namespace lathe::cpu {
 /// A block of sums that stays in registers: rows x vectors of `lanes` elements.
 struct RegisterTile {
   DType compute = f32;
-  int lanes = 16;
+  int lanes = 1;
   int rows = 6, vectors = 4;
 };
 

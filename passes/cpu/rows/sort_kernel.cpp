@@ -103,7 +103,8 @@ class MergeSort : RowRanking {
       });
     });
     auto built = context_.finish();
-    built.launch.work = along_.size * Dim(64);
+    constexpr std::int64_t work_of_element = 64;
+    built.launch.work = along_.size * Dim(work_of_element);
     return built;
   }
 
@@ -142,7 +143,8 @@ class HeapSelect : RowRanking {
       });
     });
     auto built = context_.finish();
-    built.launch.work = along_.size * Dim(4) + count_ * Dim(32);
+    constexpr std::int64_t work_of_element = 4, work_of_taken = 32;
+    built.launch.work = along_.size * Dim(work_of_element) + count_ * Dim(work_of_taken);
     return built;
   }
 

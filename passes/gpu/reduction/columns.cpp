@@ -16,7 +16,7 @@ namespace {
 /// The threads of a block: side by side, a vector of columns each, a warp at most, and the others down the rows.
 struct Threads {
   Threads(const GpuInfo& gpu, const std::optional<std::int64_t>& columns, int lanes) {
-    const std::int64_t warp = GpuInfo::warp_threads, wanted = columns ? (*columns + lanes - 1) / lanes : warp;
+    const std::int64_t warp = gpu.warp_threads, wanted = columns ? (*columns + lanes - 1) / lanes : warp;
     across = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(wanted, 1, warp))));
     down = gpu.block_threads / across;
   }

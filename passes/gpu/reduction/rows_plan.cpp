@@ -25,12 +25,13 @@ RowsPlan::RowsPlan(const LoweringContext& lowering, const Region& region)
 /// About four vectors of a row a thread, a warp to a block of threads a row where it is long enough; one row of all
 /// the largest block. An unknown length counts as long.
 void RowsPlan::choose_threads(const GpuInfo& gpu) {
+  constexpr std::int64_t long_row = 512;  // vectors
   const auto width = program.points(space.inner).value();
-  const std::int64_t count = width ? (*width + space.lanes - 1) / space.lanes : 512;
+  const std::int64_t count = width ? (*width + space.lanes - 1) / space.lanes : long_row;
   const auto enough = static_cast<int>(std::bit_ceil(
-      static_cast<std::uint64_t>(std::clamp<std::int64_t>(count / 4, GpuInfo::warp_threads, gpu.block_threads))));
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(count / 4, gpu.warp_threads, gpu.block_threads))));
   const auto most = static_cast<int>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(count, 1, GpuInfo::most_block_threads))));
+      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(count, 1, gpu.most_block_threads))));
   const bool alone = program.points(space.outer).is(1);
   threads = alone ? most : std::min(enough, most);
   rows = alone ? 1 : std::max(1, gpu.block_threads / threads);

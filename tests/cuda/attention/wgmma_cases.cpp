@@ -60,8 +60,8 @@ void check_cases(std::span<const WgmmaCase> cases, const MakeGraph& make,
     const ProgramInterpreter program = fused_by_wgmma(graph);
     const kernel::Kernel* const kernel = kernel_of(program);
     REQUIRE(kernel);
-    CHECK(cuda::mapping_of(*kernel).block_size() == 384);
-    CHECK(cuda::mapping_of(*kernel).shared_bytes <= 227 * 1024);
+    CHECK(cuda::mapping_of(*kernel, gpu_info("sm_90a")).block_size() == 384);
+    CHECK(cuda::mapping_of(*kernel, gpu_info("sm_90a")).shared_bytes <= 227 * 1024);
     for (const DimBindings& dims : sizes) check_attention(graph, random_arguments(graph, dims), program);
   };
   for (const WgmmaCase& c : cases) {

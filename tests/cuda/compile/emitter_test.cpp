@@ -33,7 +33,7 @@ Kernel one_block(const std::string& name, int threads, const Body& body) {
 }  // namespace
 
 TEST_CASE("a point-wise kernel reads as CUDA C++, 16 bytes an access") {
-  CHECK(cuda::emit(scale_kernel()) == R"(#include "lathe.cuh"
+  CHECK(cuda::emit(scale_kernel(), gpu_info("sm_80")) == R"(#include "lathe.cuh"
 
 namespace lathe {
 
@@ -66,11 +66,11 @@ TEST_CASE("a prefetch reads as CUDA C++") {
     b.prefetch(x, t * 32);
     b.store(x, t, b.load(x, t) + 1);
   });
-  CHECK(holds(cuda::emit(kernel), "prefetch(x, i1 * 32);"));
+  CHECK(holds(cuda::emit(kernel, gpu_info("sm_80")), "prefetch(x, i1 * 32);"));
 }
 
 TEST_CASE("shared memory and barriers read as CUDA C++") {
-  CHECK(cuda::emit(reverse_kernel()) == R"(#include "lathe.cuh"
+  CHECK(cuda::emit(reverse_kernel(), gpu_info("sm_80")) == R"(#include "lathe.cuh"
 
 namespace lathe {
 
@@ -105,7 +105,7 @@ TEST_CASE("names and notes of consumers cannot break the text") {
         LoopKind::block_x);
     return b.finish();
   }();
-  const std::string text = cuda::emit(kernel);
+  const std::string text = cuda::emit(kernel, gpu_info("sm_80"));
   CHECK(holds(text, "// %1 \"odd name\" c:/m.cpp:1/\n"));
   CHECK(holds(text, "k2_softmax_step_int(f32* __restrict__ float_2, const f32* __restrict__ v3_2, const i64 exp_2,"));
   CHECK(cuda::symbol_of(kernel) == "k2_softmax_step_int");
@@ -125,8 +125,8 @@ TEST_CASE("large shared memory is given at launch, in pieces that are multiples 
   };
   b.for_loop(0, 1, 1, block, LoopKind::block_x);
   const Kernel kernel = b.finish();
-  CHECK(cuda::mapping_of(kernel).shared_bytes == 16 + 65536);
-  const std::string text = cuda::emit(kernel);
+  CHECK(cuda::mapping_of(kernel, gpu_info("sm_80")).shared_bytes == 16 + 65536);
+  const std::string text = cuda::emit(kernel, gpu_info("sm_80"));
   CHECK(holds(text, "extern __shared__ __align__(16) unsigned char shared_memory[];"));
   CHECK(holds(text, "f32* const second = reinterpret_cast<f32*>(shared_memory + 16);"));
 }
@@ -142,7 +142,7 @@ TEST_CASE("constants keep every bit") {
     b.store(h, t, b.constant(bf16, 1.5));
     b.store(n, t, b.index(INT64_MIN));
   });
-  const std::string text = cuda::emit(kernel);
+  const std::string text = cuda::emit(kernel, gpu_info("sm_80"));
   for (const char* part :
        {"= 0.1f;", "= -0.0f;", "= 1e+30f;", "= from_bits(0x7f800000);", "= -from_bits(0x7f800000);",
         "= from_bits(0x7fc00000);", "= 0.1;", "= bf16{0x3fc0};", "= (-9223372036854775807LL - 1);"}) {
@@ -160,24 +160,24 @@ TEST_CASE("accesses are wide only where the index is known to be a multiple") {
     b.for_loop(0, 128, 4, thread, LoopKind::thread_x);
   };
   b.for_loop(0, rows, 1, row, LoopKind::block_x);
-  const std::string text = cuda::emit(b.finish());
+  const std::string text = cuda::emit(b.finish(), gpu_info("sm_80"));
   CHECK(holds(text, "load_aligned<4>(x, "));
   CHECK(holds(text, "store(y, "));
 }
 
 TEST_CASE("the mapping of a kernel") {
   const Kernel sum = row_sum_kernel();
-  const cuda::Mapping mapping = cuda::mapping_of(sum);
+  const cuda::Mapping mapping = cuda::mapping_of(sum, gpu_info("sm_80"));
   CHECK(mapping.threads == std::array<int, 3>{64, 1, 1});
   CHECK(mapping.shared_bytes == 256);
   const std::int64_t dims[] = {7, 1000};
-  CHECK(cuda::grid_of(sum, dims) == std::array<std::int64_t, 3>{7, 1, 1});
+  CHECK(cuda::grid_of(sum, gpu_info("sm_80"), dims) == std::array<std::int64_t, 3>{7, 1, 1});
   const std::int64_t none[] = {0, 1000};
-  CHECK(cuda::grid_of(sum, none) == std::array<std::int64_t, 3>{1, 1, 1});
+  CHECK(cuda::grid_of(sum, gpu_info("sm_80"), none) == std::array<std::int64_t, 3>{1, 1, 1});
   const std::int64_t many[] = {std::int64_t{1} << 40, 1};
-  CHECK_THROWS_WITH(cuda::grid_of(sum, many), Catch::Contains("[grid_size]"));
+  CHECK_THROWS_WITH(cuda::grid_of(sum, gpu_info("sm_80"), many), Catch::Contains("[grid_size]"));
   const std::int64_t n[] = {129};
-  CHECK(cuda::grid_of(scale_kernel(), n) == std::array<std::int64_t, 3>{2, 1, 1});
+  CHECK(cuda::grid_of(scale_kernel(), gpu_info("sm_80"), n) == std::array<std::int64_t, 3>{2, 1, 1});
 }
 
 TEST_CASE("kernels that are no GPU kernels are refused by name of the rule") {
@@ -187,7 +187,7 @@ TEST_CASE("kernels that are no GPU kernels are refused by name of the rule") {
     build(b, x);
     const Kernel kernel = b.finish();
     try {
-      cuda::mapping_of(kernel);
+      cuda::mapping_of(kernel, gpu_info("sm_80"));
     } catch (const InternalError& error) {
       return std::string(error.what());
     }
@@ -229,8 +229,9 @@ TEST_CASE("a machine region that no back end has a hook for is refused by its na
   const Kernel kernel = one_block("first", 32, [](Builder& b, Value) {
     b.region(test::first_threads_record, {3}, {[&](Value) { b.barrier(); }});
   });
-  CHECK_THROWS_WITH(cuda::emit(kernel), Catch::Contains("kernel first: first_threads in a kernel for the GPU") &&
-                                            Catch::Contains("[machine_hook]"));
+  CHECK_THROWS_WITH(
+      cuda::emit(kernel, gpu_info("sm_80")),
+      Catch::Contains("kernel first: first_threads in a kernel for the GPU") && Catch::Contains("[machine_hook]"));
   CHECK_THROWS_WITH(codegen::emit_llvm_ir(kernel, codegen::TargetCpu::host()),
                     Catch::Contains("kernel first: a first_threads in a kernel for the CPU"));
 }
@@ -240,6 +241,7 @@ TEST_CASE("a machine operation of a CPU is refused by its name") {
     const Value x = b.constant(f32, 1, 16);
     split_bf16(b, x, x, 0);
   });
-  CHECK_THROWS_WITH(cuda::emit(kernel), Catch::Contains("kernel terms: split_bf16 in a kernel for the GPU") &&
-                                            Catch::Contains("[machine_hook]"));
+  CHECK_THROWS_WITH(
+      cuda::emit(kernel, gpu_info("sm_80")),
+      Catch::Contains("kernel terms: split_bf16 in a kernel for the GPU") && Catch::Contains("[machine_hook]"));
 }

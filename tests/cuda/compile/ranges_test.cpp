@@ -36,7 +36,8 @@ Kernel one_store(Builder::Bound blocks, Builder& b, const Body& index) {
 std::string text_of(std::int64_t blocks, const std::function<Value(Builder&, Value)>& index,
                     Indices indices = Indices::int32) {
   Builder b("k");
-  const std::string text = cuda::emit(one_store(blocks, b, [&](Value i) { return index(b, i); }), indices);
+  const std::string text =
+      cuda::emit(one_store(blocks, b, [&](Value i) { return index(b, i); }), gpu_info("sm_80"), indices);
   const auto at = text.find("y[");
   return text.substr(at, text.find(']', at) + 1 - at);
 }
@@ -125,7 +126,7 @@ TEST_CASE("loops count in 32 bits as far as their ends fit") {
     const Buffer y = b.buffer("y", f32, Access::write);
     const auto thread = [&](Value) { b.for_loop(0, end, step, [&](Value i) { b.store(y, i, b.constant(f32, 1)); }); };
     b.for_loop(0, 1, 1, [&](Value) { b.for_loop(0, 1, 1, thread, LoopKind::thread_x); }, LoopKind::block_x);
-    const std::string all = cuda::emit(b.finish());
+    const std::string all = cuda::emit(b.finish(), gpu_info("sm_80"));
     const auto at = all.find("for (");
     return all.substr(at, all.find(" {", at) - at);
   };
@@ -144,7 +145,7 @@ TEST_CASE("a loop that runs once at most is no loop") {
       b.for_loop(t * 4, n, 128, [&](Value i) { b.store(y, i, b.constant(f32, 1)); });
     };
     b.for_loop(0, 1, 1, [&](Value) { b.for_loop(0, 32, 1, thread, LoopKind::thread_x); }, LoopKind::block_x);
-    return cuda::emit(b.finish());
+    return cuda::emit(b.finish(), gpu_info("sm_80"));
   };
   CHECK(text(128, true).find("if (const i32 i2 = v0; i2 < 128) {") != std::string::npos);
   CHECK(text(129, true).find("for (i32 i2 = v0; i2 < 129; i2 += 128) {") != std::string::npos);
@@ -164,7 +165,7 @@ TEST_CASE("variables are of 32 bits where all that they hold fits") {
       });
     };
     b.for_loop(0, 1, 1, [&](Value) { b.for_loop(0, 1, 1, thread, LoopKind::thread_x); }, LoopKind::block_x);
-    return cuda::emit(b.finish());
+    return cuda::emit(b.finish(), gpu_info("sm_80"));
   };
   CHECK(text(false).find("i32 r0 = 0;") != std::string::npos);
   CHECK(text(true).find("i64 r0 = 0LL;") != std::string::npos);
@@ -174,11 +175,12 @@ TEST_CASE("of dims that are not known small ones are meant, and large ones are f
   Builder b("k");
   const Value rows = b.dim("rows"), columns = b.dim("columns");
   const Kernel kernel = one_store(rows, b, [&](Value i) { return i / columns * 768 + i % columns; });
-  CHECK(cuda::emit(kernel).find("y[(div(i0, i32(columns)) * 768) + rem(i0, i32(columns))]") != std::string::npos);
-  CHECK(cuda::emit(kernel, Indices::int64).find("div(i64(i0), columns)") != std::string::npos);
+  CHECK(cuda::emit(kernel, gpu_info("sm_80")).find("y[(div(i0, i32(columns)) * 768) + rem(i0, i32(columns))]") !=
+        std::string::npos);
+  CHECK(cuda::emit(kernel, gpu_info("sm_80"), Indices::int64).find("div(i64(i0), columns)") != std::string::npos);
   const auto suffices = [&](std::int64_t r, std::int64_t c) {
     const std::int64_t dims[] = {r, c};
-    return cuda::int32_suffices(kernel, dims);
+    return cuda::int32_suffices(kernel, gpu_info("sm_80"), dims);
   };
   CHECK(suffices(0, 0));
   CHECK(suffices(65536, 32));
@@ -196,9 +198,9 @@ TEST_CASE("a salt is no size, however large it is") {
   const Kernel kernel = one_store(rows, b, [&](Value i) { return b.apply(ScalarOp::bit_xor, {i, salt}) % 64 + i; });
   for (const std::int64_t s : {std::int64_t{7}, 2654435769, -two_31 * 2}) {
     const std::int64_t dims[] = {65536, s};
-    CHECK(cuda::int32_suffices(kernel, dims));
+    CHECK(cuda::int32_suffices(kernel, gpu_info("sm_80"), dims));
   }
-  CHECK_THAT(cuda::emit(kernel), Catch::Contains("i64(i0) ^ salt"));
+  CHECK_THAT(cuda::emit(kernel, gpu_info("sm_80")), Catch::Contains("i64(i0) ^ salt"));
 }
 
 TEST_CASE("the index of a machine region has the range that its record tells") {
@@ -206,7 +208,7 @@ TEST_CASE("the index of a machine region has the range that its record tells") {
   const auto thread = [&](Value) { b.region(test::first_threads_record, {3}, {[&](Value) { b.barrier(); }}); };
   b.for_loop(0, 32, 1, thread, LoopKind::thread_x);
   const Kernel kernel = b.finish();
-  const cuda::Ranges found = cuda::ranges(kernel, {});
+  const cuda::Ranges found = cuda::ranges(kernel, gpu_info("sm_80"), {});
   kernel::for_each_statement(kernel.body, [&](const Statement& s) {
     const MachineRegion* region = region_of(s, test::first_threads_record);
     if (!region) return;

@@ -31,7 +31,7 @@ std::vector<float> row_sums(MockDriver& driver) {
   Stream stream(driver);
   const DeviceMemory in(driver, x.size() * sizeof(float)), out(driver, sums.size() * sizeof(float)),
       status(driver, 8);
-  const LoadedKernel kernel(driver, test::row_sum_kernel(), row_sum_code);
+  const LoadedKernel kernel(driver, test::row_sum_kernel(), gpu_info("sm_80"), row_sum_code);
   driver.copy_to_device(in.address(), x.data(), in.bytes(), stream.handle());
   driver.fill(status.address(), 0, 8, stream.handle());
   const cuda::Driver::Pointer buffers[] = {in.address(), out.address()};
@@ -142,7 +142,7 @@ TEST_CASE("kernels with much shared memory ask for it") {
   driver.on_launch = [](const std::string&, const cuda::Driver::Launch& l) { CHECK(l.shared_bytes == 80000); };
   Stream stream(driver);
   const DeviceMemory memory(driver, 128), status(driver, 8);
-  const LoadedKernel kernel(driver, b.finish(), {.symbol = "large", .code = "", .resources = {}});
+  const LoadedKernel kernel(driver, b.finish(), gpu_info("sm_80"), {.symbol = "large", .code = "", .resources = {}});
   const cuda::Driver::Pointer buffers[] = {memory.address()};
   kernel.launch(buffers, {}, status.address(), stream);
 }

@@ -66,7 +66,7 @@ void MockGpu::launch(const std::string& function, const cuda::Driver::Launch& la
   std::vector<std::int64_t> dims;
   for (std::size_t i = 0; i < kernel.dims.size(); ++i) dims.push_back(static_cast<std::int64_t>(word(count + i)));
   int64_launches_ += indices == cuda::Indices::int64;
-  LATHE_ASSERT(indices == cuda::Indices::int64 || cuda::int32_suffices(kernel, dims));
+  LATHE_ASSERT(indices == cuda::Indices::int64 || cuda::int32_suffices(kernel, gpu_info("sm_80"), dims));
   const auto maps = shim_maps(kernel, buffers, dims);
   LATHE_ASSERT(std::equal(maps.begin(), maps.end(), launch.maps.begin(), launch.maps.end(),
                           [](const auto& a, const auto& b) { return a.words == b.words; }));

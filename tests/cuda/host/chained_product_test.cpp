@@ -116,7 +116,7 @@ TEST_CASE("races: none in chained products, and a pipeline that begins without a
 TEST_CASE("chained products become wgmma of registers, one under way behind the other, without spills") {
   std::vector<Kernel> kernels;
   for (const ChainedProduct& p : variants) kernels.push_back(chained_product(p));
-  const std::string text = cuda::emit(kernels[2]);
+  const std::string text = cuda::emit(kernels[2], gpu_info("sm_80"));
   INFO(text);
   for (const char* part :
        {"start_pipeline<2, true>(pipeline_barriers, 1, 128);", "wgmma<48>(r", "pipeline.wait_sums(r",

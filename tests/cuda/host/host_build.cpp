@@ -41,7 +41,7 @@ extern "C" int {}(void* const* buffers, const long long* dims, const void* maps,
 
 /// Without its #include, which stands once, and with extern shared memory as an array of the library.
 std::string kernel_text(const kernel::Kernel& kernel) {
-  std::string text = cuda::emit(kernel);
+  std::string text = cuda::emit(kernel, gpu_info("sm_80"));
   text.erase(0, text.find('\n') + 1);
   const std::string external = "extern __shared__";
   for (auto at = text.find(external); at != std::string::npos; at = text.find(external))

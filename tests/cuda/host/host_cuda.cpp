@@ -36,11 +36,11 @@ std::int64_t HostCuda::run(const kernel::Kernel& kernel, std::span<const kernel:
                            std::span<const std::int64_t> dims, std::uint64_t seed) const {
   const auto entry = entries_.find(kernel::canonical_text(kernel));
   LATHE_ASSERT(entry != entries_.end() && entry->second);
-  LATHE_ASSERT(cuda::int32_suffices(kernel, dims));
+  LATHE_ASSERT(cuda::int32_suffices(kernel, gpu_info("sm_80"), dims));
   std::vector<void*> pointers;
   for (const kernel::BoundBuffer& buffer : buffers) pointers.push_back(buffer.data);
-  const auto grid = cuda::grid_of(kernel, dims);
-  const cuda::Mapping mapping = cuda::mapping_of(kernel);
+  const auto grid = cuda::grid_of(kernel, gpu_info("sm_80"), dims);
+  const cuda::Mapping mapping = cuda::mapping_of(kernel, gpu_info("sm_80"));
   const long long blocks[] = {grid[0], grid[1], grid[2]};
   unsigned long long status = 0;
   const auto maps = shim_maps(kernel, buffers, dims);

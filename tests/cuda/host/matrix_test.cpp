@@ -60,7 +60,7 @@ TEST_CASE("mma on the host has the hardware's lanes and the interpreter's bits")
 
 TEST_CASE("mma and copies read as CUDA C++ and become tensor core instructions") {
   const Kernel kernel = tile_product({.left_rows = 64, .right_rows = 32, .right_transposed = true});
-  const std::string text = cuda::emit(kernel);
+  const std::string text = cuda::emit(kernel, gpu_info("sm_80"));
   INFO(text);
   for (const char* part : {"= mma<64, 32>(matrix(a, 0, 24), transposed(b, 0, 40), ", "async_copy(a, ",
                            "commit_copies();", "wait_copies<0>();"})

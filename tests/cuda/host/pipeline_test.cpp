@@ -121,19 +121,20 @@ TEST_CASE("mistakes in the text of boxes are found on the host") {
 TEST_CASE("pipelines read as CUDA C++ and become wgmma, with its sums in registers") {
   std::vector<Kernel> kernels;
   for (const WgmmaProduct& p : variants) kernels.push_back(wgmma_product(p));
-  const std::string text = cuda::emit(kernels[1]);
+  const std::string text = cuda::emit(kernels[1], gpu_info("sm_80"));
   INFO(text);
   for (const char* part :
        {"__launch_bounds__(256, 1)", "StagePipeline<2> pipeline = start_pipeline<2>(pipeline_barriers, 128, 128);",
         "pipeline.wait_empty();", "pipeline.filled();", "pipeline.wait_copied();", "wgmma(r0, tiles(a, ",
         "), transposed_tiles(b, ", "pipeline.multiplied();", "pipeline.wait_sums(r0);"})
     CHECK(text.find(part) != std::string::npos);
-  CHECK(cuda::mapping_of(kernels[0]).shared_bytes == 2 * (3 * 8192 + 16));
+  CHECK(cuda::mapping_of(kernels[0], gpu_info("sm_80")).shared_bytes == 2 * (3 * 8192 + 16));
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;
   const cuda::Arch hopper = cuda::Arch::named("sm_90a");
-  CHECK(cuda::emit(kernels[4]).find("const __grid_constant__ TensorMap left_map") != std::string::npos);
-  CHECK(cuda::mapping_of(kernels[4]).block_size() == 160);
+  CHECK(cuda::emit(kernels[4], gpu_info("sm_80")).find("const __grid_constant__ TensorMap left_map") !=
+        std::string::npos);
+  CHECK(cuda::mapping_of(kernels[4], gpu_info("sm_80")).block_size() == 160);
   const auto ptx = cuda::compile_kernels(*nvrtc, kernels, hopper, cuda::Output::ptx, nullptr);
   for (const char* part : {"wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "wgmma.wait_group.sync.aligned 1;",
                            "wgmma.wait_group.sync.aligned 0;", "mbarrier.try_wait.parity",

@@ -29,8 +29,8 @@ class LaunchFile {
  public:
   LaunchFile(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
              std::span<const std::int64_t> dims, std::uint64_t seed) {
-    const auto grid = cuda::grid_of(kernel, dims);
-    const cuda::Mapping mapping = cuda::mapping_of(kernel);
+    const auto grid = cuda::grid_of(kernel, gpu_info("sm_80"), dims);
+    const cuda::Mapping mapping = cuda::mapping_of(kernel, gpu_info("sm_80"));
     add(static_cast<std::int64_t>(seed));
     for (const auto blocks : grid) add(blocks);
     for (const auto threads : mapping.threads) add(threads);

@@ -22,7 +22,7 @@ void check_samples(DType dtype, const SampleOptions& options, double tolerance,
   int runs = 0;
   for_each_graph(dtype, options, [&](const Graph& graph, const Sample& sample) {
     const ProgramInterpreter program(graph, lower_gpu);
-    for (const kernel::Kernel& kernel : program.program().kernels) cuda::mapping_of(kernel);
+    for (const kernel::Kernel& kernel : program.program().kernels) cuda::mapping_of(kernel, gpu_info("sm_80"));
     for (const auto resize : sizes) {
       const Sample other = resized(sample, resize);
       DimBindings dims = unknown_sizes(sample);

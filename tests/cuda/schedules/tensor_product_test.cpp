@@ -76,7 +76,7 @@ constexpr Case cases[] = {
      256, 2}};
 
 int copies_of(const kernel::Kernel& kernel) {
-  const std::string text = cuda::emit(kernel);
+  const std::string text = cuda::emit(kernel, gpu_info("sm_80"));
   return static_cast<int>(text.find("async_copy(left") != text.npos) +
          static_cast<int>(text.find("async_copy(right") != text.npos);
 }
@@ -91,7 +91,7 @@ TEST_CASE("products by tensor cores: both axes of both operands, ragged edges, e
     const auto& own = programs.back().program().kernels;
     INFO(c.what);
     REQUIRE(own.size() == c.kernels);
-    CHECK(cuda::mapping_of(own[0]).block_size() == c.threads);
+    CHECK(cuda::mapping_of(own[0], gpu_info("sm_80")).block_size() == c.threads);
     CHECK(copies_of(own[0]) == c.async_copies);
     kernels.insert(kernels.end(), own.begin(), own.end());
   }
@@ -140,5 +140,5 @@ TEST_CASE("a product by tensor cores reads as CUDA C++") {
                                           "small");
   const Program program = ProgramInterpreter(graph, lower_gpu).program();
   std::ifstream file(lathe::test::test_data("cuda/schedules/small_product.cu"));
-  CHECK(cuda::emit(program.kernels[0]) == std::string(std::istreambuf_iterator<char>(file), {}));
+  CHECK(cuda::emit(program.kernels[0], gpu_info("sm_80")) == std::string(std::istreambuf_iterator<char>(file), {}));
 }

@@ -111,10 +111,10 @@ TEST_CASE("products by warpgroups: both axes of both operands, ragged edges, epi
     const auto& own = programs.back().program().kernels;
     INFO(c.what);
     REQUIRE(own.size() == c.kernels);
-    const std::string text = cuda::emit(own[0]);
+    const std::string text = cuda::emit(own[0], gpu_info("sm_90a"));
     CHECK(text.find("StagePipeline<" + std::to_string(c.stages) + "> pipeline") != text.npos);
-    CHECK(cuda::mapping_of(own[0]).block_size() == c.threads);
-    CHECK(cuda::mapping_of(own[0]).shared_bytes <= 227 * 1024);
+    CHECK(cuda::mapping_of(own[0], gpu_info("sm_90a")).block_size() == c.threads);
+    CHECK(cuda::mapping_of(own[0], gpu_info("sm_90a")).shared_bytes <= 227 * 1024);
     kernels.insert(kernels.end(), own.begin(), own.end());
   }
   kernels.push_back(by_one_block(kernels[0]));
@@ -156,7 +156,8 @@ TEST_CASE("products that warpgroups do not suit take the path of all GPUs") {
   }
   for (const Case& c : cases) {
     const ProgramInterpreter program(graph_of(c.text), lower_gpu);
-    for (const auto& k : program.program().kernels) CHECK(cuda::emit(k).find("StagePipeline<") == std::string::npos);
+    for (const auto& k : program.program().kernels)
+      CHECK(cuda::emit(k, gpu_info("sm_90a")).find("StagePipeline<") == std::string::npos);
   }
   CHECK(cuda::Arch::named("sm_90a").has_warpgroups());
   for (const char* other : {"sm_80", "sm_90", "sm_100a"}) CHECK_FALSE(cuda::Arch::named(other).has_warpgroups());

@@ -11,7 +11,7 @@ using namespace lathe;
 namespace {
 
 std::string regions_of(std::string_view text) {
-  const Machine machine = cpu_machine({});
+  const Machine machine = cpu_machine(unnamed_cpu());
   const LowerOptions options{.attention = AttentionFusion::required};
   const Lowered lowered = lower_prepared(
       ir::run_pipeline(ir::parse_graph(text), compile_pipeline(machine, options)).graph, machine, options);

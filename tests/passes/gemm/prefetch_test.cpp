@@ -15,7 +15,7 @@ using namespace lathe;
 namespace {
 
 /// How many buffers the kernels prefetch.
-std::size_t prefetched(std::string_view text, const CpuInfo& target = {}) {
+std::size_t prefetched(std::string_view text, const CpuInfo& target = unnamed_cpu()) {
   const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "prefetch.lathe"), ir::default_pipeline()).graph;
   std::size_t count = 0;
   for (const kernel::Kernel& code : lower_cpu(graph, target).kernels) {

@@ -81,7 +81,7 @@ TEST_CASE("product in splits of k: ragged rows and columns, operands of both axe
 }
 
 TEST_CASE("plans cut k in splits where few rows meet a large right operand that is read along n") {
-  cpu::GemmQuery query{.batch = 1, .m = 1, .n = 768, .k = 3072, .rhs_axis = LaneAxis::row};
+  cpu::GemmQuery query{.cpu = unnamed_cpu(), .batch = 1, .m = 1, .n = 768, .k = 3072, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).splits == 16);
   query.k = 3071;  // 37 * 83
   CHECK(plan_gemm(query).splits == 1);
@@ -100,7 +100,7 @@ TEST_CASE("plans cut k in splits where few rows meet a large right operand that 
 }
 
 TEST_CASE("plans pack a right operand that no cache holds ahead for very many rows only") {
-  cpu::GemmQuery query{.batch = 1, .m = 2048, .n = 3072, .k = 3072, .rhs_axis = LaneAxis::row};
+  cpu::GemmQuery query{.cpu = unnamed_cpu(), .batch = 1, .m = 2048, .n = 3072, .k = 3072, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).rhs == Source::packed);
   query.m = 1024;
   CHECK(plan_gemm(query).rhs == Source::loaded);
@@ -137,7 +137,7 @@ TEST_CASE("plans copy a left operand first that is read along its rows, where th
 }
 
 TEST_CASE("plans read a small right operand in place, for few rows, and cut few columns into equal tiles") {
-  cpu::GemmQuery query{.batch = 1, .m = 100, .n = 100, .k = 100, .rhs_axis = LaneAxis::row};
+  cpu::GemmQuery query{.cpu = unnamed_cpu(), .batch = 1, .m = 100, .n = 100, .k = 100, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).rhs == Source::direct);
   query.rhs_loadable = false;
   CHECK(plan_gemm(query).rhs == Source::loaded);
@@ -154,7 +154,8 @@ TEST_CASE("plans read a small right operand in place, for few rows, and cut few 
   query.lhs_axis = LaneAxis::k;
   CHECK(plan_gemm(query).rhs == Source::loaded);
   const auto vectors = [](std::int64_t m, std::int64_t n) {
-    return cpu::plan_gemm({.batch = 1, .m = m, .n = n, .k = 64, .rhs_axis = LaneAxis::row}).tile.nv;
+    return cpu::plan_gemm({.cpu = unnamed_cpu(), .batch = 1, .m = m, .n = n, .k = 64, .rhs_axis = LaneAxis::row})
+        .tile.nv;
   };
   CHECK(vectors(32, 32) == 2);  // 8 rows x 3 vectors fit
   CHECK(vectors(12, 72) == 3);  // 6 x 4: 3 + 2 instead of 4 + 1
@@ -229,14 +230,14 @@ TEST_CASE("candidate plans: the default first, no two alike, each right") {
   const auto count = [](const cpu::GemmQuery& query, std::int64_t m) {
     return cpu::candidate_plans(query, {.batch = 1, .m = m, .n = 1536, .k = 384}).size();
   };
-  const cpu::GemmQuery open{.batch = 1, .n = 1536, .k = 384};
+  const cpu::GemmQuery open{.cpu = unnamed_cpu(), .batch = 1, .n = 1536, .k = 384};
   CHECK(count(open, 4096) > count(open, 64));  // tasks of more rows than there are do not differ
   CHECK(count(open, 64) > 3);
   CHECK(count({.m = 1, .n = 1536, .k = 384}, 1) == 1);  // dot products
 }
 
 TEST_CASE("plans: what is streamed, loaded and packed") {
-  cpu::GemmQuery q{.batch = 1, .n = 1536, .k = 384};
+  cpu::GemmQuery q{.cpu = unnamed_cpu(), .batch = 1, .n = 1536, .k = 384};
   CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::blocked);
   CHECK(plan_gemm(q).rhs == Source::loaded);  // rows that may be few
   CHECK(plan_gemm(q).lhs == Source::direct);
@@ -254,7 +255,7 @@ TEST_CASE("plans: what is streamed, loaded and packed") {
   CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::blocked);
   CHECK(plan_gemm(q).rhs == Source::direct);
   CHECK(plan_gemm(q).tile.mr == 1);
-  const cpu::GemmQuery scores{.k = 64};  // batches of unknown sizes
+  const cpu::GemmQuery scores{.cpu = unnamed_cpu(), .k = 64};  // batches of unknown sizes
   CHECK(plan_gemm(scores).rhs == Source::loaded);
   q = {.batch = 1, .m = 32, .n = 768, .k = 768};  // some rows
   CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::skinny_dot);
@@ -338,8 +339,13 @@ TEST_CASE("blocked product: pairs of bf16, odd and even k, both lane axes, every
 
 TEST_CASE("plans of bf16 products use pairs where both operands are packed, and only then") {
   for (const bool pairs : {false, true}) {
-    const cpu::GemmQuery query{
-        .n = 768, .k = 768, .lhs_loadable = false, .rhs_loadable = false, .rhs_shared = true, .pairs = pairs};
+    const cpu::GemmQuery query{.cpu = unnamed_cpu(),
+                               .n = 768,
+                               .k = 768,
+                               .lhs_loadable = false,
+                               .rhs_loadable = false,
+                               .rhs_shared = true,
+                               .pairs = pairs};
     CHECK(plan_gemm(query).tile.pairs == pairs);
     cpu::GemmQuery one_row = query;
     one_row.m = 1;

@@ -64,7 +64,7 @@ TEST_CASE("plans prefetch weights that few rows read along n, where the last lev
 TEST_CASE(
     "plans of few rows go down all of k where L2 has the weights, a few k at a time where they come from farther "
     "away") {
-  cpu::GemmQuery query{.batch = 1, .m = 3, .n = 256, .k = 512, .rhs_axis = LaneAxis::row};
+  cpu::GemmQuery query{.cpu = unnamed_cpu(), .batch = 1, .m = 3, .n = 256, .k = 512, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).tile.kc >= 512);
   query.k = 514;
   CHECK(plan_gemm(query).tile.kc < 64);

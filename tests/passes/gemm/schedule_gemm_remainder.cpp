@@ -71,7 +71,7 @@ TEST_CASE("remainder of the columns: bits depend neither on the split of the ran
 
 TEST_CASE("plans sum few last columns apart, and only where that is faster") {
   const auto remainder = [](cpu::GemmQuery query) { return plan_gemm(query).remainder; };
-  const cpu::GemmQuery head{.batch = 1, .n = 65, .k = 384};
+  const cpu::GemmQuery head{.cpu = unnamed_cpu(), .batch = 1, .n = 65, .k = 384};
   CHECK(remainder(head) == 1);
   CHECK(plan_gemm(head).tile.n_step() == 64);
   const auto with = [&](const auto& change) {

@@ -59,7 +59,7 @@ TEST_CASE("the copy of a state is a launch of no region") {
       "graph @g(state %s: f32[8, 8]) {\n  %1 = matmul %s, %s\n  output \"new\" %1\n  update %s <- %1\n}";
   const ir::Graph graph = ir::run_pipeline(ir::test::parse(text), ir::default_pipeline()).graph;
   int copies = 0;
-  for (const Program& program : {lower_cpu(graph, {}), lower_gpu(graph)})
+  for (const Program& program : {lower_cpu(graph, unnamed_cpu()), lower_gpu(graph)})
     for (const Launch& launch : program.launches) {
       CHECK((launch.info.role == KernelRole::copy) == !launch.info.kind.has_value());
       CHECK((launch.info.region >= program.regions) == !launch.info.kind.has_value());

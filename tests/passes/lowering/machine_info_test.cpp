@@ -27,7 +27,7 @@ TEST_CASE("machines: entries have names of their own, build on earlier ones, and
   for (const GpuInfo& gpu : gpu_infos()) {
     INFO(gpu.name);
     CHECK(&gpu_info(gpu.name) == &gpu);
-    CHECK(GpuInfo::static_shared_bytes <= gpu.most_shared_bytes);
+    CHECK(gpu.static_shared_bytes <= gpu.most_shared_bytes);
     CHECK_FALSE(to_string(gpu).empty());
   }
   CHECK(gpu_info("sm_86") == GpuInfo{});
@@ -57,7 +57,7 @@ TEST_CASE("machines: the entry of a CPU follows from its name and from what it h
 }
 
 TEST_CASE("machines: plans follow the description") {
-  cpu::GemmQuery query{.batch = 1, .m = 32, .n = 256, .k = 512, .rhs_axis = LaneAxis::row};
+  cpu::GemmQuery query{.cpu = unnamed_cpu(), .batch = 1, .m = 32, .n = 256, .k = 512, .rhs_axis = LaneAxis::row};
   const auto with = [&](const auto& change) {
     cpu::GemmQuery other = query;
     change(other.cpu);
@@ -71,13 +71,69 @@ TEST_CASE("machines: plans follow the description") {
   query.m = 300, query.n = 256, query.k = 256;
   CHECK(with([](CpuInfo& cpu) { cpu.l2.bytes /= 8; }) != to_string(cpu::plan_gemm(query)));
   query.lhs_loadable = false, query.n = 512;
-  CHECK(with([](CpuInfo& cpu) { cpu.products.most_packed_left = 256; }) != to_string(cpu::plan_gemm(query)));
+  CHECK(with([](CpuInfo& cpu) { cpu.products.limits.most_packed_left = 256; }) != to_string(cpu::plan_gemm(query)));
   query.lhs_loadable = true, query.lhs_axis = LaneAxis::row;
-  CHECK(with([](CpuInfo& cpu) { cpu.products.scattered_rows = 256; }) != to_string(cpu::plan_gemm(query)));
+  CHECK(with([](CpuInfo& cpu) { cpu.products.limits.scattered_rows = 256; }) != to_string(cpu::plan_gemm(query)));
   CpuInfo blocks;
-  blocks.products.block_depth = 256, blocks.products.block_rows = 96, blocks.products.block_columns = 48;
+  blocks.products.fma.usual = {.depth = 256, .rows = 96, .columns = 48};
   const cpu::GemmTile tile = cpu::choose_tile(f32, blocks);
   CHECK((tile.kc == 256 && tile.mc == 96 && tile.nc == 48));
+}
+
+TEST_CASE("machines: every size of the table reaches the plans of products") {
+  // Sizes of products, each with what plans may see of operands: wide enough for every size to matter somewhere.
+  const auto plans = [](const CpuInfo& cpu) {
+    std::string text;
+    for (const std::optional<std::int64_t> m : {1, 3, 12, 24, 100, 200, 400, 600, 1500, 3000, 5000, 20000})
+      for (const std::int64_t n : {48, 64, 100, 256, 500, 1200, 5000, 20000})
+        for (const std::int64_t k : {32, 64, 100, 300, 700, 2000, 5000, 20000})
+          for (int which = 0; which < 32; ++which) {
+            const auto axis = [&](int bit) { return (which >> bit & 1) != 0 ? LaneAxis::row : LaneAxis::k; };
+            const auto is = [&](int bit) { return (which >> bit & 1) != 0; };
+            cpu::GemmQuery query{.cpu = cpu, .m = m, .n = n, .k = k, .lhs_axis = axis(0), .rhs_axis = axis(1)};
+            query.lhs_loadable = is(2), query.rhs_shared = is(3), query.epilogue_small = true;
+            query.tiles = cpu.tiles && is(4), query.split_bf16 = cpu.tiles && !is(4);
+            const cpu::GemmPlan plan = cpu::plan_gemm(query);
+            text += to_string(plan);
+            for (const auto number : {std::int64_t{plan.register_epilogue}, std::int64_t{plan.columns_in_turn},
+                                      plan.prefetch_bytes, plan.overlap_depth})
+              text += " " + std::to_string(number);
+            text += "\n";
+          }
+    return text;
+  };
+  // Sizes are numbers side by side; one after the other is a third of what it is.
+  const auto ignored = [&](const CpuInfo& cpu, auto ProductSizes::* part, auto one) {
+    using Number = decltype(one);
+    const std::string usual = plans(cpu);
+    std::set<std::size_t> found;
+    for (std::size_t i = 0; i < sizeof(cpu.products.*part) / sizeof(Number); ++i) {
+      CpuInfo other = cpu;
+      auto* numbers = reinterpret_cast<Number*>(&(other.products.*part));
+      numbers[i] = std::max<Number>(numbers[i] / 3, 1);
+      if (plans(other) == usual) found.insert(i);
+    }
+    return found;
+  };
+  CpuInfo plain = unnamed_cpu(), far = plain, amx = *find_cpu_info("sapphirerapids");
+  far.slow_last_level = true;
+  const auto of_all = [&](auto ProductSizes::* part, auto one) {
+    std::set<std::size_t> left = ignored(plain, part, one), both;
+    for (const CpuInfo& cpu : {far, amx}) {
+      const std::set<std::size_t> more = ignored(cpu, part, one);
+      std::erase_if(left, [&](std::size_t i) { return !more.contains(i); });
+    }
+    return left;
+  };
+  CHECK(of_all(&ProductSizes::fma, int{}) == std::set<std::size_t>{});
+  CHECK(of_all(&ProductSizes::tiles, int{}) == std::set<std::size_t>{});
+  CHECK(of_all(&ProductSizes::limits, std::int64_t{}) == std::set<std::size_t>{});
+}
+
+TEST_CASE("machines: kernels are for warps as the loop IR has them") {
+  GpuInfo gpu = gpu_info("sm_90a");
+  gpu.warp_threads = 64;
+  CHECK_THROWS_AS(gpu_machine(gpu), InternalError);
 }
 
 TEST_CASE("machines: chunks of rows, and the tasks of dot products, follow the description") {
@@ -92,7 +148,8 @@ TEST_CASE("machines: chunks of rows, and the tasks of dot products, follow the d
 }
 
 TEST_CASE("machines: each has a schedule for every kind of region") {
-  for (const Machine& machine : {cpu_machine({}), gpu_machine({}), gpu_machine(gpu_info("sm_90a"))})
+  for (const Machine& machine :
+       {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_80")), gpu_machine(gpu_info("sm_90a"))})
     for (int kind = 0; kind < region_kinds; ++kind) {
       if (static_cast<RegionKind>(kind) == RegionKind::exchange) continue;  // no kernel computes it
       INFO(name(static_cast<RegionKind>(kind)));

@@ -17,7 +17,7 @@ using Catch::Matchers::Contains;
 namespace {
 
 Program lowered(const ir::Graph& graph) {
-  return lower_cpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, CpuInfo{});
+  return lower_cpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, unnamed_cpu());
 }
 
 template <class Config>

@@ -15,7 +15,7 @@ TEST_CASE("a machine that exchanges nothing refuses the graph of one of several 
 })",
                                           "part");
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
-  CHECK(lower_graph(passed, cpu_machine({})).program.exchanges.size() == 1);
+  CHECK(lower_graph(passed, cpu_machine(unnamed_cpu())).program.exchanges.size() == 1);
   Machine machine = gpu_machine(gpu_info("sm_80"));
   CHECK(lower_graph(passed, machine).program.exchanges.size() == 1);
   machine.fold = nullptr;

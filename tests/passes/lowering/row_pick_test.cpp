@@ -21,7 +21,7 @@ bool picks(const std::string& condition, const std::string& rest) {
       "  %least = constant {dtype=f32, shape=[], values=[-inf]}\n" +
       condition + rest + "  output \"y\" %y\n}";
   const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "picks.lathe"), ir::default_pipeline()).graph;
-  const Program program = lower_cpu(graph, CpuInfo{});
+  const Program program = lower_cpu(graph, unnamed_cpu());
   return std::none_of(program.kernels.begin(), program.kernels.end(), [](const kernel::Kernel& code) {
     return kernel::print(code).find("ramp ") != std::string::npos;
   });

@@ -19,7 +19,7 @@ struct Streams {
 
 Streams streams(std::string_view text) {
   const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "streams.lathe"), ir::default_pipeline()).graph;
-  const Program program = lower_cpu(graph, CpuInfo{});
+  const Program program = lower_cpu(graph, unnamed_cpu());
   Streams found;
   for (const kernel::Kernel& code : program.kernels)
     found.any = found.any || kernel::print(code).find("stream ") != std::string::npos;

@@ -66,7 +66,7 @@ TEST_CASE("what a custom op is made of fuses with what is around it", "[custom_o
   const Tensor q = g.input("q", f32, {b, 4, s, 8}), k = g.input("k", f32, {b, 4, s, 8});
   const Tensor v = g.input("v", f32, {b, 4, s, 8});
   g.output("o", matmul(weights(matmul(q, k.transpose(-2, -1))), v));
-  const Machine machine = cpu_machine({});
+  const Machine machine = cpu_machine(unnamed_cpu());
   const std::string told = explain_attention(
       lower_graph(ir::run_pipeline(g.finish(), ir::default_pipeline()).graph, machine), machine.info);
   INFO(told);

@@ -25,7 +25,7 @@ void check(std::string_view text, const std::vector<DimBindings>& sizes) {
 }
 
 int copies(std::string_view text) {
-  const Program program = lower_cpu(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, CpuInfo{});
+  const Program program = lower_cpu(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, unnamed_cpu());
   int count = 0;
   for (const Launch& launch : program.launches) count += launch.info.role == KernelRole::copy ? 1 : 0;
   return count;
@@ -33,7 +33,8 @@ int copies(std::string_view text) {
 
 /// How many values lie in the arena, when no attention is fused: those that share a place count once.
 int places(std::string_view text) {
-  const Program program = lower_cpu(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, CpuInfo{}, unfused);
+  const Program program =
+      lower_cpu(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, unnamed_cpu(), unfused);
   std::set<int> found;
   for (const Launch& launch : program.launches)
     for (const int b : launch.buffers) {
@@ -49,7 +50,7 @@ void check_unfused(std::string_view text) {
   const ir::Graph graph = parse(text);
   Executable executable = compile(graph, {.threads = 2, .lower = unfused});
   const auto lower_wide = [](const ir::Graph& g, const LowerOptions& options) {
-    return lower_cpu(g, CpuInfo{}, options);
+    return lower_cpu(g, unnamed_cpu(), options);
   };
   const lathe::test::ProgramInterpreter kernels(graph, lower_wide, unfused);
   for (const std::int64_t n : {1, 5, 19}) {

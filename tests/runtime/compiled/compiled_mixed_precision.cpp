@@ -75,7 +75,7 @@ TEST_CASE("attention fuses in mixed precision, in one op and in primitives") {
           "  %4 = matmul %3, %v\n  output \"o\" %4\n}";
       INFO(text);
       const ir::Graph graph = ir::mixed_precision(test::parse(text), narrow);
-      const Machine machine = cpu_machine({});
+      const Machine machine = cpu_machine(unnamed_cpu());
       const std::string told = explain_attention(
           lower_graph(ir::run_pipeline(graph, ir::default_pipeline()).graph, machine), machine.info);
       INFO(told);

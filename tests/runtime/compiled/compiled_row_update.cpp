@@ -27,7 +27,7 @@ std::string cache(std::string_view dtype, std::string_view shape, std::string_vi
 /// Launches of row updates, and the bytes of the first.
 std::pair<int, std::int64_t> row_updates(const std::string& text, const DimBindings& dims = {}) {
   const Program program =
-      lower_cpu(ir::run_pipeline(lathe::test::parse(text), ir::default_pipeline()).graph, CpuInfo{});
+      lower_cpu(ir::run_pipeline(lathe::test::parse(text), ir::default_pipeline()).graph, unnamed_cpu());
   int count = 0;
   std::int64_t bytes = 0;
   for (const Launch& launch : program.launches) {

@@ -27,7 +27,7 @@ std::string cache(std::string_view dtype, std::string_view shape, std::string_vi
 /// The kernels that copy or update rows, in their order.
 std::vector<std::string> kernels_of(const std::string& text) {
   const Program program =
-      lower_cpu(ir::run_pipeline(lathe::test::parse(text), ir::default_pipeline()).graph, CpuInfo{});
+      lower_cpu(ir::run_pipeline(lathe::test::parse(text), ir::default_pipeline()).graph, unnamed_cpu());
   std::vector<std::string> names;
   for (const Launch& launch : program.launches) {
     const std::string& name = program.kernels[static_cast<std::size_t>(launch.kernel)].name;
@@ -112,7 +112,7 @@ TEST_CASE("update_rows: only the rows move through memory") {
                                           "  update %cache <- %1\n}"),
                        ir::default_pipeline())
           .graph,
-      CpuInfo{});
+      unnamed_cpu());
   REQUIRE(program.launches.size() == 1);
   CHECK(program.launches[0].bytes.evaluate({}) < 3 * 12 * 64 * 4);
 }

@@ -20,7 +20,7 @@ AttentionScores::Product::Product(KernelContext& context, const LoweringContext&
   if (score.depth.value().value_or(0) == 0) return;
   const bool left = rows.can_be_copied(), right = columns.can_be_copied();
   if (!left && !right) return;
-  const int count = copied_steps(tile, tile.span(), true, score.depth);
+  const int count = copied_steps(lowering.gpu(), tile, tile.span(), true, score.depth);
   rows.pass(count, left);
   columns.pass(count, right);
 }

@@ -4,23 +4,29 @@
 
 #include "ir/kernel/machine/async_copy.h"
 #include "ir/kernel/machine/mma.h"
-#include "ir/machine/gpu_info.h"
 
 namespace lathe::gpu {
 
 using kernel::Value;
 
 namespace {
-/// Of one slot: a block of heads of 64 has eight, and tiles of scores beside them.
-constexpr std::int64_t slot_elements = GpuInfo::static_shared_bytes * 5 / 96;
+
+constexpr int most_steps = 64;
+
+/// Of one slot, of bf16 or f16: a block of heads of 64 has eight, and tiles of scores beside them.
+std::int64_t slot_elements(const GpuInfo& gpu) {
+  constexpr std::int64_t parts = 5, all_parts = 48;
+  return gpu.static_shared_bytes / static_cast<std::int64_t>(size_in_bytes(bf16)) * parts / all_parts;
+}
+
 }  // namespace
 
-int copied_steps(const AttentionTile& tile, int width, bool along, const Dim& count) {
+int copied_steps(const GpuInfo& gpu, const AttentionTile& tile, int width, bool along, const Dim& count) {
   const auto known = count.value();
-  int steps = 64;
+  int steps = most_steps;
   const auto fits = [&] {
     return (along ? std::int64_t{width} * tile.stride(steps) : std::int64_t{steps} * tile.stride(width)) <=
-           slot_elements;
+           slot_elements(gpu);
   };
   while (steps > kernel::mma_depth && (!fits() || (known && steps / 2 >= *known))) steps /= 2;
   return steps;

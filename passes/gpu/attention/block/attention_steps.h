@@ -57,6 +57,6 @@ class AttentionSteps {
 
 /// The most steps, of 64, 32 or 16, that a slot holds of `width` elements each, steps lying side by side in a row
 /// where `along`, else one in each row.
-int copied_steps(const AttentionTile& tile, int width, bool along, const Dim& count);
+int copied_steps(const GpuInfo& gpu, const AttentionTile& tile, int width, bool along, const Dim& count);
 
 }  // namespace lathe::gpu

@@ -45,7 +45,7 @@ AttentionSums::AttentionSums(KernelContext& context, const LoweringContext& lowe
       product_{{&other_}, Dim(tile.span())},
       output_(context, lowering, part) {
   if (other_.can_be_copied())
-    other_.pass(copied_steps(tile, width(), loader_.axis() == LaneAxis::row, product_.count), true);
+    other_.pass(copied_steps(lowering.gpu(), tile, width(), loader_.axis() == LaneAxis::row, product_.count), true);
 }
 
 void AttentionSums::add_programs(std::vector<const ElementwiseProgram*>& programs) const {

@@ -60,7 +60,8 @@ class StagedOperand {
   kernel::Builder& b_;
   AttentionTile tile_;
   bool depth_is_step_, along_steps_;
-  int width_, steps_ = 16;
+  static constexpr int usual_steps = 16;
+  int width_, steps_ = usual_steps;
   bool copied_ = false;
   kernel::Buffer memory_;
   std::int64_t slot_elements_ = 0;

@@ -20,7 +20,7 @@ namespace lathe::gpu {
 struct WgmmaAttentionTile {
   static constexpr int warpgroups = 2, rows = warpgroups * kernel::wgmma_rows,
                        consumers = warpgroups * kernel::warpgroup_threads,
-                       threads = consumers + kernel::warpgroup_threads, most_depth = 256;
+                       threads = consumers + kernel::warpgroup_threads;
   int depth, values;  ///< of scores, of the result
   int columns;        ///< of a tile
   int stages;

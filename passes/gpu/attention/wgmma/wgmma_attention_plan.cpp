@@ -14,6 +14,7 @@ constexpr int most_stages = 4, least_stages = 2;
 
 std::string why_not(const AttentionPlan& plan) {
   const AttentionParts& parts = plan.attention.parts;
+  const GpuInfo& gpu = plan.lowering.gpu();
   if (!plan.tile.tensor_cores()) return "its products are not of bf16 or f16 alone";
   if (!plan.online) return "its softmax takes several loops over the columns";
   if (parts.scores.size() != 1 || parts.outputs.size() != 1)
@@ -21,11 +22,13 @@ std::string why_not(const AttentionPlan& plan) {
   const AttentionParts::Score& score = parts.scores[0];
   const AttentionParts::OutputProduct& output = parts.outputs[0];
   for (const Dim& depth : {score.depth, output.depth})
-    if (const auto known = depth.value(); !known || *known < 1 || *known > WgmmaAttentionTile::most_depth)
+    if (const auto known = depth.value(); !known || *known < 1 || *known > gpu.attention.most_depth)
       return fmt::format("a depth of {}, where up to {} is known to fit", depth.to_string(),
-                         WgmmaAttentionTile::most_depth);
-  if (!are_boxes(score.columns, plan.tile.held, false)) return "its keys are computed, or no boxes that TMA copies";
-  if (!are_boxes(output.other, plan.tile.held, true)) return "its values are computed, or no boxes that TMA copies";
+                         gpu.attention.most_depth);
+  if (!are_boxes(gpu, score.columns, plan.tile.held, false))
+    return "its keys are computed, or no boxes that TMA copies";
+  if (!are_boxes(gpu, output.other, plan.tile.held, true))
+    return "its values are computed, or no boxes that TMA copies";
   if (const auto rows = plan.attention.rows.value(); rows && *rows <= kernel::wgmma_rows)
     return fmt::format("it has {} rows", *rows);
   return "";
@@ -43,10 +46,10 @@ WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan) {
   WgmmaPlan<WgmmaAttentionTile> found{std::nullopt, why_not(plan)};
   if (!found.why_not.empty()) return found;
   const AttentionParts& parts = plan.attention.parts;
-  // Of 128 columns ptxas spills some registers; of 64 none.
+  const GpuInfo& gpu = plan.lowering.gpu();
   WgmmaAttentionTile tile{static_cast<int>(*parts.scores[0].depth.value()),
-                          static_cast<int>(*parts.outputs[0].depth.value()), 64, 0};
-  tile.stages = stages_beside(plan.lowering.gpu(), tile.queries(), tile.keys() + tile.value_elements());
+                          static_cast<int>(*parts.outputs[0].depth.value()), gpu.attention.columns, 0};
+  tile.stages = stages_beside(gpu, tile.queries(), tile.keys() + tile.value_elements());
   if (tile.stages == 0)
     found.why_not = "its tiles are too large for shared memory";
   else

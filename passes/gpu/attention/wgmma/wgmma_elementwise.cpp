@@ -77,7 +77,7 @@ void WgmmaElementwise::find_saved() {
     else if (depends_on(i, streamed_dim_) && size_in_bytes(compute_type(program[i].dtype)) <= sizeof(float))
       of_streamed_.push_back(i), registers += at_once_ / row_step * pair;
   }
-  if (registers > plan_.lowering.gpu().attention_registers) of_streamed_.clear();
+  if (registers > plan_.lowering.gpu().attention.all) of_streamed_.clear();
   const NeededOfRows others = needed_of_rows(plan_, parts_.values(), of_streamed_);
   for (int i = 0; i < program.size(); ++i)
     if (others.all[static_cast<std::size_t>(i)] && depends_on(i, streamed_dim_) && !varies(i) &&

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/kernel/machine/mma.h"
 #include "ir/kernel/machine/swizzled_tiles.h"
 #include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/chunks.h"
@@ -18,9 +19,9 @@ std::optional<LaneAxis> axis_of_chunks(const AttentionOperand& operand, DType he
   return std::nullopt;
 }
 
-bool are_boxes(const AttentionOperand& operand, DType held, bool sums_positions) {
+bool are_boxes(const GpuInfo& gpu, const AttentionOperand& operand, DType held, bool sums_positions) {
   const auto axis = axis_of_chunks(operand, held);
-  return axis && TensorBoxes::of(WgmmaOperand::of(operand, *axis, sums_positions));
+  return axis && TensorBoxes::of(gpu, WgmmaOperand::of(operand, *axis, sums_positions));
 }
 
 StationaryOperand::StationaryOperand(KernelContext& context, const LoweringContext& lowering,
@@ -62,8 +63,8 @@ kernel::SwizzledTiles StationaryOperand::rows_of_warpgroup(Value thread, int k) 
 void StreamedOperand::map(const AttentionPlan& plan) {
   const WgmmaOperand from = WgmmaOperand::of(operand_, *axis_of_chunks(operand_, plan.tile.held), sums_positions_);
   transposed_ = !from.along_k;
-  boxes_.emplace(context_, context_.buffer(plan.lowering.buffer_of(from.program[0].buffer)), *TensorBoxes::of(from),
-                 from.along_k, rows_, depth_);
+  boxes_.emplace(context_, context_.buffer(plan.lowering.buffer_of(from.program[0].buffer)),
+                 *TensorBoxes::of(plan.lowering.gpu(), from), from.along_k, rows_, depth_);
 }
 
 void StreamedOperand::allocate(DType held, int stages, const char* name) {
@@ -79,10 +80,18 @@ kernel::SwizzledTiles StreamedOperand::right(Value slot, int row, int k, bool tr
   return {shared_, slot * elements() + (k * rows_ + row * kernel::swizzle_side), transposed_ != transposed};
 }
 
+namespace {
+/// In steps of k that the tensor cores take at once.
+int whole_steps(int depth) {
+  constexpr int step = kernel::mma_depth;
+  return (depth + step - 1) / step * step;
+}
+}  // namespace
+
 void multiply(kernel::Builder& b, kernel::Var sums, const StationaryOperand& left, Value thread,
               const StreamedOperand& right, Value slot, int row) {
   for (int k = 0; k < left.depth(); k += kernel::wgmma_depth) {
-    const int deep = std::min(kernel::wgmma_depth, (left.depth() - k + 15) / 16 * 16);
+    const int deep = std::min(kernel::wgmma_depth, whole_steps(left.depth() - k));
     wgmma(b, sums, left.rows_of_warpgroup(thread, k), right.right(slot, row, k), deep);
   }
 }

@@ -15,7 +15,7 @@ inline int whole_tiles(int n) { return (n + kernel::swizzle_side - 1) / kernel::
 /// Along which axis the elements of an operand of dtype `held` lie in chunks of 16 bytes; nothing where in none.
 std::optional<LaneAxis> axis_of_chunks(const AttentionOperand& operand, DType held);
 /// Whether TMA copies its tiles.
-bool are_boxes(const AttentionOperand& operand, DType held, bool sums_positions);
+bool are_boxes(const GpuInfo& gpu, const AttentionOperand& operand, DType held, bool sums_positions);
 
 /// An operand whose tile stays in shared memory while others are streamed. It may be computed on the way there.
 class StationaryOperand {

@@ -12,8 +12,6 @@ namespace lathe::gpu {
 namespace {
 
 constexpr std::size_t most_scores = 2, most_outputs = 2;
-/// Registers of a thread for the sums of all products, and those beside which a whole tile's scores find room too.
-constexpr int most_sums = 128, sums_beside_whole_tile = 64;
 
 std::int64_t known(const Dim& depth) { return depth.value().value_or(0); }
 
@@ -42,6 +40,7 @@ bool reads_reductions(const AttentionPlan& plan, const WgmmaOutputParts& parts) 
 
 std::string why_not(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
   const AttentionProgram& attention = plan.attention;
+  const GpuInfo& gpu = plan.lowering.gpu();
   const bool over_rows = parts.over_rows;
   const char* const over = over_rows ? "rows" : "columns";
   if (!plan.tile.tensor_cores()) return "its products are not of bf16 or f16 alone";
@@ -60,13 +59,13 @@ std::string why_not(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
   for (const auto* output : parts.outputs)
     depths += fmt::format("{}{}", depths.empty() ? "" : ", ", output->depth.to_string());
   const int sums = WgmmaSums::registers(parts.outputs);
-  if (sums > most_sums)
+  if (sums > gpu.attention.most_sums)
     return fmt::format("sums over {} of {} elements, where registers have room for {} in all", over, depths,
-                       2 * most_sums);
+                       2 * gpu.attention.most_sums);
   const std::string streamed = over_rows ? "its queries, or its result's gradient, are " : "its keys or values are ";
   for (const AttentionOperand* operand : parts.streamed) {
-    if (!are_boxes(*operand, plan.tile.held, false)) return streamed + "computed, or no boxes that TMA copies";
-    if (sums > sums_beside_whole_tile && !are_rows(*operand, plan.tile.held))
+    if (!are_boxes(gpu, *operand, plan.tile.held, false)) return streamed + "computed, or no boxes that TMA copies";
+    if (sums > gpu.attention.sums_beside_whole_tile && !are_rows(*operand, plan.tile.held))
       return streamed + "not contiguous along the depth";
   }
   for (const auto* score : parts.scores)
@@ -119,14 +118,14 @@ WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool ov
     stationary += StationaryOperand::elements(WgmmaOutputTile::stationary, static_cast<int>(known(score->depth)));
   for (const AttentionOperand* operand : parts.streamed)
     of_stage += StationaryOperand::elements(WgmmaOutputTile::streamed, static_cast<int>(known(operand->size)));
-  const int stages = stages_beside(plan.lowering.gpu(), stationary, of_stage);
+  const GpuInfo& gpu = plan.lowering.gpu();
+  const int stages = stages_beside(gpu, stationary, of_stage);
   if (stages == 0)
     found.why_not = "its tiles are too large for shared memory";
+  else if (WgmmaSums::registers(parts.outputs) > gpu.attention.sums_beside_whole_tile)
+    found.tile = WgmmaOutputTile{WgmmaOutputTile::streamed / 2, stages};
   else
-    found.tile =
-        WgmmaOutputTile{WgmmaSums::registers(parts.outputs) > sums_beside_whole_tile ? WgmmaOutputTile::streamed / 2
-                                                                                     : WgmmaOutputTile::streamed,
-                        stages};
+    found.tile = WgmmaOutputTile{WgmmaOutputTile::streamed, stages};
   return found;
 }
 

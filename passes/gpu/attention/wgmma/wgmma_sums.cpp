@@ -16,10 +16,11 @@ WgmmaSums::WgmmaSums(KernelContext& context, const LoweringContext& lowering,
     : b_(context.builder), output_(context, lowering, part) {}
 
 std::vector<int> WgmmaSums::lanes(int depth) {
+  constexpr int least = 16;  // of its columns, that wgmma is given
   std::vector<int> found;
   for (int left = depth; left > 0; left -= 2 * found.back()) {
     const int most = left >= kernel::wgmma_columns ? kernel::wgmma_columns : kernel::swizzle_side;
-    const auto needed = static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(left, 16))));
+    const auto needed = static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(left, least))));
     found.push_back(std::min(most, needed) / 2);
   }
   return found;

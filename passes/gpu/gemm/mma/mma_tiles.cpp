@@ -35,15 +35,16 @@ std::vector<TensorPlan> plan_tensor_product(const GpuInfo& gpu, std::optional<st
                                             std::optional<std::int64_t> k, bool warpgroups) {
   const std::int64_t batches = batch.value_or(large), rows = m.value_or(large), columns = n.value_or(large),
                      depth = k.value_or(large), multiprocessors = gpu.estimated_multiprocessors;
-  // Times are counted in that of the largest tile by mma, which is 32 products deep.
-  const double unit = 2.0 * 128 * 128 * 32 / gpu.tensor_flops;
+  // Times are counted in that of the tile whose cost is 1.
+  constexpr int of_time = TensorTileCosts::depth;
+  const double unit = 2.0 * TensorTileCosts::side * TensorTileCosts::side * of_time / gpu.tensor_flops;
   std::vector<std::pair<double, TensorPlan>> plans;
   for (const TensorTile& tile : tiles)
     for (const int splits : cuts) {
       if ((splits > 1 && !(batch && m && n)) || (tile.of_warpgroups && !warpgroups)) continue;
       const std::int64_t blocks = batches * parts(rows, tile.rows) * parts(columns, tile.columns) * splits;
       double time =
-          static_cast<double>(parts(blocks, multiprocessors) * parts(depth, 32 * splits)) * gpu.tiles.*tile.time;
+          static_cast<double>(parts(blocks, multiprocessors) * parts(depth, of_time * splits)) * gpu.tiles.*tile.time;
       const double bytes = 8.0 * splits * static_cast<double>(batches * rows * columns);  // written and read
       if (splits > 1) time += gpu.launch_seconds / unit + bytes / (gpu.bytes_per_second * unit);
       plans.push_back({time, {tile, splits}});

@@ -16,7 +16,6 @@ constexpr int side = 16;           // threads along a tile
 constexpr int own = 4;             // elements of a vector
 constexpr int block = side * own;  // rows and columns of which a thread has four neighbours each
 constexpr int threads = side * side;
-constexpr std::int64_t enough_tiles = 64;  // of 128 x 128, to be worth it
 
 /// A block's tile has groups * 64 rows and columns, and each thread four neighbours both ways of every 64. In shared
 /// memory it lies [k][row], each k padded against bank conflicts.
@@ -133,13 +132,14 @@ struct Tiling {
 std::string to_string(const Tiling& tiling) { return fmt::format("{0} x {0}", tiling.groups * block); }
 
 /// The default first. Tiles of 128 read each operand half as often as those of 64, where there are rows and columns
-/// to fill them.
-std::vector<Tiling> tilings(const ProductOperands& operands) {
+/// to fill them, and tiles for half of the multiprocessors.
+std::vector<Tiling> tilings(const GpuInfo& gpu, const ProductOperands& operands) {
   const auto m = operands.m.value(), n = operands.n.value();
   constexpr std::int64_t large = 2 * block;
   if (operands.compute != f32) return {{1}};
   if ((!m && !n) || m.value_or(large) < large || n.value_or(large) < large) return {{1}, {2}};
   const auto elements = (operands.batch * operands.m * operands.n).value();
+  const std::int64_t enough_tiles = gpu.estimated_multiprocessors / 2;
   return elements && *elements < enough_tiles * large * large ? std::vector<Tiling>{{1}, {2}}
                                                               : std::vector<Tiling>{{2}, {1}};
 }
@@ -147,7 +147,7 @@ std::vector<Tiling> tilings(const ProductOperands& operands) {
 }  // namespace
 
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region) {
-  const auto tiles = tilings(ProductOperands(context, context.graph[region.members[0]]));
+  const auto tiles = tilings(context.gpu(), ProductOperands(context, context.graph[region.members[0]]));
   std::vector<KernelContext::Built> built;
   built.push_back(ProductKernel(context, region, tiles[static_cast<std::size_t>(context.candidate)].groups).run());
   name_candidates(context, tiles, built);

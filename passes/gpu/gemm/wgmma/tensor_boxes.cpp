@@ -54,8 +54,7 @@ WgmmaOperand WgmmaOperand::of(const AttentionOperand& operand, LaneAxis axis, bo
   return {program, operand.outer, operand.position, operand.depth, along_depth};
 }
 
-std::optional<TensorBoxes> TensorBoxes::of(const WgmmaOperand& operand) {
-  constexpr std::size_t most_axes = 5;
+std::optional<TensorBoxes> TensorBoxes::of(const GpuInfo& gpu, const WgmmaOperand& operand) {
   const ElementwiseProgram& program = operand.program;
   if (program.size() != 1 || program[0].kind != ElementwiseInstruction::Kind::load) return std::nullopt;
   std::vector<Axis> rows = axes_of(program, operand.rows, Axis::Of::row),
@@ -67,7 +66,7 @@ std::optional<TensorBoxes> TensorBoxes::of(const WgmmaOperand& operand) {
   if (!inner.stride.is(1)) return std::nullopt;
   std::erase_if(others, [](const Axis& a) { return a.stride.is(0); });  // the same for all of the batch
   others.push_back(along_k ? rows[0] : k[0]);
-  if (others.size() + 1 > most_axes) return std::nullopt;
+  if (std::ssize(others) + 1 > gpu.most_box_dims) return std::nullopt;
   TensorBoxes boxes{.axes = {inner}, .offset = program[0].form.offset};
   while (!others.empty()) {
     const auto next = std::find_if(others.begin(), others.end(), [&](const Axis& a) {

@@ -33,7 +33,7 @@ struct TensorBoxes {
 
   /// Nothing where the operand is not of this kind: it is computed, its rows or what is contracted do not lie in
   /// equal steps, or there are too many axes.
-  static std::optional<TensorBoxes> of(const WgmmaOperand& operand);
+  static std::optional<TensorBoxes> of(const GpuInfo& gpu, const WgmmaOperand& operand);
 };
 
 /// A map of an operand's boxes, and their copies to stages of so many rows, `depth` deep. A stage is, for every 64 of

@@ -168,8 +168,8 @@ class WgmmaProduct {
   Builder& b_;
   TensorPlan plan_;
   TensorTile tile_;
-  std::optional<TensorBoxes> left_boxes_ = TensorBoxes::of(WgmmaOperand::of(parts_.operands.left)),
-                             right_boxes_ = TensorBoxes::of(WgmmaOperand::of(parts_.operands.right));
+  std::optional<TensorBoxes> left_boxes_ = TensorBoxes::of(gpu_, WgmmaOperand::of(parts_.operands.left)),
+                             right_boxes_ = TensorBoxes::of(gpu_, WgmmaOperand::of(parts_.operands.right));
   std::optional<BoxCopies> left_copies_, right_copies_;
   kernel::Buffer sums_;
 };
