@@ -92,7 +92,7 @@ void take_weights(ModelFiles& files, const TensorFolder& tensors, const nn::Modu
     }
     check_shape(tensors, *tensor, parameter);
     parameter.store_as(tensors.info(*tensor).dtype);
-    files.weights.set(parameter.name(), tensors.mapped(*tensor));
+    files.weights.map(parameter.name(), tensors.file(*tensor), *tensor);
     files.places.emplace(parameter.name(), ModelFiles::Place{*tensor, tensors.file_of(*tensor)});
     used.insert(*tensor);
   }

@@ -34,6 +34,8 @@ class GpuTensor final : public DeviceTensor {
     platform_->driver->synchronize(stream.handle());
   }
 
+  dlpack::Device device() const override { return {dlpack::Device::cuda, platform_->device}; }
+
   const Platform* platform() const { return platform_.get(); }
   const DeviceMemory& memory() const { return memory_; }
 

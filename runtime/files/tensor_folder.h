@@ -25,14 +25,14 @@ class TensorFolder {
   /// The name of the file that holds a tensor.
   const std::string& file_of(std::string_view name) const;
   const TensorInfo& info(std::string_view name) const { return file(name).info(name); }
+  /// The file that holds a tensor.
+  const SafetensorsFile& file(std::string_view name) const { return files_.at(file_of(name)); }
   /// Where it lies in the mapped file: SafetensorsFile::mapped.
   HostTensor mapped(std::string_view name) const { return file(name).mapped(name); }
   /// Whether the tensors stand in several files by an index.
   bool is_sharded() const { return sharded_; }
 
  private:
-  const SafetensorsFile& file(std::string_view name) const { return files_.at(file_of(name)); }
-
   std::filesystem::path folder_;
   bool sharded_ = false;
   std::vector<std::string> names_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <shared_mutex>
 #include <string>
@@ -31,8 +32,8 @@ struct ParameterStore {
   void attach(const Program& program);
   /// The values of a program's states, in the order of its slots. UserError [state_unset].
   std::vector<StoredTensor*> resolve(const Program& program);
-  /// Sets a value; `mutex` is held. See Parameters::set.
-  void set(std::string_view name, HostTensor value);
+  /// Sets a value; `mutex` is held. See Parameters::set. `file`: whose mapped pages it lies in.
+  void set(std::string_view name, HostTensor value, const std::filesystem::path& file = {});
   /// Throws [state_unset] or [argument_unknown] for a name without a value.
   [[noreturn]] void missing(std::string_view name) const;
 };

@@ -10,6 +10,7 @@
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 #include "ir/support/tensor_block.h"
+#include "passes/memory/memory_plan.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/parameters/parameter_store.h"
 
@@ -96,7 +97,7 @@ void ParameterStore::missing(std::string_view name) const {
                   near.empty() ? fmt::format("there are {}; names() lists them", known.size()) : near);
 }
 
-void ParameterStore::set(std::string_view name, HostTensor value) {
+void ParameterStore::set(std::string_view name, HostTensor value, const std::filesystem::path& file) {
   const auto declaration = declared.find(name);
   if (declaration != declared.end())
     check_type(declaration->second, value, {});
@@ -104,6 +105,7 @@ void ParameterStore::set(std::string_view name, HostTensor value) {
     missing(name);
   StoredTensor& stored = values.try_emplace(std::string(name)).first->second;
   stored.host = std::move(value);
+  stored.file = file;
   stored.host_is_current = true;
   stored.device_is_current = false;
   ++version;
@@ -116,7 +118,7 @@ Parameters::Parameters(Tensors values) : Parameters() { set(std::move(values)); 
 Parameters Parameters::load(const std::filesystem::path& file) {
   const SafetensorsFile opened = SafetensorsFile::open(file);
   Parameters parameters;
-  for (const std::string& name : opened.names()) parameters.store_->set(name, opened.mapped(name));
+  for (const std::string& name : opened.names()) parameters.map(name, opened, name);
   return parameters;
 }
 
@@ -132,7 +134,7 @@ Parameters Parameters::borrowed() const {
   Parameters other;
   for (auto& [name, stored] : store_->values) {
     HostTensor& value = stored.on_host();
-    other.store_->set(name, HostTensor::borrow(value.dtype(), value.shape(), value.data(), store_));
+    other.store_->set(name, HostTensor::borrow(value.dtype(), value.shape(), value.data(), store_), stored.file);
   }
   return other;
 }
@@ -150,6 +152,7 @@ void Parameters::copy_to_memory() {
   for (std::size_t i = 0; i < borrowed.size(); ++i) {
     std::memcpy(copies[i].data(), borrowed[i]->host.data(), copies[i].bytes());
     borrowed[i]->host = std::move(copies[i]);
+    borrowed[i]->file.clear();
   }
   ++store_->version;
 }
@@ -183,6 +186,11 @@ void Parameters::set(Tensors values) {
   for (auto& [name, value] : values) store_->set(name, std::move(value));
 }
 
+void Parameters::map(std::string_view name, const SafetensorsFile& file, std::string_view tensor) {
+  const std::lock_guard lock(store_->mutex);
+  store_->set(name, file.mapped(tensor), file.path());
+}
+
 void Parameters::erase(std::string_view name) {
   const std::lock_guard lock(store_->mutex);
   const auto found = store_->values.find(name);
@@ -203,6 +211,41 @@ std::int64_t Parameters::bytes() const {
   std::int64_t sum = 0;
   for (const auto& [name, stored] : store_->values) sum += static_cast<std::int64_t>(stored.host.bytes());
   return sum;
+}
+
+ParameterLocation Parameters::location(std::string_view name) const {
+  const std::shared_lock lock(store_->mutex);
+  const auto found = store_->values.find(name);
+  if (found == store_->values.end()) store_->missing(name);
+  return found->second.location();
+}
+
+std::vector<Parameters::Share> Parameters::shares() const {
+  const std::shared_lock lock(store_->mutex);
+  std::vector<Share> shares;
+  for (const auto& [name, stored] : store_->values) {
+    const ParameterLocation location = stored.location();
+    auto share =
+        std::find_if(shares.begin(), shares.end(), [&](const Share& other) { return other.location == location; });
+    if (share == shares.end()) share = shares.insert(share, {.location = location});
+    ++share->values;
+    share->bytes += static_cast<std::int64_t>(stored.host.bytes());
+  }
+  std::stable_sort(shares.begin(), shares.end(), [](const Share& a, const Share& b) { return a.bytes > b.bytes; });
+  return shares;
+}
+
+std::string to_string(const Parameters& parameters) {
+  const auto amount = [](std::int64_t values, std::int64_t bytes) {
+    return fmt::format("{} value{}, {}", values, values == 1 ? "" : "s", format_bytes(bytes));
+  };
+  const std::vector<Parameters::Share> shares = parameters.shares();
+  std::int64_t values = 0, bytes = 0;
+  for (const Parameters::Share& share : shares) values += share.values, bytes += share.bytes;
+  std::string text = amount(values, bytes) + "\n";
+  for (const Parameters::Share& share : shares)
+    text += fmt::format("  {} in {}\n", amount(share.values, share.bytes), to_string(share.location));
+  return text;
 }
 
 }  // namespace lathe

@@ -9,14 +9,17 @@
 
 #include "ir/support/host_tensor.h"
 #include "ir/support/tensors.h"
+#include "runtime/parameters/parameter_location.h"
 
 namespace lathe {
 
 struct ParameterStore;
+class SafetensorsFile;
 
 /// The values of parameters and states, by name. They live apart from the executables that work on them: executables
 /// for training, evaluation, prefill and decoding share one store, so weights are held once, and a store outlives a
-/// change of graph. Values are on the host, on a device, or on both; reading one brings the newest to the host.
+/// change of graph. Values are on the host, on a device, or on both, which location() tells; reading one brings the
+/// newest to the host.
 ///
 ///   Parameters weights = Parameters::load("model.safetensors");
 ///   Executable step = compile(training, {.parameters = weights});
@@ -58,12 +61,24 @@ class Parameters {
   /// refused [argument_unknown], and so are values of other types than theirs [argument_dtype], [argument_shape].
   void set(std::string_view name, HostTensor value);
   void set(Tensors values);
+  /// Sets one to a tensor of a .safetensors file, where it lies in the mapped file, as load() does.
+  void map(std::string_view name, const SafetensorsFile& file, std::string_view tensor);
   /// Takes a value out. UserError [argument_unknown].
   void erase(std::string_view name);
   /// Copies of all values.
   Tensors values() const;
   /// What all values take in host memory or in mapped files.
   std::int64_t bytes() const;
+
+  /// Where a value lies, and where its newest copy. Runs move values: those on a GPU leave what they update there
+  /// until get(), values() or save() asks for it. UserError [argument_unknown], [state_unset].
+  ParameterLocation location(std::string_view name) const;
+  /// The values by where they lie, most bytes first.
+  struct Share {
+    ParameterLocation location;
+    std::int64_t values = 0, bytes = 0;
+  };
+  std::vector<Share> shares() const;
 
   /// Whether both are the same store.
   bool operator==(const Parameters& other) const { return store_ == other.store_; }
@@ -74,5 +89,12 @@ class Parameters {
  private:
   std::shared_ptr<ParameterStore> store_;
 };
+
+/// Some lines for people: how many values a store has, what they take, and where they lie:
+///
+///   148 values, 497.8 MiB
+///     124 values, 474.7 MiB in model.safetensors, mapped
+///     24 values, 23.1 MiB in cuda:0 (memory is older)
+std::string to_string(const Parameters& parameters);
 
 }  // namespace lathe

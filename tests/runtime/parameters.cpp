@@ -7,6 +7,7 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
 #include "runtime/files/safetensors.h"
+#include "runtime/parameters/lend.h"
 #include "runtime/train/trained_tensors.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/error_label.h"
@@ -102,6 +103,39 @@ TEST_CASE("a store reads a file where it is mapped, and training leaves the file
   weights.save(file);  // over the file that is mapped
   CHECK(weights.get("w").same_bits(four(0, 1, 2, 3)));
   CHECK(Parameters::load(file).get("w").same_bits(four(0, 1, 2, 3)));
+}
+
+TEST_CASE("a store tells where its values lie: memory, a mapped file, somebody else's memory") {
+  using Host = ParameterLocation::Host;
+  const ScratchFolder scratch;
+  const auto file = scratch / "w.safetensors";
+  Parameters({{"w", four(1, 2, 3, 4)}}).save(file);
+  Parameters weights = Parameters::load(file);
+  weights.set("own", four(1, 2, 3, 4));
+  const HostTensor callers = four(5, 6, 7, 8);
+  weights.set("lent", lend(callers));
+  const auto mapped = ParameterLocation{.host = Host::file, .file = file};
+  CHECK(weights.location("w") == mapped);
+  CHECK(weights.location("own") == ParameterLocation{});
+  CHECK(weights.location("lent") == ParameterLocation{.host = Host::lent});
+  CHECK(weights.location("w").newest().type == dlpack::Device::cpu);
+  CHECK(error_label([&] { (void)weights.location("W"); }) == "argument_unknown");
+  CHECK(to_string(weights) ==
+        "3 values, 48 B\n  1 value, 16 B in lent memory\n  1 value, 16 B in memory\n  1 value, 16 B in " +
+            file.string() + ", mapped\n");
+
+  const Parameters borrowed = weights.borrowed();
+  CHECK(borrowed.location("w") == mapped);
+  CHECK(borrowed.location("own") == ParameterLocation{.host = Host::lent});
+  weights.set("w", weights.get("w"));  // a copy
+  CHECK(weights.location("w") == ParameterLocation{});
+
+  Parameters copied = Parameters::load(file);
+  compile(ir::parse_graph(trains), {.parameters = copied}).run({{"x", four(1, 1, 1, 1)}});
+  CHECK(copied.location("w") == mapped);  // a run writes there
+  copied.copy_to_memory();
+  CHECK(copied.location("w").host != Host::file);
+  CHECK(copied.shares().size() == 1);
 }
 
 TEST_CASE("runs on one store from several threads take turns where they update it") {

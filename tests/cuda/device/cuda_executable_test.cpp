@@ -97,6 +97,32 @@ TEST_CASE("states stay on the device until the host sets or asks for them") {
   CHECK(executable.parameters().get("s").get(3) == 2 * 0.75);
 }
 
+TEST_CASE("a store tells which GPU has its values, and where the newest of each lies") {
+  MockGpu gpu;
+  Executable executable = compile(graph(), gpu.options());
+  Parameters weights = executable.parameters();
+  weights.set(states());
+  CHECK(weights.location("s") == ParameterLocation{});
+  executable.run(inputs(3, 2));
+  const ParameterLocation updated = weights.location("s"), read = weights.location("w");
+  REQUIRE(updated.device);
+  CHECK((updated.device->type == dlpack::Device::cuda && updated.device->id == 0));
+  CHECK((!updated.host_is_newest && updated.device_is_newest));
+  CHECK(updated.newest().type == dlpack::Device::cuda);
+  CHECK(to_string(updated) == "cuda:0 (memory is older)");
+  CHECK(to_string(read) == "memory and cuda:0");
+  CHECK(read.newest().type == dlpack::Device::cpu);
+  CHECK(weights.location("unread") == ParameterLocation{});
+  const auto copies = gpu.driver().copied_to_device;
+  CHECK(weights.shares().size() == 3);  // asking moves nothing
+  CHECK(gpu.driver().copied_to_device == copies);
+
+  (void)weights.get("s");
+  CHECK(to_string(weights.location("s")) == "memory and cuda:0");
+  weights.set("s", counting({4}));
+  CHECK(to_string(weights.location("s")) == "memory (cuda:0 is older)");
+}
+
 TEST_CASE("a run on a GPU is timed launch by launch") {
   MockGpu gpu;
   Executable executable = compile(graph(), gpu.options());
