@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "ir/support/error.h"
@@ -68,6 +70,91 @@ void ArgumentBinder::resolve_states(ParameterStore& store) {
   version_ = store.version;
 }
 
+/// Finds how the inputs of the next run tell their dims, if each of those tells one unknown, and none is told by
+/// sizes of several: then what bind_dims() finds for other shapes follows from them alone.
+void ArgumentBinder::find_sources() {
+  sources_.clear(), state_dims_.clear();
+  tells_one_by_one_ = true;
+  std::set<std::string, std::less<>> told(to_be_given_.begin(), to_be_given_.end());
+  for (const auto& [name, size] : fixed_) told.insert(name);
+  const auto linear = [&](const Dim& dim) -> std::optional<Source> {
+    Source source{0, 0, {}, 0, 0};
+    for (const Dim::Term& term : dim.terms()) {
+      if (term.monomial.empty()) {
+        source.rest = term.coefficient;
+      } else if (!source.unknown.empty() || term.monomial.size() > 1 || term.monomial[0].second > 1) {
+        return std::nullopt;
+      } else {
+        source.unknown = term.monomial[0].first, source.slope = term.coefficient;
+      }
+    }
+    return source;
+  };
+  for (std::size_t i = 0; i < program_.inputs.size(); ++i)
+    for (int d = 0; d < program_.inputs[i].shape.rank(); ++d) {
+      const Dim& dim = program_.inputs[i].shape[d];
+      if (dim.value()) continue;
+      auto source = linear(dim);
+      tells_one_by_one_ = tells_one_by_one_ && source;
+      if (!source) continue;
+      source->input = i, source->dim = static_cast<std::size_t>(d);
+      told.insert(source->unknown);
+      sources_.push_back(std::move(*source));
+    }
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    for (int d = 0; d < program_.states[i].shape.rank(); ++d) {
+      const Dim& dim = program_.states[i].shape[d];
+      if (dim.value()) continue;
+      const auto source = linear(dim);
+      tells_one_by_one_ = tells_one_by_one_ && source;
+      if (source) told.insert(source->unknown);
+      state_dims_.emplace_back(dim, states_[i]->host.shape()[static_cast<std::size_t>(d)]);
+    }
+  tells_one_by_one_ =
+      tells_one_by_one_ && std::ranges::all_of(dims_, [&](const auto& one) { return told.contains(one.first); });
+}
+
+/// What bind_anew() does, for inputs of other shapes over the states of the run before. False where these do not fit,
+/// for bind_anew() to say why.
+bool ArgumentBinder::bind_again(const DimBindings& given) {
+  if (!bound_ || !tells_one_by_one_ || given.size() != to_be_given_.size()) return false;
+  bound_ = false;
+  for (std::size_t i = 0; i < given_.size(); ++i) {
+    const Program::Slot& slot = program_.inputs[i];
+    const std::vector<std::int64_t>& shape = *given_[i].shape;
+    if (given_[i].dtype != slot.dtype || std::ssize(shape) != slot.shape.rank()) return false;
+    for (int d = 0; d < slot.shape.rank(); ++d)
+      if (const auto known = slot.shape[d].value(); known && *known != shape[static_cast<std::size_t>(d)])
+        return false;
+  }
+  for (const std::string& name : to_be_given_) {
+    const auto found = given.find(name);
+    if (found == given.end() || found->second < 0) return false;
+    dims_.find(name)->second = found->second;
+  }
+  const auto size_of = [&](const Source& source) { return (*given_[source.input].shape)[source.dim]; };
+  for (const Source& source : sources_) {
+    if (given.contains(source.unknown) || fixed_.contains(source.unknown)) continue;
+    dims_.find(source.unknown)->second = (size_of(source) - source.rest) / source.slope;
+  }
+  for (const Source& source : sources_) {
+    const std::int64_t told = dims_.find(source.unknown)->second;
+    if (told < 0 || source.rest + source.slope * told != size_of(source)) return false;
+  }
+  for (const auto& [dim, size] : state_dims_)
+    if (dim.evaluate(dims_) != size) return false;
+  for (const ir::DimCheck& check : signature_.checks) {
+    const std::int64_t left = check.left.evaluate(dims_), right = check.right.evaluate(dims_);
+    if (check.relation == ir::DimCheck::Relation::equal ? left != right : left > right) return false;
+  }
+  given_dims_ = given;
+  for (std::size_t i = 0; i < given_.size(); ++i) input_shapes_[i] = *given_[i].shape;
+  for (std::size_t i = 0; i < output_shapes_.size(); ++i)
+    for (std::size_t d = 0; d < output_shapes_[i].size(); ++d)
+      output_shapes_[i][d] = program_.outputs[i].shape[static_cast<int>(d)].evaluate(dims_);
+  return bound_ = true;
+}
+
 /// Whether these inputs have the types that dims_ was made of.
 bool ArgumentBinder::is_as_before(const DimBindings& given) const {
   if (!bound_ || given != given_dims_) return false;
@@ -95,6 +182,7 @@ void ArgumentBinder::bind_anew(const std::map<std::string, ir::ArgumentShape>& i
   for (std::size_t i = 0; i < output_shapes_.size(); ++i)
     output_shapes_[i] = program_.outputs[i].shape.evaluate(dims_);
   bound_ = true;
+  find_sources();
 }
 
 void ArgumentBinder::check_given(const DimBindings& given) const {
@@ -123,7 +211,7 @@ const DimBindings& ArgumentBinder::bind_all(const Inputs& inputs, const DimBindi
     complete = found != inputs.end();
     if (complete) given_[i] = see(found->second);
   }
-  if (complete && is_as_before(given)) return dims_;
+  if (complete && (is_as_before(given) || bind_again(given))) return dims_;
   std::map<std::string, ir::ArgumentShape> shapes;
   for (const auto& [name, tensor] : inputs) shapes[name] = {see(tensor).dtype, *see(tensor).shape};
   bind_anew(shapes, given);

@@ -15,8 +15,8 @@
 namespace lathe {
 
 /// Makes of what a caller gives for a run what a runner takes: every argument in the order of the program's slots,
-/// and the dims that they bind. What the shapes of the run before have told is kept: a run of the same shapes
-/// allocates nothing here.
+/// and the dims that they bind. What the shapes of the run before have told is kept: a run of the same shapes, or of
+/// others that tell their dims one by one, allocates nothing here.
 class ArgumentBinder {
  public:
   /// `signature` and `program` must outlive it. `given`: the dims that every run is given. `fixed`: those that are
@@ -55,6 +55,8 @@ class ArgumentBinder {
   template <class Inputs, class See>
   const DimBindings& bind_all(const Inputs& inputs, const DimBindings& given, const See& see);
   bool is_as_before(const DimBindings& given) const;
+  void find_sources();
+  bool bind_again(const DimBindings& given);
   void bind_anew(const std::map<std::string, ir::ArgumentShape>& inputs, const DimBindings& given);
   const std::byte* dense(const ConstTensorRef& tensor, std::size_t slot);
   void check_given(const DimBindings& given) const;
@@ -72,6 +74,17 @@ class ArgumentBinder {
   std::vector<const std::byte*> inputs_;
   std::vector<std::byte*> outputs_;
   std::vector<HostTensor> dense_inputs_, dense_outputs_;  ///< copies of what is not row-major, by slot
+
+  /// A dim of an input that tells one unknown of the graph: its size is rest + slope * the unknown.
+  struct Source {
+    std::size_t input, dim;
+    std::string unknown;
+    std::int64_t rest, slope;
+  };
+  std::vector<Source> sources_;  ///< of all dims of inputs that are not known, in order
+  /// Of the states: dims that are not known, and their sizes.
+  std::vector<std::pair<Dim, std::int64_t>> state_dims_;
+  bool tells_one_by_one_ = false;  ///< whether inputs of other shapes are bound by the two above
 
   bool bound_ = false;
   DimBindings dims_, given_dims_;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 
+#include "passes/memory/memory_planner.h"
 #include "runtime/dim_table.h"
 #include "runtime/launch_groups.h"
 #include "runtime/machine/arena.h"
@@ -84,9 +85,8 @@ class CpuRunner final : public ProgramRunner {
   struct Planned {
     DimBindings dims;
     MemoryPlan plan;
-    std::vector<std::int64_t> elements;  ///< by block
+    std::vector<std::int64_t> elements;  ///< by buffer
     std::vector<LaunchGroup> groups;
-    Arena arena;
   };
   /// A launch under one binding of the dims.
   struct Call {
@@ -100,8 +100,9 @@ class CpuRunner final : public ProgramRunner {
   };
 
   void prepare(const DimBindings& dims);
-  bool has_room() const;
+  bool has_room(const Planned& planned) const;
   void plan(const DimBindings& dims);
+  bool writes_nothing(const Launch& launch) const;
   void point_buffers(const RunArguments& arguments);
   void run_range(std::size_t index, std::int64_t begin, std::int64_t end, int thread,
                  std::atomic<std::int64_t>& failure) const;
@@ -109,6 +110,10 @@ class CpuRunner final : public ProgramRunner {
   bool runs_together(const LaunchGroup& group) const;
   void launch_together(const LaunchGroup& group);
   void run_launches(const RunArguments& arguments, const ArenaGuard& guard);
+  std::int64_t planned_bytes(int buffer) const {
+    const auto b = static_cast<std::size_t>(buffer);
+    return aligned_bytes(program_.buffers[b].dtype, planned_->elements[b]);
+  }
   bool is_scratch(int buffer) const {
     return program_.buffers[static_cast<std::size_t>(buffer)].kind == ProgramBuffer::Kind::scratch;
   }
@@ -126,9 +131,14 @@ class CpuRunner final : public ProgramRunner {
   std::vector<LaunchSizes> launch_sizes_;
   std::vector<std::size_t> buffer_elements_;  ///< by buffer: the position of its size
 
-  std::optional<DimBindings> bound_;  ///< what the rest was prepared for
-  std::vector<std::int64_t> sizes_;   ///< by position in the table
+  DimBindings bound_;  ///< what the rest was prepared for, once it was
+  bool is_bound_ = false;
+  std::vector<std::int64_t> sizes_;  ///< by position in the table
+  MemoryPlanner planner_;
+  LaunchGrouping grouping_;
+  std::vector<std::int64_t> planned_sizes_;  ///< by position in the table
   std::optional<Planned> planned_;
+  Arena arena_;               ///< as large as the largest plan
   std::vector<Call> calls_;   ///< by launch
   std::vector<void*> where_;  ///< by buffer
   CpuExchanges exchanges_;
@@ -142,6 +152,8 @@ CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, c
       reserve_(options.reserve),
       skipped_(options.skipped),
       constants_(constant_tensors(program)),
+      planner_(program, options.threads),
+      grouping_(program),
       calls_(program.launches.size()),
       where_(program.buffers.size()),
       exchanges_(program, kernels_, table_, options.ranks) {
@@ -169,49 +181,63 @@ bool CpuRunner::only_reads(std::span<StoredTensor* const> states) const {
   return true;
 }
 
-/// Whether the plan that there is has room for the sizes as they are.
-bool CpuRunner::has_room() const {
-  if (!planned_) return false;
-  const std::vector<MemoryPlan::Block>& blocks = planned_->plan.blocks;
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (sizes_[buffer_elements_[static_cast<std::size_t>(blocks[i].buffer)]] > planned_->elements[i]) return false;
-  return true;
+/// Whether a plan has room for the sizes as they are.
+bool CpuRunner::has_room(const Planned& planned) const {
+  return std::ranges::all_of(planned.plan.blocks, [&](const MemoryPlan::Block& block) {
+    const auto buffer = static_cast<std::size_t>(block.buffer);
+    return sizes_[buffer_elements_[buffer]] <= planned.elements[buffer];
+  });
 }
 
 /// Plans for these dims, or for the reserved ones where those are larger.
 void CpuRunner::plan(const DimBindings& dims) {
-  planned_.reset();  // its arena goes before the next one comes
+  Planned planned = planned_ ? std::move(*planned_) : Planned{};
+  planned_.reset();
   DimBindings largest = dims;
   for (auto& [name, size] : largest)
     if (const auto reserved = reserve_.find(name); reserved != reserve_.end())
       size = std::max(size, reserved->second);
-  const auto planned_for = [&](const DimBindings& planned_dims) {
-    Planned& planned = planned_.emplace();
+  const auto plan_for = [&](const DimBindings& planned_dims) {
     planned.dims = planned_dims;
-    planned.plan = memory_plan(planned_dims);
-    for (const MemoryPlan::Block& block : planned.plan.blocks)
-      planned.elements.push_back(
-          program_.buffers[static_cast<std::size_t>(block.buffer)].elements.evaluate(planned_dims));
+    table_.evaluate(planned_dims, planned_sizes_);
+    planned.elements.clear();
+    for (const std::size_t size : buffer_elements_) planned.elements.push_back(planned_sizes_[size]);
+    planned.plan = planner_.plan(planned.elements);
   };
-  planned_for(largest);
-  if (!has_room()) planned_for(dims);  // some temporary shrinks as a dim grows
-  planned_->groups = group_launches(program_, planned_->plan);
-  planned_->arena = Arena(static_cast<std::size_t>(std::max<std::int64_t>(planned_->plan.arena_bytes, 64)));
+  plan_for(largest);
+  if (!has_room(planned)) plan_for(dims);  // some temporary shrinks as a dim grows
+  planned.groups = grouping_.groups(planned.plan);
+  if (const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(planned.plan.arena_bytes, 64));
+      arena_.size() < bytes) {
+    arena_ = {};  // it goes before the next one comes
+    arena_ = Arena(bytes);
+  }
+  planned_ = std::move(planned);
+}
+
+/// Whether there is nothing for a launch to write with the sizes as they are.
+bool CpuRunner::writes_nothing(const Launch& launch) const {
+  const kernel::Kernel& kernel = program_.kernels[static_cast<std::size_t>(launch.kernel)];
+  for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+    const auto buffer = static_cast<std::size_t>(launch.buffers[i]);
+    if (kernel.buffers[i].access == kernel::Access::read || is_scratch(launch.buffers[i])) continue;
+    if (sizes_[buffer_elements_[buffer]] > 0) return false;
+  }
+  return true;
 }
 
 void CpuRunner::prepare(const DimBindings& dims) {
-  if (bound_ == dims) return;
-  bound_.reset();
+  if (is_bound_ && bound_ == dims) return;
+  is_bound_ = false;
   table_.evaluate(dims, sizes_);
-  if (!has_room()) plan(dims);
+  if (!planned_ || !has_room(*planned_)) plan(dims);
   for (std::size_t l = 0; l < calls_.size(); ++l) {
     Call& call = calls_[l];
     const LaunchSizes& at = launch_sizes_[l];
     for (std::size_t d = 0; d < at.dims.size(); ++d) call.dims[d] = sizes_[at.dims[d]];
     const Launch& launch = program_.launches[l];
-    call.extent = writes_nothing(program_, launch, dims)
-                      ? 0
-                      : kernels_[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
+    call.extent =
+        writes_nothing(launch) ? 0 : kernels_[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
     const std::int64_t of_memory = sizes_[at.bytes] / std::max<std::int64_t>(1, call.extent) * work_of_byte;
     const std::int64_t work = std::max(sizes_[at.work], of_memory);
     call.grain = std::max<std::int64_t>(1, grain_of(call.extent, work));
@@ -219,12 +245,12 @@ void CpuRunner::prepare(const DimBindings& dims) {
     call.gflops = static_cast<double>(sizes_[at.flops]) * 1e-9;
   }
   bound_ = dims;
+  is_bound_ = true;
 }
 
 void CpuRunner::point_buffers(const RunArguments& arguments) {
   const auto at = [&](int buffer) -> void*& { return where_[static_cast<std::size_t>(buffer)]; };
-  for (const MemoryPlan::Block& block : planned_->plan.blocks)
-    at(block.buffer) = planned_->arena.data() + block.offset;
+  for (const MemoryPlan::Block& block : planned_->plan.blocks) at(block.buffer) = arena_.data() + block.offset;
   // Kernels only read inputs and constants: the cast away of const is for the one signature of all kernels.
   for (std::size_t i = 0; i < program_.inputs.size(); ++i)
     at(program_.inputs[i].buffer) = const_cast<std::byte*>(arguments.inputs[i]);
@@ -247,9 +273,8 @@ void CpuRunner::point_buffers(const RunArguments& arguments) {
         const int b = program_.launches[l].buffers[i];
         void*& pointer = calls_[l].buffers[t][i] = at(b);
         if (is_scratch(b))
-          pointer = static_cast<std::byte*>(pointer) +
-                    static_cast<std::int64_t>(t) *
-                        scratch_stride(program_.buffers[static_cast<std::size_t>(b)], planned_->dims);
+          pointer =
+              static_cast<std::byte*>(pointer) + static_cast<std::int64_t>(t) * scratch_stride(planned_bytes(b));
       }
 }
 
@@ -339,7 +364,7 @@ void CpuRunner::run_launches(const RunArguments& arguments, const ArenaGuard& gu
 void CpuRunner::run(const RunArguments& arguments) {
   prepare(arguments.dims);
   point_buffers(arguments);
-  const ArenaGuard guard(program_, planned_->plan, planned_->dims, planned_->arena.bytes(), poison_);
+  const ArenaGuard guard(program_, planned_->plan, planned_->dims, arena_.bytes(), poison_);
   exchanges_.begin(sizes_, where_);
   try {
     run_launches(arguments, guard);

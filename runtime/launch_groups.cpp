@@ -1,99 +1,70 @@
 #include "runtime/launch_groups.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 
 namespace lathe {
 
-namespace {
-
-/// What a launch touches: a range of the arena, or a buffer outside of it.
-struct Touched {
-  int buffer = -1;
-  std::int64_t begin = 0, end = 0;  ///< bytes of the arena; empty outside of it
-  bool writes = false;
-
-  bool meets(const Touched& other) const {
-    if (!writes && !other.writes) return false;
-    return buffer == other.buffer || (begin < other.end && other.begin < end);
+LaunchGrouping::LaunchGrouping(const Program& program, int most)
+    : program_(program), most_(most), first_use_{0}, meets_exchange_(program.launches.size()) {
+  for (const Launch& launch : program.launches) {
+    const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
+    for (std::size_t i = 0; i < launch.buffers.size(); ++i)
+      uses_.push_back({launch.buffers[i], kernel.buffers[i].access != kernel::Access::read});
+    first_use_.push_back(uses_.size());
   }
-};
+  for (const Exchange& exchange : program.exchanges)
+    for (const int end : {exchange.start, exchange.done})
+      if (static_cast<std::size_t>(end) < meets_exchange_.size())
+        meets_exchange_[static_cast<std::size_t>(end)] = true;
+}
 
-class Grouping {
- public:
-  Grouping(const Program& program, const MemoryPlan& plan) : program_(program), block_of_(program.buffers.size()) {
-    for (const MemoryPlan::Block& block : plan.blocks) block_of_[static_cast<std::size_t>(block.buffer)] = &block;
+std::vector<LaunchGroup> LaunchGrouping::groups(const MemoryPlan& plan) const {
+  std::vector<Range> ranges(program_.buffers.size());
+  for (const MemoryPlan::Block& block : plan.blocks)
+    ranges[static_cast<std::size_t>(block.buffer)] = {block.offset, block.offset + block.bytes};
+  std::vector<LaunchGroup> groups;
+  for (std::size_t l = 0; l < program_.launches.size(); ++l) {
+    if (l > 0 && may_join(groups.back(), l) && !meets(groups.back(), l, ranges))
+      groups.back().last = static_cast<int>(l);
+    else
+      groups.push_back({static_cast<int>(l), static_cast<int>(l)});
   }
+  return groups;
+}
 
-  std::vector<LaunchGroup> run(int most) {
-    std::vector<LaunchGroup> groups;
-    std::vector<Touched> together;
-    for (std::size_t l = 0; l < program_.launches.size(); ++l) {
-      const std::vector<Touched> own = touched(program_.launches[l]);
-      if (l > 0 && may_join(groups.back(), l, most) && !meet(own, together, are_parts(l - 1, l))) {
-        groups.back().last = static_cast<int>(l);
-      } else {
-        groups.push_back({static_cast<int>(l), static_cast<int>(l)});
-        together.clear();
+bool LaunchGrouping::are_parts(std::size_t a, std::size_t b) const {
+  const int value = program_.launches[b].part_of;
+  return value >= 0 && program_.launches[a].part_of == value;
+}
+
+/// Whether a launch may run with those of the group before it, as far as memory goes.
+bool LaunchGrouping::may_join(const LaunchGroup& group, std::size_t launch) const {
+  if (meets_exchange_[launch]) return false;
+  if (are_parts(launch - 1, launch)) return true;
+  const auto is_plain = [&](std::size_t l) {
+    return program_.launches[l].part_of < 0 && program_.launches[l].checks.empty();
+  };
+  return group.last - group.first + 1 < most_ && is_plain(launch - 1) && is_plain(launch);
+}
+
+/// Whether a launch touches what the group writes, or writes what it touches. Parts of one value write the buffer of
+/// it, and scratch of which each thread has its own.
+bool LaunchGrouping::meets(const LaunchGroup& group, std::size_t launch, const std::vector<Range>& ranges) const {
+  const bool parts = are_parts(launch - 1, launch);
+  const std::size_t own = first_use_[launch];
+  for (std::size_t a = own; a < first_use_[launch + 1]; ++a)
+    for (std::size_t b = first_use_[static_cast<std::size_t>(group.first)]; b < own; ++b) {
+      const Use &x = uses_[a], &y = uses_[b];
+      if (!x.writes && !y.writes) continue;
+      if (x.buffer == y.buffer) {
+        if (!parts) return true;
+        continue;
       }
-      together.insert(together.end(), own.begin(), own.end());
+      const Range &here = ranges[static_cast<std::size_t>(x.buffer)],
+                  &there = ranges[static_cast<std::size_t>(y.buffer)];
+      if (here.begin < there.end && there.begin < here.end) return true;
     }
-    return groups;
-  }
-
- private:
-  bool are_parts(std::size_t a, std::size_t b) const {
-    const int value = program_.launches[b].part_of;
-    return value >= 0 && program_.launches[a].part_of == value;
-  }
-
-  /// Whether a launch may run with those of the group before it, as far as memory goes.
-  bool may_join(const LaunchGroup& group, std::size_t launch, int most) const {
-    if (meets_exchange(static_cast<int>(launch))) return false;
-    if (are_parts(launch - 1, launch)) return true;
-    const auto is_plain = [&](std::size_t l) {
-      return program_.launches[l].part_of < 0 && program_.launches[l].checks.empty();
-    };
-    return group.last - group.first + 1 < most && is_plain(launch - 1) && is_plain(launch);
-  }
-
-  /// Whether an exchange begins, or must be over, just before a launch.
-  bool meets_exchange(int launch) const {
-    return std::any_of(program_.exchanges.begin(), program_.exchanges.end(),
-                       [&](const Exchange& exchange) { return exchange.start == launch || exchange.done == launch; });
-  }
-
-  std::vector<Touched> touched(const Launch& launch) const {
-    const kernel::Kernel& kernel = program_.kernels[static_cast<std::size_t>(launch.kernel)];
-    std::vector<Touched> all;
-    for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
-      const int buffer = launch.buffers[i];
-      Touched& one = all.emplace_back();
-      one.buffer = buffer;
-      one.writes = kernel.buffers[i].access != kernel::Access::read;
-      if (const MemoryPlan::Block* block = block_of_[static_cast<std::size_t>(buffer)])
-        one.begin = block->offset, one.end = block->offset + block->bytes;
-    }
-    return all;
-  }
-
-  /// Parts of one value write the buffer of it, and scratch of which each thread has its own.
-  static bool meet(const std::vector<Touched>& a, const std::vector<Touched>& b, bool are_parts) {
-    return std::any_of(a.begin(), a.end(), [&](const Touched& x) {
-      return std::any_of(b.begin(), b.end(),
-                         [&](const Touched& y) { return x.meets(y) && !(are_parts && x.buffer == y.buffer); });
-    });
-  }
-
-  const Program& program_;
-  std::vector<const MemoryPlan::Block*> block_of_;  // by buffer
-};
-
-}  // namespace
-
-std::vector<LaunchGroup> group_launches(const Program& program, const MemoryPlan& plan, int most) {
-  return Grouping(program, plan).run(most);
+  return false;
 }
 
 }  // namespace lathe

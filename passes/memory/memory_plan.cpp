@@ -8,7 +8,7 @@
 
 #include "ir/machine/memory_units.h"
 #include "ir/support/error.h"
-#include "passes/memory/block_placement.h"
+#include "passes/memory/memory_planner.h"
 
 namespace lathe {
 
@@ -18,71 +18,31 @@ constexpr std::int64_t alignment = cache_line_bytes, page = page_bytes;
 
 using Block = MemoryPlan::Block;
 
-bool in_arena(const ProgramBuffer& buffer) {
-  return buffer.kind == ProgramBuffer::Kind::temporary || buffer.kind == ProgramBuffer::Kind::scratch;
-}
-
-std::vector<Block> lifetimes(const Program& program, const DimBindings& dims, int threads) {
-  std::vector<Block> blocks;
-  std::vector<int> block_of(program.buffers.size(), -1);
-  const auto touch = [&](int buffer, int first, int last) {
-    const ProgramBuffer& info = program.buffers[static_cast<std::size_t>(buffer)];
-    if (!in_arena(info)) return;
-    int& at = block_of[static_cast<std::size_t>(buffer)];
-    if (at < 0) {
-      at = static_cast<int>(blocks.size());
-      std::int64_t bytes = buffer_bytes(info, dims);
-      if (info.kind == ProgramBuffer::Kind::scratch) bytes += (threads - 1) * scratch_stride(info, dims);
-      blocks.push_back({.buffer = buffer, .offset = 0, .bytes = bytes, .first = first, .last = last});
-    }
-    Block& block = blocks[static_cast<std::size_t>(at)];
-    block.first = std::min(block.first, first);
-    block.last = std::max(block.last, last);
-  };
-  for (int l = 0; l < static_cast<int>(program.launches.size()); ++l)
-    for (const int buffer : program.launches[static_cast<std::size_t>(l)].buffers) touch(buffer, l, l);
-  for (const Exchange& exchange : program.exchanges) {
-    const ExchangeSpan span = span_of(exchange, program);
-    for_buffers(exchange, [&](int buffer, bool) { touch(buffer, span.first, span.last); });
-  }
-  return blocks;
-}
-
-void find_lower_bound(MemoryPlan& plan, std::size_t launches) {
-  std::vector<std::int64_t> change(launches + 1, 0);
-  for (const Block& block : plan.blocks) {
-    change[static_cast<std::size_t>(block.first)] += block.bytes;
-    change[static_cast<std::size_t>(block.last) + 1] -= block.bytes;
-  }
-  std::int64_t live = 0;
-  for (std::size_t l = 0; l < launches; ++l) {
-    live += change[l];
-    if (live <= plan.lower_bound) continue;
-    plan.lower_bound = live;
-    plan.peak_launch = static_cast<int>(l);
-  }
-}
-
 }  // namespace
 
-std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims) {
-  const Dim bytes = buffer.elements.unnamed() * Dim(static_cast<std::int64_t>(size_in_bytes(buffer.dtype)));
-  return (bytes + Dim(alignment - 1)).evaluate(dims) / alignment * alignment;
+std::int64_t aligned_bytes(DType dtype, std::int64_t elements) {
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(elements, static_cast<std::int64_t>(size_in_bytes(dtype)), &bytes) ||
+      __builtin_add_overflow(bytes, alignment - 1, &bytes))
+    throw UserError(fmt::format("the size {} * {} does not fit 64 bits", elements, size_in_bytes(dtype)),
+                    "dim_overflow", "use smaller dims: no buffer of this size can exist");
+  return bytes / alignment * alignment;
 }
 
+std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims) {
+  return aligned_bytes(buffer.dtype, buffer.elements.evaluate(dims));
+}
+
+std::int64_t scratch_stride(std::int64_t bytes) { return bytes + page; }
+
 std::int64_t scratch_stride(const ProgramBuffer& buffer, const DimBindings& dims) {
-  return buffer_bytes(buffer, dims) + page;
+  return scratch_stride(buffer_bytes(buffer, dims));
 }
 
 MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int threads) {
-  MemoryPlan plan;
-  plan.blocks = lifetimes(program, dims, threads);
-  find_lower_bound(plan, std::max<std::size_t>(1, program.launches.size()));
-  plan.arena_bytes = place_blocks(plan.blocks, plan.lower_bound);
-  for (const ProgramBuffer& buffer : program.buffers)
-    if (!in_arena(buffer)) plan.argument_bytes += buffer_bytes(buffer, dims);
-  verify_plan(plan);
-  return plan;
+  std::vector<std::int64_t> elements;
+  for (const ProgramBuffer& buffer : program.buffers) elements.push_back(buffer.elements.evaluate(dims));
+  return MemoryPlanner(program, threads).plan(elements);
 }
 
 void verify_plan(const MemoryPlan& plan) {

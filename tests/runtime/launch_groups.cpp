@@ -19,7 +19,8 @@ Program program_of(const std::string& text) {
 
 std::vector<int> sizes(const Program& program, const MemoryPlan& plan, int most = 8) {
   std::vector<int> found;
-  for (const LaunchGroup& group : group_launches(program, plan, most)) found.push_back(group.last - group.first + 1);
+  for (const LaunchGroup& group : LaunchGrouping(program, most).groups(plan))
+    found.push_back(group.last - group.first + 1);
   return found;
 }
 
