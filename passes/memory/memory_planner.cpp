@@ -12,7 +12,7 @@ namespace {
 using Block = MemoryPlan::Block;
 
 constexpr std::size_t most_placements = 4;
-constexpr double little_waste = 1.0 / 30;
+constexpr double little_waste = 0.03;
 
 bool in_arena(const ProgramBuffer& buffer) {
   return buffer.kind == ProgramBuffer::Kind::temporary || buffer.kind == ProgramBuffer::Kind::scratch;

@@ -18,8 +18,8 @@ class MemoryPlanner {
   explicit MemoryPlanner(const Program& program, int threads = 1);
 
   /// The plan for these elements of the program's buffers, which its dims give. It is good until the next call. One
-  /// whose placement was searched is that of plan_memory(); what others waste against the lower bound is at most a
-  /// thirtieth of that, or as much as a search that was made for other sizes. UserError [dim_overflow].
+  /// whose placement was searched is that of plan_memory(); what others waste against the lower bound is at most 3%
+  /// of that, or as much as a search for other sizes did. UserError [dim_overflow].
   const MemoryPlan& plan(std::span<const std::int64_t> elements);
   /// How often a placement was searched.
   int searches() const { return searches_; }
