@@ -29,5 +29,9 @@ cmake -DCMAKE_INSTALL_PREFIX="$work/headers" -Dsource="$root" -Dheaders=include 
       -P "$root/tools/cmake/install_headers.cmake" >/dev/null
 (cd "$work" && { cat "$here/Doxyfile"; echo "INPUT = headers"; echo "STRIP_FROM_PATH = headers/include"; } | doxygen -) >/dev/null
 mkdir "$work/pages/api" && cp -r "$work/api/." "$work/pages/api/"
-mkdocs build --quiet --clean --config-file "$work/mkdocs.yml" --site-dir "$site"
+# What it warns of is an error, as with doxygen.
+mkdocs build --strict --clean --config-file "$work/mkdocs.yml" --site-dir "$site" 2>"$work/log" || {
+  cat "$work/log" >&2
+  exit 1
+}
 echo "$site/index.html"

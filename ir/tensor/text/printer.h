@@ -15,12 +15,12 @@ struct PrintOptions {
 };
 
 /// The text of a graph, as docs/ir.md defines it. With the default options parse_graph(print(g)) equals g. Ids count
-/// the computed values from 1 in order, so that equal graphs print equally; a line depends on its own node alone, so
-/// that `diff` shows what changed and nothing else.
-///   graph @mha(input %x: f32[n, d=512]) {
-///     %1 = softmax %x {dim=-1}                  : f32[n, d=512]  name("weights")  loc("mha.cpp":14)
-///     output "y" %1
-///   }
+/// computed values from 1 in order: equal graphs print equally. A line depends on its own node alone, for `diff`.
+///
+///     graph @mha(input %x: f32[n, d=512]) {
+///       %1 = softmax %x {dim=-1}                  : f32[n, d=512]  name("weights")  loc("mha.cpp":14)
+///       output "y" %1
+///     }
 std::string print(const Graph& graph, const PrintOptions& options = {});
 
 /// The line of one value, without indentation.
