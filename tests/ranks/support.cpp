@@ -37,10 +37,9 @@ Tensors start(const ir::Graph& step) {
   return values;
 }
 
-}  // namespace
-
-Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks,
-              std::int64_t batch, const MachineOf& machine) {
+/// As train(), from these values.
+Trained train_from(const Tensors& values, const ir::Graph& step, int steps, const Division& division,
+                   const std::shared_ptr<Ranks>& ranks, std::int64_t batch, const MachineOf& machine) {
   CompileOptions options = machine ? machine(ranks) : CompileOptions{};
   options.threads = division.threads;
   options.cache = division.cache ? division.cache : shared_kernels();
@@ -50,7 +49,7 @@ Trained train(const ir::Graph& step, int steps, const Division& division, const 
   options.lower.bucket_bytes = division.bucket_bytes;
   Executable executable = compile(step, options);
   const auto placement = [&](const std::string& name) { return executable.placements().at(name); };
-  for (const auto& [name, value] : start(step))
+  for (const auto& [name, value] : values)
     executable.parameters().set(name, ranks ? own_part(*ranks, value, placement(name), name) : value);
   Trained trained;
   for (int i = 0; i < steps; ++i) {
@@ -64,6 +63,13 @@ Trained train(const ir::Graph& step, int steps, const Division& division, const 
   return trained;
 }
 
+}  // namespace
+
+Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks,
+              std::int64_t batch, const MachineOf& machine) {
+  return train_from(start(step), step, steps, division, ranks, batch, machine);
+}
+
 Trained train(const ir::Graph& step, int steps) { return train(step, steps, {}, nullptr); }
 
 Trained train_in_threads(const ir::Graph& step, int steps, const Division& division, std::int64_t batch,
@@ -72,13 +78,14 @@ Trained train_in_threads(const ir::Graph& step, int steps, const Division& divis
   OnceStore once;
   Division own_division = division;
   if (!own_division.cache) own_division.cache = &once;
+  const Tensors values = start(step);
   Trained first;
   std::vector<ir::SentBytes> sent(static_cast<std::size_t>(mesh.size()));
   run_ranks(static_cast<int>(mesh.size()), [&](int rank, const MakeCommunicator& make) {
     const auto ranks = std::make_shared<Ranks>(make, mesh, RanksOptions{.patience = 60});
-    const Trained own = train(step, steps, own_division, ranks, batch, machine);
+    Trained own = train_from(values, step, steps, own_division, ranks, batch, machine);
     sent[static_cast<std::size_t>(rank)] = own.sent[0];
-    if (rank == 0) first = own;
+    if (rank == 0) first = std::move(own);
   });
   first.sent = sent;
   return first;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <random>
-
 #include "frontend/dsl.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
@@ -53,21 +51,6 @@ inline ir::Graph gpt_step(const models::GptConfig& config, const Optimizer& opti
 }
 
 /// Values for a step's arguments: tokens below 32, parameters of at most `most`, states zero, a seed.
-inline Tensors step_arguments(const ir::Graph& step, std::int64_t batch, std::int64_t length, double most = 0.5) {
-  std::mt19937 generator(3);
-  std::uniform_real_distribution<double> real(-most, most);
-  Tensors arguments;
-  for (const ir::ValueId id : step.arguments()) {
-    const ir::Node& node = step[id];
-    HostTensor value(node.type.dtype, node.type.shape.evaluate({{"B", batch}, {"T", length}}));
-    for (std::int64_t i = 0; i < value.numel(); ++i) {
-      if (node.name == "tokens") value.set_int(i, static_cast<std::int64_t>(generator() % 32));
-      if (node.name == "rng") value.set_int(i, i == 0 ? 7 : 0);
-      if (is_float(node.type.dtype) && node.name.find("optimizer.") != 0) value.set(i, real(generator));
-    }
-    arguments.insert({node.name, std::move(value)});
-  }
-  return arguments;
-}
+Tensors step_arguments(const ir::Graph& step, std::int64_t batch, std::int64_t length, double most = 0.5);
 
 }  // namespace lathe::test

@@ -1,6 +1,9 @@
 #pragma once
 
+// C's functions without the overloads of C++, whose header takes most of the time in which a kernel compiles.
+#define _GLIBCXX_INCLUDE_NEXT_C_HEADERS  // NOLINT(bugprone-reserved-identifier)
 #include <math.h>
+#undef _GLIBCXX_INCLUDE_NEXT_C_HEADERS
 
 #include <cstring>
 
