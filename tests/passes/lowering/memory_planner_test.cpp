@@ -5,7 +5,7 @@
 
 #include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
-#include "passes/cpu/lower_cpu.h"
+#include "passes/lower_cpu.h"
 #include "passes/pipeline.h"
 
 /// Plans for sizes as they come, one program after another.
