@@ -13,7 +13,7 @@
 
 #include "bench/program_text.h"
 #include "frontend/models/loss_graph.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "ir/tensor/verifier.h"
 
 #include "passes/fusion/fusion.h"

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "frontend/models/loss_graph.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "passes/lower_cpu.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline/pipeline.h"

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "passes/lowering/program.h"
+#include "passes/lowering/program/program.h"
 
 namespace lathe::bench {
 

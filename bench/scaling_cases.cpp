@@ -4,7 +4,7 @@
 
 #include "frontend/dsl.h"
 #include "frontend/models/loss_graph.h"
-#include "frontend/step.h"
+#include "frontend/train/step.h"
 
 namespace lathe::bench {
 

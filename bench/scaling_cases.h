@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/tensors.h"
+#include "ir/support/tensors/tensors.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe::bench {

@@ -30,10 +30,10 @@
 
 #include "bench/memory_floor.h"
 #include "bench/step_cases.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "ir/tensor/binding.h"
 #include "passes/memory/memory_plan.h"
-#include "passes/shard/predicted_bytes.h"
+#include "passes/shard/predict/predicted_bytes.h"
 #include "passes/shard/shard.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/executable.h"

@@ -8,7 +8,7 @@
 
 #include "examples/check_goldens.h"
 #include "frontend/models/attentions.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "ir/tensor/explain/explain.h"
 
 using namespace lathe;

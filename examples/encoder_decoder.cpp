@@ -8,10 +8,10 @@
 #include <algorithm>
 
 #include "examples/check_goldens.h"
-#include "frontend/decoding.h"
+#include "frontend/decode/decoding.h"
 #include "frontend/initialize.h"
 #include "frontend/models/encoder_decoder.h"
-#include "frontend/step.h"
+#include "frontend/train/step.h"
 #include "ir/support/philox.h"
 
 using namespace lathe;

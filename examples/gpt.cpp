@@ -5,11 +5,11 @@
 #include <fmt/core.h>
 
 #include "examples/check_goldens.h"
-#include "frontend/decoding.h"
+#include "frontend/decode/decoding.h"
 #include "frontend/initialize.h"
 #include "frontend/models/gpt.h"
-#include "frontend/step.h"
 #include "frontend/text/corpus.h"
+#include "frontend/train/step.h"
 #include "runtime/executable.h"
 
 using namespace lathe;

@@ -11,7 +11,7 @@
 #include "frontend/initialize.h"
 #include "frontend/models/attentions.h"
 #include "frontend/nn/positions.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "ir/tensor/explain/explain.h"
 
 using namespace lathe;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "frontend/init.h"
-#include "ir/support/tensors.h"
+#include "ir/support/tensors/tensors.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe {

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/tensor_ref.h"
+#include "ir/support/tensors/tensor_ref.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "passes/lowering/program.h"
+#include "passes/lowering/program/program.h"
 #include "runtime/parameters/parameter_store.h"
 #include "runtime/program_runner.h"
 

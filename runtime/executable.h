@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/host_tensor.h"
 #include "ir/support/object_store.h"
-#include "ir/support/tensor_ref.h"
-#include "ir/support/tensors.h"
+#include "ir/support/tensors/host_tensor.h"
+#include "ir/support/tensors/tensor_ref.h"
+#include "ir/support/tensors/tensors.h"
 #include "ir/tensor/graph.h"
 #include "passes/lowering/lower_options.h"
 #include "passes/pipeline/pipeline_options.h"
@@ -25,7 +25,7 @@
 namespace lathe {
 
 struct MemoryPlan;  // passes/memory/memory_plan.h
-struct Program;     // passes/lowering/program.h
+struct Program;     // passes/lowering/program/program.h
 namespace cuda {
 struct Platform;  // runtime/cuda/platform.h
 }

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/launch_time.h"
 #include "runtime/parameters/stored_tensor.h"

@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 
 #include "ir/tensor/binding.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "runtime/cache/disk_cache.h"
 #include "tools/environment.h"
-#include "tools/memory_budget.h"
+#include "tools/options/memory_budget.h"
+#include "tools/options/target_option.h"
+#include "tools/options/tune_option.h"
 #include "tools/streams.h"
-#include "tools/target_option.h"
-#include "tools/tune_option.h"
 
 namespace lathe::tools {
 

@@ -4,7 +4,7 @@
 
 #include "ir/tensor/interpret/interpreter.h"
 #include "runtime/executable.h"
-#include "tools/arguments.h"
+#include "tools/options/arguments.h"
 
 namespace lathe::tools {
 

@@ -1,6 +1,6 @@
 #include "codegen/cuda/divisibility.h"
 
-#include "ir/kernel/structure_rules.h"
+#include "ir/kernel/verify/structure_rules.h"
 
 namespace lathe::cuda {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/kernel/divisors.h"
+#include "ir/kernel/build/divisors.h"
 
 namespace lathe::cuda {
 

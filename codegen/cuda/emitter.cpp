@@ -14,9 +14,9 @@
 #include "codegen/cuda/machine/hooks.h"
 #include "codegen/cuda/mapping.h"
 #include "codegen/cuda/names.h"
-#include "codegen/cuda/prelude.h"
+#include "codegen/cuda/prelude/prelude.h"
 #include "codegen/cuda/uses.h"
-#include "ir/kernel/structure_rules.h"
+#include "ir/kernel/verify/structure_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {

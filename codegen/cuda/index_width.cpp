@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/ranges.h"
-#include "ir/kernel/structure_rules.h"
+#include "ir/kernel/verify/structure_rules.h"
 
 namespace lathe::cuda {
 

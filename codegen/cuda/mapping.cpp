@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 
 #include "codegen/cuda/machine/hooks.h"
-#include "ir/kernel/scalar_eval.h"
-#include "ir/kernel/structure_rules.h"
+#include "ir/kernel/interpret/scalar_eval.h"
+#include "ir/kernel/verify/structure_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "codegen/cuda/machine/hooks.h"
-#include "ir/kernel/scalar_eval.h"
+#include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {

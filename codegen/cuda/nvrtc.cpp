@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "codegen/cuda/library_candidates.h"
-#include "codegen/cuda/prelude.h"
+#include "codegen/cuda/prelude/prelude.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {

@@ -6,7 +6,7 @@
 
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/machine/region.h"
-#include "ir/kernel/structure_rules.h"
+#include "ir/kernel/verify/structure_rules.h"
 
 namespace lathe::cuda {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/kernel/integer_range.h"
+#include "ir/kernel/build/integer_range.h"
 #include "ir/kernel/kernel.h"
 #include "ir/machine/gpu_info.h"
 

@@ -11,7 +11,7 @@
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/sanitizer.h"
-#include "ir/kernel/verifier.h"
+#include "ir/kernel/verify/verifier.h"
 #include "ir/support/error.h"
 
 namespace lathe::codegen {

@@ -10,7 +10,7 @@
 #include "codegen/llvm/memory_ops.h"
 #include "codegen/llvm/scalar_ops.h"
 #include "ir/kernel/machine/region.h"
-#include "ir/kernel/structure_rules.h"
+#include "ir/kernel/verify/structure_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::codegen {

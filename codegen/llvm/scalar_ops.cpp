@@ -1,6 +1,6 @@
 #include "codegen/llvm/scalar_ops.h"
 
-#include "ir/kernel/scalar_eval.h"
+#include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/support/error.h"
 
 namespace lathe::codegen {

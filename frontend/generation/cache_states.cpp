@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/support/tensor_block.h"
-#include "ir/tensor/op.h"
+#include "ir/support/tensors/tensor_block.h"
+#include "ir/tensor/op/op.h"
 
 namespace lathe {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "frontend/decoding.h"
-#include "frontend/ops.h"
+#include "frontend/decode/decoding.h"
+#include "frontend/ops/ops.h"
 #include "ir/support/error.h"
 
 namespace lathe {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "frontend/beam_search.h"
+#include "frontend/decode/beam_search.h"
 #include "frontend/generation/cache_states.h"
 #include "frontend/generation/sequence_model.h"
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/decoding.h"
+#include "frontend/decode/decoding.h"
 
 namespace lathe {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 #include "runtime/executable.h"
 
 namespace lathe {

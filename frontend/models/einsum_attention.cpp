@@ -2,7 +2,7 @@
 
 #include "frontend/models/attentions.h"
 #include "frontend/nn/linear.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::models {
 

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "frontend/losses.h"
 #include "frontend/nn/positions.h"
-#include "frontend/ops.h"
+#include "frontend/ops/losses.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::models {
 

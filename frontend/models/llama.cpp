@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/losses.h"
-#include "frontend/ops.h"
+#include "frontend/ops/losses.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::models {
 

@@ -4,7 +4,7 @@
 #include "frontend/models/attentions.h"
 #include "frontend/nn/attention.h"
 #include "frontend/nn/positions.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::models {
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "frontend/models/attentions.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::models {
 

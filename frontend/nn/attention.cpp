@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::nn {
 

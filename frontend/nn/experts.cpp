@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::nn {
 

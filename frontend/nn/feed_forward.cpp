@@ -1,6 +1,6 @@
 #include "frontend/nn/feed_forward.h"
 
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::nn {
 

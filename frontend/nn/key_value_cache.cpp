@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::nn {
 

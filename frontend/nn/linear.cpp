@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "frontend/nn/low_rank.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "ir/support/error.h"
 
 namespace lathe::nn {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "frontend/initialize.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "frontend/graph.h"
-#include "frontend/optim.h"
-#include "ir/support/host_tensor.h"
+#include "frontend/train/optim.h"
+#include "ir/support/tensors/host_tensor.h"
 
 /// Modules: named trees of parameters, with a call that adds ops. A module belongs to no graph: called on a tensor,
 /// it builds in that tensor's graph, so one model serves a graph for training, another for decoding, and any later

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::nn {
 

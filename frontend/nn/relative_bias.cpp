@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "frontend/nn/require_option.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::nn {
 

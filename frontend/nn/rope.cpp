@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "frontend/nn/require_option.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::nn {
 

@@ -8,7 +8,7 @@
 #include "frontend/built.h"
 #include "frontend/nn/attention.h"
 #include "frontend/nn/require_option.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "ir/ops/functional/functional_composites.h"
 
 namespace lathe::nn {

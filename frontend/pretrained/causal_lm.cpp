@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "frontend/losses.h"
-#include "frontend/ops.h"
+#include "frontend/ops/losses.h"
+#include "frontend/ops/ops.h"
 #include "frontend/pretrained/options.h"
 
 namespace lathe::pretrained {

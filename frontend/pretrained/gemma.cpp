@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "frontend/pretrained/causal_lm.h"
 #include "frontend/pretrained/options.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "frontend/text/vocabulary.h"
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 
 namespace lathe::text {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "ir/tensor/builder.h"
-#include "ir/tensor/mesh_axis.h"
+#include "ir/tensor/mesh/mesh_axis.h"
 
 /// Exchanges between the processes of a mesh, as nodes of the graph that every process runs. The axis is named; its
 /// number of processes is an attribute, the process's own position a run-time value, so that the graphs of all

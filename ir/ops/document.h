@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 /// The reference of the ops, written from their records.
 namespace lathe::ir {

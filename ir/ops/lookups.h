@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 /// The ops that are told by integers where elements lie: an integer out of range is an error of the run.
 namespace lathe::ir {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 namespace lathe::ir {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/shared_box.h"
+#include "ir/support/containers/shared_box.h"
 
 namespace lathe {
 

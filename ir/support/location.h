@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/support/shared_box.h"
+#include "ir/support/containers/shared_box.h"
 
 namespace lathe {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "ir/support/containers/shared_list.h"
 #include "ir/support/dim.h"
 #include "ir/support/dtype.h"
-#include "ir/support/shared_list.h"
 
 namespace lathe {
 

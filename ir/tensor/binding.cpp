@@ -7,7 +7,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 namespace lathe::ir {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "ir/support/hash.h"
-#include "ir/tensor/inferred_types.h"
-#include "ir/tensor/owned_op.h"
+#include "ir/tensor/op/inferred_types.h"
+#include "ir/tensor/op/owned_op.h"
 
 namespace lathe::ir {
 

@@ -9,7 +9,7 @@
 
 #include "ir/tensor/graph.h"
 #include "ir/tensor/node_table.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 namespace lathe::ir {
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 
 namespace lathe::ir {

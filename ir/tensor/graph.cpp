@@ -1,6 +1,6 @@
 #include "ir/tensor/graph.h"
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 namespace lathe::ir {
 

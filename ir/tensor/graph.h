@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/inline_list.h"
+#include "ir/support/containers/inline_list.h"
+#include "ir/support/containers/stable_list.h"
 #include "ir/support/location.h"
 #include "ir/support/shape.h"
-#include "ir/support/stable_list.h"
-#include "ir/tensor/attribute.h"
-#include "ir/tensor/op_ref.h"
+#include "ir/tensor/op/attribute.h"
+#include "ir/tensor/op/op_ref.h"
 
 namespace lathe::ir {
 

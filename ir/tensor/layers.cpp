@@ -6,7 +6,7 @@
 #include <cctype>
 #include <unordered_map>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 
 namespace lathe::ir {

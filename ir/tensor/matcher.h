@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/tensor/graph.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 namespace lathe::ir {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "ir/support/jagged_list.h"
+#include "ir/support/containers/jagged_list.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe::ir {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/tensor/node_table.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 
 namespace lathe::ir {

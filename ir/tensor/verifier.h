@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ir/tensor/graph.h"
-#include "ir/tensor/inferred_types.h"
+#include "ir/tensor/op/inferred_types.h"
 
 namespace lathe::ir {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 
 namespace lathe::ir {
 

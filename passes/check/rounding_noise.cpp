@@ -6,7 +6,7 @@
 #include "ir/support/error.h"
 #include "ir/support/hash.h"
 #include "ir/tensor/interpret/evaluate.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 namespace lathe::ir {
 

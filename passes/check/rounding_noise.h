@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe::ir {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "passes/chunks/chunk_rows.h"
 
 namespace lathe {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "passes/explain/explain_products.h"
 #include "passes/fusion/attention/fuse_attention.h"
 

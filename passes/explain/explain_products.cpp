@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 namespace lathe {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "passes/lowering/program.h"
+#include "passes/lowering/program/program.h"
 
 namespace lathe {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "passes/lowering/program.h"
-#include "passes/shard/rank_scaling.h"
+#include "passes/lowering/program/program.h"
+#include "passes/shard/predict/rank_scaling.h"
 
 /// What a program is predicted to take, as compiled for its machine.
 namespace lathe {

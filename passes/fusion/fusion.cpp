@@ -9,12 +9,13 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
-#include "ir/support/jagged_list.h"
+#include "ir/support/containers/jagged_list.h"
 #include "ir/tensor/users.h"
 #include "passes/fusion/attention/attention_regions.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/join_columns.h"
 #include "passes/fusion/merge.h"
+#include "passes/fusion/order/schedule_order.h"
 #include "passes/fusion/own_region.h"
 #include "passes/fusion/prepare/align.h"
 #include "passes/fusion/prepare/copied_operands.h"
@@ -24,7 +25,6 @@
 #include "passes/fusion/region_size.h"
 #include "passes/fusion/row_sums.h"
 #include "passes/fusion/scatter_base.h"
-#include "passes/fusion/schedule_order.h"
 
 namespace lathe {
 

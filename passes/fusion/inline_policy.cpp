@@ -6,8 +6,8 @@
 
 #include "ir/ops/draws.h"
 #include "ir/ops/primitives/primitives.h"
-#include "passes/fusion/dependence.h"
 #include "passes/fusion/fusion.h"
+#include "passes/fusion/order/dependence.h"
 #include "passes/fusion/own_region.h"
 #include "passes/fusion/reads.h"
 

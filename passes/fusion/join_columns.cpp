@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/support/jagged_list.h"
+#include "ir/support/containers/jagged_list.h"
 #include "passes/fusion/region_graph.h"
 #include "passes/fusion/region_size.h"
 

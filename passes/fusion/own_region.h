@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "passes/fusion/region_kind.h"
 
 namespace lathe {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/support/shared_list.h"
+#include "ir/support/containers/shared_list.h"
 #include "passes/fusion/affine.h"
 
 namespace lathe {

@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
-#include "ir/support/jagged_list.h"
+#include "ir/support/containers/jagged_list.h"
 #include "passes/fusion/fusion.h"
-#include "passes/fusion/online_order.h"
+#include "passes/fusion/order/online_order.h"
 #include "passes/fusion/path_tree.h"
 #include "passes/fusion/reads.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/kernel/builder.h"
-#include "passes/lowering/program.h"
+#include "ir/kernel/build/builder.h"
+#include "passes/lowering/program/program.h"
 
 namespace lathe {
 

@@ -5,7 +5,7 @@
 #include "passes/lowering/kernel_context.h"
 #include "passes/lowering/lower_options.h"
 #include "passes/lowering/lowered.h"
-#include "passes/lowering/program.h"
+#include "passes/lowering/program/program.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/pipeline/pass.h"
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "passes/fusion/fusion.h"
-#include "passes/lowering/program.h"
+#include "passes/lowering/program/program.h"
 #include "passes/pipeline/pass_run.h"
 
 namespace lathe {

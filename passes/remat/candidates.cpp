@@ -10,7 +10,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/ancestors.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/users.h"
 #include "passes/fusion/affine.h"
 #include "passes/fusion/inline_policy.h"

@@ -9,7 +9,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/remat/candidates.h"
 #include "passes/transforms/dce.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 #include "ir/tensor/graph.h"
 #include "passes/shard/placement.h"
 

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "ir/tensor/builder.h"
-#include "passes/shard/split_plan.h"
+#include "passes/shard/plan/split_plan.h"
 
 namespace lathe::shard {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/support/dim.h"
-#include "ir/tensor/mesh_axis.h"
+#include "ir/tensor/mesh/mesh_axis.h"
 
 namespace lathe::shard {
 

@@ -10,9 +10,9 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
-#include "passes/shard/gather_plan.h"
 #include "passes/shard/local_ops.h"
-#include "passes/shard/partial_plan.h"
+#include "passes/shard/plan/gather_plan.h"
+#include "passes/shard/plan/partial_plan.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/expand.h"
 
@@ -162,7 +162,8 @@ class LocalGraph {
   }
 
   /// The value in other forms; each step is done once for all readers, but that what is gathered in the forward pass
-  /// may be gathered again for the gradient (passes/shard/gather_plan.h). What makes the value smaller comes first.
+  /// may be gathered again for the gradient (passes/shard/plan/gather_plan.h). What makes the value smaller comes
+  /// first.
   Value converted(ValueId id, Forms to, const Reader& reader) {
     const Forms from = made(id);
     Step last = Step::none;

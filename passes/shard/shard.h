@@ -7,7 +7,7 @@
 #include "ir/support/location.h"
 #include "ir/tensor/graph.h"
 #include "passes/shard/placement.h"
-#include "passes/shard/predicted_bytes.h"
+#include "passes/shard/predict/predicted_bytes.h"
 #include "passes/shard/shard_options.h"
 
 /// A graph divided over processes by the names of its dims.
@@ -52,7 +52,7 @@ struct Sharded {
 /// `graph` is a whole training step, or any other graph, differentiated already; its composites are expanded. An
 /// unknown dim that is split gets a local name: B becomes B@data, and 4*B@data where all of it is meant. Known sizes
 /// must divide. The number of nodes does not depend on that of processes. Throws the UserErrors of SplitPlan
-/// (passes/shard/split_plan.h), and [mesh_axis] for an axis that the mesh lacks.
+/// (passes/shard/plan/split_plan.h), and [mesh_axis] for an axis that the mesh lacks.
 Sharded shard(const ir::Graph& graph, const Mesh& mesh, const std::vector<Split>& splits,
               const ShardOptions& options = {});
 

@@ -18,7 +18,7 @@ struct ShardOptions {
   /// gathered where it is used.
   std::string parameters = {};
   /// Of parameters, for the backward pass. What would be gathered again at once is kept in any case
-  /// (passes/shard/gather_plan.h).
+  /// (passes/shard/plan/gather_plan.h).
   SecondGather second_gather = SecondGather::decide;
 
   bool operator==(const ShardOptions&) const = default;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/tensors.h"
+#include "ir/support/tensors/tensors.h"
 #include "ir/tensor/graph.h"
 
 /// Where a graph looks elements up by index, so that after a kernel met an index out of range the host can say which:

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "codegen/cuda/emitter.h"
-#include "codegen/cuda/prelude.h"
+#include "codegen/cuda/prelude/prelude.h"
 #include "ir/support/share_jobs.h"
 #include "runtime/files/sha256.h"
 

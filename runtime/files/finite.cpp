@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/support/narrow_float.h"
+#include "ir/support/tensors/narrow_float.h"
 #include "runtime/files/file_io.h"
 
 namespace lathe {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ir/support/dtype.h"
-#include "ir/support/tensors.h"
+#include "ir/support/tensors/tensors.h"
 #include "runtime/files/written_file.h"
 
 namespace lathe {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 #include "runtime/files/file_io.h"
 
 namespace lathe {

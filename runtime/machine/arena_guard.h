@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "passes/lowering/program.h"
+#include "passes/lowering/program/program.h"
 #include "passes/memory/memory_plan.h"
 
 namespace lathe {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 
 namespace lathe {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/support/dlpack.h"
+#include "ir/support/tensors/dlpack.h"
 
 namespace lathe {
 

@@ -9,7 +9,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
-#include "ir/support/tensor_block.h"
+#include "ir/support/tensors/tensor_block.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/parameters/parameter_store.h"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/support/host_tensor.h"
-#include "ir/support/tensors.h"
+#include "ir/support/tensors/host_tensor.h"
+#include "ir/support/tensors/tensors.h"
 #include "runtime/parameters/parameter_location.h"
 
 namespace lathe {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 
 namespace lathe {
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 #include "runtime/parameters/parameter_location.h"
 
 namespace lathe {

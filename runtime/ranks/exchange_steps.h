@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "ir/tensor/sent_bytes.h"
-#include "passes/lowering/program.h"
+#include "ir/tensor/mesh/sent_bytes.h"
+#include "passes/lowering/program/program.h"
 #include "runtime/ranks/communicator.h"
 
 namespace lathe {

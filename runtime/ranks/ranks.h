@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/support/dim.h"
-#include "ir/tensor/sent_bytes.h"
+#include "ir/tensor/mesh/sent_bytes.h"
 #include "passes/shard/mesh.h"
 #include "runtime/ranks/communicator.h"
 
@@ -70,7 +70,8 @@ class Ranks {
   /// [rank_stalled], [rank_failed], [mesh_axis].
   std::vector<std::string> gather(const std::string& own, const std::string& axis = "");
 
-  /// What the exchanges of programs have sent from this rank: passes/shard/predicted_bytes.h tells what they will.
+  /// What the exchanges of programs have sent from this rank: passes/shard/predict/predicted_bytes.h tells what they
+  /// will.
   SentBytes sent() const;
   void count_sent(const SentBytes& more);
   /// Of exchanges between CPUs.

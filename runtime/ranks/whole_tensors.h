@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/tensors.h"
+#include "ir/support/tensors/tensors.h"
 #include "passes/shard/placement.h"
 #include "runtime/ranks/ranks.h"
 

@@ -3,7 +3,7 @@
 #include <compare>
 #include <string>
 
-#include "passes/lowering/program.h"
+#include "passes/lowering/program/program.h"
 
 namespace lathe {
 

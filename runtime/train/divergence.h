@@ -9,9 +9,9 @@ namespace lathe {
 /// Watches the losses of a run for the step after which it is no use to go on.
 ///
 /// A loss that is infinite or no number means that the update it led to is no good, even where the states are still
-/// finite. A step that loss scaling skipped (frontend/loss_scaling.h) made no update, whatever its loss: the next one
-/// starts from the same states. But a scale that was halved in `most_skipped` steps in a row is small enough for any
-/// gradient that is finite, so then the states themselves are at fault.
+/// finite. A step that loss scaling skipped (frontend/train/loss_scaling.h) made no update, whatever its loss: the
+/// next one starts from the same states. But a scale that was halved in `most_skipped` steps in a row is small enough
+/// for any gradient that is finite, so then the states themselves are at fault.
 class DivergenceCheck {
  public:
   static constexpr std::int64_t most_skipped = 64;

@@ -4,7 +4,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/graph.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "ir/kernel/printer.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/lower_cpu.h"

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/graph.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "passes/lower_cpu.h"
 #include "passes/lower_gpu.h"
 #include "passes/memory/memory_plan.h"

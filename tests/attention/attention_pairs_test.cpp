@@ -2,7 +2,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/graph.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "ir/kernel/printer.h"
 #include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"

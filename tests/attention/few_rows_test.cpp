@@ -6,7 +6,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/nn/attention.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "ir/ops/functional/functional_composites.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/lowering/lower.h"

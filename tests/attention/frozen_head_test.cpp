@@ -2,8 +2,8 @@
 
 #include "frontend/grad.h"
 #include "frontend/graph.h"
-#include "frontend/losses.h"
-#include "frontend/ops.h"
+#include "frontend/ops/losses.h"
+#include "frontend/ops/ops.h"
 #include "passes/compile_pipeline.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/lower_cpu.h"

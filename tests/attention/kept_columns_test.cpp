@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/graph.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "passes/compile_pipeline.h"
 #include "passes/lower_cpu.h"
 #include "passes/lower_gpu.h"

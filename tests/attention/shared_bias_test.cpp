@@ -2,7 +2,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/graph.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "passes/lower_gpu.h"
 #include "passes/transforms/known_sizes.h"
 #include "tests/attention/attention_check.h"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "frontend/grad.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::test {
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "tests/attention/variant.h"
 
 namespace lathe::test {

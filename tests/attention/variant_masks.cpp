@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "tests/attention/variant.h"
 
 namespace lathe::test {

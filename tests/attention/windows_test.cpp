@@ -2,7 +2,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/graph.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/program_interpreter.h"

@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/interpreter_memory.h"
+#include "ir/kernel/interpret/interpreter_memory.h"
 
 namespace lathe::testing {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "codegen/llvm/jit.h"
-#include "ir/kernel/builder.h"
-#include "ir/kernel/interpreter.h"
+#include "ir/kernel/build/builder.h"
+#include "ir/kernel/interpret/interpreter.h"
 
 namespace lathe::testing {
 

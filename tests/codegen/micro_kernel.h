@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 
 namespace lathe::testing {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/llvm/jit.h"
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "tests/support/tile_blocks.h"
 
 /// In a program built with a sanitizer, the kernels that it compiles are checked like the rest of it. Each defect is

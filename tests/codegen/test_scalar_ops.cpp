@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/machine/split_bf16.h"
-#include "ir/kernel/scalar_eval.h"
 #include "tests/codegen/harness.h"
 
 using namespace lathe;

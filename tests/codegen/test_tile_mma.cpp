@@ -4,7 +4,7 @@
 
 #include "ir/kernel/machine/tile_mma.h"
 #include "ir/kernel/printer.h"
-#include "ir/kernel/verifier.h"
+#include "ir/kernel/verify/verifier.h"
 #include "ir/support/error.h"
 #include "tests/codegen/harness.h"
 #include "tests/support/tile_blocks.h"

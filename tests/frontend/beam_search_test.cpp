@@ -1,4 +1,4 @@
-#include "frontend/beam_search.h"
+#include "frontend/decode/beam_search.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "frontend/custom_op.h"
+#include "frontend/ops/custom_op.h"
 
 #include <fmt/core.h>
 
@@ -7,12 +7,12 @@
 #include <functional>
 
 #include "frontend/dsl.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "ir/ops/composites/composites.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/compare_graphs.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "ir/tensor/owned_op.h"
+#include "ir/tensor/op/owned_op.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"

@@ -1,4 +1,4 @@
-#include "frontend/decoding.h"
+#include "frontend/decode/decoding.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

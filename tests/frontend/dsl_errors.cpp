@@ -6,7 +6,7 @@
 
 #include "frontend/dsl.h"
 #include "ir/support/error.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "tests/frontend/dsl_errors.h"
 
 /// Every rule that an op can break, broken from the DSL: the error stands at the C++ line that wrote the op, and says

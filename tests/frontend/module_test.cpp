@@ -5,8 +5,8 @@
 
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
-#include "frontend/ops.h"
-#include "frontend/step.h"
+#include "frontend/ops/ops.h"
+#include "frontend/train/step.h"
 #include "ir/tensor/text/printer.h"
 
 using namespace lathe;

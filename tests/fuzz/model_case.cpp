@@ -5,8 +5,8 @@
 
 #include "frontend/models/attentions.h"
 #include "frontend/models/loss_graph.h"
-#include "frontend/step.h"
-#include "frontend/training.h"
+#include "frontend/train/step.h"
+#include "frontend/train/training.h"
 #include "ir/ops/functional/functional_composites.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/transforms/known_sizes.h"

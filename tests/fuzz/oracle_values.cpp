@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "passes/check/results.h"
 #include "passes/transforms/dce.h"
 #include "tests/fuzz/oracles.h"

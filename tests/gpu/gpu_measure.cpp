@@ -11,7 +11,7 @@
 
 #include "bench/op_cases.h"
 #include "bench/step_cases.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "ir/support/error.h"
 #include "runtime/machine/seconds.h"
 #include "tests/gpu/gpu_device.h"

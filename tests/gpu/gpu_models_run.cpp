@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/initialize.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "ir/tensor/text/parser.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/support/compare_tensors.h"

@@ -4,12 +4,12 @@
 #include <random>
 #include <set>
 
-#include "ir/kernel/access_search.h"
-#include "ir/kernel/builder.h"
-#include "ir/kernel/interpreter.h"
+#include "ir/kernel/build/builder.h"
+#include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/machine/stage_pipeline.h"
 #include "ir/kernel/machine/tile_mma.h"
-#include "ir/kernel/parameter_use.h"
+#include "ir/kernel/verify/access_search.h"
+#include "ir/kernel/verify/parameter_use.h"
 #include "tests/support/first_threads.h"
 #include "tests/support/tile_blocks.h"
 

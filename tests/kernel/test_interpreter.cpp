@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "ir/kernel/builder.h"
-#include "ir/kernel/interpreter.h"
+#include "ir/kernel/build/builder.h"
+#include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/machine/split_bf16.h"
 
 using namespace lathe;

@@ -3,13 +3,13 @@
 #include <cmath>
 #include <functional>
 
-#include "ir/kernel/interpreter.h"
+#include "ir/kernel/interpret/interpreter.h"
+#include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/machine/async_copy.h"
 #include "ir/kernel/machine/exchange.h"
 #include "ir/kernel/machine/mma.h"
 #include "ir/kernel/printer.h"
-#include "ir/kernel/scalar_eval.h"
-#include "ir/kernel/verifier.h"
+#include "ir/kernel/verify/verifier.h"
 #include "tests/support/tile_product.h"
 
 /// mma and asynchronous copies.

@@ -1,12 +1,12 @@
 #include <catch2/catch.hpp>
 
-#include "ir/kernel/builder.h"
-#include "ir/kernel/interpreter.h"
+#include "ir/kernel/build/builder.h"
+#include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/machine/exchange.h"
 #include "ir/kernel/machine/run.h"
-#include "ir/kernel/parameter_use.h"
 #include "ir/kernel/printer.h"
-#include "ir/kernel/verifier.h"
+#include "ir/kernel/verify/parameter_use.h"
+#include "ir/kernel/verify/verifier.h"
 
 using namespace lathe;
 using namespace lathe::kernel;

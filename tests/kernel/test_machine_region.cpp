@@ -1,11 +1,11 @@
 #include <catch2/catch.hpp>
 
-#include "ir/kernel/builder.h"
-#include "ir/kernel/interpreter.h"
-#include "ir/kernel/parameter_use.h"
+#include "ir/kernel/build/builder.h"
+#include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/printer.h"
-#include "ir/kernel/structure_rules.h"
-#include "ir/kernel/verifier.h"
+#include "ir/kernel/verify/parameter_use.h"
+#include "ir/kernel/verify/structure_rules.h"
+#include "ir/kernel/verify/verifier.h"
 #include "tests/support/first_threads.h"
 
 /// Machine regions: what walkers do with one that they do not know.

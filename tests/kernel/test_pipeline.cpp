@@ -3,13 +3,13 @@
 #include <cmath>
 #include <functional>
 
-#include "ir/kernel/interpreter.h"
+#include "ir/kernel/interpret/interpreter.h"
+#include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/machine/async_copy.h"
 #include "ir/kernel/machine/copy_box.h"
 #include "ir/kernel/machine/stage_pipeline.h"
 #include "ir/kernel/machine/wgmma.h"
 #include "ir/kernel/printer.h"
-#include "ir/kernel/scalar_eval.h"
 #include "tests/support/wgmma_product.h"
 
 /// StagePipelines of stages and wgmma.

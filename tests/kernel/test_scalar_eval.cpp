@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/kernel/scalar_eval.h"
+#include "ir/kernel/interpret/scalar_eval.h"
 
 using namespace lathe;
 using namespace lathe::kernel;

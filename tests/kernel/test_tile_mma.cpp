@@ -7,11 +7,11 @@
 #include <limits>
 #include <random>
 
-#include "ir/kernel/interpreter.h"
+#include "ir/kernel/interpret/interpreter.h"
+#include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/machine/tile_mma.h"
 #include "ir/kernel/printer.h"
-#include "ir/kernel/scalar_eval.h"
-#include "ir/kernel/verifier.h"
+#include "ir/kernel/verify/verifier.h"
 #include "tests/support/tile_blocks.h"
 
 using namespace lathe;

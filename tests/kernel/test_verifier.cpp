@@ -6,9 +6,9 @@
 #include <iterator>
 #include <set>
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/kernel/machine/split_bf16.h"
-#include "ir/kernel/verifier.h"
+#include "ir/kernel/verify/verifier.h"
 #include "tests/support/test_data.h"
 
 using namespace lathe;
@@ -195,10 +195,13 @@ std::set<std::string> labels(const std::string& source) {
 
 TEST_CASE("the reference lists every label of the verifier and the interpreter and every machine operation") {
   const std::string reference = read("docs/kernel-ir.md");
-  std::vector<std::string> paths = {
-      "ir/kernel/verifier.cpp",           "ir/kernel/interpreter.cpp", "ir/kernel/interpreter_memory.cpp",
-      "ir/kernel/interpreter_thread.cpp", "ir/kernel/rules.cpp",       "ir/kernel/structure_rules.cpp",
-      "ir/kernel/sums_rules.cpp"};
+  std::vector<std::string> paths = {"ir/kernel/verify/verifier.cpp",
+                                    "ir/kernel/interpret/interpreter.cpp",
+                                    "ir/kernel/interpret/interpreter_memory.cpp",
+                                    "ir/kernel/interpret/interpreter_thread.cpp",
+                                    "ir/kernel/verify/rules.cpp",
+                                    "ir/kernel/verify/structure_rules.cpp",
+                                    "ir/kernel/verify/sums_rules.cpp"};
   for (const auto& entry : std::filesystem::directory_iterator(lathe::test::source_path("ir/kernel/machine")))
     if (entry.path().extension() == ".cpp") paths.push_back("ir/kernel/machine/" + entry.path().filename().string());
   const char* const ends[] = {"`", " ", "."};  // names of operations stand with their operands

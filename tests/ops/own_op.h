@@ -2,7 +2,7 @@
 
 #include "ir/ops/functional/functional_composites.h"
 #include "ir/ops/rules/operand_rules.h"
-#include "ir/tensor/owned_op.h"
+#include "ir/tensor/op/owned_op.h"
 
 namespace lathe::ir::test {
 

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <string>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "tests/ops/committed_text.h"
 
 namespace lathe::ir {
@@ -90,8 +90,8 @@ std::string plain_ops() {
 
 }  // namespace
 
-TEST_CASE("frontend/plain_ops.h is what the lines of ops say") {
-  lathe::test::check_committed("frontend/plain_ops.h", plain_ops());
+TEST_CASE("frontend/ops/plain_ops.h is what the lines of ops say") {
+  lathe::test::check_committed("frontend/ops/plain_ops.h", plain_ops());
 }
 
 }  // namespace lathe::ir

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/support/error.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"

@@ -5,8 +5,8 @@
 
 #include "frontend/grad.h"
 #include "frontend/initialize.h"
-#include "frontend/ops.h"
-#include "frontend/step.h"
+#include "frontend/ops/ops.h"
+#include "frontend/train/step.h"
 #include "runtime/executable.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/support/kernel_store.h"

@@ -6,8 +6,8 @@
 
 #include "frontend/initialize.h"
 #include "frontend/pretrained/token_loss.h"
-#include "frontend/step.h"
-#include "passes/shard/default_splits.h"
+#include "frontend/train/step.h"
+#include "passes/shard/plan/default_splits.h"
 #include "passes/shard/simulate.h"
 #include "runtime/text/dataset/token_batches.h"
 #include "tests/pretrained/token_case.h"

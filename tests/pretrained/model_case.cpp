@@ -5,7 +5,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/initialize.h"
-#include "frontend/step.h"
+#include "frontend/train/step.h"
 #include "runtime/executable.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/runtime/files_scratch.h"

@@ -9,7 +9,7 @@
 
 #include "frontend/graph.h"
 #include "frontend/pretrained/pretrained.h"
-#include "ir/support/tensors.h"
+#include "ir/support/tensors/tensors.h"
 #include "tests/pretrained/cases.h"
 
 /// What models of all kinds are checked for: outputs, loss, gradients, training, saving.

@@ -3,7 +3,7 @@
 
 #include "frontend/initialize.h"
 #include "frontend/pretrained/token_loss.h"
-#include "frontend/step.h"
+#include "frontend/train/step.h"
 #include "runtime/executable.h"
 #include "runtime/text/dataset/token_batches.h"
 #include "tests/pretrained/token_case.h"

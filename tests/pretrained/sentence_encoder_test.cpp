@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "frontend/losses.h"
-#include "frontend/ops.h"
+#include "frontend/ops/losses.h"
+#include "frontend/ops/ops.h"
 #include "runtime/executable.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"

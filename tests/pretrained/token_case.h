@@ -2,7 +2,7 @@
 
 #include "frontend/graph.h"
 #include "frontend/pretrained/pretrained.h"
-#include "ir/support/tensors.h"
+#include "ir/support/tensors/tensors.h"
 #include "tests/pretrained/cases.h"
 
 /// Cases of language models: what they are fed, and how near results must be.

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 #include "ir/tensor/graph.h"
 #include "runtime/executable.h"
 #include "runtime/ranks/ranks.h"

@@ -2,7 +2,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "passes/memory/memory_plan.h"
-#include "passes/shard/rank_scaling.h"
+#include "passes/shard/predict/rank_scaling.h"
 #include "tests/ranks/support.h"
 #include "tests/support/kernel_store.h"
 #include "tests/support/once_store.h"

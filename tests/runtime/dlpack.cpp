@@ -1,4 +1,4 @@
-#include "ir/support/dlpack.h"
+#include "ir/support/tensors/dlpack.h"
 
 #include <catch2/catch.hpp>
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "ir/support/narrow_float.h"
+#include "ir/support/tensors/narrow_float.h"
 
 using namespace lathe;
 

@@ -1,4 +1,4 @@
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include "frontend/initialize.h"
 #include "frontend/models/loss_graph.h"
 #include "frontend/nn/self_attention.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "runtime/executable.h"
 #include "tests/runtime/count_allocations.h"
 #include "tests/support/error_label.h"

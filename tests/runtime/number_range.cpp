@@ -8,7 +8,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/graph.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/lower_cpu.h"

@@ -5,7 +5,7 @@
 #include "ir/support/error.h"
 #include "passes/lower_cpu.h"
 #include "passes/memory/memory_plan.h"
-#include "passes/shard/rank_scaling.h"
+#include "passes/shard/predict/rank_scaling.h"
 #include "tests/shard/support.h"
 
 /// Whether gathered parameters are kept, as a memory budget says.

@@ -2,8 +2,8 @@
 #include <map>
 
 #include "passes/memory/memory_plan.h"
-#include "passes/shard/held_bytes.h"
-#include "passes/shard/rank_scaling.h"
+#include "passes/shard/predict/held_bytes.h"
+#include "passes/shard/predict/rank_scaling.h"
 #include "tests/shard/support.h"
 
 /// What programs hold of gathered parameters and of gradients on their way, against what `lathe shard --explain`

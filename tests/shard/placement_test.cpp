@@ -3,8 +3,8 @@
 
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
-#include "passes/shard/explain_shard.h"
-#include "passes/shard/explain_splits.h"
+#include "passes/shard/explain/explain_shard.h"
+#include "passes/shard/explain/explain_splits.h"
 #include "tests/shard/support.h"
 
 /// Where values lie, and what a process's graph says of it.

@@ -4,7 +4,7 @@
 
 #include "passes/compile_pipeline.h"
 #include "passes/lower_cpu.h"
-#include "passes/shard/rank_scaling.h"
+#include "passes/shard/predict/rank_scaling.h"
 #include "tests/shard/support.h"
 #include "tests/support/distance.h"
 

@@ -1,10 +1,10 @@
-#include "passes/shard/rank_scaling.h"
+#include "passes/shard/predict/rank_scaling.h"
 
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/shard/explain_shard.h"
-#include "passes/shard/product_flops.h"
+#include "passes/shard/explain/explain_shard.h"
+#include "passes/shard/predict/product_flops.h"
 #include "passes/transforms/expand.h"
 #include "tests/shard/support.h"
 #include "tests/support/error_label.h"

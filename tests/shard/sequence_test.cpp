@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/shard/explain_shard.h"
+#include "passes/shard/explain/explain_shard.h"
 #include "tests/shard/support.h"
 
 /// Sequences split over processes: queries are split, keys and values gathered.

@@ -1,12 +1,12 @@
-#include "passes/shard/step_time.h"
+#include "passes/shard/predict/step_time.h"
 
 #include <fmt/core.h>
 
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/shard/product_flops.h"
-#include "passes/shard/rate_text.h"
+#include "passes/shard/predict/product_flops.h"
+#include "passes/shard/predict/rate_text.h"
 #include "tests/shard/support.h"
 
 /// The formulas of predicted times, by cases computed by hand.

@@ -3,10 +3,10 @@
 #include <string>
 #include <string_view>
 
-#include "frontend/training.h"
-#include "passes/lowering/program.h"
+#include "frontend/train/training.h"
+#include "passes/lowering/program/program.h"
+#include "passes/shard/predict/step_rates.h"
 #include "passes/shard/simulate.h"
-#include "passes/shard/step_rates.h"
 #include "tests/support/divisible_steps.h"
 
 /// What tests of sharding share.

@@ -4,10 +4,10 @@
 
 #include "frontend/dsl.h"
 #include "frontend/models/gpt.h"
-#include "frontend/step.h"
+#include "frontend/train/step.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
-#include "passes/shard/explain_shard.h"
+#include "passes/shard/explain/explain_shard.h"
 #include "passes/transforms/canonicalize.h"
 #include "passes/transforms/constant_fold.h"
 #include "passes/transforms/cse.h"

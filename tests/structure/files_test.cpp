@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 #include <set>
 
 #include "tests/structure/sources.h"
@@ -60,6 +61,17 @@ TEST_CASE("files: none is longer than 600 lines") {
   for (const SourceFile& file : source_files()) {
     INFO(file.path);
     CHECK(file.lines.size() <= 600);
+  }
+}
+
+TEST_CASE("files: a folder of the library has at most 32 of them") {
+  std::map<std::string, int> files;
+  for (const SourceFile& file : source_files())
+    if (file.is_cpp() && !file.is_in("tests") && !file.is_in("bench"))
+      ++files[file.path.substr(0, file.path.rfind('/'))];
+  for (const auto& [folder, count] : files) {
+    INFO(folder);
+    CHECK(count <= 32);
   }
 }
 

@@ -33,7 +33,7 @@ const std::vector<Layer>& layers() {
       {"passes/check/", {"passes/check/", "passes/transforms/", "ir/"}},
       {"passes/fusion/", {"passes/fusion/", "passes/transforms/", "passes/pipeline/pass.h", "ir/"}},
       {"passes/chunks/", {"passes/chunks/", "passes/fusion/", "passes/transforms/", "ir/"}},
-      {"passes/memory/", {"passes/memory/", "passes/lowering/program.h", "ir/"}},
+      {"passes/memory/", {"passes/memory/", "passes/lowering/program/program.h", "ir/"}},
       {"passes/remat/",
        {"passes/remat/", "passes/memory/", "passes/lowering/", "passes/fusion/", "passes/transforms/", "ir/"}},
       {"passes/lowering/",

@@ -53,7 +53,7 @@ const std::vector<OtherNumber>& other_numbers() {
       {"passes/gpu/gemm/mma/mma_tiles.cpp", "large = 16384"},                    // sizes that are not known
       {"passes/gpu/reduction/long_reduction.cpp", "many = 1'048'576"},           // the same
       {"passes/fusion/region_size.h", "most_code = 4096"},                       // statements of a kernel
-      {"codegen/cuda/prelude_casts.cpp", "112u << 23"},                          // an exponent of f32
+      {"codegen/cuda/prelude/prelude_casts.cpp", "112u << 23"},                  // an exponent of f32
       {"codegen/llvm/casts.cpp", "112 << 23"},                                   // the same
       {"codegen/cuda/machine/prelude_wgmma.cpp", "u64(shared_address(first)"}};  // fields of a descriptor
   return numbers;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 
 namespace lathe::ir::test {
 

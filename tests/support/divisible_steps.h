@@ -3,7 +3,7 @@
 #include "frontend/dsl.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
-#include "frontend/step.h"
+#include "frontend/train/step.h"
 
 /// Training steps whose dims divide over meshes of up to four processes an axis.
 namespace lathe::test {

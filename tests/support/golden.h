@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "frontend/graph.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "ir/tensor/interpret/interpreter.h"
 
 /// The golden cases: what an independent implementation computed (tests/goldens/make_goldens.py), the graph that the

@@ -6,7 +6,7 @@
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "tests/support/golden.h"
 
 /// The graph of each golden case, sized by the case's config so that goldens of another scale run as well.

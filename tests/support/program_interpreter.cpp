@@ -2,11 +2,11 @@
 
 #include <cstring>
 
-#include "ir/kernel/interpreter.h"
+#include "ir/kernel/interpret/interpreter.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
 #include "passes/lower_cpu.h"
-#include "passes/lowering/signature.h"
+#include "passes/lowering/program/signature.h"
 #include "passes/pipeline/pipeline.h"
 
 namespace lathe::test {

@@ -3,11 +3,11 @@
 #include <functional>
 #include <span>
 
-#include "ir/kernel/interpreter.h"
+#include "ir/kernel/interpret/interpreter.h"
 #include "ir/machine/cpu_info.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "passes/lowering/lower_options.h"
-#include "passes/lowering/program.h"
+#include "passes/lowering/program/program.h"
 
 namespace lathe::test {
 

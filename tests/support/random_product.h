@@ -3,8 +3,8 @@
 #include <random>
 #include <vector>
 
-#include "ir/kernel/interpreter.h"
-#include "ir/kernel/scalar_eval.h"
+#include "ir/kernel/interpret/interpreter.h"
+#include "ir/kernel/interpret/scalar_eval.h"
 
 namespace lathe::test {
 

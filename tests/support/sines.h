@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 
 namespace lathe::test {
 

@@ -1,4 +1,4 @@
-#include "ir/tensor/exchange_window.h"
+#include "ir/tensor/mesh/exchange_window.h"
 
 #include <catch2/catch.hpp>
 

@@ -4,7 +4,7 @@
 
 #include "ir/tensor/builder.h"
 #include "ir/tensor/layers.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "tests/tensor/support.h"
 
 using namespace lathe;

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/text/parser.h"
 
 /// What parts of a graph tell of themselves.

@@ -5,7 +5,7 @@
 
 #include "ir/support/error.h"
 #include "ir/tensor/graph.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/text/parser.h"
 
 /// What several tests of the tensor IR use.

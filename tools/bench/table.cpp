@@ -9,7 +9,7 @@
 #include "bench/memory_cases.h"
 #include "bench/op_cases.h"
 #include "bench/step_cases.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "ir/support/error.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/cache/disk_cache.h"

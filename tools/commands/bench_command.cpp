@@ -10,15 +10,15 @@
 #include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak.h"
 #include "runtime/machine/seconds.h"
-#include "tools/arguments.h"
 #include "tools/bench/table.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
-#include "tools/memory_budget.h"
-#include "tools/precision_option.h"
-#include "tools/target_option.h"
-#include "tools/tune_option.h"
+#include "tools/options/arguments.h"
+#include "tools/options/memory_budget.h"
+#include "tools/options/precision_option.h"
+#include "tools/options/target_option.h"
+#include "tools/options/tune_option.h"
 
 namespace lathe::tools {
 

@@ -5,14 +5,14 @@
 #include <filesystem>
 
 #include "codegen/cuda/emitter.h"
-#include "codegen/cuda/prelude.h"
+#include "codegen/cuda/prelude/prelude.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "runtime/target_machine.h"
-#include "tools/arguments.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
+#include "tools/options/arguments.h"
 
 namespace lathe::tools {
 

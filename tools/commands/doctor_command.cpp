@@ -18,7 +18,7 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
-#include "tools/target_option.h"
+#include "tools/options/target_option.h"
 
 namespace lathe::tools {
 

@@ -4,8 +4,8 @@
 
 #include "ir/support/visible.h"
 #include "ir/tensor/text/printer.h"
-#include "tools/drawing.h"
-#include "tools/node_kind.h"
+#include "tools/page/drawing.h"
+#include "tools/page/node_kind.h"
 
 namespace lathe::tools {
 

@@ -11,9 +11,9 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
+#include "tools/options/target_option.h"
 #include "tools/pretrained/model_directory.h"
 #include "tools/streams.h"
-#include "tools/target_option.h"
 
 namespace lathe::tools {
 

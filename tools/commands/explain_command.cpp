@@ -13,9 +13,9 @@
 #include "runtime/target_machine.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
-#include "tools/memory_budget.h"
-#include "tools/precision_option.h"
-#include "tools/target_option.h"
+#include "tools/options/memory_budget.h"
+#include "tools/options/precision_option.h"
+#include "tools/options/target_option.h"
 
 namespace lathe::tools {
 

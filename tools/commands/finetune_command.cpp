@@ -1,13 +1,13 @@
 #include <CLI/CLI.hpp>
 
 #include "tools/commands/commands.h"
-#include "tools/division.h"
 #include "tools/environment.h"
 #include "tools/finetune/fine_tuning.h"
-#include "tools/memory_budget.h"
-#include "tools/precision_option.h"
+#include "tools/options/division.h"
+#include "tools/options/memory_budget.h"
+#include "tools/options/precision_option.h"
+#include "tools/options/target_option.h"
 #include "tools/pretrained/model_directory.h"
-#include "tools/target_option.h"
 
 namespace lathe::tools {
 

@@ -13,7 +13,7 @@
 #include "ir/tensor/text/printer.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
-#include "tools/precision_option.h"
+#include "tools/options/precision_option.h"
 #include "tools/pretrained/graph_part.h"
 #include "tools/pretrained/model_directory.h"
 

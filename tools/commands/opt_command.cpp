@@ -7,9 +7,9 @@
 #include "ir/tensor/text/printer.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/target_machine.h"
-#include "tools/arguments.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
+#include "tools/options/arguments.h"
 #include "tools/stages.h"
 #include "tools/streams.h"
 

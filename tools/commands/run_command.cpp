@@ -5,14 +5,14 @@
 #include "ir/support/visible.h"
 #include "passes/transforms/convert_dtype.h"
 #include "runtime/files/safetensors.h"
-#include "tools/arguments.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
-#include "tools/memory_budget.h"
-#include "tools/precision_option.h"
-#include "tools/target_option.h"
-#include "tools/tune_option.h"
+#include "tools/options/arguments.h"
+#include "tools/options/memory_budget.h"
+#include "tools/options/precision_option.h"
+#include "tools/options/target_option.h"
+#include "tools/options/tune_option.h"
 
 namespace lathe::tools {
 

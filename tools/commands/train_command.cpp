@@ -1,14 +1,14 @@
 #include <CLI/CLI.hpp>
 
-#include "tools/arguments.h"
 #include "tools/commands/commands.h"
-#include "tools/division.h"
 #include "tools/environment.h"
-#include "tools/memory_budget.h"
-#include "tools/precision_option.h"
-#include "tools/target_option.h"
+#include "tools/options/arguments.h"
+#include "tools/options/division.h"
+#include "tools/options/memory_budget.h"
+#include "tools/options/precision_option.h"
+#include "tools/options/target_option.h"
+#include "tools/options/tune_option.h"
 #include "tools/train/text_training.h"
-#include "tools/tune_option.h"
 
 namespace lathe::tools {
 

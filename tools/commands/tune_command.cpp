@@ -1,4 +1,4 @@
-#include "tools/tune_option.h"
+#include "tools/options/tune_option.h"
 
 #include <fmt/core.h>
 

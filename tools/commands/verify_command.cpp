@@ -9,12 +9,12 @@
 #include "passes/check/results.h"
 #include "passes/compile_pipeline.h"
 #include "passes/transforms/convert_dtype.h"
-#include "tools/arguments.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
-#include "tools/precision_option.h"
-#include "tools/target_option.h"
+#include "tools/options/arguments.h"
+#include "tools/options/precision_option.h"
+#include "tools/options/target_option.h"
 
 namespace lathe::tools {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "ir/support/dtype.h"
-#include "tools/division.h"
 #include "tools/finetune/text_samples.h"
+#include "tools/options/division.h"
 #include "tools/train/model_settings.h"
 
 namespace lathe::tools {

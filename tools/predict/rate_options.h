@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ir/machine/machine_info.h"
-#include "passes/shard/step_rates.h"
+#include "passes/shard/predict/step_rates.h"
 
 namespace lathe::tools {
 

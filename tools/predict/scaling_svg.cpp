@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "passes/memory/memory_plan.h"
-#include "passes/shard/rate_text.h"
-#include "tools/svg_text.h"
+#include "passes/shard/predict/rate_text.h"
+#include "tools/page/svg_text.h"
 
 namespace lathe::tools {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "passes/memory/memory_plan.h"
-#include "passes/shard/rate_text.h"
+#include "passes/shard/predict/rate_text.h"
 
 namespace lathe::tools {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "passes/shard/rank_scaling.h"
+#include "passes/shard/predict/rank_scaling.h"
 
 namespace lathe::tools {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/svg_text.h"
+#include "tools/page/svg_text.h"
 
 namespace lathe::tools {
 

@@ -4,7 +4,7 @@
 
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 
 namespace lathe::tools {
 

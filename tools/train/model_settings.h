@@ -5,7 +5,7 @@
 #include <string>
 
 #include "frontend/nn/module.h"
-#include "frontend/schedule.h"
+#include "frontend/train/schedule.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe::tools {

@@ -15,17 +15,17 @@
 #include "runtime/ranks/agreement.h"
 #include "runtime/train/trainer.h"
 #include "tools/files.h"
-#include "tools/memory_budget.h"
+#include "tools/options/memory_budget.h"
+#include "tools/options/target_option.h"
+#include "tools/options/tune_option.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
-#include "tools/target_option.h"
 #include "tools/train/loss_curve.h"
 #include "tools/train/model_folder.h"
 #include "tools/train/progress.h"
 #include "tools/train/stopped_run.h"
 #include "tools/train/text_codec.h"
 #include "tools/train/training_text.h"
-#include "tools/tune_option.h"
 
 namespace lathe::tools {
 

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <string>
 
-#include "frontend/decoding.h"
+#include "frontend/decode/decoding.h"
 #include "passes/lowering/lower_options.h"
-#include "tools/division.h"
+#include "tools/options/division.h"
 #include "tools/train/model_settings.h"
 
 namespace lathe::tools {

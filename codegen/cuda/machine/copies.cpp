@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codegen/cuda/machine/hooks.h"
-#include "codegen/cuda/prelude.h"
+#include "codegen/cuda/prelude/prelude.h"
 #include "ir/kernel/machine/async_copy.h"
 #include "ir/kernel/machine/copy_box.h"
 

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "codegen/cuda/machine/hooks.h"
-#include "codegen/cuda/prelude.h"
+#include "codegen/cuda/prelude/prelude.h"
 
 namespace lathe::cuda {
 

@@ -4,8 +4,8 @@
 
 #include <fmt/core.h>
 
-#include "codegen/cuda/prelude.h"
-#include "ir/kernel/structure_rules.h"
+#include "codegen/cuda/prelude/prelude.h"
+#include "ir/kernel/verify/structure_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {

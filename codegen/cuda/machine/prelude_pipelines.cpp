@@ -1,4 +1,4 @@
-#include "codegen/cuda/prelude.h"
+#include "codegen/cuda/prelude/prelude.h"
 
 namespace lathe::cuda::detail {
 

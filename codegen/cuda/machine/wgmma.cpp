@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "codegen/cuda/machine/pipelines.h"
-#include "codegen/cuda/prelude.h"
+#include "codegen/cuda/prelude/prelude.h"
 
 namespace lathe::cuda {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/structure_rules.h"
+#include "ir/kernel/verify/structure_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::codegen {

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "frontend/losses.h"
-#include "frontend/ops.h"
+#include "frontend/ops/losses.h"
+#include "frontend/ops/ops.h"
 #include "ir/support/error.h"
 
 namespace lathe::pretrained {

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::pretrained {
 
@@ -25,8 +25,8 @@ struct Tokens {
   Tensor last() const {
     const Tensor position = x.graph().arange(x.size(1), i64).to(x.dtype()) + 1;  // [T]
     const Tensor at = (present * position.unsqueeze(1)).argmax(1);               // i64 [B, 1]
-    const Tensor is_last = at == x.graph().arange(x.size(1), i64);            // [B, T]
-    return (x * is_last.to(x.dtype()).unsqueeze(2)).sum(1);                   // [B, hidden]
+    const Tensor is_last = at == x.graph().arange(x.size(1), i64);               // [B, T]
+    return (x * is_last.to(x.dtype()).unsqueeze(2)).sum(1);                      // [B, hidden]
   }
   static Tensor at_least(const Tensor& value, double least) { return maximum(value, least); }
 };

@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
-#include "frontend/losses.h"
-#include "frontend/ops.h"
+#include "frontend/ops/losses.h"
+#include "frontend/ops/ops.h"
 #include "frontend/pretrained/image_models/image_model.h"
 #include "frontend/pretrained/options.h"
 #include "ir/support/error.h"

@@ -8,7 +8,7 @@
 #include "frontend/nn/feed_forward.h"
 #include "frontend/nn/relative_bias.h"
 #include "frontend/nn/self_attention.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "frontend/pretrained/options.h"
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/kernel/kernel.h"
-#include "ir/kernel/rules.h"
+#include "ir/kernel/verify/rules.h"
 
 /// What all of Lathe knows of a machine operation is its record: the walkers, the printer, the verifier and the
 /// interpreter ask it and name no operation. How a back end writes an operation is the back end's: it has a table of

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/kernel/integer_range.h"
+#include "ir/kernel/build/integer_range.h"
 #include "ir/kernel/machine/record.h"
 #include "ir/support/error.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/kernel/interpreter_thread.h"
+#include "ir/kernel/interpret/interpreter_thread.h"
 
 namespace lathe::kernel {
 

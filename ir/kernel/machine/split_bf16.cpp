@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "ir/kernel/builder_checks.h"
+#include "ir/kernel/build/builder_checks.h"
 #include "ir/kernel/machine/run.h"
 
 namespace lathe::kernel {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
+#include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/machine/record.h"
-#include "ir/kernel/scalar_eval.h"
 
 namespace lathe::kernel {
 

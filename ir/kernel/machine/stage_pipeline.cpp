@@ -4,9 +4,9 @@
 #include <set>
 #include <unordered_map>
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/kernel/machine/run.h"
-#include "ir/kernel/structure_rules.h"
+#include "ir/kernel/verify/structure_rules.h"
 
 namespace lathe::kernel {
 
@@ -312,7 +312,7 @@ class RunningPipeline : public RunningRegion {
   struct Element {
     std::int64_t iteration = -1;  // that produced it last
     std::int64_t producer = -1;   // the thread that did
-    bool is_consumers = false;  // consumers have written it
+    bool is_consumers = false;    // consumers have written it
   };
   Element& element(const Target& target, std::int64_t index) {
     std::vector<Element>& all = elements_[target.scratch];

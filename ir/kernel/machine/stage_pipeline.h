@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/kernel/machine/region.h"
 
 /// A multistage pipeline in shared memory between the threads of a block that copy (its producers) and those that use

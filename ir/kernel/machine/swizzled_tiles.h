@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 
 /// Tiles in shared memory: 64 rows of 64 elements (128 bytes), in each of which chunks of 16 bytes are
 /// swapped, as the 128-byte swizzle of warpgroup products and of copies by TMA has them.

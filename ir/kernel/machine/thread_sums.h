@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/kernel.h"
-#include "ir/kernel/scalar_eval.h"
 
 /// Sums of products that the threads of a warp or a warpgroup hold together.
 namespace lathe::kernel {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/kernel/machine/record.h"
 #include "ir/kernel/machine/split_bf16.h"
 

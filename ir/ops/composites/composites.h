@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 /// The records of composite ops, by file in ir/ops/composites/composites.def. Few passes see one: expand() replaces
 /// it by what it is made of.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/ops/rules/operand_rules.h"
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 
 /// What the references of ops that move blocks of elements along one dim have in common.
 namespace lathe::ir::ops {

@@ -3,7 +3,7 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 
 /// Gradients of complex values follow PyTorch: dL/dRe + i dL/dIm, so that the two views are each other's gradient.
 namespace lathe::ir::ops {

@@ -4,7 +4,7 @@
 
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/error.h"
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 
 /// What the records of ops that look elements up by index have in common.
 namespace lathe::ir::ops {

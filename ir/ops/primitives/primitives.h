@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 /// The records of primitive ops, by family in ir/ops/primitives/primitives.def. A pass names an op by its record:
 /// `node.op == &ops::gather`. Composites: ir/ops/composites/composites.h.

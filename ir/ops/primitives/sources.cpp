@@ -6,8 +6,8 @@
 #include "ir/ops/primitives/indices.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
-#include "ir/support/host_tensor.h"
 #include "ir/support/philox.h"
+#include "ir/support/tensors/host_tensor.h"
 
 namespace lathe::ir::ops {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 /// What shape rules share: each helper checks one labelled constraint and speaks for the op that calls it.
 /// The labels used here: dtype_kind, dtype_match, broadcast, dim_range, dim_repeat, dim_negative. An op lists those

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 /// When a view exists, and what to say when it does not.
 namespace lathe::ir::rules {

@@ -6,7 +6,7 @@
 
 #include "ir/support/visible.h"
 #include "ir/tensor/layers.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 
 namespace lathe::ir {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 /// The parts of shape_reason (explain.h).
 namespace lathe::ir::detail {

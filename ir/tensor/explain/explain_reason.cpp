@@ -5,7 +5,7 @@
 #include "ir/tensor/explain/explain.h"
 #include "ir/tensor/explain/explain_detail.h"
 #include "ir/tensor/matcher.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 
 namespace lathe::ir {

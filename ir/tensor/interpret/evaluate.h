@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors/host_tensor.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/walk.h"
 
 /// The parts of the interpreter: one function for each kind of meaning. Tensors are held in their evaluation

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/support/tensors.h"
+#include "ir/support/tensors/tensors.h"
 #include "ir/tensor/graph.h"
 
 /// The meaning of the tensor IR, computed plainly: the reference that passes and backends are compared with.

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "ir/tensor/graph.h"
-#include "ir/tensor/op_set.h"
+#include "ir/tensor/op/op_set.h"
 
 namespace lathe::ir {
 

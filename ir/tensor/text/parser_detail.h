@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/tensor/attribute.h"
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/attribute.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/text/lexer.h"
 #include "ir/tensor/text/parser.h"
 

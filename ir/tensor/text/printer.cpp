@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 
 namespace lathe::ir {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/kernel/machine/split_bf16.h"
 #include "ir/machine/cpu_info.h"
-#include "passes/lowering/load_operand.h"
+#include "passes/lowering/operands/load_operand.h"
 
 /// Schedules of the matrix product as loop IR: c[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, n, k], with any
 /// loader in front of each operand and any epilogue behind the result. They know nothing of tensors: memory is seen

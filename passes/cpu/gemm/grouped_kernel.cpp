@@ -2,7 +2,7 @@
 
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/cpu/gemm/gemm.h"
-#include "passes/lowering/segments.h"
+#include "passes/lowering/operands/segments.h"
 
 namespace lathe::cpu {
 

@@ -4,7 +4,7 @@
 
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/cpu/gemm/gemm.h"
-#include "passes/lowering/product_operands.h"
+#include "passes/lowering/operands/product_operands.h"
 
 namespace lathe::cpu {
 

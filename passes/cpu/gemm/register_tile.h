@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/machine/vector_registers.h"
 
 namespace lathe::cpu {

@@ -1,5 +1,5 @@
 #include "passes/cpu/cpu_kernels.h"
-#include "passes/lowering/along_dim.h"
+#include "passes/lowering/operands/along_dim.h"
 
 namespace lathe::cpu {
 

@@ -2,7 +2,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "passes/cpu/cpu_kernels.h"
-#include "passes/lowering/along_dim.h"
+#include "passes/lowering/operands/along_dim.h"
 
 namespace lathe::cpu {
 

@@ -1,6 +1,6 @@
 #include "ir/ops/rules/operand_rules.h"
 #include "passes/cpu/cpu_kernels.h"
-#include "passes/lowering/row_update_operands.h"
+#include "passes/lowering/operands/row_update_operands.h"
 
 namespace lathe::cpu {
 

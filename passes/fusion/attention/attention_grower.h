@@ -5,7 +5,7 @@
 
 #include "ir/tensor/users.h"
 #include "passes/fusion/attention/fuse_attention.h"
-#include "passes/fusion/dependence.h"
+#include "passes/fusion/order/dependence.h"
 #include "passes/fusion/reads.h"
 
 namespace lathe {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/lowering/product_operands.h"
+#include "passes/lowering/operands/product_operands.h"
 
 namespace lathe::gpu {
 

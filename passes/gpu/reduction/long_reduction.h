@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/machine/gpu_info.h"
 
 namespace lathe::gpu {

@@ -1,7 +1,7 @@
 #include <optional>
 
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/lowering/along_dim.h"
+#include "passes/lowering/operands/along_dim.h"
 
 namespace lathe::gpu {
 

@@ -1,6 +1,6 @@
 #include "ir/ops/primitives/primitives.h"
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/lowering/along_dim.h"
+#include "passes/lowering/operands/along_dim.h"
 
 namespace lathe::gpu {
 

@@ -1,5 +1,5 @@
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/lowering/row_update_operands.h"
+#include "passes/lowering/operands/row_update_operands.h"
 
 namespace lathe::gpu {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "passes/lowering/elementwise/elementwise_emitter.h"
-#include "passes/lowering/load_operand.h"
+#include "passes/lowering/operands/load_operand.h"
 #include "passes/lowering/region_kernels.h"
 
 namespace lathe {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "ir/kernel/scalar_eval.h"
+#include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "passes/fusion/reads.h"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "passes/lowering/program.h"
+#include "passes/lowering/program/program.h"
 
 namespace lathe {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "ir/kernel/access_search.h"
+#include "ir/kernel/verify/access_search.h"
 #include "ir/support/error.h"
 #include "passes/lowering/verify/sample_sizes.h"
 

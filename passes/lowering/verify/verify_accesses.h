@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/kernel/access_site.h"
-#include "ir/kernel/parameter_use.h"
-#include "passes/lowering/program.h"
+#include "ir/kernel/verify/access_site.h"
+#include "ir/kernel/verify/parameter_use.h"
+#include "passes/lowering/program/program.h"
 
 namespace lathe {
 

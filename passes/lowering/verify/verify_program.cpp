@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "ir/kernel/parameter_use.h"
+#include "ir/kernel/verify/parameter_use.h"
 #include "ir/support/error.h"
 #include "passes/lowering/verify/verify_accesses.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/support/tensors.h"
+#include "ir/support/tensors/tensors.h"
 #include "runtime/text/dataset/example.h"
 
 namespace lathe {

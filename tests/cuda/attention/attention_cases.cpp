@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "frontend/grad.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "tests/attention/variant.h"
 
 namespace lathe::test {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/cuda/attention/forward_attention.h"

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "frontend/grad.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 
 namespace lathe::test {
 

@@ -6,7 +6,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/graph.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/lower_gpu.h"
 #include "passes/pipeline/pipeline.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "frontend/grad.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/attention/forward_attention.h"
 #include "tests/cuda/attention/wgmma_cases.h"

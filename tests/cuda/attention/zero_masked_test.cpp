@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "frontend/grad.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "passes/lower_gpu.h"
 #include "tests/cuda/attention/wgmma_cases.h"
 #include "tests/cuda/host/host_cuda.h"

@@ -4,7 +4,7 @@
 
 #include "codegen/cuda/mapping.h"
 #include "codegen/llvm/jit.h"
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/kernel/machine/split_bf16.h"
 #include "ir/support/error.h"
 #include "tests/cuda/host/kernels.h"

@@ -7,9 +7,9 @@
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/index_width.h"
-#include "ir/kernel/builder.h"
-#include "ir/kernel/scalar_eval.h"
-#include "ir/kernel/structure_rules.h"
+#include "ir/kernel/build/builder.h"
+#include "ir/kernel/interpret/scalar_eval.h"
+#include "ir/kernel/verify/structure_rules.h"
 #include "tests/support/first_threads.h"
 
 /// What integers of a kernel can be, and which are computed in 32 bits.

@@ -5,7 +5,7 @@
 
 #include "frontend/initialize.h"
 #include "frontend/models/loss_graph.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "ir/kernel/machine/mma.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/compare_tensors.h"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <numeric>
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/support/error.h"
 #include "runtime/cuda/device.h"
 #include "tests/cuda/device/mock_driver.h"

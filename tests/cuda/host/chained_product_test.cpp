@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "codegen/cuda/emitter.h"
-#include "codegen/cuda/prelude.h"
-#include "ir/kernel/interpreter.h"
+#include "codegen/cuda/prelude/prelude.h"
+#include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/machine/wgmma.h"
 #include "ir/support/error.h"
 #include "runtime/cuda/kernel_cache.h"

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "codegen/cuda/emitter.h"
-#include "codegen/cuda/prelude.h"
+#include "codegen/cuda/prelude/prelude.h"
 #include "ir/kernel/printer.h"
 
 namespace lathe::test {

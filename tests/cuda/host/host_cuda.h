@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cuda/prelude.h"
-#include "ir/kernel/interpreter.h"
+#include "codegen/cuda/prelude/prelude.h"
+#include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/kernel.h"
 
 namespace lathe::test {

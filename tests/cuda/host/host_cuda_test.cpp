@@ -7,7 +7,7 @@
 #include <random>
 #include <span>
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/support/error.h"
 #include "tests/cuda/host/kernels.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/kernel/scalar_eval.h"
+#include "ir/kernel/interpret/scalar_eval.h"
 #include "passes/lower_gpu.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"

@@ -9,9 +9,9 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
+#include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/machine/split_bf16.h"
-#include "ir/kernel/scalar_eval.h"
 #include "tests/cuda/host/host_cuda.h"
 
 /// The arithmetic of lathe.cuh, as the host's compiler makes it.

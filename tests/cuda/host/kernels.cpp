@@ -1,6 +1,6 @@
 #include "tests/cuda/host/kernels.h"
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/kernel/machine/exchange.h"
 
 namespace lathe::test {

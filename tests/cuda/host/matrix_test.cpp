@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "codegen/cuda/emitter.h"
-#include "ir/kernel/interpreter.h"
+#include "ir/kernel/interpret/interpreter.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"

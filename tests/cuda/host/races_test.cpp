@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/support/error.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/lower_gpu.h"

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "codegen/cuda/prelude.h"
-#include "ir/kernel/interpreter.h"
+#include "codegen/cuda/prelude/prelude.h"
+#include "ir/kernel/interpret/interpreter.h"
 #include "tests/cuda/host/host_build.h"
 
 namespace lathe::test {

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/kernel/interpreter.h"
+#include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/kernel.h"
 #include "runtime/cuda/driver.h"
 

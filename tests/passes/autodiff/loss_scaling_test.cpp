@@ -1,10 +1,10 @@
-#include "frontend/loss_scaling.h"
+#include "frontend/train/loss_scaling.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/verifier.h"
 #include "tests/passes/support.h"

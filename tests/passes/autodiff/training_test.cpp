@@ -1,4 +1,4 @@
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

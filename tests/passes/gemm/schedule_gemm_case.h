@@ -11,7 +11,7 @@
 #include <fmt/core.h>
 #include <catch2/catch.hpp>
 
-#include "ir/kernel/interpreter.h"
+#include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/machine/tile_mma.h"
 #include "passes/cpu/gemm/gemm.h"
 

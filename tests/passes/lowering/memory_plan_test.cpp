@@ -4,7 +4,7 @@
 #include <random>
 
 #include "frontend/models/loss_graph.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/lower_cpu.h"
 #include "passes/memory/block_placement.h"

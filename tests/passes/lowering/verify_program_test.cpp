@@ -5,8 +5,8 @@
 
 #include <functional>
 
-#include "frontend/training.h"
-#include "ir/kernel/builder.h"
+#include "frontend/train/training.h"
+#include "ir/kernel/build/builder.h"
 #include "ir/support/error.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/lower_cpu.h"

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/tensor/op.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/users.h"
 #include "tests/passes/support.h"
 

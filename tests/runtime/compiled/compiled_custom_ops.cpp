@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/dsl.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ir/kernel/builder.h"
+#include "ir/kernel/build/builder.h"
 #include "runtime/cpu_runner.h"
 #include "runtime/target.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "frontend/initialize.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/chunks/chunk_rows.h"
 #include "passes/memory/memory_plan.h"

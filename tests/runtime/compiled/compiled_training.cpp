@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/initialize.h"
-#include "frontend/training.h"
+#include "frontend/train/training.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/kernel_store.h"
 #include "tests/support/small_models.h"

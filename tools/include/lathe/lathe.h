@@ -2,7 +2,7 @@
 
 /// All that a program needs to build a model, differentiate it, compile it and run it, to keep what it learned, and
 /// to work with models and tokenizers as Hugging Face's directories hold them.
-#include "frontend/decoding.h"
+#include "frontend/decode/decoding.h"
 #include "frontend/dsl.h"
 #include "frontend/generation/generator.h"
 #include "frontend/models/encoder_decoder.h"
@@ -12,9 +12,9 @@
 #include "frontend/pretrained/image_models/image_model.h"
 #include "frontend/pretrained/lora/lora.h"
 #include "frontend/pretrained/pretrained.h"
-#include "ir/support/dlpack.h"
+#include "ir/support/tensors/dlpack.h"
 #include "ir/tensor/explain/explain.h"
-#include "ir/tensor/op_set.h"
+#include "ir/tensor/op/op_set.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "runtime/cache/disk_cache.h"

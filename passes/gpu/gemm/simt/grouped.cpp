@@ -1,5 +1,5 @@
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/lowering/segments.h"
+#include "passes/lowering/operands/segments.h"
 
 namespace lathe::gpu {
 

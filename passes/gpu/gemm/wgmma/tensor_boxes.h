@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "passes/lowering/attention/attention_operand.h"
-#include "passes/lowering/product_operands.h"
+#include "passes/lowering/operands/product_operands.h"
 
 namespace lathe::gpu {
 

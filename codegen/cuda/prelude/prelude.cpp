@@ -1,0 +1,35 @@
+#include "codegen/cuda/prelude/prelude.h"
+
+#include "codegen/cuda/machine/hooks.h"
+
+namespace lathe::cuda {
+
+namespace {
+
+constexpr std::string_view head =
+    R"cuda(// lathe.cuh: what the kernels that Lathe prints are written in. Compile with -fmad=false.
+#pragma once
+
+#define LATHE_FUNCTION __device__ __forceinline__
+
+namespace lathe {
+)cuda";
+
+constexpr std::string_view tail = R"cuda(
+}  // namespace lathe
+)cuda";
+
+}  // namespace
+
+std::string prelude() {
+  std::string text(head);
+  for (const std::string_view part :
+       {detail::prelude_types(), detail::prelude_arithmetic(), detail::prelude_math(), detail::prelude_f64_math(),
+        detail::prelude_casts(), detail::prelude_vectors(), detail::prelude_memory()})
+    text += part;
+  for (const MachineFamily& family : machine_families())
+    if (family.prelude) text += family.prelude();
+  return text.append(tail);
+}
+
+}  // namespace lathe::cuda

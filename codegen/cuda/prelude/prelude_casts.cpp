@@ -1,0 +1,94 @@
+#include "codegen/cuda/prelude/prelude.h"
+
+namespace lathe::cuda::detail {
+
+std::string_view prelude_casts() {
+  return R"cuda(
+// ---- casts ----
+
+LATHE_FUNCTION f32 widen(bf16 x) { return from_bits(static_cast<i32>(static_cast<u32>(x.bits) << 16)); }
+
+/// To nearest, ties to even; subnormals stay; NaN becomes quiet.
+LATHE_FUNCTION bf16 narrow_bf16(f32 x) {
+  const u32 bits = static_cast<u32>(bits_of(x));
+  return {static_cast<u16>(x != x ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+
+/// Moving the exponent by a product also normalises subnormals.
+LATHE_FUNCTION f32 widen(f16 x) {
+  const i32 sign = (x.bits & 0x8000) << 16, magnitude = (x.bits & 0x7fff) << 13;
+  const i32 finite = bits_of(from_bits(magnitude) * 0x1p112f);
+  const i32 special = magnitude | 0x7f800000 | (magnitude > 0x0f800000 ? 0x400000 : 0);
+  return from_bits(sign | (magnitude >= 0x0f800000 ? special : finite));
+}
+
+LATHE_FUNCTION f16 narrow_f16(f32 x) {
+  const u32 bits = static_cast<u32>(bits_of(x)), sign = bits >> 16 & 0x8000, absolute = bits & 0x7fffffff;
+  const f32 magnitude = from_bits(static_cast<i32>(absolute));
+  u32 result = (absolute + 0xfff + (absolute >> 13 & 1) - (112u << 23)) >> 13;
+  // Adding 0.5 leaves units of 2^-24, rounded to even, in the low bits.
+  if (magnitude < 0x1p-14f) result = static_cast<u32>(bits_of(magnitude + 0.5f)) - 0x3f000000u;
+  if (magnitude >= 65520.0f) result = 0x7c00;
+  if (x != x) result = 0x7e00 | (absolute >> 13 & 0x1ff);
+  return {static_cast<u16>(sign | result)};
+}
+
+/// Truncates and saturates; NaN gives 0.
+template <class F>
+LATHE_FUNCTION i32 to_i32(F x) {
+  if (x != x) return 0;
+  return x <= F(-0x1p31) ? -2147483647 - 1 : x >= F(0x1p31) ? 2147483647 : static_cast<i32>(x);
+}
+template <class F>
+LATHE_FUNCTION i64 to_i64(F x) {
+  const i64 most = 9223372036854775807LL;
+  if (x != x) return 0;
+  return x <= F(-0x1p63) ? -most - 1 : x >= F(0x1p63) ? most : static_cast<i64>(x);
+}
+
+/// To i8 or u8.
+template <class Byte, class F>
+LATHE_FUNCTION Byte to_byte(F x) {
+  const i32 least = Byte(-1) < 0 ? -128 : 0, most = least + 255, number = to_i32(x);
+  return static_cast<Byte>(number < least ? least : number > most ? most : number);
+}
+
+template <class A, class B>
+struct same_type {
+  enum : bool { value = false };
+};
+template <class A>
+struct same_type<A, A> {
+  enum : bool { value = true };
+};
+
+/// Between any two element types; f64 goes to bf16 and f16 through f32.
+template <class To, class From>
+LATHE_FUNCTION To cast(From x) {
+  if constexpr (same_type<To, From>::value) {
+    return x;
+  } else if constexpr (same_type<From, bf16>::value || same_type<From, f16>::value) {
+    return cast<To>(widen(x));
+  } else if constexpr (same_type<To, bf16>::value) {
+    return narrow_bf16(static_cast<f32>(x));
+  } else if constexpr (same_type<To, f16>::value) {
+    return narrow_f16(static_cast<f32>(x));
+  } else if constexpr (same_type<To, bool>::value) {
+    return x != From(0);
+  } else if constexpr (same_type<From, f32>::value || same_type<From, f64>::value) {
+    if constexpr (same_type<To, i32>::value)
+      return to_i32(x);
+    else if constexpr (same_type<To, i64>::value)
+      return to_i64(x);
+    else if constexpr (same_type<To, i8>::value || same_type<To, u8>::value)
+      return to_byte<To>(x);
+    else
+      return static_cast<To>(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+)cuda";
+}
+
+}  // namespace lathe::cuda::detail

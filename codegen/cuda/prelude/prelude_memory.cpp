@@ -1,0 +1,122 @@
+#include "codegen/cuda/prelude/prelude.h"
+
+namespace lathe::cuda::detail {
+
+std::string_view prelude_memory() {
+  return R"cuda(
+// ---- memory; masked lanes read 0 and write nothing ----
+
+template <int N, class T>
+LATHE_FUNCTION vec<T, N> load(const T* p, i64 at) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = p[at + i];
+  return r;
+}
+/// Of an address that is a multiple of the vector's size (of 16 bytes for larger ones).
+template <int N, class T>
+LATHE_FUNCTION vec<T, N> load_aligned(const T* p, i64 at) {
+  return *reinterpret_cast<const vec<T, N>*>(p + at);
+}
+template <int N, class T>
+LATHE_FUNCTION vec<T, N> load_strided(const T* p, i64 at, i64 stride) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = p[at + i * stride];
+  return r;
+}
+template <class T, class Index, int N>
+LATHE_FUNCTION vec<T, N> gather(const T* p, vec<Index, N> at) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = p[at.lane[i]];
+  return r;
+}
+
+template <class T>
+LATHE_FUNCTION T load_if(bool mask, const T* p, i64 at) {
+  return mask ? p[at] : T{};
+}
+template <class T, int N>
+LATHE_FUNCTION vec<T, N> load_if(vec<bool, N> mask, const T* p, i64 at) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = load_if(mask.lane[i], p, at + i);
+  return r;
+}
+template <class T, int N>
+LATHE_FUNCTION vec<T, N> load_strided_if(vec<bool, N> mask, const T* p, i64 at, i64 stride) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = load_if(mask.lane[i], p, at + i * stride);
+  return r;
+}
+template <class T, class Index, int N>
+LATHE_FUNCTION vec<T, N> gather_if(vec<bool, N> mask, const T* p, vec<Index, N> at) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = load_if(mask.lane[i], p, at.lane[i]);
+  return r;
+}
+
+template <class T, int N>
+LATHE_FUNCTION void store(T* p, i64 at, vec<T, N> value) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) p[at + i] = value.lane[i];
+}
+template <class T, int N>
+LATHE_FUNCTION void store_aligned(T* p, i64 at, vec<T, N> value) {
+  *reinterpret_cast<vec<T, N>*>(p + at) = value;
+}
+template <class T, int N>
+LATHE_FUNCTION void store_strided(T* p, i64 at, i64 stride, vec<T, N> value) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) p[at + i * stride] = value.lane[i];
+}
+template <class T, class Index, int N>
+LATHE_FUNCTION void scatter(T* p, vec<Index, N> at, vec<T, N> value) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) p[at.lane[i]] = value.lane[i];
+}
+
+template <class T>
+LATHE_FUNCTION void store_if(bool mask, T* p, i64 at, T value) {
+  if (mask) p[at] = value;
+}
+template <class T, int N>
+LATHE_FUNCTION void store_if(vec<bool, N> mask, T* p, i64 at, vec<T, N> value) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) store_if(mask.lane[i], p, at + i, value.lane[i]);
+}
+template <class T, int N>
+LATHE_FUNCTION void store_strided_if(vec<bool, N> mask, T* p, i64 at, i64 stride, vec<T, N> value) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) store_if(mask.lane[i], p, at + i * stride, value.lane[i]);
+}
+template <class T, class Index, int N>
+LATHE_FUNCTION void scatter_if(vec<bool, N> mask, T* p, vec<Index, N> at, vec<T, N> value) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) store_if(mask.lane[i], p, at.lane[i], value.lane[i]);
+}
+
+template <class T>
+LATHE_FUNCTION void prefetch(const T* p, i64 at) {
+#ifdef __CUDA_ARCH__
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p + at));
+#endif
+}
+
+/// Of all checks that fail in a launch, the least code stays in the status word, whatever the order of the threads.
+LATHE_FUNCTION void check(bool condition, u64 code, u64* status) {
+  if (condition) return;
+  u64 seen = *status;
+  while (seen == 0 || seen > code) {
+    const u64 before = atomicCAS(status, seen, code);
+    if (before == seen) return;
+    seen = before;
+  }
+}
+)cuda";
+}
+
+}  // namespace lathe::cuda::detail

@@ -1,0 +1,170 @@
+#include "codegen/cuda/prelude/prelude.h"
+
+namespace lathe::cuda::detail {
+
+std::string_view prelude_vectors() {
+  return R"cuda(
+// ---- vectors, lane by lane ----
+
+#define LATHE_UNARY(f)                              \
+  template <class T, int N>                         \
+  LATHE_FUNCTION auto f(vec<T, N> a) {              \
+    vec<decltype(f(a.lane[0])), N> r;               \
+    _Pragma("unroll") for (int i = 0; i < N; ++i)   \
+      r.lane[i] = f(a.lane[i]);                     \
+    return r;                                       \
+  }
+#define LATHE_BINARY(f)                             \
+  template <class T, int N>                         \
+  LATHE_FUNCTION auto f(vec<T, N> a, vec<T, N> b) { \
+    vec<decltype(f(a.lane[0], b.lane[0])), N> r;    \
+    _Pragma("unroll") for (int i = 0; i < N; ++i)   \
+      r.lane[i] = f(a.lane[i], b.lane[i]);          \
+    return r;                                       \
+  }
+#define LATHE_OPERATOR(sign, f)                                 \
+  template <class T, int N>                                     \
+  LATHE_FUNCTION auto operator sign(vec<T, N> a, vec<T, N> b) { \
+    return f(a, b);                                             \
+  }
+
+LATHE_UNARY(neg)
+LATHE_UNARY(abs)
+LATHE_UNARY(sign)
+LATHE_UNARY(floor)
+LATHE_UNARY(round)
+LATHE_UNARY(exp)
+LATHE_UNARY(log)
+LATHE_UNARY(sqrt)
+LATHE_UNARY(rsqrt)
+LATHE_UNARY(sin)
+LATHE_UNARY(cos)
+LATHE_UNARY(tanh)
+LATHE_UNARY(erf)
+LATHE_UNARY(logical_not)
+LATHE_BINARY(add)
+LATHE_BINARY(sub)
+LATHE_BINARY(mul)
+LATHE_BINARY(div)
+LATHE_BINARY(rem)
+LATHE_BINARY(min)
+LATHE_BINARY(max)
+LATHE_BINARY(pow)
+LATHE_BINARY(eq)
+LATHE_BINARY(ne)
+LATHE_BINARY(lt)
+LATHE_BINARY(le)
+LATHE_BINARY(logical_and)
+LATHE_BINARY(logical_or)
+LATHE_BINARY(bit_and)
+LATHE_BINARY(bit_or)
+LATHE_BINARY(bit_xor)
+LATHE_BINARY(shift_left)
+LATHE_BINARY(shift_right)
+LATHE_OPERATOR(+, add)
+LATHE_OPERATOR(-, sub)
+LATHE_OPERATOR(*, mul)
+LATHE_OPERATOR(/, div)
+LATHE_OPERATOR(<, lt)
+LATHE_OPERATOR(<=, le)
+LATHE_OPERATOR(==, eq)
+LATHE_OPERATOR(!=, ne)
+LATHE_OPERATOR(&&, logical_and)
+LATHE_OPERATOR(||, logical_or)
+#undef LATHE_UNARY
+#undef LATHE_BINARY
+#undef LATHE_OPERATOR
+
+template <class T, int N>
+LATHE_FUNCTION vec<T, N> fma(vec<T, N> a, vec<T, N> b, vec<T, N> c) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = fma(a.lane[i], b.lane[i], c.lane[i]);
+  return r;
+}
+/// A subnormal as the zero of its sign.
+LATHE_FUNCTION f32 flushed(f32 x) { return abs(x) < 0x1p-126f ? ::copysignf(0.0f, x) : x; }
+LATHE_FUNCTION f32 dot_pair(bf16 a0, bf16 b0, bf16 a1, bf16 b1, f32 c) {
+  const f32 odd = flushed(fma(flushed(widen(a1)), flushed(widen(b1)), flushed(c)));
+  return flushed(fma(flushed(widen(a0)), flushed(widen(b0)), odd));
+}
+LATHE_FUNCTION f32 dot_pairs(vec<bf16, 2> a, vec<bf16, 2> b, f32 c) {
+  return dot_pair(a.lane[0], b.lane[0], a.lane[1], b.lane[1], c);
+}
+template <int N>
+LATHE_FUNCTION vec<f32, N> dot_pairs(vec<bf16, 2 * N> a, vec<bf16, 2 * N> b, vec<f32, N> c) {
+  vec<f32, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    r.lane[i] = dot_pair(a.lane[2 * i], b.lane[2 * i], a.lane[2 * i + 1], b.lane[2 * i + 1], c.lane[i]);
+  return r;
+}
+template <class T, int N>
+LATHE_FUNCTION vec<T, N> select(vec<bool, N> condition, vec<T, N> a, vec<T, N> b) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = condition.lane[i] ? a.lane[i] : b.lane[i];
+  return r;
+}
+template <class To, class From, int N>
+LATHE_FUNCTION vec<To, N> cast(vec<From, N> a) {
+  vec<To, N> r;
+#ifdef __CUDA_ARCH__
+  // The same as lane by lane, but for the bits of a NaN.
+  constexpr bool to_bf16 = same_type<To, bf16>::value;
+  if constexpr (same_type<From, f32>::value && (to_bf16 || same_type<To, f16>::value) && N % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i < N; i += 2) {
+      u32 both;
+      if constexpr (to_bf16)
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(a.lane[i + 1]), "f"(a.lane[i]));
+      else
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(a.lane[i + 1]), "f"(a.lane[i]));
+      r.lane[i].bits = static_cast<u16>(both);
+      r.lane[i + 1].bits = static_cast<u16>(both >> 16);
+    }
+    return r;
+  }
+#endif
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = cast<To>(a.lane[i]);
+  return r;
+}
+/// base + lane * step
+template <int N, class T>
+LATHE_FUNCTION vec<T, N> ramp(T base, T step) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = add(base, mul(T(i), step));
+  return r;
+}
+/// The value that thread `lane` of the warp has; all 32 threads ask.
+template <class T>
+LATHE_FUNCTION T from_lane(T x, i64 lane) {
+  if constexpr (same_type<T, bool>::value)
+    return __shfl_sync(0xffffffffu, static_cast<i32>(x), static_cast<i32>(lane)) != 0;
+  else
+    return __shfl_sync(0xffffffffu, x, static_cast<i32>(lane));
+}
+/// Lanes [0, n/2) combined with lanes [n/2, n), until one is left.
+template <class F, class T, int N>
+LATHE_FUNCTION T reduce(F combine, vec<T, N> a) {
+#pragma unroll
+  for (int half = N / 2; half >= 1; half /= 2)
+#pragma unroll
+    for (int i = 0; i < half; ++i) a.lane[i] = combine(a.lane[i], a.lane[i + half]);
+  return a.lane[0];
+}
+/// Lane numbers count the lanes of a, then those of b.
+template <int... L, class T, int N>
+LATHE_FUNCTION vec<T, static_cast<int>(sizeof...(L))> shuffle(vec<T, N> a, vec<T, N> b) {
+  return {{(L < N ? a.lane[L < N ? L : 0] : b.lane[L < N ? 0 : L - N])...}};
+}
+template <int... L, class T>
+LATHE_FUNCTION vec<T, static_cast<int>(sizeof...(L))> shuffle(T a, T b) {
+  return {{(L == 0 ? a : b)...}};
+}
+)cuda";
+}
+
+}  // namespace lathe::cuda::detail

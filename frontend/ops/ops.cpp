@@ -1,0 +1,174 @@
+#include "frontend/ops/ops.h"
+
+#include "frontend/built.h"
+#include "ir/ops/functional/functional_composites.h"
+
+namespace lathe {
+
+using detail::built;
+
+namespace {
+
+std::vector<ir::Value> values(std::span<const Tensor> tensors) {
+  std::vector<ir::Value> result;
+  for (const Tensor& t : tensors) result.push_back(t.value());
+  return result;
+}
+
+/// The tensor that `make` builds from a list of values.
+template <class Make>
+Tensor built_of_all(std::string_view op, const Where& at, const Make& make, std::span<const Tensor> operands) {
+  if (operands.empty())
+    throw UserError(Location(at), op, "no operands are given", "op_arity", "give at least one tensor");
+  detail::check_operands(op, at, operands);
+  const detail::Line line(operands[0], at);
+  return Tensor(make(values(operands)));
+}
+
+using Values = std::vector<ir::Value>;
+
+Tensor einsum_of(std::string_view equation, std::span<const Tensor> operands, const Where& at) {
+  return built_of_all("einsum", at, [&](const Values& all) { return ir::einsum(equation, all); }, operands);
+}
+Tensor concat_of(std::span<const Tensor> parts, int dim, const Where& at) {
+  return built_of_all("concat", at, [&](const Values& all) { return ir::concat(all, dim); }, parts);
+}
+Tensor stack_of(std::span<const Tensor> parts, int dim, const Where& at) {
+  return built_of_all("stack", at, [&](const Values& all) { return ir::stack(all, dim); }, parts);
+}
+
+std::span<const Tensor> span_of(std::initializer_list<Tensor> list) { return {list.begin(), list.size()}; }
+
+}  // namespace
+
+Tensor detail::op(std::string_view name, const Where& at, std::initializer_list<const Tensor*> operands,
+                  ir::Attributes attrs) {
+  check_operands(name, at, operands);
+  const Line line(**operands.begin(), at);
+  std::vector<ir::Value> all;
+  for (const Tensor* operand : operands) all.push_back(operand->value());
+  const ir::Op* record = ir::find_op(name);
+  LATHE_ASSERT(record);
+  return Tensor(all[0].builder().add(*record, all, std::move(attrs)));
+}
+
+Tensor gelu(const Tensor& a, bool tanh_approximation, Where at) {
+  return built("gelu", at, [&](auto& x) { return ir::gelu(x, tanh_approximation); }, a);
+}
+Tensor maximum(const Tensor& a, double b, Where at) {
+  return built("maximum", at, [&](auto& x) { return ir::maximum(x, b); }, a);
+}
+Tensor minimum(const Tensor& a, double b, Where at) {
+  return built("minimum", at, [&](auto& x) { return ir::minimum(x, b); }, a);
+}
+Tensor pow(const Tensor& a, double b, Where at) {
+  return built("pow", at, [&](auto& x) { return ir::pow(x, b); }, a);
+}
+Tensor where(const Tensor& condition, const Tensor& a, double b, Where at) {
+  return built("where", at, [&](auto& x, auto& y) { return ir::where(x, y, b); }, condition, a);
+}
+Tensor where(const Tensor& condition, double a, const Tensor& b, Where at) {
+  return built("where", at, [&](auto& x, auto& y) { return ir::where(x, a, y); }, condition, b);
+}
+
+Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands, Where at) {
+  return einsum_of(equation, span_of(operands), at);
+}
+Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Where at) {
+  return einsum_of(equation, operands, at);
+}
+
+Tensor grouped_matmul(const Tensor& x, const Tensor& offsets, const std::vector<Tensor>& weights, Where at) {
+  std::vector<Tensor> operands = {x, offsets};
+  operands.insert(operands.end(), weights.begin(), weights.end());
+  return built_of_all(
+      "grouped_matmul", at,
+      [&](const Values& all) { return ir::grouped_matmul(all[0], all[1], std::span(all).subspan(2)); }, operands);
+}
+
+Tensor gather(const Tensor& table, const Tensor& indices, int dim, Where at) {
+  return built("gather", at, [&](auto& x, auto& y) { return ir::gather(x, y, dim); }, table, indices);
+}
+Tensor embedding(const Tensor& ids, const Tensor& table, Where at) {
+  return built("embedding", at, [&](auto& x, auto& y) { return ir::gather(x, y, 0); }, table, ids);
+}
+Tensor embedding(const Tensor& ids, const Tensor& table, std::int64_t padding_idx, Where at) {
+  return built(
+      "embedding", at,
+      [&](auto& x, auto& y) {
+        const ir::Value rows = ir::gather(x, y, 0);
+        const ir::Value is_padding = ir::eq(ir::unsqueeze(y, -1), static_cast<double>(padding_idx));
+        return ir::where(is_padding, ir::stop_gradient(rows), rows);
+      },
+      table, ids);
+}
+Tensor scatter_add(const Tensor& indices, const Tensor& updates, const Dim& size, int dim, Where at) {
+  return built(
+      "scatter_add", at, [&](auto& x, auto& y) { return ir::scatter_add(x, y, size, dim); }, indices, updates);
+}
+Tensor update_rows(const Tensor& a, const Tensor& positions, const Tensor& rows, int dim, Where at) {
+  return built(
+      "update_rows", at, [&](auto& x, auto& p, auto& y) { return ir::update_rows(x, p, y, dim); }, a, positions,
+      rows);
+}
+
+Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, int dim, Where at) {
+  return built(
+      "scatter", at, [&](auto& x, auto& p, auto& y) { return ir::scatter(x, p, y, dim); }, a, indices, source);
+}
+
+Tensor take_along(const Tensor& a, const Tensor& indices, int dim, Where at) {
+  return built("take_along", at, [&](auto& x, auto& y) { return ir::take_along(x, y, dim); }, a, indices);
+}
+Tensor concat(std::initializer_list<Tensor> parts, int dim, Where at) { return concat_of(span_of(parts), dim, at); }
+Tensor concat(const std::vector<Tensor>& parts, int dim, Where at) { return concat_of(parts, dim, at); }
+Tensor stack(std::initializer_list<Tensor> parts, int dim, Where at) { return stack_of(span_of(parts), dim, at); }
+Tensor stack(const std::vector<Tensor>& parts, int dim, Where at) { return stack_of(parts, dim, at); }
+Tensor pad(const Tensor& a, int dim, const Dim& low, const Dim& high, Where at) {
+  return built("pad", at, [&](auto& x) { return ir::pad(x, dim, low, high); }, a);
+}
+
+Tensor cumsum(const Tensor& a, int dim, const CumsumOptions& options, Where at) {
+  return built("cumsum", at, [&](auto& x) { return ir::cumsum(x, dim, options.exclusive, options.reverse); }, a);
+}
+Ranked sort(const Tensor& a, int dim, bool descending, Where at) {
+  const Tensor order = argsort(a, dim, descending, at);
+  return {take_along(a, order, dim, at), order};
+}
+Tensor argsort(const Tensor& a, int dim, bool descending, Where at) {
+  return built("argsort", at, [&](auto& x) { return ir::argsort(x, dim, descending); }, a);
+}
+Ranked top_k(const Tensor& a, const Dim& k, int dim, bool largest, Where at) {
+  const Tensor indices = built("top_k", at, [&](auto& x) { return ir::top_k(x, k, dim, largest); }, a);
+  return {take_along(a, indices, dim, at), indices};
+}
+
+Tensor softmax(const Tensor& a, int dim, Where at) {
+  return built("softmax", at, [&](auto& x) { return ir::softmax(x, dim); }, a);
+}
+Tensor log_softmax(const Tensor& a, int dim, Where at) {
+  return built("log_softmax", at, [&](auto& x) { return ir::log_softmax(x, dim); }, a);
+}
+Tensor rms_norm(const Tensor& x, double eps, Where at) {
+  return built("rms_norm", at, [&](auto& a) { return ir::rms_norm(a, eps); }, x);
+}
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps, Where at) {
+  return built("rms_norm", at, [&](auto& a, auto& w) { return ir::rms_norm(a, w, eps); }, x, weight);
+}
+Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at) {
+  return built("dropout", at, [&](auto& x, auto& y) { return ir::dropout(x, y, p); }, a, random_state);
+}
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
+                 bool causal, bool zero_masked, Where at) {
+  std::optional<ir::Value> mask_value;
+  if (mask) {
+    detail::check_operands("attention", at, {&q, &*mask});
+    mask_value = mask->value();
+  }
+  return built(
+      "attention", at,
+      [&](auto& x, auto& y, auto& z) { return ir::attention(x, y, z, mask_value, scale, causal, zero_masked); }, q, k,
+      v);
+}
+
+}  // namespace lathe

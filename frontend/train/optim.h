@@ -1,0 +1,81 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "frontend/train/schedule.h"
+#include "ir/tensor/builder.h"
+
+/// Optimizers as graphs: an update is ordinary element-wise nodes, and a GraphBuilder::update writes the result over
+/// the parameter. Moments are computed and kept in f64 for f64 parameters, in f32 for f32, bf16 and f16. Learning
+/// rate and bias corrections are f64 scalars. Every optimizer state starts at zero.
+namespace lathe {
+
+/// g += weight_decay * p;  buffer = momentum * buffer + g;  p -= lr * (nesterov ? g + momentum * buffer : buffer).
+/// As torch.optim.SGD without dampening; the state is "optimizer.momentum.<parameter>".
+struct SGD {
+  Schedule lr = 1e-2;
+  double momentum = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+};
+
+/// torch.optim.Adam: weight decay is added to the gradient (Kingma and Ba 2015, algorithm 1). The states are
+/// "optimizer.m.<parameter>" and "optimizer.v.<parameter>".
+struct Adam {
+  Schedule lr = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+};
+
+/// torch.optim.AdamW, in its order: p *= 1 - lr * weight_decay, then Adam's step
+/// p -= (lr / (1 - beta1^t)) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)   (Loshchilov and Hutter 2019, algorithm 2).
+struct AdamW {
+  Schedule lr = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 1e-2;
+};
+
+using Optimizer = std::variant<SGD, Adam, AdamW>;
+
+const Schedule& learning_rate(const Optimizer& optimizer);
+
+/// "AdamW: beta1 is 1.5, not in [0, 1)": the first option that is no number for it; nothing where all are.
+std::optional<std::string> fault_of(const Optimizer& optimizer);
+
+/// Chooses parameters by name, shape or dtype.
+using ParameterFilter = std::function<bool(const ir::Node& parameter)>;
+/// Parameters of rank 2 and more: the usual group with weight decay (no biases, no norms).
+ParameterFilter matrices();
+/// Parameters whose name contains one of `parts`, and those whose name contains none.
+ParameterFilter names_with(std::vector<std::string> parts);
+ParameterFilter names_without(std::vector<std::string> parts);
+
+/// Parameters that have an optimizer of their own: another rate, another decay, another rule.
+///
+///   {.name = "head", .parameters = nn::in_group(model, "head"), .optimizer = AdamW{.lr = 1e-3, .weight_decay = 0}}
+struct ParameterGroup {
+  std::string name;            ///< of its output "learning_rate.<name>", and in errors
+  ParameterFilter parameters;  ///< which belong to it
+  Optimizer optimizer;
+};
+
+/// What the update of each parameter shares.
+struct OptimizerStep {
+  ir::Value count;  ///< f64 scalar: the number of this update, from 1
+  ir::Value rate;   ///< f64 scalar: the learning rate
+  /// Declares the new value of a parameter or state; training.h holds it back between micro-batches.
+  std::function<void(const ir::Value& state, const ir::Value& value)> update;
+};
+
+/// Adds the update of one parameter. `decay` false leaves weight decay out.
+void add_update(const Optimizer& optimizer, const OptimizerStep& step, const ir::Value& parameter,
+                const ir::Value& gradient, bool decay);
+
+}  // namespace lathe

@@ -1,0 +1,302 @@
+#include "frontend/train/training.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "frontend/graph.h"
+#include "frontend/train/named_gradient.h"
+#include "frontend/train/step_error.h"
+#include "ir/ops/functional/functional.h"
+#include "ir/ops/primitives/primitives.h"
+#include "ir/support/float_environment.h"
+#include "passes/autodiff/autodiff.h"
+#include "passes/transforms/mixed_precision.h"
+#include "passes/transforms/rebuild.h"
+
+namespace lathe {
+
+using detail::require_at;
+using ir::GraphBuilder;
+using ir::Value;
+
+namespace {
+
+constexpr std::string_view about_options = "frontend/train/optim.h says what each option does";
+
+DType f32_or_f64(DType dtype) { return dtype == f64 ? f64 : f32; }
+
+/// A parameter and the gradient that its update will see.
+struct Trained {
+  Value parameter;
+  Value gradient;
+  const ParameterGroup* group = nullptr;  ///< none: it takes the step's own optimizer
+};
+
+void check_groups(const Location& line, const std::vector<ParameterGroup>& groups) {
+  std::set<std::string_view> names;
+  for (const ParameterGroup& group : groups) {
+    require_at(line, !group.name.empty(), "a group of parameters has no name", "train_groups", "give it one");
+    require_at(line, names.insert(group.name).second, fmt::format("two groups are named {}", group.name),
+               "train_groups", "give each a name of its own");
+    require_at(line, group.parameters != nullptr,
+               fmt::format("the group {} does not say which parameters", group.name), "train_groups",
+               "give it a ParameterFilter, such as names_with({\"bias\"})");
+    if (const auto fault = fault_of(group.optimizer))
+      require_at(line, false, fmt::format("the group {}: {}", group.name, *fault), "optimizer_options",
+                 about_options);
+  }
+}
+
+void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions& options) {
+  const Location& line = loss.builder().location();
+  const auto require = [&](bool condition, const std::string& message, std::string_view label,
+                           std::string_view hint) { require_at(line, condition, message, label, hint); };
+  require(is_float(loss.dtype()) && loss.rank() == 0,
+          fmt::format("the loss ({} at {}) is {}, not a float scalar",
+                      loss.node().name.empty() ? loss.node().op->name.value : std::string_view(loss.node().name),
+                      loss.node().loc.place(), loss.type().to_string()),
+          "train_loss", "take its sum or mean over every dim");
+  if (const auto fault = fault_of(optimizer)) require(false, *fault, "optimizer_options", about_options);
+  check_groups(line, options.groups);
+  require(options.accumulate >= 1, fmt::format("{} micro-batches an update", options.accumulate), "train_options",
+          "accumulate is 1 or more");
+  require(options.clip_norm >= 0, fmt::format("clipping to the norm {}", options.clip_norm), "train_options",
+          "clip_norm is 0 (no clipping) or positive");
+  const LossScaling& scaling = options.loss_scaling;
+  require(scaling.start > 0 && scaling.start <= std::numeric_limits<float>::max() && scaling.growth_interval >= 1,
+          fmt::format("a loss scale from {}, doubled after {} steps", scaling.start, scaling.growth_interval),
+          "train_options", "the scale is a positive number of f32, the steps are 1 or more");
+}
+
+/// The trainable parameters that the loss depends on, with the gradients of loss * scale.
+std::vector<Trained> differentiate(const Value& loss, const TrainingOptions& options,
+                                   const std::optional<Value>& scale) {
+  GraphBuilder& builder = loss.builder();
+  std::vector<Value> parameters;
+  for (const ir::ValueId id : builder.graph().arguments()) {
+    const ir::Node& node = builder.graph()[id];
+    if (node.op == &ir::ops::parameter && is_float(node.type.dtype) &&
+        (!options.trainable || options.trainable(node)))
+      parameters.emplace_back(builder, id);
+  }
+  const auto found = ir::gradients(builder, loss, scale, parameters, ir::Unused::zeros);
+  std::vector<Trained> trained;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (found.reached[i])
+      trained.push_back({parameters[i], found[i]});
+    else if (options.note)
+      options.note(
+          fmt::format("the loss does not use the parameter {}: it is not trained", parameters[i].node().name));
+  }
+  if (trained.empty()) {
+    const Location& line = builder.location();
+    throw UserError(line.known() ? line : loss.node().loc, "training_step",
+                    "the loss depends on no trainable parameter", "train_parameters",
+                    "declare the weights with parameter()");
+  }
+  return trained;
+}
+
+/// Gives each parameter the first group that has it.
+void choose_groups(std::vector<Trained>& trained, const std::vector<ParameterGroup>& groups, const Location& line) {
+  std::set<const ParameterGroup*> used;
+  for (Trained& each : trained)
+    for (const ParameterGroup& group : groups) {
+      if (!group.parameters(each.parameter.node())) continue;
+      each.group = &group;
+      used.insert(&group);
+      break;
+    }
+  for (const ParameterGroup& group : groups)
+    require_at(line, used.contains(&group), fmt::format("the group {} has no parameter", group.name), "train_groups",
+               "choose parameters that are trained and in no group before");
+}
+
+/// Adds the gradients to accumulators, replaces each by the mean so far, and tells whether this run completes it.
+Value accumulate(std::vector<Trained>& trained, std::int64_t times) {
+  GraphBuilder& builder = trained.front().parameter.builder();
+  const Value counter = builder.argument(ir::ops::state, "optimizer.micro_step", i64, {});
+  const Value runs = ir::add(counter, 1.0);
+  const Value complete = ir::eq(runs, static_cast<double>(times));
+  builder.update(counter, ir::where(complete, 0.0, runs));
+  for (Trained& each : trained) {
+    const std::string name = "optimizer.accumulated." + each.parameter.node().name;
+    const Shape shape = each.parameter.shape();
+    const DType dtype = f32_or_f64(each.parameter.dtype());
+    const Value sum = builder.argument(ir::ops::state, name, dtype, shape);
+    const Value mean = ir::add(sum, ir::div(ir::cast(each.gradient, dtype), static_cast<double>(times)));
+    builder.update(sum, ir::where(complete, 0.0, mean));
+    each.gradient = mean;
+  }
+  return complete;
+}
+
+/// Lets the user's hook change the gradients.
+void run_hook(std::vector<Trained>& trained, const GradientHook& hook) {
+  std::vector<NamedGradient> gradients;
+  for (const Trained& each : trained)
+    gradients.push_back({each.parameter.node().name, Tensor(each.parameter), Tensor(each.gradient)});
+  detail::run_hook(hook, trained.front().parameter.builder(), gradients);
+  for (std::size_t i = 0; i < trained.size(); ++i) trained[i].gradient = gradients[i].gradient.value();
+}
+
+void report_gradients(const std::vector<Trained>& trained, const ParameterFilter& reported) {
+  for (const Trained& each : trained)
+    if (reported(each.parameter.node()))
+      each.parameter.builder().output("grad." + each.parameter.node().name, each.gradient);
+}
+
+/// The global norm of the gradients; nothing where neither clipping nor the user wants it.
+std::optional<Value> norm_of(const std::vector<Trained>& trained, const TrainingOptions& options) {
+  if (options.clip_norm == 0 && !options.report_norm && options.precision != f16) return std::nullopt;
+  std::vector<Value> gradients;
+  for (const Trained& each : trained) gradients.push_back(each.gradient);
+  return global_norm(gradients);
+}
+
+/// Clips by the global norm.
+void clip(std::vector<Trained>& trained, double limit, const Value& norm) {
+  const Value factor = ir::minimum(ir::div(limit, ir::add(norm, 1e-6)), 1.0);
+  for (Trained& each : trained) {
+    const DType dtype = f32_or_f64(each.gradient.dtype());
+    each.gradient = ir::mul(ir::cast(each.gradient, dtype), ir::cast(factor, dtype));
+  }
+}
+
+/// Declares updates that happen where `condition` holds.
+auto only_if(GraphBuilder& builder, const std::optional<Value>& condition) {
+  return [&builder, condition](const Value& state, const Value& value) {
+    builder.update(state, condition ? ir::where(*condition, value, state) : value);
+  };
+}
+
+/// Lets the scale go its way and gives the condition of an update: that the micro-batches are `complete` and their
+/// gradients finite, which they are when the norm is (or it is beyond f32, and no step is to be trusted).
+Value skip_if_not_finite(const LossScale& scaling, const Value& norm, const std::optional<Value>& complete) {
+  GraphBuilder& builder = norm.builder();
+  const Value finite = ir::le(norm, std::numeric_limits<float>::max());
+  scaling.advance(finite, only_if(builder, complete));
+  const Value overflow = ir::logical_not(finite);
+  builder.output("loss_scale", scaling.scale());
+  builder.output("skipped", complete ? ir::logical_and(*complete, overflow) : overflow);
+  return complete ? ir::logical_and(*complete, finite) : finite;
+}
+
+/// Counts updates, and gives what all parameters' updates share.
+OptimizerStep begin_update(GraphBuilder& builder, const Optimizer& optimizer, const std::optional<Value>& complete) {
+  const auto update = only_if(builder, complete);
+  const Value done = builder.argument(ir::ops::state, "optimizer.step", i64, {});
+  const Value next = ir::add(done, 1.0);
+  update(done, next);
+  const Value count = ir::cast(next, f64);
+  return {count, learning_rate(optimizer).at(count), update};
+}
+
+/// Everything but the output of the loss itself.
+void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions& options) {
+  check(loss, optimizer, options);
+  const FloatEnvironment environment;
+  GraphBuilder& builder = loss.builder();
+  std::optional<LossScale> scaling;
+  if (options.precision == f16) scaling.emplace(builder, options.loss_scaling);
+  auto trained =
+      differentiate(loss, options, scaling ? std::optional(ir::cast(scaling->scale(), loss.dtype())) : std::nullopt);
+  const Location line = builder.location().known() ? builder.location() : loss.node().loc;
+  const GraphBuilder::At at(builder, line.known() ? Location(line.file(), line.line(), "optimizer") : line);
+  choose_groups(trained, options.groups, line);
+  if (scaling)
+    for (Trained& each : trained) each.gradient = scaling->unscaled(each.gradient);
+  std::optional<Value> complete;
+  if (options.accumulate > 1) complete = accumulate(trained, options.accumulate);
+  if (options.gradient_hook) run_hook(trained, options.gradient_hook);
+  if (options.reported_gradients) report_gradients(trained, options.reported_gradients);
+  const std::optional<Value> norm = norm_of(trained, options);
+  if (options.clip_norm > 0) clip(trained, options.clip_norm, *norm);
+  if (scaling) complete = skip_if_not_finite(*scaling, *norm, complete);
+  const OptimizerStep step = begin_update(builder, optimizer, complete);
+  std::map<const ParameterGroup*, OptimizerStep> steps;  // the same, at the group's own rate
+  for (const ParameterGroup& group : options.groups)
+    steps.emplace(&group, OptimizerStep{step.count, learning_rate(group.optimizer).at(step.count), step.update});
+  for (const Trained& each : trained) {
+    const bool decay = !options.decayed || options.decayed(each.parameter.node());
+    add_update(each.group ? each.group->optimizer : optimizer, each.group ? steps.at(each.group) : step,
+               each.parameter, each.gradient, decay);
+  }
+  advance_random_states(builder);
+  if (options.report_norm) builder.output("grad_norm", ir::cast(*norm, loss.dtype()));
+  builder.output("learning_rate", ir::cast(step.rate, loss.dtype()));
+  for (const ParameterGroup& group : options.groups)
+    builder.output("learning_rate." + group.name, ir::cast(steps.at(&group).rate, loss.dtype()));
+}
+
+}  // namespace
+
+Value global_norm(std::span<const Value> values) {
+  LATHE_ASSERT(!values.empty());
+  const DType dtype = f32_or_f64(values[0].dtype());
+  std::optional<Value> total;
+  for (const Value& value : values) {
+    const Value upcast = ir::cast(value, f32_or_f64(value.dtype()));
+    const Value squares = ir::cast(ir::sum(ir::mul(upcast, upcast)), dtype);
+    total = total ? ir::add(*total, squares) : squares;
+  }
+  return ir::sqrt(*total);
+}
+
+void advance_random_states(GraphBuilder& builder) {
+  std::vector<Value> states;
+  for (const ir::ValueId id : ir::all_values(builder.graph())) {
+    const ir::Node& node = builder.graph()[id];
+    if (!node.attrs.find("stream")) continue;
+    for (const ir::ValueId operand : node.operands) {
+      const ir::Node& state = builder.graph()[operand];
+      const auto& updates = builder.graph().updates;
+      const bool updated = std::any_of(updates.begin(), updates.end(),
+                                       [&](const ir::Update& update) { return update.state == operand; });
+      const bool known = std::any_of(states.begin(), states.end(), [&](const Value& s) { return s.id() == operand; });
+      if (state.op == &ir::ops::state && state.type.dtype == i64 && state.type.shape == Shape{2} && !updated &&
+          !known)
+        states.emplace_back(builder, operand);
+    }
+  }
+  for (const Value& state : states) builder.update(state, ir::add(state, ir::literal(builder, {2}, {0, 1}, i64)));
+}
+
+void add_loss_output(const Value& loss) {
+  const auto& outputs = loss.builder().graph().outputs;
+  const auto declared = [&](const ir::Output& output) { return output.name == "loss" && output.value == loss.id(); };
+  if (std::none_of(outputs.begin(), outputs.end(), declared)) loss.builder().output("loss", loss);
+}
+
+void add_training_step(const Value& loss, const Optimizer& optimizer, const TrainingOptions& options) {
+  if (options.precision != f32)
+    throw UserError(fmt::format("training_step: {} in a graph that is under construction", name(options.precision)),
+                    "train_options", "finish the graph, then make a training_step of it");
+  build(loss, optimizer, options);
+  add_loss_output(loss);
+}
+
+ir::Graph training_step(const ir::Graph& forward, std::string_view loss, const Optimizer& optimizer,
+                        const TrainingOptions& options, const Location& line) {
+  const ir::Graph from = options.precision == f32 ? forward : ir::mixed_precision(forward, options.precision);
+  const auto shared = std::make_shared<detail::GraphState>(from.name);
+  GraphBuilder& builder = *shared;
+  ir::Rebuilder to(builder, from);
+  to.copy_rest();
+  to.close();
+  for (const ir::Output& output : from.outputs)
+    if (output.name == loss) {
+      const GraphBuilder::At at(builder, line);
+      build(to[output.value], optimizer, options);
+      return detail::finish_step(*shared);
+    }
+  throw UserError(fmt::format("training_step: the graph @{} has no output named {}", forward.name, loss),
+                  "train_loss", "name the output that is the loss");
+}
+
+}  // namespace lathe

@@ -1,0 +1,287 @@
+#include "ir/kernel/interpret/scalar_eval.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "ir/kernel/kernel.h"
+#include "ir/support/error.h"
+
+namespace lathe::kernel {
+
+std::uint16_t bf16_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if (std::isnan(value)) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
+  return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+float bf16_value(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+std::uint16_t f16_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7e00 | ((bits >> 13) & 0x1ff));
+  const float magnitude = std::fabs(value);
+  if (magnitude >= 65520.0f) return static_cast<std::uint16_t>(sign | 0x7c00);
+  // Subnormals count units of 2^-24; nearbyint rounds to even.
+  if (magnitude < 0x1p-14f)
+    return static_cast<std::uint16_t>(sign | static_cast<int>(std::nearbyint(magnitude * 0x1p24f)));
+  const std::uint32_t absolute = bits & 0x7fffffff;
+  const std::uint32_t rounded = absolute + 0xfff + ((absolute >> 13) & 1);
+  return static_cast<std::uint16_t>(sign | ((rounded - (112u << 23)) >> 13));
+}
+
+float f16_value(std::uint16_t bits) {
+  const float sign = (bits & 0x8000) ? -1.0f : 1.0f;
+  const int exponent = (bits >> 10) & 31;
+  const int fraction = bits & 0x3ff;
+  if (exponent == 31) {
+    const std::uint32_t wide = (static_cast<std::uint32_t>(bits & 0x8000) << 16) | 0x7f800000u |
+                               (static_cast<std::uint32_t>(fraction) << 13) | (fraction ? 0x400000u : 0u);
+    return std::bit_cast<float>(wide);
+  }
+  if (exponent == 0) return sign * static_cast<float>(fraction) * 0x1p-24f;
+  return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
+}
+
+double round_to(DType dtype, double value) {
+  switch (dtype) {
+    case DType::f64: return value;
+    case DType::f32: return static_cast<float>(value);
+    case DType::bf16: return bf16_value(bf16_bits(static_cast<float>(value)));
+    case DType::f16: return f16_value(f16_bits(static_cast<float>(value)));
+    case DType::i64:
+    case DType::i32:
+    case DType::i8:
+    case DType::u8:
+    case DType::boolean:
+    case DType::c64:
+    case DType::c128: break;
+  }
+  throw InternalError("round_to wants a float type");
+}
+
+std::int64_t wrap_to(DType dtype, std::int64_t value) {
+  if (dtype == i32) return static_cast<std::int32_t>(value);
+  if (dtype == i8) return static_cast<std::int8_t>(value);
+  if (dtype == u8) return static_cast<std::uint8_t>(value);
+  if (dtype == boolean) return value != 0;
+  return value;
+}
+
+bool is_transcendental(ScalarOp op) {
+  return op == ScalarOp::pow || op == ScalarOp::exp || op == ScalarOp::log || op == ScalarOp::sin ||
+         op == ScalarOp::cos || op == ScalarOp::tanh || op == ScalarOp::erf;
+}
+
+bool is_comparison(ScalarOp op) {
+  return op == ScalarOp::eq || op == ScalarOp::ne || op == ScalarOp::lt || op == ScalarOp::le;
+}
+
+bool is_defined(ScalarOp op, DType dtype) {
+  const bool computed_float = dtype == f32 || dtype == f64;
+  switch (op) {
+    case ScalarOp::add:
+    case ScalarOp::sub:
+    case ScalarOp::mul:
+    case ScalarOp::div:
+    case ScalarOp::min:
+    case ScalarOp::max:
+    case ScalarOp::neg:
+    case ScalarOp::abs:
+    case ScalarOp::sign:
+    case ScalarOp::lt:
+    case ScalarOp::le: return computed_float || is_integer(dtype);
+    case ScalarOp::rem:
+    case ScalarOp::bit_and:
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor:
+    case ScalarOp::shift_left:
+    case ScalarOp::shift_right: return is_integer(dtype);
+    case ScalarOp::pow:
+    case ScalarOp::floor:
+    case ScalarOp::round:
+    case ScalarOp::exp:
+    case ScalarOp::log:
+    case ScalarOp::sqrt:
+    case ScalarOp::rsqrt:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::tanh:
+    case ScalarOp::erf: return computed_float;
+    case ScalarOp::eq:
+    case ScalarOp::ne: return computed_float || is_integer(dtype) || dtype == boolean;
+    case ScalarOp::logical_and:
+    case ScalarOp::logical_or:
+    case ScalarOp::logical_not: return dtype == boolean;
+    case ScalarOp::select:
+    case ScalarOp::cast: return !is_complex(dtype);
+  }
+  throw InternalError("a scalar op out of range");
+}
+
+DType result_dtype(ScalarOp op, DType operand) { return is_comparison(op) ? boolean : operand; }
+
+namespace {
+
+std::int64_t wrap_shift(DType dtype, std::int64_t value, std::int64_t amount, bool left) {
+  const int width = dtype == i32 ? 32 : 64;
+  if (amount < 0 || amount >= width) return 0;
+  const auto bits = dtype == i32 ? static_cast<std::uint32_t>(value) : static_cast<std::uint64_t>(value);
+  return wrap_to(dtype, static_cast<std::int64_t>(left ? bits << amount : bits >> amount));
+}
+
+std::int64_t divide(std::int64_t a, std::int64_t b, bool remainder) {
+  if (b == 0) return 0;
+  if (b == -1) return remainder ? 0 : static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a));
+  return remainder ? a % b : a / b;
+}
+
+std::int64_t evaluate_integer(ScalarOp op, DType dtype, std::int64_t a, std::int64_t b) {
+  const auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
+  const auto wrap = [&](std::uint64_t v) { return wrap_to(dtype, static_cast<std::int64_t>(v)); };
+  switch (op) {
+    case ScalarOp::add: return wrap(ua + ub);
+    case ScalarOp::sub: return wrap(ua - ub);
+    case ScalarOp::mul: return wrap(ua * ub);
+    case ScalarOp::div: return wrap_to(dtype, divide(a, b, false));
+    case ScalarOp::rem: return divide(a, b, true);
+    case ScalarOp::min: return a < b ? a : b;
+    case ScalarOp::max: return a > b ? a : b;
+    case ScalarOp::neg: return wrap(0 - ua);
+    case ScalarOp::abs: return a < 0 ? wrap(0 - ua) : a;
+    case ScalarOp::sign: return (a > 0) - (a < 0);
+    case ScalarOp::eq: return a == b;
+    case ScalarOp::ne: return a != b;
+    case ScalarOp::lt: return a < b;
+    case ScalarOp::le: return a <= b;
+    case ScalarOp::logical_and:
+    case ScalarOp::bit_and: return a & b;
+    case ScalarOp::logical_or:
+    case ScalarOp::bit_or: return a | b;
+    case ScalarOp::logical_not: return a == 0;
+    case ScalarOp::bit_xor: return a ^ b;
+    case ScalarOp::shift_left: return wrap_shift(dtype, a, b, true);
+    case ScalarOp::shift_right: return wrap_shift(dtype, a, b, false);
+    case ScalarOp::pow:
+    case ScalarOp::floor:
+    case ScalarOp::round:
+    case ScalarOp::exp:
+    case ScalarOp::log:
+    case ScalarOp::sqrt:
+    case ScalarOp::rsqrt:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::tanh:
+    case ScalarOp::erf:
+    case ScalarOp::select:
+    case ScalarOp::cast: break;
+  }
+  throw InternalError("this scalar op is not defined on integers");
+}
+
+template <class T>
+T evaluate_float(ScalarOp op, T a, T b) {
+  const auto once = [](double v) { return static_cast<T>(v); };
+  const double x = a, y = b;
+  switch (op) {
+    case ScalarOp::add: return a + b;
+    case ScalarOp::sub: return a - b;
+    case ScalarOp::mul: return a * b;
+    case ScalarOp::div: return a / b;
+    case ScalarOp::min: return std::isnan(a) ? a : a < b ? a : b;
+    case ScalarOp::max: return std::isnan(a) ? a : a > b ? a : b;
+    case ScalarOp::pow: return once(std::pow(x, y));
+    case ScalarOp::neg: return -a;
+    case ScalarOp::abs: return std::fabs(a);
+    case ScalarOp::sign: return a > 0 ? T(1) : a < 0 ? T(-1) : a;
+    case ScalarOp::floor: return std::floor(a);
+    case ScalarOp::round: return std::nearbyint(a);
+    case ScalarOp::exp: return once(std::exp(x));
+    case ScalarOp::log: return once(std::log(x));
+    case ScalarOp::sqrt: return std::sqrt(a);
+    case ScalarOp::rsqrt: return T(1) / std::sqrt(a);
+    case ScalarOp::sin: return once(std::sin(x));
+    case ScalarOp::cos: return once(std::cos(x));
+    case ScalarOp::tanh: return once(std::tanh(x));
+    case ScalarOp::erf: return once(std::erf(x));
+    case ScalarOp::rem:
+    case ScalarOp::eq:
+    case ScalarOp::ne:
+    case ScalarOp::lt:
+    case ScalarOp::le:
+    case ScalarOp::logical_and:
+    case ScalarOp::logical_or:
+    case ScalarOp::logical_not:
+    case ScalarOp::bit_and:
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor:
+    case ScalarOp::shift_left:
+    case ScalarOp::shift_right:
+    case ScalarOp::select:
+    case ScalarOp::cast: break;
+  }
+  throw InternalError("this scalar op does not give a float");
+}
+
+bool compare_floats(ScalarOp op, double a, double b) {
+  if (op == ScalarOp::eq) return a == b;
+  if (op == ScalarOp::ne) return a != b;
+  return op == ScalarOp::lt ? a < b : a <= b;
+}
+
+}  // namespace
+
+Scalar evaluate(ScalarOp op, DType dtype, std::span<const Scalar> args) {
+  if (op == ScalarOp::select) return args[0].integer ? args[1] : args[2];
+  const Scalar a = args[0], b = args.size() > 1 ? args[1] : Scalar{};
+  if (!is_float(dtype)) return {.integer = evaluate_integer(op, dtype, a.integer, b.integer)};
+  if (is_comparison(op)) return {.integer = compare_floats(op, a.real, b.real)};
+  if (dtype == f64) return {.real = evaluate_float<double>(op, a.real, b.real)};
+  return {.real = evaluate_float<float>(op, static_cast<float>(a.real), static_cast<float>(b.real))};
+}
+
+Scalar evaluate_cast(DType from, DType to, Scalar value) {
+  if (to == boolean) return {.integer = is_float(from) ? value.real != 0 : value.integer != 0};
+  if (is_float(from) && is_float(to)) return {.real = round_to(to, value.real)};
+  if (!is_float(from) && !is_float(to)) return {.integer = wrap_to(to, value.integer)};
+  if (is_float(to)) {
+    if (to == f64) return {.real = static_cast<double>(value.integer)};
+    return {.real = round_to(to, static_cast<float>(value.integer))};
+  }
+  if (std::isnan(value.real)) return {};
+  const auto [lowest, highest] = integer_limits(to);
+  if (value.real <= static_cast<double>(lowest)) return {.integer = lowest};
+  if (value.real >= static_cast<double>(highest)) return {.integer = highest};
+  return {.integer = static_cast<std::int64_t>(value.real)};
+}
+
+Scalar evaluate_fma(DType dtype, Scalar a, Scalar b, Scalar c) {
+  if (dtype == f64) return {.real = std::fma(a.real, b.real, c.real)};
+  return {.real = std::fma(static_cast<float>(a.real), static_cast<float>(b.real), static_cast<float>(c.real))};
+}
+
+float flushed(double x) {
+  const auto value = static_cast<float>(x);
+  return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value;
+}
+
+float flushed_fma(double a, double b, float c) {
+  const float sum = std::fma(flushed(a), flushed(b), c);
+  constexpr double least = std::numeric_limits<float>::min();
+  const double exact = std::abs(std::fma(static_cast<double>(flushed(a)), flushed(b), c));
+  return std::abs(sum) == least && exact < least * (1 - 0x1p-25) ? std::copysign(0.0f, sum) : flushed(sum);
+}
+
+Scalar evaluate_reduction(ScalarOp op, DType dtype, std::span<const Scalar> lanes) {
+  std::vector<Scalar> work(lanes.begin(), lanes.end());
+  for (std::size_t half = work.size() / 2; half >= 1; half /= 2)
+    for (std::size_t i = 0; i < half; ++i) {
+      const Scalar pair[] = {work[i], work[i + half]};
+      work[i] = evaluate(op, dtype, pair);
+    }
+  return work[0];
+}
+
+}  // namespace lathe::kernel

@@ -1,0 +1,99 @@
+#include "ir/kernel/verify/sums_rules.h"
+
+#include <algorithm>
+
+#include "ir/kernel/machine/region.h"
+#include "ir/kernel/verify/structure_rules.h"
+
+namespace lathe::kernel {
+
+namespace {
+
+using Vars = std::vector<bool>;  // by variable: a product may be under way
+
+class Sums {
+ public:
+  explicit Sums(const Kernel& kernel) : kernel_(kernel), under_way_(kernel.vars.size()) {}
+
+  void block(const Block& statements) {
+    for (const Statement& s : statements)
+      std::visit(Overloaded{[&](const Compute& c) { compute(kernel_.values[static_cast<std::size_t>(c.value)]); },
+                            [&](const SetVar& v) { use(v.var, "set"); }, [&](const Loop& l) { loop(l.body); },
+                            [&](const Branch& b) {
+                              const Vars before = under_way_;
+                              block(b.then_block);
+                              const Vars then = std::exchange(under_way_, before);
+                              block(b.else_block);
+                              join(then);
+                            },
+                            [&](const MachineRegion& r) { region(r); }, [](const auto&) {}},
+                 s.node);
+  }
+
+ private:
+  void compute(const Instruction& in) {
+    if (in.op == Opcode::get) use(static_cast<VarId>(in.integer), "read");
+    const MachineRecord* record = record_of(in);
+    if (!record || record->sums == OfSums::nothing) return;
+    const bool adds = record->sums == OfSums::adds_later;
+    if (adds) adds_ = record->name;
+    for (const VarId var : in.machine->vars) under_way_[static_cast<std::size_t>(var)] = adds;
+  }
+
+  void use(VarId var, std::string_view how) const {
+    require(kernel_, !under_way_[static_cast<std::size_t>(var)], "sums_under_way",
+            "variable {} is {} while a {} may be adding to it", var, how, adds_);
+  }
+
+  void join(const Vars& other) {
+    for (std::size_t i = 0; i < other.size(); ++i) under_way_[i] = under_way_[i] || other[i];
+  }
+
+  /// What an iteration leaves under way is so in the next one.
+  void loop(const Block& body) {
+    for (;;) {
+      const Vars before = under_way_;
+      block(body);
+      join(before);
+      if (under_way_ == before) return;
+    }
+  }
+
+  void region(const MachineRegion& r) {
+    ++regions_;
+    for (const Block& body : r.bodies) block(body);
+    const bool may_leave = --regions_ > 0;
+    require(kernel_, may_leave || std::none_of(under_way_.begin(), under_way_.end(), [](bool is) { return is; }),
+            "sums_under_way", "a {} ends while a {} is under way", r.record->name, adds_);
+  }
+
+  const Kernel& kernel_;
+  Vars under_way_;
+  std::string_view adds_;  // the name of what adds to variables
+  int regions_ = 0;        // around
+};
+
+}  // namespace
+
+void verify_sums(const Kernel& kernel) {
+  Sums(kernel).block(kernel.body);
+  std::vector<std::string_view> reader(kernel.buffers.size());
+  for_each_statement(kernel.body, [&](const Statement& s) {
+    const Instruction* in = machine_operation(kernel, s);
+    if (!in || record_of(*in)->sums != OfSums::adds_later) return;
+    for (const MachineBuffer& buffer : in->machine->buffers)
+      reader[static_cast<std::size_t>(buffer.id)] = record_of(*in)->name;
+  });
+  for_each_statement(kernel.body, [&](const Statement& s) {
+    const auto* region = std::get_if<MachineRegion>(&s.node);
+    if (!region) return;
+    const auto verify_store = [&](const Statement& inside) {
+      const auto* store = std::get_if<Store>(&inside.node);
+      const std::string_view by = store ? reader[static_cast<std::size_t>(store->buffer)] : std::string_view();
+      require(kernel, by.empty(), "mma_operands", "a store to what a {} reads, in its {}", by, region->record->name);
+    };
+    for (const Block& body : region->bodies) for_each_statement(body, verify_store);
+  });
+}
+
+}  // namespace lathe::kernel

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/support/tensors/host_tensor.h"
+
+namespace lathe {
+
+/// Memory of the caller's, seen as an array that is read. It owns nothing.
+struct ConstTensorRef {
+  DType dtype = f32;
+  std::vector<std::int64_t> shape;
+  const std::byte* data = nullptr;  ///< of element [0, .., 0]
+  /// From one element to the next along each dim, in elements; negative or 0 where the caller likes. Empty:
+  /// row-major.
+  std::vector<std::int64_t> strides = {};
+
+  ConstTensorRef() = default;
+  ConstTensorRef(DType element, std::vector<std::int64_t> sizes, const void* first,
+                 std::vector<std::int64_t> steps = {})
+      : dtype(element),
+        shape(std::move(sizes)),
+        data(static_cast<const std::byte*>(first)),
+        strides(std::move(steps)) {}
+  ConstTensorRef(const HostTensor& t)  // NOLINT(google-explicit-constructor)
+      : ConstTensorRef(t.dtype(), t.shape(), t.data()) {}
+};
+
+/// The same, to be written to.
+struct TensorRef {
+  DType dtype = f32;
+  std::vector<std::int64_t> shape;
+  std::byte* data = nullptr;
+  std::vector<std::int64_t> strides = {};
+
+  TensorRef() = default;
+  TensorRef(DType element, std::vector<std::int64_t> sizes, void* first, std::vector<std::int64_t> steps = {})
+      : dtype(element), shape(std::move(sizes)), data(static_cast<std::byte*>(first)), strides(std::move(steps)) {}
+  TensorRef(HostTensor& t)  // NOLINT(google-explicit-constructor)
+      : TensorRef(t.dtype(), t.shape(), t.data()) {}
+};
+
+/// Arguments and results of a run, by name.
+using InputRefs = std::map<std::string, ConstTensorRef, std::less<>>;
+using OutputRefs = std::map<std::string, TensorRef, std::less<>>;
+
+/// Whether the elements lie dense and row-major; strides of dims of size 1 do not count.
+bool is_row_major(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides);
+
+/// Copies elements between an array with strides and a dense row-major one of the same shape.
+void gather(const ConstTensorRef& from, std::byte* to);
+void scatter(const std::byte* from, const TensorRef& to);
+
+}  // namespace lathe

@@ -1,0 +1,95 @@
+#include "ir/tensor/mesh/exchange_window.h"
+
+#include <algorithm>
+
+namespace lathe::ir {
+
+namespace {
+
+using ByTime = std::vector<ExchangeTimes*>;
+
+ByTime sorted(std::vector<ExchangeTimes>& exchanges, int ExchangeTimes::* time) {
+  ByTime order;
+  for (ExchangeTimes& each : exchanges) order.push_back(&each);
+  std::ranges::stable_sort(order, {}, [&](const ExchangeTimes* each) { return each->*time; });
+  return order;
+}
+
+std::int64_t largest(const std::vector<ExchangeTimes>& exchanges) {
+  std::int64_t most = 0;
+  for (const ExchangeTimes& each : exchanges) most = std::max(most, each.bytes);
+  return most;
+}
+
+/// Bytes that gathered values take at each step.
+class BytesByStep {
+ public:
+  explicit BytesByStep(const std::vector<ExchangeTimes>& gathers) {
+    int end = 0;
+    for (const ExchangeTimes& each : gathers) end = std::max(end, last_of(each) + 1);
+    bytes_.resize(static_cast<std::size_t>(end));
+  }
+
+  static int last_of(const ExchangeTimes& gather) { return std::max(gather.done, gather.last); }
+
+  /// A value from a step to its last reader.
+  void add(const ExchangeTimes& gather, int from) {
+    for (int step = from; step <= last_of(gather); ++step) bytes_[static_cast<std::size_t>(step)] += gather.bytes;
+  }
+  std::int64_t operator[](int step) const { return bytes_[static_cast<std::size_t>(step)]; }
+  std::int64_t most() const { return bytes_.empty() ? 0 : std::ranges::max(bytes_); }
+
+ private:
+  std::vector<std::int64_t> bytes_;
+};
+
+/// The most that gathered values in use and ahead of their readers may take.
+std::int64_t most_with_prefetch(const ByTime& order, const BytesByStep& used) {
+  std::int64_t most = used.most();
+  for (std::size_t k = 1; k < order.size(); ++k) {
+    std::size_t before = k - 1;
+    while (before > 0 && order[before]->bytes < order[k]->bytes / 100) --before;
+    const int step = order[before]->done;
+    std::int64_t bytes = used[step];
+    for (std::size_t next = before + 1; next <= k; ++next)
+      if (order[next]->done > step) bytes += order[next]->bytes;
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+}  // namespace
+
+void limit_prefetch(std::vector<ExchangeTimes>& gathers) {
+  const std::int64_t most_ahead = largest(gathers);
+  const ByTime order = sorted(gathers, &ExchangeTimes::done);
+  BytesByStep used(gathers), held(gathers);
+  for (const ExchangeTimes& each : gathers) used.add(each, each.done);
+  const std::int64_t most = most_with_prefetch(order, used);
+  std::int64_t ahead = 0;
+  int room = 0;  // from when on there is some
+  for (std::size_t k = 0, unread = 0; k < order.size(); ++k) {
+    ExchangeTimes& gather = *order[k];
+    for (ahead += gather.bytes; ahead > most_ahead; ++unread) {
+      ahead -= order[unread]->bytes;
+      room = std::max(room, order[unread]->done);
+    }
+    int start = gather.done;
+    while (start > std::max(gather.start, room) && held[start - 1] + gather.bytes <= most) --start;
+    gather.start = std::max(gather.start, start);
+    held.add(gather, gather.start);
+  }
+}
+
+void limit_backlog(std::vector<ExchangeTimes>& scatters) {
+  const std::int64_t most = largest(scatters);
+  const ByTime order = sorted(scatters, &ExchangeTimes::start);
+  std::int64_t under_way = 0;
+  for (std::size_t k = 0, first = 0; k < order.size(); ++k)
+    for (under_way += order[k]->bytes; under_way > most; ++first) {
+      under_way -= order[first]->bytes;
+      order[first]->done = std::min(order[first]->done, order[k]->start);
+    }
+}
+
+}  // namespace lathe::ir

@@ -1,0 +1,39 @@
+#include "ir/tensor/op/attribute.h"
+
+#include <functional>
+
+#include "ir/support/hash.h"
+
+namespace lathe::ir {
+
+namespace {
+
+/// Different values may have one hash: what is rare or dear is left out.
+struct Hash {
+  std::size_t operator()(bool v) const { return v ? 1 : 0; }
+  std::size_t operator()(std::int64_t v) const { return static_cast<std::size_t>(v); }
+  std::size_t operator()(double v) const { return std::hash<double>{}(v); }  // one for 0 and -0, which are equal
+  std::size_t operator()(const std::string& v) const { return std::hash<std::string>{}(v); }
+  std::size_t operator()(DType v) const { return static_cast<std::size_t>(v); }
+  std::size_t operator()(const Dim& v) const { return static_cast<std::size_t>(v.value().value_or(-1)); }
+  std::size_t operator()(const Shape& v) const { return list(v.dims(), v.dims().size()); }
+  std::size_t operator()(const std::vector<std::int64_t>& v) const { return list(v, v.size()); }
+  std::size_t operator()(const std::vector<double>& v) const { return list(v, std::min<std::size_t>(v.size(), 16)); }
+
+  template <class T>
+  std::size_t list(const std::vector<T>& values, std::size_t count) const {
+    std::size_t hash = values.size();
+    for (std::size_t i = 0; i < count; ++i) hash = mix_hash(hash, (*this)(values[i]));
+    return hash;
+  }
+};
+
+}  // namespace
+
+std::size_t Attributes::hash() const {
+  std::size_t hash = 0;
+  for (const auto& [name, value] : entries()) hash = mix_hash(hash, std::visit(Hash(), value));
+  return hash;
+}
+
+}  // namespace lathe::ir

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ir/support/containers/shared_list.h"
+#include "ir/support/dtype.h"
+#include "ir/support/error.h"
+#include "ir/support/shape.h"
+
+namespace lathe::ir {
+
+/// What an op is told besides its operands. Text forms: true, 3, 0.5, "ij,jk->ik", f32, n_seq, [1, 2], [0.5], and
+/// for a shape [nbatches, h=8]. The spec of the op says which kind each name has.
+using Attribute = std::variant<bool, std::int64_t, double, std::string, DType, Dim, std::vector<std::int64_t>,
+                               std::vector<double>, Shape>;
+/// The alternatives of Attribute, in its order.
+enum class AttrKind { boolean, integer, real, text, dtype, dim, integers, reals, shape };
+
+/// Named attributes, in the order of the op's schema. Copies share the entries until one is set.
+class Attributes {
+ public:
+  using Entry = std::pair<std::string, Attribute>;
+  Attributes() = default;
+  Attributes(std::initializer_list<Entry> entries) : entries_(entries) {}
+
+  const Attribute* find(std::string_view name) const {
+    for (const auto& [key, value] : entries())
+      if (key == name) return &value;
+    return nullptr;
+  }
+  /// The attribute `name` as T; InternalError where it is missing or of another kind (the builder checks the schema).
+  template <class T>
+  const T& get(std::string_view name) const {
+    const Attribute* found = find(name);
+    LATHE_ASSERT(found && std::holds_alternative<T>(*found));
+    return std::get<T>(*found);
+  }
+  void set(std::string_view name, Attribute value) {
+    Entry entry(name, std::move(value));
+    for (std::size_t i = 0; i < entries_.size(); ++i)
+      if (entries_[i].first == name) return entries_.set(i, std::move(entry));
+    entries_.push_back(std::move(entry));
+  }
+  const std::vector<Entry>& entries() const { return entries_.items(); }
+  /// Whether both are one list in memory.
+  bool is_same(const Attributes& other) const { return entries_.is_same(other.entries_); }
+  /// Equal values have equal hashes.
+  std::size_t hash() const;
+  bool operator==(const Attributes&) const = default;
+
+ private:
+  SharedList<Entry> entries_;
+};
+
+}  // namespace lathe::ir

@@ -1,0 +1,254 @@
+#include "passes/fusion/order/schedule_order.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "ir/support/containers/jagged_list.h"
+#include "passes/fusion/order/online_order.h"
+#include "passes/fusion/order/update_times.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+/// Who must run before whom.
+class Order {
+ public:
+  Order(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads)
+      : after_(plan.regions.size()), before_(plan.regions.size()), online_(*this) {
+    for (std::size_t r = 0; r < plan.regions.size(); ++r)
+      for (const ValueId member : plan.regions[r].members)
+        for (const Read& read : reads[static_cast<std::size_t>(member.index)])
+          connect(plan.region(read.value), static_cast<int>(r));
+    const std::vector<int> some = sorted();
+    LATHE_ASSERT(some.size() == plan.regions.size());
+    online_.append(some);
+  }
+  Order(const Order&) = delete;
+  Order& operator=(const Order&) = delete;
+
+  void add(int first, int then) {
+    if (connect(first, then)) online_.add(first, then);
+  }
+
+  /// Whether `then` must wait for `first`.
+  bool precedes(int first, int then) const {
+    return online_.depends({then}, first, [](int) { return false; });
+  }
+
+  /// How many regions each must wait for.
+  std::vector<int> waiting() const {
+    std::vector<int> count;
+    for (const std::vector<int>& before : before_) count.push_back(static_cast<int>(before.size()));
+    return count;
+  }
+
+  /// Some order in which they can run.
+  std::vector<int> sorted() const {
+    std::vector<int> result, left = waiting();
+    for (int r = 0; r < static_cast<int>(left.size()); ++r)
+      if (left[static_cast<std::size_t>(r)] == 0) result.push_back(r);
+    for (std::size_t i = 0; i < result.size(); ++i)
+      for (const int next : after(result[i]))
+        if (--left[static_cast<std::size_t>(next)] == 0) result.push_back(next);
+    return result;
+  }
+
+  /// Sorted.
+  const std::vector<int>& after(int r) const { return after_[static_cast<std::size_t>(r)]; }
+
+  /// For OnlineOrder.
+  template <class F>
+  void predecessors(int r, F&& f) const {
+    for (const int first : before_[static_cast<std::size_t>(r)]) f(first);
+  }
+  template <class F>
+  void successors(int r, F&& f) const {
+    for (const int then : after(r)) f(then);
+  }
+  std::size_t predecessor_count(int r) const { return before_[static_cast<std::size_t>(r)].size(); }
+  std::size_t successor_count(int r) const { return after(r).size(); }
+
+ private:
+  bool connect(int first, int then) {
+    if (first < 0 || first == then) return false;
+    std::vector<int>& after = after_[static_cast<std::size_t>(first)];
+    const auto found = std::lower_bound(after.begin(), after.end(), then);  // mostly the end
+    if (found != after.end() && *found == then) return false;
+    after.insert(found, then);
+    before_[static_cast<std::size_t>(then)].push_back(first);
+    return true;
+  }
+
+  std::vector<std::vector<int>> after_, before_;
+  OnlineOrder<Order> online_;
+};
+
+/// Puts the readers of each updated state before the region that computes its new value, where that makes no cycle.
+void readers_before_updates(FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads,
+                            Order& order) {
+  std::vector<bool> updated(graph.nodes.size(), false);
+  for (const Update& update : graph.updates) updated[static_cast<std::size_t>(update.state.index)] = true;
+  const JaggedList<int> readers(graph.nodes.size(), [&](const auto& add) {
+    for (const ValueId id : all_values(graph))
+      for (const Read& read : reads[static_cast<std::size_t>(id.index)])
+        if (const auto value = static_cast<std::size_t>(read.value.index); updated[value])
+          add(value, plan.region(id));
+  });
+  plan.last_reader_first.clear();
+  for (const Update& update : graph.updates) {
+    const int writer = plan.region(update.value);
+    bool possible = writer >= 0;
+    for (const int reader : readers[static_cast<std::size_t>(update.state.index)])
+      possible = possible && (reader == writer || !order.precedes(writer, reader));
+    if (possible)
+      for (const int reader : readers[static_cast<std::size_t>(update.state.index)]) order.add(reader, writer);
+    plan.last_reader_first.push_back(possible);
+  }
+}
+
+/// Whether a region keeps only sums of what it reads, and no value as large as its domain.
+bool folds(const FusionPlan& plan, const Graph& graph, const Region& region) {
+  if (region.kind != RegionKind::columns && (region.kind != RegionKind::rows || region.inner == 0)) return false;
+  const Dim points = region.domain.numel();
+  return std::none_of(region.members.begin(), region.members.end(),
+                      [&](ValueId id) { return plan.is_stored(id) && graph[id].type.shape.numel() == points; });
+}
+
+/// No region is to run later than those that wait for it.
+void before_who_waits(const Order& order, const std::vector<int>& sorted, std::vector<std::int32_t>& at) {
+  for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)
+    for (const int next : order.after(*r))
+      at[static_cast<std::size_t>(*r)] =
+          std::min(at[static_cast<std::size_t>(*r)], at[static_cast<std::size_t>(next)]);
+}
+
+/// When each region wants to run, as a position in the graph: at its last member, but
+///   a product at its contraction or when the last that its epilogue reads is there, so that a gradient that ends in
+///   an optimizer's update is summed as soon as it can be, and what it is made of dies; one that only sums up what it
+///   reads (a bias's gradient, a gradient's norm) when that is there, which then dies; and no later than those that
+///   wait for it: the optimizer's scalars, which wait for nothing, come before the first update. What a scatter_add
+///   adds to in place counts as the sum: made just before it, it takes no room meanwhile.
+std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, const Order& order) {
+  std::vector<std::int32_t> at(plan.regions.size(), 0), there(plan.regions.size(), 0);
+  const std::vector<int> sorted = order.sorted(), waits = order.waiting();
+  for (const int r : sorted) {
+    const auto i = static_cast<std::size_t>(r);
+    const Region& region = plan.regions[i];
+    const ValueId last = region.members.back(), base = plan.placement[static_cast<std::size_t>(last.index)].base;
+    at[i] = base.index;
+    if (region.kind == RegionKind::product && base == last)
+      at[i] = std::min(at[i], std::max(region.members.front().index, there[i]));
+    if (there[i] > 0 && folds(plan, graph, region)) at[i] = std::min(at[i], there[i]);
+    for (const int next : order.after(r))
+      if (waits[i] > 0)
+        there[static_cast<std::size_t>(next)] = std::max(there[static_cast<std::size_t>(next)], at[i]);
+  }
+  before_who_waits(order, sorted, at);
+  return at;
+}
+
+/// By region, the position where all that it reads is there.
+std::vector<std::int32_t> made_positions(const Order& order, const std::vector<int>& sorted,
+                                         const std::vector<std::int32_t>& at) {
+  const std::vector<int> waits = order.waiting();
+  std::vector<std::int32_t> made(at.size(), 0);
+  for (const int r : sorted)
+    for (const int next : order.after(r))
+      if (waits[static_cast<std::size_t>(r)] > 0)
+        made[static_cast<std::size_t>(next)] =
+            std::max(made[static_cast<std::size_t>(next)], at[static_cast<std::size_t>(r)]);
+  return made;
+}
+
+/// Where a sum over processes takes long and little comes behind it, nothing would hide it: so the products that
+/// serve the sums just before it alone come behind what makes it (Johnson 1954: of jobs that are made and then sent,
+/// those that take long to send are made first). So it is with the gradient of embeddings.
+void large_sum_first(const FusionPlan& plan, const Graph& graph, const Order& order, const std::vector<int>& sorted,
+                     std::vector<std::int32_t>& at) {
+  const std::vector<ProcessSum> sums = known_sums(plan, graph, made_positions(order, sorted, at));
+  const auto large =
+      std::find_if(sums.rbegin(), sums.rend(), [](const ProcessSum& sum) { return sum.bytes >= hiding_bytes(); });
+  if (large == sums.rend()) return;
+  std::int64_t behind = 0;
+  for (auto sum = sums.rbegin(); sum != large; ++sum) behind += sum->bytes;
+  std::vector<bool> waits(at.size(), false);
+  for (auto sum = large + 1; sum != sums.rend() && behind + sum->bytes <= hiding_bytes(); ++sum) {
+    behind += sum->bytes;
+    waits[static_cast<std::size_t>(sum->region)] = true;
+  }
+  for (auto r = sorted.rbegin(); r != sorted.rend(); ++r) {
+    const auto i = static_cast<std::size_t>(*r);
+    if (waits[i] || plan.regions[i].kind != RegionKind::product || order.after(*r).empty()) continue;
+    if (std::ranges::all_of(order.after(*r), [&](int next) { return waits[static_cast<std::size_t>(next)]; }))
+      at[i] = large->position + 1;
+  }
+}
+
+/// Brings sums over processes forward to where what they sum is there, and updates by them, and norms of them, to
+/// where later sums hide those (update_times.h), with what is computed for updates alone. New states that are
+/// gathered are so at once.
+void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Order& order,
+                           std::vector<std::int32_t>& at) {
+  const auto exchanges = [](const Region& region) { return region.kind == RegionKind::exchange; };
+  if (std::ranges::none_of(plan.regions, exchanges)) return;
+  const std::vector<int> sorted = order.sorted(), waits = order.waiting();
+  large_sum_first(plan, graph, order, sorted, at);
+  const std::vector<std::int32_t> made = made_positions(order, sorted, at);
+  const UpdateTimes times(plan, graph, made);
+  std::vector<bool> serves(at.size(), false);  // updates alone
+  for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)
+    serves[static_cast<std::size_t>(*r)] = !times.updates(*r) && !times.gathers(*r) && !order.after(*r).empty() &&
+                                           std::ranges::all_of(order.after(*r), [&](int next) {
+                                             return times.updates(next) || serves[static_cast<std::size_t>(next)];
+                                           });
+  std::vector<std::int32_t> earliest(at.size(), 0), hidden(at.size(), 0);
+  for (const int r : sorted) {
+    const auto i = static_cast<std::size_t>(r);
+    order.predecessors(r, [&](int first) {
+      const auto f = static_cast<std::size_t>(first);
+      earliest[i] = std::max(earliest[i], earliest[f]);
+      hidden[i] = std::max({hidden[i], times.hidden_from(first), serves[f] ? hidden[f] : 0});
+    });
+    if (serves[i]) continue;
+    if (times.sums(r)) at[i] = std::min(at[i], made[i]);
+    const bool ends_sums = (times.updates(r) || folds(plan, graph, plan.regions[i])) && hidden[i] > 0;
+    if (ends_sums || times.gathers(r)) at[i] = std::min(at[i], std::max(hidden[i], earliest[i]));
+    earliest[i] = waits[i] > 0 ? at[i] : 0;
+  }
+  before_who_waits(order, sorted, at);
+}
+
+}  // namespace
+
+void order_regions(FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads) {
+  Order order(plan, reads);
+  readers_before_updates(plan, graph, reads, order);
+  const std::size_t n = plan.regions.size();
+  std::vector<std::int32_t> wanted = positions(plan, graph, order);
+  bring_updates_forward(plan, graph, order, wanted);
+  std::vector<int> waiting = order.waiting();
+  using Entry = std::pair<std::int32_t, int>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  const auto push = [&](int r) { ready.emplace(wanted[static_cast<std::size_t>(r)], r); };
+  for (std::size_t r = 0; r < n; ++r)
+    if (waiting[r] == 0) push(static_cast<int>(r));
+  std::vector<Region> ordered;
+  std::vector<int> position(n, -1);
+  while (!ready.empty()) {
+    const int r = ready.top().second;
+    ready.pop();
+    position[static_cast<std::size_t>(r)] = static_cast<int>(ordered.size());
+    ordered.push_back(std::move(plan.regions[static_cast<std::size_t>(r)]));
+    for (const int next : order.after(r))
+      if (--waiting[static_cast<std::size_t>(next)] == 0) push(next);
+  }
+  LATHE_ASSERT(ordered.size() == n);
+  plan.regions = std::move(ordered);
+  for (int& r : plan.region_of)
+    if (r >= 0) r = position[static_cast<std::size_t>(r)];
+}
+
+}  // namespace lathe

@@ -1,0 +1,146 @@
+#include "passes/lowering/operands/product_operands.h"
+
+namespace lathe {
+
+namespace {
+
+/// The axis along which more of the operand's loads are contiguous.
+LaneAxis contiguous_axis(const ProductOperand& o) {
+  int votes = 0;
+  const ElementwiseProgram& program = o.operand.program;
+  const auto unit = [&](const Linear& form, const std::vector<int>& dims) {
+    for (auto d = dims.rbegin(); d != dims.rend(); ++d)
+      if (!program.domain[*d].is(1)) return form.coefficients[static_cast<std::size_t>(*d)].is(1);
+    return false;
+  };
+  for (const ElementwiseInstruction& i : program.code) {
+    if (i.kind != ElementwiseInstruction::Kind::load) continue;
+    votes += unit(i.form, o.rows) ? 1 : 0;
+    votes -= unit(i.form, o.k) ? 1 : 0;
+  }
+  return votes > 0 ? LaneAxis::row : LaneAxis::k;
+}
+
+/// Of an operand that is one load.
+bool lies_in_rows(const ProductOperand& o) {
+  const ElementwiseProgram& program = o.operand.program;
+  const Linear& form = program[0].form;
+  if (!LoopIndices::merges(form, o.rows, program.domain) || !LoopIndices::merges(form, o.k, program.domain))
+    return false;
+  for (auto d = o.k.rbegin(); d != o.k.rend(); ++d)
+    if (!program.domain[*d].is(1)) return form.coefficients[static_cast<std::size_t>(*d)].is(1);
+  return false;
+}
+
+/// Of an operand of bytes times a factor, the way quantized weights are computed. Bytes are at most 255, so that the
+/// sum of a run without the factor is finite as long as the other operand is below the largest number / (255 run).
+ProductOperand::Scaled scaled_numbers(const ProductOperand& o) {
+  const ElementwiseProgram& program = o.operand.program;
+  const ElementwiseInstruction& element = program[o.operand.result];
+  if (!is_scalar(element, ScalarOp::mul) || element.dtype != o.compute || !is_float(o.compute)) return {};
+  const auto is_bytes = [&](int i) {
+    return is_scalar(program[i], ScalarOp::cast) && is_byte(program[program[i].args[0]].dtype);
+  };
+  const bool swap = !is_bytes(element.args[0]);
+  const int numbers = element.args[swap ? 1 : 0], factor = element.args[swap ? 0 : 1];
+  if (!is_bytes(numbers)) return {};
+  std::int64_t run = 1;
+  for (auto d = o.k.rbegin(); d != o.k.rend(); ++d) {
+    const auto size = program.domain[*d].value();
+    if (!size || (program.depends[at(factor)] >> *d & 1) != 0) break;
+    run *= *size;
+  }
+  const bool loads = program[program[numbers].args[0]].kind == ElementwiseInstruction::Kind::load;
+  return run > 1 ? ProductOperand::Scaled{run, numbers, factor, loads} : ProductOperand::Scaled{};
+}
+
+}  // namespace
+
+kernel::Value ProductOperand::load(int instruction, ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
+                                   kernel::Value at_batch, kernel::Value row, kernel::Value at_k, LaneAxis along,
+                                   int lanes, kernel::Value mask) const {
+  kernel::Builder& b = emitter.context().builder;
+  const bool along_row = along == LaneAxis::row;
+  ElementwiseEmitter::Scope scope(
+      emitter, {{batch, at_batch, 1}, {rows, row, along_row ? lanes : 1}, {k, at_k, along_row ? 1 : lanes}}, mask,
+      &top);
+  return b.broadcast(b.cast(emitter.emit(instruction, scope), compute), lanes);
+}
+
+kernel::Builder::Rows ProductOperand::rows_in_memory(ElementwiseEmitter& emitter,
+                                                     const ElementwiseEmitter::Scope& top, kernel::Value at_batch,
+                                                     kernel::Value row, kernel::Value at_k) const {
+  ElementwiseEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, 2}, {k, at_k, 1}}, kernel::Value{},
+                                  &top);
+  const ElementwiseInstruction& load = operand.program[operand.result];
+  const LoopIndices::Position at = scope.indices.position(load.form);
+  LATHE_ASSERT(has_rows && !at.vector);
+  KernelContext& context = emitter.context();
+  return {emitter.storage(load.buffer), at.base, context.dim(at.stride)};
+}
+
+void ProductOperand::prefetch(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
+                              kernel::Value at_batch, kernel::Value row, kernel::Value at_k, int lanes) const {
+  ElementwiseEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, lanes}, {k, at_k, 1}}, kernel::Value{},
+                                  &top);
+  emitter.prefetch(operand.result, scope);
+}
+
+void ProductOperand::prefetch_numbers(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
+                                      kernel::Value at_batch, kernel::Value row, kernel::Value at_k,
+                                      int lanes) const {
+  ElementwiseEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, 1}, {k, at_k, lanes}}, kernel::Value{},
+                                  &top);
+  emitter.prefetch(operand.program[scaled.numbers].args[0], scope);
+}
+
+ProductOperands::ProductOperands(const LoweringContext& lowering, const ir::Node& contraction)
+    : dtype(contraction.type.dtype),
+      compute(compute_type(contraction.type.dtype)),
+      lowering_(lowering),
+      node_(contraction),
+      roles_(contraction.op->as<ir::Contraction>()->roles(contraction)) {
+  const std::string lhs_free = roles_.lhs_free();
+  const bool swap = !lhs_free.empty() && !roles_.out.empty() && roles_.out.back() == lhs_free.back();
+  left = operand(swap ? 1 : 0, swap ? roles_.rhs_free() : lhs_free);
+  right = operand(swap ? 0 : 1, swap ? lhs_free : roles_.rhs_free());
+  batch = size_of(roles_.batch()), m = size_of(left.free), n = size_of(right.free), k = size_of(roles_.contracted());
+  batch_dims = out_dims(roles_.batch()), m_dims = out_dims(left.free), n_dims = out_dims(right.free);
+}
+
+ProductOperand ProductOperands::operand(int which, std::string free) const {
+  ProductOperand o;
+  o.free = std::move(free);
+  Shape domain;
+  std::string order;
+  const auto extend = [&](const std::string& labels, std::vector<int>& dims) {
+    for (const char label : labels) {
+      dims.push_back(domain.rank());
+      domain.push_back(size_of({&label, 1}));
+      order += label;
+    }
+  };
+  extend(roles_.batch(), o.batch);
+  extend(o.free, o.rows);
+  extend(roles_.contracted(), o.k);
+  std::vector<int> dims;
+  for (const char label : which == 0 ? roles_.lhs : roles_.rhs) dims.push_back(static_cast<int>(order.find(label)));
+  o.operand =
+      operand_program(lowering_.graph, lowering_.plan, node_.operands[static_cast<std::size_t>(which)], dims, domain);
+  o.compute = compute;
+  o.axis = contiguous_axis(o);
+  const ElementwiseProgram& program = o.operand.program;
+  const bool load = program.size() == 1 && program[0].kind == ElementwiseInstruction::Kind::load;
+  o.plain = load && program[0].dtype == compute;
+  o.scaled = scaled_numbers(o);
+  o.has_rows = load && program[0].dtype == bf16 && lies_in_rows(o);
+  return o;
+}
+
+std::vector<int> ProductOperands::out_dims(const std::string& labels) const {
+  std::vector<int> dims;
+  for (const char label : labels) dims.push_back(static_cast<int>(roles_.out.find(label)));
+  return dims;
+}
+
+}  // namespace lathe

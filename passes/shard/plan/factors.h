@@ -1,0 +1,83 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/tensor/graph.h"
+
+namespace lathe::shard {
+
+/// A size that dims are made of; equal factors of dims that ops tie together are one. Named by a position in Factors.
+using Factor = int;
+/// A dim as a row-major product of factors, the outermost first: 3*d_model, of which h and d_k are split off, is
+/// (3, h, d_k). A size of 1 has none.
+using FactorList = std::vector<Factor>;
+
+/// Why a factor cannot be split: an op looks at all of a dim that holds it.
+struct Obstacle {
+  ir::ValueId node;
+  std::string why;  ///< "it takes elements 1 to 5 of 8"
+};
+
+/// The factors of a graph: which are one, and which are products of others.
+class Factors {
+ public:
+  /// A dim of its own.
+  FactorList make(const Dim& size);
+  /// A list with every factor as one that is no product of others.
+  FactorList resolve(const FactorList& list) const;
+  /// Says that two dims are the same elements in one order. Where the sizes of their factors do not divide each
+  /// other, what remains of both has an obstacle: `node` joins them.
+  void tie(const FactorList& a, const FactorList& b, ir::ValueId node);
+  /// No factor of the list may be split.
+  void block(const FactorList& list, const Obstacle& obstacle);
+
+  Factor find(Factor factor) const;
+  const Dim& size(Factor factor) const { return at(factor).size; }
+  const std::optional<Obstacle>& obstacle(Factor factor) const { return at(factor).obstacle; }
+  int count() const { return static_cast<int>(entries_.size()); }
+
+ private:
+  struct Entry {
+    Dim size;
+    Factor same = -1;  ///< stands for this one
+    FactorList parts;  ///< is the product of these
+    std::optional<Obstacle> obstacle = {};
+  };
+  const Entry& at(Factor factor) const { return entries_[static_cast<std::size_t>(find(factor))]; }
+  Entry& entry(Factor factor) { return entries_[static_cast<std::size_t>(factor)]; }
+  void unite(Factor a, Factor b);
+  /// Makes `factor` the product of `outer` and the rest of it.
+  void part(Factor factor, const FactorList& parts);
+  bool make_comparable(Factor a, Factor b);
+
+  std::vector<Entry> entries_;
+};
+
+/// A dim of a value that an op makes or reads as a whole alone.
+struct Blocked {
+  ir::ValueId node, value;
+  int dim;
+  std::string why;
+};
+
+/// The dims of every value as factors.
+struct FactoredGraph {
+  Factors factors;
+  std::vector<std::vector<FactorList>> dims;  ///< by node, then by dim; resolve() before use
+  std::vector<Blocked> blocked;
+
+  const FactorList& dim(ir::ValueId id, int d) const {
+    return dims[static_cast<std::size_t>(id.index)][static_cast<std::size_t>(d)];
+  }
+};
+
+struct Cut;  // passes/shard/plan/sequence_cuts.h
+
+/// Ties the dims of the values of a graph of primitives as its ops do, but for the dim of a cut. An update ties a
+/// state's dims to its value's.
+FactoredGraph factor_dims(const ir::Graph& graph, const std::map<ir::ValueId, Cut>& cuts);
+
+}  // namespace lathe::shard

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "passes/shard/placement.h"
+#include "passes/shard/plan/factors.h"
+#include "passes/shard/plan/sequence_cuts.h"
+
+namespace lathe::shard {
+
+/// Which factors of a graph's dims are split over which axis of a mesh, and what sizes that leaves to a process.
+///
+///   B:data, data=4:   f32[B, T, d_model=512]  ->  f32[B@data, T, d_model=512], and B is 4*B@data elsewhere
+///   h:model, model=2: f32[d_model=512, 1536]  ->  f32[d_model=512, _@model=768], 1536 being (3, h=8, d_k=64)
+class SplitPlan {
+ public:
+  /// Every dim of that name is split on its outermost factor that can be, and with it all dims that the ops of the
+  /// graph tie to it. One that is named with several axes is split over the first, each part over the next. Throws
+  /// UserError [shard_name] where no dim has the name, [shard_divide] for a size that the axis does not divide,
+  /// [shard_gather] where an op looks at all of a dim, [shard_axis] for dims that are one and are named with several
+  /// axes, [shard_repeat] for a value with two dims over one axis.
+  SplitPlan(const CutGraph& graph, const FactoredGraph& factored, const Mesh& mesh, std::span<const Split> splits);
+
+  const Mesh& mesh() const { return mesh_; }
+  /// The cut that a node stands for; null for any other.
+  const Cut* cut(ir::ValueId id) const;
+  /// The axes along which a cut is split on one side alone, the outermost first.
+  std::vector<int> axes_of_cut(ir::ValueId id) const;
+  /// The axes over which a factor is split, the outermost first.
+  const std::vector<int>& axes_of(Factor factor) const;
+  /// By what name a split factor was found first, and in the type of which value.
+  struct Origin {
+    std::string name;
+    ir::ValueId at;
+  };
+  const Origin& origin(Factor factor) const { return origins_.at(factored_.factors.find(factor)); }
+  /// Whether a dim of a value is split over the axis.
+  bool is_split(ir::ValueId id, int dim, int axis) const;
+  bool is_split(ir::ValueId id, int axis) const;
+  bool is_split_dim(ir::ValueId id, int dim) const;
+  /// Where the value lies; never partial.
+  Placement placement(ir::ValueId id) const;
+  /// A size of the whole graph, in the dims that a process knows.
+  Dim whole(const Dim& size) const;
+  /// How many processes share dim `dim` of the value.
+  std::int64_t ranks(ir::ValueId id, int dim) const;
+  /// What a process holds: sizes under names such as B@data and d_ff@model.
+  Dim local(ir::ValueId id, int dim) const;
+  Shape local_shape(ir::ValueId id) const;
+
+ private:
+  void seed(const Split& split);
+  std::set<Factor> whole_sides() const;
+  void assign(Factor factor, int axis, const std::string& name, ir::ValueId at, int dim);
+  void require_free(Factor factor, int axis, const std::string& name, ir::ValueId at, int dim) const;
+  bool substitute(const Dim& size, std::int64_t ranks, const std::string& axis, const std::string& preferred);
+  std::vector<int> axes_of(ir::ValueId id, int dim) const;
+  void check_repeats() const;
+  FactorList factors(ir::ValueId id, int dim) const { return factored_.factors.resolve(factored_.dim(id, dim)); }
+  std::string describe(ir::ValueId id) const;
+
+  const ir::Graph& graph_;
+  const std::map<ir::ValueId, Cut>& cuts_;
+  const FactoredGraph& factored_;
+  Mesh mesh_;
+  std::vector<std::vector<int>> axes_of_;   ///< by factor
+  std::map<Factor, Origin> origins_;        ///< of each split factor
+  std::map<std::string, Dim> substituted_;  ///< unknowns of the whole graph in those of a process
+};
+
+}  // namespace lathe::shard

@@ -1,0 +1,237 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ir/ops/rules/operand_rules.h"
+#include "ir/support/error.h"
+#include "ir/tensor/op/op.h"
+#include "passes/shard/plan/factors.h"
+#include "passes/shard/plan/sequence_cuts.h"
+
+namespace lathe::shard {
+
+using namespace ir;
+
+namespace {
+
+class DimTies {
+ public:
+  DimTies(const Graph& graph, const std::map<ValueId, Cut>& cuts) : graph_(graph), cuts_(cuts) {
+    result_.dims.resize(graph.nodes.size());
+  }
+
+  FactoredGraph run() {
+    for (const ValueId id : all_values(graph_)) {
+      auto& dims = result_.dims[static_cast<std::size_t>(id.index)];
+      for (const Dim& size : graph_[id].type.shape) dims.push_back(result_.factors.make(size));
+      tie_node(id);
+    }
+    for (const Update& update : graph_.updates)
+      for (int d = 0; d < graph_[update.state].type.rank(); ++d)
+        result_.factors.tie(result_.dim(update.state, d), result_.dim(update.value, d), update.value);
+    return std::move(result_);
+  }
+
+ private:
+  void tie_node(ValueId id) {
+    const Node& node = graph_[id];
+    if (node.op->as<Argument>()) return;
+    if (const auto cut = cuts_.find(id); cut != cuts_.end()) return tie_cut(id, cut->second);
+    if (node.op->as<Elementwise>()) return tie_elementwise(id);
+    if (const auto* meaning = node.op->as<View>()) return tie_view(id, meaning->map(graph_, node));
+    if (node.op->as<Reduce>()) return tie_reduce(id);
+    if (const auto* meaning = node.op->as<Contraction>()) return tie_contraction(id, meaning->roles(node));
+    const auto* meaning = node.op->as<Custom>();
+    LATHE_ASSERT(meaning);
+    tie_custom(id, meaning->sharding);
+  }
+
+  void tie(ValueId operand, int operand_dim, ValueId result, int result_dim) {
+    result_.factors.tie(result_.dim(operand, operand_dim), result_.dim(result, result_dim), result);
+  }
+
+  void tie_cut(ValueId id, const Cut& cut) {
+    for (int d = 0; d < graph_[id].type.rank(); ++d)
+      if (d != cut.dim) tie(graph_[id].operands[0], d, id, d);
+  }
+
+  /// Dim `dim` of a value is whole where `node` makes or reads it.
+  void block(ValueId value, int dim, const Obstacle& obstacle) {
+    result_.blocked.push_back({obstacle.node, value, dim, obstacle.why});
+    result_.factors.block(result_.dim(value, dim), obstacle);
+  }
+
+  /// NumPy's rule: aligned from the last dim; a size of 1 has no factors.
+  void tie_elementwise(ValueId id) {
+    const Node& node = graph_[id];
+    for (const ValueId operand : node.operands) {
+      const Shape& shape = graph_[operand].type.shape;
+      const int lead = node.type.rank() - shape.rank();
+      for (int d = 0; d < shape.rank(); ++d)
+        if (!shape[d].is(1)) tie(operand, d, id, lead + d);
+    }
+  }
+
+  void tie_reduce(ValueId id) {
+    const Node& node = graph_[id];
+    const int rank = graph_[node.operands[0]].type.rank();
+    const auto folded = rules::normalize_axes(node.attrs.get<std::vector<std::int64_t>>("dims"), rank);
+    int out = 0;
+    for (int d = 0; d < rank; ++d) {
+      const bool is_folded = std::find(folded.begin(), folded.end(), d) != folded.end();
+      if (!is_folded) tie(node.operands[0], d, id, out);
+      if (!is_folded || node.attrs.get<bool>("keepdim")) ++out;
+    }
+  }
+
+  void tie_contraction(ValueId id, const ContractionRoles& roles) {
+    const Node& node = graph_[id];
+    const auto tie_labels = [&](ValueId from, const std::string& labels, ValueId to, const std::string& others) {
+      for (std::size_t i = 0; i < labels.size(); ++i)
+        if (const auto j = others.find(labels[i]); j != std::string::npos)
+          result_.factors.tie(result_.dim(from, static_cast<int>(i)), result_.dim(to, static_cast<int>(j)), id);
+    };
+    tie_labels(node.operands[0], roles.lhs, node.operands[1], roles.rhs);
+    tie_labels(node.operands[0], roles.lhs, id, roles.out);
+    tie_labels(node.operands[1], roles.rhs, id, roles.out);
+  }
+
+  void tie_view(ValueId id, const IndexMap& map) {
+    const Node& node = graph_[id];
+    const ValueId operand = node.operands[0];
+    if (map.reshape) {
+      FactorList from, to;
+      for (int d = 0; d < graph_[operand].type.rank(); ++d) append(from, result_.dim(operand, d));
+      for (int d = 0; d < node.type.rank(); ++d) append(to, result_.dim(id, d));
+      return result_.factors.tie(from, to, id);
+    }
+    std::vector<int> readers(static_cast<std::size_t>(node.type.rank()), 0);
+    for (const auto& component : map.components)
+      if (component.dim >= 0) ++readers[static_cast<std::size_t>(component.dim)];
+    for (int i = 0; i < static_cast<int>(map.components.size()); ++i) {
+      const IndexMap::Component& component = map.components[static_cast<std::size_t>(i)];
+      const bool alone = component.dim < 0 || readers[static_cast<std::size_t>(component.dim)] == 1;
+      tie_component(id, i, component, alone);
+    }
+  }
+
+  static void append(FactorList& list, const FactorList& more) { list.insert(list.end(), more.begin(), more.end()); }
+
+  /// Dim i of a view's operand, which dim `component.dim` of the result runs over: all of it, or a block of it.
+  void tie_component(ValueId id, int i, const IndexMap::Component& component, bool alone) {
+    const Node& node = graph_[id];
+    const ValueId operand = node.operands[0];
+    const Dim& whole = graph_[operand].type.shape[i];
+    if (whole.is(1) && component.dim < 0) return;
+    if (component.dim >= 0 && alone && component.scale == 1) {
+      const Dim& shown = node.type.shape[component.dim];
+      if (shown == whole) return tie(operand, i, id, component.dim);
+      const auto blocks = whole.unnamed().divided_by(shown.unnamed());
+      if (blocks && component.offset.unnamed().divided_by(shown.unnamed()))
+        return tie_block(operand, i, id, component.dim, *blocks, id);
+    }
+    const Obstacle obstacle{id, fmt::format("{} takes some of {} elements", node.op->name.value, whole.to_string())};
+    block(operand, i, obstacle);
+    if (component.dim >= 0) block(id, component.dim, obstacle);
+  }
+
+  /// Dim `d` of `whole` is `blocks` times dim `e` of `part`.
+  void tie_block(ValueId whole, int d, ValueId part, int e, const Dim& blocks, ValueId node) {
+    FactorList list = result_.factors.make(blocks);
+    result_.factors.block(list, {node, fmt::format("{} tells its blocks apart", graph_[node].op->name.value)});
+    append(list, result_.dim(part, e));
+    result_.factors.tie(result_.dim(whole, d), list, node);
+  }
+
+  std::vector<DimPair> pairs_of(ValueId id, const Sharding& sharding) const {
+    const Node& node = graph_[id];
+    if (const auto* rule = std::get_if<DimRule>(&sharding)) return (*rule)(graph_, node);
+    std::vector<DimPair> pairs;
+    if (!std::holds_alternative<ByOrder>(sharding)) return pairs;
+    for (int i = 0; i < static_cast<int>(node.operands.size()); ++i) {
+      const int rank = graph_[node.operands[static_cast<std::size_t>(i)]].type.rank();
+      for (int d = 0; d < std::min(rank, node.type.rank()); ++d) pairs.push_back({i, d, d});
+    }
+    return pairs;
+  }
+
+  void tie_custom(ValueId id, const Sharding& sharding) {
+    const Node& node = graph_[id];
+    std::vector<std::vector<bool>> tied;
+    std::vector<bool> made(static_cast<std::size_t>(node.type.rank()), false);
+    for (const ValueId operand : node.operands)
+      tied.emplace_back(static_cast<std::size_t>(graph_[operand].type.rank()), false);
+    for (const DimPair& pair : pairs_of(id, sharding)) {
+      made[static_cast<std::size_t>(pair.result_dim)] = true;
+      const ValueId operand = node.operands[static_cast<std::size_t>(pair.operand)];
+      const Dim &size = graph_[operand].type.shape[pair.operand_dim], &result = node.type.shape[pair.result_dim];
+      tied[static_cast<std::size_t>(pair.operand)][static_cast<std::size_t>(pair.operand_dim)] = true;
+      if (size == result)
+        tie(operand, pair.operand_dim, id, pair.result_dim);
+      else if (const auto blocks = size.is(0) ? std::nullopt : result.unnamed().divided_by(size.unnamed()))
+        tie_block(id, pair.result_dim, operand, pair.operand_dim, *blocks, id);
+      else
+        tie(operand, pair.operand_dim, id, pair.result_dim);
+    }
+    tie_lookup(id, tied);
+    const auto* replicated = std::get_if<Replicated>(&sharding);
+    for (std::size_t i = 0; i < tied.size(); ++i)
+      for (std::size_t d = 0; d < tied[i].size(); ++d)
+        if (!tied[i][d])
+          block(node.operands[i], static_cast<int>(d),
+                {id, replicated ? std::string(replicated->why)
+                                : fmt::format("{} looks at all of it", node.op->name.value)});
+    block_rest_of_result(id, made);
+  }
+
+  /// A gather's table may be split along the dim that is looked up, and scatter_add's indices and updates along those
+  /// of the indices: each process then gives its share of a sum.
+  void tie_lookup(ValueId id, std::vector<std::vector<bool>>& tied) {
+    const Node& node = graph_[id];
+    const CustomKind kind = node.op->as<Custom>()->kind;
+    if (kind == CustomKind::gather && node.type.dtype != boolean && !is_byte(node.type.dtype)) {
+      const int rank = graph_[node.operands[0]].type.rank();
+      tied[0][static_cast<std::size_t>(rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), rank))] = true;
+    }
+    if (kind == CustomKind::scatter_add) {
+      const int d = rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
+      for (int i = 0; i < graph_[node.operands[0]].type.rank(); ++i) {
+        tied[0][static_cast<std::size_t>(i)] = tied[1][static_cast<std::size_t>(d + i)] = true;
+        result_.factors.tie(result_.dim(node.operands[0], i), result_.dim(node.operands[1], d + i), id);
+      }
+    }
+  }
+
+  /// Dims of the result that are tied to none of an operand are made as a whole, but for those of which a process can
+  /// make any part from positions. `made` are those that are tied.
+  void block_rest_of_result(ValueId id, const std::vector<bool>& made) {
+    const Node& node = graph_[id];
+    const CustomKind kind = node.op->as<Custom>()->kind;
+    const auto block_dim = [&](int d, std::string why) { block(id, d, {id, std::move(why)}); };
+    if (kind == CustomKind::view_as_real) block_dim(node.type.rank() - 1, "it holds real and imaginary part");
+    if (kind == CustomKind::collective)
+      for (int d = 0; d < node.type.rank(); ++d) block_dim(d, "it is exchanged between processes");
+    if (!makes_any_part(kind))
+      for (int d = 0; d < node.type.rank(); ++d)
+        if (!made[static_cast<std::size_t>(d)])
+          block_dim(d, fmt::format("{} makes all of it at once", node.op->name.value));
+  }
+
+  /// What local_ops.cpp makes a part of by positions in the whole.
+  static bool makes_any_part(CustomKind kind) {
+    return kind == CustomKind::constant || kind == CustomKind::iota || kind == CustomKind::random ||
+           kind == CustomKind::scatter_add;
+  }
+
+  const Graph& graph_;
+  const std::map<ValueId, Cut>& cuts_;
+  FactoredGraph result_;
+};
+
+}  // namespace
+
+FactoredGraph factor_dims(const Graph& graph, const std::map<ValueId, Cut>& cuts) {
+  return DimTies(graph, cuts).run();
+}
+
+}  // namespace lathe::shard

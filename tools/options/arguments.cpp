@@ -1,0 +1,209 @@
+#include "tools/options/arguments.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <set>
+
+#include "ir/support/nearest.h"
+#include "ir/tensor/binding.h"
+#include "ir/tensor/op/op.h"
+#include "passes/check/made_up_value.h"
+#include "passes/transforms/known_sizes.h"
+#include "runtime/files/safetensors.h"
+#include "tools/pretrained/graph_part.h"
+
+namespace lathe::tools {
+
+namespace {
+
+std::string spaced(const std::string& text) { return text.empty() ? text : text + " "; }
+
+DimBindings parse_dims(const std::vector<std::string>& options) {
+  DimBindings dims;
+  for (const std::string& option : options) {
+    const auto equals = option.find('=');
+    std::int64_t size = -1;
+    const char* end = option.data() + option.size();
+    const bool number =
+        equals != std::string::npos && std::from_chars(option.data() + equals + 1, end, size).ptr == end && size >= 0;
+    if (!number)
+      throw UserError(fmt::format("--dim {} does not read NAME=SIZE", option), "dim_option",
+                      "such as --dim n_seq=16");
+    dims[option.substr(0, equals)] = size;
+  }
+  return dims;
+}
+
+/// --dim names unknowns of the graph.
+void check_dim_names(const ir::Graph& graph, const DimBindings& dims) {
+  std::set<std::string> known;
+  for (const ir::Node& node : graph.nodes)
+    for (const Dim& dim : node.type.shape)
+      for (std::string& name : dim.unknowns()) known.insert(std::move(name));
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  for (const auto& [name, size] : dims)
+    if (!known.count(name))
+      throw UserError(fmt::format("--dim {}: the graph has no unknown dim of this name", name), "dim_option",
+                      names.empty() ? "every size of this graph is known"
+                                    : fmt::format("{}its unknown dims are {}", spaced(did_you_mean(name, names)),
+                                                  fmt::join(names, ", ")));
+}
+
+/// Dims that the sizes of a tensor tell directly.
+void learn_dims(const Shape& shape, const std::vector<std::int64_t>& sizes, DimBindings& dims) {
+  for (int i = 0; i < shape.rank() && i < static_cast<int>(sizes.size()); ++i)
+    if (const auto names = shape[i].unknowns(); names.size() == 1 && shape[i] == Dim(names[0]))
+      dims.emplace(names[0], sizes[static_cast<std::size_t>(i)]);
+}
+
+/// Gives every other dim a small prime of its own; dims that a check wants equal get one size.
+void choose_dims(const ir::Graph& graph, DimBindings& dims) {
+  constexpr std::int64_t primes[] = {3, 5, 2, 7, 11, 13};
+  std::size_t next = 0;
+  for (const ir::ValueId id : graph.arguments())
+    for (const Dim& dim : graph[id].type.shape)
+      for (const std::string& name : dim.unknowns()) {
+        if (dims.count(name)) continue;
+        for (const ir::DimCheck& check : graph.checks) {
+          if (check.relation != ir::DimCheck::Relation::equal) continue;
+          for (const auto& [side, other] : {std::pair(check.left, check.right), std::pair(check.right, check.left)}) {
+            if (dims.count(name) || side != Dim(name)) continue;
+            if (other.value())
+              dims[name] = *other.value();
+            else if (const auto names = other.unknowns();
+                     names.size() == 1 && other == Dim(names[0]) && dims.count(names[0]))
+              dims[name] = dims[names[0]];
+          }
+        }
+        if (!dims.count(name)) dims[name] = primes[next++ % std::size(primes)];
+      }
+}
+
+std::optional<RowChunks> parse_chunks(const std::string& text) {
+  if (text == "auto") return std::nullopt;
+  if (text == "off") return RowChunks{.on = false};
+  RowChunks chunks{.least_rows = 0, .least_saved = 0};
+  const char* end = text.data() + text.size();
+  if (std::from_chars(text.data(), end, chunks.least_rows).ptr != end || chunks.least_rows < 1)
+    throw UserError(fmt::format("--chunk-rows {} is no number of rows", text), "chunk_rows",
+                    "auto, off, or how many rows a chunk has at the least, such as 1024");
+  return chunks;
+}
+
+/// The weights of a model's directory, where they lie in its files.
+void take_weights(const ir::Graph& graph, const std::string& folder, Tensors& tensors) {
+  const Parameters weights = pretrained_weights(folder);
+  bool useful = false;
+  for (const ir::ValueId id : graph.arguments()) {
+    const std::string& name = graph[id].name;
+    if (!weights.contains(name)) continue;
+    useful = true;
+    tensors.insert_or_assign(name, weights.get(name));
+  }
+  if (!useful)
+    throw UserError(fmt::format("{} has no parameter of graph @{}", folder, graph.name), "argument_unknown",
+                    "give the directory that the graph was made of");
+}
+
+std::string missing_text(const ir::Graph& graph, const Tensors& tensors) {
+  std::vector<std::string> missing;
+  for (const ir::ValueId id : graph.arguments())
+    if (!tensors.count(graph[id].name)) missing.push_back(graph[id].name + " " + graph[id].type.to_string());
+  constexpr std::size_t most = 6;
+  const std::size_t count = missing.size();
+  if (count > most) missing.resize(most);
+  return fmt::format("{}{}", fmt::join(missing, ", "), count > most ? fmt::format(" and {} more", count - most) : "");
+}
+
+}  // namespace
+
+void add_argument_options(CLI::App& command, ArgumentOptions& options) {
+  command
+      .add_option("-i,--input", options.files,
+                  "Arguments by name: .safetensors, or a model's directory; may be given several times")
+      ->allow_extra_args(false);
+  command.add_option("--dim", options.dims, "The size of a dim, as NAME=SIZE")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  command.add_flag("--random", options.random, "Make up the arguments that no file has");
+  command.add_option("--seed", options.seed, "For --random")->capture_default_str();
+}
+
+void add_weights_of(const std::string& file, ArgumentOptions& options) {
+  if (is_model_folder(file)) options.files.insert(options.files.begin(), file);
+}
+
+void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks) {
+  command.add_option_function<std::string>(
+      "--chunk-rows", [&chunks](const std::string& text) { chunks = parse_chunks(text); },
+      "Products that only fold their columns, as logits do: in chunks of so many rows, off, or auto where it saves "
+      "memory");
+}
+
+ir::Graph sized_for_chunks(const ir::Graph& graph, const LowerOptions& options, const DimBindings& sizes) {
+  return options.chunks && options.chunks->on ? ir::with_sizes(graph, sizes) : graph;
+}
+
+void add_lower_options(CLI::App& command, LowerOptions& options) {
+  add_chunk_option(command, options.chunks);
+  CLI::Option* required = command.add_flag_callback(
+      "--require-fused", [&options] { options.attention = AttentionFusion::required; },
+      "An attention that is not fused is an error");
+  command
+      .add_flag_callback(
+          "--no-fused-attention", [&options] { options.attention = AttentionFusion::off; },
+          "Run products and softmax of attentions one by one")
+      ->excludes(required);
+}
+
+DimBindings given_dims(const ir::Graph& graph, const std::vector<std::string>& options) {
+  DimBindings dims = parse_dims(options);
+  check_dim_names(graph, dims);
+  return dims;
+}
+
+DimBindings bound_dims(const ir::Graph& graph, const Arguments& arguments) {
+  std::map<std::string, ir::ArgumentShape> shapes;
+  for (const auto& [name, tensor] : arguments.tensors) shapes[name] = {tensor.dtype(), tensor.shape()};
+  return ir::bind_dims(graph, shapes, arguments.dims);
+}
+
+Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast) {
+  Arguments arguments{.tensors = {}, .dims = given_dims(graph, options.dims)};
+  for (const std::string& path : options.files) {
+    if (is_model_folder(path)) {
+      take_weights(graph, path, arguments.tensors);
+      continue;
+    }
+    const SafetensorsFile file = SafetensorsFile::open(path);
+    bool useful = false;
+    for (const ir::ValueId id : graph.arguments()) {
+      const ir::Node& node = graph[id];
+      if (!file.contains(node.name)) continue;
+      useful = true;
+      HostTensor tensor = file.tensor(node.name);
+      if (cast && is_float(tensor.dtype()) && is_float(node.type.dtype)) tensor = tensor.cast(node.type.dtype);
+      arguments.tensors.insert_or_assign(node.name, std::move(tensor));
+    }
+    if (!useful)
+      throw UserError(fmt::format("{} has no argument of graph @{}", path, graph.name), "argument_unknown",
+                      fmt::format("the graph takes {}", missing_text(graph, {})));
+  }
+  if (arguments.tensors.size() == graph.arguments().size()) return arguments;
+  if (!options.random)
+    throw UserError(fmt::format("no file has {}", missing_text(graph, arguments.tensors)), "argument_missing",
+                    "give --input FILE.safetensors, or --random to make values up");
+  DimBindings dims = arguments.dims;
+  for (const auto& [name, tensor] : arguments.tensors)
+    learn_dims(graph[graph.find_argument(name)].type.shape, tensor.shape(), dims);
+  choose_dims(graph, dims);
+  for (const ir::ValueId id : graph.arguments())
+    if (!arguments.tensors.count(graph[id].name))
+      arguments.tensors.emplace(graph[id].name, ir::made_up_value(graph, id, dims, options.seed));
+  return arguments;
+}
+
+}  // namespace lathe::tools

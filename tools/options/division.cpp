@@ -1,0 +1,162 @@
+#include "tools/options/division.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include "ir/support/error.h"
+#include "passes/shard/plan/default_splits.h"
+#include "runtime/ranks/agreement.h"
+#include "runtime/ranks/mpi/mpi_communicator.h"
+#include "tools/stop_signals.h"
+
+namespace lathe::tools {
+
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+/// One for each CPU that a process of this machine has to itself.
+int shared_threads(Ranks& ranks) {
+  const std::vector<std::string> hosts = ranks.gather(host_name());
+  const auto here = std::ranges::count(hosts, hosts[static_cast<std::size_t>(ranks.rank())]);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / static_cast<int>(here));
+}
+
+}  // namespace
+
+std::vector<shard::Split> Division::splits() const {
+  return splits_text.empty() ? std::vector<shard::Split>{} : shard::parse_splits(splits_text);
+}
+
+shard::ShardOptions Division::parts() const {
+  using shard::SecondGather;
+  return {.states = states,
+          .parameters = parameters,
+          .second_gather = keep_gathered  ? SecondGather::never
+                           : gather_again ? SecondGather::always
+                                          : SecondGather::decide};
+}
+
+std::string Division::to_string() const {
+  std::string text = "--mesh " + mesh_text;
+  if (!splits_text.empty()) text += " --split " + splits_text;
+  if (!states.empty()) text += " --states " + states;
+  if (!parameters.empty()) text += " --parameters " + parameters;
+  if (keep_gathered) text += " --keep-gathered";
+  if (gather_again) text += " --gather-again";
+  return text;
+}
+
+CLI::Option* add_division(CLI::App& command, Division& division) {
+  CLI::Option* mesh =
+      command.add_option("--mesh", division.mesh_text, "Axes and their numbers of processes, as data=4,model=2");
+  command.add_option("--split", division.splits_text, "Dims and the axes they are split over, as B:data,h:model")
+      ->needs(mesh);
+  command
+      .add_option("--states", division.states,
+                  "The axis over which optimizer states are split: each process updates its part of a parameter")
+      ->needs(mesh);
+  command
+      .add_option("--parameters", division.parameters,
+                  "The axis over which parameters and their states are split; they are gathered where they are used")
+      ->needs(mesh);
+  CLI::Option* keep = command
+                          .add_flag("--keep-gathered", division.keep_gathered,
+                                    "Keep gathered parameters for the backward pass, instead of gathering them again")
+                          ->needs(mesh);
+  command
+      .add_flag("--gather-again", division.gather_again,
+                "Gather parameters again for the backward pass, even if --memory-budget has room to keep them")
+      ->needs(mesh)
+      ->excludes(keep);
+  return mesh;
+}
+
+void add_process_options(CLI::App& command, CLI::Option* mesh, ProcessOptions& options) {
+  command
+      .add_option("--watchdog", options.watchdog,
+                  "Seconds that processes wait for one that sends nothing before they end all; 0: for ever")
+      ->needs(mesh)
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--mpi", options.mpi, "The MPI plugin; without it, liblathe_mpi.so beside lathe")->needs(mesh);
+}
+
+std::shared_ptr<Ranks> start_processes(const Division& division, const ProcessOptions& options,
+                                       const std::string& command) {
+  if (!division.is_given()) return nullptr;
+  const shard::Mesh mesh = division.mesh();
+  static_cast<void>(division.splits());  // which no process is to be started for, where they do not read
+  return std::make_shared<Ranks>(
+      mpi_processes({.plugin = options.mpi}), mesh,
+      RanksOptions{.patience = options.watchdog,
+                   .how_to_start = fmt::format("start them by the mpirun of that MPI: mpirun -n {} lathe {} {} ...",
+                                               mesh.size(), command, division.to_string())});
+}
+
+void run_processes(const std::shared_ptr<Ranks>& ranks, const std::function<void()>& body) {
+  if (!ranks) return body();
+  try {
+    body();
+  } catch (const Stopped&) {
+    throw;  // as all processes do
+  } catch (const std::exception& error) {
+    ranks->abort(error);
+    throw;
+  }
+}
+
+bool speaks(const std::shared_ptr<Ranks>& ranks) { return !ranks || ranks->rank() == 0; }
+
+void require_same_settings(const std::shared_ptr<Ranks>& ranks, const std::vector<Settings>& settings) {
+  if (!ranks) return;
+  std::vector<Claim> claims;
+  for (const Settings& each : settings)
+    for (const auto& [name, value] : each)
+      claims.push_back({"the setting " + name, value, "start all processes by the same command line"});
+  require_agreement(*ranks, claims);
+}
+
+std::string take_default_splits(Division& division, const ir::Graph& forward) {
+  if (!division.is_given() || !division.splits_text.empty()) return "";
+  const shard::DefaultSplits found = shard::default_splits(forward, division.mesh());
+  for (const shard::Split& split : found.splits)
+    division.splits_text += fmt::format("{}{}:{}", division.splits_text.empty() ? "" : ",", split.dim, split.axis);
+  std::string text =
+      fmt::format("--split {}, by default\n", division.splits_text.empty() ? "nothing" : division.splits_text);
+  for (const std::string& why : found.left_out) text += fmt::format("  not {}\n", why);
+  return text;
+}
+
+void divide(CompileOptions& options, const Division& division, const std::shared_ptr<Ranks>& ranks) {
+  if (!ranks) return;
+  options.ranks = ranks;
+  options.split = division.splits();
+  options.parts = division.parts();
+  if (options.threads == 0) options.threads = shared_threads(*ranks);
+}
+
+DimBindings sizes_on_process(DimBindings sizes, const Division& division) {
+  if (!division.is_given()) return sizes;
+  const shard::Mesh mesh = division.mesh();
+  std::map<std::string, std::pair<std::string, std::int64_t>> local;  // by dim: its name and size on a process
+  for (const shard::Split& split : division.splits()) {
+    const auto size = sizes.find(split.dim);
+    if (size == sizes.end()) continue;
+    auto& [name, on_process] = local.try_emplace(split.dim, split.dim, size->second).first->second;
+    name += "@" + split.axis;
+    on_process /= mesh[mesh.find(split.axis)].ranks;
+  }
+  for (const auto& [dim, on_process] : local) sizes.insert(on_process);
+  return sizes;
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,34 @@
+#include "tools/options/precision_option.h"
+
+#include <CLI/CLI.hpp>
+
+#include "passes/transforms/mixed_precision.h"
+
+namespace lathe::tools {
+
+CLI::Option* add_precision_option(CLI::App& command, std::string& precision) {
+  return command
+      .add_option("--precision", precision,
+                  "f32, or what products are computed in by mixed precision: bf16, f16; parameters stay f32")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
+      ->capture_default_str();
+}
+
+CLI::Option* add_weights_option(CLI::App& command, std::string& weights) {
+  return command
+      .add_option(
+          "--weights", weights,
+          "Of a directory: stored, as the files have them, or q8, matrices in 8 bits, half the memory of bf16")
+      ->check(CLI::IsMember({"stored", "q8"}))
+      ->capture_default_str();
+}
+
+pretrained::WeightFormat weight_format(const std::string& weights) {
+  return weights == "q8" ? pretrained::WeightFormat::q8 : pretrained::WeightFormat::stored;
+}
+
+ir::Graph with_precision(const ir::Graph& graph, const std::string& precision) {
+  return precision == "f32" ? graph : ir::mixed_precision(graph, *parse_dtype(precision));
+}
+
+}  // namespace lathe::tools

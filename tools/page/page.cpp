@@ -1,0 +1,119 @@
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ir/support/visible.h"
+#include "ir/tensor/explain/explain.h"
+#include "ir/tensor/matcher.h"
+#include "ir/tensor/op/op.h"
+#include "ir/tensor/text/printer.h"
+#include "tools/page/drawing.h"
+#include "tools/page/embedded.h"
+#include "tools/page/node_kind.h"
+
+namespace lathe::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The attributes that are not defaults: "dim=-1, keepdim=true".
+std::string attributes_text(const ir::Node& node) {
+  std::string text;
+  for (const auto& [name, value] : node.attrs.entries())
+    if (!ir::is_default(*node.op, name, value))
+      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, ir::print_attribute(value));
+  return text;
+}
+
+Json node_json(const ir::Graph& graph, ir::ValueId id, const std::vector<std::string>& labels) {
+  const ir::Node& node = graph[id];
+  Json json{{"id", id.index},
+            {"label", labels[static_cast<std::size_t>(id.index)]},
+            {"op", node.op->name.value},
+            {"kind", node_kind(*node.op)},
+            {"name", node.name},
+            {"type", ir::print_type(node.type)},
+            {"shape", node.type.shape.to_string()},
+            {"attrs", attributes_text(node)},
+            {"text", ir::print_node(graph, id, labels, {.locations = false})},
+            {"reason", ir::shape_reason(graph, id)},
+            {"doc", node.op->doc.value},
+            {"loc", node.loc.known() ? node.loc.place() : ""},
+            {"scope", node.loc.scope()},
+            {"gradient", node.loc.gradient()}};
+  if (!node.type.is_contiguous()) json["strides"] = Shape(node.type.strides).to_string();
+  const auto* custom = node.op->as<ir::Custom>();
+  if (custom && custom->kind == ir::CustomKind::constant)
+    if (const auto number = ir::uniform_value(graph, id)) json["number"] = ir::print_real(*number);
+  json["args"] = Json::array();
+  for (const ir::ValueId operand : node.operands) json["args"].push_back(operand.index);
+  return json;
+}
+
+Json graph_json(const ir::Graph& graph) {
+  const auto labels = ir::value_labels(graph);
+  Json json{{"name", graph.name},
+            {"nodes", Json::array()},
+            {"outputs", Json::array()},
+            {"updates", Json::array()},
+            {"checks", Json::array()}};
+  for (const ir::ValueId id : ir::all_values(graph)) json["nodes"].push_back(node_json(graph, id, labels));
+  for (const ir::Output& output : graph.outputs)
+    json["outputs"].push_back({{"name", output.name}, {"value", output.value.index}});
+  for (const ir::Update& update : graph.updates)
+    json["updates"].push_back({{"state", update.state.index}, {"value", update.value.index}});
+  for (const ir::DimCheck& check : graph.checks)
+    json["checks"].push_back(fmt::format("{} {} {}  {} [{}] {}", check.left.to_string(),
+                                         check.relation == ir::DimCheck::Relation::equal ? "==" : "<=",
+                                         check.right.to_string(), check.op, check.label, check.loc.to_string()));
+  return json;
+}
+
+std::string escaped_html(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '<')
+      result += "&lt;";
+    else if (c == '&')
+      result += "&amp;";
+    else
+      result += c;
+  }
+  return result;
+}
+
+/// JSON inside <script>: no text may end the script or look like a comment of HTML.
+std::string script_json(const Json& json) {
+  std::string result;
+  for (const char c : json.dump(-1, ' ', true, Json::error_handler_t::replace)) {
+    if (c == '<')
+      result += "\\u003c";
+    else
+      result += c;
+  }
+  return result;
+}
+
+void replace(std::string& text, std::string_view mark, const std::string& with) {
+  text.replace(text.find(mark), mark.size(), with);
+}
+
+}  // namespace
+
+std::string html_page(const ir::Graph& graph) {
+  std::string script;
+  for (const std::string_view part : {embedded_model_js, embedded_layout_js, embedded_draw_js, embedded_main_js})
+    script += part;
+  std::string page(embedded_page_html);
+  // The data goes in last: it may contain anything, marks included.
+  replace(page, "{{title}}", escaped_html(visible(graph.name)));
+  replace(page, "{{css}}", std::string(embedded_page_css));
+  const std::string data = script_json(graph_json(graph));
+  const auto at = page.find("{{data}}");
+  replace(page, "{{script}}", script);
+  page.replace(at, std::string_view("{{data}}").size(), data);
+  return page;
+}
+
+}  // namespace lathe::tools
