@@ -35,15 +35,14 @@ struct FmaBlocks {
 
 /// Blocks of products by tile_mma. k in pairs, each of the size of an f32.
 struct TileBlocks {
-  ProductBlock packs_right{256, 512, 64};        ///< the task, for all its rows
-  ProductBlock packs_right_rows{64, 256, 192};   ///< the same along the right operand's rows
-  ProductBlock packs_left{256, 64, 768};         ///< the task, for all its columns
-  ProductBlock least{64, 256, 256};              ///< rows, columns, then k that fit scratch go down to at first
-  ProductBlock split_left{64, 64, 768};          ///< split bf16: the task packs the left operand
-  ProductBlock split_packed{384, 480, 128};      ///< both are packed: a third of L2 is for the right one
-  ProductBlock split_one_block{512, 1024, 128};  ///< the same where k is one block
-  int split_few_columns_rows = 512;              ///< of it, where there are columns for few tasks
-  ProductBlock split_right{192, 256, 64};        ///< the task packs the right operand, whose rows stay in L2
+  ProductBlock packs_right{256, 512, 64};               ///< the task, for all its rows
+  ProductBlock packs_right_rows{64, 256, 192};          ///< the same along the right operand's rows
+  ProductBlock packs_left{256, 64, 768};                ///< the task, for all its columns
+  ProductBlock split_left{64, 64, 768};                 ///< split bf16: the task packs the left operand
+  ProductBlock split_packed{384, 480, 128};             ///< both are packed: a third of L2 is for the right one
+  ProductBlock split_one_block{512, 1024, 128};         ///< the same where k is one block
+  int split_few_columns_rows = 512;                     ///< of it, where there are columns for few tasks
+  ProductBlock split_right{192, 256, 64};               ///< the task packs the right operand, whose rows stay in L2
   int split_right_depth = 512, split_right_rows = 384;  ///< of it, where k is one block
   int split_batched_depth = 64, waiting_depth = 48;     ///< a right operand for each batch; beside sums that wait
   int split_batched_side = 128, short_side = 256;       ///< of it, rows and columns; those of short k

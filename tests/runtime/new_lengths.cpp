@@ -54,12 +54,13 @@ class LossRun {
     shape_.reserve(2);
     inputs_.emplace("tokens", ConstTensorRef{i64, {1, 2}, tokens_.data()});
     outputs_.emplace("loss", TensorRef{f32, {}, &loss_});
+    if (trains) outputs_.emplace("grad_norm", TensorRef{f32, {}, &norm_});
   }
 
   ir::Graph graph_;
   Executable executable_;
   std::vector<std::int64_t> tokens_, shape_;
-  float loss_ = 0;
+  float loss_ = 0, norm_ = 0;
   InputRefs inputs_;
   OutputRefs outputs_;
 };

@@ -34,7 +34,7 @@ bool is_number_of_a_machine(const std::string& code) {
 /// A plain number of two digits or more, in schedules: 2 * 64 * 48, "rows >= 512". What it is has to be said, by a
 /// name where it is the schedule's own choice, by an entry of ir/machine where it is the machine's.
 bool is_plain_number(const std::string& code) {
-  static const std::regex number(R"((^|[^\w.'"#<])[1-9]\d['\d]*\b(?![.'"]))"), text(R"("([^"\\]|\\.)*")"),
+  static const std::regex number(R"((^|[^\w.'"#<+]|[^p]\+)[1-9]['\d]*\d\b(?![.'"]))"), text(R"("([^"\\]|\\.)*")"),
       named(R"(\bconstexpr\b|\bstatic_assert\b|^ *case )");
   return !std::regex_search(code, named) && std::regex_search(std::regex_replace(code, text, ""), number);
 }

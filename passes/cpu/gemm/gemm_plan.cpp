@@ -235,6 +235,20 @@ GemmPlan plan_gemm(const GemmQuery& query) {
 
 namespace {
 
+/// A plan for few rows, of a right operand that lies along n.
+GemmPlan few_rows(GemmPlan plan, const GemmQuery& query) {
+  plan.rhs = Source::direct;
+  fit_rows(plan.tile, query);
+  if (*query.m <= query.cpu.products.limits.very_few_rows) fit_splits(plan, query);
+  if (query.cpu.slow_last_level) fit_prefetch(plan, query);
+  // A row block of the left operand that is packed into scratch, in whole vectors of rows, has to fit there: the
+  // kernel IR limits it, not the machine.
+  constexpr int most_packed = 4096;
+  const int lanes = plan.tile.lanes, rows = (plan.tile.mr + lanes - 1) / lanes * lanes;
+  if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, most_packed / rows);
+  return plan;
+}
+
 GemmPlan choose_plan(const GemmQuery& query) {
   GemmTile tile = choose_tile(query.compute, query.cpu);
   GemmPlan plan{.tile = tile, .lhs = query.lhs_loadable ? Source::direct : Source::loaded};
@@ -252,18 +266,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
     plan.left_in_l1 = query.k && *query.m * *query.k * bytes <= query.cpu.l1.share();
     return plan;
   }
-  if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_loadable) {
-    plan.rhs = Source::direct;
-    fit_rows(plan.tile, query);
-    if (*query.m <= limits.very_few_rows) fit_splits(plan, query);
-    if (query.cpu.slow_last_level) fit_prefetch(plan, query);
-    // A row block of the left operand that is packed into scratch, in whole vectors of rows, has to fit there: the
-    // kernel IR limits it, not the machine.
-    constexpr int most_packed = 4096;
-    const int rows = (plan.tile.mr + tile.lanes - 1) / tile.lanes * tile.lanes;
-    if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, most_packed / rows);
-    return plan;
-  }
+  if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_loadable) return few_rows(plan, query);
   fit_columns(tile, query);
   plan.tile = tile;
   if (!reused(query) && row && query.rhs_loadable && at_most(query.n, limits.direct_columns)) {

@@ -60,15 +60,15 @@ std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
     if (shared && (many || rows)) plan.rhs = Source::packed;
     fit_narrow(plan, query);
   }
-  const ProductBlock& least_block = query.cpu.products.tiles.least;
+  constexpr ProductBlock short_of{.depth = 64, .rows = 256, .columns = 256};  // halved so far, one after the other
   GemmTile& t = plan.tile;
   fit_sizes(t, query);
   while (scratch_of(plan, query) > most_scratch) {
-    if (t.mc > least_block.rows)
+    if (t.mc > short_of.rows)
       t.mc = floor_to(t.mc / 2, t.mr);
-    else if (t.nc > least_block.columns)
+    else if (t.nc > short_of.columns)
       t.nc = floor_to(t.nc / 2, t.n_step());
-    else if (t.kc > least_block.depth)
+    else if (t.kc > short_of.depth)
       t.kc = floor_to(t.kc / 2, kernel::tile_depth / 2);
     else if (t.mc > t.mr)
       t.mc = floor_to(t.mc / 2, t.mr);

@@ -149,7 +149,13 @@ TEST_CASE("plans read a small right operand in place, for few rows, and cut few 
   CHECK(plan_gemm(query).rhs != Source::direct);
   query.m = 100, query.batch = 48;  // heads
   CHECK(plan_gemm(query).rhs == Source::direct);
-  query = {.batch = 1, .m = 65, .n = 384, .k = 1024, .lhs_axis = LaneAxis::row, .rhs_axis = LaneAxis::row};
+  query = {.cpu = unnamed_cpu(),
+           .batch = 1,
+           .m = 65,
+           .n = 384,
+           .k = 1024,
+           .lhs_axis = LaneAxis::row,
+           .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).rhs == Source::direct);  // a gradient's, just made
   query.lhs_axis = LaneAxis::k;
   CHECK(plan_gemm(query).rhs == Source::loaded);
@@ -218,7 +224,8 @@ TEST_CASE("candidate plans: the default first, no two alike, each right") {
         cpu::GemmQuery query{.cpu = test::cpu_with(128), .batch = 1, .n = p.n, .k = p.k};
         query.lhs_axis = lhs, query.rhs_axis = rhs, query.lhs_loadable = !known;
         if (known) query.m = p.m;
-        const std::vector<GemmPlan> plans = cpu::candidate_plans(query, {.batch = 1, .m = p.m, .n = p.n, .k = p.k});
+        const std::vector<GemmPlan> plans =
+            cpu::candidate_plans(query, {.cpu = query.cpu, .batch = 1, .m = p.m, .n = p.n, .k = p.k});
         CHECK(to_string(plans[0]) == to_string(plan_gemm(query)));
         std::set<std::string> texts;
         for (const GemmPlan& plan : plans) {
@@ -228,12 +235,12 @@ TEST_CASE("candidate plans: the default first, no two alike, each right") {
         CHECK(plans.size() == (plans[0].strategy == cpu::GemmStrategy::blocked ? texts.size() : 1));
       }
   const auto count = [](const cpu::GemmQuery& query, std::int64_t m) {
-    return cpu::candidate_plans(query, {.batch = 1, .m = m, .n = 1536, .k = 384}).size();
+    return cpu::candidate_plans(query, {.cpu = query.cpu, .batch = 1, .m = m, .n = 1536, .k = 384}).size();
   };
   const cpu::GemmQuery open{.cpu = unnamed_cpu(), .batch = 1, .n = 1536, .k = 384};
   CHECK(count(open, 4096) > count(open, 64));  // tasks of more rows than there are do not differ
   CHECK(count(open, 64) > 3);
-  CHECK(count({.m = 1, .n = 1536, .k = 384}, 1) == 1);  // dot products
+  CHECK(count({.cpu = unnamed_cpu(), .m = 1, .n = 1536, .k = 384}, 1) == 1);  // dot products
 }
 
 TEST_CASE("plans: what is streamed, loaded and packed") {
@@ -257,24 +264,34 @@ TEST_CASE("plans: what is streamed, loaded and packed") {
   CHECK(plan_gemm(q).tile.mr == 1);
   const cpu::GemmQuery scores{.cpu = unnamed_cpu(), .k = 64};  // batches of unknown sizes
   CHECK(plan_gemm(scores).rhs == Source::loaded);
-  q = {.batch = 1, .m = 32, .n = 768, .k = 768};  // some rows
+  q = {.cpu = unnamed_cpu(), .batch = 1, .m = 32, .n = 768, .k = 768};  // some rows
   CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::skinny_dot);
   CHECK(plan_gemm(q).tile.mr == 8);
   q.k = 64;  // dot products are too short to be worth adding up lanes
   CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::blocked);
-  q = {.batch = 1, .m = 256, .n = 768, .k = 50257, .lhs_loadable = false};  // a packed copy would go through memory
+  q = {.cpu = unnamed_cpu(),
+       .batch = 1,
+       .m = 256,
+       .n = 768,
+       .k = 50257,
+       .lhs_loadable = false};  // a packed copy would go through memory
   CHECK(plan_gemm(q).rhs == Source::loaded);
   CHECK(plan_gemm(q).lhs == Source::loaded);
   q.k = 768;
   CHECK(plan_gemm(q).lhs == Source::packed);
-  q = {.batch = 1, .m = 768, .n = 768, .lhs_axis = LaneAxis::row, .rhs_axis = LaneAxis::row};  // a weight's gradient
+  q = {.cpu = unnamed_cpu(),
+       .batch = 1,
+       .m = 768,
+       .n = 768,
+       .lhs_axis = LaneAxis::row,
+       .rhs_axis = LaneAxis::row};  // a weight's gradient
   CHECK(plan_gemm(q).lhs == Source::direct);
   q.m = 50257;  // whole cache lines of a left operand that no cache keeps
   CHECK(plan_gemm(q).lhs == Source::loaded);
   CHECK(plan_gemm(q).rhs == Source::packed);
   q.lhs_axis = LaneAxis::k;
   CHECK(plan_gemm(q).lhs == Source::direct);
-  q = {.batch = 1, .n = 64, .k = 768};  // one register tile as wide as the columns
+  q = {.cpu = unnamed_cpu(), .batch = 1, .n = 64, .k = 768};  // one register tile as wide as the columns
   CHECK(plan_gemm(q).tile.n_step() == 64);
 }
 

@@ -107,7 +107,7 @@ TEST_CASE("candidate plans sum the same columns apart, to the same bits") {
   for (const LaneAxis lhs : axes) {
     const GemmProblem p{.m = 30, .n = 17, .k = 96, .lhs = lhs, .known = true, .open = "m", .whole = false};
     const cpu::GemmQuery query{.cpu = test::cpu_with(128), .batch = 1, .n = p.n, .k = p.k, .lhs_axis = lhs};
-    const auto plans = cpu::candidate_plans(query, {.batch = 1, .m = p.m, .n = p.n, .k = p.k});
+    const auto plans = cpu::candidate_plans(query, {.cpu = query.cpu, .batch = 1, .m = p.m, .n = p.n, .k = p.k});
     CHECK(plans.size() > 1);
     const std::string first = GemmRun(p, plans[0]).run(interpret_whole);
     for (const GemmPlan& plan : plans) {

@@ -80,54 +80,70 @@ TEST_CASE("machines: plans follow the description") {
   CHECK((tile.kc == 256 && tile.mc == 96 && tile.nc == 48));
 }
 
-TEST_CASE("machines: every size of the table reaches the plans of products") {
-  // Sizes of products, each with what plans may see of operands: wide enough for every size to matter somewhere.
-  const auto plans = [](const CpuInfo& cpu) {
-    std::string text;
-    for (const std::optional<std::int64_t> m : {1, 3, 12, 24, 100, 200, 400, 600, 1500, 3000, 5000, 20000})
-      for (const std::int64_t n : {48, 64, 100, 256, 500, 1200, 5000, 20000})
-        for (const std::int64_t k : {32, 64, 100, 300, 700, 2000, 5000, 20000})
-          for (int which = 0; which < 32; ++which) {
-            const auto axis = [&](int bit) { return (which >> bit & 1) != 0 ? LaneAxis::row : LaneAxis::k; };
-            const auto is = [&](int bit) { return (which >> bit & 1) != 0; };
-            cpu::GemmQuery query{.cpu = cpu, .m = m, .n = n, .k = k, .lhs_axis = axis(0), .rhs_axis = axis(1)};
-            query.lhs_loadable = is(2), query.rhs_shared = is(3), query.epilogue_small = true;
-            query.tiles = cpu.tiles && is(4), query.split_bf16 = cpu.tiles && !is(4);
-            const cpu::GemmPlan plan = cpu::plan_gemm(query);
-            text += to_string(plan);
-            for (const auto number : {std::int64_t{plan.register_epilogue}, std::int64_t{plan.columns_in_turn},
-                                      plan.prefetch_bytes, plan.overlap_depth})
-              text += " " + std::to_string(number);
-            text += "\n";
-          }
-    return text;
-  };
-  // Sizes are numbers side by side; one after the other is a third of what it is.
-  const auto ignored = [&](const CpuInfo& cpu, auto ProductSizes::* part, auto one) {
-    using Number = decltype(one);
-    const std::string usual = plans(cpu);
-    std::set<std::size_t> found;
-    for (std::size_t i = 0; i < sizeof(cpu.products.*part) / sizeof(Number); ++i) {
+namespace {
+
+/// What plans of many products are, a number after the other.
+std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu) {
+  const cpu::GemmTile usual = cpu::choose_tile(f32, cpu);
+  std::vector<std::int64_t> numbers{usual.kc, usual.mc, usual.nc};
+  for (const std::int64_t m : {1, 3, 12, 24, 48, 100, 200, 400, 600, 1500, 5000, 12000})
+    for (const std::int64_t n : {48, 100, 256, 1200, 5000})
+      for (const std::int64_t k : {32, 100, 300, 700, 2000, 20000})
+        for (int which = 0; which < 64; ++which) {
+          const auto is = [&](int bit) { return (which >> bit & 1) != 0; };
+          const auto axis = [&](int bit) { return is(bit) ? LaneAxis::row : LaneAxis::k; };
+          if ((is(2) && is(5)) || (is(4) && !cpu.tiles)) continue;  // enough of them
+          const cpu::GemmPlan plan = cpu::plan_gemm({.cpu = cpu,
+                                                     .batch = is(5) ? std::optional<std::int64_t>(1) : std::nullopt,
+                                                     .m = m,
+                                                     .n = n,
+                                                     .k = k,
+                                                     .lhs_axis = axis(0),
+                                                     .rhs_axis = axis(1),
+                                                     .lhs_loadable = !is(2),
+                                                     .rhs_shared = is(3),
+                                                     .tiles = cpu.tiles && is(4),
+                                                     .split_bf16 = cpu.tiles && !is(4),
+                                                     .epilogue_small = true});
+          for (const std::int64_t number :
+               {std::int64_t{plan.tile.mr}, std::int64_t{plan.tile.nv}, std::int64_t{plan.tile.kc},
+                std::int64_t{plan.tile.mc}, std::int64_t{plan.tile.nc}, static_cast<std::int64_t>(plan.lhs),
+                static_cast<std::int64_t>(plan.rhs), static_cast<std::int64_t>(plan.strategy),
+                std::int64_t{plan.splits}, std::int64_t{plan.panel}, std::int64_t{plan.prefetch_right},
+                std::int64_t{plan.register_epilogue}, std::int64_t{plan.columns_in_turn}, plan.overlap_depth})
+            numbers.push_back(number);
+        }
+  return numbers;
+}
+
+/// The numbers of a part of the table, which are of one type and side by side, that no plan follows on these CPUs.
+template <class Number, class Part>
+std::set<std::size_t> ignored(Part ProductSizes::* part, const std::vector<CpuInfo>& cpus) {
+  std::set<std::size_t> left;
+  for (std::size_t i = 0; i < sizeof(Part) / sizeof(Number); ++i) left.insert(i);
+  for (const CpuInfo& cpu : cpus) {
+    const std::vector<std::int64_t> usual = numbers_of_plans(cpu);
+    std::erase_if(left, [&](std::size_t i) {
       CpuInfo other = cpu;
-      auto* numbers = reinterpret_cast<Number*>(&(other.products.*part));
+      auto* const numbers = reinterpret_cast<Number*>(&(other.products.*part));
       numbers[i] = std::max<Number>(numbers[i] / 3, 1);
-      if (plans(other) == usual) found.insert(i);
-    }
-    return found;
-  };
-  CpuInfo plain = unnamed_cpu(), far = plain, amx = *find_cpu_info("sapphirerapids");
+      return numbers_of_plans(other) != usual;
+    });
+  }
+  return left;
+}
+
+}  // namespace
+
+TEST_CASE("machines: every size of the table reaches the plans of products") {
+  CpuInfo far = unnamed_cpu(), small = unnamed_cpu();
   far.slow_last_level = true;
-  const auto of_all = [&](auto ProductSizes::* part, auto one) {
-    std::set<std::size_t> left = ignored(plain, part, one), both;
-    for (const CpuInfo& cpu : {far, amx}) {
-      const std::set<std::size_t> more = ignored(cpu, part, one);
-      std::erase_if(left, [&](std::size_t i) { return !more.contains(i); });
-    }
-    return left;
-  };
-  CHECK(of_all(&ProductSizes::fma, int{}) == std::set<std::size_t>{});
-  CHECK(of_all(&ProductSizes::tiles, int{}) == std::set<std::size_t>{});
-  CHECK(of_all(&ProductSizes::limits, std::int64_t{}) == std::set<std::size_t>{});
+  small.l2.bytes /= 16;
+  const CpuInfo& amx = *find_cpu_info("sapphirerapids");
+  const std::set<std::size_t> none;
+  CHECK(ignored<int>(&ProductSizes::fma, {far, unnamed_cpu()}) == none);
+  CHECK(ignored<int>(&ProductSizes::tiles, {amx}) == none);
+  CHECK(ignored<std::int64_t>(&ProductSizes::limits, {far, amx, unnamed_cpu(), small}) == none);
 }
 
 TEST_CASE("machines: kernels are for warps as the loop IR has them") {
