@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <deque>
 
 #include <fmt/core.h>
 
@@ -53,14 +54,15 @@ class LossRun {
     tokens_.reserve(4096);
     shape_.reserve(2);
     inputs_.emplace("tokens", ConstTensorRef{i64, {1, 2}, tokens_.data()});
-    outputs_.emplace("loss", TensorRef{f32, {}, &loss_});
-    if (trains) outputs_.emplace("grad_norm", TensorRef{f32, {}, &norm_});
+    for (const ir::Output& output : graph_.outputs)
+      outputs_.emplace(output.name, TensorRef{f32, {}, output.name == "loss" ? &loss_ : &others_.emplace_back()});
   }
 
   ir::Graph graph_;
   Executable executable_;
   std::vector<std::int64_t> tokens_, shape_;
-  float loss_ = 0, norm_ = 0;
+  float loss_ = 0;
+  std::deque<float> others_;
   InputRefs inputs_;
   OutputRefs outputs_;
 };
