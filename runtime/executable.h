@@ -114,7 +114,9 @@ class Executable {
 
   /// The same on the caller's memory: inputs are read where they lie, outputs are written to where they are to lie; a
   /// run computes all outputs, and keeps no reference to any of this memory. Arrays that are not dense and row-major
-  /// are copied on the way. A run that has the sizes of the run before allocates nothing. Further UserErrors:
+  /// are copied on the way. A run on a CPU allocates nothing where it has the sizes of the run before, or others that
+  /// memory was planned for (CompileOptions::reserve, or larger ones before it) and whose unknowns are told one by
+  /// one, as by [B, T + 1]; what is larger takes a larger arena. Further UserErrors:
   /// [output_unknown], [output_missing], [output_type], [output_overlap] for an output that shares memory with
   /// another argument or result, [argument_strides], [argument_alignment].
   void run(const InputRefs& inputs, const OutputRefs& outputs, const DimBindings& dims = {});

@@ -8,6 +8,7 @@
 
 #include "codegen/cuda/mapping.h"
 #include "ir/support/error.h"
+#include "passes/memory/memory_planner.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/ranks/cuda_exchanges.h"
 #include "runtime/dim_table.h"
@@ -56,7 +57,9 @@ class CudaRunner final : public ProgramRunner {
         gpu_(gpu_info(arch.name())),
         driver_(*platform_->driver),
         context_(driver_, platform_->device),
-        stream_(driver_) {
+        stream_(driver_),
+        planner_(program) {
+    for (const ProgramBuffer& buffer : program.buffers) buffer_elements_.push_back(table_.add(buffer.elements));
     for (std::size_t k = 0; k < kernels.size(); ++k)
       kernels_.emplace_back(driver_, program.kernels[k], gpu_, kernels[k]);
     for (auto& [buffer, value] : constant_tensors(program)) {
@@ -151,7 +154,9 @@ class CudaRunner final : public ProgramRunner {
   std::map<int, DeviceMemory> constants_;
   std::vector<Driver::Pointer> states_;  ///< by slot: where the states of this run lie
   std::unique_ptr<Bound> bound_;
-  DimTable table_;                          ///< what exchanges ask of the dims
+  DimTable table_;                            ///< what buffers and exchanges ask of the dims
+  std::vector<std::size_t> buffer_elements_;  ///< by buffer: the position of its size
+  MemoryPlanner planner_;
   std::optional<CudaExchanges> exchanges_;  ///< with other ranks
 };
 
@@ -204,7 +209,10 @@ void CudaRunner::send_states(std::span<StoredTensor* const> states, const DimBin
 void CudaRunner::bind(const DimBindings& dims) {
   if (bound_ && bound_->dims == dims) return;
   bound_.reset();
-  MemoryPlan plan = memory_plan(dims);
+  std::vector<std::int64_t> sizes, elements;
+  table_.evaluate(dims, sizes);
+  for (const std::size_t size : buffer_elements_) elements.push_back(sizes[size]);
+  const MemoryPlan& plan = planner_.plan(elements);
   auto made = with_plan(plan, program_, [&] {
     std::unique_ptr<Bound> bound(new Bound{.dims = dims,
                                            .plan = plan,
@@ -215,7 +223,7 @@ void CudaRunner::bind(const DimBindings& dims) {
                                            .launch_dims = {},
                                            .int64 = {},
                                            .empty = {},
-                                           .sizes = {},
+                                           .sizes = std::move(sizes),
                                            .segments = segments(),
                                            .where = {}});
     for (const auto* slots : {&program_.inputs, &program_.outputs})
@@ -231,7 +239,6 @@ void CudaRunner::bind(const DimBindings& dims) {
     for (const Dim& dim : launch->dims) values.push_back(dim.evaluate(dims));
     made->empty.push_back(writes_nothing(program_, *launch, dims));
   }
-  table_.evaluate(dims, made->sizes);
   choose_indices(*made);
   bound_ = std::move(made);
 }
