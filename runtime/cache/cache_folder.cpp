@@ -60,7 +60,8 @@ bool has_magic(const FileDescriptor& directory, const Entry& entry) {
   return entry.temporary ? cache_entry_magic.starts_with(start) : start == cache_entry_magic;
 }
 
-/// What the cache has written and left there.
+/// What is called as the cache calls its files. Only has_magic() tells whether it wrote one, which takes most of the
+/// time.
 std::vector<Entry> list_entries(const FileDescriptor& directory) {
   struct Close {
     void operator()(DIR* stream) const { ::closedir(stream); }
@@ -77,8 +78,7 @@ std::vector<Entry> list_entries(const FileDescriptor& directory) {
     Entry entry{.name = item->d_name, .temporary = is_temporary_name(item->d_name)};
     struct stat status{};
     if ((!entry.temporary && !is_entry_name(entry.name)) ||
-        ::fstatat(directory.get(), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
-        !has_magic(directory, entry))
+        ::fstatat(directory.get(), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
       continue;
     entry.bytes = static_cast<std::uint64_t>(status.st_size);
     entry.modified = status.st_mtim;
@@ -138,11 +138,19 @@ TrimmedCache trim_cache_folder(const FileDescriptor& directory, std::uint64_t li
   const std::time_t now = ::time(nullptr);
   std::erase_if(entries, [&](const Entry& entry) {
     if (!entry.temporary) return false;
-    if (now - entry.modified.tv_sec > stale_seconds) ::unlinkat(directory.get(), entry.name.c_str(), 0);
+    if (now - entry.modified.tv_sec > stale_seconds && has_magic(directory, entry))
+      ::unlinkat(directory.get(), entry.name.c_str(), 0);
     return true;
   });
-  TrimmedCache result;
-  for (const Entry& entry : entries) result.bytes_left += entry.bytes;
+  const auto sum = [&] {
+    std::uint64_t bytes = 0;
+    for (const Entry& entry : entries) bytes += entry.bytes;
+    return bytes;
+  };
+  TrimmedCache result{.bytes_left = sum()};
+  if (result.bytes_left <= limit) return result;
+  std::erase_if(entries, [&](const Entry& entry) { return !has_magic(directory, entry); });
+  result.bytes_left = sum();
   if (result.bytes_left <= limit) return result;
   std::ranges::sort(entries, older);
   for (const Entry& entry : entries) {

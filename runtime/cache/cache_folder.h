@@ -30,7 +30,7 @@ FileDescriptor open_private_folder(const std::filesystem::path& path, std::strin
 FileDescriptor open_cache_folder(const std::filesystem::path& given, std::string& reason);
 
 struct TrimmedCache {
-  std::uint64_t bytes_left = 0;
+  std::uint64_t bytes_left = 0;  ///< at most
   std::int64_t removed = 0;
 };
 /// If the entries hold more than `limit` bytes, removes those last modified longest ago until at most `target` are

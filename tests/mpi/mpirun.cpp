@@ -99,7 +99,7 @@ Command command_of(const Scratch& scratch, int processes, const std::vector<std:
   all.emplace_back(LATHE_BINARY);
   all.insert(all.end(), words.begin(), words.end());
   std::map<std::string, std::string> environment = surroundings;
-  environment["LATHE_CACHE_DIR"] = LATHE_MPI_CACHE;
+  environment["LATHE_CACHE_DIR"] = kernel_folder().string();
   return {.words = all,
           .folder = scratch.path(""),
           .environment = environment,

@@ -1,18 +1,17 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "runtime/cache/disk_cache.h"
+#include "tests/support/kernel_folder.h"
 #include "tests/support/memory_store.h"
 
 namespace lathe::test {
 
 /// Compiled objects that all tests of a build share: most of a test's time is making them, and many tests need the
-/// same. They lie in a folder beside the tests; keys hold the emitter's digest, so that what an older one made is not
-/// found.
+/// same. They lie in kernel_folder(); keys hold the emitter's digest, so that what an older one made is not found.
 class KernelStore final : public ObjectStore {
  public:
   std::optional<std::string> get(const std::string& key) override {
@@ -26,7 +25,7 @@ class KernelStore final : public ObjectStore {
 
  private:
   static DiskCache& on_disk() {
-    static DiskCache cache(std::filesystem::read_symlink("/proc/self/exe").parent_path() / "kernels");
+    static DiskCache cache(kernel_folder());
     return cache;
   }
 

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 
+#include "tests/support/kernel_folder.h"
 #include "tests/support/small_program.h"
 
 /// Runs the lathe command as a user does.
@@ -35,7 +36,7 @@ class Scratch {
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   std::string cache() const {
     if (cache_ == Cache::own) return path("cache");
-    return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "lathe_cache").string();
+    return kernel_folder().string();
   }
   std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(path(name), std::ios::binary) << text;
