@@ -23,10 +23,12 @@ std::vector<Division> with_parts(const std::string& mesh, const std::string& spl
 void check_steps(const ir::Graph& step, const std::vector<Division>& divisions, double most,
                  const std::vector<std::string>& noisy = {}) {
   OnceStore cache;
-  Trained one = train(step, 20);
+  const Tensors start = start_of(step);
+  Trained one = train(step, 20, &start);
   for (const std::string& name : noisy) REQUIRE(one.states.erase(name) == 1);
   for (Division division : divisions) {
     division.cache = &cache;
+    division.start = &start;
     CAPTURE(step.name, division.mesh, division.parts.states, division.parts.parameters);
     Trained many = train_in_threads(step, 20, division);
     std::erase_if(many.states, [&](const auto& state) { return !one.states.contains(state.first); });
@@ -113,8 +115,10 @@ TEST_CASE("ranks: steps whose updates come before later gradients are those of o
   models::GptConfig config = divisible_gpt(6, 0, f32);
   config.d_model = Dim("d_model", 512);
   const ir::Graph step = gpt_step(config, AdamW{.lr = 1e-3}, {});
-  Trained one = train(step, 2);
-  for (const Division& division : two_along_data()) {
+  const Tensors start = start_of(step);
+  Trained one = train(step, 2, &start);
+  for (Division division : two_along_data()) {
+    division.start = &start;
     CAPTURE(division.parts.states, division.parts.parameters);
     const Trained many = train_in_threads(step, 2, division);
     for (std::size_t i = 0; i < 2; ++i) CHECK(many.losses[i] == Approx(one.losses[i]).epsilon(2e-5));

@@ -28,18 +28,15 @@ HostTensor tokens_of(std::int64_t number, std::int64_t batch, std::int64_t lengt
   return tokens;
 }
 
-namespace {
-
-/// Values of parameters and states.
-Tensors start(const ir::Graph& step) {
+Tensors start_of(const ir::Graph& step) {
   Tensors values = step_arguments(step, 1, 1, 0.3);
   values.erase("tokens");
   return values;
 }
 
-/// As train(), from these values.
-Trained train_from(const Tensors& values, const ir::Graph& step, int steps, const Division& division,
-                   const std::shared_ptr<Ranks>& ranks, std::int64_t batch, const MachineOf& machine) {
+Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks,
+              std::int64_t batch, const MachineOf& machine) {
+  const Tensors made = division.start ? Tensors{} : start_of(step);
   CompileOptions options = machine ? machine(ranks) : CompileOptions{};
   options.threads = division.threads;
   options.cache = division.cache ? division.cache : shared_kernels();
@@ -49,7 +46,7 @@ Trained train_from(const Tensors& values, const ir::Graph& step, int steps, cons
   options.lower.bucket_bytes = division.bucket_bytes;
   Executable executable = compile(step, options);
   const auto placement = [&](const std::string& name) { return executable.placements().at(name); };
-  for (const auto& [name, value] : values)
+  for (const auto& [name, value] : division.start ? *division.start : made)
     executable.parameters().set(name, ranks ? own_part(*ranks, value, placement(name), name) : value);
   Trained trained;
   for (int i = 0; i < steps; ++i) {
@@ -63,14 +60,11 @@ Trained train_from(const Tensors& values, const ir::Graph& step, int steps, cons
   return trained;
 }
 
-}  // namespace
-
-Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks,
-              std::int64_t batch, const MachineOf& machine) {
-  return train_from(start(step), step, steps, division, ranks, batch, machine);
+Trained train(const ir::Graph& step, int steps, const Tensors* start) {
+  Division none;
+  none.start = start;
+  return train(step, steps, none, nullptr);
 }
-
-Trained train(const ir::Graph& step, int steps) { return train(step, steps, {}, nullptr); }
 
 Trained train_in_threads(const ir::Graph& step, int steps, const Division& division, std::int64_t batch,
                          const MachineOf& machine) {
@@ -78,12 +72,14 @@ Trained train_in_threads(const ir::Graph& step, int steps, const Division& divis
   OnceStore once;
   Division own_division = division;
   if (!own_division.cache) own_division.cache = &once;
-  const Tensors values = start(step);
+  // Made once, not by each rank.
+  const Tensors values = division.start ? Tensors{} : start_of(step);
+  if (!division.start) own_division.start = &values;
   Trained first;
   std::vector<ir::SentBytes> sent(static_cast<std::size_t>(mesh.size()));
   run_ranks(static_cast<int>(mesh.size()), [&](int rank, const MakeCommunicator& make) {
     const auto ranks = std::make_shared<Ranks>(make, mesh, RanksOptions{.patience = 60});
-    Trained own = train_from(values, step, steps, own_division, ranks, batch, machine);
+    Trained own = train(step, steps, own_division, ranks, batch, machine);
     sent[static_cast<std::size_t>(rank)] = own.sent[0];
     if (rank == 0) first = std::move(own);
   });

@@ -29,13 +29,17 @@ struct Division {
   ObjectStore* cache = nullptr;  ///< of compiled code, for all ranks
   int threads = 1;
   std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
+  const Tensors* start = nullptr;  ///< what training starts from; start_of() where it is null
 };
+
+/// Values of a step's parameters and states.
+Tensors start_of(const ir::Graph& step);
 
 /// What a rank compiles for; what is empty is this machine's CPU.
 using MachineOf = std::function<CompileOptions(const std::shared_ptr<Ranks>& ranks)>;
 
-/// Trains for so many steps on this rank, from start() on whole batches, of which it takes its rows: the losses, and
-/// at the end every state as a whole, under its name.
+/// Trains for so many steps on this rank, on whole batches, of which it takes its rows: the losses, and at the end
+/// every state as a whole, under its name.
 struct Trained {
   std::vector<double> losses;
   Tensors states;
@@ -44,7 +48,7 @@ struct Trained {
 Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks,
               std::int64_t batch = 8, const MachineOf& machine = {});
 /// The same on one process.
-Trained train(const ir::Graph& step, int steps);
+Trained train(const ir::Graph& step, int steps, const Tensors* start = nullptr);
 /// On as many threads of this process as the mesh has ranks; what rank 0 gives.
 Trained train_in_threads(const ir::Graph& step, int steps, const Division& division, std::int64_t batch = 8,
                          const MachineOf& machine = {});
