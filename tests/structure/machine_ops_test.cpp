@@ -48,7 +48,7 @@ std::vector<std::string> lines_that_name(const std::set<std::string>& names) {
   for (const SourceFile& file : source_files()) {
     const bool is_generic = file.is_in("ir/kernel") || file.is_in("codegen");
     if (!is_generic || file.path.find("/machine/") != std::string::npos ||
-        file.path.starts_with("codegen/cuda/prelude_"))
+        file.path.starts_with("codegen/cuda/prelude/"))
       continue;
     for (std::size_t i = 0; i < file.lines.size(); ++i)
       for (const std::string& word : words_of(file.lines[i]))

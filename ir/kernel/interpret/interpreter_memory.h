@@ -39,7 +39,7 @@ class RunningRegion;
 struct Actor {
   std::int64_t thread = 0;
   std::int64_t phase = 0;                        ///< barriers passed
-  std::span<RunningRegion* const> regions = {};  ///< around (machine/run.h)
+  std::span<RunningRegion* const> regions = {};  ///< around (ir/kernel/machine/run.h)
 };
 
 /// The buffer an access goes to: a parameter's memory, or scratch.
