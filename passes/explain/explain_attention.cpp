@@ -124,6 +124,7 @@ class Explanation {
       const kernel::Kernel& kernel = program_.kernels[static_cast<std::size_t>(launch.kernel)];
       if (!gpu_) {
         text_ += fmt::format("    by {}: {}\n", kernel.name, words(launch.info.multiplier));
+        for (const MissedPath& missed : launch.info.missed) text_ += fmt::format("    {}\n", missed.to_string());
         continue;
       }
       const bool tensor_cores = is_tensor_core(launch.info.multiplier);
@@ -168,7 +169,7 @@ std::string explain_attention(const Lowered& lowered, const MachineInfo& machine
 
 std::string explain_fusion(const Lowered& lowered, const MachineInfo& machine) {
   const std::string text = explain_attention(lowered, machine);
-  return std::holds_alternative<GpuInfo>(machine) ? text + explain_products(lowered.program) : text;
+  return text + explain_products(lowered.program, std::holds_alternative<GpuInfo>(machine));
 }
 
 }  // namespace lathe

@@ -24,7 +24,7 @@ namespace lathe {
 ///       not by tensor cores, which take bf16 or f16 alone: %12 contract multiplies f32 and f32 (mha.cpp:21)
 std::string explain_attention(const Lowered& lowered, const MachineInfo& machine);
 
-/// That, and of a GPU explain_products().
+/// That, and explain_products().
 std::string explain_fusion(const Lowered& lowered, const MachineInfo& machine);
 
 }  // namespace lathe

@@ -20,13 +20,13 @@ const LaunchOp* product_of(const Launch& launch) {
   return found == ops.end() ? nullptr : &*found;
 }
 
-std::string_view units(Multiplier multiplier) {
-  return is_tensor_core(multiplier) ? words(multiplier) : "no tensor cores";
+std::string_view units(Multiplier multiplier, bool of_gpu) {
+  return of_gpu && !is_tensor_core(multiplier) ? "no tensor cores" : words(multiplier);
 }
 
 }  // namespace
 
-std::string explain_products(const Program& program) {
+std::string explain_products(const Program& program, bool of_gpu) {
   std::vector<const Launch*> first;
   std::map<int, int> times;
   for (const Launch& launch : program.launches)
@@ -36,7 +36,7 @@ std::string explain_products(const Program& program) {
     const LaunchOp& product = *product_of(*launch);
     const int count = times.at(launch->kernel);
     text += fmt::format("product {} {}: {}{}, {} multiplications and additions, by {}\n", product.to_string(),
-                        product.loc.to_string(), units(launch->info.multiplier),
+                        product.loc.to_string(), units(launch->info.multiplier, of_gpu),
                         count > 1 ? fmt::format(", {} times", count) : "", launch->flops.to_string(),
                         program.kernels[static_cast<std::size_t>(launch->kernel)].name);
     for (const MissedPath& missed : launch->info.missed) text += fmt::format("  {}\n", missed.to_string());

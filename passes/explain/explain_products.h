@@ -6,8 +6,8 @@
 
 namespace lathe {
 
-/// What runs each product of a program for GPUs that is no part of an attention: by warpgroups, by tensor cores or
-/// by neither, and what keeps it from warpgroups where it might go by them; a line a kernel, with how often it runs.
-std::string explain_products(const Program& program);
+/// What multiplies in each product of a program that is no part of an attention, such as warpgroups, AMX tiles or
+/// fma, and what keeps it from a faster way that the machine has; a line a kernel, with how often it runs.
+std::string explain_products(const Program& program, bool of_gpu);
 
 }  // namespace lathe

@@ -38,6 +38,7 @@ KernelContext::Built KernelContext::finish() {
   launch.checks = checks_;
   launch.info.role = role_;
   launch.info.multiplier = multiplier_;
+  launch.info.missed = missed_;
   for (std::size_t p = 0; p < order_.size(); ++p)
     if (in_part_.contains(order_[p])) launch.partial.push_back(static_cast<int>(p));
   return {builder.finish(), std::move(launch), touched_};

@@ -37,8 +37,10 @@ class KernelContext {
   /// Says that the kernel writes a part of a buffer and leaves the rest as it was.
   void writes_part_of(int buffer) { in_part_.insert(buffer); }
 
-  /// What multiplies in it.
-  void multiplies_by(Multiplier multiplier) { multiplier_ = multiplier; }
+  /// What multiplies in it, and which faster ways were not taken.
+  void multiplies_by(Multiplier multiplier, std::vector<MissedPath> missed = {}) {
+    multiplier_ = multiplier, missed_ = std::move(missed);
+  }
 
   /// The kernel and the launch that runs it.
   struct Built {
@@ -54,6 +56,7 @@ class KernelContext {
 
   KernelRole role_;
   Multiplier multiplier_ = Multiplier::none;
+  std::vector<MissedPath> missed_;
   std::map<int, kernel::Buffer> parameters_;
   std::vector<int> order_;
   std::vector<Dim> dims_;

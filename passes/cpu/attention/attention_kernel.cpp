@@ -360,7 +360,7 @@ class AttentionKernel {
     for (const auto& score : scores_) depths = depths + score->part().depth;
     for (const auto& output : outputs_) depths = depths + output->part().depth;
     const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
-    context_.multiplies_by(multiplier());
+    context_.multiplies_by(multiplier(), missed_tiles(attention_));
     auto built = context_.finish();
     built.launch.flops = attention_.flops(depths);
     const int chunk = row_blocks_of_a_task() * block_rows();

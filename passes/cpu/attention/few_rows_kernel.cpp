@@ -173,7 +173,7 @@ class FewRowsKernel {
     Dim depths(0);
     for (const AttentionParts::Score& score : parts_.scores) depths = depths + score.depth;
     for (const AttentionParts::OutputProduct& output : parts_.outputs) depths = depths + output.depth;
-    context_.multiplies_by(Multiplier::fma);
+    context_.multiplies_by(Multiplier::fma, missed_tiles(attention_));
     auto built = context_.finish();
     built.launch.flops = attention_.flops(depths);
     built.launch.work = Dim(shape_.rows) * attention_.column_count * (depths + Dim(lowering_.cpu().score_work));

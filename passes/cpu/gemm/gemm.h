@@ -10,6 +10,7 @@
 #include "ir/kernel/machine/split_bf16.h"
 #include "ir/machine/cpu_info.h"
 #include "passes/lowering/operands/load_operand.h"
+#include "passes/lowering/program/launch_info.h"
 
 /// Schedules of the matrix product as loop IR: c[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, n, k], with any
 /// loader in front of each operand and any epilogue behind the result. They know nothing of tensors: memory is seen
@@ -119,10 +120,11 @@ struct GemmPlan {
   /// where the left operand, which is direct, is read along k (then the known k is short enough for scratch), else
   /// with lanes along its rows. The other columns are whole vectors. Of the blocked strategy.
   int remainder = 0;
-  int fewest_tasks = 0;             ///< else row blocks become smaller
-  std::int64_t overlap_depth = 0;   ///< k at least in whose time the memory of an epilogue answers
-  std::int64_t prefetch_bytes = 0;  ///< prefetch distance of dot products of numbers and factors; 0: none
-  bool left_in_l1 = false;          ///< of dot products: then the columns of a tile stay in registers for all rows
+  int fewest_tasks = 0;                 ///< else row blocks become smaller
+  std::int64_t overlap_depth = 0;       ///< k at least in whose time the memory of an epilogue answers
+  std::int64_t prefetch_bytes = 0;      ///< prefetch distance of dot products of numbers and factors; 0: none
+  std::vector<MissedPath> missed = {};  ///< ways that the machine has for operands of this dtype
+  bool left_in_l1 = false;  ///< of dot products: then the columns of a tile stay in registers for all rows
 };
 
 /// What is known when a product is compiled. Where `lhs_loadable` or `rhs_loadable`, the operand is plain loads of

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "ir/kernel/limits.h"
 #include "ir/kernel/machine/tile_mma.h"
@@ -61,10 +62,22 @@ inline GemmTile tile_of_mma() {
       .compute = f32, .lanes = kernel::tile_side, .mr = 2 * kernel::tile_side, .nv = 2, .pairs = true, .tiles = true};
 }
 
+/// The least rows, columns and k that make up for what a way costs.
+struct LeastSizes {
+  std::int64_t m, n, k;
+};
+/// "its rows are 4, less than 16"; "" where all known sizes are enough.
+std::string too_small(const GemmQuery& query, const LeastSizes& least);
+
+/// A plan, or why the machine's way does not suit the product; neither where the machine has no such way for it.
+struct TriedPlan {
+  std::optional<GemmPlan> plan = {};
+  std::string why_not = {};
+};
 /// The plan of a product of bf16 by tile_mma; none where it is too small or the machine has none.
-std::optional<GemmPlan> plan_tiles(const GemmQuery& query);
+TriedPlan plan_tiles(const GemmQuery& query);
 /// The plan of a product of f32 by split bf16 and tile_mma; none where sizes are not known or too small.
-std::optional<GemmPlan> plan_split_bf16(const GemmQuery& query);
+TriedPlan plan_split_bf16(const GemmQuery& query);
 
 /// The blocks where one task does all rows, which are known; nothing is packed and the right operand, read along n,
 /// is streamed once. Where more than two row blocks read it, a block of it is to stay in L1.

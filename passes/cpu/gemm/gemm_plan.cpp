@@ -206,12 +206,18 @@ GemmTile choose_tile(DType compute, const CpuInfo& cpu) {
 GemmPlan plan_gemm(const GemmQuery& query) {
   constexpr int tasks_of_core = 3;  // so that cores end at about the same time
   const int fewest_tasks = tasks_of_core * query.cpu.cores;
-  for (const auto plan_by_tiles : {plan_tiles, plan_split_bf16})
-    if (auto plan = plan_by_tiles(query)) {
-      plan->fewest_tasks = fewest_tasks;
-      return *plan;
+  std::vector<MissedPath> missed;
+  using Way = std::pair<Multiplier, TriedPlan (*)(const GemmQuery&)>;
+  for (const auto& [path, plan_by] :
+       {Way{Multiplier::tile_mma, plan_tiles}, Way{Multiplier::split_bf16, plan_split_bf16}}) {
+    TriedPlan tried = plan_by(query);
+    if (tried.plan) {
+      tried.plan->fewest_tasks = fewest_tasks;
+      return *std::move(tried.plan);
     }
-  const auto fitted = [fewest_tasks](const GemmQuery& q) {
+    if (!tried.why_not.empty()) missed.push_back({path, std::move(tried.why_not)});
+  }
+  const auto fitted = [&](const GemmQuery& q) {
     GemmQuery whole = q;
     whole.n = q.n ? *q.n - remainder_columns(q) : q.n;
     GemmPlan plan = choose_plan(whole);
@@ -224,13 +230,17 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     plan.overlap_depth = q.cpu.products.limits.overlap_depth;
     plan.register_epilogue =
         q.epilogue_small && at_most(q.k, q.cpu.products.limits.register_depth / (q.pairs ? 2 : 1));
+    plan.missed = missed;
     return plan;
   };
   if (!query.pairs) return fitted(query);
   GemmPlan plan = fitted(in_pairs(query));
   plan.tile.pairs =
       plan.strategy == GemmStrategy::blocked && plan.lhs != Source::direct && plan.rhs != Source::direct;
-  return plan.tile.pairs ? plan : fitted(query);
+  if (plan.tile.pairs) return plan;
+  missed.push_back(
+      {Multiplier::dot_pairs, "an operand is read where it lies, and pairs are made when one is packed"});
+  return fitted(query);
 }
 
 namespace {

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "ir/kernel/machine/tile_mma.h"
@@ -57,25 +59,30 @@ bool packs_in_tasks(const GemmQuery& query) {
 }
 
 /// A long k: of all of it packed operands would be too large.
-std::optional<GemmPlan> plan_panels(GemmPlan plan, GemmQuery query) {
-  if (!at_most(query.n, many(query))) return {};
+TriedPlan plan_panels(GemmPlan plan, GemmQuery query) {
+  if (!at_most(query.n, many(query)))
+    return {.why_not = fmt::format("its k is {}, and its {} columns are too many to be packed in panels of it",
+                                   *query.k, *query.n)};
   const auto most = static_cast<int>(query.cpu.products.limits.most_panel);
   plan.panel = floor_to(equal_share(*query.k, most) + kernel::tile_depth - 1, kernel::tile_depth);
   query.k = plan.panel;
   plan.lhs = plan.rhs = Source::packed;
   fit_packed(plan.tile, query);
   fit_sizes(plan.tile, query);
-  return plan;
+  return {.plan = plan};
 }
 
 /// A right operand for each batch: tasks pack blocks of both. Where k is short an element meets many of the other
 /// operand at once; of few columns a task has all. For very few columns fma, which needs no copy of the left operand,
 /// is faster where that is read along a long k, or along its rows at a short one.
-std::optional<GemmPlan> plan_batched(GemmPlan plan, const GemmQuery& query) {
+TriedPlan plan_batched(GemmPlan plan, const GemmQuery& query) {
   const TileBlocks& blocks = query.cpu.products.tiles;
   const ProductLimits& limits = query.cpu.products.limits;
   const int side = blocks.short_side, few = blocks.split_batched_side;
-  if (!query.m || !query.k || *query.m < side) return {};
+  if (!query.m || !query.k) return {.why_not = "its right operand is of a batch, and its rows or k are not known"};
+  if (*query.m < side)
+    return {.why_not =
+                fmt::format("its right operand is of a batch, and its {} rows are less than {}", *query.m, side)};
   GemmTile& t = plan.tile;
   plan.lhs = plan.rhs = Source::loaded;
   t.kc = pairs_deep(query.k, blocks.split_batched_depth);
@@ -86,10 +93,12 @@ std::optional<GemmPlan> plan_batched(GemmPlan plan, const GemmQuery& query) {
     t.mc = t.nc = t.kc <= blocks.split_batched_depth / 2 ? side : few;
   else if (*query.n > few ||
            (*query.n <= limits.split_columns_depth && along_k == (*query.k > limits.split_long_depth)))
-    return {};
+    return {.why_not = fmt::format(
+                "its right operand is of a batch, and {} columns by a k of {} do not make up for splitting", *query.n,
+                *query.k)};
   if (*query.k > 2 * t.kc) t.kc = pairs_deep(query.k, blocks.waiting_depth);  // beside the sums between blocks of k
   fit_sizes(t, query);
-  return plan;
+  return {.plan = plan};
 }
 
 /// The share of what tiles multiply that is not filling, of sizes that are known.
@@ -105,21 +114,25 @@ double filled(const GemmQuery& query) {
 
 }  // namespace
 
-std::optional<GemmPlan> plan_split_bf16(const GemmQuery& query) {
+TriedPlan plan_split_bf16(const GemmQuery& query) {
   constexpr double least_filled = 0.7;  // else fma is faster
-  // Fewer rows, columns or k do not make up for the packing.
-  const auto few = [](const Size& size, std::int64_t least) { return size && *size < least; };
   const ProductLimits& limits = query.cpu.products.limits;
-  if (!query.split_bf16 || !query.n || few(query.m, limits.split_rows) || few(query.n, limits.split_columns_depth) ||
-      few(query.k, limits.split_columns_depth))
-    return {};
-  if (filled(query) < least_filled) return {};
+  if (!query.split_bf16) return {};
+  if (!query.n) return {.why_not = "its columns are not known"};
+  const std::int64_t least = limits.split_columns_depth;
+  if (std::string why = too_small(query, {limits.split_rows, least, least}); !why.empty())
+    return {.why_not = std::move(why)};
+  if (const double share = filled(query); share < least_filled)
+    return {.why_not = fmt::format("its sizes fill {:.0f}% of whole tiles, less than {:.0f}%", 100 * share,
+                                   100 * least_filled)};
   GemmPlan plan{.strategy = GemmStrategy::tiles, .tile = tile_of_mma()};
   plan.tile.split_bf16 = true;
   if (!query.rhs_shared && !at_most(query.batch, 1)) return plan_batched(plan, query);
   const bool small_right = *query.n <= many(query) && (!query.k || *query.k <= many(query));
   if (query.m && *query.m > many(query)) {
-    if (!small_right) return {};
+    if (!small_right)
+      return {.why_not = fmt::format("neither its {} rows nor its right operand are few enough to be packed whole",
+                                     *query.m)};
     plan.lhs = Source::loaded, plan.rhs = Source::packed;
     fit_many_rows(plan.tile, query);
   } else {
@@ -128,7 +141,7 @@ std::optional<GemmPlan> plan_split_bf16(const GemmQuery& query) {
     plan.rhs == Source::packed ? fit_packed(plan.tile, query) : fit_packed_left(plan.tile, query);
   }
   fit_sizes(plan.tile, query);
-  return plan;
+  return {.plan = plan};
 }
 
 }  // namespace lathe::cpu

@@ -1,4 +1,8 @@
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <string_view>
+#include <tuple>
 
 #include "ir/kernel/machine/tile_mma.h"
 #include "passes/cpu/gemm/gemm_fit.h"
@@ -36,11 +40,20 @@ void fit_wide(GemmPlan& plan, const GemmQuery& query) {
 
 }  // namespace
 
-std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
+std::string too_small(const GemmQuery& query, const LeastSizes& least) {
+  using Named = std::tuple<std::string_view, Size, std::int64_t>;
+  for (const auto& [what, size, enough] :
+       {Named{"its rows are", query.m, least.m}, Named{"its columns are", query.n, least.n},
+        Named{"its k is", query.k, least.k}})
+    if (size && *size < enough) return fmt::format("{} {}, less than {}", what, *size, enough);
+  return "";
+}
+
+TriedPlan plan_tiles(const GemmQuery& query) {
   constexpr std::int64_t least = kernel::tile_side;  // rows, columns or k: fewer leave too much of a tile empty
   const ProductLimits& limits = query.cpu.products.limits;
-  const auto few = [](const Size& size) { return size && *size < least; };
-  if (!query.tiles || few(query.m) || few(query.n) || few(query.k)) return {};
+  if (!query.tiles) return {};
+  if (std::string why = too_small(query, {least, least, least}); !why.empty()) return {.why_not = std::move(why)};
   GemmPlan plan{.strategy = GemmStrategy::tiles, .tile = tile_of_mma(), .lhs = Source::loaded, .rhs = Source::loaded};
   const bool shared = query.rhs_shared || at_most(query.batch, 1);
   const std::int64_t in_l2 = query.cpu.l2.bytes / size_in_bytes(bf16);  // elements that stay in L2
@@ -75,7 +88,7 @@ std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
     else
       t.nc = floor_to(t.nc / 2, t.n_step());
   }
-  return plan;
+  return {.plan = plan};
 }
 
 }  // namespace lathe::cpu

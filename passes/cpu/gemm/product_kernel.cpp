@@ -178,7 +178,7 @@ class ProductKernels {
   /// The product, or its split or panel, of which only the last panel has the epilogue.
   KernelContext::Built product(const GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
     KernelContext context("product", KernelRole::product);
-    context.multiplies_by(multiplier_of(plan.tile));
+    context.multiplies_by(multiplier_of(plan.tile), plan.missed);
     static const ElementwiseProgram none;
     const bool ends = with.sums < 0 || part.is_last_panel();
     declare_buffers(context,

@@ -1,10 +1,13 @@
 #include "passes/fusion/attention/attention_cost.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/ancestors.h"
@@ -141,15 +144,20 @@ const AttentionRates& rates_of(const AttentionCosts& costs, DType dtype, bool ti
 
 }  // namespace
 
-bool is_faster_by_tiles(const CpuInfo& cpu, DType dtype, const AttentionSizes& sizes) {
-  const auto at_least = [](const std::optional<std::int64_t>& size, std::int64_t least) {
-    return size.value_or(least) >= least;
+std::string why_not_by_tiles(const CpuInfo& cpu, DType dtype, const AttentionSizes& sizes) {
+  const auto less = [](std::string_view what, const std::optional<std::int64_t>& size, std::int64_t least) {
+    return size.value_or(least) >= least ? "" : fmt::format("{} {}, less than {}", what, *size, least);
   };
-  if (dtype == bf16)
-    return sizes.least_depth >= cpu.tile_rows / 2 && at_least(sizes.rows, cpu.tile_rows / 2 + 1) &&
-           at_least(sizes.columns, cpu.tile_rows / 2 + 1);
-  return dtype == f32 && sizes.least_depth >= cpu.tile_rows && at_least(sizes.rows, cpu.split_rows) &&
-         at_least(sizes.columns_of_row, cpu.split_columns);
+  if (dtype != bf16 && dtype != f32) return "its operands are neither bf16 nor f32";
+  const bool pairs = dtype == bf16;
+  const std::int64_t more_than_half = cpu.tile_rows / 2 + 1;
+  for (std::string why :
+       {less("a depth is", sizes.least_depth, pairs ? cpu.tile_rows / 2 : cpu.tile_rows),
+        less("its rows are", sizes.rows, pairs ? more_than_half : cpu.split_rows),
+        pairs ? less("its columns are", sizes.columns, more_than_half)
+              : less("the columns that a row looks at are", sizes.columns_of_row, cpu.split_columns)})
+    if (!why.empty()) return why;
+  return "";
 }
 
 std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group,
@@ -178,7 +186,7 @@ std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, con
   const auto dq = static_cast<double>(*q), dv = static_cast<double>(*v), width = static_cast<double>(*columns),
              height = static_cast<double>(*rows);
   const auto of_row = static_cast<std::int64_t>(width * share_of_columns(subject, group, width, 0));
-  const bool tiled = cpu.tiles && is_faster_by_tiles(cpu, dtype, {rows, columns, of_row, std::min(*q, *v)});
+  const bool tiled = cpu.tiles && why_not_by_tiles(cpu, dtype, {rows, columns, of_row, std::min(*q, *v)}).empty();
   if (tiled && dtype == f32) return std::nullopt;
   const AttentionRates& rates = rates_of(cpu.attention, dtype, tiled, differentiated);
   const double share = share_of_columns(subject, group, width, rates.diagonal);

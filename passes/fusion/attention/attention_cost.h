@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "passes/fusion/attention/attention_grower.h"
 
@@ -30,8 +31,9 @@ struct AttentionSizes {
   std::optional<std::int64_t> rows, columns, columns_of_row;  ///< the last: those that a row looks at
   std::int64_t least_depth = 0;                               ///< of the operands of its products
 };
-/// Whether tile_mma makes the products of operands of this type faster than fma does: of bf16 where they fill more
-/// than half a block, of f32 where so many rows and columns share what is split into terms that it pays.
-bool is_faster_by_tiles(const CpuInfo& cpu, DType dtype, const AttentionSizes& sizes);
+/// Why tile_mma, which the CPU has, does not make the products of operands of this type faster than fma does; ""
+/// where it does: of bf16 where they fill more than half a block, of f32 where so many rows and columns share what is
+/// split into terms that it pays. "its rows are 16, less than 128"
+std::string why_not_by_tiles(const CpuInfo& cpu, DType dtype, const AttentionSizes& sizes);
 
 }  // namespace lathe

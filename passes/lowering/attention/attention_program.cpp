@@ -1,5 +1,7 @@
 #include "passes/lowering/attention/attention_program.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -18,9 +20,11 @@ std::optional<std::int64_t> columns_of_row(const AttentionProgram& attention) {
   return all && bounds.any() ? *all / 2 : all;
 }
 
-bool is_tiled(const AttentionProgram& attention, const CpuInfo* cpu) {
+/// Why a CPU that has tile_mma does not make its products by it; "" where it does.
+std::string why_not_tiled(const AttentionProgram& attention, const CpuInfo& cpu) {
   const AttentionParts& parts = attention.parts;
-  if (!cpu || !cpu->tiles || parts.compute != f32 || parts.scores.empty()) return false;
+  if (parts.compute != f32) return fmt::format("it computes in {}", name(parts.compute));
+  if (parts.scores.empty()) return "it makes no scores";
   const bool is_bf16 = parts.scores[0].is_bf16;
   const DType dtype = is_bf16 ? bf16 : f32;
   std::int64_t least_depth = parts.scores[0].rows.size.value().value_or(0);
@@ -28,13 +32,14 @@ bool is_tiled(const AttentionProgram& attention, const CpuInfo* cpu) {
     least_depth = std::min(least_depth, operand.size.value().value_or(0));
     return operand.dtype() == dtype;
   };
-  return std::all_of(parts.scores.begin(), parts.scores.end(),
-                     [&](const auto& score) { return fits(score.rows) && fits(score.columns); }) &&
-         std::all_of(parts.outputs.begin(), parts.outputs.end(),
-                     [&](const auto& output) { return output.is_bf16 == is_bf16 && fits(output.other); }) &&
-         is_faster_by_tiles(
-             *cpu, dtype,
-             {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
+  const bool all_fit = std::all_of(parts.scores.begin(), parts.scores.end(),
+                                   [&](const auto& score) { return fits(score.rows) && fits(score.columns); }) &&
+                       std::all_of(parts.outputs.begin(), parts.outputs.end(), [&](const auto& output) {
+                         return output.is_bf16 == is_bf16 && fits(output.other);
+                       });
+  if (!all_fit) return fmt::format("not all operands of its products are {}", name(dtype));
+  return why_not_by_tiles(
+      cpu, dtype, {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
 }
 
 /// A value of a row that is kept for each column, such as its sum where that is expanded, becomes one of each column.
@@ -70,6 +75,13 @@ Dim AttentionProgram::flops(const Dim& depths) const {
   return parts.parallel * parts.accumulated * parts.sequential * pairs * depths;
 }
 
+std::vector<MissedPath> missed_tiles(const AttentionProgram& attention) {
+  if (attention.why_not_tiled.empty()) return {};
+  const auto& scores = attention.parts.scores;
+  const bool is_bf16 = !scores.empty() && scores[0].is_bf16;
+  return {{is_bf16 ? Multiplier::tile_mma : Multiplier::split_bf16, attention.why_not_tiled}};
+}
+
 AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, OutputProducts wanted) {
   return attention_program(lowering, region, region_program(lowering.graph, lowering.plan, region.parts[0]), wanted);
 }
@@ -91,7 +103,10 @@ AttentionProgram attention_program(const LoweringContext& lowering, const Region
   found.rows = region.domain[found.parts.row_dim].unnamed();
   found.column_count = region.domain[found.parts.columns_dim].unnamed();
   found.bounds = find_column_bounds(found.program, found.parts.row_dim, found.parts.columns_dim, found.results());
-  found.tiled = is_tiled(found, lowering.if_cpu());
+  if (const CpuInfo* cpu = lowering.if_cpu(); cpu && cpu->tiles) {
+    found.why_not_tiled = why_not_tiled(found, *cpu);
+    found.tiled = found.why_not_tiled.empty();
+  }
   return found;
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "passes/lowering/attention/attention_parts.h"
 #include "passes/lowering/attention/column_bounds.h"
 
@@ -14,6 +17,7 @@ struct AttentionProgram {
   /// All products are made by tile_mma: see attention_tiles.h. Where operands are deep enough to fill its blocks and
   /// all of bf16, or all of f32 with so many rows and columns that it pays to split them into terms.
   bool tiled = false;
+  std::string why_not_tiled = {};  ///< of a CPU that has tile_mma
 
   std::uint64_t columns() const { return 1ULL << parts.columns_dim; }
   std::vector<int> results() const;  ///< by output product: the instruction that it reads
@@ -21,6 +25,9 @@ struct AttentionProgram {
   /// wide.
   Dim flops(const Dim& depths) const;
 };
+
+/// What a kernel that makes its products by fma tells: tile_mma, where a CPU has it and does not take it.
+std::vector<MissedPath> missed_tiles(const AttentionProgram& attention);
 
 /// Of a kernel that has the `wanted` output products. Divisions by a row's sum are taken out of what products sum
 /// over the columns, unless some product sums over the rows. `program`: that of the rows part.

@@ -85,6 +85,82 @@ TEST_CASE("products of a GPU tell by which units they go, and why not by others"
   }
 }
 
+namespace {
+
+/// A product of x [m, k] and y [k, n], and what its launch tells of faster ways.
+std::string why_not(const std::string& dtype, const std::string& m, const std::string& k, const std::string& n,
+                    const CpuInfo& cpu) {
+  const std::string text = "graph @g(input %x: " + dtype + "[" + m + ", " + k + "], input %y: " + dtype + "[" + k +
+                           ", " + n + "]) {\n  %1 = matmul %x, %y  loc(\"model.cpp\":7)\n  output \"a\" %1\n}";
+  const ir::Graph graph = ir::run_pipeline(ir::test::parse(text), ir::default_pipeline()).graph;
+  const LaunchInfo info = at_line(lower_cpu(graph, cpu), 7).back().info;
+  CHECK(info.role == KernelRole::product);
+  std::string found;
+  for (const MissedPath& missed : info.missed) found += (found.empty() ? "" : "; ") + missed.to_string();
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("products of a CPU tell why they go by no faster way that it has") {
+  const CpuInfo tiles = test::cpu_with(512, {.tiles = true}), pairs = test::cpu_with(512, {.dot_pairs = true});
+  const struct {
+    const char *dtype, *m, *k, *n;
+    const CpuInfo& cpu;
+    const char* why;
+  } cases[] = {
+      {"bf16", "64", "96", "96", tiles, ""},
+      {"bf16", "8", "96", "96", tiles, "not by tile_mma: its rows are 8, less than 16"},
+      {"bf16", "64", "96", "12", tiles, "not by tile_mma: its columns are 12, less than 16"},
+      {"bf16", "64", "4", "96", tiles, "not by tile_mma: its k is 4, less than 16"},
+      {"f32", "128", "96", "96", tiles, ""},
+      {"f32", "64", "96", "96", tiles, "not by tile_mma, f32 as split bf16: its rows are 64, less than 96"},
+      {"f32", "128", "96", "n", tiles, "not by tile_mma, f32 as split bf16: its columns are not known"},
+      {"f32", "97", "65", "65", tiles,
+       "not by tile_mma, f32 as split bf16: its sizes fill 35% of whole tiles, less than 70%"},
+      {"f64", "64", "96", "96", tiles, ""},  // for which it has nothing else
+      {"bf16", "64", "96", "96", pairs, ""},
+      {"f32", "64", "96", "96", test::cpu_with(256), ""},
+  };
+  for (const auto& [dtype, m, k, n, cpu, why] : cases) {
+    CAPTURE(dtype, m, k, n);
+    CHECK(why_not(dtype, m, k, n, cpu) == why);
+  }
+  // One row by rows along k: dot products of what lies in memory.
+  const char* const text =
+      "graph @g(input %x: bf16[1, 96], input %y: bf16[96, 96]) {\n  %1 = transpose %y {dim0=0, dim1=1}\n"
+      "  %2 = matmul %x, %1  loc(\"model.cpp\":7)\n  output \"a\" %2\n}";
+  const ir::Graph graph = ir::run_pipeline(ir::test::parse(text), ir::default_pipeline()).graph;
+  const LaunchInfo info = at_line(lower_cpu(graph, pairs), 7).back().info;
+  REQUIRE(info.missed.size() == 1);
+  CHECK(info.missed[0].to_string() ==
+        "not by dot products of pairs of bf16: an operand is read where it lies, and pairs are made when one is "
+        "packed");
+}
+
+TEST_CASE("attentions of a CPU tell why they go by no tiles") {
+  const auto why = [](const std::string& dtype, const std::string& size) {
+    const std::string head = dtype + "[2, " + size + ", 64]";
+    const std::string text =
+        "graph @g(input %q: " + head + ", input %k: " + head + ", input %v: " + head +
+        ") {\n  %1 = attention %q, %k, %v {scale=0.125}  loc(\"model.cpp\":7)\n  output \"a\" %1\n}";
+    const ir::Graph graph = ir::run_pipeline(ir::test::parse(text), ir::default_pipeline()).graph;
+    const Program program =
+        lower_cpu(graph, test::cpu_with(512, {.tiles = true}), {.attention = AttentionFusion::required});
+    for (const Launch& launch : program.launches) {
+      if (launch.info.role != KernelRole::attention) continue;
+      CHECK(launch.info.missed.empty() == (launch.info.multiplier != Multiplier::fma));
+      return launch.info.missed.empty() ? std::string() : launch.info.missed[0].to_string();
+    }
+    return std::string("no attention");
+  };
+  CHECK(why("bf16", "256") == "");
+  CHECK(why("bf16", "16") == "not by tile_mma: its rows are 16, less than 17");
+  CHECK(why("f32", "256") == "");
+  CHECK(why("f32", "64") == "not by tile_mma, f32 as split bf16: its rows are 64, less than 128");
+  CHECK(why("f32", "4") == "not by tile_mma, f32 as split bf16: its rows are 4, less than 128");
+}
+
 TEST_CASE("every role and multiplier has words") {
   for (int role = 0; role <= static_cast<int>(KernelRole::copy); ++role)
     CHECK_FALSE(words(static_cast<KernelRole>(role)).empty());
