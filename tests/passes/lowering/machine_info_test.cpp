@@ -87,8 +87,8 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu) {
   const cpu::GemmTile usual = cpu::choose_tile(f32, cpu);
   std::vector<std::int64_t> numbers{usual.kc, usual.mc, usual.nc};
   for (const std::int64_t m : {1, 3, 12, 24, 48, 100, 200, 400, 600, 1500, 5000, 12000})
-    for (const std::int64_t n : {48, 100, 256, 1200, 5000})
-      for (const std::int64_t k : {32, 100, 300, 700, 2000, 20000})
+    for (const std::int64_t n : {48, 64, 100, 256, 500, 1200, 5000, 20000})
+      for (const std::int64_t k : {32, 64, 100, 300, 700, 2000, 20000})
         for (int which = 0; which < 64; ++which) {
           const auto is = [&](int bit) { return (which >> bit & 1) != 0; };
           const auto axis = [&](int bit) { return is(bit) ? LaneAxis::row : LaneAxis::k; };
