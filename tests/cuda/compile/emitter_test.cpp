@@ -180,6 +180,23 @@ TEST_CASE("the mapping of a kernel") {
   CHECK(cuda::grid_of(scale_kernel(), gpu_info("sm_80"), n) == std::array<std::int64_t, 3>{2, 1, 1});
 }
 
+TEST_CASE("texts, mappings and grids keep to the limits of the GPU's entry") {
+  const auto with = [](const auto& change) {
+    GpuInfo gpu = gpu_info("sm_80");
+    change(gpu);
+    return gpu;
+  };
+  const Kernel sum = row_sum_kernel();
+  const GpuInfo few_threads = with([](GpuInfo& gpu) { gpu.most_block_threads = 63; });
+  CHECK_THROWS_WITH(cuda::emit(sum, few_threads), Catch::Contains("up to 63") && Catch::Contains("[thread_bounds]"));
+  const GpuInfo few_blocks = with([](GpuInfo& gpu) { gpu.most_blocks[0] = 6; });
+  const std::int64_t dims[] = {7, 1000};
+  CHECK_THROWS_WITH(cuda::grid_of(sum, few_blocks, dims), Catch::Contains("[grid_size]"));
+  const GpuInfo no_static = with([](GpuInfo& gpu) { gpu.static_shared_bytes = 255; });
+  CHECK(holds(cuda::emit(sum, no_static), "extern __shared__"));
+  CHECK_FALSE(holds(cuda::emit(sum, gpu_info("sm_80")), "extern __shared__"));
+}
+
 TEST_CASE("kernels that are no GPU kernels are refused by name of the rule") {
   const auto refusal = [](const auto& build) {
     Builder b("k");
