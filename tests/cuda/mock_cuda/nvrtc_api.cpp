@@ -34,17 +34,19 @@ std::string read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Without its #include, which stands once, and with extern shared memory as an array of the library.
+/// Without its #include, which stands once, and with extern shared memory as an array of the library where there is
+/// any: every block poisons all of it.
 std::string host_text(const Program& program, const std::string& symbol) {
-  std::string text = program.text.substr(program.text.find('\n') + 1);
+  std::string text = program.text.substr(program.text.find('\n') + 1), memory;
   const std::string external = "extern __shared__";
-  for (auto at = text.find(external); at != std::string::npos; at = text.find(external))
+  for (auto at = text.find(external); at != std::string::npos; at = text.find(external)) {
     text.replace(at, external.size(), "extern");
-  return fmt::format(
-      "#include \"tests/cuda/shim/launch.h\"\n#include \"lathe.cuh\"\n"
-      "namespace lathe {{ unsigned char shared_memory[1 << 18] __attribute__((section(\"cuda_shared\"), "
-      "aligned(1024))); }}\n{}\nSHIM_ENTRY(lathe::{})\n",
-      text, symbol);
+    memory =
+        "namespace lathe { unsigned char shared_memory[1 << 18] __attribute__((section(\"cuda_shared\"), "
+        "aligned(1024))); }\n";
+  }
+  return fmt::format("#include \"tests/cuda/shim/launch.h\"\n#include \"lathe.cuh\"\n{}{}\nSHIM_ENTRY(lathe::{})\n",
+                     memory, text, symbol);
 }
 
 /// Of what kernels are linked with: what is kept of one version is of no use to another.

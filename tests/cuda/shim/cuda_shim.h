@@ -1,7 +1,7 @@
 #pragma once
 
 // C's functions without the overloads of C++, whose header takes most of the time in which a kernel compiles.
-#define _GLIBCXX_INCLUDE_NEXT_C_HEADERS  // NOLINT(bugprone-reserved-identifier)
+#define _GLIBCXX_INCLUDE_NEXT_C_HEADERS
 #include <math.h>
 #undef _GLIBCXX_INCLUDE_NEXT_C_HEADERS
 
