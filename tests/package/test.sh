@@ -8,7 +8,13 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
-flags=${4:-}
+# A program's own headers may have the names of Lathe's.
+headers=$(cd "$scratch/prefix/include/lathe" && find . -name '*.h' -printf '%P\n')
+for header in $headers; do
+  mkdir -p "$(dirname "$scratch/own/$header")"
+  echo '#error "this is no header of Lathe"' >"$scratch/own/$header"
+done
+flags="${4:-} -I$scratch/own"
 build_in() {
   cmake -S "$1" -B "$1/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Debug \
         -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_CXX_FLAGS="$flags"
@@ -42,11 +48,11 @@ for file in "$lathe" "$library"; do
 done
 [ -z "$plugin" ] || ldd "$plugin" | grep -qE "$mpi"
 ! grep -rn find_dependency "$scratch/prefix/lib/cmake" || { echo "the package asks for others" >&2; exit 1; }
-# Each installed header stands by itself.
-for header in $(cd "$scratch/prefix/include/lathe" && find . -name '*.h' ! -name lathe.h); do
-  echo "#include \"${header#./}\""
+# Each installed header stands by itself, and is found as <lathe/...> alone.
+for header in $headers; do
+  echo "#include <lathe/$header>"
 done >"$scratch/every.cpp"
-"$compiler" -std=c++20 -fsyntax-only -I"$scratch/prefix/include" -I"$scratch/prefix/include/lathe" "$scratch/every.cpp"
+"$compiler" -std=c++20 -fsyntax-only -I"$scratch/own" -I"$scratch/prefix/include" "$scratch/every.cpp"
 # Pages that headers name come with them.
 pages=$(grep -rhoE 'docs/[a-z/-]+\.md' "$scratch/prefix/include" | sort -u)
 [ -n "$pages" ]

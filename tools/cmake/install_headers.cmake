@@ -1,8 +1,27 @@
-# Installs the public headers: <lathe/lathe.h> and every header that it includes, by way of others too.
-#   source: the root of the tree; headers: the folder to install into, below the prefix
+# Installs the public headers: <lathe/lathe.h> and every header that it includes, by way of others too. As installed they
+# include each other as <lathe/...>, so that no header of a program's own is taken for one of these.
+#   source: the root of the tree; headers: the folder to install into, below the prefix; its last part is lathe
 cmake_policy(VERSION 3.25)
 set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${headers}")
-file(INSTALL ${source}/tools/include/lathe/lathe.h DESTINATION ${root})
+
+function(install_header from name)
+  file(READ ${from} text)
+  string(REGEX REPLACE "#include \"([^\"\n]*)\"" "#include <lathe/\\1>" text "${text}")
+  set(installed ${root}/${name})
+  set(before "")
+  if(EXISTS ${installed})
+    file(READ ${installed} before)
+  endif()
+  if(NOT text STREQUAL before)  # what includes it is compiled again
+    message(STATUS "Installing: ${installed}")
+    file(WRITE ${installed} "${text}")
+    file(CHMOD ${installed} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+  endif()
+  list(APPEND CMAKE_INSTALL_MANIFEST_FILES ${CMAKE_INSTALL_PREFIX}/${headers}/${name})
+  set(CMAKE_INSTALL_MANIFEST_FILES ${CMAKE_INSTALL_MANIFEST_FILES} PARENT_SCOPE)
+endfunction()
+
+install_header(${source}/tools/include/lathe/lathe.h lathe.h)
 set(open ${source}/tools/include/lathe/lathe.h)
 set(known "")
 while(open)
@@ -13,8 +32,7 @@ while(open)
     if(NOT name IN_LIST known)
       list(APPEND known ${name})
       list(APPEND open ${source}/${name})
-      cmake_path(GET name PARENT_PATH folder)
-      file(INSTALL ${source}/${name} DESTINATION ${root}/${folder})
+      install_header(${source}/${name} ${name})
     endif()
   endforeach()
 endwhile()

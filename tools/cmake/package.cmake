@@ -16,10 +16,10 @@ target_link_libraries(lathe_shared PRIVATE ${parts})
 target_compile_features(lathe_shared INTERFACE cxx_std_20)
 target_include_directories(lathe_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/tools/include>
                                                   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
-# <lathe/lathe.h> is found under include; what it includes, as "frontend/graph.h", under include/lathe.
+# Headers are <lathe/...>, found under include; nothing else is on a program's path of headers.
 install(TARGETS lathe_shared EXPORT LatheTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${CMAKE_INSTALL_INCLUDEDIR}/lathe)
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT LatheTargets NAMESPACE Lathe:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Lathe)
 
 install(CODE "set(source \"${PROJECT_SOURCE_DIR}\")\nset(headers \"${CMAKE_INSTALL_INCLUDEDIR}/lathe\")")
