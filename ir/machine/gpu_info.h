@@ -12,9 +12,9 @@
 namespace lathe {
 
 /// How long a multiprocessor takes for the products of a tile of sums, 32 deep, where there are many blocks: that of
-/// a tile of 128 x 128 by mma is 1. Smaller tiles read more for each product: estimates from the bytes that a block
-/// reads from shared and from global memory; mma reaches 64% of what the tensor cores can on large tiles, wgmma is
-/// taken to reach 85% and 75%. Not measured.
+/// a tile of 128 x 128 by mma is 1. Smaller tiles read more for each product. Estimates from the bytes that a block
+/// reads from shared and from global memory, and from the share of the tensor cores' rate that mma and wgmma reach on
+/// large tiles; not measured.
 struct TensorTileCosts {
   static constexpr int side = 128, depth = 32;  ///< of the tile that is 1
   double mma_128x128 = 1.0, mma_64x64 = 0.36, mma_16x64 = 0.2;

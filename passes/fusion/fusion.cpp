@@ -1,8 +1,5 @@
 #include "passes/fusion/fusion.h"
 
-#include <fmt/core.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -358,33 +355,10 @@ FusionPlan plan_fusion(const Graph& graph, const FusionOptions& options) {
   return Planner(graph, options).run();
 }
 
-namespace {
-std::string members_text(const FusionPlan& plan, const Graph& graph, const Region& region) {
-  std::string text;
-  for (const ValueId id : region.members)
-    text += fmt::format(" %{}:{}{}", id.index, graph[id].op->name.value, plan.is_stored(id) ? "*" : "");
-  return text;
-}
-}  // namespace
-
 std::string_view name(RegionKind kind) {
   static constexpr std::string_view names[] = {"rows", "product", "columns", "scatter", "attention",
                                                "scan", "sort",    "grouped", "exchange"};
   return names[static_cast<std::size_t>(kind)];
-}
-
-std::string to_string(const FusionPlan& plan, const Graph& graph) {
-  std::string text;
-  for (std::size_t r = 0; r < plan.regions.size(); ++r) {
-    const Region& region = plan.regions[r];
-    text += fmt::format("region {} {} {}", r, name(region.kind), region.domain.to_string());
-    if (region.inner > 0) text += fmt::format(" inner={}", region.inner);
-    if (region.parts.empty()) text += ":" + members_text(plan, graph, region);
-    for (std::size_t part = 0; part < region.parts.size(); ++part)
-      text += (part == 0 ? ":" : ";") + members_text(plan, graph, region.parts[part]);
-    text += "\n";
-  }
-  return text;
 }
 
 }  // namespace lathe

@@ -76,9 +76,6 @@ struct FusionOptions {
 };
 FusionPlan plan_fusion(const ir::Graph& graph, const FusionOptions& options = {});
 
-/// "region 3 rows [nbatches, n_seq, d_model=512] inner=1: %4 %5 %7 -> %7", a line a region.
-std::string to_string(const FusionPlan& plan, const ir::Graph& graph);
-
 /// Takes regions without members out and renumbers the others.
 void drop_empty_regions(FusionPlan& plan);
 

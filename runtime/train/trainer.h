@@ -123,7 +123,8 @@ class Trainer {
   /// holds whole lies in parameters(), and changes as it does there. UserErrors of Parameters::get(),
   /// [mesh_disagree].
   Tensors wholes(std::span<const std::string> names) const;
-  /// The compiled step, on the parameters of this run.
+  /// The compiled step, on the parameters of this run: each run of it updates them. What is trained is used by an
+  /// executable of its own: compile(graph, {.mode = Mode::evaluation, .parameters = trainer.parameters()}).
   Executable& executable() { return train_; }
 
  private:

@@ -2,21 +2,34 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <sstream>
 #include <string>
 
 #include "ir/tensor/text/parser.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
+#include "passes/fusion/print_regions.h"
 #include "tests/passes/support.h"
 
-/// Partitions of graphs into regions, as text: "*" marks what is stored.
+/// Partitions of graphs into regions, as print_regions() has them, a line a region: "*" marks what is stored.
 using namespace lathe;
 
 namespace {
 
 std::string plan(std::string_view text, const FusionOptions& options = {}) {
   const ir::Graph graph = prepare_for_fusion(ir::parse_graph(text));
-  return to_string(plan_fusion(graph, options), graph);
+  std::istringstream lines(print_regions(plan_fusion(graph, options), graph));
+  std::string regions;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("region ")) regions += (regions.empty() ? "" : "\n") + line + ":";
+    if (!line.starts_with("  ")) continue;
+    std::istringstream words(line.substr(line.find('%')));
+    std::string value, op;
+    words >> value >> op;
+    const bool stored = line.substr(0, line.find('%')).find("stored") != std::string::npos;
+    regions += " " + value + ":" + op + (stored ? "*" : "");
+  }
+  return regions + "\n";
 }
 
 constexpr FusionOptions columns = {.most_columns = 8192}, in_place = {.scatter_in_place = true},
@@ -44,7 +57,7 @@ TEST_CASE("fusion: element-wise nodes and the reductions of their rows are one r
   %4 = sum %3 {dims=[1], keepdim=true}
   %5 = div %3, %4
   output "y" %5
-})") == "region 0 rows [n, 8] inner=1: %1:max %2:sub %3:exp %4:sum %5:div*\n");
+})") == "region 0 rows over [n, 8]: 1 trailing dim reduced: %1:max %2:sub %3:exp %4:sum %5:div*\n");
 }
 
 TEST_CASE("fusion: bias, activation and residual go with the product, an update with what it reads") {
@@ -55,21 +68,22 @@ TEST_CASE("fusion: bias, activation and residual go with the product, an update 
   %3 = tanh %2
   %4 = add %3, %r
   output "y" %4
-})") == "region 0 product [n, 16]: %4:contract %5:add %6:tanh %7:add*\n");
+})") == "region 0 product over [n, 16]: %4:contract %5:add %6:tanh %7:add*\n");
   CHECK(plan(R"(graph @momentum(parameter %p: f32[64], state %m: f32[64], input %g: f32[64]) {
   %1 = mul %m, %g
   %2 = add %1, %g
   %3 = sub %p, %2
   update %m <- %2
   update %p <- %3
-})") == "region 0 rows [64]: %3:mul %4:add* %5:sub*\n");
+})") == "region 0 rows over [64]: %3:mul %4:add* %5:sub*\n");
 }
 
 TEST_CASE("fusion: sums over rows join the pass that reads the same values") {
   CHECK(plan(scaled) ==
-        "region 0 rows [n, 8] inner=1: %3:mul %4:mul %5:sum %6:sub*\n"
-        "region 1 columns [n, 8]: %8:sum*\n");
-  CHECK(plan(scaled, columns) == "region 0 rows [n, 8] inner=1: %3:mul %4:mul %5:sum %6:sub* %8:sum*\n");
+        "region 0 rows over [n, 8]: 1 trailing dim reduced: %3:mul %4:mul %5:sum %6:sub*\n"
+        "region 1 columns over [n, 8]: %8:sum*\n");
+  CHECK(plan(scaled, columns) ==
+        "region 0 rows over [n, 8]: 1 trailing dim reduced: %3:mul %4:mul %5:sum %6:sub* %8:sum*\n");
 }
 
 TEST_CASE("fusion: sums over rows stay apart where the columns are unknown, or the rows wait for them") {
@@ -82,8 +96,8 @@ TEST_CASE("fusion: sums over rows stay apart where the columns are unknown, or t
   output "b" %4
 })",
              columns) ==
-        "region 0 rows [n, m] inner=1: %2:mul* %3:sum %4:sub*\n"
-        "region 1 columns [n, m]: %5:sum*\n");
+        "region 0 rows over [n, m]: 1 trailing dim reduced: %2:mul* %3:sum %4:sub*\n"
+        "region 1 columns over [n, m]: %5:sum*\n");
   CHECK(plan(R"(graph @g(input %x: f32[n, 8]) {
   %1 = sum %x {dims=[0], keepdim=true}
   %2 = sub %x, %1
@@ -92,8 +106,8 @@ TEST_CASE("fusion: sums over rows stay apart where the columns are unknown, or t
   output "a" %4
 })",
              columns) ==
-        "region 0 columns [n, 8]: %1:sum*\n"
-        "region 1 rows [n, 8] inner=1: %2:sub %3:mul %4:sum*\n");
+        "region 0 columns over [n, 8]: %1:sum*\n"
+        "region 1 rows over [n, 8]: 1 trailing dim reduced: %2:sub %3:mul %4:sum*\n");
 }
 
 TEST_CASE("fusion: a sum over rows that reads another one of the same pass stays apart") {
@@ -107,8 +121,8 @@ TEST_CASE("fusion: a sum over rows that reads another one of the same pass stays
   output "b" %5
 })",
              columns) ==
-        "region 0 rows [n, 8] inner=1: %1:exp* %2:sum* %3:sum*\n"
-        "region 1 columns [n, 8]: %5:sum*\n");
+        "region 0 rows over [n, 8]: 1 trailing dim reduced: %1:exp* %2:sum* %3:sum*\n"
+        "region 1 columns over [n, 8]: %5:sum*\n");
 }
 
 TEST_CASE("fusion: updates of a table are added where the rest of its gradient lies") {
@@ -123,15 +137,15 @@ TEST_CASE("fusion: updates of a table are added where the rest of its gradient l
   output "half" %4
 })";
   CHECK(plan(tied) ==
-        "region 0 scatter [32, 8]: %5:scatter_add*\n"
-        "region 1 product [32, 8]: %4:contract %6:add*\n"
-        "region 2 rows [32, 8] inner=1: %7:mul* %8:sum*\n"
-        "region 3 rows [32, 1] inner=2: %9:sum*\n");
+        "region 0 scatter over [32, 8]: %5:scatter_add*\n"
+        "region 1 product over [32, 8]: %4:contract %6:add*\n"
+        "region 2 rows over [32, 8]: 1 trailing dim reduced: %7:mul* %8:sum*\n"
+        "region 3 rows over [32, 1]: 2 trailing dims reduced: %9:sum*\n");
   CHECK(plan(tied, in_place) ==
-        "region 0 product [32, 8]: %4:contract*\n"
-        "region 1 scatter [32, 8]: %5:scatter_add %6:add*\n"
-        "region 2 rows [32, 8] inner=1: %7:mul* %8:sum*\n"
-        "region 3 rows [32, 1] inner=2: %9:sum*\n");
+        "region 0 product over [32, 8]: %4:contract*\n"
+        "region 1 scatter over [32, 8]: %5:scatter_add %6:add*\n"
+        "region 2 rows over [32, 8]: 1 trailing dim reduced: %7:mul* %8:sum*\n"
+        "region 3 rows over [32, 1]: 2 trailing dims reduced: %9:sum*\n");
 }
 
 TEST_CASE("fusion: updates of a table that is read twice are added where the rest of its gradient lies") {
@@ -167,8 +181,8 @@ TEST_CASE("fusion: what is point-wise sums the updates of a table row by row") {
   update %p <- %6
 })",
              row_sums) ==
-        "region 0 rows [n, 8]: %7:exp*\n"
-        "region 1 product [32, 8]: %6:contract %9:add %10:add* %11:sub*\n");
+        "region 0 rows over [n, 8]: %7:exp*\n"
+        "region 1 product over [32, 8]: %6:contract %9:add %10:add* %11:sub*\n");
   CHECK(plan(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], state %m: f32[32, 8], state %v: f32[32, 8],
                           parameter %p: f32[32, 8]) {
   %1 = scatter_add %i, %u {size=32, dim=0}
@@ -181,7 +195,7 @@ TEST_CASE("fusion: what is point-wise sums the updates of a table row by row") {
   update %v <- %4
   update %p <- %6
 })",
-             row_sums) == "region 0 rows [32, 8]: %6:add* %7:mul %8:add* %9:div %10:sub*\n");
+             row_sums) == "region 0 rows over [32, 8]: %6:add* %7:mul %8:add* %9:div %10:sub*\n");
 }
 
 TEST_CASE(
@@ -216,11 +230,11 @@ TEST_CASE("fusion: what updates are added to is made just before them") {
   output "y" %6
 })",
              in_place) ==
-        "region 0 product [32, 32]: %5:contract*\n"
-        "region 1 product [32, 32]: %6:contract*\n"
-        "region 2 product [32, 8]: %4:contract*\n"
-        "region 3 scatter [32, 8]: %7:scatter_add %8:add*\n"
-        "region 4 rows [32, 8]: %9:exp*\n");
+        "region 0 product over [32, 32]: %5:contract*\n"
+        "region 1 product over [32, 32]: %6:contract*\n"
+        "region 2 product over [32, 8]: %4:contract*\n"
+        "region 3 scatter over [32, 8]: %7:scatter_add %8:add*\n"
+        "region 4 rows over [32, 8]: %9:exp*\n");
 }
 
 TEST_CASE("fusion: updates are not added in place where the base is read elsewhere or the sum is a result") {
@@ -232,8 +246,8 @@ TEST_CASE("fusion: updates are not added in place where the base is read elsewhe
   output "y" %4
 })",
              in_place) ==
-        "region 0 scatter [32, 8]: %4:scatter_add*\n"
-        "region 1 rows [32, 8]: %3:exp %5:add %6:mul*\n");
+        "region 0 scatter over [32, 8]: %4:scatter_add*\n"
+        "region 1 rows over [32, 8]: %3:exp %5:add %6:mul*\n");
   CHECK(plan(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[32, 8]) {
   %1 = exp %a
   %2 = scatter_add %i, %u {size=32, dim=0}
@@ -241,8 +255,8 @@ TEST_CASE("fusion: updates are not added in place where the base is read elsewhe
   output "y" %3
 })",
              in_place) ==
-        "region 0 scatter [32, 8]: %4:scatter_add*\n"
-        "region 1 rows [32, 8]: %3:exp %5:add*\n");
+        "region 0 scatter over [32, 8]: %4:scatter_add*\n"
+        "region 1 rows over [32, 8]: %3:exp %5:add*\n");
 }
 
 TEST_CASE("fusion: the check of an index is part of what reads it") {
@@ -253,7 +267,7 @@ TEST_CASE("fusion: the check of an index is part of what reads it") {
   %4 = constant {dtype=f32, shape=[], values=[0.0]}
   %5 = where %3, %x, %4
   output "y" %5
-})") == "region 0 rows [n, 8]: %6:where*\n");
+})") == "region 0 rows over [n, 8]: %6:where*\n");
 }
 
 TEST_CASE("fusion: a graph whose results nobody would compute is refused") {

@@ -10,7 +10,7 @@
 #include "frontend/models/llama.h"
 #include "frontend/pretrained/encoders/embedder.h"
 #include "frontend/pretrained/image_models/image_model.h"
-#include "frontend/pretrained/lora/lora.h"
+#include "frontend/pretrained/lora/adapted_model.h"
 #include "frontend/pretrained/pretrained.h"
 #include "ir/support/tensors/dlpack.h"
 #include "ir/tensor/explain/explain.h"

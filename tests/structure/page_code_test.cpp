@@ -1,0 +1,122 @@
+#include <cstdio>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <iterator>
+#include <map>
+
+#include "tests/structure/sources.h"
+#include "tests/support/test_data.h"
+
+/// The C++ of pages compiles against the public headers. Blocks that quote a file are compared with it instead
+/// (pages_test.cpp), and so are those of a page with a program of its own (tests/tutorial/check.sh). All others of a
+/// page are compiled as one function, each in the scope of those before it. What the page does not show stands above
+/// a block, in a comment of HTML that begins with "<!-- cpp": lines before the block; then, after each line "...",
+/// what that same line of the block stands for.
+using namespace lathe::test;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+struct PageCode {
+  std::string place;  ///< of the first line: #line 26 "README.md"
+  Lines lines;
+  std::vector<Lines> hidden = {};  ///< what precedes it, and what stands for each "..."
+};
+
+bool has_program(const SourceFile& page) {
+  return std::any_of(page.lines.begin(), page.lines.end(),
+                     [](const std::string& line) { return line.starts_with("Program: [`examples/"); });
+}
+
+/// The parts of the comment that ends in line `end`, where it is one of code.
+std::vector<Lines> hidden_above(const SourceFile& page, std::size_t end) {
+  std::size_t start = end;
+  while (start > 0 && !page.lines[start].starts_with("<!--")) --start;
+  std::vector<Lines> parts;
+  if (page.lines[start] != "<!-- cpp") return parts;
+  parts.emplace_back();
+  for (std::size_t i = start + 1; i < end; ++i)
+    if (page.lines[i] == "...") {
+      parts.emplace_back();
+    } else {
+      parts.back().push_back(page.lines[i]);
+    }
+  return parts;
+}
+
+std::vector<PageCode> compiled_blocks(const SourceFile& page) {
+  std::vector<PageCode> found;
+  if (has_program(page)) return found;
+  for (std::size_t i = 1; i < page.lines.size(); ++i) {
+    const std::string& above = page.lines[i - 1];
+    const bool quotes_file = above.size() > 2 && above.front() == '`' && above.back() == '`';
+    if (page.lines[i] != "```cpp" || quotes_file) continue;
+    PageCode block{"#line " + std::to_string(i + 2) + " \"" + page.path + "\"\n", {}};
+    if (above == "-->") block.hidden = hidden_above(page, i - 1);
+    while (++i < page.lines.size() && page.lines[i] != "```") block.lines.push_back(page.lines[i]);
+    found.push_back(std::move(block));
+  }
+  return found;
+}
+
+std::string text_of(const Lines& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
+/// The block with what it does not show; a line stays the line that it is on the page.
+std::string whole(const PageCode& block) {
+  std::string code = block.hidden.empty() ? "" : text_of(block.hidden[0]);
+  code += block.place;
+  std::size_t part = 0;
+  for (const std::string& line : block.lines) {
+    if (line != "...") {
+      code += line + '\n';
+      continue;
+    }
+    REQUIRE(++part < block.hidden.size());
+    for (const std::string& hidden : block.hidden[part]) code += hidden + ' ';
+    code += '\n';
+  }
+  CHECK((block.hidden.empty() || part + 1 == block.hidden.size()));
+  return code;
+}
+
+}  // namespace
+
+TEST_CASE("pages: C++ that quotes no program compiles against the public headers") {
+  std::string program = "#include <lathe/lathe.h>\n#include <cmath>\n#include <cstdio>\nusing namespace lathe;\n";
+  std::size_t blocks = 0, functions = 0;
+  for (const SourceFile& page : pages()) {
+    INFO(page.path);
+    std::string code, closed;
+    for (const PageCode& block : compiled_blocks(page)) {
+      code += "{\n" + whole(block);
+      closed += "}";
+      ++blocks;
+    }
+    if (!code.empty()) program += "void page_" + std::to_string(functions++) + "() " + code + closed + "\n";
+  }
+  CHECK(blocks >= 10);
+  const std::string root = source_path(".").string();
+  const std::string command = std::string("'") + LATHE_CXX_COMPILER + "' -std=c++20 -fsyntax-only -I '" + root +
+                              "/tools/include' -I '" + root + "' -x c++ -";
+  std::FILE* compiler = popen(command.c_str(), "w");
+  REQUIRE(compiler != nullptr);
+  CHECK(std::fwrite(program.data(), 1, program.size(), compiler) == program.size());
+  CHECK(pclose(compiler) == 0);
+}
+
+TEST_CASE("pages: results are taken from an evaluation, since a run of a compiled step is an update") {
+  const auto is_update = [](const std::string& line) { return line.find("executable().run(") != std::string::npos; };
+  Lines updates;
+  for (const SourceFile& page : pages())
+    std::copy_if(page.lines.begin(), page.lines.end(), std::back_inserter(updates), is_update);
+  for (const SourceFile& file : source_files())
+    if (file.is_in("examples"))
+      std::copy_if(file.lines.begin(), file.lines.end(), std::back_inserter(updates), is_update);
+  CHECK(updates == Lines{});
+}
