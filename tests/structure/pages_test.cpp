@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cctype>
+#include <functional>
 #include <sstream>
 
 #include "tests/structure/sources.h"
@@ -57,4 +59,24 @@ TEST_CASE("pages: the navigation of the site names each page once, and none that
   std::sort(named.begin(), named.end());
   std::sort(there.begin(), there.end());
   CHECK(named == there);
+}
+
+TEST_CASE("pages: the glossary is in order, and every page to look things up in has a word there") {
+  const std::string glossary = read_source("docs/glossary.md");
+  std::vector<std::string> words;
+  std::istringstream lines(glossary);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("| ") && line != "| word | here it means |")
+      words.push_back(line.substr(2, line.find(" |") - 2));
+  CHECK(words.size() > 90);
+  for (std::string& word : words)
+    std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  CHECK(std::adjacent_find(words.begin(), words.end(), std::greater_equal<>()) == words.end());
+  for (const SourceFile& page : pages()) {
+    if (!page.path.starts_with("docs/") || page.path.starts_with("docs/tutorial/") || page.path == "docs/glossary.md")
+      continue;
+    INFO(page.path);
+    const std::string link = "](" + page.path.substr(5);
+    CHECK((glossary.find(link + ")") != std::string::npos || glossary.find(link + "#") != std::string::npos));
+  }
 }
