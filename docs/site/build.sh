@@ -27,8 +27,12 @@ cp "$here/mkdocs.yml" "$work/" && cp "$here/wide.css" "$work/pages/"
 # The headers that are installed, and no others.
 cmake -DCMAKE_INSTALL_PREFIX="$work/headers" -Dsource="$root" -Dheaders=include/lathe \
       -P "$root/tools/cmake/install_headers.cmake" >/dev/null
-(cd "$work" && { cat "$here/Doxyfile"; echo "INPUT = headers"; echo "STRIP_FROM_PATH = headers/include"; echo "INCLUDE_PATH = headers/include"; } | doxygen -) >/dev/null
+(cd "$work" && {
+  cat "$here/Doxyfile"
+  printf '%s\n' "INPUT = headers" "STRIP_FROM_PATH = headers/include" "INCLUDE_PATH = headers/include"
+} | doxygen -) >/dev/null
 mkdir "$work/pages/api" && cp -r "$work/api/." "$work/pages/api/"
+python3 "$here/names.py" "$work/xml" api >"$work/pages/names.md"
 # What it warns of is an error, as with doxygen.
 mkdocs build --strict --clean --config-file "$work/mkdocs.yml" --site-dir "$site" 2>"$work/log" || {
   cat "$work/log" >&2

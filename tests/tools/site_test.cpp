@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -155,4 +156,14 @@ TEST_CASE("the site builds without warnings, and its links lead somewhere", "[to
   CHECK(site.broken_links() == std::vector<std::string>{});
   CHECK(site.pages() > pages.size());
   CHECK(site.links() > 1000);
+
+  // The search leads from a public name to the section of its header.
+  const auto index = nlohmann::json::parse(text_of(scratch.path("site/search/search_index.json"))).at("docs");
+  for (const char* name : {"from_dlpack", "OutputRefs", "warmup_cosine", "CompileOptions::reserve", "Mode"}) {
+    INFO(name);
+    CHECK(std::any_of(index.begin(), index.end(), [&](const nlohmann::json& part) {
+      return part.at("location").get<std::string>().starts_with("names/#") &&
+             part.at("text").get<std::string>().find(name) != std::string::npos;
+    }));
+  }
 }
