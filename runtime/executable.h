@@ -120,6 +120,10 @@ class Executable {
   /// [output_unknown], [output_missing], [output_type], [output_overlap] for an output that shares memory with
   /// another argument or result, [argument_strides], [argument_alignment].
   void run(const InputRefs& inputs, const OutputRefs& outputs, const DimBindings& dims = {});
+  /// The same into tensors that are filled again: those of the right dtype and shape are written to where they lie,
+  /// and the others are made; after it there are the outputs alone. So a run that gets back the outputs of the run
+  /// before, of the same sizes, allocates nothing. [output_overlap] where one shares memory with another argument.
+  void run(const InputRefs& inputs, Tensors& outputs, const DimBindings& dims = {});
 
   /// The same, timed launch by launch.
   Tensors run_traced(const Tensors& inputs, std::vector<LaunchTime>& times, const DimBindings& dims = {});

@@ -151,6 +151,11 @@ std::vector<double> probabilities(std::span<const double> logits, const Sampling
   return all;
 }
 
+Sampler::Sampler(const Sampling& sampling, std::uint64_t seed, std::uint64_t draws)
+    : sampling_(sampling), seed_(seed), draws_(draws) {
+  check(sampling_);
+}
+
 std::int64_t Sampler::next(std::span<const double> logits, std::span<const std::int64_t> seen) {
   std::vector<double> penalized;
   if (sampling_.repetition_penalty != 1) {

@@ -50,8 +50,8 @@ std::vector<double> probabilities(std::span<const double> logits, const Sampling
 /// Draws tokens. The n-th draw depends on (seed, n) alone.
 class Sampler {
  public:
-  Sampler(const Sampling& sampling, std::uint64_t seed, std::uint64_t draws = 0)
-      : sampling_(sampling), seed_(seed), draws_(draws) {}
+  /// Throws UserError [decoding_options], so that what cannot be drawn is known before anything is computed.
+  Sampler(const Sampling& sampling, std::uint64_t seed, std::uint64_t draws = 0);
   /// `seen`: tokens that a repetition penalty is for.
   std::int64_t next(std::span<const double> logits, std::span<const std::int64_t> seen = {});
   /// How many were drawn: with the seed, all there is to resume from.

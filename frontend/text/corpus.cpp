@@ -91,12 +91,23 @@ BatchSampler::BatchSampler(const std::vector<std::int64_t>& ids, std::int64_t ba
   if (std::cmp_less_equal(ids.size(), length)) too_short(ids.size(), length + 1);
 }
 
+void BatchSampler::make_room(HostTensor& rows) const {
+  if (rows.dtype() != i64 || rows.rank() != 2 || rows.shape()[0] != batch_ || rows.shape()[1] != length_ + 1)
+    rows = HostTensor(i64, {batch_, length_ + 1});
+}
+
 void BatchSampler::copy_window(HostTensor& to, std::int64_t row, std::int64_t start) const {
   std::copy_n(ids_.begin() + start, length_ + 1, to.as<std::int64_t>().begin() + row * (length_ + 1));
 }
 
 HostTensor BatchSampler::random(std::int64_t step) const {
-  HostTensor rows(i64, {batch_, length_ + 1});
+  HostTensor rows;
+  random(step, rows);
+  return rows;
+}
+
+void BatchSampler::random(std::int64_t step, HostTensor& rows) const {
+  make_room(rows);
   const auto offsets = static_cast<std::uint64_t>(static_cast<std::int64_t>(ids_.size()) - length_);
   const auto s = static_cast<std::uint64_t>(step);
   for (std::int64_t row = 0; row < batch_; ++row) {
@@ -106,16 +117,20 @@ HostTensor BatchSampler::random(std::int64_t step) const {
     const std::uint64_t word = (static_cast<std::uint64_t>(w[0]) << 32) | w[1];
     copy_window(rows, row, static_cast<std::int64_t>(word % offsets));
   }
-  return rows;
 }
 
 std::int64_t BatchSampler::windows() const { return (static_cast<std::int64_t>(ids_.size()) - 1) / length_; }
 
 HostTensor BatchSampler::sequential(std::int64_t index) const {
-  HostTensor rows(i64, {batch_, length_ + 1});
+  HostTensor rows;
+  sequential(index, rows);
+  return rows;
+}
+
+void BatchSampler::sequential(std::int64_t index, HostTensor& rows) const {
+  make_room(rows);
   for (std::int64_t row = 0; row < batch_; ++row)
     copy_window(rows, row, (index * batch_ + row) % windows() * length_);
-  return rows;
 }
 
 }  // namespace lathe::text

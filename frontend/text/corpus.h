@@ -46,10 +46,14 @@ class BatchSampler {
   HostTensor random(std::int64_t step) const;
   /// i64 [batch, length + 1]: rows batch*index .. of all windows that follow each other; counts modulo windows().
   HostTensor sequential(std::int64_t index) const;
+  /// The same into a tensor that is filled again; one of another dtype or shape becomes a new one.
+  void random(std::int64_t step, HostTensor& rows) const;
+  void sequential(std::int64_t index, HostTensor& rows) const;
   /// How many windows of `length` predictions the text holds.
   std::int64_t windows() const;
 
  private:
+  void make_room(HostTensor& rows) const;
   void copy_window(HostTensor& to, std::int64_t row, std::int64_t start) const;
 
   const std::vector<std::int64_t>& ids_;

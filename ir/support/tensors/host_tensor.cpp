@@ -245,11 +245,11 @@ void HostTensor::check_index(std::int64_t i) const {
                     "host_tensor_index");
 }
 
-std::int64_t HostTensor::offset(std::initializer_list<std::int64_t> position,
+std::int64_t HostTensor::offset(const char* function, std::initializer_list<std::int64_t> position,
                                 const std::source_location& where) const {
   const auto fail = [&](const std::string& why) {
     throw UserError(
-        Location(where), "at",
+        Location(where), function,
         fmt::format("position {} of {}{}: {}", shape_to_string(position), name(dtype_), shape_to_string(shape_), why),
         "host_tensor_index", "give one index for each dim, from 0 to its size less 1");
   };

@@ -93,11 +93,13 @@ class HostTensor {
   /// The number of the element at a position, one index for each dim: t.get_int(t.offset({0, 2})). Throws UserError
   /// [host_tensor_index] at the caller's line.
   std::int64_t offset(std::initializer_list<std::int64_t> position,
-                      const std::source_location& where = std::source_location::current()) const;
-  /// The element at a position, as get() gives it: t.at({0, 2}).
+                      const std::source_location& where = std::source_location::current()) const {
+    return offset("offset", position, where);
+  }
+  /// The element at a position, as get() gives it: t.at({0, 2}). set() writes one.
   double at(std::initializer_list<std::int64_t> position,
             const std::source_location& where = std::source_location::current()) const {
-    return get(offset(position, where));
+    return get(offset("at", position, where));
   }
 
   /// Stores a value converted to the dtype as cast() says. set_int() is exact for i64; set_complex() wants a complex
@@ -105,6 +107,19 @@ class HostTensor {
   void set(std::int64_t i, double value);
   void set_int(std::int64_t i, std::int64_t value);
   void set_complex(std::int64_t i, std::complex<double> value);
+  /// Stores at a position, one index for each dim: t.set({0, 2}, 3.5), t.set({}, 1) of rank 0. An integer is stored as
+  /// by set_int(), exactly where the dtype is an integer that holds it. Throws UserError [host_tensor_index] at the
+  /// caller's line.
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  void set(std::initializer_list<std::int64_t> position, T value,
+           const std::source_location& where = std::source_location::current()) {
+    const std::int64_t i = offset("set", position, where);
+    if constexpr (std::is_integral_v<T>)
+      set_int(i, static_cast<std::int64_t>(value));
+    else
+      set(i, static_cast<double>(value));
+  }
 
   /// The same elements in another dtype, by the rules of ScalarOp::cast: floats to nearest, ties to even (f64 and i64
   /// reach the 16-bit floats through f32); float -> integer truncates and saturates, NaN -> 0; integers wrap;
@@ -126,6 +141,8 @@ class HostTensor {
     void operator()(void* memory) const { std::free(memory); }
   };
   void allocate();
+  std::int64_t offset(const char* function, std::initializer_list<std::int64_t> position,
+                      const std::source_location& where) const;
   [[noreturn]] void wrong_type(std::size_t element_size) const;
   void check_index(std::int64_t i) const;
 
