@@ -45,6 +45,10 @@ std::pair<const std::byte*, const std::byte*> extent(const TensorRef& tensor) {
   return {tensor.data + low * size, tensor.data + (high + 1) * size};
 }
 
+std::pair<const std::byte*, const std::byte*> extent(const HostTensor& tensor) {
+  return {tensor.data(), tensor.data() + tensor.bytes()};
+}
+
 }  // namespace
 
 ArgumentBinder::ArgumentBinder(const ir::Graph& signature, const Program& program, std::vector<std::string> given,
@@ -244,11 +248,21 @@ const std::byte* ArgumentBinder::dense(const ConstTensorRef& tensor, std::size_t
 }
 
 RunArguments ArgumentBinder::arguments(Tensors& outputs) {
+  const auto& slots = program_.outputs;
+  bool kept = false;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    const Program::Slot& slot = program_.outputs[i];
-    HostTensor& tensor = outputs[slot.name] = HostTensor(slot.dtype, output_shapes_[i]);
+    HostTensor& tensor = outputs[slots[i].name];
+    if (tensor.dtype() == slots[i].dtype && tensor.shape() == output_shapes_[i])
+      kept = true;
+    else
+      tensor = HostTensor(slots[i].dtype, output_shapes_[i]);
     outputs_[i] = tensor.data();
   }
+  if (outputs.size() != slots.size())
+    std::erase_if(outputs, [&](const auto& output) {
+      return std::ranges::none_of(slots, [&](const auto& slot) { return slot.name == output.first; });
+    });
+  if (kept) check_overlaps(outputs);
   return arguments();
 }
 
@@ -285,7 +299,8 @@ RunArguments ArgumentBinder::arguments(const OutputRefs& outputs) {
 }
 
 /// Outputs are written while inputs, states and other outputs are still in use.
-void ArgumentBinder::check_overlaps(const OutputRefs& outputs) const {
+template <class Outputs>
+void ArgumentBinder::check_overlaps(const Outputs& outputs) const {
   using Range = std::pair<const std::byte*, const std::byte*>;
   const auto check = [&](std::string_view output, const Range& mine, std::string_view other, const Range& range) {
     if (mine.first < range.second && range.first < mine.second)

@@ -35,8 +35,8 @@ class ArgumentBinder {
   const DimBindings& bind(const Tensors& inputs, const DimBindings& given);
   const DimBindings& bind(const InputRefs& inputs, const DimBindings& given);
 
-  /// What the runner takes: outputs are made anew, or lie where the caller says. UserErrors [output_unknown],
-  /// [output_missing], [output_type], [output_overlap], [argument_strides].
+  /// What the runner takes: outputs fill the tensors that fit and are made anew where none does, or lie where the
+  /// caller says. UserErrors [output_unknown], [output_missing], [output_type], [output_overlap], [argument_strides].
   RunArguments arguments(Tensors& outputs);
   RunArguments arguments(const OutputRefs& outputs);
   /// Copies of the arguments of this run that have these names.
@@ -60,7 +60,8 @@ class ArgumentBinder {
   void bind_anew(const std::map<std::string, ir::ArgumentShape>& inputs, const DimBindings& given);
   const std::byte* dense(const ConstTensorRef& tensor, std::size_t slot);
   void check_given(const DimBindings& given) const;
-  void check_overlaps(const OutputRefs& outputs) const;
+  template <class Outputs>
+  void check_overlaps(const Outputs& outputs) const;
   RunArguments arguments() const { return {dims_, inputs_, states_, outputs_}; }
 
   const ir::Graph& signature_;

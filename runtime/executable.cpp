@@ -136,6 +136,10 @@ void Executable::run(const InputRefs& inputs, const OutputRefs& outputs, const D
   impl().ending_all([&] { impl().run(inputs, outputs, dims, nullptr); });
 }
 
+void Executable::run(const InputRefs& inputs, Tensors& outputs, const DimBindings& dims) {
+  impl().ending_all([&] { impl().run(inputs, outputs, dims, nullptr); });
+}
+
 Tensors Executable::run_traced(const Tensors& inputs, std::vector<LaunchTime>& times, const DimBindings& dims) {
   Tensors outputs;
   impl().ending_all([&] { impl().run(inputs, outputs, dims, &times); });

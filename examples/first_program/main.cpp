@@ -38,8 +38,8 @@ Tensors batch(std::int64_t step) {
   for (int b = 0; b < count; ++b)
     for (int s = 0; s < length; ++s) {
       const auto digit = static_cast<std::int64_t>(random() % 10);
-      tokens.set_int(b * length + s, digit);
-      targets.set_int(b * length + length - 1 - s, digit);
+      tokens.set({b, s}, digit);
+      targets.set({b, length - 1 - s}, digit);
     }
   return {{"tokens", tokens}, {"targets", targets}};
 }

@@ -5,8 +5,22 @@
 #include "runtime/parameters/lend.h"
 #include "runtime/ranks/agreement.h"
 #include "runtime/ranks/whole_tensors.h"
+#include "runtime/train/batches.h"
 
 namespace lathe {
+
+namespace {
+
+/// The elements where they lie, or in a copy where that is not dense.
+HostTensor row_major(const ConstTensorRef& tensor) {
+  if (is_row_major(tensor.shape, tensor.strides))
+    return HostTensor::borrow(tensor.dtype, tensor.shape, const_cast<std::byte*>(tensor.data));
+  HostTensor copy(tensor.dtype, tensor.shape);
+  gather(tensor, copy.data());
+  return copy;
+}
+
+}  // namespace
 
 HostTensor TrainedTensors::part(const Executable& executable, const std::string& name, HostTensor whole) const {
   if (!ranks_) return whole;
@@ -16,9 +30,12 @@ HostTensor TrainedTensors::part(const Executable& executable, const std::string&
   return own_part(*ranks_, std::move(whole), placement->second, name);
 }
 
-Tensors TrainedTensors::parts(const Executable& executable, Tensors wholes) const {
-  for (auto& [name, value] : wholes) value = part(executable, name, std::move(value));
-  return wholes;
+const InputRefs& TrainedTensors::parts(const Executable& executable, const InputRefs& wholes, OwnInputs& own) const {
+  if (!ranks_) return wholes;
+  own.tensors.clear();
+  for (const auto& [name, whole] : wholes) own.tensors.emplace(name, part(executable, name, row_major(whole)));
+  refer_to(own.tensors, own.refs);
+  return own.refs;
 }
 
 Tensors TrainedTensors::wholes(const Executable& executable, std::span<const std::string> names) const {

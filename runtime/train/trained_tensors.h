@@ -12,6 +12,12 @@
 
 namespace lathe {
 
+/// The parts of a batch that one of several processes holds.
+struct OwnInputs {
+  Tensors tensors;
+  InputRefs refs;
+};
+
 /// The arguments of a step between how files and batches have them, whole, and how this process holds them: as they
 /// are, or as its parts where the step runs on several. Where all ranks call a function it says so.
 class TrainedTensors {
@@ -23,7 +29,8 @@ class TrainedTensors {
 
   /// What an executable works on, of whole tensors.
   HostTensor part(const Executable& executable, const std::string& name, HostTensor whole) const;
-  Tensors parts(const Executable& executable, Tensors wholes) const;
+  /// The inputs of a run: the whole ones where they lie, or this process's parts of them, which `own` keeps.
+  const InputRefs& parts(const Executable& executable, const InputRefs& wholes, OwnInputs& own) const;
 
   /// Whole values on the first process, nothing on the others; all ranks call it. What this process holds whole stays
   /// where it lies, in the store of the executable. UserError [mesh_disagree] where copies differ.

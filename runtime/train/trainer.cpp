@@ -14,6 +14,9 @@ namespace lathe {
 
 namespace {
 
+/// How many losses a run() has room for at first.
+constexpr std::int64_t steps_reserved = 65536;
+
 void check_loss(const ir::Graph& graph, const std::string& loss) {
   const auto is_loss = [&](const ir::Output& output) { return output.name == loss; };
   if (std::none_of(graph.outputs.begin(), graph.outputs.end(), is_loss))
@@ -88,6 +91,8 @@ void Trainer::check_options() const {
   if (!options_.evaluation) return;
   at_least_one(options_.evaluation->count, "evaluation.count");
   at_least_one(options_.evaluation->every, "evaluation.every");
+  if (!options_.evaluation->batches)
+    throw UserError("evaluation.batches is not given", "train_options", "give a function of the batch's number");
   check_loss(options_.evaluation->graph, options_.loss);
 }
 
@@ -123,13 +128,16 @@ void Trainer::resume() {
 bool Trainer::stops() const { return tensors_.any(options_.stop && options_.stop()); }
 
 bool Trainer::run(const Batches& batches, std::int64_t last) {
+  if (step_ < last)
+    history_.training.reserve(history_.training.size() +
+                              static_cast<std::size_t>(std::min(last - step_, steps_reserved)));
   while (step_ < last && !stops()) {
-    const Tensors batch = tensors_.parts(train_, batches(step_));
+    const InputRefs& batch = tensors_.parts(train_, batches(step_), own_inputs_);
     const auto start = std::chrono::steady_clock::now();
-    const Tensors outputs = train_.run(batch);
+    train_.run(batch, outputs_);
     ++step_;
     saved_ = false;
-    after_step(outputs, last, seconds_since(start));
+    after_step(last, seconds_since(start));
     if (evaluate_ && step_ % options_.evaluation->every == 0 && step_ < last)
       if (evaluate() && options_.after_evaluation) options_.after_evaluation(history_.evaluation.back());
     if (step_ % options_.save_every == 0) save();
@@ -138,15 +146,15 @@ bool Trainer::run(const Batches& batches, std::int64_t last) {
   return step_ >= last;
 }
 
-void Trainer::after_step(const Tensors& outputs, std::int64_t last, double seconds) {
-  const double loss = outputs.at(options_.loss).get(0);
-  const auto skipped = outputs.find("skipped");
-  const bool skips = skipped != outputs.end() && skipped->second.get(0) != 0;
+void Trainer::after_step(std::int64_t last, double seconds) {
+  const double loss = outputs_.at(options_.loss).get(0);
+  const auto skipped = outputs_.find("skipped");
+  const bool skips = skipped != outputs_.end() && skipped->second.get(0) != 0;
   history_.training.push_back({step_, loss});
   if (const auto why = divergence_.after_step(step_, loss, skips)) diverged(*why);
   if (options_.after_step)
     options_.after_step(
-        {.step = step_, .last = last, .loss = loss, .seconds = seconds, .skipped = skips, .outputs = outputs});
+        {.step = step_, .last = last, .loss = loss, .seconds = seconds, .skipped = skips, .outputs = outputs_});
 }
 
 std::optional<double> Trainer::evaluate() { return evaluate(options_.evaluation ? options_.evaluation->count : 1); }
@@ -158,8 +166,8 @@ std::optional<double> Trainer::evaluate(std::int64_t count) {
   double sum = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     if (stops()) return std::nullopt;
-    const Tensors batch = tensors_.parts(*evaluate_, options_.evaluation->batches(i));
-    sum += evaluate_->run(batch).at(options_.loss).get(0);
+    evaluate_->run(tensors_.parts(*evaluate_, options_.evaluation->batches(i), own_inputs_), evaluation_outputs_);
+    sum += evaluation_outputs_.at(options_.loss).get(0);
   }
   const LossPoint point{step_, sum / static_cast<double>(count)};
   std::vector<LossPoint>& curve = history_.evaluation;

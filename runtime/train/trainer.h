@@ -9,17 +9,15 @@
 #include <vector>
 
 #include "runtime/executable.h"
+#include "runtime/train/batches.h"
 #include "runtime/train/divergence.h"
 #include "runtime/train/loss_history.h"
 #include "runtime/train/run_folder.h"
 #include "runtime/train/run_settings.h"
+#include "runtime/train/step_report.h"
 #include "runtime/train/trained_tensors.h"
 
 namespace lathe {
-
-/// Gives the inputs of step `step`, or of batch `step` of an evaluation, counted from 0. It depends on that number
-/// alone, so that a run that goes on sees what one that never ended would have seen.
-using Batches = std::function<Tensors(std::int64_t step)>;
 
 /// The value, whole, that a parameter or state of this name starts with.
 using StartValue = std::function<HostTensor(const std::string& name)>;
@@ -30,16 +28,6 @@ struct Evaluation {
   Batches batches;           ///< of equally many items, since the losses are averaged
   std::int64_t count = 8;    ///< batches an evaluation
   std::int64_t every = 100;  ///< steps
-};
-
-/// A step that is done.
-struct StepReport {
-  std::int64_t step = 0;  ///< steps done so far, those of earlier processes included
-  std::int64_t last = 0;  ///< the step that run() goes on to
-  double loss = 0;
-  double seconds = 0;      ///< of this step, without the making of its batch
-  bool skipped = false;    ///< by loss scaling: nothing was updated
-  const Tensors& outputs;  ///< of the step's graph: "learning_rate", "grad_norm" and so on
 };
 
 struct TrainerOptions {
@@ -75,6 +63,10 @@ struct TrainerOptions {
 ///
 /// A run has diverged where its loss or a state is infinite or no number; then it ends with UserError
 /// [train_diverged], the state is kept in run/diverged, and checkpoints stay as they are.
+///
+/// A step after the first copies no inputs and allocates nothing, where the sizes stay and Batches gives references:
+/// outputs are filled again. What is left are the losses of the history, beyond the 65536 steps that a run() has room
+/// for at first, and with compile.ranks this process's part of each batch.
 ///
 /// With compile.ranks, each of the processes makes a Trainer of the same step, start and batches, all of them whole:
 /// it takes its parts. Checkpoints hold whole tensors, written and read by rank 0, so that any mesh, or one process,
@@ -132,7 +124,7 @@ class Trainer {
   void check_options() const;
   void check_placements() const;
   void resume();
-  void after_step(const Tensors& outputs, std::int64_t last, double seconds);
+  void after_step(std::int64_t last, double seconds);
   bool stops() const;
   std::string fault_of_states() const;
   void save_to(const CheckpointStore& (RunFolder::*store)() const) const;
@@ -143,6 +135,8 @@ class Trainer {
   Executable train_;
   TrainedTensors tensors_;
   std::optional<Executable> evaluate_;
+  OwnInputs own_inputs_;
+  Tensors outputs_, evaluation_outputs_;  ///< of the newest step and batch, filled again by the next
   std::vector<std::string> state_names_;
   std::vector<std::string> changed_settings_;
   LossHistory history_;

@@ -20,6 +20,14 @@ TEST_CASE("greedy takes the first of the largest logits") {
   CHECK(with({.temperature = 0}) == std::vector<double>{0, 1, 0, 0});
 }
 
+TEST_CASE("a sampler that cannot draw is refused when it is made") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THROWS_WITH(Sampler({.temperature = nan}, 1),
+                    Catch::Contains("temperature is nan") && Catch::Contains("[decoding_options]"));
+  CHECK_THROWS_WITH(Sampler({.top_k = -1}, 1), Catch::Contains("top_k is -1"));
+  CHECK_NOTHROW(Sampler({.temperature = 0}, 1));
+}
+
 TEST_CASE("temperature, top-k and nucleus keep the tokens that their definitions keep") {
   CHECK(with({})[3] == Approx(0.3));
   const auto cold = with({.temperature = 0.5});

@@ -76,6 +76,24 @@ TEST_CASE("sequential batches walk through all windows once") {
   CHECK_THROWS_AS(BatchSampler(ids, 0, 4, 0), UserError);
 }
 
+TEST_CASE("a batch is filled again where it lies, and is the same") {
+  std::vector<std::int64_t> ids(50);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i * i % 23);
+  const BatchSampler sampler(ids, 3, 4, 7);
+  HostTensor rows;
+  sampler.random(5, rows);
+  const std::byte* const place = rows.data();
+  CHECK(rows.same_bits(sampler.random(5)));
+  sampler.random(6, rows);
+  CHECK(rows.same_bits(sampler.random(6)));
+  sampler.sequential(2, rows);
+  CHECK(rows.same_bits(sampler.sequential(2)));
+  CHECK(rows.data() == place);
+  rows = HostTensor(f64, {3, 5});
+  sampler.random(1, rows);
+  CHECK(rows.same_bits(sampler.random(1)));
+}
+
 TEST_CASE("a folder is read in the order of its paths, hidden folders left out") {
   const auto folder = std::filesystem::temp_directory_path() / "lathe_text_test";
   std::filesystem::remove_all(folder);

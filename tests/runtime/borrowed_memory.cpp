@@ -81,6 +81,29 @@ TEST_CASE("a run that has the sizes of the run before allocates nothing") {
   CHECK(after.hblkhd == heap.hblkhd);
 }
 
+TEST_CASE("the outputs of the run before are filled again, without an allocation where sizes stay") {
+  Executable exe = make(), reference = make();
+  const std::vector<float> x = counting(7 * 64);
+  const InputRefs inputs{{"x", {f32, {7, 64}, x.data()}}};
+  Tensors outputs{{"y", HostTensor(f32, {3})}, {"left", HostTensor::scalar(1)}};
+  exe.run(inputs, outputs);
+  CHECK(outputs.size() == 1);
+  CHECK(outputs.at("y").same_bits(reference.run({{"x", tensor_of(x, {7, 64})}}).at("y")));
+  const std::byte* const place = outputs.at("y").data();
+  const std::int64_t before = test::allocations();
+  for (int i = 0; i < 3; ++i) exe.run(inputs, outputs);
+  CHECK(test::allocations() == before);
+  CHECK(outputs.at("y").data() == place);
+
+  exe.run(InputRefs{{"x", {f32, {2, 64}, x.data()}}}, outputs);
+  CHECK(outputs.at("y").shape() == std::vector<std::int64_t>{2, 64});
+  CHECK(outputs.at("y").same_bits(reference.run({{"x", tensor_of({x.begin(), x.begin() + 128}, {2, 64})}}).at("y")));
+  // Nobody reads what is being written.
+  const HostTensor kept = outputs.at("y");
+  CHECK(error_label([&] { exe.run(InputRefs{{"x", outputs.at("y")}}, outputs); }) == "output_overlap");
+  CHECK(outputs.at("y").same_bits(kept));
+}
+
 TEST_CASE("sizes up to the reserved ones give the same results, in any order") {
   Executable reserved = make({{"n", 40}}), plain = make();
   for (const std::int64_t n : {3, 40, 1, 0, 17, 90, 5}) {

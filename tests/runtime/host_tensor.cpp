@@ -55,6 +55,42 @@ TEST_CASE("elements are found by their position, which must lie in the tensor") 
   CHECK(error_label([&] { (void)a.offset({2, 0}); }) == "host_tensor_index");
 }
 
+TEST_CASE("elements are stored at their position, integers exactly") {
+  HostTensor a(f32, {2, 3});
+  a.set({0, 1}, 3);
+  a.set({1, 2}, 2.5);
+  a.set({1, 0}, -1.5f);
+  CHECK(a.same_bits(HostTensor::from({2, 3}, {0, 3, 0, -1.5, 0, 2.5})));
+  HostTensor row(f64, {3});
+  row.set({2}, 7);  // a position, not an element's number and a default
+  CHECK(row.same_bits(HostTensor::from({3}, {0, 0, 7}, f64)));
+  HostTensor one(f64, {});
+  one.set({}, 4);
+  CHECK(one.get(0) == 4);
+
+  constexpr std::int64_t large = (std::int64_t{1} << 53) + 1;  // which no f64 holds
+  HostTensor ids(i64, {2, 2});
+  ids.set({1, 1}, large);
+  ids.set({0, 1}, 2.9);
+  CHECK(ids.same_bits(HostTensor::from_ints({2, 2}, {0, 2, 0, large})));
+  HostTensor flags(boolean, {2});
+  flags.set({1}, true);
+  CHECK(flags.get_int(1) == 1);
+  HostTensor pairs(c64, {1, 2});
+  pairs.set({0, 1}, 2);
+  CHECK(pairs.get_complex(1) == std::complex<double>(2, 0));
+
+  const HostTensor before = a;
+  const std::string line = "host_tensor.cpp:" + std::to_string(__LINE__ + 1);
+  CHECK_THROWS_WITH(a.set({0, 3}, 1), Catch::StartsWith(line) &&
+                                          Catch::Contains("set: position [0, 3] of f32[2, 3]: dim 1 has size 3") &&
+                                          Catch::Contains("[host_tensor_index]"));
+  CHECK_THROWS_WITH(a.set({1}, 1.0), Catch::Contains("position [1] of f32[2, 3]: it has 2 dims"));
+  CHECK_THROWS_WITH(a.set({0, -1}, 1), Catch::Contains("position [0, -1]"));
+  CHECK_THROWS_WITH(one.set({0}, 1), Catch::Contains("position [0] of f64[]: it has 0 dims"));
+  CHECK(a.same_bits(before));
+}
+
 TEST_CASE("elements are seen with their own type only") {
   HostTensor a = HostTensor::from({2}, {1.5, -2}, f32);
   CHECK(a.as<float>()[1] == -2.0f);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "frontend/dsl.h"
+#include "tests/runtime/count_allocations.h"
 #include "tests/runtime/files_scratch.h"
 
 /// The loop of a training run: batches, evaluations, checkpoints, and going on after an end of any kind.
@@ -36,18 +37,23 @@ struct Regression {
   }
 };
 
-Tensors batch(std::int64_t step) {
-  HostTensor x(f32, {rows, 3}), y(f32, {rows});
+/// The batch of a step, into tensors x f32 [rows, 3] and y f32 [rows].
+void fill(Tensors& inputs, std::int64_t step) {
   for (std::int64_t i = 0; i < rows; ++i) {
     double sum = 0;
     for (std::int64_t j = 0; j < 3; ++j) {
       const double value = static_cast<double>(((step * rows + i) * 3 + j) * 37 % 101) / 100;
-      x.set(i * 3 + j, value);
+      inputs.at("x").set({i, j}, value);
       sum += value * static_cast<double>(j + 1);
     }
-    y.set(i, sum);
+    inputs.at("y").set({i}, sum);
   }
-  return {{"x", x}, {"y", y}};
+}
+
+Tensors batch(std::int64_t step) {
+  Tensors inputs{{"x", HostTensor(f32, {rows, 3})}, {"y", HostTensor(f32, {rows})}};
+  fill(inputs, step);
+  return inputs;
 }
 
 void check_same_bits(const Parameters& a, const Parameters& b) {
@@ -134,6 +140,89 @@ TEST_CASE("accumulated micro-batches give the update of the whole batch, with gr
     for (std::int64_t i = 0; i < a.numel(); ++i) CHECK(a.get(i) == Approx(b4.get(i)).epsilon(1e-12));
   }
   CHECK(micro.executable().run(examples(0, 2)).at("learning_rate.biases").get(0) == 0.5);
+}
+
+TEST_CASE("a step after the first, and an evaluation after the first, allocate nothing") {
+  const Regression model;
+  TrainingOptions everything = with_everything();
+  everything.reported_gradients = names_with({"first"});  // outputs that grow with the model
+  const ir::Graph step = model.step(AdamW{.lr = 0.02}, everything);
+  constexpr std::size_t steps = 9;
+  std::vector<std::int64_t> allocations;
+  std::vector<const std::byte*> places;
+  allocations.reserve(steps), places.reserve(steps);
+  Tensors kept = batch(0);
+  const auto in_place = [&](std::int64_t at) -> const Tensors& {
+    fill(kept, at);
+    return kept;
+  };
+  Trainer trainer(step, model.start(step),
+                  {.evaluation = Evaluation{.graph = model.g.finish(), .batches = in_place, .count = 3},
+                   .compile = {.threads = 2},
+                   .after_step = [&](const StepReport& report) {
+                     places.push_back(report.outputs.at("grad.first.weight").data());
+                     allocations.push_back(test::allocations());
+                   }});
+  trainer.run(in_place, steps);
+  CHECK(allocations == std::vector(steps, allocations.at(0)));
+  CHECK(places == std::vector(steps, places.at(0)));
+
+  const auto first = trainer.evaluate();
+  const std::int64_t before = test::allocations();
+  const auto second = trainer.evaluate();
+  CHECK(test::allocations() == before);
+  CHECK(first == second);
+}
+
+TEST_CASE("batches by value, in place and by reference with strides train to the same bits") {
+  const Regression model;
+  const ir::Graph step = model.step();
+  const auto trained = [&](const Batches& batches) {
+    Trainer trainer(step, model.start(step));
+    trainer.run(batches, 5);
+    return trainer;
+  };
+  const Trainer by_value = trained(batch);
+  Tensors kept = batch(0);
+  const Trainer in_place = trained([&](std::int64_t at) -> const Tensors& {
+    fill(kept, at);
+    return kept;
+  });
+  check_same_bits(in_place.parameters(), by_value.parameters());
+  // x [rows, 3] lies transposed in the caller's memory.
+  std::vector<float> x(3 * rows), y(rows);
+  const InputRefs refs{{"x", {f32, {rows, 3}, x.data(), {1, rows}}}, {"y", {f32, {rows}, y.data()}}};
+  const auto transpose = [&](std::int64_t at) {
+    fill(kept, at);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < 3; ++j)
+        x[static_cast<std::size_t>(j * rows + i)] = static_cast<float>(kept.at("x").at({i, j}));
+      y[static_cast<std::size_t>(i)] = static_cast<float>(kept.at("y").at({i}));
+    }
+  };
+  const Trainer by_reference = trained([&](std::int64_t at) -> const InputRefs& {
+    transpose(at);
+    return refs;
+  });
+  check_same_bits(by_reference.parameters(), by_value.parameters());
+  const Trainer by_new_references = trained([&](std::int64_t at) {
+    transpose(at);
+    return InputRefs(refs);
+  });
+  check_same_bits(by_new_references.parameters(), by_value.parameters());
+  // An input that a batch has no more is missed, not the one of the batch before.
+  Trainer trainer(step, model.start(step));
+  const auto failure = failure_of([&] {
+    trainer.run(
+        [](std::int64_t at) {
+          Tensors inputs = batch(at);
+          if (at == 2) inputs.erase("y");
+          return inputs;
+        },
+        5);
+  });
+  CHECK(failure.label == "argument_missing");
+  CHECK(trainer.step() == 2);
 }
 
 TEST_CASE("evaluations come every so many steps, leave the run as it is, and are kept") {
@@ -287,6 +376,8 @@ TEST_CASE("what a trainer cannot do is an error before anything is compiled") {
   CHECK_THAT(error(step, {.save_every = 0}).text, Contains("save_every is 0") && Contains("[train_options]"));
   const Evaluation never{.graph = model.g.finish(), .batches = batch, .every = 0};
   CHECK_THAT(error(step, {.evaluation = never}).text, Contains("evaluation.every is 0"));
+  const Evaluation of_nothing{.graph = model.g.finish(), .batches = {}};
+  CHECK_THAT(error(step, {.evaluation = of_nothing}).text, Contains("evaluation.batches is not given"));
   const Graph other_outputs{"other_outputs"};
   other_outputs.output("y", other_outputs.input("x", f32, {3}));
   const Evaluation lossless{.graph = other_outputs.finish(), .batches = batch};

@@ -16,6 +16,7 @@
 #include "tools/files.h"
 #include "tools/options/arguments.h"
 #include "tools/options/memory_budget.h"
+#include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
@@ -154,10 +155,8 @@ void add_bench(CLI::App& app) {
   add_memory_budget(*command, options->memory_budget)->needs(file);
   add_tune(*command, options->tune)->needs(file);
   add_threads_option(*command, options->threads);
-  command->add_option("--repeat", options->repeat, "Runs to time")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  command->add_option("--top", options->top, "Kernels to list")->check(CLI::Range(0, 100000))->capture_default_str();
+  between(command->add_option("--repeat", options->repeat, "Runs to time"), 1, 1'000'000)->capture_default_str();
+  between(command->add_option("--top", options->top, "Kernels to list"), 0, 100000)->capture_default_str();
   command->add_option("--only", options->only, "Parts of the table without FILE")
       ->delimiter(',')
       ->check(CLI::IsMember(bench::table_groups()));

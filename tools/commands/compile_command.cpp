@@ -13,6 +13,7 @@
 #include "tools/environment.h"
 #include "tools/files.h"
 #include "tools/options/arguments.h"
+#include "tools/options/number_option.h"
 
 namespace lathe::tools {
 
@@ -91,9 +92,7 @@ void add_compile(CLI::App& app) {
   command->add_option("--emit", options->emit, "cuda (C++ text), header (lathe.cuh, which it includes), ptx, cubin")
       ->capture_default_str()
       ->check(CLI::IsMember({"cuda", "header", "ptx", "cubin"}));
-  command->add_option("--threads", options->threads, "Compiling at once")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 64));
+  between(command->add_option("--threads", options->threads, "Compiling at once"), 1, 64)->capture_default_str();
   add_lower_options(*command, options->lower);
   command->footer(
       "Examples:\n"

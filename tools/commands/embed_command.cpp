@@ -11,6 +11,7 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
+#include "tools/options/number_option.h"
 #include "tools/options/target_option.h"
 #include "tools/pretrained/model_directory.h"
 #include "tools/streams.h"
@@ -114,7 +115,7 @@ void add_embed(CLI::App& app) {
   command->add_option("--dtype", o->dtype, "To compute in; weights stay as they are stored")
       ->check(CLI::IsMember({"f64", "f32", "bf16"}))
       ->capture_default_str();
-  command->add_option("--batch", o->batch, "Texts at once")->check(CLI::PositiveNumber)->capture_default_str();
+  between(command->add_option("--batch", o->batch, "Texts at once"), 1, most_size)->capture_default_str();
   add_target_option(*command, o->target);
   add_threads_option(*command, o->threads);
   command->footer(

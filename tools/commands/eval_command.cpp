@@ -10,6 +10,7 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
+#include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/pretrained/model_directory.h"
@@ -86,15 +87,12 @@ void add_eval(CLI::App& app) {
       ->check(CLI::ExistingDirectory);
   add_adapter_option(*command, options->adapter);
   command->add_option("--text", options->text, "The text")->required();
-  command->add_option("--context", options->context, "Tokens a window; 0: 1024, or what the model has")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24))
+  between(command->add_option("--context", options->context, "Tokens a window; 0: 1024, or what the model has"), 0,
+          most_size)
       ->capture_default_str();
-  command->add_option("--stride", options->stride, "From one window to the next; 0: a window")
-      ->check(CLI::NonNegativeNumber)
+  between(command->add_option("--stride", options->stride, "From one window to the next; 0: a window"), 0, most_size)
       ->capture_default_str();
-  command->add_option("--batch", options->batch, "Windows at once")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  between(command->add_option("--batch", options->batch, "Windows at once"), 1, most_size)->capture_default_str();
   add_precision_option(*command, options->precision);
   add_target_option(*command, options->target);
   add_threads_option(*command, options->threads);

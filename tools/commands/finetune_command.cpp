@@ -5,6 +5,7 @@
 #include "tools/finetune/fine_tuning.h"
 #include "tools/options/division.h"
 #include "tools/options/memory_budget.h"
+#include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/pretrained/model_directory.h"
@@ -28,12 +29,10 @@ void add_sample_options(CLI::App& command, SampleSettings& samples) {
           ->type_size(1)
           ->expected(1)
           ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--sample-every", samples.every, "Steps between samples")
-      ->check(CLI::PositiveNumber)
+  between(command.add_option("--sample-every", samples.every, "Steps between samples"), 1, most_steps)
       ->needs(prompt)
       ->capture_default_str();
-  command.add_option("--sample-tokens", samples.tokens, "The most tokens of a sample")
-      ->check(CLI::PositiveNumber)
+  between(command.add_option("--sample-tokens", samples.tokens, "The most tokens of a sample"), 1, most_steps)
       ->needs(prompt)
       ->capture_default_str();
   command.add_flag("--sample-chat", samples.chat, "Prompts of samples are turns of a user")->needs(prompt);
@@ -46,7 +45,6 @@ void add_finetune(CLI::App& app) {
   auto precision = std::make_shared<std::string>("f32");
   auto lora = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("finetune", "Train a model of a Hugging Face directory on examples");
-  const auto size = CLI::PositiveNumber;
   command->add_option("DIR", s->model, "The directory of a model, or of an adapter that is trained further")
       ->required()
       ->check(CLI::ExistingDirectory);
@@ -57,30 +55,27 @@ void add_finetune(CLI::App& app) {
           ->expected(0, 1);
   command->add_option("-o,--output", s->output, "Folder for the model or adapter")->capture_default_str();
   command->add_option("--valid", s->valid, "JSONL to validate on, or a share of the data, such as 0.1");
-  command->add_option("--steps", s->optimizer.steps, "Updates; without it, --epochs")->check(size);
-  command->add_option("--epochs", s->epochs, "How often each example is seen")->check(size)->capture_default_str();
-  command->add_option("--batch", s->batch, "Rows a batch")->check(size)->capture_default_str();
-  command->add_option("--accumulate", s->accumulate, "Batches an update")->check(size)->capture_default_str();
-  command->add_option("--context", s->context, "Tokens a row, at most")
-      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 24))
-      ->capture_default_str();
+  const auto number = [&](const char* name, auto& value, const char* doc) {
+    return command->add_option(name, value, doc)->capture_default_str();
+  };
+  between(command->add_option("--steps", s->optimizer.steps, "Updates; without it, --epochs"), 1, most_steps);
+  positive(number("--epochs", s->epochs, "How often each example is seen"), 1e6);
+  between(number("--batch", s->batch, "Rows a batch"), 1, most_size);
+  between(number("--accumulate", s->accumulate, "Batches an update"), 1, most_size);
+  between(number("--context", s->context, "Tokens a row, at most"), 2, most_size);
   command->add_flag("--pack", s->pack, "Fill rows with several examples, which do not see each other");
-  command->add_option("--lr", s->optimizer.lr, "Peak learning rate; else 2e-5, or 2e-4 of an adapter")->check(size);
-  command->add_option("--warmup", s->optimizer.warmup, "Steps up to it; 0: a tenth of all, 40 at most")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  positive(command->add_option("--lr", s->optimizer.lr, "Peak learning rate; else 2e-5, or 2e-4 of an adapter"));
+  between(number("--warmup", s->optimizer.warmup, "Steps up to it; 0: a tenth of all, 40 at most"), 0, most_steps);
   command->add_option("--schedule", s->schedule, "cosine, down to a tenth, or constant")
       ->check(CLI::IsMember({"cosine", "constant"}))
       ->capture_default_str();
-  command->add_option("--weight-decay", s->optimizer.weight_decay, "Of matrices")->capture_default_str();
-  command->add_option("--clip", s->optimizer.clip, "Largest gradient norm; 0: none")->capture_default_str();
+  not_negative(number("--weight-decay", s->optimizer.weight_decay, "Of matrices"));
+  not_negative(number("--clip", s->optimizer.clip, "Largest gradient norm; 0: none"));
   add_precision_option(*command, *precision);
-  command->add_option("--seed", s->seed, "Of the order, the adapter's start and dropout")->capture_default_str();
-  command->add_option("--eval-every", s->evaluate_every, "Steps between validations")
-      ->check(size)
-      ->capture_default_str();
+  seed(number("--seed", s->seed, "Of the order, the adapter's start and dropout"));
+  between(number("--eval-every", s->evaluate_every, "Steps between validations"), 1, most_steps);
   add_sample_options(*command, s->samples);
-  command->add_option("--save-every", s->save_every, "Steps between checkpoints")->check(size)->capture_default_str();
+  between(number("--save-every", s->save_every, "Steps between checkpoints"), 1, most_steps);
   add_target_option(*command, s->target);
   add_threads_option(*command, s->threads);
   add_memory_budget(*command, s->memory_budget);

@@ -11,6 +11,7 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
+#include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/pretrained/model_directory.h"
@@ -165,15 +166,16 @@ void add_generate(CLI::App& app) {
   CLI::Option* chat =
       command->add_flag("--chat", o->chat, "Answer by the chat template; each PROMPT, or line of input, is a turn");
   command->add_option("--system", o->system, "The system message of a chat")->needs(chat);
-  command->add_option("-n,--max-new-tokens", o->max_new_tokens, "The most tokens to add")->check(CLI::PositiveNumber);
-  command->add_option("--temperature", o->temperature, "Divides the logits; 0 is greedy");
-  command->add_option("--top-k", o->top_k, "Of the k most likely tokens alone; 0: all");
-  command->add_option("--top-p", o->top_p, "Of the fewest tokens that reach this probability");
-  command->add_option("--min-p", o->min_p, "Of tokens at least this share as likely as the likeliest");
-  command->add_option("--repetition-penalty", o->repetition_penalty,
-                      "Makes tokens that were there less likely; 1: none");
+  between(command->add_option("-n,--max-new-tokens", o->max_new_tokens, "The most tokens to add"), 1, most_steps);
+  not_negative(command->add_option("--temperature", o->temperature, "Divides the logits; 0 is greedy"));
+  at_least(command->add_option("--top-k", o->top_k, "Of the k most likely tokens alone; 0: all"), 0);
+  positive(command->add_option("--top-p", o->top_p, "Of the fewest tokens that reach this probability"), 1);
+  real_between(command->add_option("--min-p", o->min_p, "Of tokens at least this share as likely as the likeliest"),
+               0, 1);
+  positive(command->add_option("--repetition-penalty", o->repetition_penalty,
+                               "Makes tokens that were there less likely; 1: none"));
   command->add_flag("--greedy", o->greedy, "Always the most likely token");
-  command->add_option("--seed", o->seed, "The same seed gives the same text")->capture_default_str();
+  seed(command->add_option("--seed", o->seed, "The same seed gives the same text"))->capture_default_str();
   command->add_option("--stop", o->stop, "A text ends before this string; may be given again")
       ->type_size(1)
       ->expected(1)
@@ -187,9 +189,8 @@ void add_generate(CLI::App& app) {
   add_weights_option(*command, o->weights);
   CLI::Option* beams = command->add_option("--beams", o->beams,
                                            "Of a model with an encoder: beam search of this width, without draws");
-  beams->check(CLI::PositiveNumber)->excludes(chat);
-  command->add_option("--chunk", o->chunk, "Tokens of a prompt that are read at once")
-      ->check(CLI::PositiveNumber)
+  between(beams, 1, most_size)->excludes(chat);
+  between(command->add_option("--chunk", o->chunk, "Tokens of a prompt that are read at once"), 1, most_size)
       ->capture_default_str();
   add_threads_option(*command, o->threads);
   command->add_flag("-q,--quiet", o->quiet, "No speeds on standard error");

@@ -13,6 +13,7 @@
 #include "ir/tensor/text/printer.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
+#include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/pretrained/graph_part.h"
 #include "tools/pretrained/model_directory.h"
@@ -163,18 +164,15 @@ void add_model(CLI::App& app) {
   add_weights_option(*command, options->weights);
   add_adapter_option(*command, options->adapter);
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
-  command->add_option("--layers", options->layers, "Layers (of each stack)")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  const CLI::Validator size = CLI::Range(std::int64_t{1}, std::int64_t{1} << 24);
-  command->add_option("--d-model", options->d_model, "Width")->check(size);
-  command->add_option("--heads", options->heads, "Attention heads")->check(size);
-  command->add_option("--vocab", options->vocab, "Tokens in the vocabulary")->check(size);
-  command->add_option("--context", options->context, "Longest sequence (gpt)")->check(size);
-  command->add_option("--dropout", options->dropout, "Probability of dropping")->check(CLI::Range(0.0, 1.0));
+  between(command->add_option("--layers", options->layers, "Layers (of each stack)"), 1, 1000)->capture_default_str();
+  between(command->add_option("--d-model", options->d_model, "Width"), 1, most_size);
+  between(command->add_option("--heads", options->heads, "Attention heads"), 1, most_size);
+  between(command->add_option("--vocab", options->vocab, "Tokens in the vocabulary"), 1, most_size);
+  between(command->add_option("--context", options->context, "Longest sequence (gpt)"), 1, most_size);
+  real_between(command->add_option("--dropout", options->dropout, "Probability of dropping"), 0, 1);
   command->add_flag("--loss", options->loss, "With the loss as output instead of logits");
   command->add_flag("--step", options->step, "The whole training step with AdamW: forward, backward, update");
-  command->add_option("--lr", options->lr, "Learning rate of --step")->capture_default_str();
+  positive(command->add_option("--lr", options->lr, "Learning rate of --step"))->capture_default_str();
   add_precision_option(*command, options->precision);
   command->footer(footer +
                   "Examples:\n"

@@ -13,6 +13,7 @@
 #include "tools/files.h"
 #include "tools/options/arguments.h"
 #include "tools/options/memory_budget.h"
+#include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
@@ -75,15 +76,12 @@ void add_trace(CLI::App& app) {
   add_target_option(*command, options->target);
   add_precision_option(*command, options->precision);
   add_threads_option(*command, options->threads);
-  command->add_option("--steps", options->steps, "Runs to trace")->check(CLI::Range(1, 10000))->capture_default_str();
-  command->add_option("--warmup", options->warmup, "Runs before the first that is traced")
-      ->check(CLI::Range(0, 10000))
+  between(command->add_option("--steps", options->steps, "Runs to trace"), 1, 10000)->capture_default_str();
+  between(command->add_option("--warmup", options->warmup, "Runs before the first that is traced"), 0, 10000)
       ->capture_default_str();
   add_memory_budget(*command, options->memory_budget);
   add_tune(*command, options->tune);
-  command->add_option("--top", options->top, "Lines of the table")
-      ->check(CLI::Range(0, 100000))
-      ->capture_default_str();
+  between(command->add_option("--top", options->top, "Lines of the table"), 0, 100000)->capture_default_str();
   command->footer(
       "Arguments that no file has are made up.\n"
       "Example:\n"

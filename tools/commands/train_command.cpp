@@ -5,6 +5,7 @@
 #include "tools/options/arguments.h"
 #include "tools/options/division.h"
 #include "tools/options/memory_budget.h"
+#include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
@@ -16,7 +17,6 @@ void add_train(CLI::App& app) {
   auto s = std::make_shared<TrainSettings>();
   auto precision = std::make_shared<std::string>("f32");
   CLI::App* command = app.add_subcommand("train", "Train a language model on text, by compiled code");
-  const auto size = CLI::PositiveNumber;
   command->add_option("--text", s->text, "The text to learn; without it, the source files below --sources");
   command->add_option("--sources", s->sources, "A folder of source files to learn")->capture_default_str();
   command->add_option("--tokenizer", s->tokenizer,
@@ -24,33 +24,28 @@ void add_train(CLI::App& app) {
   command->add_option("-o,--output", s->output, "Folder for checkpoints, loss.svg and the trained model")
       ->capture_default_str();
   command->add_option("--model", s->model.model, "llama or gpt")->capture_default_str();
-  command->add_option("--steps", s->optimizer.steps, "Training steps")->check(size)->capture_default_str();
-  command->add_option("--batch", s->batch, "Sequences a step")->check(size)->capture_default_str();
-  command->add_option("--context", s->model.context, "Characters or tokens a sequence")
-      ->check(size)
-      ->capture_default_str();
-  command->add_option("--layers", s->model.layers, "Decoder layers")->check(size)->capture_default_str();
-  command->add_option("--d-model", s->model.d_model, "Width")->check(size)->capture_default_str();
-  command->add_option("--heads", s->model.heads, "Attention heads")->check(size)->capture_default_str();
-  command->add_option("--dropout", s->model.dropout, "Dropout (gpt)")
-      ->check(CLI::Range(0.0, 0.99))
-      ->capture_default_str();
+  const auto number = [&](const char* name, auto& value, const char* doc) {
+    return command->add_option(name, value, doc)->capture_default_str();
+  };
+  between(number("--steps", s->optimizer.steps, "Training steps"), 1, most_steps);
+  between(number("--batch", s->batch, "Sequences a step"), 1, most_size);
+  between(number("--context", s->model.context, "Characters or tokens a sequence"), 1, most_size);
+  between(number("--layers", s->model.layers, "Decoder layers"), 1, 1000);
+  between(number("--d-model", s->model.d_model, "Width"), 1, most_size);
+  between(number("--heads", s->model.heads, "Attention heads"), 1, most_size);
+  real_between(number("--dropout", s->model.dropout, "Dropout (gpt)"), 0, 0.99);
   add_precision_option(*command, *precision);
-  command->add_option("--lr", s->optimizer.lr, "Peak learning rate")->check(size)->capture_default_str();
-  command->add_option("--warmup", s->optimizer.warmup, "Steps up to it; 0: a tenth of all, 40 at most")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command->add_option("--weight-decay", s->optimizer.weight_decay, "Of matrices")->capture_default_str();
-  command->add_option("--clip", s->optimizer.clip, "Largest gradient norm; 0: none")->capture_default_str();
-  command->add_option("--seed", s->seed, "Of parameters, batches and dropout")->capture_default_str();
-  command->add_option("--evaluate-every", s->evaluate_every, "Steps between validations")
-      ->check(size)
-      ->capture_default_str();
-  command->add_option("--save-every", s->save_every, "Steps between checkpoints")->check(size)->capture_default_str();
-  command->add_option("--sample", s->sample, "Characters or tokens to sample at the end")->capture_default_str();
+  positive(number("--lr", s->optimizer.lr, "Peak learning rate"));
+  between(number("--warmup", s->optimizer.warmup, "Steps up to it; 0: a tenth of all, 40 at most"), 0, most_steps);
+  not_negative(number("--weight-decay", s->optimizer.weight_decay, "Of matrices"));
+  not_negative(number("--clip", s->optimizer.clip, "Largest gradient norm; 0: none"));
+  seed(number("--seed", s->seed, "Of parameters, batches and dropout"));
+  between(number("--evaluate-every", s->evaluate_every, "Steps between validations"), 1, most_steps);
+  between(number("--save-every", s->save_every, "Steps between checkpoints"), 1, most_steps);
+  between(number("--sample", s->sample, "Characters or tokens to sample at the end"), 0, most_steps);
   command->add_option("--prompt", s->prompt, "What the sample begins with");
-  command->add_option("--temperature", s->sampling.temperature, "0 is greedy")->capture_default_str();
-  command->add_option("--top-k", s->sampling.top_k, "0: all")->capture_default_str();
+  not_negative(number("--temperature", s->sampling.temperature, "0 is greedy"));
+  at_least(number("--top-k", s->sampling.top_k, "0: all"), 0);
   add_target_option(*command, s->target);
   add_threads_option(*command, s->threads);
   add_lower_options(*command, s->lower);

@@ -4,16 +4,17 @@
 
 #include <CLI/CLI.hpp>
 
+#include "tools/options/number_option.h"
+
 namespace lathe::tools {
 
 CLI::Option* add_tune(CLI::App& command, double& seconds) {
   const std::string standard = fmt::format("--tune{{{}}}", TuneOptions{}.seconds);
-  return command
-      .add_flag(
-          standard, seconds,
-          "Take the tiles of products that are fastest here; the cache keeps them, the rest is measured now, for "
-          "at most that many seconds")
-      ->check(CLI::Range(0.001, 1e6));
+  CLI::Option* const tune = command.add_flag(
+      standard, seconds,
+      "Take the tiles of products that are fastest here; the cache keeps them, the rest is measured now, for at most "
+      "that many seconds");
+  return real_between(tune, 0.001, 1e6);
 }
 
 std::optional<TuneOptions> tune_options(double seconds, const DimBindings& dims) {

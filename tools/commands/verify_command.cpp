@@ -13,6 +13,7 @@
 #include "tools/execute.h"
 #include "tools/files.h"
 #include "tools/options/arguments.h"
+#include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 
@@ -112,11 +113,9 @@ void add_verify(CLI::App& app) {
   command->add_option("--dtype", options->dtype, "Run the graph's f32 values at this dtype")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
   add_precision_option(*command, options->precision);
-  command
-      ->add_option(
-          "--tolerance", options->tolerance,
-          "Largest difference of an element, relative to the result's largest (default: what roundings explain)")
-      ->check(CLI::NonNegativeNumber);
+  not_negative(command->add_option(
+      "--tolerance", options->tolerance,
+      "Largest difference of an element, relative to the result's largest (default: what roundings explain)"));
   add_threads_option(*command, options->threads);
   command->footer(
       "Arguments that no file has are made up. A result may differ by a few roundings of its dtype, and by a "

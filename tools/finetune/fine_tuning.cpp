@@ -15,7 +15,6 @@
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/sha256.h"
-#include "runtime/machine/seconds.h"
 #include "runtime/parameters/lend.h"
 #include "runtime/ranks/agreement.h"
 #include "runtime/train/trainer.h"
@@ -29,8 +28,7 @@
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
 #include "tools/train/loss_curve.h"
-#include "tools/train/progress.h"
-#include "tools/train/stopped_run.h"
+#include "tools/train/training_output.h"
 
 namespace lathe::tools {
 
@@ -179,14 +177,8 @@ class FineTuning {
 
   AdamW optimizer() const {
     const OptimizerSettings& o = s_.optimizer;
-    const bool one = o.steps == 1;
-    if (!one && o.warmup_steps() >= o.steps)
-      throw UserError(fmt::format("{} steps of warm-up leave none of {} steps to train", o.warmup_steps(), o.steps),
-                      "train_warmup", "give more --steps or fewer --warmup");
     // Half a cosine to the peak itself stays there.
-    const double floor = s_.schedule == "constant" ? o.lr : o.lr / 10;
-    return {.lr = one ? Schedule(o.lr) : Schedule::warmup_cosine(o.lr, o.warmup_steps(), o.steps, floor),
-            .weight_decay = o.weight_decay};
+    return {.lr = o.schedule(s_.schedule == "constant" ? o.lr : o.lr / 10), .weight_decay = o.weight_decay};
   }
 
   TrainerOptions trainer_options(const ir::Graph& forward, const CompileOptions& compile) {
@@ -198,8 +190,8 @@ class FineTuning {
         .compile = compile,
         .after_step = [this](const StepReport& step) { after_step(step); },
         .after_evaluation = [this](const LossPoint& at) { after_evaluation(at.loss); },
-        .after_save = [this](const std::filesystem::path&) { after_save(); },
-        .stop = [this] { return StopSignals::received() != 0 || (progress_ && progress_->output_is_lost()); },
+        .after_save = [this](const std::filesystem::path&) { write_curve(); },
+        .stop = [this] { return is_to_stop(progress_ ? &*progress_ : nullptr); },
         .advice = "with a smaller --lr, a smaller --clip or more --warmup",
     };
     if (const TokenBatches* valid = data_->validation()) {
@@ -270,9 +262,7 @@ class FineTuning {
     const TokenBatches& batches = data_->training();
     const double tokens_per_row = static_cast<double>(batches.tokens()) / static_cast<double>(batches.rows());
     if (is_first())
-      progress_.emplace(updates_done(), s_.optimizer.steps,
-                        tokens_per_row * static_cast<double>(s_.batch * s_.accumulate));
-    started_ = std::chrono::steady_clock::now();
+      progress_.emplace(progress_on_output(tokens_per_row * static_cast<double>(s_.batch * s_.accumulate)));
     const bool done =
         trainer_->run([&](std::int64_t step) { return batches.training(step); }, s_.optimizer.steps * s_.accumulate);
     progress_.reset();
@@ -284,32 +274,33 @@ class FineTuning {
   }
 
   void after_step(const StepReport& report) {
-    if (progress_) tell(report);
+    tokens_ += data_->training().tokens_of(report.step - 1);
+    seconds_ += report.seconds;
     if (report.step % s_.accumulate != 0) return;
+    if (progress_)
+      tell({.step = updates_done(),
+            .last = s_.optimizer.steps,
+            .loss = loss_of_update(updates_done()),
+            .seconds = seconds_,
+            .skipped = report.skipped,
+            .outputs = report.outputs});
+    tokens_ = 0, seconds_ = 0;
     if (samples_ && (updates_done() % s_.samples.every == 0 || updates_done() == s_.optimizer.steps)) write_samples();
-    started_ = std::chrono::steady_clock::now();
   }
 
-  void tell(const StepReport& report) {
-    tokens_ += data_->training().tokens_of(report.step - 1);
-    if (report.skipped)
-      progress_->line(fmt::format("step {:>5}  skipped: a gradient is not finite at the loss scale {:.0f}",
-                                  updates_done(), report.outputs.at("loss_scale").get(0)));
-    if (report.step % s_.accumulate != 0) return;
-    const double loss = loss_of_update(updates_done()), rate = report.outputs.at("learning_rate").get(0);
-    const double seconds = seconds_since(started_);
-    metrics_->write(updates_done(), {{"loss", loss},
-                                     {"learning_rate", rate},
-                                     {"grad_norm", report.outputs.at("grad_norm").get(0)},
-                                     {"epoch", static_cast<double>(report.step * s_.batch) /
-                                                   static_cast<double>(data_->training().rows())},
-                                     {"tokens", static_cast<double>(std::exchange(tokens_, 0))},
-                                     {"seconds", seconds}});
+  void tell(const StepReport& update) {
+    metrics_->write(update.step, {{"loss", update.loss},
+                                  {"learning_rate", update.outputs.at("learning_rate").get(0)},
+                                  {"grad_norm", update.outputs.at("grad_norm").get(0)},
+                                  {"epoch", static_cast<double>(trainer_->step() * s_.batch) /
+                                                static_cast<double>(data_->training().rows())},
+                                  {"tokens", static_cast<double>(tokens_)},
+                                  {"seconds", update.seconds}});
+    progress_->step(update);
     if (!std::exchange(told_time_, true))
-      progress_->line(fmt::format("the first step took {:.2f} s: {} for the {} that are left", seconds,
-                                  format_duration(seconds * static_cast<double>(s_.optimizer.steps - updates_done())),
-                                  s_.optimizer.steps - updates_done()));
-    progress_->step(updates_done(), loss, rate);
+      progress_->line(fmt::format("the first step took {:.2f} s: {} for the {} that are left", update.seconds,
+                                  format_duration(update.seconds * static_cast<double>(update.last - update.step)),
+                                  update.last - update.step));
   }
 
   /// By the first process, while the others wait.
@@ -337,12 +328,6 @@ class FineTuning {
     else
       print("{}\n", line);
     metrics_->write(updates_done(), {{"validation_loss", loss}, {"perplexity", std::exp(loss)}});
-    started_ = std::chrono::steady_clock::now();
-  }
-
-  void after_save() {
-    write_curve();
-    started_ = std::chrono::steady_clock::now();
   }
 
   /// The mean of the losses of an update's batches, which are weighted.
@@ -410,8 +395,8 @@ class FineTuning {
   std::optional<Trainer> trainer_;
   std::optional<MetricsFile> metrics_;
   std::optional<Progress> progress_;  ///< while the loop runs
-  std::chrono::steady_clock::time_point started_;
-  std::int64_t tokens_ = 0;  ///< of the update so far
+  std::int64_t tokens_ = 0;           ///< of the update so far
+  double seconds_ = 0;                ///< the same
   bool told_time_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -51,7 +52,11 @@ const std::map<std::string, Set, std::less<>>& setters() {
          lora.r = number<std::int64_t>(key, value);
          if (lora.r < 1) fail(fmt::format("r is {}", lora.r), "a rank is at least 1");
        }},
-      {"alpha", [](Lora& lora, const auto& key, const auto& value) { lora.alpha = number<double>(key, value); }},
+      {"alpha",
+       [](Lora& lora, const auto& key, const auto& value) {
+         lora.alpha = number<double>(key, value);
+         if (!std::isfinite(lora.alpha)) fail(fmt::format("alpha is {}", lora.alpha), "give a finite number");
+       }},
       {"dropout",
        [](Lora& lora, const auto& key, const auto& value) {
          lora.dropout = number<double>(key, value);

@@ -13,6 +13,7 @@
 #include "passes/check/made_up_value.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/files/safetensors.h"
+#include "tools/options/number_option.h"
 #include "tools/pretrained/graph_part.h"
 
 namespace lathe::tools {
@@ -129,7 +130,7 @@ void add_argument_options(CLI::App& command, ArgumentOptions& options) {
       ->allow_extra_args(false)
       ->delimiter(',');
   command.add_flag("--random", options.random, "Make up the arguments that no file has");
-  command.add_option("--seed", options.seed, "For --random")->capture_default_str();
+  seed(command.add_option("--seed", options.seed, "For --random"))->capture_default_str();
 }
 
 void add_weights_of(const std::string& file, ArgumentOptions& options) {

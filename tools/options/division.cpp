@@ -12,6 +12,7 @@
 #include "passes/shard/plan/default_splits.h"
 #include "runtime/ranks/agreement.h"
 #include "runtime/ranks/mpi/mpi_communicator.h"
+#include "tools/options/number_option.h"
 #include "tools/stop_signals.h"
 
 namespace lathe::tools {
@@ -81,11 +82,10 @@ CLI::Option* add_division(CLI::App& command, Division& division) {
 }
 
 void add_process_options(CLI::App& command, CLI::Option* mesh, ProcessOptions& options) {
-  command
-      .add_option("--watchdog", options.watchdog,
-                  "Seconds that processes wait for one that sends nothing before they end all; 0: for ever")
+  not_negative(
+      command.add_option("--watchdog", options.watchdog,
+                         "Seconds that processes wait for one that sends nothing before they end all; 0: for ever"))
       ->needs(mesh)
-      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--mpi", options.mpi, "The MPI plugin; without it, liblathe_mpi.so beside lathe")->needs(mesh);
 }

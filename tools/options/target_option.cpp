@@ -9,6 +9,7 @@
 #include "runtime/cuda/ranks/rank_platform.h"
 #include "runtime/machine/peak.h"
 #include "tools/environment.h"
+#include "tools/options/number_option.h"
 
 namespace lathe::tools {
 
@@ -22,7 +23,7 @@ CLI::Option* add_target_option(CLI::App& command, std::string& target) {
 }
 
 CLI::Option* add_threads_option(CLI::App& command, int& threads, const std::string& doc) {
-  return command.add_option("--threads", threads, doc)->check(CLI::Range(0, 1024))->capture_default_str();
+  return between(command.add_option("--threads", threads, doc), 0, 1024)->capture_default_str();
 }
 
 CompileOptions compile_options(const std::string& target, const std::shared_ptr<Ranks>& ranks) {

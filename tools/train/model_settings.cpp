@@ -70,23 +70,23 @@ std::map<std::string, std::string> OptimizerSettings::to_strings() const {
           {"warmup", fmt::format("{}", warmup)}};
 }
 
+Schedule OptimizerSettings::schedule(double floor) const {
+  if (steps == 1) return lr;
+  if (warmup_steps() >= steps)
+    throw UserError(fmt::format("{} steps of warm-up leave none of {} steps to train", warmup_steps(), steps),
+                    "train_warmup", "give more --steps or fewer --warmup");
+  return Schedule::warmup_cosine(lr, warmup_steps(), steps, floor);
+}
+
 LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer) {
   if (model.model != "gpt" && model.model != "llama")
     throw UserError(fmt::format("there is no model {}", model.model), "train_model", "use gpt or llama");
   if (model.heads < 1 || model.d_model % model.heads != 0)
     throw UserError(fmt::format("d_model={} does not divide into {} heads", model.d_model, model.heads),
                     "train_heads", "choose d_model as a multiple of the heads");
-  if (optimizer.warmup_steps() >= optimizer.steps && optimizer.steps > 1)
-    throw UserError(
-        fmt::format("{} steps of warm-up leave none of {} steps to train", optimizer.warmup_steps(), optimizer.steps),
-        "train_warmup", "give more --steps or fewer --warmup");
+  const Schedule rate = optimizer.schedule(optimizer.lr / 10);
   LanguageModel m = build(model);
-  const AdamW adamw{.lr = optimizer.steps == 1 ? Schedule(optimizer.lr)
-                                               : Schedule::warmup_cosine(optimizer.lr, optimizer.warmup_steps(),
-                                                                         optimizer.steps, optimizer.lr / 10),
-                    .beta1 = 0.9,
-                    .beta2 = 0.99,
-                    .weight_decay = optimizer.weight_decay};
+  const AdamW adamw{.lr = rate, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = optimizer.weight_decay};
   m.step = training_step(m.forward, "loss", adamw,
                          {.clip_norm = optimizer.clip, .precision = model.precision, .decayed = matrices()});
   return m;

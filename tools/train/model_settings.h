@@ -27,6 +27,9 @@ struct OptimizerSettings {
   std::int64_t warmup_steps() const {
     return warmup > 0 ? warmup : std::max<std::int64_t>(1, std::min<std::int64_t>(40, steps / 10));
   }
+  /// The learning rate: up to `lr`, then half a cosine down to `floor`. A single step has `lr`. UserError
+  /// [train_warmup] where the warm-up leaves no step.
+  Schedule schedule(double floor) const;
   /// The settings by name, as a checkpoint keeps them; a run that goes on with others says so.
   std::map<std::string, std::string> to_strings() const;
 };

@@ -22,9 +22,8 @@
 #include "tools/streams.h"
 #include "tools/train/loss_curve.h"
 #include "tools/train/model_folder.h"
-#include "tools/train/progress.h"
-#include "tools/train/stopped_run.h"
 #include "tools/train/text_codec.h"
+#include "tools/train/training_output.h"
 #include "tools/train/training_text.h"
 
 namespace lathe::tools {
@@ -57,7 +56,7 @@ Settings changeable_settings(const TrainSettings& s) {
 class TextTraining {
  public:
   TextTraining(const TrainSettings& settings, std::shared_ptr<Ranks> ranks)
-      : s_(settings), ranks_(std::move(ranks)), cache_(settings.cache) {}
+      : s_(settings), ranks_(std::move(ranks)), cache_(settings.cache), sampler_(settings.sampling, settings.seed) {}
 
   void run() {
     if (is_first()) take_folder();
@@ -99,6 +98,7 @@ class TextTraining {
       codec_.emplace(folder_ && folder_.checkpoint() ? codec_of(*folder_.checkpoint())
                                                      : TextCodec::make(s_.tokenizer, raw));
     if (ranks_) codec_.emplace(TextCodec::of_text(text_of_first(*ranks_, is_first() ? codec_->to_text() : "")));
+    sample_ = codec_->encode(s_.prompt.empty() ? "\n" : s_.prompt);
     split_ = text::split_ids(codec_->encode(raw), s_.model.context, codec_->unit());
     s_.model.vocab = codec_->size();
     say("text: {} {}, {} distinct; {} to train on, {} to validate\n", split_.train.size() + split_.validation.size(),
@@ -160,23 +160,27 @@ class TextTraining {
 
   TrainerOptions trainer_options(const ir::Graph& forward, const CompileOptions& compile) {
     return {
-        .evaluation =
-            Evaluation{
-                .graph = forward,
-                .batches = [this](std::int64_t i) { return Tensors{{"tokens", validation_batches_->sequential(i)}}; },
-                .count = std::min<std::int64_t>(8, validation_batch_count()),
-                .every = s_.evaluate_every},
+        .evaluation = Evaluation{.graph = forward,
+                                 .batches = [this](std::int64_t i) -> const Tensors& {
+                                   validation_batches_->sequential(i, batch_.at("tokens"));
+                                   return batch_;
+                                 },
+                                 .count = std::min<std::int64_t>(8, validation_batch_count()),
+                                 .every = s_.evaluate_every},
         .folder = folder_,
         .save_every = s_.save_every,
         .settings = {.fixed = fixed_settings(), .changeable = changeable_settings(s_), .kept = kept_settings()},
         .compile = compile,
-        .after_step = [this](const StepReport& step) { after_step(step); },
+        .after_step =
+            [this](const StepReport& step) {
+              if (progress_) progress_->step(step);
+            },
         .after_evaluation =
             [this](const LossPoint& at) {
               if (progress_) progress_->line(fmt::format("step {:>5}  validation loss {:.3f}", at.step, at.loss));
             },
         .after_save = [this](const std::filesystem::path&) { write_curve(); },
-        .stop = [this] { return StopSignals::received() != 0 || (progress_ && progress_->output_is_lost()); },
+        .stop = [this] { return is_to_stop(progress_ ? &*progress_ : nullptr); },
         .advice = "with a smaller --lr, a smaller --clip or more --warmup",
     };
   }
@@ -206,23 +210,18 @@ class TextTraining {
 
   /// Up to the last step, or until a signal, or where nobody can be told any more: what was computed is saved first.
   void loop() {
-    if (is_first())
-      progress_.emplace(trainer_->step(), s_.optimizer.steps, static_cast<double>(s_.batch * s_.model.context));
+    if (is_first()) progress_.emplace(progress_on_output(static_cast<double>(s_.batch * s_.model.context)));
     const bool done = trainer_->run(
-        [this](std::int64_t step) { return Tensors{{"tokens", train_batches_->random(step)}}; }, s_.optimizer.steps);
+        [this](std::int64_t step) -> const Tensors& {
+          train_batches_->random(step, batch_.at("tokens"));
+          return batch_;
+        },
+        s_.optimizer.steps);
     progress_.reset();
     if (!done) end_stopped();
   }
 
   [[noreturn]] void end_stopped() const { end_stopped_run(trainer_->step(), folder(), is_first()); }
-
-  void after_step(const StepReport& step) {
-    if (!progress_) return;
-    progress_->step(step.step, step.loss, step.outputs.at("learning_rate").get(0));
-    if (step.skipped)
-      progress_->line(fmt::format("step {:>5}  skipped: a gradient is not finite at the loss scale {:.0f}", step.step,
-                                  step.outputs.at("loss_scale").get(0)));
-  }
 
   /// Batches that hold each window of the validation text about once.
   std::int64_t validation_batch_count() const {
@@ -250,12 +249,13 @@ class TextTraining {
           visible((s_.output / "model").string()));
   }
 
+  /// Reads the whole window again for each token: a sample is longer than the context, and where the window slides
+  /// every token has another position, so that no key or value of a cache holds.
   void sample() {
     if (s_.sample <= 0 || !is_first()) return;
     Executable generate = compile(generation_, generation_options_);
-    std::vector<std::int64_t> tokens = codec_->encode(s_.prompt.empty() ? "\n" : s_.prompt);
+    std::vector<std::int64_t>& tokens = sample_;
     const auto text_of = codec_->stream();
-    Sampler sampler(s_.sampling, s_.seed);
     print("\n--- a sample, temperature {:.1f} ---\n{}", s_.sampling.temperature, s_.prompt == "\n" ? "" : s_.prompt);
     for (std::int64_t i = 0; i < s_.sample && StopSignals::received() == 0; ++i) {
       const auto seen = std::min<std::int64_t>(static_cast<std::int64_t>(tokens.size()), s_.model.context);
@@ -263,7 +263,7 @@ class TextTraining {
       for (std::int64_t j = 0; j < seen; ++j)
         input.set_int(j, tokens[tokens.size() - static_cast<std::size_t>(seen - j)]);
       const HostTensor logits = generate.run({{"tokens", input}}).at("logits");
-      tokens.push_back(sampler.next(logits_row(logits, seen - 1)));
+      tokens.push_back(sampler_.next(logits_row(logits, seen - 1)));
       print_text(text_of(tokens.back()));
     }
     print("\n");
@@ -279,9 +279,12 @@ class TextTraining {
   std::optional<TextCodec> codec_;
   text::SplitIds split_;
   std::optional<text::BatchSampler> train_batches_, validation_batches_;
+  Tensors batch_{{"tokens", HostTensor()}};  ///< filled again for each step
   std::int64_t parameter_count_ = 0;
   std::optional<Trainer> trainer_;
-  ir::Graph generation_;  ///< runs on the first process alone
+  Sampler sampler_;
+  std::vector<std::int64_t> sample_;  ///< the prompt, and what is drawn after it
+  ir::Graph generation_;              ///< runs on the first process alone
   CompileOptions generation_options_;
   std::optional<Progress> progress_;  ///< while the loop runs
 };

@@ -263,6 +263,11 @@ std::int64_t HostTensor::offset(const char* function, std::initializer_list<std:
   return at;
 }
 
+std::int64_t HostTensor::offset(std::initializer_list<std::int64_t> position,
+                                const std::source_location& where) const {
+  return offset("offset", position, where);
+}
+
 HostTensor HostTensor::from(std::vector<std::int64_t> shape, const std::vector<double>& values, DType dtype) {
   const FloatEnvironment environment;
   HostTensor tensor(dtype, std::move(shape));

@@ -93,9 +93,7 @@ class HostTensor {
   /// The number of the element at a position, one index for each dim: t.get_int(t.offset({0, 2})). Throws UserError
   /// [host_tensor_index] at the caller's line.
   std::int64_t offset(std::initializer_list<std::int64_t> position,
-                      const std::source_location& where = std::source_location::current()) const {
-    return offset("offset", position, where);
-  }
+                      const std::source_location& where = std::source_location::current()) const;
   /// The element at a position, as get() gives it: t.at({0, 2}). set() writes one.
   double at(std::initializer_list<std::int64_t> position,
             const std::source_location& where = std::source_location::current()) const {
@@ -107,9 +105,9 @@ class HostTensor {
   void set(std::int64_t i, double value);
   void set_int(std::int64_t i, std::int64_t value);
   void set_complex(std::int64_t i, std::complex<double> value);
-  /// Stores at a position, one index for each dim: t.set({0, 2}, 3.5), t.set({}, 1) of rank 0. An integer is stored as
-  /// by set_int(), exactly where the dtype is an integer that holds it. Throws UserError [host_tensor_index] at the
-  /// caller's line.
+  /// Stores at a position, one index for each dim: t.set({0, 2}, 3.5), t.set({}, 1) of rank 0. An integer is stored
+  /// as by set_int(), exactly where the dtype is an integer that holds it. Throws UserError [host_tensor_index] at
+  /// the caller's line.
   template <class T>
     requires std::is_arithmetic_v<T>
   void set(std::initializer_list<std::int64_t> position, T value,

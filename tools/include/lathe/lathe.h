@@ -26,4 +26,5 @@
 #include "runtime/ranks/whole_tensors.h"
 #include "runtime/text/chat/chat_template.h"
 #include "runtime/text/tokenizer/tokenizer.h"
+#include "runtime/train/progress.h"
 #include "runtime/train/trainer.h"

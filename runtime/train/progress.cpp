@@ -1,0 +1,88 @@
+#include "runtime/train/progress.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "runtime/machine/seconds.h"
+
+namespace lathe {
+
+namespace {
+
+bool write_to_output(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+}
+
+/// An output of the step that is one number.
+std::optional<double> number(const Tensors& outputs, std::string_view name) {
+  const auto found = outputs.find(name);
+  return found == outputs.end() ? std::nullopt : std::optional(found->second.get(0));
+}
+
+}  // namespace
+
+std::string format_duration(double seconds) {
+  const auto total = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
+  if (total >= 3600) return fmt::format("{}:{:02}:{:02}", total / 3600, total / 60 % 60, total % 60);
+  return fmt::format("{}:{:02}", total / 60, total % 60);
+}
+
+Progress::Progress(ProgressOptions options)
+    : options_(std::move(options)),
+      terminal_(options_.is_terminal.value_or(!options_.write && isatty(STDOUT_FILENO) == 1)) {
+  if (!options_.write) options_.write = write_to_output;
+}
+
+double Progress::rate() const {
+  const double took = done_ > 0 ? seconds_since(start_) : 0;
+  return took > 0 ? static_cast<double>(done_) * (options_.items > 0 ? options_.items : 1) / took : 0;
+}
+
+double Progress::seconds_left() const {
+  return done_ > 0 ? seconds_since(start_) / static_cast<double>(done_) * static_cast<double>(left_) : 0;
+}
+
+void Progress::step(const StepReport& report) {
+  if (done_ == 0)
+    start_ =
+        Clock::now() - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(report.seconds));
+  ++done_;
+  left_ = report.last - report.step;
+  smooth_loss_ = done_ == 1 ? report.loss : 0.9 * smooth_loss_ + 0.1 * report.loss;
+  const bool due = done_ == 1 || seconds_since(shown_) >= (terminal_ ? 0.25 : 5);
+  if (due || left_ == 0) show(report);
+  if (report.skipped)
+    line(fmt::format("step {:>5}  skipped: a gradient is not finite at the loss scale {:.0f}", report.step,
+                     number(report.outputs, "loss_scale").value_or(1)));
+}
+
+void Progress::show(const StepReport& report) {
+  shown_ = Clock::now();
+  std::string text = fmt::format("step {:>5}/{}  loss {:.3f}", report.step, report.last, smooth_loss_);
+  if (const auto learning_rate = number(report.outputs, "learning_rate"))
+    text += fmt::format("  lr {:.1e}", *learning_rate);
+  text += options_.items > 0 ? fmt::format("  {:>6.0f} {}/s", rate(), options_.unit)
+                             : fmt::format("  {:>6.2f} steps/s", rate());
+  text += fmt::format("  {} left", format_duration(seconds_left()));
+  put(terminal_ ? "\r\x1b[2K" + text : text + "\n");
+  open_ = terminal_;
+}
+
+void Progress::put(const std::string& text) { lost_ = !options_.write(text) || lost_; }
+
+void Progress::line(const std::string& text) {
+  finish();
+  put(text + "\n");
+}
+
+void Progress::finish() {
+  if (open_) put("\n");
+  open_ = false;
+}
+
+}  // namespace lathe

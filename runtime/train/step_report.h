@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ir/support/tensors/tensors.h"
+
+namespace lathe {
+
+/// A step that is done.
+struct StepReport {
+  std::int64_t step = 0;  ///< steps done so far, those of earlier processes included
+  std::int64_t last = 0;  ///< the step that the run goes on to
+  double loss = 0;
+  double seconds = 0;      ///< of this step, without the making of its batch
+  bool skipped = false;    ///< by loss scaling: nothing was updated
+  const Tensors& outputs;  ///< of the step's graph: "learning_rate", "grad_norm" and so on; the next step fills them
+};
+
+}  // namespace lathe

@@ -1,0 +1,91 @@
+#include "runtime/train/progress.h"
+
+#include <catch2/catch.hpp>
+
+using namespace lathe;
+using Catch::Contains;
+
+namespace {
+
+/// What a run of `last` steps of ten seconds each has written, and told, after its first steps.
+struct ToldRun {
+  std::string text;
+  Tensors outputs = {{"learning_rate", HostTensor::scalar(0.001)}, {"loss_scale", HostTensor::scalar(1024)}};
+  std::int64_t last;
+
+  ProgressOptions options(double items, bool is_terminal) {
+    return {.items = items,
+            .write =
+                [this](std::string_view more) {
+                  text += more;
+                  return true;
+                },
+            .is_terminal = is_terminal};
+  }
+  StepReport report(std::int64_t step, double loss, bool skipped = false) const {
+    return {.step = step, .last = last, .loss = loss, .seconds = 10, .skipped = skipped, .outputs = outputs};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("progress tells loss, rate and the time that is left after the first and the last step") {
+  ToldRun run{.text = {}, .last = 14};
+  Progress progress(run.options(50, false));
+  CHECK(progress.rate() == 0);
+  CHECK(progress.seconds_left() == 0);
+  // Steps of earlier processes count as done, and not for the rate.
+  progress.step(run.report(12, 2.5));
+  CHECK(run.text == "step    12/14  loss 2.500  lr 1.0e-03       5 tokens/s  0:20 left\n");
+  CHECK(progress.rate() == Approx(5).epsilon(0.05));
+  CHECK(progress.seconds_left() == Approx(20).epsilon(0.05));
+  progress.step(run.report(13, 1.5));  // within five seconds of the line before
+  CHECK(run.text.find("13/14") == std::string::npos);
+  progress.line("step 13  something");
+  progress.step(run.report(14, 1.5));
+  CHECK_THAT(run.text,
+             Contains("left\nstep 13  something\nstep    14/14  loss 2.310  lr 1.0e-03") && Contains("0:00 left\n"));
+  CHECK_FALSE(progress.output_is_lost());
+}
+
+TEST_CASE("progress is in steps where a step has no items, and leaves out a rate that there is not") {
+  ToldRun run{.text = {}, .outputs = {}, .last = 1000};
+  Progress progress(run.options(0, false));
+  progress.step(run.report(1, 0.5));
+  CHECK(run.text == "step     1/1000  loss 0.500    0.10 steps/s  2:46:30 left\n");
+}
+
+TEST_CASE("a terminal's line is rewritten, and ended before another one") {
+  ToldRun run{.text = {}, .last = 9};
+  {
+    Progress progress(run.options(50, true));
+    progress.step(run.report(1, 2, true));
+    CHECK(run.text.starts_with("\r\x1b[2Kstep     1/9"));
+    CHECK_THAT(run.text, Contains("left\nstep     1  skipped: a gradient is not finite at the loss scale 1024\n"));
+    progress.step(run.report(9, 2));
+    CHECK(run.text.ends_with("0:00 left"));
+  }
+  CHECK(run.text.ends_with("0:00 left\n"));
+}
+
+TEST_CASE("progress that cannot be written is told, and throws nothing") {
+  ToldRun run{.text = {}, .last = 9};
+  bool open = true;
+  ProgressOptions options = run.options(1, false);
+  options.write = [&](std::string_view) { return open; };
+  Progress progress(options);
+  progress.step(run.report(1, 2));
+  CHECK_FALSE(progress.output_is_lost());
+  open = false;
+  progress.line("more");
+  open = true;
+  progress.line("more");
+  CHECK(progress.output_is_lost());
+}
+
+TEST_CASE("durations are minutes and seconds, and hours where there are some") {
+  CHECK(format_duration(0.4) == "0:00");
+  CHECK(format_duration(65) == "1:05");
+  CHECK(format_duration(7384) == "2:03:04");
+  CHECK(format_duration(-3) == "0:00");
+}
