@@ -31,7 +31,7 @@ void report(const std::string& title, const ir::Graph& step, const DimBindings& 
              static_cast<double>(plan.arena_bytes) * mega, static_cast<double>(plan.lower_bound) * mega,
              static_cast<double>(plan.arena_bytes) / static_cast<double>(std::max<std::int64_t>(plan.lower_bound, 1)),
              static_cast<double>(plan.argument_bytes) * mega,
-             static_cast<double>(plan.arena_bytes + plan.argument_bytes) * mega, copies);
+             static_cast<double>(plan.total_bytes()) * mega, copies);
   if (most > 0) fmt::print("{}", describe(plan, program, most));
 }
 
@@ -42,7 +42,7 @@ void budgets(const std::string& title, const ir::Graph& step, const DimBindings&
     const Program program = lower_cpu(graph, unnamed_cpu(), {.memory = MemoryBudget{budget, dims}});
     const MemoryPlan plan = plan_memory(program, dims);
     peak = most > 0 ? describe(plan, program, most) : "";
-    return plan.arena_bytes + plan.argument_bytes;
+    return plan.total_bytes();
   };
   fmt::print("{}:\n", title);
   try {

@@ -18,7 +18,7 @@ struct Cost {
 
 Cost cost_of(const Program& program, const MemoryBudget& budget) {
   const MemoryPlan plan = plan_memory(program, budget.dims, budget.threads);
-  Cost cost{.bytes = plan.arena_bytes + plan.argument_bytes, .arena = plan.arena_bytes};
+  Cost cost{.bytes = plan.total_bytes(), .arena = plan.arena_bytes};
   for (const Launch& launch : program.launches) {
     cost.flops += static_cast<double>(launch.flops.evaluate(budget.dims));
     cost.traffic += static_cast<double>(launch.bytes.evaluate(budget.dims));

@@ -89,11 +89,7 @@ StepTime program_time(const Program& program, const StepRates& rates, const DimB
 shard::CompiledStep compiled_step(Program program, const StepRates& rates) {
   const auto held = std::make_shared<const Program>(std::move(program));
   return {.time = [=](const DimBindings& dims) { return program_time(*held, rates, dims); },
-          .held =
-              [=](const DimBindings& dims) {
-                const MemoryPlan plan = plan_memory(*held, dims);
-                return plan.arena_bytes + plan.argument_bytes;
-              }};
+          .held = [=](const DimBindings& dims) { return plan_memory(*held, dims).total_bytes(); }};
 }
 
 }  // namespace lathe

@@ -20,6 +20,8 @@ struct MemoryPlan {
   std::int64_t lower_bound = 0;     ///< the most that is live at one launch: no plan can take less
   int peak_launch = -1;             ///< where that is
   std::int64_t argument_bytes = 0;  ///< inputs, states, outputs and constants, outside the arena
+
+  std::int64_t total_bytes() const { return arena_bytes + argument_bytes; }
 };
 
 /// Lifetimes by launch, offsets by place_blocks (passes/memory/block_placement.h). Blocks are aligned to 64 bytes.

@@ -34,7 +34,7 @@ struct Stage {
   MemoryPlan plan;
   FusionPlan regions;
 
-  std::int64_t bytes() const { return plan.arena_bytes + plan.argument_bytes; }
+  std::int64_t bytes() const { return plan.total_bytes(); }
 };
 
 void require_sizes(const Graph& graph, const DimBindings& dims) {

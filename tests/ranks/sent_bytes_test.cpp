@@ -83,8 +83,7 @@ TEST_CASE("ranks: a memory budget says whether parameters are gathered again, an
                                                    .parts = {.parameters = "data", .second_gather = second}});
       DimBindings dims{{"B@data", 4}, {"T", 6}};
       dims.insert(ranks->positions().begin(), ranks->positions().end());
-      const MemoryPlan plan = executable.memory_plan(dims);
-      if (rank == 0) bytes = plan.arena_bytes + plan.argument_bytes;
+      if (rank == 0) bytes = executable.memory_plan(dims).total_bytes();
     });
     return bytes;
   };

@@ -76,7 +76,7 @@ TEST_CASE("shard: a prediction of a compiled program has its times and the memor
   const DimBindings dims = local_dims(sharded, scaling.dims);
   const Program program = compiled(sharded.graph);
   const MemoryPlan plan = plan_memory(program, dims);
-  CHECK(curve.points[2].held == plan.arena_bytes + plan.argument_bytes);
+  CHECK(curve.points[2].held == plan.total_bytes());
   CHECK(curve.points[2].time.step() == program_time(program, scaling.rates, dims).step());
   CHECK(curve.points[2].sent == bytes_sent(sharded, 0, dims));
   CHECK(curve.points[0].efficiency < 1);

@@ -39,10 +39,7 @@ CompileOptions within(std::optional<std::int64_t> bytes, AttentionFusion attenti
   return options;
 }
 
-std::int64_t peak(const Executable& executable) {
-  const MemoryPlan plan = executable.memory_plan(sizes);
-  return plan.arena_bytes + plan.argument_bytes;
-}
+std::int64_t peak(const Executable& executable) { return executable.memory_plan(sizes).total_bytes(); }
 
 /// Two steps, the second at another size: results and all states.
 Tensors train(Executable& executable, const Model& model) {
