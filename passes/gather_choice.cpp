@@ -7,6 +7,7 @@
 #include "ir/tensor/binding.h"
 #include "passes/compile_pipeline.h"
 #include "passes/memory/memory_plan.h"
+#include "passes/shard/shard.h"
 
 namespace lathe {
 
@@ -16,8 +17,14 @@ namespace {
 
 /// What a process takes, arena, arguments and results.
 std::int64_t bytes_of(const Program& program, const MemoryBudget& sizes) {
-  const MemoryPlan plan = plan_memory(program, sizes.dims, sizes.threads);
-  return plan.arena_bytes + plan.argument_bytes;
+  return plan_memory(program, sizes.dims, sizes.threads).total_bytes();
+}
+
+/// The graph of a process that gathers parameters so.
+ir::Graph divided(const ir::Graph& graph, const shard::Mesh& mesh, const std::vector<shard::Split>& splits,
+                  shard::ShardOptions parts, SecondGather second) {
+  parts.second_gather = second;
+  return shard::shard(graph, mesh, splits, parts).graph;
 }
 
 /// With nothing computed again; more than any budget where the size of a dim is missing.
@@ -35,14 +42,18 @@ bool budget_chooses_gathers(const shard::ShardOptions& parts, const LowerOptions
   return lowering.memory && !parts.parameters.empty() && parts.second_gather == SecondGather::decide;
 }
 
-bool keeps_gathered_within(const DividedGraph& divided, const Machine& machine, const LowerOptions& lowering) {
-  return bytes_without_budget(divided(SecondGather::never), machine, lowering) <= lowering.memory->bytes;
+bool keeps_gathered_within(const ir::Graph& graph, const shard::Mesh& mesh, const std::vector<shard::Split>& splits,
+                           const shard::ShardOptions& parts, const Machine& machine, const LowerOptions& lowering) {
+  const ir::Graph keeps = divided(graph, mesh, splits, parts, SecondGather::never);
+  return bytes_without_budget(keeps, machine, lowering) <= lowering.memory->bytes;
 }
 
-GatherChoice choose_gathers(const DividedGraph& divided, const Machine& machine, const LowerOptions& lowering) {
+GatherChoice choose_gathers(const ir::Graph& graph, const shard::Mesh& mesh, const std::vector<shard::Split>& splits,
+                            const shard::ShardOptions& parts, const Machine& machine, const LowerOptions& lowering) {
   const MemoryBudget& budget = *lowering.memory;
-  const std::int64_t kept = bytes_without_budget(divided(SecondGather::never), machine, lowering);
-  const ir::Graph gathers_again = divided(SecondGather::always);
+  const ir::Graph keeps = divided(graph, mesh, splits, parts, SecondGather::never);
+  const std::int64_t kept = bytes_without_budget(keeps, machine, lowering);
+  const ir::Graph gathers_again = divided(graph, mesh, splits, parts, SecondGather::always);
   const std::int64_t again = bytes_without_budget(gathers_again, machine, lowering);
   if (kept <= budget.bytes)
     return {SecondGather::never,

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <functional>
 #include <string>
+#include <vector>
 
 #include "passes/lowering/lower.h"
+#include "passes/shard/mesh.h"
 #include "passes/shard/shard_options.h"
 
 /// With a memory budget: whether gathered parameters are kept for the backward pass, which sends fewer bytes, or
@@ -13,13 +14,11 @@ namespace lathe {
 /// Whether the budget is to say so.
 bool budget_chooses_gathers(const shard::ShardOptions& parts, const LowerOptions& lowering);
 
-/// The graph of a process in one way and the other: shard::shard() with it.
-using DividedGraph = std::function<ir::Graph(shard::SecondGather)>;
-
-/// Whether a process keeps within `lowering.memory` (which is given, with the sizes of all dims of a process) where
-/// gathered parameters are kept and nothing is computed again. False where the size of a dim is missing, which
-/// lower_within() tells.
-bool keeps_gathered_within(const DividedGraph& divided, const Machine& machine, const LowerOptions& lowering);
+/// Whether a process of a mesh, among which `graph` is divided by splits and parts, keeps within `lowering.memory`
+/// (which is given, with the sizes of all dims of a process) where gathered parameters are kept and nothing is
+/// computed again. False where the size of a dim is missing, which lower_within() tells.
+bool keeps_gathered_within(const ir::Graph& graph, const shard::Mesh& mesh, const std::vector<shard::Split>& splits,
+                           const shard::ShardOptions& parts, const Machine& machine, const LowerOptions& lowering);
 
 /// The same choice, with the bytes of both ways for people. Throws the UserErrors of lower_within() where nothing
 /// fits.
@@ -27,6 +26,7 @@ struct GatherChoice {
   shard::SecondGather second_gather;
   std::string why;
 };
-GatherChoice choose_gathers(const DividedGraph& divided, const Machine& machine, const LowerOptions& lowering);
+GatherChoice choose_gathers(const ir::Graph& graph, const shard::Mesh& mesh, const std::vector<shard::Split>& splits,
+                            const shard::ShardOptions& parts, const Machine& machine, const LowerOptions& lowering);
 
 }  // namespace lathe

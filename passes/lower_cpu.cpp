@@ -70,7 +70,8 @@ Machine cpu_machine(const CpuInfo& cpu) {
                      .most_columns = cpu::task_elements(cpu),
                      .scatter_in_place = true,
                      .row_sums = true},
-          .chunks = cpu.chunks};
+          .chunks = cpu.chunks,
+          .keeps_budgets = true};
 }
 
 Program lower_cpu(const ir::Graph& graph, const CpuInfo& cpu, const LowerOptions& options) {

@@ -74,6 +74,7 @@ class CpuRunner final : public ProgramRunner {
   MemoryPlan memory_plan(const DimBindings& dims) const override {
     return plan_memory(program_, dims, threads_->size());
   }
+  std::int64_t plan(const DimBindings& dims) override;
 
  private:
   /// What a launch asks of the dims: positions in the table of sizes.
@@ -101,7 +102,8 @@ class CpuRunner final : public ProgramRunner {
 
   void prepare(const DimBindings& dims);
   bool has_room(const Planned& planned) const;
-  void plan(const DimBindings& dims);
+  void make_plan(const DimBindings& dims);
+  void make_room();
   bool writes_nothing(const Launch& launch) const;
   void point_buffers(const RunArguments& arguments);
   void run_range(std::size_t index, std::int64_t begin, std::int64_t end, int thread,
@@ -190,7 +192,7 @@ bool CpuRunner::has_room(const Planned& planned) const {
 }
 
 /// Plans for these dims, or for the reserved ones where those are larger.
-void CpuRunner::plan(const DimBindings& dims) {
+void CpuRunner::make_plan(const DimBindings& dims) {
   Planned planned = planned_ ? std::move(*planned_) : Planned{};
   planned_.reset();
   DimBindings largest = dims;
@@ -207,12 +209,22 @@ void CpuRunner::plan(const DimBindings& dims) {
   plan_for(largest);
   if (!has_room(planned)) plan_for(dims);  // some temporary shrinks as a dim grows
   planned.groups = grouping_.groups(planned.plan);
-  if (const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(planned.plan.arena_bytes, 64));
-      arena_.size() < bytes) {
-    arena_ = {};  // it goes before the next one comes
-    arena_ = Arena(bytes);
-  }
   planned_ = std::move(planned);
+}
+
+/// An arena for the plan.
+void CpuRunner::make_room() {
+  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(planned_->plan.arena_bytes, 64));
+  if (arena_.size() >= bytes) return;
+  arena_ = {};  // it goes before the next one comes
+  arena_ = Arena(bytes);
+}
+
+std::int64_t CpuRunner::plan(const DimBindings& dims) {
+  is_bound_ = false;
+  table_.evaluate(dims, sizes_);
+  make_plan(dims);
+  return planned_->plan.arena_bytes;
 }
 
 /// Whether there is nothing for a launch to write with the sizes as they are.
@@ -230,7 +242,8 @@ void CpuRunner::prepare(const DimBindings& dims) {
   if (is_bound_ && bound_ == dims) return;
   is_bound_ = false;
   table_.evaluate(dims, sizes_);
-  if (!planned_ || !has_room(*planned_)) plan(dims);
+  if (!planned_ || !has_room(*planned_)) make_plan(dims);
+  make_room();
   for (std::size_t l = 0; l < calls_.size(); ++l) {
     Call& call = calls_[l];
     const LaunchSizes& at = launch_sizes_[l];

@@ -14,6 +14,7 @@
 #include "passes/gather_choice.h"
 #include "passes/lowering/program/require_one_process.h"
 #include "passes/lowering/program/signature.h"
+#include "passes/memory/memory_plan.h"
 #include "passes/shard/shard.h"
 #include "passes/transforms/evaluation.h"
 #include "passes/transforms/index_lookups.h"
@@ -175,7 +176,9 @@ codegen::CompiledKernels cpu_kernels(const CompileOptions& options, const Progra
 
 std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const Program& program,
                                           CompileSummary& summary) {
+  const auto start = Clock::now();
   codegen::CompiledKernels kernels = cpu_kernels(options, program);
+  summary.codegen_seconds = seconds_since(start);
   summary.compiled = kernels.stats().compiled;
   summary.from_cache = kernels.stats().from_store;
   return make_cpu_runner(program, std::move(kernels),
@@ -245,7 +248,9 @@ std::vector<cuda::CompiledKernel> gpu_kernels(const CompileOptions& options, con
 
 std::unique_ptr<ProgramRunner> gpu_runner(const CompileOptions& options, const Gpu& gpu, const Program& program,
                                           CompileSummary& summary) {
+  const auto start = Clock::now();
   const auto kernels = gpu_kernels(options, gpu, program);
+  summary.codegen_seconds = seconds_since(start);
   for (const cuda::CompiledKernel& kernel : kernels) ++(kernel.from_store ? summary.from_cache : summary.compiled);
   return cuda::make_cuda_runner(program, kernels, gpu.platform, gpu.arch, {.threads = compiling_threads(options)});
 }
@@ -288,17 +293,12 @@ shard::ShardOptions chosen_parts(const ir::Graph& graph, const CompileOptions& o
   shard::ShardOptions parts = options.parts;
   if (parts.parameters.empty() || parts.second_gather != SecondGather::decide) return parts;
   bool keeps = false;
-  if (options.target.kind == Target::Kind::cpu && budget_chooses_gathers(parts, options.lower)) {
+  if (budget_chooses_gathers(parts, options.lower)) {
     LowerOptions lowering = options.lower;
     lowering.memory->threads = threads_of(options);
     lowering.memory->dims.insert(options.ranks->positions().begin(), options.ranks->positions().end());
-    keeps = keeps_gathered_within(
-        [&](SecondGather second) {
-          shard::ShardOptions way = parts;
-          way.second_gather = second;
-          return shard::shard(graph, options.ranks->mesh(), options.split, way).graph;
-        },
-        machine_of(options.target), lowering);
+    keeps = keeps_gathered_within(graph, options.ranks->mesh(), options.split, parts, machine_of(options.target),
+                                  lowering);
   }
   const std::vector<std::string> all = options.ranks->gather(keeps ? "keep" : "again");
   parts.second_gather =
@@ -325,7 +325,8 @@ ir::PipelineResult whole_graph(const ir::Graph& graph, const CompileOptions& opt
       placements = std::move(sharded.arguments);
       return std::move(sharded.graph);
     };
-  const ir::Pipeline pipeline = whole_graph_pipeline(options.mode == Mode::evaluation, divide);
+  const ir::Pipeline pipeline = whole_graph_pipeline(
+      {.sizes = options.sizes, .evaluation = options.mode == Mode::evaluation, .divide = divide});
   if (pipeline.empty()) return {.graph = graph, .runs = {}};
   return ir::run_pipeline(graph, pipeline,
                           {.dump_after = options.pipeline.dump_after, .reproducer = options.pipeline.reproducer});
@@ -344,6 +345,22 @@ ir::PipelineOptions after(const std::vector<ir::PassRun>& stages, ir::PipelineOp
   return options;
 }
 
+/// Where every size is known by now, so is the memory of all runs.
+void plan_known_sizes(ProgramRunner& runner, const ir::Graph& graph, const DimBindings& known,
+                      CompileSummary& summary) {
+  if (!ir::unbound_dims(graph, known).empty()) return;
+  const auto start = Clock::now();
+  const std::int64_t bytes = runner.plan(known);
+  summary.passes.push_back({"memory-plan", seconds_since(start), graph.size(), graph.size(),
+                            fmt::format("an arena of {}", format_bytes(bytes))});
+}
+
+void add_code_generation(const Target& target, CompileSummary& summary) {
+  summary.passes.push_back(
+      {code_stages(target).back().name, summary.codegen_seconds, summary.nodes, summary.nodes,
+       fmt::format("{} kernels compiled, {} from the cache", summary.compiled, summary.from_cache)});
+}
+
 }  // namespace
 
 Executable compile(const ir::Graph& graph, const CompileOptions& given) {
@@ -355,6 +372,7 @@ Executable compile(const ir::Graph& graph, const CompileOptions& given) {
   impl->ranks = options.ranks;
   const DimBindings positions = options.ranks ? options.ranks->positions() : DimBindings();
   if (options.ranks) compare_targets(options);
+  if (options.lower.memory) require_budget_kept(machine_of(options.target));
   if (!options.ranks)
     require_one_process(graph);
   else if (!is_of_one_process(graph))
@@ -366,8 +384,6 @@ Executable compile(const ir::Graph& graph, const CompileOptions& given) {
   impl->summary.ops = own.size() - static_cast<int>(own.arguments().size());
 
   const bool is_gpu = options.target.kind == Target::Kind::cuda;
-  if (is_gpu && options.lower.memory)
-    throw UserError("a memory budget is kept by code for CPUs alone", "memory_target", "compile for the CPU");
   const std::optional<Gpu> gpu = is_gpu ? std::optional(gpu_of(options)) : std::nullopt;
   Target target = options.target;
   if (gpu) target.arch = gpu->arch;
@@ -395,10 +411,12 @@ Executable compile(const ir::Graph& graph, const CompileOptions& given) {
   impl->summary.launches = static_cast<int>(impl->program.launches.size());
 
   if (options.ranks) compare_ranks(options, gpu, own, impl->program);
-  start = Clock::now();
   impl->runner = gpu ? gpu_runner(options, *gpu, impl->program, impl->summary)
                      : cpu_runner(options, impl->program, impl->summary);
-  impl->summary.codegen_seconds = seconds_since(start);
+  DimBindings known = positions;
+  if (!gpu) known.insert(options.reserve.begin(), options.reserve.end());
+  plan_known_sizes(*impl->runner, lowered.graph, known, impl->summary);
+  add_code_generation(options.target, impl->summary);
   impl->binder =
       std::make_unique<ArgumentBinder>(impl->signature, impl->program, ir::dims_without_argument(own), positions);
   Executable executable(std::move(impl));

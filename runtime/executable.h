@@ -45,9 +45,12 @@ struct CompileOptions {
   /// Sizes that unknown dims are expected to reach: memory is planned for these at once, so that runs of any smaller
   /// sizes plan and allocate nothing.
   DimBindings reserve = {};
+  /// Sizes that it is compiled for alone: these unknown dims become numbers (passes/transforms/known_sizes.h), which
+  /// passes that choose by size then see. Dims that the graph lacks count for nothing [dim_negative].
+  DimBindings sizes = {};
   int threads = 0;  ///< that run a CPU's kernels, and that compile; 0: one a CPU [thread_count] [thread_start]
-  ObjectStore* cache = nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
-  ir::PipelineOptions pipeline = {};
+  ObjectStore* cache = nullptr;       ///< keeps compiled code between processes; may be null, must outlive the call
+  ir::PipelineOptions pipeline = {};  ///< `stop_after` is for graphs that are not compiled [compile_options]
   LowerOptions lower = {};
   /// Outputs and temporaries of a CPU hold NaNs, negative integers and true until a kernel writes them, so that what
   /// none writes shows in the results. For tests and for comparing with the interpreter: it costs a pass over memory.
@@ -78,7 +81,9 @@ struct CompileSummary {
   int launches = 0;  ///< a run
   int compiled = 0, from_cache = 0;
   double pass_seconds = 0, lower_seconds = 0, codegen_seconds = 0;
-  std::vector<ir::PassRun> passes;  ///< and the stages before and after them, as they ran
+  /// Every stage, as it ran: the passes, rematerialize with a memory budget, fuse, kernels, exchanges; memory-plan
+  /// where every size is known or reserved, else the first run plans; code generation (asm, cuda).
+  std::vector<ir::PassRun> passes;
   std::optional<TuneReport> tuned;  ///< where it was asked for
 };
 

@@ -33,6 +33,9 @@ class ProgramRunner {
   virtual bool only_reads(std::span<StoredTensor* const> states) const = 0;
 
   virtual MemoryPlan memory_plan(const DimBindings& dims) const = 0;
+  /// Plans the memory of runs with these dims before the first of them: the bytes of the arena. UserError
+  /// [dim_overflow].
+  virtual std::int64_t plan(const DimBindings& dims) = 0;
 };
 
 /// By buffer, whether some launch or exchange of the program writes it.

@@ -18,4 +18,9 @@ Machine machine_of(const Target& target) {
   return gpu_machine(std::get<GpuInfo>(info));
 }
 
+std::vector<Stage> code_stages(const Target& target) {
+  if (target.kind == Target::Kind::cuda) return {{"cuda", "kernels as CUDA C++"}};
+  return {{"llvm", "kernels as LLVM IR"}, {"asm", "kernels as assembly"}};
+}
+
 }  // namespace lathe

@@ -14,4 +14,8 @@ MachineInfo machine_info(const Target& target);
 /// What compiles for a target.
 Machine machine_of(const Target& target);
 
+/// What becomes of a program's kernels: "llvm" (LLVM IR as it goes to code generation) and "asm" for a CPU, "cuda"
+/// (CUDA C++) for a GPU. The last of them ends in what runs.
+std::vector<Stage> code_stages(const Target& target);
+
 }  // namespace lathe

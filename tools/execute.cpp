@@ -22,7 +22,8 @@ Executable compile_here(const ir::Graph& graph, const Arguments& arguments, cons
   how.lower = options.lower;
   how.lower.memory = memory_budget(options.memory_budget, graph, arguments);
   if (options.tune > 0) how.tune = tune_options(options.tune, bound_dims(graph, arguments));
-  Executable executable = compile(sized_for_chunks(graph, options.lower, bound_dims(graph, arguments)), how);
+  how.sizes = sizes_for_chunks(options.lower, bound_dims(graph, arguments));
+  Executable executable = compile(graph, how);
   if (const auto& tuned = executable.summary().tuned) print_error(to_string(*tuned));
   return executable;
 }

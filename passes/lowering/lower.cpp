@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 
@@ -39,7 +40,6 @@ class Lowering {
         machine_(machine),
         pool_(pool),
         tuning_(options.tuning),
-        bucket_bytes_(options.bucket_bytes),
         buffer_of_(graph.nodes.size(), -1) {
     program_.name = graph.name;
     program_.checks = graph.checks;
@@ -69,7 +69,6 @@ class Lowering {
     for (int r = 0; r < program_.regions; ++r) lower_region(context, r);
     int copies = 0;
     for (const auto& [state, value] : copies_) copy_back(state, value, copies);
-    order_exchanges(program_, bucket_bytes_);
     return std::move(program_);
   }
 
@@ -360,7 +359,6 @@ class Lowering {
   const Machine& machine_;
   KernelPool& pool_;
   std::optional<TuningChoices> tuning_;
-  std::int64_t bucket_bytes_;
   std::vector<int> buffer_of_;                       // by node
   std::vector<std::pair<ValueId, ValueId>> copies_;  // of updated states: what takes the place of which
   std::set<ValueId> copied_;                         // values of copies_
@@ -419,50 +417,118 @@ class StageTime {
   double seconds_ = 0;
 };
 
+/// The stages that end in a program. Within a memory budget they have many turns: each is timed over all of its own.
+class LoweringStages {
+ public:
+  LoweringStages(const Machine& machine, const LowerOptions& options) : machine_(machine), options_(options) {}
+
+  FusionPlan fuse(const Graph& graph, const std::vector<bool>& recomputed) {
+    const StageTime::Running running(fuse_);
+    FusionOptions fusion = machine_.fusion;
+    fusion.attention = fuses_attention(options_);
+    fusion.attention_costs = costs_of(machine_, options_);
+    fusion.recomputed = recomputed;
+    return plan_fusion(graph, fusion);
+  }
+
+  Program lower(const Graph& graph, const FusionPlan& plan) {
+    Program program = kernels(graph, plan);
+    const StageTime::Running running(exchanges_);
+    order_exchanges(program, options_.bucket_bytes);
+    return program;
+  }
+
+  double seconds() const { return fuse_.seconds() + kernels_.seconds() + exchanges_.seconds(); }
+
+  PassRun fuse_run(const Graph& graph, const FusionPlan& plan) const {
+    return {"fuse", fuse_.seconds(), graph.size(), graph.size(), fmt::format("{} regions", plan.regions.size())};
+  }
+
+  /// What is left to do for a program, with the runs of the stages that made it.
+  void finish(Lowered& lowered) const {
+    Program& program = lowered.program;
+    if (machine_.finish) machine_.finish(program);
+    verify_program(program);
+    const int nodes = lowered.graph.size();
+    const auto values = std::accumulate(program.exchanges.begin(), program.exchanges.end(), std::size_t{0},
+                                        [](std::size_t sum, const Exchange& e) { return sum + e.parts.size(); });
+    lowered.stages.push_back(
+        {"kernels", kernels_.seconds(), nodes, nodes,
+         fmt::format("{} launches of {} kernels", program.launches.size(), program.kernels.size())});
+    lowered.stages.push_back({"exchanges", exchanges_.seconds(), nodes, nodes,
+                              fmt::format("{} exchanges of {} values", program.exchanges.size(), values)});
+  }
+
+ private:
+  Program kernels(const Graph& graph, const FusionPlan& plan) {
+    const StageTime::Running running(kernels_);
+    return Lowering(graph, plan, machine_, options_, pool_).run();
+  }
+
+  const Machine& machine_;
+  const LowerOptions& options_;
+  KernelPool pool_;
+  StageTime fuse_, kernels_, exchanges_;
+};
+
+}  // namespace
+
+void require_budget_kept(const Machine& machine) {
+  if (machine.keeps_budgets) return;
+  const std::string name = std::visit([](const auto& info) { return std::string(info.name); }, machine.info);
+  throw UserError(fmt::format("a memory budget is kept by code for CPUs alone, not for {}", name), "memory_target",
+                  "leave out the budget, or compile for a CPU");
+}
+
+Fused fuse_regions(Graph prepared, const Machine& machine, const LowerOptions& options) {
+  if (!machine.fold) require_one_process(prepared);
+  LoweringStages stages(machine, options);
+  Fused fused{.graph = std::move(prepared), .regions = {}};
+  fused.regions = stages.fuse(fused.graph, {});
+  fused.stages.push_back(stages.fuse_run(fused.graph, fused.regions));
+  return fused;
+}
+
+Lowered lower_regions(Fused fused, const Machine& machine, const LowerOptions& options) {
+  LoweringStages stages(machine, options);
+  Lowered lowered{.graph = std::move(fused.graph),
+                  .regions = std::move(fused.regions),
+                  .program = {},
+                  .stages = std::move(fused.stages)};
+  lowered.program = stages.lower(lowered.graph, lowered.regions);
+  stages.finish(lowered);
+  return lowered;
+}
+
+namespace {
+
+Lowered lower_within_budget(const Graph& prepared, const Machine& machine, const LowerOptions& options) {
+  require_budget_kept(machine);
+  if (!machine.fold) require_one_process(prepared);
+  LoweringStages stages(machine, options);
+  StageTime all;
+  Lowered lowered;
+  {
+    const StageTime::Running running(all);
+    lowered = lower_within(
+        prepared, *options.memory,
+        {.plan = [&](const Graph& g, const std::vector<bool>& recomputed) { return stages.fuse(g, recomputed); },
+         .lower = [&](const Graph& g, const FusionPlan& plan) { return stages.lower(g, plan); },
+         .memory_work = std::visit([](const auto& info) { return info.memory_work; }, machine.info)});
+    verify(lowered.graph);
+  }
+  lowered.stages.push_back(
+      {"rematerialize", all.seconds() - stages.seconds(), prepared.size(), lowered.graph.size()});
+  lowered.stages.push_back(stages.fuse_run(lowered.graph, lowered.regions));
+  stages.finish(lowered);
+  return lowered;
+}
+
 }  // namespace
 
 Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOptions& options) {
-  if (!machine.fold) require_one_process(prepared);
-  StageTime fuse, kernels, rematerialize;
-  const int nodes = prepared.size();
-  const auto plan = [&](const Graph& g, const std::vector<bool>& recomputed) {
-    const StageTime::Running running(fuse);
-    FusionOptions fusion = machine.fusion;
-    fusion.attention = fuses_attention(options);
-    fusion.attention_costs = costs_of(machine, options);
-    fusion.recomputed = recomputed;
-    return plan_fusion(g, fusion);
-  };
-  KernelPool pool;
-  const auto lower_planned = [&](const Graph& g, const FusionPlan& planned) {
-    const StageTime::Running running(kernels);
-    return Lowering(g, planned, machine, options, pool).run();
-  };
-  Lowered lowered;
-  if (options.memory) {
-    {
-      const StageTime::Running running(rematerialize);
-      const double memory_work = std::visit([](const auto& info) { return info.memory_work; }, machine.info);
-      lowered = lower_within(prepared, *options.memory, {plan, lower_planned, memory_work});
-      verify(lowered.graph);
-    }
-    lowered.stages.push_back(
-        {"rematerialize", rematerialize.seconds() - fuse.seconds() - kernels.seconds(), nodes, lowered.graph.size()});
-  } else {
-    lowered.graph = std::move(prepared);
-    lowered.regions = plan(lowered.graph, {});
-    lowered.program = lower_planned(lowered.graph, lowered.regions);
-  }
-  if (machine.finish) machine.finish(lowered.program);
-  verify_program(lowered.program);
-  const int left = lowered.graph.size();
-  const Program& program = lowered.program;
-  lowered.stages.push_back(
-      {"fuse", fuse.seconds(), left, left, fmt::format("{} regions", lowered.regions.regions.size())});
-  lowered.stages.push_back(
-      {"kernels", kernels.seconds(), left, left,
-       fmt::format("{} launches of {} kernels", program.launches.size(), program.kernels.size())});
-  return lowered;
+  if (options.memory) return lower_within_budget(prepared, machine, options);
+  return lower_regions(fuse_regions(std::move(prepared), machine, options), machine, options);
 }
 
 Lowered lower_graph(const Graph& graph, const Machine& machine, const LowerOptions& options) {

@@ -28,6 +28,7 @@ struct Machine {
   RowChunks chunks = {};               ///< that suit it
   ir::Pipeline passes = {};            ///< before those of fusion
   void (*finish)(Program&) = nullptr;  ///< what is left to do for a program
+  bool keeps_budgets = false;          ///< takes LowerOptions::memory
 };
 
 /// The passes from a graph of primitives (after ir::default_pipeline: no composites, no complex values) to one that
@@ -35,7 +36,14 @@ struct Machine {
 /// that is asked for, which throws UserError [attention_unfused] at the first attention that is not fused.
 ir::Pipeline machine_passes(const Machine& machine, const LowerOptions& options = {});
 
-/// plan_fusion, and the machine's kernels for each region; with a memory budget lower_within, whose errors it throws.
+/// Throws UserError [memory_target] for a machine that keeps no memory budget.
+void require_budget_kept(const Machine& machine);
+
+/// The stage "fuse": plan_fusion as the machine wants it. No kernel is made; a memory budget says nothing here.
+Fused fuse_regions(ir::Graph prepared, const Machine& machine, const LowerOptions& options = {});
+/// The stages after it: the machine's kernels for each region, and the times of exchanges (order_exchanges).
+Lowered lower_regions(Fused fused, const Machine& machine, const LowerOptions& options = {});
+/// Both; with a memory budget within lower_within, whose errors and [memory_target] it throws.
 Lowered lower_prepared(ir::Graph prepared, const Machine& machine, const LowerOptions& options = {});
 
 /// Turns a graph of primitives into kernels: machine_passes() and lower_prepared().

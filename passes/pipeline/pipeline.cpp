@@ -49,11 +49,7 @@ Pass evaluation_pass() {
           [](const Graph& g) { return evaluation(g); }};
 }
 
-Pipeline mode_passes() {
-  Pipeline passes = precision_passes();
-  passes.insert(passes.begin(), evaluation_pass());
-  return passes;
-}
+Pipeline mode_passes() { return {evaluation_pass(), mixed_precision_pass(bf16), mixed_precision_pass(f16)}; }
 
 Pipeline default_pipeline(const RowChunks& chunks) {
   return parse_pipeline("dce,canonicalize,expand,decompose-complex,constant-fold,canonicalize,cse,chunk-rows",

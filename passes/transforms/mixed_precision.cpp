@@ -103,12 +103,10 @@ Graph mixed_precision(const Graph& graph, DType low_precision) {
   return builder.finish();
 }
 
-Pipeline precision_passes() {
-  return {
-      {"mixed-bf16", "products in bf16, sums and norms in f32, parameters in f32",
-       [](const Graph& g) { return mixed_precision(g, bf16); }},
-      {"mixed-f16", "the same in f16", [](const Graph& g) { return mixed_precision(g, f16); }},
-  };
+Pass mixed_precision_pass(DType low_precision) {
+  return {fmt::format("mixed-{}", name(low_precision)),
+          "products in this dtype, sums and norms in f32, parameters in f32",
+          [low_precision](const Graph& g) { return mixed_precision(g, low_precision); }};
 }
 
 }  // namespace lathe::ir

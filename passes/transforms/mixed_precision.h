@@ -22,7 +22,7 @@ namespace lathe::ir {
 ///                                         %3 = linear %1, %2 : bf16[n, 4]
 Graph mixed_precision(const Graph& graph, DType low_precision);
 
-/// The same as passes, "mixed-bf16" and "mixed-f16".
-Pipeline precision_passes();
+/// The same as a pass, "mixed-bf16" or "mixed-f16". UserError [mixed_precision] as it runs.
+Pass mixed_precision_pass(DType low_precision);
 
 }  // namespace lathe::ir

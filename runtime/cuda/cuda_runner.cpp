@@ -86,6 +86,7 @@ class CudaRunner final : public ProgramRunner {
   // Values move to the device in runs.
   bool only_reads(std::span<StoredTensor* const>) const override { return false; }
   MemoryPlan memory_plan(const DimBindings& dims) const override { return plan_memory(program_, dims); }
+  std::int64_t plan(const DimBindings& dims) override { return planned(dims).arena_bytes; }
 
  private:
   /// Launches [first, last) between which no exchange begins or must be over: they are captured as one graph.
@@ -128,6 +129,7 @@ class CudaRunner final : public ProgramRunner {
 
   GpuTensor* on_this_gpu(const StoredTensor& state) const;
   void send_states(std::span<StoredTensor* const> states, const DimBindings& dims);
+  const MemoryPlan& planned(const DimBindings& dims);
   void bind(const DimBindings& dims);
   std::vector<Segment> segments() const;
   void choose_indices(Bound& bound);
@@ -206,13 +208,17 @@ void CudaRunner::send_states(std::span<StoredTensor* const> states, const DimBin
   if (bound_) bound_->forget_graphs();  // they have the old ones
 }
 
-void CudaRunner::bind(const DimBindings& dims) {
-  if (bound_ && bound_->dims == dims) return;
-  bound_.reset();
+const MemoryPlan& CudaRunner::planned(const DimBindings& dims) {
   std::vector<std::int64_t> sizes, elements;
   table_.evaluate(dims, sizes);
   for (const std::size_t size : buffer_elements_) elements.push_back(sizes[size]);
-  const MemoryPlan& plan = planner_.plan(elements);
+  return planner_.plan(elements);
+}
+
+void CudaRunner::bind(const DimBindings& dims) {
+  if (bound_ && bound_->dims == dims) return;
+  bound_.reset();
+  const MemoryPlan& plan = planned(dims);
   auto made = with_plan(plan, program_, [&] {
     std::unique_ptr<Bound> bound(new Bound{.dims = dims,
                                            .plan = plan,

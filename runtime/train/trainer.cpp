@@ -35,6 +35,7 @@ CompileOptions evaluation_options(CompileOptions options, const Parameters& para
   options.mode = Mode::evaluation;
   options.parameters = parameters;
   options.tune.reset();
+  options.sizes.clear();
   options.lower.memory.reset();
   options.parts.states.clear();
   return options;

@@ -40,7 +40,8 @@ struct TrainerOptions {
   bool save_constants = true;
   RunSettings settings = {};
   std::string loss = "loss";  ///< the output of the step, and of the evaluation, that is the loss
-  /// Of both graphs. Tuning, the memory budget and states in parts are for the step alone.
+  /// Of both graphs. Tuning, the memory budget, known sizes and states in parts are for the step
+  /// alone.
   CompileOptions compile = {};
 
   std::function<void(const StepReport&)> after_step = {};

@@ -92,6 +92,58 @@ TEST_CASE("pipeline: every pass of compilation has a name that parse_pipeline kn
         CHECK_NOTHROW(parse_pipeline(pass.name));
 }
 
+TEST_CASE("pipeline: what a program asks of the whole graph comes first, as passes of the list", "[pipeline]") {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 8], input %w: f32[8, 8], state %rng: i64[2]) {
+  %1 = linear %x, %w
+  %2 = dropout %1, %rng {p=0.5, stream=0}
+  output "o" %2
+})");
+  CHECK(whole_graph_pipeline({}).empty());
+  std::vector<std::string> listed;
+  for (const Stage& stage : whole_graph_stages()) listed.push_back(stage.name);
+  CHECK(listed == std::vector<std::string>{"dtype", "mixed-bf16", "mixed-f16", "known-sizes", "evaluation", "shard"});
+  WholeGraph asked{.low_precision = f16, .sizes = {{"n", 4}}, .evaluation = true};
+  asked.divide = [](const ir::Graph& whole) { return whole; };
+  const PipelineResult mixed = run_pipeline(graph, whole_graph_pipeline(asked));
+  CHECK(names_of(mixed.runs) == std::vector<std::string>{"mixed-f16", "known-sizes", "evaluation", "shard"});
+  CHECK_THAT(print(mixed.graph),
+             Contains("f16[n=4, 8]") && Contains("input %x: f32[n=4, 8]") && !Contains("dropout"));
+  const PipelineResult wide = run_pipeline(graph, whole_graph_pipeline({.dtype = f64}));
+  CHECK(names_of(wide.runs) == std::vector<std::string>{"dtype"});
+  CHECK_THAT(print(wide.graph), Contains("f64[n, 8]") && !Contains("f32"));
+}
+
+TEST_CASE("pipeline: the stages after the passes run as they are listed, a budget's where it is kept", "[pipeline]") {
+  const ir::Graph graph = parse("graph @g(input %x: f32[4, 8]) {\n%1 = exp %x\noutput \"o\" %1\n}");
+  const LowerOptions within{.memory = MemoryBudget{.bytes = 1 << 20}};
+  for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))}) {
+    std::vector<std::string> listed;
+    for (const Stage& stage : lowering_stages(machine)) listed.push_back(stage.name);
+    const bool keeps = listed.front() == "rematerialize";
+    CHECK(keeps == machine.keeps_budgets);
+    CHECK(listed.back() == "memory-plan");
+    listed.pop_back();
+    const ir::Graph prepared = run_pipeline(graph, compile_pipeline(machine)).graph;
+    if (keeps) {
+      CHECK(names_of(lower_prepared(prepared, machine, within).stages) == listed);
+      listed.erase(listed.begin());
+    } else {
+      CHECK_THAT(error_text([&] { lower_prepared(prepared, machine, within); }), Contains("[memory_target]"));
+    }
+    CHECK(names_of(lower_prepared(prepared, machine).stages) == listed);
+  }
+}
+
+TEST_CASE("pipeline: regions are known where no kernel can be made of them", "[pipeline]") {
+  Machine machine = cpu_machine(unnamed_cpu());
+  machine.schedules.clear();
+  const ir::Graph graph = parse("graph @g(input %x: f32[n, 8]) {\n%1 = softmax %x {dim=1}\noutput \"o\" %1\n}");
+  const Fused fused = fuse_regions(run_pipeline(graph, compile_pipeline(machine)).graph, machine);
+  CHECK(fused.regions.regions.size() == 1);
+  CHECK(names_of(fused.stages) == std::vector<std::string>{"fuse"});
+  CHECK_THAT(internal_error([&] { lower_regions(fused, machine); }), Contains("no schedule for rows regions"));
+}
+
 TEST_CASE("pipeline: compilation ends in a graph that lower_prepared takes as lower makes it", "[pipeline]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 8], input %w: f32[8, 8]) {
   %1 = linear %x, %w

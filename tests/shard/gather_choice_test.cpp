@@ -27,13 +27,16 @@ DimBindings sizes_of(const ir::Graph& step) {
 }
 
 std::int64_t bytes_of(const ir::Graph& step, SecondGather second) {
-  const MemoryPlan plan = plan_memory(program_of(by_parameters(step, second).graph), sizes_of(step));
-  return plan.arena_bytes + plan.argument_bytes;
+  return plan_memory(program_of(by_parameters(step, second).graph), sizes_of(step)).total_bytes();
+}
+
+GatherChoice choice_within(const ir::Graph& step, const MemoryBudget& budget) {
+  return choose_gathers(step, Mesh::parse("data=4"), parse_splits("B:data"), {.parameters = "data"},
+                        cpu_machine(unnamed_cpu()), {.memory = budget});
 }
 
 GatherChoice choice_within(const ir::Graph& step, std::int64_t bytes) {
-  return choose_gathers([&](SecondGather second) { return by_parameters(step, second).graph; },
-                        cpu_machine(unnamed_cpu()), {.memory = MemoryBudget{.bytes = bytes, .dims = sizes_of(step)}});
+  return choice_within(step, MemoryBudget{.bytes = bytes, .dims = sizes_of(step)});
 }
 
 }  // namespace
@@ -56,9 +59,7 @@ TEST_CASE("gather choice: where nothing fits, the error tells the least bytes") 
   const ir::Graph step = step_of_layers();
   CHECK_THROWS_WITH(choice_within(step, 1000), Catch::Contains("does not fit a memory budget of 1000 B") &&
                                                    Catch::Contains("bytes are the least"));
-  CHECK_THROWS_WITH(choose_gathers([&](SecondGather second) { return by_parameters(step, second).graph; },
-                                   cpu_machine(unnamed_cpu()), {.memory = MemoryBudget{.bytes = 1 << 30}}),
-                    Catch::Contains("[memory_dims]"));
+  CHECK_THROWS_WITH(choice_within(step, MemoryBudget{.bytes = 1 << 30}), Catch::Contains("[memory_dims]"));
 }
 
 TEST_CASE("gather choice: a budget decides nothing that was said, and nothing without one") {

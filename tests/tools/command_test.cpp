@@ -81,21 +81,34 @@ TEST_CASE("dump shows each stage down to machine code", "[tools]") {
 TEST_CASE("every stage that opt lists can be dumped", "[tools]") {
   const Scratch scratch;
   const std::string file = scratch.write("small.lathe", test::small_program);
+  const std::map<std::string, std::string> asked_by{{"dtype", "--dtype f64 "},
+                                                    {"mixed-bf16", "--precision bf16 "},
+                                                    {"mixed-f16", "--precision f16 "},
+                                                    {"known-sizes", "--chunk-rows 8 "},
+                                                    {"evaluation", "--evaluation "},
+                                                    {"shard", "--mesh data=2 "},
+                                                    {"require-attention", "--require-fused "},
+                                                    {"rematerialize", "--memory-budget 1GiB "}};
   for (const std::string target : {"host", "x86-64-v3", "cuda:sm_80", "cuda:sm_90a"}) {
     std::istringstream list(run_lathe(scratch, "opt --list --target " + target).out);
     int stages = 0;
-    for (std::string line; std::getline(list, line) && !line.starts_with("passes that");) {
+    for (std::string line; std::getline(list, line);) {
       if (!line.starts_with("  ")) continue;
       const std::string stage = line.substr(2, line.find(' ', 2) - 2);
-      const std::string asked = stage == "evaluation" ? "--evaluation " : stage == "shard" ? "--mesh data=2 " : "";
+      const auto option = asked_by.find(stage);
+      const std::string asked = option == asked_by.end() ? "" : option->second;
       const auto ran =
           run_lathe(scratch, "dump --dim n=3 --target " + target + " " + asked + "--after " + stage + " " + file);
       CAPTURE(target, stage, ran.err);
       CHECK(ran.status == 0);
       CHECK(ran.out.size() > 20);
       ++stages;
+      if (asked.empty()) continue;
+      CHECK_THAT(line, Contains("(--"));
+      check_refused(run_lathe(scratch, "dump --after " + stage + " --target " + target + " " + file),
+                    "the stage " + stage + " is not asked for  [usage]");
     }
-    CHECK(stages > 15);
+    CHECK(stages > 20);
   }
   CHECK_THAT(run_lathe(scratch, "dump --after fuse " + file).out, StartsWith("region 0 ") && Contains("stored"));
   CHECK_THAT(run_lathe(scratch, "dump --after memory-plan --dim n=3 " + file).out, StartsWith("arena of "));
@@ -104,7 +117,8 @@ TEST_CASE("every stage that opt lists can be dumped", "[tools]") {
   check_refused(run_lathe(scratch, "dump --after fuse --html " + file), "[usage]");
   check_refused(run_lathe(scratch, "dump --after shard " + file), "give --mesh");
   check_refused(run_lathe(scratch, "dump --after evaluation " + file), "give --evaluation");
-  check_refused(run_lathe(scratch, "dump --after llvm --target cuda " + file), "no stage named 'llvm'");
+  check_refused(run_lathe(scratch, "dump --after llvm --target cuda " + file), "give --target host");
+  check_refused(run_lathe(scratch, "dump --after pad-products " + file), "give --target cuda");
 }
 
 TEST_CASE("dump draws a page that needs nothing else, and Graphviz text", "[tools]") {
@@ -263,6 +277,75 @@ TEST_CASE("opt runs passes", "[tools]") {
   check_refused(run_lathe(scratch, "opt --stop-after kernels " + file), "lathe dump --after kernels");
 }
 
+TEST_CASE("opt stops after any pass of the list, or tells what brings it in", "[tools]") {
+  const Scratch scratch;
+  const std::string file =
+      scratch.write("exp.lathe", "graph @g(input %x: f32[B, 8]) {\n%1 = exp %x\noutput \"y\" %1\n}\n");
+  const auto stop = [&](const std::string& stage) {
+    return run_lathe(scratch, "opt --times --stop-after " + stage + " " + file);
+  };
+  check_refused(stop("own-results"), "give --target host");
+  check_refused(stop("require-attention"), "give --target host and --require-fused");
+  check_refused(stop("pad-products"), "give --target cuda");
+  check_refused(stop("evaluation"), "give --evaluation");
+  check_refused(stop("shard"), "give --mesh");
+  check_refused(stop("known-sizes"), "give --dim");
+  check_refused(stop("evaluate"), "did you mean 'evaluation'?");
+  check_refused(stop("cse --passes dce"), "none of --passes dce");
+  check_refused(run_lathe(scratch, "opt --disable own-results " + file), "give --target host");
+  for (const std::string asked :
+       {"own-results --target host", "require-attention --target host --require-fused", "pad-products --target cuda",
+        "evaluation --evaluation", "shard --mesh data=2 --split B:data", "known-sizes --dim B=4",
+        "mixed-bf16 --precision bf16", "dtype --dtype f64"}) {
+    const auto ran = stop(asked);
+    INFO(asked << "\n" << ran.err);
+    CHECK(ran.status == 0);
+    const auto last = ran.err.find_last_of('\n', ran.err.size() - 2) + 1;
+    CHECK_THAT(ran.err.substr(last), StartsWith(asked.substr(0, asked.find(' ')) + " "));
+  }
+}
+
+TEST_CASE("dump shows what run compiles, by the same options", "[tools]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("wide.lathe", R"(graph @a(input %q: f32[S, d=64]) {
+  %scores = contract %q, %q {spec="ab,cb->ac"}
+  %w = softmax %scores {dim=1}
+  %y = contract %w, %q {spec="ab,bc->ac"}
+  output "y" %y
+})");
+  const auto after = [&](const std::string& stage, const std::string& options) {
+    CHECK(run_lathe(scratch, "run --random --dim S=8 " + options + " " + file).status == 0);
+    const auto ran =
+        run_lathe(scratch, "dump --dim S=8 --target x86-64-v3 --times --after " + stage + " " + options + " " + file);
+    INFO(stage << " " << options << "\n" << ran.err);
+    CHECK(ran.status == 0);
+    return ran;
+  };
+  CHECK_THAT(after("cse", "--dtype f64").out, Contains("f64[S, d=64]") && !Contains("f32"));
+  CHECK_THAT(after("cse", "--precision bf16").out, Contains("bf16[S, d=64]") && Contains("%q: f32[S, d=64]"));
+  CHECK_THAT(after("cse", "--chunk-rows 2").out, Contains("f32[S=8, d=64]"));
+  CHECK_THAT(after("fuse", "--require-fused").out, Contains(" attention over "));
+  const auto plain = after("fuse", "--no-fused-attention");
+  CHECK_THAT(plain.out, Contains(" product over ") && !Contains(" attention over "));
+  // Regions are known before there are kernels.
+  CHECK_THAT(plain.err, Contains("fuse ") && !Contains("kernels "));
+  CHECK_THAT(after("fuse", "--memory-budget 1GiB").err, Contains("rematerialize ") && Contains("kernels "));
+  CHECK_THAT(after("memory-plan", "").err, Contains("memory-plan ") && Contains("an arena of "));
+  CHECK_THAT(after("llvm", "").err, Contains("exchanges ") && Contains("llvm ") && Contains("code of "));
+  CHECK_THAT(after("asm", "").err, Contains("asm "));
+}
+
+TEST_CASE("a memory budget is listed, shown and kept for CPUs alone", "[tools]") {
+  const Scratch scratch;
+  const std::string file =
+      scratch.write("exp.lathe", "graph @g(input %x: f32[4, 8]) {\n%1 = exp %x\noutput \"y\" %1\n}\n");
+  CHECK_THAT(run_lathe(scratch, "opt --list --target host").out, Contains("rematerialize"));
+  CHECK_THAT(run_lathe(scratch, "opt --list --target cuda").out, !Contains("rematerialize"));
+  for (const std::string stage : {"cse", "rematerialize", "cuda"})
+    check_refused(run_lathe(scratch, "dump --target cuda --memory-budget 1GiB --after " + stage + " " + file),
+                  "[memory_target]");
+}
+
 TEST_CASE("dump goes through the stages that a program asks for, and times all", "[tools]") {
   const Scratch scratch;
   const std::string file =
@@ -274,6 +357,9 @@ TEST_CASE("dump goes through the stages that a program asks for, and times all",
   const auto divided = run_lathe(scratch, "dump --mesh data=2 --split B:data --after shard " + file);
   INFO(divided.err);
   CHECK_THAT(divided.out, Contains("all_reduce") && Contains("B@data"));
+  CHECK_THAT(run_lathe(scratch, "dump --mesh data=2 --split B:data --after exchanges " + file).out,
+             StartsWith("exchange 0: all_reduce along data=2, during launches ") && Contains("drop.lathe:3"));
+  CHECK_THAT(run_lathe(scratch, "dump --after exchanges " + file).out, StartsWith("no exchanges"));
   const auto timed = run_lathe(
       scratch, "dump --times --evaluation --mesh data=2 --split B:data --dim B=4 --after memory-plan " + file);
   CHECK_THAT(timed.out, StartsWith("arena of "));

@@ -8,12 +8,13 @@
 #include "ir/tensor/binding.h"
 #include "ir/tensor/explain/explain.h"
 #include "ir/tensor/text/printer.h"
-#include "passes/shard/shard.h"
+#include "passes/fusion/print_regions.h"
 #include "runtime/target_machine.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
 #include "tools/options/arguments.h"
 #include "tools/options/division.h"
+#include "tools/options/graph_options.h"
 #include "tools/options/memory_budget.h"
 #include "tools/page/drawing.h"
 #include "tools/stages.h"
@@ -25,9 +26,8 @@ namespace {
 
 struct DumpOptions {
   std::string file, output = "-", after, target = "host", memory_budget;
-  std::vector<std::string> dims;
-  Division division;
-  bool evaluation = false, times = false;
+  PassOptions how;
+  bool times = false;
   bool short_form = false, html = false, dot = false, no_locations = false, strides = false;
 };
 
@@ -44,70 +44,62 @@ class Dump {
   Dump(const ir::Graph& graph, const DumpOptions& options)
       : graph_(graph),
         options_(options),
-        how_{.target = Target::named(options.target),
-             .dims = sizes_on_process(given_dims(graph, options.dims), options.division)},
+        how_{.target = Target::named(options.target), .dims = given_dims(graph, options.how.dims)},
         machine_(machine_of(how_.target)),
-        passes_(whole_graph_pipeline(options.evaluation, divider(options.division))) {
+        lower_(options.how.graph.lower),
+        passes_(options.how.whole_graph_passes(sizes_for_chunks(lower_, how_.dims))) {
+    how_.dims = sizes_on_process(how_.dims, options.how.division);
     lower_.memory = memory_budget(options.memory_budget, how_.dims);
-    const ir::Pipeline more = compile_pipeline(machine_, lower_);
-    passes_.insert(passes_.end(), more.begin(), more.end());
+    if (lower_.memory) require_budget_kept(machine_);
+    for (ir::Pass& pass : compile_pipeline(machine_, lower_)) passes_.push_back(std::move(pass));
   }
 
-  std::string after(const std::string& stage) const {
+  std::string after(const std::string& stage) {
     const auto later = stages_after_passes(how_.target);
     const bool is_later = std::ranges::find(later, stage, &Stage::name) != later.end();
     if ((options_.html || options_.dot) && (stage == "all" || (is_later && stage != "rematerialize")))
       throw UserError(fmt::format("--after {} is no single graph to draw", stage), "usage",
                       "name the pass to draw after; lathe opt --list tells them");
     if (stage == "all") return after_all(later);
-    if (is_later) return text_of(lowered({}), stage);
     const std::vector<std::string> names = ir::stage_names(passes_);
-    require_asked_for(stage);
-    if (std::ranges::find(names, stage) == names.end()) unknown_stage(stage, names, later);
-    return render(passed({.stop_after = stage}), options_);
+    const bool runs =
+        is_later ? stage != "rematerialize" || lower_.memory : std::ranges::find(names, stage) != names.end();
+    if (!runs) throw_missing_stage(stage, options_.target);
+    if (!is_later) return render(passed({.stop_after = stage}), options_);
+    if (stage == "fuse" && !lower_.memory) return regions();
+    return text_of(lowered({}), stage);
   }
+
+  /// The stages that ran.
+  const std::vector<ir::PassRun>& runs() const { return runs_; }
 
  private:
-  void require_asked_for(const std::string& stage) const {
-    const bool missing =
-        (stage == "evaluation" && !options_.evaluation) || (stage == "shard" && !options_.division.is_given());
-    if (missing)
-      throw UserError(fmt::format("the stage {} is not asked for", stage), "usage",
-                      stage == "shard" ? "give --mesh, and --split, --states or --parameters" : "give --evaluation");
-  }
+  void add(const std::vector<ir::PassRun>& runs) { runs_.insert(runs_.end(), runs.begin(), runs.end()); }
 
-  [[noreturn]] static void unknown_stage(const std::string& stage, const std::vector<std::string>& passes,
-                                         const std::vector<Stage>& later) {
-    std::vector<std::string_view> names(passes.begin(), passes.end());
-    for (const Stage& each : later) names.push_back(each.name);
-    throw UserError(fmt::format("there is no stage named '{}'", stage), "pass_name",
-                    did_you_mean_or_list(stage, names, "the stages are"));
-  }
-
-  static std::function<ir::Graph(const ir::Graph&)> divider(const Division& division) {
-    if (!division.is_given()) return {};
-    return [&division](const ir::Graph& graph) {
-      return shard::shard(graph, division.mesh(), division.splits(), division.parts()).graph;
-    };
-  }
-
-  ir::Graph passed(const ir::PipelineOptions& pipeline) const {
+  ir::Graph passed(const ir::PipelineOptions& pipeline) {
     ir::PipelineResult result = ir::run_pipeline(graph_, passes_, pipeline);
-    if (options_.times) print_error(ir::to_string(result.runs));
+    add(result.runs);
     return std::move(result.graph);
   }
 
-  Lowered lowered(const ir::PipelineOptions& pipeline) const {
+  /// Without a budget no kernel is needed to know them.
+  std::string regions() {
+    const Fused fused = fuse_regions(passed({}), machine_, lower_);
+    add(fused.stages);
+    return print_regions(fused.regions, fused.graph);
+  }
+
+  Lowered lowered(const ir::PipelineOptions& pipeline) {
     Lowered result = lower_prepared(passed(pipeline), machine_, lower_);
-    if (options_.times) print_error(ir::to_string(result.stages));
+    add(result.stages);
     return result;
   }
 
-  std::string text_of(const Lowered& lowered, std::string_view stage) const {
-    return stage == "rematerialize" ? render(lowered.graph, options_) : stage_text(lowered, stage, how_);
+  std::string text_of(const Lowered& lowered, std::string_view stage) {
+    return stage == "rematerialize" ? render(lowered.graph, options_) : stage_text(lowered, stage, how_, runs_);
   }
 
-  std::string after_all(const std::vector<Stage>& later) const {
+  std::string after_all(const std::vector<Stage>& later) {
     std::string text;
     ir::PipelineOptions pipeline;
     pipeline.dump_after = [&](std::string_view pass, const ir::Graph& now) {
@@ -129,11 +121,16 @@ class Dump {
   Machine machine_;
   LowerOptions lower_;
   ir::Pipeline passes_;
+  std::vector<ir::PassRun> runs_;
 };
 
 std::string dump(const ir::Graph& graph, const DumpOptions& options) {
   const bool as_given = options.after.empty() || options.after == "input";
-  return as_given ? render(graph, options) : Dump(graph, options).after(options.after);
+  if (as_given) return render(graph, options);
+  Dump stages(graph, options);
+  std::string text = stages.after(options.after);
+  if (options.times) print_error(ir::to_string(stages.runs()));
+  return text;
 }
 
 }  // namespace
@@ -152,12 +149,9 @@ void add_dump(CLI::App& app) {
                       "exact chip",
                       list_of(codegen::TargetCpu::names())))
       ->capture_default_str();
-  command->add_option("--dim", options->dims, "For memory-plan and --memory-budget: the size of a dim, as NAME=SIZE")
-      ->allow_extra_args(false)
-      ->delimiter(',');
+  add_pass_options(*command, options->how,
+                   "For memory-plan, --memory-budget and --chunk-rows: the size of a dim, as NAME=SIZE");
   add_memory_budget(*command, options->memory_budget);
-  command->add_flag("--evaluation", options->evaluation, "As it is evaluated: dropout passes its operand on");
-  add_division(*command, options->division);
   command->add_flag("--times", options->times, "Tell on standard error what each stage took and did");
   auto* short_form = command->add_flag("--short", options->short_form, "No locations; of repeated layers the first");
   auto* html =
@@ -172,7 +166,8 @@ void add_dump(CLI::App& app) {
       "  lathe dump model.lathe --short\n"
       "  lathe dump model.lathe --after all > stages.txt\n"
       "  lathe dump model.lathe --after fuse --times\n"
-      "  lathe dump model.lathe --after shard --mesh data=2 --split B:data\n"
+      "  lathe dump model.lathe --after fuse --precision bf16 --no-fused-attention\n"
+      "  lathe dump model.lathe --after exchanges --mesh data=2 --split B:data\n"
       "  lathe dump model.lathe --after memory-plan --dim B=4,T=64\n"
       "  lathe dump model.lathe --after asm --target x86-64-v3\n"
       "  lathe dump model.lathe --after cuda --target cuda:sm_90a\n"

@@ -3,14 +3,13 @@
 #include <CLI/CLI.hpp>
 
 #include "ir/support/visible.h"
-#include "passes/transforms/convert_dtype.h"
 #include "runtime/files/safetensors.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
 #include "tools/options/arguments.h"
+#include "tools/options/graph_options.h"
 #include "tools/options/memory_budget.h"
-#include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
 
@@ -19,17 +18,18 @@ namespace lathe::tools {
 namespace {
 
 struct RunOptions {
-  std::string file, output, dtype, precision = "f32";
+  std::string file, output;
+  GraphOptions graph;
   ArgumentOptions arguments;
   ExecuteOptions execute;
 };
 
 void run(const RunOptions& options) {
-  ir::Graph graph = load_graph(options.file);
-  if (!options.dtype.empty()) graph = ir::convert_dtype(graph, f32, *parse_dtype(options.dtype));
-  graph = with_precision(graph, options.precision);
-  const Arguments arguments = load_arguments(graph, options.arguments, !options.dtype.empty());
-  const Tensors results = execute(graph, arguments, options.execute);
+  const ir::Graph graph = as_asked(load_graph(options.file), options.graph);
+  const Arguments arguments = load_arguments(graph, options.arguments, !options.graph.dtype.empty());
+  ExecuteOptions how = options.execute;
+  how.lower = options.graph.lower;
+  const Tensors results = execute(graph, arguments, how);
   if (!options.output.empty()) {
     write_safetensors(options.output, results);
     return;
@@ -46,11 +46,8 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Run a graph once; gives outputs and updated states");
   command->add_option("FILE", options->file, "IR text")->required();
   add_argument_options(*command, options->arguments);
-  add_lower_options(*command, options->execute.lower);
   command->add_option("-o,--output", options->output, "A .safetensors file for the results (default: print them)");
-  command->add_option("--dtype", options->dtype, "Run the graph's f32 values at this dtype")
-      ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
-  add_precision_option(*command, options->precision);
+  add_graph_options(*command, options->graph);
   CLI::Option* interpret = command->add_flag("--interpret", options->execute.interpret,
                                              "Use the reference interpreter, not compiled code");
   add_memory_budget(*command, options->execute.memory_budget)->excludes(interpret);

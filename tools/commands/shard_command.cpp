@@ -80,18 +80,10 @@ std::string choose_within_budget(const ShardOptions& options, const ir::Graph& g
   const std::vector<shard::Split> splits = options.division.splits();
   LowerOptions lowering{.memory = memory_budget(options.memory_budget, {})};
   if (!budget_chooses_gathers(parts, lowering)) return "";
-  if (is_gpu(machine))
-    throw UserError("a memory budget is kept by code for CPUs alone", "memory_target",
-                    "leave out --memory-budget or --target");
+  require_budget_kept(machine);
   lowering.memory->dims = shard::local_dims(shard::shard(graph, mesh, splits, parts), dims);
   for (const auto& axis : mesh.axes()) lowering.memory->dims.emplace(ir::mesh_index_dim(axis.name), 0);
-  const GatherChoice choice = choose_gathers(
-      [&](shard::SecondGather second) {
-        shard::ShardOptions way = parts;
-        way.second_gather = second;
-        return shard::shard(graph, mesh, splits, way).graph;
-      },
-      machine, lowering);
+  const GatherChoice choice = choose_gathers(graph, mesh, splits, parts, machine, lowering);
   parts.second_gather = choice.second_gather;
   return choice.why;
 }

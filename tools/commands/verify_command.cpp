@@ -8,13 +8,12 @@
 #include "passes/check/find_fault.h"
 #include "passes/check/results.h"
 #include "passes/compile_pipeline.h"
-#include "passes/transforms/convert_dtype.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
 #include "tools/options/arguments.h"
+#include "tools/options/graph_options.h"
 #include "tools/options/number_option.h"
-#include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 
 namespace lathe::tools {
@@ -22,18 +21,16 @@ namespace lathe::tools {
 namespace {
 
 struct VerifyOptions {
-  std::string file, dtype, precision = "f32";
+  std::string file;
+  GraphOptions graph;
   ArgumentOptions arguments;
   int threads = 0;
   std::optional<double> tolerance;
 };
 
 /// Compiled code, its memory full of NaNs before it is written.
-Tensors run_compiled(const ir::Graph& graph, const Arguments& arguments, int threads) {
-  ExecuteOptions how;
-  how.threads = threads;
-  how.poison = true;
-  return execute(graph, arguments, how);
+Tensors run_compiled(const ir::Graph& graph, const Arguments& arguments, const VerifyOptions& options) {
+  return execute(graph, arguments, {.threads = options.threads, .poison = true, .lower = options.graph.lower});
 }
 
 std::string names(std::vector<std::string> list) {
@@ -65,19 +62,17 @@ std::string describe(const ir::Fault& fault, const ir::Graph& graph) {
 }
 
 void run(const VerifyOptions& options) {
-  ir::Graph graph = load_graph(options.file);
-  if (!options.dtype.empty()) graph = ir::convert_dtype(graph, f32, *parse_dtype(options.dtype));
-  graph = with_precision(graph, options.precision);
+  const ir::Graph graph = as_asked(load_graph(options.file), options.graph);
   ArgumentOptions from = options.arguments;
   from.random = true;
-  const Arguments arguments = load_arguments(graph, from, !options.dtype.empty());
+  const Arguments arguments = load_arguments(graph, from, !options.graph.dtype.empty());
   const ir::ExpectOptions expect{
       .interpret = {.dims = arguments.dims}, .tolerance = options.tolerance, .rewrite = as_fused};
   const std::vector<ir::Output> results = ir::named_results(graph);
   std::vector<ir::ValueId> values;
   for (const ir::Output& result : results) values.push_back(result.value);
   ir::ExpectedValues expected(graph, arguments.tensors, values, expect);
-  const Tensors found = run_compiled(graph, arguments, options.threads);
+  const Tensors found = run_compiled(graph, arguments, options);
   std::vector<std::string> wrong;
   std::string text;
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -93,7 +88,7 @@ void run(const VerifyOptions& options) {
   }
   write_text("-", text);
   if (wrong.empty()) return;
-  const auto compiled = [&](const ir::Graph& part) { return run_compiled(part, arguments, options.threads); };
+  const auto compiled = [&](const ir::Graph& part) { return run_compiled(part, arguments, options); };
   std::vector<std::string> faults;
   for (const ir::Fault& fault : ir::find_faults(graph, arguments.tensors, wrong, compiled, expect))
     faults.push_back(describe(fault, graph));
@@ -110,9 +105,7 @@ void add_verify(CLI::App& app) {
       app.add_subcommand("verify", "Compare compiled code with the interpreter on the same arguments");
   command->add_option("FILE", options->file, "IR text")->required();
   add_argument_options(*command, options->arguments);
-  command->add_option("--dtype", options->dtype, "Run the graph's f32 values at this dtype")
-      ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
-  add_precision_option(*command, options->precision);
+  add_graph_options(*command, options->graph);
   not_negative(command->add_option(
       "--tolerance", options->tolerance,
       "Largest difference of an element, relative to the result's largest (default: what roundings explain)"));

@@ -11,7 +11,6 @@
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op/op.h"
 #include "passes/check/made_up_value.h"
-#include "passes/transforms/known_sizes.h"
 #include "runtime/files/safetensors.h"
 #include "tools/options/number_option.h"
 #include "tools/pretrained/graph_part.h"
@@ -144,8 +143,8 @@ void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks) {
       "memory");
 }
 
-ir::Graph sized_for_chunks(const ir::Graph& graph, const LowerOptions& options, const DimBindings& sizes) {
-  return options.chunks && options.chunks->on ? ir::with_sizes(graph, sizes) : graph;
+DimBindings sizes_for_chunks(const LowerOptions& options, const DimBindings& sizes) {
+  return options.chunks && options.chunks->on ? sizes : DimBindings();
 }
 
 void add_lower_options(CLI::App& command, LowerOptions& options) {

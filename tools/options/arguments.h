@@ -27,8 +27,9 @@ void add_weights_of(const std::string& file, ArgumentOptions& options);
 
 /// Adds --chunk-rows auto, off or a number of rows [chunk_rows].
 void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks);
-/// The graph for these sizes alone where --chunk-rows has a number of rows: only known sizes can be cut.
-ir::Graph sized_for_chunks(const ir::Graph& graph, const LowerOptions& options, const DimBindings& sizes);
+/// Of the sizes of a run those that it is compiled for alone (CompileOptions::sizes): all where --chunk-rows has a
+/// number of rows, for only known sizes can be cut.
+DimBindings sizes_for_chunks(const LowerOptions& options, const DimBindings& sizes);
 /// Adds --require-fused, --no-fused-attention and --chunk-rows.
 void add_lower_options(CLI::App& command, LowerOptions& options);
 /// The sizes that --dim options give to unknown dims of the graph. UserError [dim_option].

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "passes/transforms/mixed_precision.h"
+#include "passes/compile_pipeline.h"
 
 namespace lathe::tools {
 
@@ -28,7 +28,8 @@ pretrained::WeightFormat weight_format(const std::string& weights) {
 }
 
 ir::Graph with_precision(const ir::Graph& graph, const std::string& precision) {
-  return precision == "f32" ? graph : ir::mixed_precision(graph, *parse_dtype(precision));
+  if (precision == "f32") return graph;
+  return ir::run_pipeline(graph, whole_graph_pipeline({.low_precision = parse_dtype(precision)})).graph;
 }
 
 }  // namespace lathe::tools

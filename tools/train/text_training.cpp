@@ -132,6 +132,7 @@ class TextTraining {
     CompileOptions training = options;
     divide(training, s_.division, ranks_);
     training.lower.memory = memory_budget(s_.memory_budget, sizes_on_process(sizes, s_.division));
+    training.sizes = sizes_for_chunks(s_.lower, sizes);
     training.tune = tune_options(s_.tune, sizes);
     require_same_settings(ranks_, {fixed_settings(), changeable_settings(s_)});
     train_batches_.emplace(split_.train, s_.batch, s_.model.context, s_.seed);
@@ -140,7 +141,7 @@ class TextTraining {
     const StartValue start = [&](const std::string& name) {
       return initial_value(model.step, name, initializers, s_.seed);
     };
-    trainer_.emplace(sized_for_chunks(model.step, s_.lower, sizes), start, trainer_options(model.forward, training));
+    trainer_.emplace(model.step, start, trainer_options(model.forward, training));
     generation_ = std::move(model.generate);
     generation_options_ = options;
     generation_options_.mode = Mode::evaluation;

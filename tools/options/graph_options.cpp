@@ -1,0 +1,47 @@
+#include "tools/options/graph_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "passes/shard/shard.h"
+#include "tools/options/arguments.h"
+#include "tools/options/precision_option.h"
+
+namespace lathe::tools {
+
+void add_graph_options(CLI::App& command, GraphOptions& options) {
+  command.add_option("--dtype", options.dtype, "Run the graph's f32 values at this dtype")
+      ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
+  add_precision_option(command, options.precision);
+  add_lower_options(command, options.lower);
+}
+
+WholeGraph whole_graph(const GraphOptions& options) {
+  WholeGraph asked;
+  if (!options.dtype.empty()) asked.dtype = parse_dtype(options.dtype);
+  if (options.precision != "f32") asked.low_precision = parse_dtype(options.precision);
+  return asked;
+}
+
+ir::Graph as_asked(const ir::Graph& graph, const GraphOptions& options) {
+  return ir::run_pipeline(graph, whole_graph_pipeline(whole_graph(options))).graph;
+}
+
+ir::Pipeline PassOptions::whole_graph_passes(const DimBindings& sizes) const {
+  WholeGraph asked = whole_graph(graph);
+  asked.sizes = sizes;
+  asked.evaluation = evaluation;
+  if (division.is_given())
+    asked.divide = [division = division](const ir::Graph& whole) {
+      return shard::shard(whole, division.mesh(), division.splits(), division.parts()).graph;
+    };
+  return whole_graph_pipeline(asked);
+}
+
+void add_pass_options(CLI::App& command, PassOptions& options, const std::string& dim_doc) {
+  command.add_option("--dim", options.dims, dim_doc)->allow_extra_args(false)->delimiter(',');
+  add_graph_options(command, options.graph);
+  command.add_flag("--evaluation", options.evaluation, "As it is evaluated: dropout passes its operand on");
+  add_division(command, options.division);
+}
+
+}  // namespace lathe::tools
