@@ -86,7 +86,11 @@ class CudaRunner final : public ProgramRunner {
   // Values move to the device in runs.
   bool only_reads(std::span<StoredTensor* const>) const override { return false; }
   MemoryPlan memory_plan(const DimBindings& dims) const override { return plan_memory(program_, dims); }
-  std::int64_t plan(const DimBindings& dims) override { return planned(dims).arena_bytes; }
+  std::int64_t plan(const DimBindings& dims) override {
+    std::vector<std::int64_t> sizes;
+    table_.evaluate(dims, sizes);
+    return planned(sizes).arena_bytes;
+  }
 
  private:
   /// Launches [first, last) between which no exchange begins or must be over: they are captured as one graph.
@@ -129,7 +133,7 @@ class CudaRunner final : public ProgramRunner {
 
   GpuTensor* on_this_gpu(const StoredTensor& state) const;
   void send_states(std::span<StoredTensor* const> states, const DimBindings& dims);
-  const MemoryPlan& planned(const DimBindings& dims);
+  const MemoryPlan& planned(const std::vector<std::int64_t>& sizes);
   void bind(const DimBindings& dims);
   std::vector<Segment> segments() const;
   void choose_indices(Bound& bound);
@@ -208,9 +212,9 @@ void CudaRunner::send_states(std::span<StoredTensor* const> states, const DimBin
   if (bound_) bound_->forget_graphs();  // they have the old ones
 }
 
-const MemoryPlan& CudaRunner::planned(const DimBindings& dims) {
-  std::vector<std::int64_t> sizes, elements;
-  table_.evaluate(dims, sizes);
+/// The plan for these sizes by position in the table, until the next one.
+const MemoryPlan& CudaRunner::planned(const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> elements;
   for (const std::size_t size : buffer_elements_) elements.push_back(sizes[size]);
   return planner_.plan(elements);
 }
@@ -218,7 +222,9 @@ const MemoryPlan& CudaRunner::planned(const DimBindings& dims) {
 void CudaRunner::bind(const DimBindings& dims) {
   if (bound_ && bound_->dims == dims) return;
   bound_.reset();
-  const MemoryPlan& plan = planned(dims);
+  std::vector<std::int64_t> sizes;
+  table_.evaluate(dims, sizes);
+  const MemoryPlan& plan = planned(sizes);
   auto made = with_plan(plan, program_, [&] {
     std::unique_ptr<Bound> bound(new Bound{.dims = dims,
                                            .plan = plan,
