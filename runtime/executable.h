@@ -46,7 +46,7 @@ struct CompileOptions {
   /// sizes plan and allocate nothing.
   DimBindings reserve = {};
   /// Sizes that it is compiled for alone: these unknown dims become numbers (passes/transforms/known_sizes.h), which
-  /// passes that choose by size then see. Dims that the graph lacks count for nothing [dim_negative].
+  /// passes that choose by size then see. Dims that the graph lacks count for nothing.
   DimBindings sizes = {};
   int threads = 0;  ///< that run a CPU's kernels, and that compile; 0: one a CPU [thread_count] [thread_start]
   ObjectStore* cache = nullptr;       ///< keeps compiled code between processes; may be null, must outlive the call

@@ -14,7 +14,7 @@
 #include "ir/support/nearest.h"
 #include "ir/tensor/binding.h"
 #include "passes/fusion/print_regions.h"
-#include "passes/lowering/program/print_exchanges.h"
+#include "passes/lowering/program/exchange_order.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/machine/seconds.h"
 #include "runtime/target_machine.h"

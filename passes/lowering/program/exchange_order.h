@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "passes/lowering/program/program.h"
 
 namespace lathe {
@@ -12,5 +14,13 @@ namespace lathe {
 /// in all, and the last of their values is there before the first of their results is wanted; so do gathers of what
 /// only the next run reads. The same on every process, since their programs are equal.
 void order_exchanges(Program& program, std::int64_t bucket_bytes);
+
+/// The exchanges of a program for a reader, in their order: the launches while which each may be on its way, and its
+/// values. A line says so where there are none.
+///
+///   exchange 0: all_reduce along data=4, during launches 12..17
+///     %31 all_reduce : f32[64]  step.cpp:14
+///     %29 all_reduce : f32[4096]  step.cpp:12
+std::string print_exchanges(const Program& program);
 
 }  // namespace lathe
