@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "ir/kernel/printer.h"
+#include "ir/tensor/text/printer.h"
 #include "passes/compile_pipeline.h"
 #include "passes/lower_cpu.h"
 #include "passes/lower_gpu.h"
@@ -106,11 +107,11 @@ TEST_CASE("pipeline: what a program asks of the whole graph comes first, as pass
   asked.divide = [](const ir::Graph& whole) { return whole; };
   const PipelineResult mixed = run_pipeline(graph, whole_graph_pipeline(asked));
   CHECK(names_of(mixed.runs) == std::vector<std::string>{"mixed-f16", "known-sizes", "evaluation", "shard"});
-  CHECK_THAT(print(mixed.graph),
+  CHECK_THAT(ir::print(mixed.graph),
              Contains("f16[n=4, 8]") && Contains("input %x: f32[n=4, 8]") && !Contains("dropout"));
   const PipelineResult wide = run_pipeline(graph, whole_graph_pipeline({.dtype = f64}));
   CHECK(names_of(wide.runs) == std::vector<std::string>{"dtype"});
-  CHECK_THAT(print(wide.graph), Contains("f64[n, 8]") && !Contains("f32"));
+  CHECK_THAT(ir::print(wide.graph), Contains("f64[n, 8]") && !Contains("f32"));
 }
 
 TEST_CASE("pipeline: the stages after the passes run as they are listed, a budget's where it is kept", "[pipeline]") {
