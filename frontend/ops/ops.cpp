@@ -158,17 +158,31 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps, Where at) {
 Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at) {
   return built("dropout", at, [&](auto& x, auto& y) { return ir::dropout(x, y, p); }, a, random_state);
 }
+Causal Causal::from(const Tensor& offset) {
+  Causal causal(true);
+  causal.tensor_ = offset;
+  return causal;
+}
+Causal Causal::from(const Dim& offset) {
+  Causal causal(true);
+  causal.size_ = offset;
+  return causal;
+}
+std::optional<Tensor> Causal::offset(ir::GraphBuilder& graph) const {
+  return size_ ? Tensor(ir::dim_value(graph, *size_, i64)) : tensor_;
+}
+
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
-                 bool causal, bool zero_masked, Where at) {
-  std::optional<ir::Value> mask_value;
-  if (mask) {
-    detail::check_operands("attention", at, {&q, &*mask});
-    mask_value = mask->value();
-  }
-  return built(
-      "attention", at,
-      [&](auto& x, auto& y, auto& z) { return ir::attention(x, y, z, mask_value, scale, causal, zero_masked); }, q, k,
-      v);
+                 const Causal& causal, bool zero_masked, Where at) {
+  detail::check_operands("attention", at, {&q, &k, &v});
+  const detail::Line line(q, at);
+  const auto value_of = [&](const std::optional<Tensor>& given) -> std::optional<ir::Value> {
+    if (!given) return std::nullopt;
+    detail::check_operands("attention", at, {&q, &*given});
+    return given->value();
+  };
+  return Tensor(ir::attention(q.value(), k.value(), v.value(), value_of(mask), scale, causal.is_causal(), zero_masked,
+                              value_of(causal.offset(q.builder()))));
 }
 
 }  // namespace lathe

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -89,10 +90,32 @@ Tensor rms_norm(const Tensor& x, double eps = 1e-5, Where at = Where::current())
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-5, Where at = Where::current());
 /// Zeros each element with probability p and scales the rest by 1 / (1 - p); `random_state` is Graph::random_state().
 Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at = Where::current());
+/// Which keys a query of an attention sees by their order: all (false); query i keys 0 .. i (true), which is aligned
+/// top left where there are more keys than queries, as PyTorch's is_causal; or, from an offset, keys 0 .. offset + i,
+/// as where a cache holds the keys before those of the queries.
+class Causal {
+ public:
+  Causal(std::same_as<bool> auto is_causal) : is_causal_(is_causal) {}  // NOLINT(google-explicit-constructor)
+  /// offset i64[], or i64[B] for scores [B, .., n, m]: one for each index of their dim 0.
+  static Causal from(const Tensor& offset);
+  /// The same for all: a number, or a size such as length - T, which is 0 or more.
+  static Causal from(const Dim& offset);
+
+  bool is_causal() const { return is_causal_; }
+  /// As a tensor of this graph; none without an offset.
+  std::optional<Tensor> offset(ir::GraphBuilder& graph) const;
+
+ private:
+  bool is_causal_;
+  std::optional<Tensor> tensor_ = {};
+  std::optional<Dim> size_ = {};
+};
+
 /// softmax(q k^T * scale, masked) v as one op: q [.., n, d], k [.., m, d], v [.., m, e] -> [.., n, e]. A bool mask is
 /// true where a query sees a key, any other is added to the scores. A query that sees no key gives NaN; with
-/// `zero_masked` 0, and no gradient, as PyTorch's scaled_dot_product_attention does.
+/// `zero_masked` 0, and no gradient, as PyTorch's scaled_dot_product_attention does. New queries over the keys of a
+/// cache, theirs the last of `length`, are Causal::from(length - n).
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
-                 bool causal, bool zero_masked = false, Where at = Where::current());
+                 const Causal& causal, bool zero_masked = false, Where at = Where::current());
 
 }  // namespace lathe

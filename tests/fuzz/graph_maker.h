@@ -74,6 +74,7 @@ class GraphMaker {
   Maybe training_loss(const Value& logits);
   Maybe attention_block();
   Value scores_masked(const Value& scores, int& masks);
+  Value query_offset(const Value& q, const Value& k);
   Value attention_composite(const Value& q, const Value& k, const Value& v, double scale);
   Value attention_of_primitives(const Value& q, const Value& k, const Value& v);
 
@@ -89,7 +90,7 @@ class GraphMaker {
   int part_, width_;  ///< of one head; of two, and of most rows
   std::vector<DimBindings> sizes_;
   std::vector<Item> pool_;
-  std::vector<Value> indices_;  ///< i64 arguments, 0 .. top_integer
+  std::vector<Value> indices_;  ///< i64 arguments, 0 .. top_integer; the last one is a scalar
   Maybe random_state_;
 };
 

@@ -178,8 +178,16 @@ Value GraphMaker::scores_masked(const Value& scores, int& masks) {
   }
 }
 
+/// Where the first query stands among the keys: one number, or one for each of the first dim.
+Value GraphMaker::query_offset(const Value& q, const Value& k) {
+  if (q.rank() > 2 && one_in(3)) return sub(iota(builder_, {q.shape()[0]}, 0, i64), 1.0);
+  const auto rows = [&](const Value& x) { return dim_value(builder_, x.shape()[x.rank() - 2], i64); };
+  return one_in(2) ? sub(rows(k), rows(q)) : sub(indices_.back(), 1.0);
+}
+
 /// One op, whose first query may see no key.
 Value GraphMaker::attention_composite(const Value& q, const Value& k, const Value& v, double scale) {
+  if (one_in(3)) return attention(q, k, v, std::nullopt, scale, true, true, query_offset(q, k));
   const bool causal = one_in(2) && q.shape() == k.shape();
   if (!one_in(3)) return attention(q, k, v, std::nullopt, scale, causal);
   const Shape square{q.shape()[q.rank() - 2], k.shape()[k.rank() - 2]};

@@ -210,6 +210,30 @@ TEST_CASE("attention weighs values by the softmax of masked scores") {
   check_near(t.numbers(attention(q, k, v, nothing, 0.5, false, true)), Numbers(4, 0));
 }
 
+TEST_CASE("a causal attention sees the keys before its first query, as many as its offset says") {
+  Interpreted t;
+  const Value q = t.input({2, 1}, {1, 2}, f64), k = t.input({3, 1}, {1, -1, 3}, f64), v = k;
+  const auto weighed = [](const Numbers& scores) {
+    const Numbers w = softmax_of(scores);
+    return w[0] - w[1] + 3 * w[2];
+  };
+  const auto from = [&](std::int64_t offset, bool zero_masked = false) {
+    const Value first = t.input(HostTensor::from_ints({}, {offset}));
+    return t.numbers(attention(q, k, v, {}, 0.5, true, zero_masked, first));
+  };
+  const double one = weighed({0.5, -infinity, -infinity}), two = weighed({1, -1, -infinity});
+  check_near(from(0), {one, two});
+  check_near(from(1), {weighed({0.5, -0.5, -infinity}), weighed({1, -1, 3})});
+  check_near(from(9), {weighed({0.5, -0.5, 1.5}), weighed({1, -1, 3})});
+  check_near(from(-1), {nan_value, weighed({1, -infinity, -infinity})});
+  check_near(from(-2, true), {0, 0});
+  // One for each batch, under a mask that adds the batches.
+  const Value seen = t.input({2, 1, 3}, {1, 1, 1, 1, 0, 1}, boolean);
+  const Value each = t.input(HostTensor::from_ints({2}, {0, 2}));
+  check_near(t.numbers(attention(q, k, v, seen, 0.5, true, false, each)),
+             {one, two, weighed({0.5, -infinity, 1.5}), weighed({1, -infinity, 3})});
+}
+
 TEST_CASE("dequantize multiplies each block by its scale") {
   Interpreted t;
   const Value q = t.input({2, 4}, {-127, 1, 2, 3, 4, 5, 6, 127}, i8);

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <limits>
+#include <optional>
 
 #include "ir/ops/composites/composite.h"
 
@@ -10,11 +11,14 @@ namespace {
 
 constexpr AttrSpec attention_attrs[] = {
     {"scale", AttrKind::real, true, {}, "what the scores are multiplied by, such as 1/sqrt(d)"},
-    {"causal", AttrKind::boolean, false, false, "query i sees keys 0 .. i only"},
+    {"causal", AttrKind::boolean, false, false,
+     "query i sees keys 0 .. i only, also where there are more keys than queries"},
+    {"offset", AttrKind::boolean, false, false,
+     "the last operand is the position of the first query: query i sees keys 0 .. offset + i"},
     {"zero_masked", AttrKind::boolean, false, false, "a query that sees no key gives 0, not NaN"}};
-constexpr std::string_view attention_labels[] = {"dtype_kind",      "dtype_match",      "attention_rank",
-                                                 "attention_width", "attention_length", "attention_mask",
-                                                 "broadcast"};
+constexpr std::string_view attention_labels[] = {"dtype_kind",       "dtype_match",      "attention_rank",
+                                                 "attention_width",  "attention_length", "attention_mask",
+                                                 "attention_offset", "broadcast"};
 constexpr std::string_view rope_labels[] = {"dtype_kind", "dtype_match", "rope_even", "rope_shape"};
 
 /// The dims before the last two.
@@ -37,7 +41,38 @@ void check_attention_mask(const InferContext& ctx, const Shape& scores) {
   }
 }
 
+bool has_offset(const Attributes& attrs) { return attrs.get<bool>("offset"); }
+
+/// The operand that is the mask, if there is one; the offset is the last one.
+std::optional<int> mask_operand(const Attributes& attrs, int arity) {
+  if (arity - (has_offset(attrs) ? 1 : 0) > 3) return 3;
+  return std::nullopt;
+}
+
+void check_attention_operands(const InferContext& ctx) {
+  const bool offset = has_offset(ctx.attrs());
+  ctx.require(!offset || ctx.attr<bool>("causal"), "attention_offset", "there is an offset, but causal is false",
+              "an offset moves the diagonal of a causal attention: say causal=true, or give no offset");
+  ctx.require(ctx.arity() != (offset ? 3 : 5), "attention_offset",
+              fmt::format("{} operands are given, and offset is {}", ctx.arity(), offset),
+              "operands are q, k and v, then a mask where there is one, then with offset=true the offset");
+}
+
+/// scores [.., n, m]
+void check_attention_offset(const InferContext& ctx, const Shape& scores) {
+  const int last = ctx.arity() - 1;
+  const TensorType& offset = ctx.operand(last);
+  const std::string described = describe_role(ctx, last, "offset");
+  ctx.require(offset.dtype == i64, "attention_offset", fmt::format("{} is not i64", described),
+              "it is a number of keys: i64[], or i64[B] with one for each index of dim 0 of the scores");
+  const auto message = fmt::format("{} does not fit scores of shape {}", described, scores.to_string());
+  const auto hint = "give i64[], or i64[B] for scores [B, .., queries, keys]";
+  ctx.require(offset.rank() == 0 || (offset.rank() == 1 && scores.rank() > 2), "attention_offset", message, hint);
+  if (offset.rank() == 1) ctx.require_equal(offset.shape[0], scores[0], "attention_offset", message, hint);
+}
+
 TensorType infer_attention(const InferContext& ctx) {
+  check_attention_operands(ctx);
   rules::require_kind(ctx, 0, rules::floats);
   const TensorType &q = ctx.operand(0), &k = ctx.operand(1), &v = ctx.operand(2);
   for (int i = 0; i < 3; ++i) {
@@ -64,31 +99,41 @@ TensorType infer_attention(const InferContext& ctx) {
   Shape scores = batch_of(leading_dims(q.shape), 1);
   scores.push_back(dim(q, 2));
   scores.push_back(dim(k, 2));
-  if (ctx.arity() > 3) {
+  if (mask_operand(ctx.attrs(), ctx.arity())) {
     check_attention_mask(ctx, scores);
     scores = rules::broadcast_shapes(ctx, scores, ctx.operand(3).shape,
                                      fmt::format("scores {} and {}", scores.to_string(), rules::describe(ctx, 3)));
   }
+  if (has_offset(ctx.attrs())) check_attention_offset(ctx, scores);
   Shape result = batch_of(leading_dims(scores), 2);
   result.push_back(scores[scores.rank() - 2]);
   result.push_back(dim(v, 1));
   return TensorType::contiguous(q.dtype, std::move(result));
 }
 
+/// bool [n, m], or with an offset of each batch [B, 1.., n, m]: key j stands at no later position than query i.
+Value causal_mask(GraphBuilder& b, const Shape& scores, const std::optional<Value>& offset) {
+  Value query = iota(b, {scores[scores.rank() - 2], 1}, 0, i64);  // [n, 1]
+  if (offset) {
+    Value first = *offset;  // [] or [B, 1.., 1, 1]
+    while (first.rank() != 0 && first.rank() < scores.rank()) first = unsqueeze(first, -1);
+    query = add(query, first);
+  }
+  return le(iota(b, {1, scores[scores.rank() - 1]}, 1, i64), query);
+}
+
 Value expand_attention(GraphBuilder& b, const Node& node, std::span<const Value> operands) {
   const double scale = node.attrs.get<double>("scale");
-  const bool causal = node.attrs.get<bool>("causal");
+  const auto mask = mask_operand(node.attrs, static_cast<int>(operands.size()));
   constexpr double hidden = -std::numeric_limits<double>::infinity();
   Value scores = mul(matmul(operands[0], transpose(operands[1], -2, -1)), scale);  // [.., q, k]
-  if (operands.size() > 3) {
-    const Value& mask = operands[3];
-    scores = mask.dtype() == boolean ? where(mask, scores, hidden) : add(scores, mask);
+  if (mask) {
+    const Value& given = operands[static_cast<std::size_t>(*mask)];
+    scores = given.dtype() == boolean ? where(given, scores, hidden) : add(scores, given);
   }
-  if (causal) {
-    const Shape shape = scores.shape();
-    const Value query = iota(b, {shape[shape.rank() - 2], 1}, 0, i64);
-    const Value key = iota(b, {1, shape[shape.rank() - 1]}, 1, i64);
-    scores = where(le(key, query), scores, hidden);
+  if (node.attrs.get<bool>("causal")) {
+    const auto offset = has_offset(node.attrs) ? std::optional(operands.back()) : std::nullopt;
+    scores = where(causal_mask(b, scores.shape(), offset), scores, hidden);
   }
   return matmul(softmax(scores, -1, node.attrs.get<bool>("zero_masked")), operands[2]);
 }
@@ -154,6 +199,15 @@ std::vector<Sample> attention_samples() {
   sample({2, 3, 2}, {2, 4, 2}, {2, 4, 2}, false).operands.push_back({{3, 4}, f64, -2, 2});
   sample({2, 3, 2}, {2, 3, 2}, {2, 3, 2}, true).operands.push_back({{2, 1, 1, 3}, f64, -2, 2});
   sample({2, 3, 2}, {2, 3, 2}, {2, 3, 2}, true).attrs.set("zero_masked", true);
+  const auto with_offset = [](Sample& s, const Sizes& sizes, double low) {
+    s.operands.push_back({sizes, i64, low, 3});
+    s.attrs.set("offset", true);
+    if (low < 0) s.attrs.set("zero_masked", true);
+  };
+  with_offset(sample({2, 2}, {4, 2}, {4, 3}, true), {}, 0);
+  with_offset(sample({3, 1, 2}, {3, 4, 2}, {3, 4, 2}, true), {3}, -3);
+  sample({3, 2, 2, 1}, {2, 3, 1}, {2, 3, 2}, true).operands.push_back({{2, 3}, boolean, 0, 1});
+  with_offset(samples.back(), {3}, -1);
   return samples;
 }
 
@@ -172,7 +226,7 @@ namespace ops {
 
 constinit const Op attention = composite(
     "attention", "softmax(q k^T * scale, masked) v; a bool mask is true where a key is seen, any other is added",
-    {3, 4}, MixedPrecision::low_precision, attention_attrs, attention_labels, infer_attention, expand_attention,
+    {3, 5}, MixedPrecision::low_precision, attention_attrs, attention_labels, infer_attention, expand_attention,
     FromExpansion{}, attention_samples);
 
 constinit const Op rope =

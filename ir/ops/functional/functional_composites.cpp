@@ -66,11 +66,13 @@ Value dropout(const Value& a, const Value& random_state, double p) {
 }
 
 Value attention(const Value& q, const Value& k, const Value& v, std::optional<Value> mask, double scale, bool causal,
-                bool zero_masked) {
+                bool zero_masked, std::optional<Value> offset) {
   std::vector<Value> operands{q, k, v};
   if (mask) operands.push_back(*mask);
-  return q.builder().add(ops::attention, operands,
-                         {{"scale", scale}, {"causal", causal}, {"zero_masked", zero_masked}});
+  if (offset) operands.push_back(*offset);
+  return q.builder().add(
+      ops::attention, operands,
+      {{"scale", scale}, {"causal", causal}, {"offset", offset.has_value()}, {"zero_masked", zero_masked}});
 }
 
 }  // namespace lathe::ir

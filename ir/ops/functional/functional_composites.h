@@ -37,8 +37,9 @@ Value cross_entropy(const Value& logits, const Value& targets, std::optional<std
                     double label_smoothing = 0);
 Value dropout(const Value& a, const Value& random_state, double p);
 /// softmax(q k^T * scale [+ mask, or where a bool mask is false: -inf]) v; q [.., q, d], k [.., k, d], v [.., k, e].
-/// zero_masked: a query that sees no key gives 0, not NaN, and has no gradient.
+/// zero_masked: a query that sees no key gives 0, not NaN, and has no gradient. Causal: query i sees keys 0 .. i,
+/// with an offset, i64[] or i64[B] for dim 0 of the scores, keys 0 .. offset + i.
 Value attention(const Value& q, const Value& k, const Value& v, std::optional<Value> mask, double scale, bool causal,
-                bool zero_masked = false);
+                bool zero_masked = false, std::optional<Value> offset = {});
 
 }  // namespace lathe::ir

@@ -30,6 +30,23 @@ ir::Graph two_parts() {
   return with_gradients(g, y, {q, k, q_rope, k_rope, v});
 }
 
+/// New queries over a cache that holds more keys for some batches than for others.
+ir::Graph offset_of_batches() {
+  Graph g{"offset"};
+  const Dim N{"N"}, S{"S"};
+  const auto input = [&](const char* name, const Dim& rows) { return g.input(name, f32, {N, 2, rows, 8}); };
+  const Tensor q = input("q", S), k = input("k", S + 2), v = input("v", S + 2);
+  return with_gradients(g, attention(q, k, v, {}, 0.5, Causal::from(g.input("past", i64, {N}))), {q, k, v});
+}
+
+/// A cache that holds two keys.
+ir::Graph offset_of_size() {
+  Graph g{"offset"};
+  const Dim N{"N"}, S{"S"}, T = S + 2;
+  const Tensor q = g.input("q", f32, {N, S, 8}), k = g.input("k", f32, {N, T, 8}), v = g.input("v", f32, {N, T, 8});
+  return with_gradients(g, attention(q, k, v, {}, 0.5, Causal::from(T - S)), {q, k, v});
+}
+
 }  // namespace
 
 ir::Graph causal_attention(DType dtype, std::int64_t head, std::int64_t values) {
@@ -97,6 +114,8 @@ std::vector<AttentionCase> attention_cases() {
   std::vector<AttentionCase> cases;
   for (const auto& [name, variant] : variants) cases.push_back({name, build(variant)});
   cases.push_back({"two parts", two_parts()});
+  cases.push_back({"an offset of each batch", offset_of_batches()});
+  cases.push_back({"an offset that is a size", offset_of_size()});
   return cases;
 }
 
