@@ -193,4 +193,6 @@ Tensor Tensor::pow(double exponent, Where at) const {
 }
 Tensor Tensor::detach(Where at) const { return built("detach", at, ir::stop_gradient, *this); }
 
+std::int64_t from_front(const Tensor& a, int dim) { return a.value_ ? ir::from_front(*a.value_, dim) : dim; }
+
 }  // namespace lathe

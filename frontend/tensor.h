@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -96,6 +97,10 @@ class Tensor {
   Tensor matmul(const Tensor& other, Where at = Where::current()) const;
   Tensor pow(double exponent, Where at = Where::current()) const;
   Tensor detach(Where at = Where::current()) const;  ///< stop_gradient
+
+  /// A dim counted from the front. One out of range, and that of an empty tensor, stay as they are, for the op to
+  /// refuse.
+  friend std::int64_t from_front(const Tensor& a, int dim);
 
  private:
   [[noreturn]] static void throw_empty(const Where& at);

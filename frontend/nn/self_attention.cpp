@@ -5,11 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/built.h"
 #include "frontend/nn/attention.h"
 #include "frontend/nn/require_option.h"
 #include "frontend/ops/ops.h"
-#include "ir/ops/functional/functional_composites.h"
 
 namespace lathe::nn {
 
@@ -75,8 +73,7 @@ Tensor AttentionContext::weights(const Tensor& scores, std::optional<std::int64_
   }
   if (!mask_) return softmax(scores, -1);
   const Tensor padding = (*mask_ == 0).unsqueeze(1).unsqueeze(2);  // [B, 1, 1, S]
-  const auto zero_masked = [](const ir::Value& x) { return ir::softmax(x, -1, true); };
-  return detail::built("softmax", Where::current(), zero_masked, scores.masked_fill(padding, minus_infinity));
+  return softmax(scores.masked_fill(padding, minus_infinity), -1, true);
 }
 
 Tensor AttentionContext::attend(const Tensor& q, const Tensor& k, const Tensor& v, const Options& options,

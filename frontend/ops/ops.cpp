@@ -52,9 +52,6 @@ Tensor detail::op(std::string_view name, const Where& at, std::initializer_list<
   return Tensor(all[0].builder().add(*record, all, std::move(attrs)));
 }
 
-Tensor gelu(const Tensor& a, bool tanh_approximation, Where at) {
-  return built("gelu", at, [&](auto& x) { return ir::gelu(x, tanh_approximation); }, a);
-}
 Tensor maximum(const Tensor& a, double b, Where at) {
   return built("maximum", at, [&](auto& x) { return ir::maximum(x, b); }, a);
 }
@@ -143,18 +140,6 @@ Ranked top_k(const Tensor& a, const Dim& k, int dim, bool largest, Where at) {
   return {take_along(a, indices, dim, at), indices};
 }
 
-Tensor softmax(const Tensor& a, int dim, Where at) {
-  return built("softmax", at, [&](auto& x) { return ir::softmax(x, dim); }, a);
-}
-Tensor log_softmax(const Tensor& a, int dim, Where at) {
-  return built("log_softmax", at, [&](auto& x) { return ir::log_softmax(x, dim); }, a);
-}
-Tensor rms_norm(const Tensor& x, double eps, Where at) {
-  return built("rms_norm", at, [&](auto& a) { return ir::rms_norm(a, eps); }, x);
-}
-Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps, Where at) {
-  return built("rms_norm", at, [&](auto& a, auto& w) { return ir::rms_norm(a, w, eps); }, x, weight);
-}
 Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at) {
   return built("dropout", at, [&](auto& x, auto& y) { return ir::dropout(x, y, p); }, a, random_state);
 }

@@ -15,7 +15,6 @@
 namespace lathe {
 
 // ---- element-wise, any float shape
-Tensor gelu(const Tensor& a, bool tanh_approximation = false, Where at = Where::current());
 Tensor maximum(const Tensor& a, double b, Where at = Where::current());
 Tensor minimum(const Tensor& a, double b, Where at = Where::current());
 Tensor pow(const Tensor& a, double b, Where at = Where::current());
@@ -23,13 +22,6 @@ Tensor where(const Tensor& condition, const Tensor& a, double b, Where at = Wher
 Tensor where(const Tensor& condition, double a, const Tensor& b, Where at = Where::current());
 
 // ---- products
-/// x [.., in], weight [out, in], bias [out] -> [.., out]
-inline Tensor linear(const Tensor& x, const Tensor& weight, Where at = Where::current()) {
-  return detail::op("linear", at, {&x, &weight});
-}
-inline Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Where at = Where::current()) {
-  return detail::op("linear", at, {&x, &weight, &bias});
-}
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands, Where at = Where::current());
 Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Where at = Where::current());
 
@@ -84,10 +76,6 @@ Tensor stack(const std::vector<Tensor>& parts, int dim, Where at = Where::curren
 Tensor pad(const Tensor& a, int dim, const Dim& low, const Dim& high, Where at = Where::current());
 
 // ---- networks
-Tensor softmax(const Tensor& a, int dim, Where at = Where::current());
-Tensor log_softmax(const Tensor& a, int dim, Where at = Where::current());
-Tensor rms_norm(const Tensor& x, double eps = 1e-5, Where at = Where::current());
-Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-5, Where at = Where::current());
 /// Zeros each element with probability p and scales the rest by 1 / (1 - p); `random_state` is Graph::random_state().
 Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at = Where::current());
 /// Which keys a query of an attention sees by their order: all (false); query i keys 0 .. i (true), which is aligned

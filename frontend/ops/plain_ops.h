@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include "frontend/tensor.h"
@@ -76,14 +77,42 @@ inline Tensor polar(const Tensor& radius, const Tensor& angle, Where at = Where:
 inline Tensor matmul(const Tensor& a, const Tensor& b, Where at = Where::current()) {
   return detail::op("matmul", at, {&a, &b});
 }
+/// x [.., in] times the transpose of weight [out, in], plus bias [out] where it is given.
+/// [dtype_kind] [dtype_match] [linear_rank] [linear_weight] [linear_inner] [linear_bias]
+inline Tensor linear(const Tensor& x, const Tensor& weight, Where at = Where::current()) {
+  return detail::op("linear", at, {&x, &weight});
+}
+inline Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Where at = Where::current()) {
+  return detail::op("linear", at, {&x, &weight, &bias});
+}
+/// exp(a) / sum(exp(a)) along a dim, without overflow; zero_masked: 0 where all is -inf. [dtype_kind] [dim_range]
+inline Tensor softmax(const Tensor& a, int dim, bool zero_masked = false, Where at = Where::current()) {
+  return detail::op("softmax", at, {&a}, {{"dim", from_front(a, dim)}, {"zero_masked", zero_masked}});
+}
+/// log(softmax(a)) along a dim, without overflow. [dtype_kind] [dim_range]
+inline Tensor log_softmax(const Tensor& a, int dim, Where at = Where::current()) {
+  return detail::op("log_softmax", at, {&a}, {{"dim", from_front(a, dim)}});
+}
 /// (x - mean) / sqrt(variance + eps) over the last dim [* weight [+ bias]].
 /// [dtype_kind] [dtype_match] [norm_rank] [norm_eps] [norm_weight]
 inline Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5,
                          Where at = Where::current()) {
   return detail::op("layer_norm", at, {&x, &weight, &bias}, {{"eps", eps}});
 }
+/// x / sqrt(mean of x*x + eps) over the last dim [* weight].
+/// [dtype_kind] [dtype_match] [norm_rank] [norm_eps] [norm_weight]
+inline Tensor rms_norm(const Tensor& x, double eps = 1e-5, Where at = Where::current()) {
+  return detail::op("rms_norm", at, {&x}, {{"eps", eps}});
+}
+inline Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-5, Where at = Where::current()) {
+  return detail::op("rms_norm", at, {&x, &weight}, {{"eps", eps}});
+}
 /// max(a, 0). [dtype_kind]
 inline Tensor relu(const Tensor& a, Where at = Where::current()) { return detail::op("relu", at, {&a}); }
+/// a times the normal distribution function of a. [dtype_kind] [gelu_approximate]
+inline Tensor gelu(const Tensor& a, bool tanh_approximation = false, Where at = Where::current()) {
+  return detail::op("gelu", at, {&a}, {{"approximate", std::string(tanh_approximation ? "tanh" : "none")}});
+}
 /// a * sigmoid(a). [dtype_kind]
 inline Tensor silu(const Tensor& a, Where at = Where::current()) { return detail::op("silu", at, {&a}); }
 /// 1 / (1 + exp(-a)). [dtype_kind]

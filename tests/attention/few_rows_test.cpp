@@ -2,12 +2,10 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/built.h"
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/nn/attention.h"
 #include "frontend/ops/ops.h"
-#include "ir/ops/functional/functional_composites.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/lowering/lower.h"
 #include "runtime/executable.h"
@@ -66,11 +64,7 @@ Tensor masked(const Case& c, Graph& g, const Dim& B, const Dim& S, const Tensor&
   return scores;
 }
 
-Tensor weights_of(const Case& c, const Tensor& scores) {
-  const auto zero_masked = [](const ir::Value& x) { return ir::softmax(x, -1, true); };
-  return c.mask == Mask::zero_masked ? detail::built("softmax", Where::current(), zero_masked, scores)
-                                     : softmax(scores, -1);
-}
+Tensor weights_of(const Case& c, const Tensor& scores) { return softmax(scores, -1, c.mask == Mask::zero_masked); }
 
 ir::Graph attention(const Case& c, std::optional<DType> dtype = {}) {
   Case own = c;

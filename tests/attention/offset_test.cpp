@@ -3,7 +3,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/nn/key_value_cache.h"
-#include "frontend/ops.h"
+#include "frontend/ops/ops.h"
 #include "runtime/executable.h"
 #include "tests/attention/attention_check.h"
 #include "tests/support/compare_tensors.h"

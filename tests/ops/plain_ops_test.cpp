@@ -16,6 +16,7 @@ constexpr std::string_view preamble = R"(#pragma once
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include "frontend/tensor.h"
@@ -55,35 +56,47 @@ std::string fitting(std::string head) {
   return head;
 }
 
-std::string function(std::string_view name, std::initializer_list<std::string_view> operands,
-                     std::string_view parameters, std::string_view attributes) {
+std::string comment(std::string_view name) {
   const Op& op = *find_op(name);
-  std::string labels, taken, given;
+  std::string labels;
   for (const std::string_view label : op.labels.value)
     labels += fmt::format("{}[{}]", labels.empty() ? "" : " ", label);
+  const std::string doc = "/// " + sentence(std::string(op.doc.value));
+  return doc + (doc.size() + 1 + labels.size() <= line_length ? " " : "\n/// ") + labels + "\n";
+}
+
+std::string function(std::string_view name, std::initializer_list<std::string_view> operands,
+                     std::string_view parameters, std::string_view attributes) {
+  std::string taken, given;
   for (const std::string_view operand : operands) {
     taken += fmt::format("const Tensor& {}, ", operand);
     given += fmt::format("{}&{}", given.empty() ? "" : ", ", operand);
   }
   if (parameters != "()") taken += fmt::format("{}, ", inside(parameters));
   if (attributes != "()") given += fmt::format("}}, {{{}", inside(attributes));
-  const std::string doc = "/// " + sentence(std::string(op.doc.value));
   const std::string head = fmt::format("inline Tensor {}({}Where at = Where::current()) {{", name, taken);
   const std::string body = fmt::format("return detail::op(\"{}\", at, {{{}}});", name, given);
-  const bool short_doc = doc.size() + 1 + labels.size() <= line_length;
   const bool short_text = head.size() + body.size() + 3 <= line_length;
-  return doc + (short_doc ? " " : "\n/// ") + labels + "\n" +
-         fmt::format(fmt::runtime(short_text ? "{} {} }}\n" : "{}\n  {}\n}}\n"), fitting(head), body);
+  return fmt::format(fmt::runtime(short_text ? "{} {} }}\n" : "{}\n  {}\n}}\n"), fitting(head), body);
 }
 
 std::string plain_ops() {
   std::string text(preamble);
-#define LATHE_UNARY(name, a, parameters, attributes) text += function(#name, {#a}, #parameters, #attributes);
-#define LATHE_BINARY(name, a, b, parameters, attributes) text += function(#name, {#a, #b}, #parameters, #attributes);
+#define LATHE_UNARY(name, a, parameters, attributes) \
+  text += comment(#name) + function(#name, {#a}, #parameters, #attributes);
+#define LATHE_BINARY(name, a, b, parameters, attributes) \
+  text += comment(#name) + function(#name, {#a, #b}, #parameters, #attributes);
 #define LATHE_TERNARY(name, a, b, c, parameters, attributes) \
-  text += function(#name, {#a, #b, #c}, #parameters, #attributes);
+  text += comment(#name) + function(#name, {#a, #b, #c}, #parameters, #attributes);
+#define LATHE_UNARY_OPTIONAL(name, a, b, parameters, attributes)             \
+  text += comment(#name) + function(#name, {#a}, #parameters, #attributes) + \
+          function(#name, {#a, #b}, #parameters, #attributes);
+#define LATHE_BINARY_OPTIONAL(name, a, b, c, parameters, attributes)             \
+  text += comment(#name) + function(#name, {#a, #b}, #parameters, #attributes) + \
+          function(#name, {#a, #b, #c}, #parameters, #attributes);
 #define LATHE_OPERATOR1(name, a)
 #define LATHE_OPERATOR2(name, a, b)
+#define LATHE_METHOD(name, a, parameters, attributes)
 #include "ir/ops/ops.def"
   return text + "\n}  // namespace lathe\n";
 }

@@ -196,8 +196,9 @@ std::vector<Sample> norm_samples(int most) {
 namespace ops {
 
 constinit const Op softmax =
-    composite("softmax", "exp(a) / sum(exp(a)) along a dim, without overflow", {1, 1}, MixedPrecision::f32,
-              softmax_attrs, softmax_labels, infer_softmax, expand_softmax, softmax_gradient, zero_masked_samples);
+    composite("softmax", "exp(a) / sum(exp(a)) along a dim, without overflow; zero_masked: 0 where all is -inf",
+              {1, 1}, MixedPrecision::f32, softmax_attrs, softmax_labels, infer_softmax, expand_softmax,
+              softmax_gradient, zero_masked_samples);
 
 constinit const Op log_softmax = composite("log_softmax", "log(softmax(a)) along a dim, without overflow", {1, 1},
                                            MixedPrecision::f32, log_softmax_attrs, softmax_labels, infer_softmax,

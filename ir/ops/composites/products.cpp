@@ -181,7 +181,7 @@ constinit const Op matmul = composite(
     MixedPrecision::low_precision, {}, matmul_labels, infer_matmul, expand_matmul, FromExpansion{}, matmul_samples);
 
 constinit const Op linear = composite(
-    "linear", "x times the transpose of weight [out, in], plus bias [out] where it is given", {2, 3},
+    "linear", "x [.., in] times the transpose of weight [out, in], plus bias [out] where it is given", {2, 3},
     MixedPrecision::low_precision, {}, linear_labels, infer_linear, expand_linear, FromExpansion{}, linear_samples);
 
 }  // namespace ops

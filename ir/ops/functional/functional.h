@@ -22,6 +22,12 @@ inline Value apply(const Op& op, std::initializer_list<Value> operands, Attribut
   return operands.begin()->builder().add(op, operands, std::move(attrs));
 }
 
+/// A dim counted from the front. One out of range stays as it is, for the op's rule to refuse.
+inline std::int64_t from_front(int dim, int rank) { return dim < 0 && dim >= -rank ? dim + rank : dim; }
+inline std::int64_t from_front(const Value& a, int dim) { return from_front(dim, a.rank()); }
+/// The same of each; every dim where none is given. Equal ops then have equal attributes.
+std::vector<std::int64_t> dims_from_front(const Value& a, std::vector<std::int64_t> dims);
+
 // ---- values from nothing
 Value constant(GraphBuilder& b, double value, DType dtype);                  ///< a scalar
 Value full(GraphBuilder& b, const Shape& shape, double value, DType dtype);  ///< expand of a scalar
@@ -85,10 +91,7 @@ Value unsqueeze(const Value& a, int dim);
 Value squeeze(const Value& a, int dim);
 Value diagonal(const Value& a, int dim0, int dim1);  ///< the two dims go, their diagonal comes last
 
-// ---- reductions; no dims: all of them
-Value sum(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false);
-Value max(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false);
-Value min(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false);
+// ---- reductions
 /// Sums `a` to `shape`, undoing a broadcast: leading dims go, dims of size 1 are kept.
 Value sum_to(const Value& a, const Shape& shape);
 

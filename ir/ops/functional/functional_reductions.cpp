@@ -7,34 +7,14 @@
 
 namespace lathe::ir {
 
-namespace {
-
-/// No dims mean all of them; others are counted from the front where they can be.
-std::vector<std::int64_t> dims_of(const Value& a, const std::vector<std::int64_t>& dims) {
-  std::vector<std::int64_t> result = dims;
+std::vector<std::int64_t> dims_from_front(const Value& a, std::vector<std::int64_t> dims) {
   if (dims.empty()) {
-    result.resize(static_cast<std::size_t>(a.rank()));
-    std::iota(result.begin(), result.end(), 0);
+    dims.resize(static_cast<std::size_t>(a.rank()));
+    std::iota(dims.begin(), dims.end(), 0);
   }
-  for (std::int64_t& d : result)
-    if (d < 0 && d >= -a.rank()) d += a.rank();
-  return result;
-}
-
-Value reduce(const Op& op, const Value& a, const std::vector<std::int64_t>& dims, bool keepdim) {
-  return a.builder().add(op, {a}, {{"dims", dims_of(a, dims)}, {"keepdim", keepdim}});
-}
-
-}  // namespace
-
-Value sum(const Value& a, const std::vector<std::int64_t>& dims, bool keepdim) {
-  return reduce(ops::sum, a, dims, keepdim);
-}
-Value max(const Value& a, const std::vector<std::int64_t>& dims, bool keepdim) {
-  return reduce(ops::max, a, dims, keepdim);
-}
-Value min(const Value& a, const std::vector<std::int64_t>& dims, bool keepdim) {
-  return reduce(ops::min, a, dims, keepdim);
+  for (std::int64_t& dim : dims)
+    if (dim < 0 && dim >= -a.rank()) dim += a.rank();
+  return dims;
 }
 
 Value sum_to(const Value& a, const Shape& shape) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/functional/functional_helpers.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
 
 namespace lathe::ir {
