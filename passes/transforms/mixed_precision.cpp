@@ -105,7 +105,7 @@ Graph mixed_precision(const Graph& graph, DType low_precision) {
 
 Pass mixed_precision_pass(DType low_precision) {
   return {fmt::format("mixed-{}", name(low_precision)),
-          "products in this dtype, sums and norms in f32, parameters in f32",
+          fmt::format("products in {}, sums and norms in f32, parameters in f32", name(low_precision)),
           [low_precision](const Graph& g) { return mixed_precision(g, low_precision); }};
 }
 
