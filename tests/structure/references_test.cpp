@@ -152,3 +152,9 @@ TEST_CASE("references: names in backquotes in headers are names of the code") {
           return words.contains(word) || programs.contains(word);
         }) == Faults{});
 }
+
+TEST_CASE("references: functions in backquotes on pages are names of the code") {
+  const Names words = names_in_code(R"(\b([A-Za-z_]\w*)\b)");
+  CHECK(missing(prose(), R"(`([A-Za-z_]\w*)\([^`]*\)`)",
+                [&](const Text&, const std::string& word) { return words.contains(word); }) == Faults{});
+}
