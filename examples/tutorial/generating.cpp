@@ -12,7 +12,7 @@ Tensors batch(std::int64_t step) {
   for (std::int64_t row = 0; row < 32; ++row) {
     std::int64_t a = (step * 7 + row) % 10, b = (step * 3 + row * row) % 10;
     for (std::int64_t i = 0; i < 17; ++i) {
-      tokens.set_int(row * 17 + i, a);
+      tokens.set({row, i}, a);
       a = std::exchange(b, (a + b) % 10);
     }
   }
