@@ -39,7 +39,7 @@ ir::Graph decoding(Offset offset, const Dim& T) {
   const Dim B{"B", batches}, length{"length"};
   const auto input = [&](const char* name) { return g.input(name, f64, {B, heads, T, depth}); };
   const auto appended = [&](const char* name, const Tensor& x) {
-    const Tensor state = g.state(name, f64, {B, heads, capacity, depth}, Init::zeros());
+    const Tensor state = g.state(name, f64, {B, heads, capacity, depth});
     const Tensor all = update_rows(state, g.arange(T, i64) + g.dim_value(length - T), x, 2);
     g.update(state, all);
     return all.slice(2, 0, length);  // [B, heads, length, depth]
@@ -95,6 +95,8 @@ TEST_CASE("decoding over a cache that grows is the whole causal attention, row b
       INFO("offset " << static_cast<int>(offset) << ", fusion " << static_cast<int>(fusion));
       const CompileOptions options{.threads = 2, .cache = &store, .lower = {.attention = fusion}};
       Executable some = compile(decoding(offset, Dim("T")), options), one = compile(decoding(offset, 1), options);
+      for (const char* cache : {"keys", "values"})
+        some.parameters().set(cache, HostTensor(f64, {batches, heads, capacity, depth}));
       one.use(some.parameters());
       std::int64_t past = 0;
       for (const std::int64_t T : {4, 1, 1, 9, 3, 1, 4}) {
