@@ -30,8 +30,7 @@ void report(const std::string& title, const ir::Graph& step, const DimBindings& 
   fmt::print("{:<34} {:>8.1f} {:>8.1f} {:>6.3f} {:>9.1f} {:>9.1f} MB  {} states copied back\n", title,
              static_cast<double>(plan.arena_bytes) * mega, static_cast<double>(plan.lower_bound) * mega,
              static_cast<double>(plan.arena_bytes) / static_cast<double>(std::max<std::int64_t>(plan.lower_bound, 1)),
-             static_cast<double>(plan.argument_bytes) * mega,
-             static_cast<double>(plan.total_bytes()) * mega, copies);
+             static_cast<double>(plan.argument_bytes) * mega, static_cast<double>(plan.total_bytes()) * mega, copies);
   if (most > 0) fmt::print("{}", describe(plan, program, most));
 }
 

@@ -22,7 +22,7 @@ KernelContext::Built lower_copy(const MachineInfo& machine, DType dtype, int fro
 }
 
 KernelContext::Built lower_fold(const MachineInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
-                                 const Dim& elements, std::int64_t ranks) {
+                                const Dim& elements, std::int64_t ranks) {
   const auto& cpu = std::get<CpuInfo>(machine);
   const std::int64_t chunk = task_elements(cpu);
   const DType compute = compute_type(dtype);

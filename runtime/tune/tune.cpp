@@ -217,7 +217,7 @@ class Tuner {
   LowerOptions options_;
   const TuneOptions& tune_;
   const TuneMachine& machine_;
-  std::map<std::string, Entry> entries_;   // by problem
+  std::map<std::string, Entry> entries_;        // by problem
   std::map<std::string, CandidateRace> races_;  // of those that the store does not know
   TuningResult result_;
 };

@@ -35,8 +35,8 @@ struct WgmmaOperand {
   bool transposed;
   kernel::Buffer memory, shared;
   kernel::Value k, stride;  ///< from one row in memory to the next
-  int rows, swizzled;      ///< of a stage: whole swizzled
-  int map = kernel::none;  ///< of boxes
+  int rows, swizzled;       ///< of a stage: whole swizzled
+  int map = kernel::none;   ///< of boxes
 
   int stage() const { return rows / kernel::swizzle_side * kernel::swizzled_elements; }
 

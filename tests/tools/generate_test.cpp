@@ -95,9 +95,13 @@ TEST_CASE("generate refuses what it cannot do", "[tools]") {
   };
   refused("nowhere x", "nowhere");
   refused(model("llama") + " x", "tokenizer.json");
-  refused(model("qwen3") + " x --top-p 0", "[decoding_options]");
-  refused(model("qwen3") + " x --temperature=-1", "[decoding_options]");
   refused(model("qwen3") + " ''", "[generation_prompt]");
+  for (const auto& [option, says] : {std::pair("--top-p 0", "--top-p is 0; it must be a number above 0, at most 1"),
+                                     std::pair("--temperature=-1", "--temperature is -1")}) {
+    const auto ran = run_lathe(scratch, "generate " + model("qwen3") + " x " + option);
+    CHECK(ran.status == 2);
+    CHECK_THAT(ran.err, Contains(says));
+  }
   refused(model("bert") + " x", "model_type");
   CHECK(run_lathe(scratch, "generate " + model("qwen3") + " x -n 0").status == 2);
 }

@@ -155,7 +155,8 @@ class Builder {
     std::vector<Dim> dims;
   };
   int tensor_map(Buffer from, const Boxes& boxes);
-  /// A machine region (ir/kernel/machine/region.h). Its bodies are given its index, or an empty value where it has none.
+  /// A machine region (ir/kernel/machine/region.h). Its bodies are given its index, or an empty value where it has
+  /// none.
   void region(const MachineRegionRecord& record, std::vector<std::int64_t> attributes,
               const std::vector<Body>& bodies);
 

@@ -59,7 +59,7 @@ void check_attention_operands(const InferContext& ctx) {
 }
 
 /// scores [.., n, m]
-void check_attention_offset(const InferContext& ctx, const Shape& scores) {
+void check_attention_offset(const InferContext& ctx, Shape& scores) {
   const int last = ctx.arity() - 1;
   const TensorType& offset = ctx.operand(last);
   const std::string described = describe_role(ctx, last, "offset");
@@ -68,7 +68,9 @@ void check_attention_offset(const InferContext& ctx, const Shape& scores) {
   const auto message = fmt::format("{} does not fit scores of shape {}", described, scores.to_string());
   const auto hint = "give i64[], or i64[B] for scores [B, .., queries, keys]";
   ctx.require(offset.rank() == 0 || (offset.rank() == 1 && scores.rank() > 2), "attention_offset", message, hint);
-  if (offset.rank() == 1) ctx.require_equal(offset.shape[0], scores[0], "attention_offset", message, hint);
+  if (offset.rank() == 0) return;
+  ctx.require_equal(offset.shape[0], scores[0], "attention_offset", message, hint);
+  scores.set(0, rules::one_size(scores[0], offset.shape[0]));
 }
 
 TensorType infer_attention(const InferContext& ctx) {

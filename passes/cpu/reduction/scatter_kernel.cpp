@@ -12,7 +12,7 @@ using Scope = ElementwiseEmitter::Scope;
 namespace {
 
 constexpr std::int64_t column_block_vectors = 16;  // columns of one task
-constexpr std::int64_t most_sums = 4;           // vectors of columns summed side by side
+constexpr std::int64_t most_sums = 4;              // vectors of columns summed side by side
 constexpr std::int64_t prefetch_rows = 4;
 
 /// out[pre, size, post] = base + the sum over t of updates[pre, t, post] where indices[t] names the row; base is

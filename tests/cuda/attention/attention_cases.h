@@ -15,7 +15,8 @@ struct AttentionCase {
 };
 
 /// Causal, padding, window, ALiBi, soft cap, bias with its gradient, dropout, grouped heads, values wider than keys,
-/// scores of two parts, weights that are returned, queries behind the keys of a cache; strided layouts; f32, f64, bf16, f16.
+/// scores of two parts, weights that are returned, queries behind the keys of a cache; strided layouts; f32, f64,
+/// bf16, f16.
 std::vector<AttentionCase> attention_cases();
 
 /// A causal attention of one head, [N, S, head] by [N, S, values], forward and backward.
