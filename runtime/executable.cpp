@@ -204,7 +204,7 @@ void compare_targets(const CompileOptions& options) {
 std::string exchanges_text(const Program& program) {
   std::string text;
   for (const Exchange& exchange : program.exchanges) {
-    text += fmt::format("{} {}:", static_cast<int>(exchange.kind), exchange.axis);
+    text += fmt::format("{} {} {}:", static_cast<int>(exchange.kind), exchange.axis, exchange.offset);
     for (const Exchange::Part& part : exchange.parts)
       text += fmt::format(" {}[{}]", name(program.buffers[static_cast<std::size_t>(part.from)].dtype),
                           part.elements.to_string());

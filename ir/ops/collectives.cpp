@@ -1,11 +1,28 @@
 #include "ir/ops/collectives.h"
 
+#include <algorithm>
+#include <array>
+
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
+#include "ir/support/error.h"
 
 namespace lathe::ir {
 
+bool is_collective(const Op& op) {
+  const auto* custom = op.as<Custom>();
+  return custom && custom->kind == CustomKind::collective;
+}
+
+MeshAxis axis_of(const Node& collective) {
+  return {collective.attrs.get<std::string>("axis"), collective.attrs.get<std::int64_t>("ranks")};
+}
+
 namespace {
+
+/// By kind.
+constexpr std::array<const Op*, 5> exchanges{&ops::all_reduce, &ops::reduce_scatter, &ops::all_gather,
+                                             &ops::all_to_all, &ops::send_recv};
 
 Attributes along(const MeshAxis& axis) { return {{"axis", axis.name}, {"ranks", axis.ranks}}; }
 
@@ -18,13 +35,17 @@ Attributes in_blocks(const MeshAxis& axis, int dim, const Dim& outer) {
 
 }  // namespace
 
-bool is_collective(const Op& op) {
-  const auto* custom = op.as<Custom>();
-  return custom && custom->kind == CustomKind::collective;
+ExchangeKind exchange_kind(const Op& collective) {
+  const auto found = std::find(exchanges.begin(), exchanges.end(), &collective);
+  LATHE_ASSERT(found != exchanges.end());
+  return static_cast<ExchangeKind>(found - exchanges.begin());
 }
 
-MeshAxis axis_of(const Node& collective) {
-  return {collective.attrs.get<std::string>("axis"), collective.attrs.get<std::int64_t>("ranks")};
+std::string_view name(ExchangeKind kind) { return exchanges[static_cast<std::size_t>(kind)]->name; }
+
+std::int64_t places_on(const Node& node) {
+  const std::int64_t ranks = axis_of(node).ranks, offset = node.attrs.get<std::int64_t>("offset") % ranks;
+  return offset < 0 ? offset + ranks : offset;
 }
 
 ScalarOp fold_of(const Node& collective) {
@@ -48,6 +69,13 @@ Value all_gather(const Value& a, const MeshAxis& axis, int dim, const Dim& outer
 }
 Value reduce_scatter(const Value& a, const MeshAxis& axis, int dim, const Dim& outer) {
   return apply(ops::reduce_scatter, {a}, in_blocks(axis, dim, outer));
+}
+
+Value send_recv(const Value& a, const MeshAxis& axis, std::int64_t offset, bool again) {
+  Attributes attrs = along(axis);
+  attrs.set("offset", offset);
+  if (again) attrs.set("again", true);
+  return apply(ops::send_recv, {a}, std::move(attrs));
 }
 
 }  // namespace lathe::ir

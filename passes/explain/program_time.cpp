@@ -24,7 +24,7 @@ double moving_seconds(const Launch& launch, const StepRates& rates, const DimBin
 shard::Exchange one_value(const Exchange& exchange, const Exchange::Part& part, const Program& program) {
   const Dim gathered = exchange.kind == Exchange::Kind::all_gather ? Dim(exchange.ranks) : Dim(1);
   const DType dtype = program.buffers[static_cast<std::size_t>(part.from)].dtype;
-  return {.op = std::string(part.op.op_name()),
+  return {.kind = exchange.kind,
           .axis = {exchange.axis, exchange.ranks},
           .value = {},
           .elements = part.elements * gathered,
@@ -38,7 +38,7 @@ double seconds_of(const Exchange& exchange, const Program& program, const StepRa
   double seconds = 0, messages = 0;
   for (const Exchange::Part& part : exchange.parts) {
     const shard::Exchange value = one_value(exchange, part, program);
-    messages = phases(value) * static_cast<double>(exchange.ranks - 1) * rates.latency;
+    messages = static_cast<double>(shard::messages(value)) * rates.latency;
     seconds += static_cast<double>(bytes_sent(value, dims)) / rates.bandwidth;
     if (part.fold) seconds += moving_seconds(*part.fold, rates, dims);
   }

@@ -299,12 +299,6 @@ class Lowering {
     return known->second;
   }
 
-  static Exchange::Kind kind_of(const Op& op) {
-    if (&op == &ops::all_reduce) return Exchange::Kind::all_reduce;
-    if (&op == &ops::reduce_scatter) return Exchange::Kind::reduce_scatter;
-    return &op == &ops::all_gather ? Exchange::Kind::all_gather : Exchange::Kind::all_to_all;
-  }
-
   /// A collective; order_exchanges() finds when it may begin and must be over.
   void add_exchange(ValueId id, int region) {
     const Node& node = graph_[id];
@@ -312,8 +306,14 @@ class Lowering {
     LATHE_ASSERT(plan_.placement[at(operand)].offset.is(0) && plan_.is_stored(plan_.placement[at(operand)].base));
     const auto now = static_cast<int>(program_.launches.size());
     auto [axis, ranks] = axis_of(node);
-    Exchange exchange{
-        .kind = kind_of(*node.op), .axis = std::move(axis), .ranks = ranks, .parts = {}, .start = now, .done = now};
+    const ExchangeKind kind = exchange_kind(*node.op);
+    Exchange exchange{.kind = kind,
+                      .axis = std::move(axis),
+                      .ranks = ranks,
+                      .offset = kind == ExchangeKind::send_recv ? places_on(node) : 0,
+                      .parts = {},
+                      .start = now,
+                      .done = now};
     Exchange::Part& part = exchange.parts.emplace_back();
     part.from = buffer(operand);
     part.to = buffer(id);

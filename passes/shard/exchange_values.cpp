@@ -202,11 +202,14 @@ HostTensor exchange_value(const Node& node, std::span<const HostTensor* const> g
   };
   const auto outer = [&] { return node.attrs.get<Dim>("outer").evaluate(bindings); };
   if (node.op == &ops::mesh_index) return HostTensor::from_ints({}, {index});
-  if (node.op == &ops::all_reduce) return combine_all(group, fold_of(node));
-  if (node.op == &ops::all_gather) return join_blocks(group, dim("dim"), outer());
-  if (node.op == &ops::reduce_scatter)
-    return take_blocks(combine_all(group, fold_of(node)), dim("dim"), outer(), ranks, index);
-  LATHE_ASSERT(node.op == &ops::all_to_all);
+  switch (exchange_kind(*node.op)) {
+    case ExchangeKind::all_reduce: return combine_all(group, fold_of(node));
+    case ExchangeKind::all_gather: return join_blocks(group, dim("dim"), outer());
+    case ExchangeKind::reduce_scatter:
+      return take_blocks(combine_all(group, fold_of(node)), dim("dim"), outer(), ranks, index);
+    case ExchangeKind::send_recv: return *group[static_cast<std::size_t>((index + ranks - places_on(node)) % ranks)];
+    case ExchangeKind::all_to_all: break;
+  }
   std::vector<HostTensor> parts;
   for (const HostTensor* each : group) parts.push_back(take_blocks(*each, dim("split_dim"), 1, ranks, index));
   std::vector<const HostTensor*> pointers;

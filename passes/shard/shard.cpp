@@ -227,7 +227,7 @@ class LocalGraph {
   void note(ValueId id, const Value& after, const Shape& moved, int axis, std::string reason) {
     const Node& node = graph_[id];
     result_.exchanges.push_back(
-        {std::string(after.node().op->name.value), mesh_[axis],
+        {exchange_kind(*after.node().op), mesh_[axis],
          node.name.empty() ? after.type().to_string() : fmt::format("{}: {}", node.name, after.type().to_string()),
          moved.numel(), static_cast<std::int64_t>(size_in_bytes(after.dtype())), node.loc, std::move(reason)});
   }
@@ -268,6 +268,18 @@ PartKinds kinds_along(const Mesh& mesh, int axis, const ShardOptions& options) {
 }
 
 }  // namespace
+
+Exchange described(const Graph& graph, const Node& exchange) {
+  const bool scatters = exchange.op == &ops::reduce_scatter;
+  const Shape& most = scatters ? graph[exchange.operands[0]].type.shape : exchange.type.shape;
+  return {.kind = exchange_kind(*exchange.op),
+          .axis = axis_of(exchange),
+          .value = exchange.type.to_string(),
+          .elements = most.numel(),
+          .element_bytes = static_cast<std::int64_t>(size_in_bytes(exchange.type.dtype)),
+          .loc = exchange.loc,
+          .reason = {}};
+}
 
 Sharded shard(const Graph& graph, const Mesh& mesh, const std::vector<Split>& splits, const ShardOptions& options) {
   for (const std::string& axis : {options.states, options.parameters})

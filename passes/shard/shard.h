@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/support/location.h"
+#include "ir/tensor/mesh/exchange_kind.h"
 #include "ir/tensor/graph.h"
 #include "passes/shard/placement.h"
 #include "passes/shard/predict/predicted_bytes.h"
@@ -15,7 +16,7 @@ namespace lathe::shard {
 
 /// An exchange of a process's graph, for people.
 struct Exchange {
-  std::string op;
+  ir::ExchangeKind kind;
   MeshAxis axis;
   std::string value;           ///< what is exchanged: its type and name
   Dim elements;                ///< of the value where a process has most of it: whole, or partial
@@ -25,6 +26,9 @@ struct Exchange {
 
   Dim bytes() const { return elements * Dim(element_bytes); }
 };
+/// As a node of a process's graph says it, but for the reason.
+Exchange described(const ir::Graph& graph, const ir::Node& exchange);
+
 /// An unknown dim of a whole graph on a process: so many processes share it, each its part under another name.
 struct LocalDim {
   std::string local;

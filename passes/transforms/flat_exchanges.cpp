@@ -25,11 +25,16 @@ class FlatExchange {
 
   Value run() const {
     if (axis_.ranks == 1) return laid_out_as(operand_, node_.type.shape);
-    if (node_.op == &ops::all_gather) return gathered();
-    if (node_.op == &ops::reduce_scatter) return scattered();
-    if (node_.op == &ops::all_to_all) return transposed();
-    LATHE_ASSERT(node_.op == &ops::all_reduce);
-    return all_reduce(contiguous(operand_), axis_, node_.attrs.get<std::string>("combine"));
+    switch (exchange_kind(*node_.op)) {
+      case ExchangeKind::all_gather: return gathered();
+      case ExchangeKind::reduce_scatter: return scattered();
+      case ExchangeKind::all_to_all: return transposed();
+      case ExchangeKind::all_reduce: return apply(*node_.op, {contiguous(operand_)}, node_.attrs);
+      case ExchangeKind::send_recv:
+        if (places_on(node_) == 0) return laid_out_as(operand_, node_.type.shape);
+        return apply(*node_.op, {contiguous(operand_)}, node_.attrs);
+    }
+    throw InternalError("a collective of no kind");
   }
 
  private:

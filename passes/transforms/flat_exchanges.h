@@ -18,8 +18,8 @@ std::string mesh_index_dim(std::string_view axis);
 ///                                                       permuted to [p, 2, n], as [p, 2*n]
 ///   reduce_scatter %a[p, 2*n] {dim=1, ranks=2}      ->  reduce_scatter {dim=0} of a copy [2, p*n]
 ///   all_to_all                                      ->  both
-///   all_reduce %a                                   ->  of a dense %a
-/// An axis of one process exchanges nothing.
+///   all_reduce %a, send_recv %a                     ->  of a dense %a
+/// An axis of one process exchanges nothing, and neither does a send_recv that goes all the way round.
 Graph flat_exchanges(Graph graph);
 
 }  // namespace lathe::ir

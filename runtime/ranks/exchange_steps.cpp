@@ -23,6 +23,7 @@ class StepPlan {
       case Exchange::Kind::reduce_scatter: scatter(); break;
       case Exchange::Kind::all_gather: gather(); break;
       case Exchange::Kind::all_to_all: swap(); break;
+      case Exchange::Kind::send_recv: pass_on(); break;
     }
     return std::move(steps_);
   }
@@ -106,6 +107,18 @@ class StepPlan {
       for (int r = 0; r < place_.ranks; ++r)
         move(part, r, at(part.from) + pieces.begin(r), pieces.bytes(r), at(part.to) + pieces.begin(r),
              pieces.bytes(r));
+    }
+  }
+
+  void pass_on() {
+    steps_.emplace_back();
+    const int offset = static_cast<int>(exchange_.offset);
+    const int next = (place_.rank + offset) % place_.ranks,
+              last = (place_.rank + place_.ranks - offset) % place_.ranks;
+    for (const Exchange::Part& part : exchange_.parts) {
+      const auto bytes = static_cast<std::size_t>(pieces_of(part).all);
+      move(part, next, at(part.from), bytes, nullptr, 0);
+      move(part, last, nullptr, 0, at(part.to), bytes);
     }
   }
 

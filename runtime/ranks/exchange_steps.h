@@ -43,6 +43,7 @@ struct ExchangePlace {
 ///   reduce_scatter   pieces to their ranks, the fold in the order of ranks
 ///   all_gather       to all
 ///   all_to_all       pieces to their ranks
+///   send_recv        to one rank, from another
 ///
 /// With `gathers`, what goes to all goes by gathers wherever all ranks have as much; else it is messages.
 std::vector<ExchangeStep> steps_of(const Program& program, const Exchange& exchange, const ExchangePlace& place,

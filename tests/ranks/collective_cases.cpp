@@ -27,6 +27,8 @@ std::vector<CollectiveCase> collective_cases() {
     add("reduce_scatter %x {axis=\"m\", ranks=3, dim=1, outer=2}", {6, 12, 3});
     add("all_to_all %x {axis=\"m\", ranks=3, split_dim=1, concat_dim=0}", {2, 6});
     add("all_to_all %x {axis=\"m\", ranks=3, split_dim=0, concat_dim=2}", {6, 2, 3});
+    for (const int offset : {1, -1, 2, 3})
+      add(fmt::format("send_recv %x {{axis=\"m\", ranks=3, offset={}}}", offset), {5, 2});
   }
   return cases;
 }

@@ -75,7 +75,7 @@ TEST_CASE("shard: data parallelism combines each gradient once, and scalars") {
   int parameters = 0, scalars = 0;
   for (const ir::ValueId id : step.arguments()) parameters += step[id].op->name.value == "parameter";
   for (const Exchange& each : sharded.exchanges) {
-    CHECK(each.op == "all_reduce");
+    CHECK(each.kind == ir::ExchangeKind::all_reduce);
     CHECK(each.bytes().value().has_value());  // no activation: those have B
     scalars += each.bytes().is(8);
   }

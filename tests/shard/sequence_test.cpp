@@ -58,7 +58,7 @@ TEST_CASE("shard: a split sequence gathers keys and values once a layer, and sca
     CHECK(count(llama.graph, "all_gather") == 2 * layers);
     CHECK(count(llama.graph, "reduce_scatter") == 2 * layers);
     for (const Exchange& each : llama.exchanges)  // of 4 groups, not of 8 heads
-      if (each.op != "all_reduce") CHECK(each.elements == Dim("B") * Dim("T@seq") * Dim(2 * 4 * 4));
+      if (each.kind != ir::ExchangeKind::all_reduce) CHECK(each.elements == Dim("B") * Dim("T@seq") * Dim(2 * 4 * 4));
   }
 }
 

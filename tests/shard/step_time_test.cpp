@@ -24,27 +24,29 @@ StepRates slow() {
   return rates;
 }
 
-Exchange exchange(const std::string& op, std::int64_t ranks, std::int64_t elements) {
-  return {op, {"m", ranks}, "", Dim(elements), 4, {}, ""};
+Exchange exchange(ir::ExchangeKind kind, std::int64_t ranks, std::int64_t elements) {
+  return {kind, {"m", ranks}, "", Dim(elements), 4, {}, ""};
 }
 
 }  // namespace
 
 TEST_CASE("shard: a process sends what its chunks make") {
-  CHECK(bytes_sent(exchange("all_reduce", 4, 32)) == 2 * 3 * 128 / 4);
-  CHECK(bytes_sent(exchange("all_gather", 4, 32)) == 3 * 128 / 4);
-  CHECK(bytes_sent(exchange("reduce_scatter", 4, 32)) == 3 * 128 / 4);
+  CHECK(bytes_sent(exchange(ir::ExchangeKind::all_reduce, 4, 32)) == 2 * 3 * 128 / 4);
+  CHECK(bytes_sent(exchange(ir::ExchangeKind::all_gather, 4, 32)) == 3 * 128 / 4);
+  CHECK(bytes_sent(exchange(ir::ExchangeKind::reduce_scatter, 4, 32)) == 3 * 128 / 4);
   // 10 elements among 4: chunks of 3, 3, 3 and 1. Others' chunks once, the own one to three.
   const std::int64_t sent[] = {7 + 9, 7 + 9, 7 + 9, 9 + 3};
-  for (int r = 0; r < 4; ++r) CHECK(bytes_sent(exchange("all_reduce", 4, 10), {}, r) == 4 * sent[r]);
+  for (int r = 0; r < 4; ++r) CHECK(bytes_sent(exchange(ir::ExchangeKind::all_reduce, 4, 10), {}, r) == 4 * sent[r]);
   // One element: the first sends it to three, each other one its share to the first.
-  for (int r = 0; r < 4; ++r) CHECK(bytes_sent(exchange("all_reduce", 4, 1), {}, r) == (r == 0 ? 12 : 4));
+  for (int r = 0; r < 4; ++r)
+    CHECK(bytes_sent(exchange(ir::ExchangeKind::all_reduce, 4, 1), {}, r) == (r == 0 ? 12 : 4));
 }
 
 TEST_CASE("shard: an exchange takes its messages and its bytes") {
-  CHECK(exchange_seconds(exchange("all_reduce", 4, 32), slow(), {}) == Approx(2 * 3 * 0.5 + 192.0 / 192));
-  CHECK(exchange_seconds(exchange("all_gather", 4, 32), slow(), {}) == Approx(3 * 0.5 + 96.0 / 192));
-  CHECK(exchange_seconds(exchange("all_reduce", 1, 32), slow(), {}) == 0);
+  CHECK(exchange_seconds(exchange(ir::ExchangeKind::all_reduce, 4, 32), slow(), {}) ==
+        Approx(2 * 3 * 0.5 + 192.0 / 192));
+  CHECK(exchange_seconds(exchange(ir::ExchangeKind::all_gather, 4, 32), slow(), {}) == Approx(3 * 0.5 + 96.0 / 192));
+  CHECK(exchange_seconds(exchange(ir::ExchangeKind::all_reduce, 1, 32), slow(), {}) == 0);
 }
 
 TEST_CASE("shard: products count two operations a multiply-add") {

@@ -200,7 +200,7 @@ TEST_CASE("shard: a norm of parts counts each part once") {
   const ir::Graph step = gpt_step(1, 0, 0.5);
   const Sharded sharded = divided(step, "data=4", "B:data", states);
   int scalars = 0;
-  for (const Exchange& each : sharded.exchanges) scalars += each.op == "all_reduce";
+  for (const Exchange& each : sharded.exchanges) scalars += each.kind == ir::ExchangeKind::all_reduce;
   CHECK(scalars == 2);  // the loss and the sum of squares, combined once over all parameters
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("shard: in mixed precision parameters are gathered in the 16-bit dtype
   const ir::Graph step = gpt_step(AdamW{.lr = 1e-3}, {.precision = bf16});
   const Sharded sharded = divided(step, "data=4", "B:data", parameters);
   for (const Exchange& each : sharded.exchanges)
-    if (each.op == "all_gather" && each.value.find("[d_model=16, ") != std::string::npos)
+    if (each.kind == ir::ExchangeKind::all_gather && each.value.find("[d_model=16, ") != std::string::npos)
       CHECK(each.element_bytes == 2);
   CHECK(training_difference(step, sharded, step_arguments(step, 4, 3), 2, Compared::outputs) < 1.6e-2);
 }
@@ -300,7 +300,8 @@ TEST_CASE("shard: the report totals what a process sends and holds") {
   const Sharded sharded = divided(step, "data=4", "B:data", parameters);
   const std::string report = explain(sharded);
   std::int64_t scattered = 0, held = argument_bytes(sharded.graph, "parameter");
-  for (const Exchange& each : sharded.exchanges) scattered += each.op == "reduce_scatter" ? bytes_sent(each) : 0;
+  for (const Exchange& each : sharded.exchanges)
+    scattered += each.kind == ir::ExchangeKind::reduce_scatter ? bytes_sent(each) : 0;
   CHECK(scattered == 3 * held);
   CHECK(report.find(fmt::format("reduce_scatter, a process sends {} bytes", scattered)) != std::string::npos);
   CHECK(report.find(fmt::format("a process holds {} bytes of parameters", held)) != std::string::npos);

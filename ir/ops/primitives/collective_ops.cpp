@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives/blocks.h"
 #include "ir/ops/primitives/primitives.h"
+#include "ir/ops/primitives/blocks.h"
 
 namespace lathe::ir::ops {
 
@@ -111,6 +111,13 @@ TensorType all_to_all_infer(const InferContext& ctx) {
   return TensorType::contiguous(ctx.operand(0).dtype, shape);
 }
 
+// ---- send_recv
+
+TensorType send_recv_infer(const InferContext& ctx) {
+  require_ranks(ctx);
+  return TensorType::contiguous(ctx.operand(0).dtype, ctx.operand(0).shape);
+}
+
 // ---- samples: an axis of one process, so that one can run them
 
 template <class... More>
@@ -142,6 +149,7 @@ std::vector<Sample> block_samples() {
 std::vector<Sample> all_to_all_samples() {
   return samples_with(on_axis(Entry{"split_dim", std::int64_t{0}}, Entry{"concat_dim", std::int64_t{1}}), false);
 }
+std::vector<Sample> send_recv_samples() { return samples_with(on_axis(Entry{"offset", std::int64_t{1}}), true); }
 
 // ---- attributes
 
@@ -166,6 +174,11 @@ constexpr AttrSpec all_to_all_attrs[] = {
     ranks_attr,
     {"split_dim", AttrKind::integer, true, {}, "the dim whose parts go to the processes"},
     {"concat_dim", AttrKind::integer, true, {}, "the dim along which the parts that come are joined"}};
+constexpr AttrSpec send_recv_attrs[] = {
+    axis_attr,
+    ranks_attr,
+    {"offset", AttrKind::integer, true, {}, "how many places further along the axis it goes, round its end"},
+    {"again", AttrKind::boolean, false, false, "it sends what was sent before and not kept where it came"}};
 constexpr std::string_view index_labels[] = {"mesh_ranks", "mesh_axis"};
 constexpr std::string_view all_reduce_labels[] = {"mesh_ranks", "mesh_axis", "mesh_combine", "dtype_kind"};
 constexpr std::string_view all_gather_labels[] = {"mesh_ranks", "mesh_axis", "mesh_divide", "dim_range"};
@@ -213,5 +226,8 @@ constinit const Op reduce_scatter =
 constinit const Op all_to_all =
     exchange("all_to_all", "parts of one dim go to the processes of a mesh axis, what comes is joined along another",
              all_to_all_attrs, all_to_all_labels, all_to_all_infer, all_to_all_samples);
+constinit const Op send_recv =
+    exchange("send_recv", "the value of the process so many places before it along a mesh axis, round its ends",
+             send_recv_attrs, index_labels, send_recv_infer, send_recv_samples);
 
 }  // namespace lathe::ir::ops

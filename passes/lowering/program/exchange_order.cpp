@@ -34,6 +34,7 @@ class ExchangeOrder {
       for (std::size_t before = 0; before < e; ++before)
         if (meet(all[before], all[e])) all[e].start = std::max(all[e].start, all[before].start);
     }
+    keep_rings_short();
     // What only later exchanges read, or the next run, waits for nobody.
     keep_apart(&ir::limit_prefetch, [&](const Exchange& exchange) {
       return exchange.kind == Exchange::Kind::all_gather && exchange.done < launches();
@@ -70,6 +71,24 @@ class ExchangeOrder {
   }
 
  private:
+  /// What a process sends goes when it is used for the last time before what comes instead: two values of a ring are
+  /// there at a time, the one in use and the one that comes.
+  void keep_rings_short() {
+    for (Exchange& exchange : program_.exchanges) {
+      if (exchange.kind != Exchange::Kind::send_recv) continue;
+      int last = -1;
+      for (const Use& use : uses_[static_cast<std::size_t>(exchange.parts[0].from)])
+        if (use.launch < exchange.done) last = use.launch;
+      exchange.start = std::max(exchange.start, first_of_region(last));
+    }
+  }
+  /// The first of the launches of the same region that lead to this one.
+  int first_of_region(int launch) const {
+    const auto region = [&](int l) { return program_.launches[static_cast<std::size_t>(l)].info.region; };
+    while (launch > 0 && region(launch - 1) == region(launch)) --launch;
+    return launch;
+  }
+
   struct Use {
     int launch;
     bool writes;
@@ -142,7 +161,8 @@ class ExchangeOrder {
       case Exchange::Kind::all_reduce:
       case Exchange::Kind::reduce_scatter: return true;
       case Exchange::Kind::all_gather: return exchange.done == launches();
-      case Exchange::Kind::all_to_all: return false;
+      case Exchange::Kind::all_to_all:
+      case Exchange::Kind::send_recv: return false;
     }
     return false;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/kernel/kernel.h"
+#include "ir/tensor/mesh/exchange_kind.h"
 #include "ir/tensor/graph.h"
 #include "passes/lowering/program/launch_info.h"
 
@@ -62,12 +63,7 @@ struct Launch {
 
 /// What processes exchange along one axis of their mesh, in one step: on its way while launches run.
 struct Exchange {
-  enum class Kind : std::uint8_t {
-    all_reduce,      ///< pieces to their processes, the fold there, the results back
-    reduce_scatter,  ///< pieces to their processes, the fold there
-    all_gather,
-    all_to_all,
-  };
+  using Kind = ir::ExchangeKind;
   /// One value. Of n processes' pieces number r has the elements [r * p, r * p + p) as far as there are some, where
   /// p = ceil(elements / n).
   struct Part {
@@ -84,6 +80,7 @@ struct Exchange {
   Kind kind = Kind::all_reduce;
   std::string axis;
   std::int64_t ranks = 1;
+  std::int64_t offset = 0;  ///< of send_recv: how many places further it goes, below ranks
   std::vector<Part> parts;
   int start = 0;  ///< it may begin when the launches before this one are done
   int done = 0;   ///< it must be over before this launch

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/ops/collectives.h"
 #include "passes/shard/predict/held_bytes.h"
 #include "passes/shard/predict/rate_text.h"
 #include "passes/shard/predict/step_time.h"
@@ -23,7 +24,7 @@ struct Sent {
     if (exchange.elements.value())
       known += bytes_sent(exchange);
     else
-      times_ranks = times_ranks + exchange.bytes() * Dim(phases(exchange) * (ranks - 1));
+      times_ranks = times_ranks + exchange.bytes() * Dim(parts_sent(exchange));
   }
   std::string to_string() const {
     if (times_ranks.is(0)) return std::to_string(known);
@@ -61,10 +62,10 @@ std::string explain(const Sharded& sharded, const StepRates& rates, const DimBin
   for (const Exchange& each : sharded.exchanges) {
     Sent sent;
     sent.add(each);
-    text += fmt::format("{} over {}: {}, {} bytes, sends {}{}\n  {}: {}\n", each.op, each.axis.name, each.value,
-                        each.bytes().to_string(), sent.to_string(), time_text(each, rates, dims),
+    text += fmt::format("{} over {}: {}, {} bytes, sends {}{}\n  {}: {}\n", ir::name(each.kind), each.axis.name,
+                        each.value, each.bytes().to_string(), sent.to_string(), time_text(each, rates, dims),
                         each.loc.to_string(), each.reason);
-    auto& [number, all] = totals[{each.axis.name, each.op}];
+    auto& [number, all] = totals[{each.axis.name, std::string(ir::name(each.kind))}];
     ++number;
     all.add(each);
   }

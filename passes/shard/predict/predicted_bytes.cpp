@@ -2,21 +2,44 @@
 
 #include <algorithm>
 
-#include "ir/ops/primitives/primitives.h"
 #include "passes/shard/shard.h"
 
 namespace lathe::shard {
 
-int phases(const Exchange& exchange) { return exchange.op == ir::ops::all_reduce.name.value ? 2 : 1; }
+using ir::ExchangeKind;
+
+std::int64_t messages(const Exchange& exchange) {
+  const std::int64_t others = exchange.axis.ranks - 1;
+  switch (exchange.kind) {
+    case ExchangeKind::all_reduce: return 2 * others;
+    case ExchangeKind::reduce_scatter:
+    case ExchangeKind::all_gather:
+    case ExchangeKind::all_to_all: return others;
+    case ExchangeKind::send_recv: return std::min<std::int64_t>(1, others);
+  }
+  return 0;
+}
+
+std::int64_t parts_sent(const Exchange& exchange) {
+  return messages(exchange) * (exchange.kind == ExchangeKind::send_recv ? exchange.axis.ranks : 1);
+}
 
 std::int64_t bytes_sent(const Exchange& exchange, const DimBindings& bindings, std::int64_t index) {
   const std::int64_t n = exchange.axis.ranks, elements = exchange.elements.evaluate(bindings);
   const std::int64_t chunk = (elements + n - 1) / n;
   const auto begin = [&](std::int64_t i) { return std::min(elements, i * chunk); };
   const std::int64_t own = begin(index + 1) - begin(index);
-  // Others' chunks to them, then the own one to all.
-  const std::int64_t sent = phases(exchange) == 2 ? elements - own + (n - 1) * own : (n - 1) * own;
-  return sent * exchange.element_bytes;
+  const auto sent = [&] {
+    switch (exchange.kind) {
+      case ExchangeKind::all_reduce: return elements - own + (n - 1) * own;  // others' chunks, then the own to all
+      case ExchangeKind::reduce_scatter:
+      case ExchangeKind::all_gather:
+      case ExchangeKind::all_to_all: return (n - 1) * own;
+      case ExchangeKind::send_recv: return messages(exchange) * elements;
+    }
+    return std::int64_t{0};
+  };
+  return sent() * exchange.element_bytes;
 }
 
 SentBytes bytes_sent(const Sharded& sharded, std::int64_t process, const DimBindings& bindings) {

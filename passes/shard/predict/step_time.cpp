@@ -15,7 +15,7 @@ using namespace ir;
 namespace {
 
 double message_seconds(const Exchange& exchange, const StepRates& rates) {
-  return phases(exchange) * static_cast<double>(exchange.axis.ranks - 1) * rates.latency;
+  return static_cast<double>(messages(exchange)) * rates.latency;
 }
 double byte_seconds(const Exchange& exchange, const StepRates& rates, const DimBindings& dims) {
   return static_cast<double>(bytes_sent(exchange, dims)) / rates.bandwidth;
@@ -52,17 +52,6 @@ class Playback {
   }
   static std::size_t at(int node) { return static_cast<std::size_t>(node); }
 
-  Exchange described(const Node& node) const {
-    const Shape& shape = node.op == &ops::reduce_scatter ? graph_[node.operands[0]].type.shape : node.type.shape;
-    return {.op = std::string(node.op->name.value),
-            .axis = axis_of(node),
-            .value = {},
-            .elements = shape.numel(),
-            .element_bytes = static_cast<std::int64_t>(size_in_bytes(node.type.dtype)),
-            .loc = node.loc,
-            .reason = {}};
-  }
-
   /// When each value is there, and when each exchange may start and must be over. Arguments are there from the
   /// beginning, and a view is there when its operand is.
   void find_exchanges() {
@@ -79,7 +68,7 @@ class Playback {
         if (!passes_on && from >= 0) limit(bucket_of[at(from)], id.index);
       }
       if (!exchanges) continue;
-      const Exchange exchange = described(node);
+      const Exchange exchange = described(graph_, node);
       std::optional<std::int64_t> bytes = exchange.bytes().value();
       bucket_of[at(id.index)] = static_cast<int>(buckets_.size());
       source_[at(id.index)] = id.index;
@@ -92,11 +81,29 @@ class Playback {
                           .message_seconds = message_seconds(exchange, rates_),
                           .byte_seconds = byte_seconds(exchange, rates_, dims_)});
     }
+    keep_rings_short();
     keep_apart(&limit_prefetch,
                [&](const Bucket& bucket) { return bucket.op == &ops::all_gather && bucket.done < graph_.size(); });
     keep_apart(&limit_backlog, [](const Bucket& bucket) { return bucket.op == &ops::reduce_scatter; });
     std::stable_sort(buckets_.begin(), buckets_.end(),
                      [](const Bucket& a, const Bucket& b) { return a.start < b.start; });
+  }
+  /// What a process sends goes when it is used for the last time before what comes instead.
+  void keep_rings_short() {
+    std::vector<int> shown(graph_.nodes.size());  // by node: the value whose elements it shows
+    std::vector<std::vector<int>> readers(graph_.nodes.size());
+    for (const ValueId id : all_values(graph_)) {
+      const Node& node = graph_[id];
+      shown[at(id.index)] = node.op->as<View>() ? shown[at(node.operands[0].index)] : id.index;
+      if (node.op->as<View>() || is_collective(*node.op)) continue;
+      for (const ValueId operand : node.operands) readers[at(shown[at(operand.index)])].push_back(id.index);
+    }
+    for (Bucket& bucket : buckets_) {
+      if (bucket.op != &ops::send_recv) continue;
+      const ValueId sent = graph_.nodes[at(bucket.exchanges[0])].operands[0];
+      for (const int reader : readers[at(shown[at(sent.index)])])
+        if (reader < bucket.done) bucket.start = std::max(bucket.start, reader);
+    }
   }
   /// Bounds the times of exchanges as executables do.
   template <class Which>

@@ -14,8 +14,8 @@ struct StepTime {
   double step() const { return products + memory + waiting; }
 };
 
-/// An exchange alone: phases * (n - 1) messages, and the bytes that the first process sends.
-///   phases * (n - 1) * latency + bytes_sent / bandwidth
+/// An exchange alone: its messages, and the bytes that the first process sends.
+///   messages * latency + bytes_sent / bandwidth
 double exchange_seconds(const Exchange& exchange, const StepRates& rates, const DimBindings& dims);
 
 /// Plays a run of a process's graph, as executables order it (passes/lowering/program/exchange_order.h): nodes take

@@ -1,0 +1,91 @@
+#include <catch2/catch.hpp>
+
+#include "ir/tensor/text/parser.h"
+#include "passes/shard/step_time.h"
+#include "tests/shard/support.h"
+
+/// What a process hands on to another one along an axis.
+namespace lathe::shard::test {
+
+namespace {
+
+/// A vector of each of so many processes, and what comes when it goes `offset` places on.
+std::vector<double> after_send(int ranks, int offset) {
+  const ir::Graph graph = ir::parse_graph(
+      "graph @g(input %x: f64[2]) {\n  %1 = send_recv %x {axis=\"m\", ranks=" + std::to_string(ranks) +
+          ", offset=" + std::to_string(offset) + "}\n  output \"y\" %1\n}",
+      "send");
+  const Placement along{SplitDim{0, Dim(1), Dim(2)}};
+  const Sharded sharded{graph, Mesh({{"m", ranks}}), {{"x", along}}, {{"y", along}}, {}, {}};
+  HostTensor all(f64, {2 * ranks});
+  for (int i = 0; i < 2 * ranks; ++i) all.set(i, i);
+  const HostTensor moved = simulate(sharded, {{"x", all}}).at("y");
+  std::vector<double> values;
+  for (int i = 0; i < 2 * ranks; ++i) values.push_back(moved.get(i));
+  return values;
+}
+
+/// A value that goes round three of four processes, each product with what has come.
+ir::Graph round_of_three() {
+  return ir::parse_graph(R"(graph @g(input %x: f32[8, 16], input %w: f32[16, 4]) {
+  %1 = contract %x, %w {spec="ab,bc->ac"}
+  %2 = send_recv %x {axis="m", ranks=4, offset=1}
+  %3 = contract %2, %w {spec="ab,bc->ac"}
+  %4 = send_recv %2 {axis="m", ranks=4, offset=1}
+  %5 = contract %4, %w {spec="ab,bc->ac"}
+  %6 = add %1, %3
+  %7 = add %6, %5
+  output "y" %7
+})",
+                         "model.lathe");
+}
+
+}  // namespace
+
+TEST_CASE("send_recv: each process gets what the one so many places before it has, round the ends") {
+  CHECK(after_send(3, 1) == std::vector<double>{4, 5, 0, 1, 2, 3});
+  CHECK(after_send(3, -1) == std::vector<double>{2, 3, 4, 5, 0, 1});
+  CHECK(after_send(3, 4) == after_send(3, 1));
+  CHECK(after_send(3, 3) == std::vector<double>{0, 1, 2, 3, 4, 5});
+  CHECK(after_send(1, 1) == std::vector<double>{0, 1});
+}
+
+TEST_CASE("send_recv: a process sends all of the value, in one message") {
+  const ir::Graph graph = round_of_three();
+  const ir::Node& node = graph.nodes[3];
+  REQUIRE(node.op->name.value == "send_recv");
+  const Exchange exchange = described(graph, node);
+  CHECK(bytes_sent(exchange) == 8 * 16 * 4);
+  CHECK(messages(exchange) == 1);
+  CHECK(exchange_seconds(exchange, slow_network(), {}) == Approx(512 / 192.0 + 0.5));
+}
+
+TEST_CASE("send_recv: what has come goes on when it is first read") {
+  const Program program = program_of(round_of_three());
+  REQUIRE(program.exchanges.size() == 2);
+  const lathe::Exchange &first = program.exchanges[0], &second = program.exchanges[1];
+  CHECK(first.start == 0);
+  CHECK(first.done > 0);
+  CHECK(second.start == first.done);
+  CHECK(second.done > second.start);
+  // Played back: the first waits for nobody, the second for the product before it.
+  StepRates rates = slow_network();
+  rates.flops = 512;  // each product takes 2 seconds
+  const StepTime time = step_time(round_of_three(), rates, {});
+  const double send = 512 / 192.0 + 0.5;
+  CHECK(time.exchanges == Approx(2 * send));
+  CHECK(time.waiting == Approx(2 * (send - 2)));
+}
+
+TEST_CASE("send_recv: what goes all the way round is no exchange") {
+  const ir::Graph graph = ir::parse_graph(R"(graph @g(input %x: f32[8]) {
+  %1 = exp %x
+  %2 = send_recv %1 {axis="m", ranks=4, offset=8}
+  %3 = exp %2
+  output "y" %3
+})",
+                                          "model.lathe");
+  CHECK(program_of(graph).exchanges.empty());
+}
+
+}  // namespace lathe::shard::test
