@@ -4,6 +4,7 @@
 
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
+#include "passes/shard/ring/ring_attention.h"
 #include "passes/transforms/convert_dtype.h"
 #include "passes/transforms/known_sizes.h"
 #include "passes/transforms/mixed_precision.h"
@@ -36,13 +37,14 @@ ir::Pipeline whole_graph_pipeline(const WholeGraph& asked) {
   if (!asked.sizes.empty()) pipeline.push_back(known_sizes_pass(asked.sizes));
   if (asked.evaluation) pipeline.push_back(ir::evaluation_pass());
   if (asked.divide) pipeline.push_back(shard_pass(asked.divide));
+  if (asked.ring) pipeline.push_back(shard::ring_pass());
   return pipeline;
 }
 
 std::vector<Stage> whole_graph_stages() {
   std::vector<Stage> stages;
   for (const ir::Pass& pass : {dtype_pass(f32), ir::mixed_precision_pass(bf16), ir::mixed_precision_pass(f16),
-                               known_sizes_pass({}), ir::evaluation_pass(), shard_pass({})})
+                               known_sizes_pass({}), ir::evaluation_pass(), shard_pass({}), shard::ring_pass()})
     stages.push_back({pass.name, pass.doc});
   return stages;
 }

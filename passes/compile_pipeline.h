@@ -25,6 +25,7 @@ struct WholeGraph {
   bool evaluation = false;                  ///< "evaluation": passes/transforms/evaluation.h
   /// "shard", with the processes of a mesh: what divides it (passes/shard/shard.h).
   std::function<ir::Graph(const ir::Graph&)> divide = {};
+  bool ring = false;  ///< "ring", keys and values go around: passes/shard/ring/ring_attention.h
 };
 /// The passes that make it so, in this order.
 ir::Pipeline whole_graph_pipeline(const WholeGraph& asked);

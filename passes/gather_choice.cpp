@@ -27,7 +27,8 @@ ir::Graph divided(const ir::Graph& graph, const shard::Mesh& mesh, const std::ve
   return shard::shard(graph, mesh, splits, parts).graph;
 }
 
-/// With nothing computed again; more than any budget where the size of a dim is missing.
+}  // namespace
+
 std::int64_t bytes_without_budget(const ir::Graph& local, const Machine& machine, LowerOptions lowering) {
   const MemoryBudget sizes = *lowering.memory;
   lowering.memory.reset();
@@ -35,8 +36,6 @@ std::int64_t bytes_without_budget(const ir::Graph& local, const Machine& machine
   if (!ir::unbound_dims(prepared, sizes.dims).empty()) return std::numeric_limits<std::int64_t>::max();
   return bytes_of(lower_prepared(std::move(prepared), machine, lowering).program, sizes);
 }
-
-}  // namespace
 
 bool budget_chooses_gathers(const shard::ShardOptions& parts, const LowerOptions& lowering) {
   return lowering.memory && !parts.parameters.empty() && parts.second_gather == SecondGather::decide;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,10 @@
 /// With a memory budget: whether gathered parameters are kept for the backward pass, which sends fewer bytes, or
 /// gathered there again, which takes less memory.
 namespace lathe {
+
+/// What a process takes, arena, arguments and results, where nothing is computed again to fit `lowering.memory`,
+/// which is given; more than any budget where the size of a dim is missing.
+std::int64_t bytes_without_budget(const ir::Graph& local, const Machine& machine, LowerOptions lowering);
 
 /// Whether the budget is to say so.
 bool budget_chooses_gathers(const shard::ShardOptions& parts, const LowerOptions& lowering);

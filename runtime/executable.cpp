@@ -15,6 +15,7 @@
 #include "passes/lowering/program/require_one_process.h"
 #include "passes/lowering/program/signature.h"
 #include "passes/memory/memory_plan.h"
+#include "passes/ring_choice.h"
 #include "passes/shard/shard.h"
 #include "passes/transforms/evaluation.h"
 #include "passes/transforms/index_lookups.h"
@@ -314,22 +315,22 @@ void require_no_division(const ir::Graph& graph, const CompileOptions& options) 
                   "divided_already", "divide the whole graph, or compile this one as it is");
 }
 
-/// The graph of this process, as it is evaluated or trained.
-ir::PipelineResult whole_graph(const ir::Graph& graph, const CompileOptions& options,
-                               std::map<std::string, shard::Placement>& placements) {
-  std::function<ir::Graph(const ir::Graph&)> divide;
-  if (options.ranks && is_of_one_process(graph))
-    divide = [&](const ir::Graph& given) {
-      shard::Sharded sharded =
-          shard::shard(given, options.ranks->mesh(), options.split, chosen_parts(given, options));
-      placements = std::move(sharded.arguments);
-      return std::move(sharded.graph);
-    };
-  const ir::Pipeline pipeline = whole_graph_pipeline(
-      {.sizes = options.sizes, .evaluation = options.mode == Mode::evaluation, .divide = divide});
-  if (pipeline.empty()) return {.graph = graph, .runs = {}};
-  return ir::run_pipeline(graph, pipeline,
-                          {.dump_after = options.pipeline.dump_after, .reproducer = options.pipeline.reproducer});
+/// Whether keys and values of a split sequence go around, as the options say or as it pays. All ranks go by it.
+bool has_ring(const ir::Graph& gathered, const CompileOptions& options) {
+  using shard::RingWay;
+  if (options.parts.ring != RingWay::decide) return options.parts.ring == RingWay::always;
+  const Machine machine = machine_of(options.target);
+  LowerOptions lowering = options.lower;
+  DimBindings dims = options.ranks->positions();
+  if (lowering.memory) {
+    lowering.memory->threads = threads_of(options);
+    lowering.memory->dims.insert(dims.begin(), dims.end());
+    dims = lowering.memory->dims;
+  }
+  const RingChoice choice = choose_ring(gathered, machine, lowering, shard::table_rates(machine.info), dims);
+  if (choice.why.empty()) return false;
+  const std::vector<std::string> all = options.ranks->gather(choice.way == RingWay::always ? "ring" : "gather");
+  return std::ranges::count(all, "ring") == std::ssize(all);
 }
 
 void append(std::vector<ir::PassRun>& runs, const std::vector<ir::PassRun>& more) {
@@ -343,6 +344,32 @@ ir::PipelineOptions after(const std::vector<ir::PassRun>& stages, ir::PipelineOp
       if (pass != "input") show(pass, graph);
     };
   return options;
+}
+
+/// The graph of this process, as it is evaluated or trained.
+ir::PipelineResult whole_graph(const ir::Graph& graph, const CompileOptions& options,
+                               std::map<std::string, shard::Placement>& placements) {
+  const ir::PipelineOptions shown{.dump_after = options.pipeline.dump_after,
+                                  .reproducer = options.pipeline.reproducer};
+  const bool divides = options.ranks && is_of_one_process(graph);
+  std::function<ir::Graph(const ir::Graph&)> divide;
+  if (divides)
+    divide = [&](const ir::Graph& given) {
+      shard::ShardOptions parts = chosen_parts(given, options);
+      parts.ring = shard::RingWay::never;  // a stage of its own
+      shard::Sharded sharded = shard::shard(given, options.ranks->mesh(), options.split, parts);
+      placements = std::move(sharded.arguments);
+      return std::move(sharded.graph);
+    };
+  const ir::Pipeline pipeline = whole_graph_pipeline(
+      {.sizes = options.sizes, .evaluation = options.mode == Mode::evaluation, .divide = divide});
+  if (pipeline.empty()) return {.graph = graph, .runs = {}};
+  ir::PipelineResult whole = ir::run_pipeline(graph, pipeline, shown);
+  if (!divides || !has_ring(whole.graph, options)) return whole;
+  ir::PipelineResult ring =
+      ir::run_pipeline(whole.graph, whole_graph_pipeline({.ring = true}), after(whole.runs, shown));
+  append(whole.runs, ring.runs);
+  return {.graph = std::move(ring.graph), .runs = std::move(whole.runs)};
 }
 
 /// Where every size is known by now, so is the memory of all runs.

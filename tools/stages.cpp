@@ -69,6 +69,7 @@ std::string option_for(std::string_view stage) {
       {"known-sizes", "--dim and --chunk-rows"},
       {"evaluation", "--evaluation"},
       {"shard", "--mesh, and --split, --states or --parameters"},
+      {"ring", "--mesh, --split and --ring always"},
       {"require-attention", "--require-fused"},
       {"rematerialize", "--memory-budget and --dim"}};
   const auto found = options.find(stage);

@@ -17,6 +17,7 @@
 #include "passes/fusion/attention/require_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/lower_gpu.h"
+#include "passes/shard/ring/ring_attention.h"
 #include "passes/transforms/canonicalize.h"
 #include "passes/transforms/constant_fold.h"
 #include "passes/transforms/cse.h"
@@ -115,6 +116,7 @@ Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks) {
                                attention_passes({.block_bytes = unnamed_cpu().l2.share()})})
     known.insert(known.end(), more.begin(), more.end());
   known.push_back(require_attention_pass());
+  known.push_back(shard::ring_pass());
   Pipeline pipeline;
   while (!names.empty()) {
     const auto comma = std::min(names.find(','), names.size());

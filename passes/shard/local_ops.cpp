@@ -17,12 +17,6 @@ using namespace ir;
 
 namespace {
 
-/// `a` in a shape with as many elements: a view where the strides allow it, else a copy.
-Value shown_as(const Value& a, const Shape& shape) {
-  if (a.type().shape.looks_like(shape)) return a;
-  return ir::view(rules::view_strides(a.type(), shape) ? a : ir::contiguous(a), shape);
-}
-
 Value take_split(const Value& a, int dim, const Dim& outer, const MeshAxis& axis) {
   Shape parts, result;
   for (int d = 0; d < a.rank(); ++d) {
@@ -251,6 +245,11 @@ class LocalOp {
 };
 
 }  // namespace
+
+Value shown_as(const Value& a, const Shape& shape) {
+  if (a.type().shape.looks_like(shape)) return a;
+  return ir::view(rules::view_strides(a.type(), shape) ? a : ir::contiguous(a), shape);
+}
 
 Value take_part(const Value& whole, const Placement& placement, const Mesh& mesh) {
   // The innermost split of a dim first, so that the sizes before it are still those of the whole.

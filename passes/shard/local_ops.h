@@ -17,6 +17,8 @@ namespace lathe::shard {
 ir::Value add_local(ir::GraphBuilder& builder, const ir::Graph& graph, const SplitPlan& splits, ir::ValueId id,
                     std::span<const ir::Value> operands, const Shape& local);
 
+/// `a` in a shape with as many elements: a view where the strides allow it, else a copy.
+ir::Value shown_as(const ir::Value& a, const Shape& shape);
 /// The part of a whole value that a process holds under a placement.
 ir::Value take_part(const ir::Value& whole, const Placement& placement, const Mesh& mesh);
 /// The process's part of dim `dim`, of (blocks, ranks, size) elements, as (blocks, size).

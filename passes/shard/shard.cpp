@@ -13,6 +13,7 @@
 #include "passes/shard/local_ops.h"
 #include "passes/shard/plan/gather_plan.h"
 #include "passes/shard/plan/partial_plan.h"
+#include "passes/shard/ring/ring_attention.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/expand.h"
 
@@ -281,6 +282,40 @@ Exchange described(const Graph& graph, const Node& exchange) {
           .reason = {}};
 }
 
+namespace {
+
+/// The exchanges of a graph with rings, in its order: those that were there, and what goes around.
+std::vector<Exchange> exchanges_with_rings(const Graph& graph, std::vector<Exchange> before) {
+  std::vector<Exchange> now;
+  for (const Node& node : graph.nodes) {
+    if (!is_collective(*node.op) || node.op == &ops::mesh_index) continue;
+    Exchange exchange = described(graph, node);
+    const auto same = std::ranges::find_if(before, [&](const Exchange& each) {
+      return each.kind == exchange.kind && each.axis == exchange.axis && each.elements == exchange.elements &&
+             each.element_bytes == exchange.element_bytes && each.loc.to_string() == exchange.loc.to_string();
+    });
+    if (same != before.end()) {
+      exchange = std::move(*same);
+      before.erase(same);
+    } else if (exchange.kind == ExchangeKind::send_recv) {
+      exchange.reason = reason_of_send(node);
+    }
+    now.push_back(std::move(exchange));
+  }
+  return now;
+}
+
+void make_rings(Sharded& sharded) {
+  RingGraph ring = ring_attention(sharded.graph);
+  sharded.gathered = std::move(ring.gathered);
+  sharded.rings = ring.rings;
+  if (ring.rings == 0) return;
+  sharded.graph = std::move(ring.graph);
+  sharded.exchanges = exchanges_with_rings(sharded.graph, std::move(sharded.exchanges));
+}
+
+}  // namespace
+
 Sharded shard(const Graph& graph, const Mesh& mesh, const std::vector<Split>& splits, const ShardOptions& options) {
   for (const std::string& axis : {options.states, options.parameters})
     if (!axis.empty()) (void)mesh.find(axis);
@@ -294,6 +329,7 @@ Sharded shard(const Graph& graph, const Mesh& mesh, const std::vector<Split>& sp
   Sharded sharded =
       LocalGraph(primitives, plan, std::move(parts), options.second_gather != SecondGather::never).run();
   sharded.graph = dce(std::move(sharded.graph));
+  if (options.ring == RingWay::always) make_rings(sharded);
   return sharded;
 }
 

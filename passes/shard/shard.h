@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "ir/support/location.h"
-#include "ir/tensor/mesh/exchange_kind.h"
 #include "ir/tensor/graph.h"
+#include "ir/tensor/mesh/exchange_kind.h"
 #include "passes/shard/placement.h"
 #include "passes/shard/predict/predicted_bytes.h"
+#include "passes/shard/ring/find_rings.h"
 #include "passes/shard/shard_options.h"
 
 /// A graph divided over processes by the names of its dims.
@@ -38,10 +39,12 @@ struct LocalDim {
 struct Sharded {
   ir::Graph graph;  ///< that of every process
   Mesh mesh;
-  std::map<std::string, Placement> arguments;  ///< by argument
-  std::map<std::string, Placement> results;    ///< by output, and by updated state or parameter
-  std::vector<Exchange> exchanges;             ///< in the order of the graph
-  std::vector<std::string> kept_whole;         ///< parameters with no dim that divides over the axis of the options
+  std::map<std::string, Placement> arguments;    ///< by argument
+  std::map<std::string, Placement> results;      ///< by output, and by updated state or parameter
+  std::vector<Exchange> exchanges;               ///< in the order of the graph
+  std::vector<std::string> kept_whole;           ///< parameters with no dim that divides over the axis of the options
+  std::vector<GatheredAttention> gathered = {};  ///< with a ring asked for: those of which none can be made
+  int rings = 0;                                 ///< attentions whose keys and values go around
   std::map<std::string, LocalDim> unknowns = {};  ///< of the whole graph's types: B is 4*B@data
 };
 

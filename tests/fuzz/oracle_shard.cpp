@@ -30,7 +30,8 @@ struct Division {
   std::string to_string() const {
     std::string text = mesh.to_string();
     for (const shard::Split& split : splits) text += fmt::format(" {}:{}", split.dim, split.axis);
-    return text + fmt::format(" states={} parameters={}", options.states, options.parameters);
+    return text + fmt::format(" states={} parameters={}{}", options.states, options.parameters,
+                              options.ring == shard::RingWay::always ? " ring" : "");
   }
 };
 
@@ -80,6 +81,7 @@ Division random_division(const std::vector<std::string>& names, std::mt19937& ra
   if (random() % 2) division.options.states = axis();
   if (random() % 2 || count == 0) division.options.parameters = axis();
   if (random() % 2) division.options.second_gather = shard::SecondGather::never;
+  if (random() % 2) division.options.ring = shard::RingWay::always;
   return division;
 }
 

@@ -21,6 +21,7 @@ struct MeshOfTest {
 inline const MeshOfTest by_data{2, {"--mesh", "data=2", "--split", "B:data"}};
 inline const MeshOfTest by_model{2, {"--mesh", "model=2", "--split", "h:model"}};
 inline const MeshOfTest by_both{4, {"--mesh", "data=2,model=2", "--split", "B:data,h:model", "--states", "data"}};
+inline const MeshOfTest by_ring{2, {"--mesh", "seq=2", "--split", "T:seq", "--ring", "always"}};
 inline const MeshOfTest by_parameters{4, {"--mesh", "data=4", "--split", "B:data", "--parameters", "data"}};
 
 /// `train` of a small GPT on a text of its own, in the folder `run`, with other options than the usual.

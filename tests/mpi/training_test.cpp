@@ -23,7 +23,7 @@ TEST_CASE("mpi: lathe train on several processes has the losses of one") {
   const Scratch scratch;
   run_to_end(scratch, 0, training(scratch, "one", {"--evaluate-every", "5"}));
   int number = 0;
-  for (const MeshOfTest& mesh : {by_data, by_both, by_parameters}) {
+  for (const MeshOfTest& mesh : {by_data, by_both, by_parameters, by_ring}) {
     const std::string run = "many-" + std::to_string(number++);
     const RanMany ran =
         run_many(scratch, mesh.processes, training(scratch, run, {"--evaluate-every", "5"}) + mesh.words);

@@ -102,7 +102,8 @@ TEST_CASE("pipeline: what a program asks of the whole graph comes first, as pass
   CHECK(whole_graph_pipeline({}).empty());
   std::vector<std::string> listed;
   for (const Stage& stage : whole_graph_stages()) listed.push_back(stage.name);
-  CHECK(listed == std::vector<std::string>{"dtype", "mixed-bf16", "mixed-f16", "known-sizes", "evaluation", "shard"});
+  CHECK(listed ==
+        std::vector<std::string>{"dtype", "mixed-bf16", "mixed-f16", "known-sizes", "evaluation", "shard", "ring"});
   WholeGraph asked{.low_precision = f16, .sizes = {{"n", 4}}, .evaluation = true};
   asked.divide = [](const ir::Graph& whole) { return whole; };
   const PipelineResult mixed = run_pipeline(graph, whole_graph_pipeline(asked));

@@ -21,6 +21,8 @@ std::vector<Division> divisions() {
           {"data=4", "B:data", {.parameters = "data"}},
           {"data=4", "B:data", {.parameters = "data", .second_gather = shard::SecondGather::never}},
           {"data=2,seq=2", "B:data,T:seq"},
+          {"data=2,seq=2", "B:data,T:seq", {.ring = shard::RingWay::always}},
+          {"seq=3", "T:seq", {.ring = shard::RingWay::always}},
           {"data=2,fsdp=2", "B:data,B:fsdp", {.states = "data", .parameters = "fsdp"}}};
 }
 

@@ -29,6 +29,7 @@ const std::vector<Layer>& layers() {
       {"passes/pipeline/pass_run.h", {}},
       {"passes/transforms/", {"passes/transforms/", "passes/pipeline/pass.h", "ir/"}},
       {"passes/autodiff/", {"passes/autodiff/", "passes/transforms/", "ir/"}},
+      {"passes/shard/ring/", {"passes/shard/", "passes/fusion/", "passes/transforms/", "passes/pass.h", "ir/"}},
       {"passes/shard/", {"passes/shard/", "passes/transforms/", "ir/"}},
       {"passes/check/", {"passes/check/", "passes/transforms/", "ir/"}},
       {"passes/fusion/", {"passes/fusion/", "passes/transforms/", "passes/pipeline/pass.h", "ir/"}},

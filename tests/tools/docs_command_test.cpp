@@ -69,7 +69,7 @@ TEST_CASE("the commands of the guides on attention and GPUs work, and print what
 }
 
 TEST_CASE("the commands of the page on several processes work in their order", "[tools][docs]") {
-  CHECK(run_page("docs/distributed.md", false) == 6);
+  CHECK(run_page("docs/distributed.md", false) == 7);
 }
 
 TEST_CASE("the commands of the page on fine-tuning work in their order", "[tools][docs]") {

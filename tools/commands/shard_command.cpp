@@ -12,6 +12,7 @@
 #include "passes/gather_choice.h"
 #include "passes/lower_cpu.h"
 #include "passes/memory/memory_plan.h"
+#include "passes/ring_choice.h"
 #include "passes/run_order.h"
 #include "passes/shard/explain/explain_shard.h"
 #include "passes/shard/explain/explain_splits.h"
@@ -88,6 +89,20 @@ std::string choose_within_budget(const ShardOptions& options, const ir::Graph& g
   return choice.why;
 }
 
+/// Takes the ring, or the gathers, that pay with these sizes, and tells why.
+std::string choose_way_of_keys(const ShardOptions& options, const ir::Graph& graph, const Machine& machine,
+                               const shard::StepRates& rates, const DimBindings& dims, shard::ShardOptions& parts) {
+  if (parts.ring != shard::RingWay::decide) return "";
+  const shard::Sharded gathered = shard::shard(graph, options.division.mesh(), options.division.splits(), parts);
+  DimBindings local = shard::local_dims(gathered, dims);
+  for (const auto& axis : gathered.mesh.axes()) local.emplace(ir::mesh_index_dim(axis.name), 0);
+  const LowerOptions lowering{.memory = memory_budget(options.memory_budget, local)};
+  if (lowering.memory) require_budget_kept(machine);
+  const RingChoice choice = choose_ring(gathered.graph, machine, lowering, rates, local);
+  parts.ring = choice.way;
+  return choice.why;
+}
+
 void run(const ShardOptions& options) {
   const ir::Graph graph = load_graph(options.file);
   shard::ShardOptions parts = options.division.parts();
@@ -96,12 +111,13 @@ void run(const ShardOptions& options) {
   const DimBindings dims = given_dims(graph, options.dims);
   const Machine machine =
       options.target.empty() ? cpu_machine(unnamed_cpu()) : machine_of(Target::named(options.target));
-  const std::string why = choose_within_budget(options, graph, machine, dims, parts);
+  const shard::StepRates rates =
+      options.target.empty() ? rates_of(options.rates) : rates_of(options.rates, machine.info);
+  std::string why = choose_within_budget(options, graph, machine, dims, parts);
+  why += choose_way_of_keys(options, graph, machine, rates, dims, parts);
   const shard::Sharded sharded = shard::shard(graph, mesh, splits, parts);
   if (!options.explain && !options.predict)
     return write_text(options.output, ir::print(sharded.graph, {.locations = !options.no_locations}));
-  const shard::StepRates rates =
-      options.target.empty() ? rates_of(options.rates) : rates_of(options.rates, machine.info);
   const DimBindings local = shard::local_dims(sharded, dims);
   std::string text;
   if (options.explain)
@@ -136,11 +152,11 @@ void add_shard(CLI::App& app) {
           "For --explain and --predict: what a process compiles for, as for dump: cuda:sm_90a takes times and "
           "memory from what is compiled for that GPU; without it an x86-64-v4 CPU")
       ->excludes(add_rate_options(*command, options->rates));
-  command
-      ->add_option("--memory-budget", options->memory_budget,
-                   "The most memory that a process may take, as for train: parameters are gathered again in the "
-                   "backward pass only where they cannot be kept")
-      ->needs("--parameters");
+  command->add_option(
+      "--memory-budget", options->memory_budget,
+      "The most memory that a process may take, as for train: parameters are gathered again in the "
+      "backward pass only where they cannot be kept, and keys and values go around in a ring where they "
+      "cannot be gathered");
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
   command->footer(

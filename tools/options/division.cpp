@@ -38,12 +38,16 @@ std::vector<shard::Split> Division::splits() const {
 }
 
 shard::ShardOptions Division::parts() const {
+  using shard::RingWay;
   using shard::SecondGather;
   return {.states = states,
           .parameters = parameters,
           .second_gather = keep_gathered  ? SecondGather::never
                            : gather_again ? SecondGather::always
-                                          : SecondGather::decide};
+                                          : SecondGather::decide,
+          .ring = ring == "always"  ? RingWay::always
+                  : ring == "never" ? RingWay::never
+                                    : RingWay::decide};
 }
 
 std::string Division::to_string() const {
@@ -53,6 +57,7 @@ std::string Division::to_string() const {
   if (!parameters.empty()) text += " --parameters " + parameters;
   if (keep_gathered) text += " --keep-gathered";
   if (gather_again) text += " --gather-again";
+  if (ring != "auto") text += " --ring " + ring;
   return text;
 }
 
@@ -78,6 +83,14 @@ CLI::Option* add_division(CLI::App& command, Division& division) {
                 "Gather parameters again for the backward pass, even if --memory-budget has room to keep them")
       ->needs(mesh)
       ->excludes(keep);
+  command
+      .add_option(
+          "--ring", division.ring,
+          "Whether keys and values of a split sequence go around between processes instead of being gathered: "
+          "always, never, or auto where that pays")
+      ->needs(mesh)
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
   return mesh;
 }
 

@@ -18,6 +18,7 @@ namespace lathe::tools {
 struct Division {
   std::string mesh_text, splits_text;
   std::string states, parameters;
+  std::string ring = "auto";                         ///< or always, never
   bool keep_gathered = false, gather_again = false;  ///< at most one; neither: the memory budget decides
 
   bool is_given() const { return !mesh_text.empty(); }
@@ -27,7 +28,7 @@ struct Division {
   /// The options again, and splits by default: "--mesh data=4 --split B:data".
   std::string to_string() const;
 };
-/// Adds --mesh, --split, --states, --parameters, --keep-gathered and --gather-again; gives --mesh.
+/// Adds --mesh, --split, --states, --parameters, --keep-gathered, --gather-again and --ring; gives --mesh.
 CLI::Option* add_division(CLI::App& command, Division& division);
 
 /// How the processes of a mesh find and watch each other.

@@ -30,10 +30,14 @@ ir::Pipeline PassOptions::whole_graph_passes(const DimBindings& sizes) const {
   WholeGraph asked = whole_graph(graph);
   asked.sizes = sizes;
   asked.evaluation = evaluation;
-  if (division.is_given())
-    asked.divide = [division = division](const ir::Graph& whole) {
-      return shard::shard(whole, division.mesh(), division.splits(), division.parts()).graph;
+  if (division.is_given()) {
+    shard::ShardOptions parts = division.parts();
+    asked.ring = parts.ring == shard::RingWay::always;
+    parts.ring = shard::RingWay::never;  // a stage of its own
+    asked.divide = [division = division, parts](const ir::Graph& whole) {
+      return shard::shard(whole, division.mesh(), division.splits(), parts).graph;
     };
+  }
   return whole_graph_pipeline(asked);
 }
 

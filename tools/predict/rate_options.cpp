@@ -62,10 +62,6 @@ MachineInfo machine_named(const std::string& machine) {
                   did_you_mean_or_list(machine, names, "the tables have"));
 }
 
-/// What the tables say of products: of f32 on CPUs, of bf16 on GPUs.
-double table_flops(const MachineInfo& machine) {
-  return std::visit([](const auto& info) { return info.product_flops(); }, machine);
-}
 std::string_view name_of(const MachineInfo& machine) {
   return std::visit([](const auto& info) { return info.name; }, machine);
 }
@@ -99,18 +95,13 @@ CLI::Option* add_rate_options(CLI::App& command, RateOptions& options) {
 shard::StepRates rates_of(const RateOptions& options) {
   shard::StepRates rates;
   // A table that is not asked for may lack the machine.
-  if (options.rate.empty()) rates.flops = table_flops(machine_named(options.machine));
+  if (options.rate.empty()) rates.flops = shard::table_rates(machine_named(options.machine)).flops;
   return with_options(rates, options, options.machine);
 }
 
 shard::StepRates rates_of(const RateOptions& options, const MachineInfo& machine) {
-  shard::StepRates rates;
-  rates.flops = table_flops(machine);
-  if (const auto* const gpu = std::get_if<GpuInfo>(&machine)) {
-    rates.plain_flops = gpu->plain_product_flops();
-    rates.memory_bandwidth = gpu->bytes_per_second;
-    rates.launch_seconds = gpu->launch_seconds;
-  }
+  shard::StepRates rates = shard::table_rates(machine);
+  rates.basis = shard::StepRates{}.basis;
   return with_options(rates, options, name_of(machine));
 }
 

@@ -25,11 +25,8 @@ std::optional<ValueId> AttentionGrower::weights() const {
 bool AttentionGrower::sums_weights() {
   const auto is_member = [&](ValueId id) { return state(id) == State::member; };
   const auto are_scores = [&](ValueId id) {
-    const Node& node = graph_[id];
-    return std::any_of(seeds_.begin(), seeds_.end(), [&](const auto& seed) {
-      const Node& own = graph_[seed.first];
-      return own.op == node.op && own.operands == node.operands && own.attrs == node.attrs;
-    });
+    return std::any_of(seeds_.begin(), seeds_.end(),
+                       [&](const auto& seed) { return are_same_product(graph_, seed.first, id); });
   };
   std::set<ValueId> read;
   for (const ValueId id : region_.members) {

@@ -28,7 +28,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 using Factors = std::map<ValueId, int>;
 
 /// Nothing where there are too many.
-std::optional<Factors> factors_of(const Graph& graph, ValueId value) {
+std::optional<Factors> factors_of(const Graph& graph, ValueId value, ResultDots which) {
   Factors found;
   std::vector<std::pair<ValueId, int>> work = {{value, 1}};  // each is one factor at least
   for (std::size_t seen = 0; !work.empty();) {
@@ -39,6 +39,10 @@ std::optional<Factors> factors_of(const Graph& graph, ValueId value) {
     if (node.op == &ops::mul || node.op == &ops::div) {
       work.emplace_back(node.operands[0], times);
       work.emplace_back(node.operands[1], node.op == &ops::mul ? times : -times);
+      continue;
+    }
+    if (which == ResultDots::all && node.op == &ops::cast && is_float(graph[node.operands[0]].type.dtype)) {
+      work.emplace_back(node.operands[0], times);
       continue;
     }
     ++seen;
@@ -73,18 +77,20 @@ struct Dot {
 
 class ResultDotFinder {
  public:
-  ResultDotFinder(const Graph& graph, const std::function<bool(ValueId)>& wanted, std::int64_t block_bytes)
+  ResultDotFinder(const Graph& graph, const std::function<bool(ValueId)>& wanted, std::int64_t block_bytes,
+                  ResultDots which)
       : graph_(graph),
         users_(graph),
         dependence_(graph),
         wanted_(wanted),
+        which_(which),
         most_values_(2 * block_bytes / (4 * size_in_bytes(f32))) {}
 
   std::optional<Dot> find(ValueId sum) const {
     const Node& node = graph_[sum];
     if (!reduces_by(node, ScalarOp::add) || (node.type.dtype != f32 && node.type.dtype != f64)) return std::nullopt;
     const std::vector<int> dims = reduced_dims(graph_, node);
-    const auto factors = dims.size() == 1 ? factors_of(graph_, node.operands[0]) : std::nullopt;
+    const auto factors = dims.size() == 1 ? factors_of(graph_, node.operands[0], which_) : std::nullopt;
     if (!factors) return std::nullopt;
     for (const auto& [factor, times] : *factors) {
       const Node& product = graph_[factor];
@@ -109,8 +115,8 @@ class ResultDotFinder {
         const Product result(graph_, user, k);
         if (result.own != gradient.own || graph_[result.other].type.shape != graph_[gradient.id].type.shape) continue;
         const auto dot = dot_of(gradient, result, columns);
-        if (dot && factors_of(graph_, result.other) == weights && are_many(result) &&
-            dependence_.needs(gradient.other, user) && wanted_(user))
+        if (dot && factors_of(graph_, result.other, which_) == weights && are_many(result) &&
+            (which_ == ResultDots::all || dependence_.needs(gradient.other, user)) && wanted_(user))
           return dot;
       }
     }
@@ -164,14 +170,15 @@ class ResultDotFinder {
   Users users_;
   Dependence dependence_;
   const std::function<bool(ValueId)>& wanted_;
+  ResultDots which_;
   std::int64_t most_values_;  ///< of a batch
 };
 
 }  // namespace
 
 Graph sums_from_results(const Graph& graph, const std::function<bool(ValueId product)>& wanted,
-                        std::int64_t block_bytes) {
-  const ResultDotFinder finder(graph, wanted, block_bytes);
+                        std::int64_t block_bytes, ResultDots which) {
+  const ResultDotFinder finder(graph, wanted, block_bytes, which);
   std::map<ValueId, Dot> dots;
   for (const ValueId id : all_values(graph))
     if (const auto dot = finder.find(id)) dots[id] = *dot;
@@ -186,8 +193,10 @@ Graph sums_from_results(const Graph& graph, const std::function<bool(ValueId pro
     }
     const GraphBuilder::At here(builder, graph[id].loc);
     const Dot& dot = at->second;
-    const Value result = canonical::permuted(to[dot.result], dot.result_order),
-                gradient = canonical::permuted(to[dot.gradient], dot.gradient_order), product = mul(result, gradient);
+    const DType dtype = graph[id].type.dtype;
+    const Value result = cast(canonical::permuted(to[dot.result], dot.result_order), dtype),
+                gradient = cast(canonical::permuted(to[dot.gradient], dot.gradient_order), dtype),
+                product = mul(result, gradient);
     std::vector<std::int64_t> dims;
     for (int i = 0; i < dot.summed; ++i) dims.push_back(product.shape().rank() - dot.summed + i);
     const Value dotted = sum(product, dims);

@@ -1,10 +1,16 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "ir/tensor/graph.h"
 
 namespace lathe {
+
+/// Which sums are taken from results: those that are the same but for their order, where that gains; or all, also
+/// where factors are converted, as in mixed precision, so that a sum differs by the roundings of result and weights,
+/// and where the gradient does not need the result.
+enum class ResultDots : std::uint8_t { where_faster, all };
 
 /// The gradient of a softmax wants of each row the sum of weight times gradient over all columns. Where the weights,
 /// or what is made of them by point-wise factors like dropout, were multiplied by the values whose product with the
@@ -21,6 +27,6 @@ namespace lathe {
 /// (else both passes may be one) and where the columns' values are so many, or of unknown number, that a kernel gains
 /// by going through them in blocks: keys, values and the gradients of both take more than two of `block_bytes`.
 ir::Graph sums_from_results(const ir::Graph& graph, const std::function<bool(ir::ValueId product)>& wanted,
-                            std::int64_t block_bytes);
+                            std::int64_t block_bytes, ResultDots which = ResultDots::where_faster);
 
 }  // namespace lathe

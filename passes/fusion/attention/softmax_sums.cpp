@@ -56,6 +56,22 @@ ValueId without_floor(const Graph& graph, ValueId value, double floor) {
   return own;
 }
 
+/// Whether both are the same views of one value, or of what has come of it from another process.
+bool are_same_value(const Graph& graph, ValueId a, ValueId b) {
+  while (a != b) {
+    const Node &one = graph[a], &other = graph[b];
+    Attributes attrs = one.attrs, others = other.attrs;
+    const bool came = one.op == &ops::send_recv;
+    if (came)
+      for (Attributes* each : {&attrs, &others}) each->set("again", true);
+    if (one.op != other.op || !(came || one.op->as<View>() || one.op == &ops::contiguous) || !(attrs == others))
+      return false;
+    a = one.operands[0];
+    b = other.operands[0];
+  }
+  return true;
+}
+
 }  // namespace
 
 bool is_exponential(const Node& node) { return applies(node, ScalarOp::exp); }
@@ -68,6 +84,13 @@ std::vector<ValueId> exponentials_in_sum(const Graph& graph, ValueId sum) {
     return linear_operands(graph[id]);
   });
   return found;
+}
+
+bool are_same_product(const Graph& graph, ValueId a, ValueId b) {
+  const Node &one = graph[a], &other = graph[b];
+  return one.op == other.op && one.attrs == other.attrs &&
+         std::ranges::equal(one.operands, other.operands,
+                            [&](ValueId x, ValueId y) { return are_same_value(graph, x, y); });
 }
 
 bool is_softmax_sum(const Graph& graph, ValueId id) {

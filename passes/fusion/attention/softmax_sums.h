@@ -14,6 +14,9 @@ bool is_exponential(const ir::Node& node);
 /// and adds up none.
 std::vector<ir::ValueId> exponentials_in_sum(const ir::Graph& graph, ir::ValueId sum);
 
+/// Whether two products multiply the same values: what went around processes, and goes around again, is the same.
+bool are_same_product(const ir::Graph& graph, ir::ValueId a, ir::ValueId b);
+
 /// Whether a value is the sum of exp(a - max of a) along the dims of the maximum, as it is or kept as zero_masked has
 /// it (ir/ops/softmax_floors.h).
 bool is_softmax_sum(const ir::Graph& graph, ir::ValueId id);

@@ -3,7 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "ir/tensor/mesh/exchange_window.h"
 
@@ -71,21 +75,23 @@ class ExchangeOrder {
   }
 
  private:
-  /// What a process sends goes when it is used for the last time before what comes instead: two values of a ring are
-  /// there at a time, the one in use and the one that comes.
+  /// What goes to one process goes when what came before it is first read: two values of a ring are there at a time,
+  /// the one in use and the one that comes.
   void keep_rings_short() {
+    std::map<std::string, std::set<int>> reads;  // by axis: where what has come is first read
+    for (const Exchange& exchange : program_.exchanges)
+      if (exchange.kind == Exchange::Kind::send_recv) reads[exchange.axis].insert(first_of_region(exchange.done));
     for (Exchange& exchange : program_.exchanges) {
       if (exchange.kind != Exchange::Kind::send_recv) continue;
-      int last = -1;
-      for (const Use& use : uses_[static_cast<std::size_t>(exchange.parts[0].from)])
-        if (use.launch < exchange.done) last = use.launch;
-      exchange.start = std::max(exchange.start, first_of_region(last));
+      const std::set<int>& all = reads.at(exchange.axis);
+      const auto own = all.find(first_of_region(exchange.done));
+      if (own != all.begin()) exchange.start = std::max(exchange.start, *std::prev(own));
     }
   }
   /// The first of the launches of the same region that lead to this one.
   int first_of_region(int launch) const {
     const auto region = [&](int l) { return program_.launches[static_cast<std::size_t>(l)].info.region; };
-    while (launch > 0 && region(launch - 1) == region(launch)) --launch;
+    while (launch > 0 && launch < launches() && region(launch - 1) == region(launch)) --launch;
     return launch;
   }
 

@@ -9,8 +9,8 @@ namespace lathe {
 /// Finds when each exchange may begin (its values are written, nobody uses the memory of its results any more) and
 /// must be over (a launch reads a result or writes over a value), and brings the exchanges into the order in which
 /// they may begin. Gathers run ahead of their readers, and scatters behind, by a bounded number of bytes, where their
-/// sizes are known (ir/tensor/mesh/exchange_window.h); a send_recv goes when the region runs that reads what it sends for
-/// the last time before what comes is read. On the way in, `start` is where in the order of launches the
+/// sizes are known (ir/tensor/mesh/exchange_window.h); a send_recv goes when the region runs that first reads what the
+/// one before it has brought. On the way in, `start` is where in the order of launches the
 /// collective stands. Sums of one kind and axis whose sizes are known go together, as far as they are `bucket_bytes`
 /// in all, and the last of their values is there before the first of their results is wanted; so do gathers of what
 /// only the next run reads. The same on every process, since their programs are equal.

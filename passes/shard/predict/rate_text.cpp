@@ -17,6 +17,18 @@ std::string three_digits(double number) {
 
 }  // namespace
 
+StepRates table_rates(const MachineInfo& machine) {
+  StepRates rates;
+  rates.flops = std::visit([](const auto& info) { return info.product_flops(); }, machine);
+  rates.basis = fmt::format("the peak of {}", std::visit([](const auto& info) { return info.name; }, machine));
+  if (const auto* const gpu = std::get_if<GpuInfo>(&machine)) {
+    rates.plain_flops = gpu->plain_product_flops();
+    rates.memory_bandwidth = gpu->bytes_per_second;
+    rates.launch_seconds = gpu->launch_seconds;
+  }
+  return rates;
+}
+
 std::string to_string(const StepRates& rates) {
   std::string computes = scaled_text(rates.flops, "FLOP/s");
   if (rates.memory_bandwidth > 0 && rates.plain_flops != rates.flops)

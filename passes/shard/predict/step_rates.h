@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "ir/machine/machine_info.h"
 #include "ir/machine/network_info.h"
 
 namespace lathe::shard {
@@ -18,6 +19,9 @@ struct StepRates {
   std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
   std::string basis = "given";  ///< what the rates are those of, for people
 };
+
+/// Those of the tables for a machine (ir/machine): of a GPU also its memory, and what its kernels cost.
+StepRates table_rates(const MachineInfo& machine);
 
 /// "predicted with products at 1.28 TFLOP/s ..., 12.5 GB/s ...", a line.
 std::string to_string(const StepRates& rates);

@@ -1,7 +1,11 @@
 #include "passes/shard/predict/step_time.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "ir/ops/collectives.h"
 #include "ir/ops/primitives/primitives.h"
@@ -88,21 +92,16 @@ class Playback {
     std::stable_sort(buckets_.begin(), buckets_.end(),
                      [](const Bucket& a, const Bucket& b) { return a.start < b.start; });
   }
-  /// What a process sends goes when it is used for the last time before what comes instead.
+  /// What goes to one process goes when what came before it is first read.
   void keep_rings_short() {
-    std::vector<int> shown(graph_.nodes.size());  // by node: the value whose elements it shows
-    std::vector<std::vector<int>> readers(graph_.nodes.size());
-    for (const ValueId id : all_values(graph_)) {
-      const Node& node = graph_[id];
-      shown[at(id.index)] = node.op->as<View>() ? shown[at(node.operands[0].index)] : id.index;
-      if (node.op->as<View>() || is_collective(*node.op)) continue;
-      for (const ValueId operand : node.operands) readers[at(shown[at(operand.index)])].push_back(id.index);
-    }
+    std::map<std::string, std::set<int>> reads;  // by axis: where what has come is first read
+    for (const Bucket& bucket : buckets_)
+      if (bucket.op == &ops::send_recv) reads[bucket.axis].insert(bucket.done);
     for (Bucket& bucket : buckets_) {
       if (bucket.op != &ops::send_recv) continue;
-      const ValueId sent = graph_.nodes[at(bucket.exchanges[0])].operands[0];
-      for (const int reader : readers[at(shown[at(sent.index)])])
-        if (reader < bucket.done) bucket.start = std::max(bucket.start, reader);
+      const std::set<int>& all = reads.at(bucket.axis);
+      const auto own = all.find(bucket.done);
+      if (own != all.begin()) bucket.start = std::max(bucket.start, *std::prev(own));
     }
   }
   /// Bounds the times of exchanges as executables do.

@@ -56,6 +56,13 @@ TEST_CASE("GPU ranks: steps with states and parameters in parts are those of CPU
               1e-10);
 }
 
+TEST_CASE("GPU ranks: steps with keys and values in a ring are those of CPU ranks") {
+  const shard::ShardOptions ring{.ring = shard::RingWay::always};
+  check_steps(small_step(f64), {"seq=2", "T:seq", ring}, Order::late, 1e-10);
+  check_steps(small_step(f64), {"seq=3", "T:seq", ring}, Order::early, 1e-10);
+  check_steps(small_llama_step(f64), {"data=2,seq=2", "B:data,T:seq", ring}, Order::early, 1e-10);
+}
+
 TEST_CASE("GPU ranks: steps of a Llama in f32 are those of CPU ranks") {
   check_steps(small_llama_step(f32), {"data=2", "B:data"}, Order::late, 2e-5);
 }

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "passes/pass.h"
+#include "passes/shard/ring/find_rings.h"
+
+namespace lathe::shard {
+
+/// A graph whose keys and values go around.
+struct RingGraph {
+  ir::Graph graph;
+  int rings = 0;
+  std::vector<GatheredAttention> gathered;  ///< attentions that are left as they were, and why
+};
+
+/// Instead of gathering keys and values, each process of an axis hands them on to the next one and multiplies the
+/// block that it has meanwhile: a ring (Liu, Zaharia and Abbeel 2023). Of n processes, number r has in step s the
+/// keys of number r - s. Each block is an attention of its own, and fused as one:
+///
+///   %K = all_gather %k                        %k1 = send_recv %k,  %k2 = send_recv %k1, ..
+///   %S = q K^T, masked                        of each block: its scores Ss, ms = max Ss, es = exp(Ss - ms),
+///   %p = softmax %S                       ->  ls = sum es, os = es vs; they are added up as they come, with
+///   %o = p V                                  m = max(m, ms), l = l exp(m' - m) + ls exp(ms - m), o likewise;
+///                                             o / l in the end
+///
+/// The backward pass, which has m and l, is a sum over blocks: keys and values go around again, and the gradients of
+/// a block go with it, through all other processes and home:
+///
+///   %dk = reduce_scatter (dS^T q)         ->  block 1 begins %g1; %g2 = send_recv %g1 + block 2; ..; at home + block
+///   0
+///
+/// A row's blocks are added in the order in which they come, so the same mesh gives the same bits each time. Rows
+/// that see nothing of a block have weight 0 there. Partial sums narrower than f32 are added, and sent, in f32. The
+/// graph grows with the number of processes of the axis. An attention of which no ring can be made stays as it is.
+RingGraph ring_attention(const ir::Graph& graph);
+
+/// It as a pass, "ring".
+ir::Pass ring_pass();
+
+/// What a send_recv of a ring is there for, in words.
+std::string_view reason_of_send(const ir::Node& send_recv);
+
+}  // namespace lathe::shard
