@@ -7,9 +7,9 @@
 #include "passes/explain/program_time.h"
 #include "passes/gather_choice.h"
 #include "passes/run_order.h"
-#include "passes/shard/rate_text.h"
+#include "passes/shard/predict/rate_text.h"
+#include "passes/shard/predict/step_time.h"
 #include "passes/shard/ring/ring_attention.h"
-#include "passes/shard/step_time.h"
 
 namespace lathe {
 

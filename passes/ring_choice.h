@@ -3,8 +3,8 @@
 #include <string>
 
 #include "passes/lowering/lower.h"
+#include "passes/shard/predict/step_rates.h"
 #include "passes/shard/shard_options.h"
-#include "passes/shard/step_rates.h"
 
 /// Whether keys and values of a split sequence go around in a ring, or are gathered.
 namespace lathe {

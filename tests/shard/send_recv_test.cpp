@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/shard/step_time.h"
+#include "passes/shard/predict/step_time.h"
 #include "tests/shard/support.h"
 
 /// What a process hands on to another one along an axis.

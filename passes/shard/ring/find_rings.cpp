@@ -9,15 +9,15 @@
 #include <set>
 
 #include "ir/ops/collectives.h"
-#include "ir/ops/primitives.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/tensor/ancestors.h"
 #include "ir/tensor/users.h"
 #include "passes/fusion/attention/softmax_sums.h"
-#include "passes/fusion/dependence.h"
 #include "passes/fusion/fusion.h"
-#include "passes/shard/factors.h"
-#include "passes/shard/sequence_cuts.h"
+#include "passes/fusion/order/dependence.h"
+#include "passes/shard/plan/factors.h"
+#include "passes/shard/plan/sequence_cuts.h"
 
 namespace lathe::shard {
 

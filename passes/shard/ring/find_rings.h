@@ -6,7 +6,7 @@
 
 #include "ir/support/location.h"
 #include "ir/tensor/graph.h"
-#include "ir/tensor/mesh_axis.h"
+#include "ir/tensor/mesh/mesh_axis.h"
 
 /// Attentions of a process's graph whose keys and values are gathered, and may go around in a ring instead.
 namespace lathe::shard {

@@ -6,7 +6,7 @@
 
 #include "ir/ops/collectives.h"
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/rules/softmax_floors.h"
+#include "ir/ops/softmax_floors.h"
 #include "ir/support/error.h"
 #include "ir/tensor/ancestors.h"
 #include "passes/fusion/attention/result_dots.h"

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "passes/pass.h"
+#include "passes/pipeline/pass.h"
 #include "passes/shard/ring/find_rings.h"
 
 namespace lathe::shard {
