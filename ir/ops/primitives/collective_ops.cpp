@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives/primitives.h"
 #include "ir/ops/primitives/blocks.h"
+#include "ir/ops/primitives/primitives.h"
 
 namespace lathe::ir::ops {
 

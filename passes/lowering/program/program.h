@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ir/kernel/kernel.h"
-#include "ir/tensor/mesh/exchange_kind.h"
 #include "ir/tensor/graph.h"
+#include "ir/tensor/mesh/exchange_kind.h"
 #include "passes/lowering/program/launch_info.h"
 
 namespace lathe {
