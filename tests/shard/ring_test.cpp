@@ -112,7 +112,7 @@ TEST_CASE("ring: keys and values are on their way beside a block's kernels") {
 
 TEST_CASE("ring: each block is an attention of its own, forward and backward") {
   for (const ir::Graph& step : {gpt_step(1, 0.1, 0, f32), llama_step(1, 0, f32)}) {
-    const Machine machine = cpu_machine({});
+    const Machine machine = cpu_machine(unnamed_cpu());
     const LowerOptions fused{.attention = AttentionFusion::required};
     const ir::Graph ring = divided(step, "seq=4", "T:seq", with_ring()).graph;
     const Lowered lowered = lower_prepared(ir::apply_passes(compile_pipeline(machine, fused), ring), machine, fused);
@@ -207,7 +207,7 @@ TEST_CASE("ring: what no ring can be made of stays gathered, and says why") {
 
 TEST_CASE("ring choice: gathers where they are faster, a ring where it alone fits the budget") {
   const ir::Graph gathered = divided(gpt_step(2, 0, 0, f32), "seq=4", "T:seq").graph;
-  const Machine machine = cpu_machine({});
+  const Machine machine = cpu_machine(unnamed_cpu());
   DimBindings dims{{"B", 1}, {"T@seq", 64}, {"mesh_index@seq", 0}};
   StepRates rates;
   rates.flops = 1e9;

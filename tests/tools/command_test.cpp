@@ -87,6 +87,7 @@ TEST_CASE("every stage that opt lists can be dumped", "[tools]") {
                                                     {"known-sizes", "--chunk-rows 8 "},
                                                     {"evaluation", "--evaluation "},
                                                     {"shard", "--mesh data=2 "},
+                                                    {"ring", "--mesh data=2 --ring always "},
                                                     {"require-attention", "--require-fused "},
                                                     {"rematerialize", "--memory-budget 1GiB "}};
   for (const std::string target : {"host", "x86-64-v3", "cuda:sm_80", "cuda:sm_90a"}) {
@@ -289,14 +290,16 @@ TEST_CASE("opt stops after any pass of the list, or tells what brings it in", "[
   check_refused(stop("pad-products"), "give --target cuda");
   check_refused(stop("evaluation"), "give --evaluation");
   check_refused(stop("shard"), "give --mesh");
+  check_refused(stop("ring"), "give --mesh, --split and --ring always");
   check_refused(stop("known-sizes"), "give --dim");
   check_refused(stop("evaluate"), "did you mean 'evaluation'?");
   check_refused(stop("cse --passes dce"), "none of --passes dce");
   check_refused(run_lathe(scratch, "opt --disable own-results " + file), "give --target host");
   for (const std::string asked :
        {"own-results --target host", "require-attention --target host --require-fused", "pad-products --target cuda",
-        "evaluation --evaluation", "shard --mesh data=2 --split B:data", "known-sizes --dim B=4",
-        "mixed-bf16 --precision bf16", "dtype --dtype f64"}) {
+        "evaluation --evaluation", "shard --mesh data=2 --split B:data",
+        "ring --mesh data=2 --split B:data --ring always", "known-sizes --dim B=4", "mixed-bf16 --precision bf16",
+        "dtype --dtype f64"}) {
     const auto ran = stop(asked);
     INFO(asked << "\n" << ran.err);
     CHECK(ran.status == 0);
