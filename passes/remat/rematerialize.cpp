@@ -27,7 +27,7 @@ struct Origin {
 };
 
 /// A graph with copies, and what it takes.
-struct Stage {
+struct Attempt {
   Graph graph;
   std::vector<Origin> origins;  // by node
   Program program;
@@ -53,7 +53,7 @@ class Rematerializer {
     require_sizes(graph, budget_.dims);
     std::vector<Origin> origins;
     for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) origins.push_back({i, false});
-    Stage now = stage(graph, std::move(origins));
+    Attempt now = attempt(graph, std::move(origins));
     for (const ValueId id : all_values(graph)) sums_.push_back(how_summed(now, id));
     while (now.bytes() > budget_.bytes) {
       auto next = improve(now);
@@ -65,7 +65,7 @@ class Rematerializer {
   }
 
  private:
-  Stage stage(Graph graph, std::vector<Origin> origins) const {
+  Attempt attempt(Graph graph, std::vector<Origin> origins) const {
     std::vector<bool> recomputed;
     for (const Origin& origin : origins) recomputed.push_back(origin.copy);
     FusionPlan regions = steps_.plan(graph, recomputed);
@@ -75,34 +75,34 @@ class Rematerializer {
   }
 
   /// In which kind of region a sum is made: in another one it may have other bits. Empty for other values.
-  static std::string how_summed(const Stage& stage, ValueId id) {
-    const Node& node = stage.graph[id];
+  static std::string how_summed(const Attempt& attempt, ValueId id) {
+    const Node& node = attempt.graph[id];
     const bool sums = node.op->as<Reduce>() || node.op->as<Contraction>() || node.op == &ops::scatter_add;
-    if (!sums || stage.regions.region(id) < 0) return "";
-    const Region& region = stage.regions.regions[static_cast<std::size_t>(stage.regions.region(id))];
+    if (!sums || attempt.regions.region(id) < 0) return "";
+    const Region& region = attempt.regions.regions[static_cast<std::size_t>(attempt.regions.region(id))];
     const bool added_to = region.kind == RegionKind::scatter && region.members.size() > 1;
     return fmt::format("{} {} {} {}", static_cast<int>(region.kind), region.domain.to_string(), region.inner,
                        added_to);
   }
 
   /// Whether every sum, copies too, is made as in the graph without copies.
-  bool sums_as_before(const Stage& stage) const {
-    for (const ValueId id : all_values(stage.graph)) {
-      const Origin& origin = stage.origins[static_cast<std::size_t>(id.index)];
-      if (how_summed(stage, id) != sums_[static_cast<std::size_t>(origin.node)]) return false;
+  bool sums_as_before(const Attempt& attempt) const {
+    for (const ValueId id : all_values(attempt.graph)) {
+      const Origin& origin = attempt.origins[static_cast<std::size_t>(id.index)];
+      if (how_summed(attempt, id) != sums_[static_cast<std::size_t>(origin.node)]) return false;
     }
     return true;
   }
 
   /// Copies the best kind that has not been tried and does not raise the peak.
-  std::optional<Stage> improve(const Stage& now) {
+  std::optional<Attempt> improve(const Attempt& now) {
     for (const RematCandidate& kind :
          remat_candidates(now.graph, now.regions, peak_region(now), budget_.dims, steps_.memory_work)) {
       if (!tried_.insert(kind.key).second) continue;
       std::vector<std::vector<ValueId>> copies;
       Graph graph = recompute(now.graph, kind.copies, &copies);
       std::vector<Origin> origins = origins_of(now.origins, graph, kind.copies, copies);
-      Stage next = stage(dce(std::move(graph)), std::move(origins));
+      Attempt next = attempt(dce(std::move(graph)), std::move(origins));
       if (next.bytes() > now.bytes() || !sums_as_before(next)) continue;
       recomputed_.push_back({kind.key, static_cast<int>(kind.copies.size()), next.bytes()});
       return next;
@@ -111,7 +111,7 @@ class Rematerializer {
   }
 
   /// The region that the launch at the peak belongs to.
-  static int peak_region(const Stage& now) {
+  static int peak_region(const Attempt& now) {
     const int peak = now.plan.peak_launch;
     return peak < 0 ? 0 : now.program.launches[static_cast<std::size_t>(peak)].info.region;
   }
@@ -136,7 +136,7 @@ class Rematerializer {
     return result;
   }
 
-  [[noreturn]] void fail(const Stage& least) const {
+  [[noreturn]] void fail(const Attempt& least) const {
     throw UserError(
         fmt::format("@{} does not fit a memory budget of {}: with all that can be computed again it takes {} ({} of "
                     "arguments, states and results, {} of arena)",
