@@ -41,17 +41,16 @@ bool budget_chooses_gathers(const shard::ShardOptions& parts, const LowerOptions
   return lowering.memory && !parts.parameters.empty() && parts.second_gather == SecondGather::decide;
 }
 
-bool keeps_gathered_within(const ir::Graph& graph, const shard::Mesh& mesh, const std::vector<shard::Split>& splits,
-                           const shard::ShardOptions& parts, const Machine& machine, const LowerOptions& lowering) {
-  const ir::Graph keeps = divided(graph, mesh, splits, parts, SecondGather::never);
-  return bytes_without_budget(keeps, machine, lowering) <= lowering.memory->bytes;
+std::int64_t bytes_with_gathered_kept(const ir::Graph& graph, const shard::Mesh& mesh,
+                                      const std::vector<shard::Split>& splits, const shard::ShardOptions& parts,
+                                      const Machine& machine, const LowerOptions& lowering) {
+  return bytes_without_budget(divided(graph, mesh, splits, parts, SecondGather::never), machine, lowering);
 }
 
 GatherChoice choose_gathers(const ir::Graph& graph, const shard::Mesh& mesh, const std::vector<shard::Split>& splits,
                             const shard::ShardOptions& parts, const Machine& machine, const LowerOptions& lowering) {
   const MemoryBudget& budget = *lowering.memory;
-  const ir::Graph keeps = divided(graph, mesh, splits, parts, SecondGather::never);
-  const std::int64_t kept = bytes_without_budget(keeps, machine, lowering);
+  const std::int64_t kept = bytes_with_gathered_kept(graph, mesh, splits, parts, machine, lowering);
   const ir::Graph gathers_again = divided(graph, mesh, splits, parts, SecondGather::always);
   const std::int64_t again = bytes_without_budget(gathers_again, machine, lowering);
   if (kept <= budget.bytes)

@@ -19,11 +19,12 @@ std::int64_t bytes_without_budget(const ir::Graph& local, const Machine& machine
 /// Whether the budget is to say so.
 bool budget_chooses_gathers(const shard::ShardOptions& parts, const LowerOptions& lowering);
 
-/// Whether a process of a mesh, among which `graph` is divided by splits and parts, keeps within `lowering.memory`
-/// (which is given, with the sizes of all dims of a process) where gathered parameters are kept and nothing is
-/// computed again. False where the size of a dim is missing, which lower_within() tells.
-bool keeps_gathered_within(const ir::Graph& graph, const shard::Mesh& mesh, const std::vector<shard::Split>& splits,
-                           const shard::ShardOptions& parts, const Machine& machine, const LowerOptions& lowering);
+/// What a process of a mesh takes, among which `graph` is divided by splits and parts, where gathered parameters are
+/// kept and nothing is computed again; `lowering.memory` has the sizes of all dims of a process. More than any budget
+/// where the size of a dim is missing, which lower_within() tells.
+std::int64_t bytes_with_gathered_kept(const ir::Graph& graph, const shard::Mesh& mesh,
+                                      const std::vector<shard::Split>& splits, const shard::ShardOptions& parts,
+                                      const Machine& machine, const LowerOptions& lowering);
 
 /// The same choice, with the bytes of both ways for people. Throws the UserErrors of lower_within() where nothing
 /// fits.

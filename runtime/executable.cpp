@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
@@ -287,23 +288,37 @@ TuningChoices tuned_choices(const CompileOptions& options, const std::optional<G
   return std::move(tuned.choices);
 }
 
+/// Whether every rank says so, which all of them learn.
+bool all_ranks_say(Ranks& ranks, bool own) {
+  const std::vector<std::string> all = ranks.gather(own ? "yes" : "no");
+  return std::ranges::count(all, "yes") == std::ssize(all);
+}
+
 /// The options of the division, with what the memory budget says of gathered parameters: they are kept where all
 /// ranks have room for them.
-shard::ShardOptions chosen_parts(const ir::Graph& graph, const CompileOptions& options) {
+shard::ShardOptions chosen_parts(const ir::Graph& graph, const CompileOptions& options, CompileSummary& summary) {
   using shard::SecondGather;
   shard::ShardOptions parts = options.parts;
   if (parts.parameters.empty() || parts.second_gather != SecondGather::decide) return parts;
-  bool keeps = false;
-  if (budget_chooses_gathers(parts, options.lower)) {
+  const bool has_budget = budget_chooses_gathers(parts, options.lower);
+  std::int64_t kept = std::numeric_limits<std::int64_t>::max();
+  if (has_budget) {
     LowerOptions lowering = options.lower;
     lowering.memory->threads = threads_of(options);
     lowering.memory->dims.insert(options.ranks->positions().begin(), options.ranks->positions().end());
-    keeps = keeps_gathered_within(graph, options.ranks->mesh(), options.split, parts, machine_of(options.target),
-                                  lowering);
+    kept = bytes_with_gathered_kept(graph, options.ranks->mesh(), options.split, parts, machine_of(options.target),
+                                    lowering);
   }
-  const std::vector<std::string> all = options.ranks->gather(keeps ? "keep" : "again");
-  parts.second_gather =
-      std::ranges::count(all, "keep") == std::ssize(all) ? SecondGather::never : SecondGather::always;
+  const bool keeps = has_budget && kept <= options.lower.memory->bytes;
+  const bool all_keep = all_ranks_say(*options.ranks, keeps);
+  parts.second_gather = all_keep ? SecondGather::never : SecondGather::always;
+  if (has_budget)
+    summary.division +=
+        fmt::format("{}: with them a process takes {}, of a budget of {}\n",
+                    all_keep ? "gathered parameters are kept for the backward pass"
+                    : keeps  ? "parameters are gathered again for the backward pass, as other ranks need"
+                             : "parameters are gathered again for the backward pass",
+                    format_bytes(kept), format_bytes(options.lower.memory->bytes));
   return parts;
 }
 
@@ -316,7 +331,7 @@ void require_no_division(const ir::Graph& graph, const CompileOptions& options) 
 }
 
 /// Whether keys and values of a split sequence go around, as the options say or as it pays. All ranks go by it.
-bool has_ring(const ir::Graph& gathered, const CompileOptions& options) {
+bool has_ring(const ir::Graph& gathered, const CompileOptions& options, CompileSummary& summary) {
   using shard::RingWay;
   if (options.parts.ring != RingWay::decide) return options.parts.ring == RingWay::always;
   const Machine machine = machine_of(options.target);
@@ -329,8 +344,9 @@ bool has_ring(const ir::Graph& gathered, const CompileOptions& options) {
   }
   const RingChoice choice = choose_ring(gathered, machine, lowering, shard::table_rates(machine.info), dims);
   if (choice.why.empty()) return false;
-  const std::vector<std::string> all = options.ranks->gather(choice.way == RingWay::always ? "ring" : "gather");
-  return std::ranges::count(all, "ring") == std::ssize(all);
+  const bool own = choice.way == RingWay::always, all = all_ranks_say(*options.ranks, own);
+  summary.division += own && !all ? "keys and values are gathered, as other ranks need\n" : choice.why;
+  return all;
 }
 
 void append(std::vector<ir::PassRun>& runs, const std::vector<ir::PassRun>& more) {
@@ -348,14 +364,14 @@ ir::PipelineOptions after(const std::vector<ir::PassRun>& stages, ir::PipelineOp
 
 /// The graph of this process, as it is evaluated or trained.
 ir::PipelineResult whole_graph(const ir::Graph& graph, const CompileOptions& options,
-                               std::map<std::string, shard::Placement>& placements) {
+                               std::map<std::string, shard::Placement>& placements, CompileSummary& summary) {
   const ir::PipelineOptions shown{.dump_after = options.pipeline.dump_after,
                                   .reproducer = options.pipeline.reproducer};
   const bool divides = options.ranks && is_of_one_process(graph);
   std::function<ir::Graph(const ir::Graph&)> divide;
   if (divides)
     divide = [&](const ir::Graph& given) {
-      shard::ShardOptions parts = chosen_parts(given, options);
+      shard::ShardOptions parts = chosen_parts(given, options, summary);
       parts.ring = shard::RingWay::never;  // a stage of its own
       shard::Sharded sharded = shard::shard(given, options.ranks->mesh(), options.split, parts);
       placements = std::move(sharded.arguments);
@@ -365,7 +381,7 @@ ir::PipelineResult whole_graph(const ir::Graph& graph, const CompileOptions& opt
       {.sizes = options.sizes, .evaluation = options.mode == Mode::evaluation, .divide = divide});
   if (pipeline.empty()) return {.graph = graph, .runs = {}};
   ir::PipelineResult whole = ir::run_pipeline(graph, pipeline, shown);
-  if (!divides || !has_ring(whole.graph, options)) return whole;
+  if (!divides || !has_ring(whole.graph, options, summary)) return whole;
   ir::PipelineResult ring =
       ir::run_pipeline(whole.graph, whole_graph_pipeline({.ring = true}), after(whole.runs, shown));
   append(whole.runs, ring.runs);
@@ -404,7 +420,7 @@ Executable compile(const ir::Graph& graph, const CompileOptions& given) {
     require_one_process(graph);
   else if (!is_of_one_process(graph))
     require_no_division(graph, options);
-  ir::PipelineResult whole = whole_graph(graph, options, impl->placements);
+  ir::PipelineResult whole = whole_graph(graph, options, impl->placements, impl->summary);
   const ir::Graph own = std::move(whole.graph);
   impl->signature = signature_of(own);
   impl->lookups = ir::index_lookups(own);

@@ -85,6 +85,9 @@ struct CompileSummary {
   /// where every size is known or reserved, else the first run plans; code generation (asm, cuda).
   std::vector<ir::PassRun> passes;
   std::optional<TuneReport> tuned;  ///< where it was asked for
+  /// What the ranks decided for themselves, with its reason, a sentence a line: whether gathered parameters are kept
+  /// for the backward pass, whether keys and values go around in a ring. Empty where there was nothing to decide.
+  std::string division;
 };
 
 /// A compiled graph, which works on a store of parameters and states. Sizes are bound by the arguments of each run;

@@ -54,16 +54,16 @@ TEST_CASE("ranks: every rank sends the bytes that are predicted, scalars apart")
 TEST_CASE("ranks: a memory budget says whether parameters are gathered again, and all ranks go by it") {
   const ir::Graph step = small_step(f32, 0, 3);
   const Division division{"data=2", "B:data", {.parameters = "data"}};
+  const auto trained_within = [&](std::int64_t first, std::int64_t second) {
+    return train_in_threads(step, 1, division, 8, [&](const std::shared_ptr<Ranks>& ranks) {
+      CompileOptions options;
+      options.lower.memory =
+          MemoryBudget{.bytes = ranks->rank() == 0 ? first : second, .dims = {{"B@data", 4}, {"T", 6}}};
+      return options;
+    });
+  };
   const auto sent_within = [&](std::int64_t first, std::int64_t second) {
-    return train_in_threads(step, 1, division, 8,
-                            [&](const std::shared_ptr<Ranks>& ranks) {
-                              CompileOptions options;
-                              options.lower.memory = MemoryBudget{.bytes = ranks->rank() == 0 ? first : second,
-                                                                  .dims = {{"B@data", 4}, {"T", 6}}};
-                              return options;
-                            })
-        .sent[0]
-        .tensors;
+    return trained_within(first, second).sent[0].tensors;
   };
   const auto predicted = [&](shard::SecondGather second) {
     const shard::Sharded sharded =
@@ -91,8 +91,13 @@ TEST_CASE("ranks: a memory budget says whether parameters are gathered again, an
   };
   const std::int64_t room = planned(shard::SecondGather::never);
   REQUIRE(planned(shard::SecondGather::always) < room);
-  CHECK(sent_within(room, room) == kept);
-  CHECK(sent_within(room, room - 1) == again);
+  const Trained within = trained_within(room, room), second_lacks_room = trained_within(room, room - 1);
+  CHECK(within.sent[0].tensors == kept);
+  CHECK_THAT(within.decided, Catch::StartsWith("gathered parameters are kept for the backward pass: with them a "
+                                               "process takes "));
+  CHECK(second_lacks_room.sent[0].tensors == again);
+  CHECK_THAT(second_lacks_room.decided, Catch::StartsWith("parameters are gathered again for the backward pass, as "
+                                                          "other ranks need: "));
   CHECK(sent_within(room - 1, 2 * room) == again);
   CHECK_THROWS_WITH(sent_within(1000, 1000), Catch::Contains("[memory_budget]"));
 }

@@ -49,6 +49,7 @@ Trained train(const ir::Graph& step, int steps, const Division& division, const 
   for (const auto& [name, value] : division.start ? *division.start : made)
     executable.parameters().set(name, ranks ? own_part(*ranks, value, placement(name), name) : value);
   Trained trained;
+  trained.decided = executable.summary().division;
   for (int i = 0; i < steps; ++i) {
     HostTensor tokens = tokens_of(i, batch);
     if (ranks) tokens = own_part(*ranks, tokens, placement("tokens"), "tokens");

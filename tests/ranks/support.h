@@ -44,6 +44,7 @@ struct Trained {
   std::vector<double> losses;
   Tensors states;
   std::vector<ir::SentBytes> sent = {};  ///< by rank, in all steps
+  std::string decided = {};              ///< CompileSummary::division
 };
 Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks,
               std::int64_t batch = 8, const MachineOf& machine = {});

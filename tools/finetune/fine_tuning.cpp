@@ -242,6 +242,7 @@ class FineTuning {
     const MemoryPlan plan = trainer_->executable().memory_plan(sizes_);
     if (ranks_)
       print("{} processes: {}; the memory that follows is of one of them\n", ranks_->size(), s_.division.to_string());
+    print("{}", trainer_->executable().summary().division);
     print("{}: {} parameters, {} of them trained ({:.2f}%)\n", model().model->kind(),
           format_count(static_cast<double>(all)), format_count(static_cast<double>(trained)),
           100 * static_cast<double>(trained) / static_cast<double>(all));

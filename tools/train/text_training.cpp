@@ -192,6 +192,7 @@ class TextTraining {
     const CompileSummary& c = step.summary();
     if (c.tuned) print("{}", to_string(*c.tuned));
     if (ranks_) print("{} processes: {}; what follows is of one of them\n", ranks_->size(), s_.division.to_string());
+    print("{}", c.division);
     const MemoryPlan plan =
         step.memory_plan(sizes_on_process({{"B", s_.batch}, {"T", s_.model.context}}, s_.division));
     print(
