@@ -11,6 +11,7 @@
 #include "passes/shard/explain/explain_shard.h"
 #include "passes/shard/predict/rank_scaling.h"
 #include "passes/shard/ring/ring_attention.h"
+#include "passes/transforms/known_sizes.h"
 #include "tests/shard/support.h"
 #include "tests/support/distance.h"
 
@@ -46,6 +47,13 @@ TEST_CASE("ring: models train as on one process") {
       CHECK(sharded.gathered.empty());
       CHECK(training_difference(step, sharded, step_arguments(step, 4, 8), 3) < 1e-10);
     }
+}
+
+TEST_CASE("ring: sizes may be known, and named, before the division") {
+  const ir::Graph step = ir::with_sizes(gpt_step(1, 0.1, 0.5), {{"B", 4}, {"T", 8}});
+  const Sharded sharded = divided(step, "seq=4", "T:seq", with_ring());
+  CHECK(sharded.rings == 1);
+  CHECK(training_difference(step, sharded, step_arguments(step, 4, 8), 3) < 1e-10);
 }
 
 TEST_CASE("ring: keys and values, and their gradients, are neither gathered nor scattered") {

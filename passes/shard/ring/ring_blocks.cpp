@@ -61,7 +61,7 @@ Value RingBlocks::sum_of(ValueId id, int step) {
 }
 
 Value RingBlocks::around(ValueId gather, int step) {
-  if (step == 0) return contiguous(to_[graph()[gather].operands[0]]);
+  if (step == 0) return contiguous(shown_as(to_[graph()[gather].operands[0]], shape_with(gather, own_keys_)));
   return send_recv(at(gather, step - 1), ring_.axis, 1, again_);
 }
 
