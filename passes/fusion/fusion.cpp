@@ -164,12 +164,29 @@ class Planner {
         plan_.regions[static_cast<std::size_t>(attention)].output_products.push_back(plan_.region_of[at(id)]);
       }
     } else if (const auto own = own_region(node)) {
-      start(id, *own, node.type.shape, 0);
+      if (!join_other_segments(id)) start(id, *own, node.type.shape, 0);
     } else if (node.op->as<Reduce>()) {
       place_reduction(id);
     } else if (!add_in_place(id) && !join(id)) {
       start(id, RegionKind::rows, node.type.shape, 0);
     }
+  }
+
+  /// The products of a matrix's segments run side by side: one region.
+  bool join_other_segments(ValueId id) {
+    const Node& node = graph_[id];
+    if (node.op != &ops::segment_outer) return false;
+    for (const ValueId other : users_[node.operands[0]]) {
+      const int r = plan_.region(other);
+      if (other == id || r < 0 || graph_[other].op != node.op || graph_[other].operands != node.operands) continue;
+      if (!may_come_as_early(options_.recomputed, {id}, plan_.regions[static_cast<std::size_t>(r)].members)) continue;
+      plan_.region_of[at(id)] = r;
+      plan_.regions[static_cast<std::size_t>(r)].members.push_back(id);
+      plan_.dims[at(id)] = plan_.space[at(id)] = identity_dims(node.type.shape);
+      sizes_->note(id);
+      return true;
+    }
+    return false;
   }
 
   /// The base of a scatter_add lies in the storage of the sum from the start; so does what lies in the base's, where

@@ -14,7 +14,7 @@ enum class RegionKind : std::uint8_t {
   attention,  ///< rows of scores and what is made of them, and the products that sum them: see attention.h
   scan,       ///< a cumsum
   sort,       ///< an argsort or a top_k
-  grouped,    ///< a grouped_matmul or a segment_outer
+  grouped,    ///< a grouped_matmul, or each segment_outer of the same operands
   exchange,   ///< a collective: no kernel computes it
 };
 inline constexpr int region_kinds = 9;

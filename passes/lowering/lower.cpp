@@ -214,6 +214,7 @@ class Lowering {
       launch.info.kind = region.kind;
       launch.info.region = number;
       launch.info.ops = ops;
+      if (launch.part_of >= 0) launch.part_of = region.members[0].index;  // of a pool, whose regions are alike
       launch.loc = graph_[region.members.back()].loc;
       launch.kernel = kernel_of(launch.kernel, [&] { return notes_of(launch, region); });
       program_.launches.push_back(std::move(launch));

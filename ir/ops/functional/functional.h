@@ -114,8 +114,8 @@ Value argsort(const Value& a, int dim, bool descending = false);               /
 Value top_k(const Value& a, const Dim& k, int dim = -1, bool largest = true);  ///< positions, i64, best first
 /// x [s, k], offsets [g+1], g weights [n, k] -> [s, n]: rows offsets[i] .. offsets[i+1] by weight i transposed.
 Value grouped_matmul(const Value& x, const Value& offsets, std::span<const Value> weights);
-/// a [s, n], b [s, k], offsets [g+1] -> [g, n, k]: a^T b of the rows offsets[i] .. offsets[i+1].
-Value segment_outer(const Value& a, const Value& b, const Value& offsets, std::int64_t groups);
+/// a [s, n], b [s, k], offsets [g+1] -> [n, k]: a^T b of the rows offsets[segment] .. offsets[segment+1].
+Value segment_outer(const Value& a, const Value& b, const Value& offsets, std::int64_t segment);
 Value concat(std::span<const Value> parts, int dim);
 Value stack(std::span<const Value> parts, int dim);
 Value pad(const Value& a, int dim, const Dim& low, const Dim& high);   ///< zeros before and after

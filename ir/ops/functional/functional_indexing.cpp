@@ -93,8 +93,8 @@ Value grouped_matmul(const Value& x, const Value& offsets, std::span<const Value
   return x.builder().add(ops::grouped_matmul, operands);
 }
 
-Value segment_outer(const Value& a, const Value& b, const Value& offsets, std::int64_t groups) {
-  return apply(ops::segment_outer, {a, b, offsets}, {{"groups", groups}});
+Value segment_outer(const Value& a, const Value& b, const Value& offsets, std::int64_t segment) {
+  return apply(ops::segment_outer, {a, b, offsets}, {{"segment", segment}});
 }
 
 Value checked_index(const Value& indices, const Dim& size) {

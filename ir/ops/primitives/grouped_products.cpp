@@ -25,19 +25,19 @@ void require_offsets(const InferContext& ctx, int operand) {
   require_rank(ctx, operand, 1, "offsets are [g + 1] integers: where each segment of rows begins, and the last ends");
 }
 
-/// The segments that offsets mark, each [first, second) of `rows` rows, in order [index_range].
-std::vector<std::pair<std::int64_t, std::int64_t>> segments(const Node& node, const HostTensor& offsets,
-                                                            std::int64_t rows) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> found;
-  for (std::int64_t i = 0; i < offsets.numel(); ++i) {
-    const std::int64_t least = i == 0 ? 0 : offsets.get_int(i - 1), at = offsets.get_int(i);
+/// The rows [first, second) of segment i of `rows` rows [index_range].
+std::pair<std::int64_t, std::int64_t> segment_rows(const Node& node, const HostTensor& offsets, std::int64_t i,
+                                                   std::int64_t rows) {
+  const auto checked = [&](std::int64_t place, std::int64_t least) {
+    const std::int64_t at = offsets.get_int(place);
     if (at < least || at > rows)
       throw UserError(node.loc, node.op->name.value,
-                      fmt::format("offset {} at [{}] is out of range for segments of {} rows", at, i, rows),
+                      fmt::format("offset {} at [{}] is out of range for segments of {} rows", at, place, rows),
                       "index_range", fmt::format("use {} to {}: offsets ascend", least, rows));
-    if (i > 0) found.emplace_back(least, at);
-  }
-  return found;
+    return at;
+  };
+  const std::int64_t first = checked(i, 0);
+  return {first, checked(i + 1, first)};
 }
 
 /// to[i] += sum over t of from(i, t), row by row, in plain loops.
@@ -81,9 +81,8 @@ TensorType infer_grouped_matmul(const InferContext& ctx) {
 HostTensor grouped_matmul_reference(const Node& node, Operands operands, const Sizes& sizes) {
   HostTensor result(f64, sizes);
   const std::int64_t n = sizes[1], k = operands[0]->shape()[1];
-  const auto rows = segments(node, *operands[1], sizes[0]);
-  for (std::size_t g = 0; g < rows.size(); ++g) {
-    const auto [lo, hi] = rows[g];
+  for (std::size_t g = 0; g + 2 < operands.size(); ++g) {
+    const auto [lo, hi] = segment_rows(node, *operands[1], static_cast<std::int64_t>(g), sizes[0]);
     multiply(operands[0]->as<double>().data() + lo * k, k, 1, operands[g + 2]->as<double>().data(), k, 1,
              result.as<double>().data() + lo * n, hi - lo, n, k);
   }
@@ -105,14 +104,11 @@ void grouped_matmul_gradient(const GradientContext& g) {
     for (int i = 0; i < groups; ++i) transposed.push_back(ir::transpose(g.operand(i + 2), 0, 1));
     g.set(0, ir::grouped_matmul(g.grad, g.operand(1), transposed));
   }
-  const bool any = std::any_of(g.needed.begin() + 2, g.needed.end(), [](bool needed) { return needed; });
-  if (!any) return;
-  const Value all = ir::segment_outer(g.grad, g.operand(0), g.operand(1), groups);  // [g, n, k]
   for (int i = 0; i < groups; ++i)
-    if (g.needs(i + 2)) g.set(i + 2, ir::select(all, 0, Dim(i)));
+    if (g.needs(i + 2)) g.set(i + 2, ir::segment_outer(g.grad, g.operand(0), g.operand(1), i));
 }
 
-// ---- segment_outer: a [s, n], b [s, k], offsets [g + 1] -> [g, n, k]
+// ---- segment_outer: a [s, n], b [s, k], offsets [g + 1] -> [n, k]
 
 TensorType infer_segment_outer(const InferContext& ctx) {
   rules::require_kind(ctx, 0, rules::floats);
@@ -126,38 +122,37 @@ TensorType infer_segment_outer(const InferContext& ctx) {
   ctx.require_equal(a.shape[0], b.shape[0], "grouped_inner",
                     fmt::format("{} and {} differ in rows", rules::describe(ctx, 0), rules::describe(ctx, 1)),
                     "a is [rows, n], b is [rows, k]");
-  const auto groups = ctx.attr<std::int64_t>("groups");
-  ctx.require(groups >= 0, "grouped_offsets", fmt::format("{} segments are asked for", groups), "give 0 or more");
-  ctx.require_equal(ctx.operand(2).shape[0], Dim(groups + 1), "grouped_offsets",
-                    fmt::format("{} does not mark {} segments", rules::describe(ctx, 2), groups),
-                    "give one offset more than there are segments");
-  return TensorType::contiguous(a.dtype, {Dim(groups), a.shape[1], b.shape[1]});
+  const auto segment = ctx.attr<std::int64_t>("segment");
+  const std::optional<std::int64_t> offsets = ctx.operand(2).shape[0].value();
+  ctx.require(offsets.has_value(), "grouped_offsets",
+              fmt::format("{} marks an unknown number of segments", rules::describe(ctx, 2)),
+              "give offsets of a known number, one more than there are segments");
+  ctx.require(segment >= 0 && segment + 1 < *offsets, "grouped_offsets",
+              fmt::format("{} marks no segment {}", rules::describe(ctx, 2), segment),
+              *offsets < 2 ? "give one offset more than there are segments"
+                           : fmt::format("ask for a segment from 0 to {}", *offsets - 2));
+  return TensorType::contiguous(a.dtype, {a.shape[1], b.shape[1]});
 }
 
 HostTensor segment_outer_reference(const Node& node, Operands operands, const Sizes& sizes) {
   HostTensor result(f64, sizes);
-  const std::int64_t n = sizes[1], k = sizes[2];
-  const auto rows = segments(node, *operands[2], operands[0]->shape()[0]);
-  for (std::size_t g = 0; g < rows.size(); ++g) {
-    const auto [lo, hi] = rows[g];
-    multiply(operands[0]->as<double>().data() + lo * n, 1, n, operands[1]->as<double>().data() + lo * k, 1, k,
-             result.as<double>().data() + static_cast<std::int64_t>(g) * n * k, n, k, hi - lo);
-  }
+  const std::int64_t n = sizes[0], k = sizes[1];
+  const auto [lo, hi] =
+      segment_rows(node, *operands[2], node.attrs.get<std::int64_t>("segment"), operands[0]->shape()[0]);
+  multiply(operands[0]->as<double>().data() + lo * n, 1, n, operands[1]->as<double>().data() + lo * k, 1, k,
+           result.as<double>().data(), n, k, hi - lo);
   return result;
 }
 
-std::vector<DimPair> segment_outer_dims(const Graph&, const Node&) { return {{0, 1, 1}, {1, 1, 2}}; }
+std::vector<DimPair> segment_outer_dims(const Graph&, const Node&) { return {{0, 1, 0}, {1, 1, 1}}; }
 
+/// Rows outside of the segment have none.
 void segment_outer_gradient(const GradientContext& g) {
-  const auto groups = static_cast<int>(*g.node.type.shape[0].value());
-  std::vector<Value> parts, transposed;
-  for (int i = 0; i < groups; ++i) {
-    parts.push_back(ir::select(g.grad, 0, Dim(i)));           // [n, k]
-    transposed.push_back(ir::transpose(parts.back(), 0, 1));  // [k, n]
-  }
-  if (groups == 0) return;
-  if (g.needs(0)) g.set(0, ir::grouped_matmul(g.operand(1), g.operand(2), parts));
-  if (g.needs(1)) g.set(1, ir::grouped_matmul(g.operand(0), g.operand(2), transposed));
+  const auto segment = g.node.attrs.get<std::int64_t>("segment");
+  const Value own = ir::slice(g.operand(2), 0, Dim(segment), Dim(segment + 2));
+  const Value transposed = ir::transpose(g.grad, 0, 1);  // [k, n]
+  if (g.needs(0)) g.set(0, ir::grouped_matmul(g.operand(1), own, {&g.grad, 1}));
+  if (g.needs(1)) g.set(1, ir::grouped_matmul(g.operand(0), own, {&transposed, 1}));
 }
 
 /// Random offsets rarely ascend: those of samples are all of one number, 0 or the number of rows.
@@ -179,13 +174,13 @@ std::vector<Sample> grouped_matmul_samples() {
 std::vector<Sample> segment_outer_samples() {
   const auto sample = [](std::int64_t rows, std::int64_t n, std::int64_t k, std::int64_t groups, double at) {
     return Sample{.operands = {{{rows, n}}, {{rows, k}}, equal_offsets(groups + 1, at)},
-                  .attrs = {{"groups", groups}}};
+                  .attrs = {{"segment", groups - 1}}};
   };
   return {sample(4, 3, 2, 2, 0), sample(4, 2, 3, 1, 4), sample(0, 3, 2, 2, 0), sample(3, 0, 2, 1, 1)};
 }
 
 constexpr AttrSpec segment_outer_attrs[] = {
-    {"groups", AttrKind::integer, true, {}, "how many segments there are, one fewer than offsets"}};
+    {"segment", AttrKind::integer, true, {}, "which of the segments, from 0; there is one fewer than offsets"}};
 constexpr std::string_view grouped_labels[] = {"dtype_kind",   "dtype_match",     "index_dtype",
                                                "grouped_rank", "grouped_offsets", "grouped_inner"};
 
@@ -209,8 +204,8 @@ constinit const Op grouped_matmul = {
 constinit const Op segment_outer = {
     .name = "segment_outer",
     .doc =
-        "a [s, n], b [s, k], offsets [g+1] -> [g, n, k]: a transposed times b, of rows offsets[i] up to "
-        "offsets[i+1]",
+        "a [s, n], b [s, k], offsets [g+1] -> [n, k]: a transposed times b, of rows offsets[segment] up to "
+        "offsets[segment+1]",
     .arity = Arity{3, 3},
     .attrs = segment_outer_attrs,
     .labels = grouped_labels,

@@ -11,7 +11,7 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// The products of all segments, one kernel for all of them: which it is is an argument of the run.
+/// The products of a node's segments, one kernel for all of them: which it is is an argument of the run.
 class GroupedKernels {
  public:
   GroupedKernels(const LoweringContext& lowering, ir::ValueId id)
@@ -19,13 +19,11 @@ class GroupedKernels {
 
   std::vector<KernelContext::Built> run() {
     std::vector<KernelContext::Built> built;
-    const int count = segment_count(node_);
-    for (int i = 0; i < count; ++i) {
-      const Segment segment(lowering_, id_, i);
-      if (i == 0 && segment.keeps_rows()) built.push_back(clear(segment));
+    for (const int number : segment_numbers(node_)) {
+      const Segment segment(lowering_, id_, number);
+      if (number == 0 && segment.keeps_rows()) built.push_back(clear(segment));
       built.push_back(product(segment));
     }
-    for (KernelContext::Built& one : built) one.launch.part_of = id_.index;
     return built;
   }
 
@@ -44,7 +42,7 @@ class GroupedKernels {
       const auto offset = [&](int at) {
         return segment_offset(offsets, segment.offsets().result, b.index(at), rows);
       };
-      const Value covered = offset(0) <= row && row < offset(segment_count(node_));
+      const Value covered = offset(0) <= row && row < offset(static_cast<int>(node_.operands.size()) - 2);
       b.if_(kernel::logical_not(covered), [&] {
         const Value zeros = b.cast(b.constant(compute_type(node_.type.dtype), 0, lanes), node_.type.dtype);
         vector_loop(b, b.index(0), columns, lanes, [&](Value column, Value mask) {
@@ -111,8 +109,7 @@ class GroupedKernels {
         o.left.prefetch(product.left, product.left_top, zero, at_row, at_k, lanes);
       };
     const GemmOperand rhs{.axis = o.right.axis, .load = loader(product.right, o.right, product.right_top, false)};
-    const Value start = keeps ? zero : product.number * (sizes.m * columns);
-    const auto result = [&](Value m) { return start + (keeps ? first + m : m) * columns; };
+    const auto result = [&](Value m) { return (keeps ? first + m : m) * columns; };
     const Epilogue epilogue = [&](Value, Value m) -> RowEpilogue {
       return [&, row = result(m)](Value n, int, Value sums, Value mask) { product.store(row + n, sums, mask); };
     };
@@ -132,7 +129,11 @@ class GroupedKernels {
 }  // namespace
 
 std::vector<KernelContext::Built> lower_grouped(const LoweringContext& context, const Region& region) {
-  return GroupedKernels(context, region.members[0]).run();
+  std::vector<KernelContext::Built> built;
+  for (const ir::ValueId member : region.members)
+    for (KernelContext::Built& one : GroupedKernels(context, member).run()) built.push_back(std::move(one));
+  for (KernelContext::Built& one : built) one.launch.part_of = region.members[0].index;
+  return built;
 }
 
 }  // namespace lathe::cpu

@@ -1,5 +1,7 @@
 #include "passes/lowering/operands/segments.h"
 
+#include <numeric>
+
 #include "ir/ops/primitives/primitives.h"
 
 namespace lathe {
@@ -7,6 +9,8 @@ namespace lathe {
 namespace {
 
 bool is_grouped_matmul(const ir::Node& node) { return node.op == &ir::ops::grouped_matmul; }
+
+ir::ValueId offsets_of(const ir::Node& node) { return node.operands[is_grouped_matmul(node) ? 1 : 2]; }
 
 /// rows [s, k] by weight [n, k]; or [s, n] by [s, k].
 ir::Node product_of(const LoweringContext& lowering, const ir::Node& node, int number) {
@@ -47,17 +51,20 @@ std::int64_t declare_product(KernelContext& context, const LoweringContext& lowe
 Segment::Segment(const LoweringContext& lowering, ir::ValueId id, int number)
     : keeps_rows_(is_grouped_matmul(lowering.graph[id])),
       number_(number),
+      count_(lowering.graph[offsets_of(lowering.graph[id])].type.shape[0] - Dim(1)),
       product_(product_of(lowering, lowering.graph[id], number)),
       operands_(lowering, product_),
       offsets_(segment_offsets(lowering, lowering.graph[id])) {}
 
-int segment_count(const ir::Node& node) {
-  if (is_grouped_matmul(node)) return static_cast<int>(node.operands.size()) - 2;
-  return static_cast<int>(node.attrs.get<std::int64_t>("groups"));
+std::vector<int> segment_numbers(const ir::Node& node) {
+  if (!is_grouped_matmul(node)) return {static_cast<int>(node.attrs.get<std::int64_t>("segment"))};
+  std::vector<int> numbers(node.operands.size() - 2);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
 }
 
 OperandProgram segment_offsets(const LoweringContext& lowering, const ir::Node& node) {
-  const ir::ValueId offsets = node.operands[is_grouped_matmul(node) ? 1 : 2];
+  const ir::ValueId offsets = offsets_of(node);
   return operand_program(lowering.graph, lowering.plan, offsets, {0}, lowering.graph[offsets].type.shape);
 }
 
@@ -96,7 +103,7 @@ KernelContext::Built SegmentProduct::finish() {
   auto built = context.finish();
   const ProductOperands& o = segment.operands();
   const Dim all = Dim(2) * o.m * o.n * o.k;
-  built.launch.flops = all.divided_by(Dim(segment_count(node))).value_or(all);
+  built.launch.flops = all.divided_by(segment.count()).value_or(all);
   return built;
 }
 

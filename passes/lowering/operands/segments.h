@@ -15,6 +15,8 @@ class Segment {
   /// Whether the rows are those of the result; else they are what is summed over.
   bool keeps_rows() const { return keeps_rows_; }
   int number() const { return number_; }
+  /// How many segments the offsets mark.
+  const Dim& count() const { return count_; }
   const ProductOperands& operands() const { return operands_; }
   const OperandProgram& offsets() const { return offsets_; }
   /// How many rows all segments have together, at most.
@@ -23,13 +25,14 @@ class Segment {
  private:
   bool keeps_rows_;
   int number_;
+  Dim count_;
   ir::Node product_;
   ProductOperands operands_;
   OperandProgram offsets_;
 };
 
-/// How many segments the node has.
-int segment_count(const ir::Node& node);
+/// The segments that the node multiplies: all of a grouped_matmul, one of a segment_outer.
+std::vector<int> segment_numbers(const ir::Node& node);
 /// The program of a node's offsets, over their one dim.
 OperandProgram segment_offsets(const LoweringContext& lowering, const ir::Node& node);
 /// Offset number `at`, brought into 0 .. rows: the emitter is of segment_offsets.

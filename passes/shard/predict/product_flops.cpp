@@ -28,8 +28,9 @@ double product_flops(const Graph& graph, ValueId id, const DimBindings& dims) {
   const auto* custom = node.op->as<Custom>();
   if (custom && custom->kind == CustomKind::grouped_matmul)  // x [s, k] -> [s, n]
     return 2 * elements_of(graph, id, dims) * size_of_dim(graph, node.operands[0], 1, dims);
-  if (custom && custom->kind == CustomKind::segment_outer)  // a [s, n], b [s, k]
-    return 2 * elements_of(graph, node.operands[0], dims) * size_of_dim(graph, node.operands[1], 1, dims);
+  if (custom && custom->kind == CustomKind::segment_outer)  // a [s, n], b [s, k]: rows of a segment, of equal ones
+    return 2 * elements_of(graph, node.operands[0], dims) * size_of_dim(graph, node.operands[1], 1, dims) /
+           (size_of_dim(graph, node.operands[2], 0, dims) - 1);
   return 0;
 }
 

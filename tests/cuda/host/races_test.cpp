@@ -96,7 +96,7 @@ graph @columns(input %x: f32[70, 9], input %z: f32[2048, 9]) {
   %1 = cumsum %n {dim=0}
   %2 = pad %1 {dim=0, low=1, high=0}
   %3 = grouped_matmul %x, %2, %w, %w
-  %4 = segment_outer %y, %x, %2 {groups=2}
+  %4 = segment_outer %y, %x, %2 {segment=1}
   output "y" %3
   output "w" %4
 })"),

@@ -117,12 +117,16 @@ TEST_CASE("grouped products: segments of rows, some empty, rows of none") {
   %3 = grouped_matmul %x, %2, %u, %v, %w
   %4 = transpose %t {{dim0=0, dim1=1}}
   %5 = grouped_matmul %x, %2, %4, %u, %4
-  %6 = segment_outer %y, %x, %2 {{groups=3}}
+  %6 = segment_outer %y, %x, %2 {{segment=0}}
+  %9 = segment_outer %y, %x, %2 {{segment=2}}
+  %10 = segment_outer %y, %x, %2 {{segment=1}}
   %7 = add %x, %x
   %8 = grouped_matmul %7, %2, %w, %w, %v
   output "y" %3
   output "t" %5
   output "o" %6
+  output "p" %9
+  output "q" %10
   output "c" %8
 }})",
                        dtype, s, n, k);

@@ -27,7 +27,7 @@ KernelContext::Built segment_product(const LoweringContext& lowering, ir::ValueI
       });
       product.store(at, b.get(sum));
     };
-    if (!keeps) return result(here.first, here.last, product.number * (m * n) + i);
+    if (!keeps) return result(here.first, here.last, i);
     b.if_(here.first <= row && row < here.last, [&] { result(zero, k, i); });
   });
   return product.finish();
@@ -47,7 +47,7 @@ KernelContext::Built clear_rows(const LoweringContext& lowering, ir::ValueId id,
   for_threads(b, lowering.gpu(), rows * columns, 1, [&](Value i) {
     const auto offset = [&](int at) { return segment_offset(offsets, segment.offsets().result, b.index(at), rows); };
     const Value row = i / columns;
-    const Value covered = offset(0) <= row && row < offset(segment_count(node));
+    const Value covered = offset(0) <= row && row < offset(static_cast<int>(node.operands.size()) - 2);
     b.if_(kernel::logical_not(covered), [&] {
       b.store(context.buffer(out), i, b.cast(b.constant(compute_type(node.type.dtype), 0), node.type.dtype));
     });
@@ -58,14 +58,13 @@ KernelContext::Built clear_rows(const LoweringContext& lowering, ir::ValueId id,
 }  // namespace
 
 std::vector<KernelContext::Built> lower_grouped(const LoweringContext& context, const Region& region) {
-  const ir::ValueId id = region.members[0];
-  const int count = segment_count(context.graph[id]);
   std::vector<KernelContext::Built> built;
-  for (int i = 0; i < count; ++i) {
-    const Segment segment(context, id, i);
-    if (i == 0 && segment.keeps_rows()) built.push_back(clear_rows(context, id, segment));
-    built.push_back(segment_product(context, id, segment));
-  }
+  for (const ir::ValueId id : region.members)
+    for (const int number : segment_numbers(context.graph[id])) {
+      const Segment segment(context, id, number);
+      if (number == 0 && segment.keeps_rows()) built.push_back(clear_rows(context, id, segment));
+      built.push_back(segment_product(context, id, segment));
+    }
   return built;
 }
 
