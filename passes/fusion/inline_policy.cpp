@@ -20,7 +20,7 @@ namespace {
 constexpr int mask_limit = 64;     // a mask drawn from Philox is computed again, as the backward pass wants it
 constexpr int operand_limit = 12;  // an operand of a product or an outer reduction
 constexpr int shared_limit = 3;    // the same, read by several
-constexpr int repeated_limit = 1;  // what a kernel reads again and again
+constexpr int repeated_limit = 1;  // what a kernel reads again and again, of one buffer: a cast, a factor
 
 /// Readers of a value through views, and whether one of them needs it in memory.
 struct Uses {
@@ -292,7 +292,7 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
                       : generated                                              ? shared_limit
                       : feeds_a_join(graph, uses[at])                          ? (reads <= 1 ? shared_limit : 0)
                       : !feeds_operands_only(graph, uses[at]) && !unpacked[at] ? 0
-                      : is_read_repeatedly(graph, uses[at])                    ? repeated_limit
+                      : is_read_repeatedly(graph, uses[at])                    ? (reads <= 1 ? repeated_limit : 0)
                       : readers.size() == 1                                    ? operand_limit
                                                                                : shared_limit;
     if (total > limit) continue;

@@ -80,6 +80,43 @@ TEST_CASE("launches that make parts of one value are a group with their checks")
   for (int run = 0; run < 20; ++run) REQUIRE(executable.run(arguments).at("y").same_bits(expected));
 }
 
+TEST_CASE("a value whose parts are made like those of another, which it reads, waits for it") {
+  const char* const text = R"(graph @g(input %x: f32[96, 64], input %o: i64[3], input %a: f32[64, 64],
+    input %b: f32[64, 64]) {
+  %1 = grouped_matmul %x, %o, %a, %b
+  %2 = grouped_matmul %1, %o, %a, %b
+  %3 = grouped_matmul %2, %o, %a, %b
+  %4 = grouped_matmul %3, %o, %a, %b
+  output "y" %4
+})";
+  const Program program = program_of(text);
+  CHECK(sizes(program, plan_memory(program, {})) == std::vector<int>{3, 3, 3, 3});
+}
+
+TEST_CASE("products of the segments of one matrix are a group, each with a buffer of its own") {
+  const char* const text = R"(graph @g(input %x: f32[96, 64], input %y: f32[96, 32], input %o: i64[4]) {
+  %1 = segment_outer %x, %y, %o {segment=0}
+  %2 = exp %1
+  %3 = segment_outer %x, %y, %o {segment=2}
+  %4 = segment_outer %x, %y, %o {segment=1}
+  output "exp" %2
+  output "b" %3
+  output "c" %4
+})";
+  const Program program = program_of(text);
+  CHECK(sizes(program, plan_memory(program, {})) == std::vector<int>{3, 1});
+  CHECK(program.kernels.size() == 2);
+  const Tensors arguments = [&] {
+    Tensors made = test::random_arguments(test::parse(text), {});
+    made["o"] = HostTensor::from_ints({4}, {0, 40, 70, 96});
+    return made;
+  }();
+  const Tensors expected = compile(test::parse(text), {.threads = 1}).run(arguments);
+  Executable executable = compile(test::parse(text), {.threads = 2});
+  for (int run = 0; run < 20; ++run)
+    for (const auto& [name, value] : executable.run(arguments)) REQUIRE(value.same_bits(expected.at(name)));
+}
+
 TEST_CASE("parts of one value that lie on what another reads are no group") {
   Program program = program_of(three_experts);
   MemoryPlan plan = plan_memory(program, {});

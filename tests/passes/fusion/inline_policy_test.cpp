@@ -93,6 +93,16 @@ TEST_CASE("an operand of a product is computed there where that saves a buffer",
   %2 = cast %1 {dtype=f32} name("left"))"));
 }
 
+TEST_CASE("an operand of a grouped product is computed there where it reads one buffer", "[fusion]") {
+  const std::string offsets = R"(%8 = constant {dtype=i64, shape=[2], values=[0, 4]}
+  )", product = R"(
+  %9 = grouped_matmul %2, %8, %v
+  output "y" %9)";
+  CHECK(inlined_where(offsets + R"(%2 = neg %x name("left"))" + product));
+  CHECK_FALSE(inlined_where(offsets + R"(%2 = mul %x, %s name("left"))" + product));
+  CHECK_FALSE(inlined_where(offsets + R"(%2 = exp %x name("left"))" + product));
+}
+
 TEST_CASE("a cheap operand of a concat or a pad is computed there", "[fusion]") {
   const std::string half = R"(%1 = slice %x {dim=1, start=0, stop=4}
   %2 = neg %1 name("left")
