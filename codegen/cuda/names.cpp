@@ -63,12 +63,12 @@ const std::set<std::string, std::less<>>& reserved() {
       "nullptr", "noexcept",
       // lathe.cuh
       "lathe", "f32", "f64", "bf16", "f16", "i8", "u8", "i32", "i64", "u16", "u32", "u64", "vec", "broadcast",
-      "bits_of", "from_bits", "add", "sub", "mul", "div", "rem", "neg", "fma", "flushed", "min", "max", "sign", "abs",
-      "floor", "round", "sqrt", "rsqrt", "fits", "shift_left", "shift_right", "bit_and", "bit_or", "bit_xor", "eq",
-      "ne", "lt", "le", "logical_and", "logical_or", "logical_not", "select", "exp", "log", "tanh", "erf", "sin",
-      "cos", "pow", "cast", "widen", "ramp", "reduce", "shuffle", "load", "load_aligned", "load_strided", "gather",
-      "load_if", "load_strided_if", "gather_if", "store", "store_aligned", "store_strided", "scatter", "store_if",
-      "store_strided_if", "scatter_if", "check", "prefetch", "TensorMap",
+      "bits_of", "from_bits", "add", "sub", "mul", "div", "rem", "neg", "fma", "min", "max", "sign", "abs", "floor",
+      "round", "sqrt", "rsqrt", "fits", "shift_left", "shift_right", "bit_and", "bit_or", "bit_xor", "eq", "ne", "lt",
+      "le", "logical_and", "logical_or", "logical_not", "select", "exp", "log", "tanh", "erf", "sin", "cos", "pow",
+      "cast", "widen", "ramp", "reduce", "shuffle", "load", "load_aligned", "load_strided", "gather", "load_if",
+      "load_strided_if", "gather_if", "store", "store_aligned", "store_strided", "scatter", "store_if",
+      "store_strided_if", "scatter_if", "check", "prefetch",
       // CUDA and the emitter
       "threadIdx", "blockIdx", "blockDim", "gridDim", "status", "shared_memory"};
   return words;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 #include <regex>
 #include <set>
 #include <string>
@@ -15,20 +16,21 @@ namespace {
 
 struct MachineOperation {
   std::string file, type, record, name;
+  bool is_region;
 };
 
 /// Of the definitions of records: constinit const MachineRecord r = machine_record<Type>({.name = "name", ..., and of
 /// those of regions.
 std::vector<MachineOperation> machine_operations() {
   static const std::regex definition(
-      R"re(const Machine(?:Region)?Record (\w+) =\s*machine_(?:region_)?record<(\w+)>\(\s*\{\.name = "(\w+)")re");
+      R"re(const Machine(Region)?Record (\w+) =\s*machine_(?:region_)?record<(\w+)>\(\s*\{\.name = "(\w+)")re");
   std::vector<MachineOperation> found;
   for (const SourceFile& file : source_files()) {
     if (!file.is_in("ir/kernel/machine")) continue;
     std::string text;
     for (const std::string& line : file.lines) text += line + "\n";
     for (std::sregex_iterator match(text.begin(), text.end(), definition), end; match != end; ++match)
-      found.push_back({file.path, (*match)[2], (*match)[1], (*match)[3]});
+      found.push_back({file.path, (*match)[3], (*match)[2], (*match)[4], (*match)[1].matched});
   }
   return found;
 }
@@ -41,19 +43,37 @@ std::set<std::string> words_of(const std::string& line) {
   return found;
 }
 
-/// Lines of the kernel IR and the back ends, outside of the folders of operations, that name one. lathe.cuh is the
-/// library that kernels are written in.
+bool is_of_kernels(const SourceFile& file) { return file.is_in("ir/kernel") || file.is_in("codegen"); }
+
+/// Lines of the kernel IR and the back ends, outside of the folders of operations, that name one.
 std::vector<std::string> lines_that_name(const std::set<std::string>& names) {
   std::vector<std::string> found;
   for (const SourceFile& file : source_files()) {
-    const bool is_generic = file.is_in("ir/kernel") || file.is_in("codegen");
-    if (!is_generic || file.path.find("/machine/") != std::string::npos ||
-        file.path.starts_with("codegen/cuda/prelude/"))
-      continue;
+    if (!is_of_kernels(file) || file.path.find("/machine/") != std::string::npos) continue;
     for (std::size_t i = 0; i < file.lines.size(); ++i)
       for (const std::string& word : words_of(file.lines[i]))
         if (names.count(word)) found.push_back(file.path + ":" + std::to_string(i + 1) + ": " + file.lines[i]);
   }
+  return found;
+}
+
+/// Whether code, or device text in it, names an operation: its type or its record, or what is called by its name. A
+/// rule that asks whether it stands in a region makes that region no other one.
+bool names_operation(const std::string& line, const MachineOperation& operation) {
+  const std::string code = line.substr(0, line.find("//"));
+  if (operation.is_region && code.find("is_in(") != std::string::npos) return false;
+  const std::set<std::string> words = words_of(code);
+  return words.count(operation.type) || words.count(operation.record) ||
+         std::regex_search(code, std::regex("\\b" + operation.name + "[(<]"));
+}
+
+/// The files of the kernel IR and the back ends that do, by folder.
+std::map<std::string, std::set<std::string>> files_that_name(const MachineOperation& operation) {
+  std::map<std::string, std::set<std::string>> found;
+  for (const SourceFile& file : source_files())
+    if (is_of_kernels(file) &&
+        std::ranges::any_of(file.lines, [&](const std::string& line) { return names_operation(line, operation); }))
+      found[file.path.substr(0, file.path.rfind('/'))].insert(file.stem());
   return found;
 }
 
@@ -74,10 +94,35 @@ TEST_CASE("machine operations: their names stand in their own files and in hooks
   }
 }
 
+TEST_CASE("machine operations: each is its header and source, and a hook with its device text for a back end") {
+  for (const MachineOperation& operation : machine_operations()) {
+    const auto folders = files_that_name(operation);
+    for (const auto& [folder, stems] : folders) {
+      INFO(operation.name << " in " << folder << ": " << *stems.begin() << " to " << *stems.rbegin());
+      CHECK(stems.size() == 1);
+      CHECK((folder == "ir/kernel/machine" || folder == "codegen/cuda/machine" || folder == "codegen/llvm/machine"));
+    }
+    INFO(operation.name);
+    CHECK(folders.size() >= 2);
+    CHECK(folders.count("ir/kernel/machine") == 1);
+  }
+}
+
 TEST_CASE("machine operations: a name in another file is seen") {
   CHECK(lines_that_name({"MachineRegion"}).size() > 1);
   CHECK(words_of("  x = WgmmaSums::of(wgmma_record);") ==
         std::set<std::string>{"x", "WgmmaSums", "of", "wgmma_record"});
+  const MachineOperation mma{"", "Mma", "mma_record", "mma", false},
+      stage{"", "Stage", "stage_record", "stage", true};
+  for (const char* code : {"const auto s = kernel::Mma::of(in);", "sums = mma(left, right, sums);", "mma<32, 64>(a)",
+                           "LATHE_FUNCTION T mma(T x) {", "{&kernel::mma_record, text}"})
+    CHECK(names_operation(code, mma));
+  for (const char* code : {"step(mma, left);", "wgmma(sums);", "shim_mma(value);", "x();  // as mma(a) has it"})
+    CHECK_FALSE(names_operation(code, mma));
+  CHECK(names_operation("const auto s = kernel::Stage::of(region);", stage));
+  CHECK_FALSE(names_operation("rules.require(context.is_in(stage_record, Stage::consuming),", stage));
+  const MachineOperation record{"", "MachineRecord", "no_record", "no_name", false};
+  CHECK(files_that_name(record).size() > 2);
 }
 
 TEST_CASE("machine operations: a back end has a hook for each") {

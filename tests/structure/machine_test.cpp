@@ -55,7 +55,7 @@ const std::vector<OtherNumber>& other_numbers() {
       {"passes/fusion/region_size.h", "most_code = 4096"},                       // statements of a kernel
       {"codegen/cuda/prelude/prelude_casts.cpp", "112u << 23"},                  // an exponent of f32
       {"codegen/llvm/casts.cpp", "112 << 23"},                                   // the same
-      {"codegen/cuda/machine/prelude_wgmma.cpp", "u64(shared_address(first)"}};  // fields of a descriptor
+      {"codegen/cuda/machine/wgmma.cpp", "u64(shared_address(first)"}};  // fields of a descriptor
   return numbers;
 }
 bool is_other_number(const std::string& path, const std::string& code) {

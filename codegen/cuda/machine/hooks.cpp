@@ -4,10 +4,11 @@
 
 namespace lathe::cuda {
 
-extern const MachineFamily copy_hooks, mma_hooks, wgmma_hooks, exchange_hooks, pair_hooks, pipeline_hooks;
+extern const MachineFamily copy_hooks, mma_hooks, wgmma_hooks, pipeline_hooks, box_hooks, exchange_hooks, pair_hooks;
 
 std::span<const MachineFamily> machine_families() {
-  static const MachineFamily all[] = {copy_hooks, mma_hooks, wgmma_hooks, exchange_hooks, pair_hooks, pipeline_hooks};
+  static const MachineFamily all[] = {copy_hooks, mma_hooks,      wgmma_hooks, pipeline_hooks,
+                                      box_hooks,  exchange_hooks, pair_hooks};
   return all;
 }
 

@@ -72,13 +72,13 @@ struct RegionHook {
 };
 
 struct MachineFamily {
-  std::string_view (*prelude)();            ///< its part of lathe.cuh; null if it needs none
-  std::span<const std::string_view> words;  ///< names that its part of lathe.cuh defines
+  std::string_view device_text;             ///< its part of lathe.cuh: what the text of its hooks calls
+  std::span<const std::string_view> words;  ///< names that this part defines
   std::span<const MachineHook> hooks;
   std::span<const RegionHook> regions{};
 };
 
-/// All families, in the order of their parts of lathe.cuh.
+/// All families, in the order of their parts of lathe.cuh: each may call what stands before it.
 std::span<const MachineFamily> machine_families();
 /// The hook of a machine operation, or region. InternalError [machine_hook] where there is none.
 const MachineHook& hook_of(const kernel::Kernel& kernel, const kernel::Instruction& in);

@@ -28,7 +28,7 @@ std::string prelude() {
         detail::prelude_casts(), detail::prelude_vectors(), detail::prelude_memory()})
     text += part;
   for (const MachineFamily& family : machine_families())
-    if (family.prelude) text += family.prelude();
+    text += family.device_text;
   return text.append(tail);
 }
 

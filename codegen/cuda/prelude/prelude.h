@@ -21,10 +21,6 @@ std::string_view prelude_f64_math();
 std::string_view prelude_casts();
 std::string_view prelude_vectors();
 std::string_view prelude_memory();
-std::string_view prelude_copies();
-std::string_view prelude_matrices();
-std::string_view prelude_pipelines();
-std::string_view prelude_wgmma();
 }  // namespace detail
 
 }  // namespace lathe::cuda

@@ -82,23 +82,6 @@ LATHE_FUNCTION vec<T, N> fma(vec<T, N> a, vec<T, N> b, vec<T, N> c) {
   for (int i = 0; i < N; ++i) r.lane[i] = fma(a.lane[i], b.lane[i], c.lane[i]);
   return r;
 }
-/// A subnormal as the zero of its sign.
-LATHE_FUNCTION f32 flushed(f32 x) { return abs(x) < 0x1p-126f ? ::copysignf(0.0f, x) : x; }
-LATHE_FUNCTION f32 dot_pair(bf16 a0, bf16 b0, bf16 a1, bf16 b1, f32 c) {
-  const f32 odd = flushed(fma(flushed(widen(a1)), flushed(widen(b1)), flushed(c)));
-  return flushed(fma(flushed(widen(a0)), flushed(widen(b0)), odd));
-}
-LATHE_FUNCTION f32 dot_pairs(vec<bf16, 2> a, vec<bf16, 2> b, f32 c) {
-  return dot_pair(a.lane[0], b.lane[0], a.lane[1], b.lane[1], c);
-}
-template <int N>
-LATHE_FUNCTION vec<f32, N> dot_pairs(vec<bf16, 2 * N> a, vec<bf16, 2 * N> b, vec<f32, N> c) {
-  vec<f32, N> r;
-#pragma unroll
-  for (int i = 0; i < N; ++i)
-    r.lane[i] = dot_pair(a.lane[2 * i], b.lane[2 * i], a.lane[2 * i + 1], b.lane[2 * i + 1], c.lane[i]);
-  return r;
-}
 template <class T, int N>
 LATHE_FUNCTION vec<T, N> select(vec<bool, N> condition, vec<T, N> a, vec<T, N> b) {
   vec<T, N> r;
@@ -137,14 +120,6 @@ LATHE_FUNCTION vec<T, N> ramp(T base, T step) {
 #pragma unroll
   for (int i = 0; i < N; ++i) r.lane[i] = add(base, mul(T(i), step));
   return r;
-}
-/// The value that thread `lane` of the warp has; all 32 threads ask.
-template <class T>
-LATHE_FUNCTION T from_lane(T x, i64 lane) {
-  if constexpr (same_type<T, bool>::value)
-    return __shfl_sync(0xffffffffu, static_cast<i32>(x), static_cast<i32>(lane)) != 0;
-  else
-    return __shfl_sync(0xffffffffu, x, static_cast<i32>(lane));
 }
 /// Lanes [0, n/2) combined with lanes [n/2, n), until one is left.
 template <class F, class T, int N>

@@ -84,12 +84,12 @@ TEST_CASE(
   finds("left.lane[2 * i].bits", "left.lane[(2 * i) ^ 2].bits");
   finds("left.lane[2 * i + 1].bits", "left.lane[2 * i].bits");
   finds("wgmma_of_registers<T, lanes, B>(sums.lane, a + 4 * k,", "wgmma_of_registers<T, lanes, B>(sums.lane, a,");
-  finds("commit_wgmma();\n    wait_sums(sums...);", "wait_sums(sums...);");
+  finds("commit_wgmma();\n  wait_sums(pipeline, sums...);", "wait_sums(pipeline, sums...);");
   finds("wait_wgmma<0>();", "wait_wgmma<1>();");
   finds("k < depth / 16", "k < 2", {.boxes = true});
-  finds("barriers[2 * stages + 2] = value;", "barriers[2 * stages + 2] = !value;");
-  finds("    told ^= 1;\n    return value;\n  }\n  LATHE_FUNCTION bool hear",
-        "    return value;\n  }\n  LATHE_FUNCTION bool hear");
+  finds("there[2] = value;", "there[2] = !value;");
+  finds("  pipeline.told ^= 1;\n  return value;\n}\ntemplate <class Pipeline>\nLATHE_FUNCTION bool hear",
+        "  return value;\n}\ntemplate <class Pipeline>\nLATHE_FUNCTION bool hear");
 }
 
 TEST_CASE("races: none in chained products, and a pipeline that begins without a barrier is found") {
@@ -118,9 +118,9 @@ TEST_CASE("chained products become wgmma of registers, one under way behind the 
   for (const ChainedProduct& p : variants) kernels.push_back(chained_product(p));
   const std::string text = cuda::emit(kernels[2], gpu_info("sm_80"));
   INFO(text);
-  for (const char* part :
-       {"start_pipeline<2, true>(pipeline_barriers, 1, 128);", "wgmma<48>(r", "pipeline.wait_sums(r",
-        "pipeline.wait_own_sums(r", "= pipeline.tell(", "= pipeline.hear();", ", transposed_tiles(values, "})
+  for (const char* part : {"start_pipeline<2, true>(pipeline_barriers, 1, 128);", "wgmma<48>(r",
+                           "wait_sums(pipeline, r", "wait_own_sums(pipeline, r", "= tell_producers(pipeline, ",
+                           "= hear_consumers(pipeline);", ", transposed_tiles(values, "})
     CHECK(text.find(part) != std::string::npos);
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;

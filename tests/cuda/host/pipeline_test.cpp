@@ -111,9 +111,11 @@ TEST_CASE("mistakes in the text of pipelines and warpgroups are found on the hos
 
 TEST_CASE("mistakes in the text of boxes are found on the host") {
   const WgmmaProduct p{.right_transposed = true, .tiles = 2, .left_boxes = true, .right_boxes = true};
-  finds(p, 152, "expect_bytes(barriers + at, rows * 128);", "");
-  finds(p, 152, "expect_bytes(barriers + at, rows * 128);", "expect_bytes(barriers + at, rows * 64);");
-  finds(p, 152, "expect_bytes(barriers + at, rows * 128);", "expect_bytes(barriers + at, rows * 256);");
+  finds(p, 152, "expect_bytes(pipeline.barriers + pipeline.at, rows * 128);", "");
+  finds(p, 152, "expect_bytes(pipeline.barriers + pipeline.at, rows * 128);",
+        "expect_bytes(pipeline.barriers + pipeline.at, rows * 64);");
+  finds(p, 152, "expect_bytes(pipeline.barriers + pipeline.at, rows * 128);",
+        "expect_bytes(pipeline.barriers + pipeline.at, rows * 256);");
   finds(p, 152, "LATHE_FUNCTION void sent() {\n    arrive(barriers + at);", "LATHE_FUNCTION void sent() {");
   finds(p, 152, "wait_full() const { wait_barrier(barriers + at, round); }", "wait_full() const {}");
 }
@@ -126,7 +128,7 @@ TEST_CASE("pipelines read as CUDA C++ and become wgmma, with its sums in registe
   for (const char* part :
        {"__launch_bounds__(256, 1)", "StagePipeline<2> pipeline = start_pipeline<2>(pipeline_barriers, 128, 128);",
         "pipeline.wait_empty();", "pipeline.filled();", "pipeline.wait_copied();", "wgmma(r0, tiles(a, ",
-        "), transposed_tiles(b, ", "pipeline.multiplied();", "pipeline.wait_sums(r0);"})
+        "), transposed_tiles(b, ", "pipeline.multiplied();", "wait_sums(pipeline, r0);"})
     CHECK(text.find(part) != std::string::npos);
   CHECK(cuda::mapping_of(kernels[0], gpu_info("sm_80")).shared_bytes == 2 * (3 * 8192 + 16));
   const auto nvrtc = test::local_nvrtc();
