@@ -5,8 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "ir/machine/attention_blocks.h"
 #include "ir/machine/product_sizes.h"
 #include "ir/machine/row_chunks.h"
+#include "ir/machine/task_sizes.h"
 #include "ir/machine/vector_registers.h"
 
 namespace lathe {
@@ -72,6 +74,8 @@ struct CpuInfo {
   ProductSizes products = {};
   RowChunks chunks = {};
   AttentionCosts attention = {};
+  AttentionBlocks attention_blocks = {};
+  TaskSizes tasks = {};
 
   /// The most that products of f32 reach on all cores, a second.
   double product_flops() const { return cores * cycles_per_second * lane_flops * vectors.lanes(f32); }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/machine/gpu_product_sizes.h"
 #include "ir/machine/row_chunks.h"
 #include "ir/machine/vector_registers.h"
 
@@ -64,6 +65,8 @@ struct GpuInfo {
   AttentionRegisters attention = {};
   /// Of a block with tiles of sums, from which on ptxas rather spills than let a second one onto its multiprocessor.
   int lone_block_threads = 256;
+  GpuProductSizes products = {};
+  int most_splits = 512;  ///< of a long reduction, whose results a block of a later kernel combines
 
   // Costs.
   int estimated_multiprocessors =

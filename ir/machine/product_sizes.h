@@ -30,6 +30,12 @@ struct FmaBlocks {
   /// Of one that is prefetched, for up to 16 rows and more of them.
   int prefetched_depth = 32, prefetched_rows_depth = 64, prefetched_columns = 384;
   int dots_depth = 1024, dots_columns = 64, wide_dots_columns = 96;  ///< of dot products; the last of long results
+  int wide_tile_registers = 32;  ///< of vectors, from which on a register tile of four of them beside each other pays
+  int most_column_rows = 12;     ///< of a register tile as wide as few columns: each row takes a broadcast at a step
+  int streams = 6;               ///< vectors of a streamed row beside each other: the prefetcher follows no more
+  int prefetched_steps = 8;      ///< of k, from what a register tile reads to what it prefetches
+  /// Where packing reads an operand along its rows: so many rows, one after the other, at so many steps of k.
+  int packed_rows_in_turn = 1536, packed_steps_in_turn = 16;
   bool operator==(const FmaBlocks&) const = default;
 };
 
@@ -46,6 +52,8 @@ struct TileBlocks {
   int split_right_depth = 512, split_right_rows = 384;  ///< of it, where k is one block
   int split_batched_depth = 64, waiting_depth = 48;     ///< a right operand for each batch; beside sums that wait
   int split_batched_side = 128, short_side = 256;       ///< of it, rows and columns; those of short k
+  ProductBlock least_halved{64, 256, 256};              ///< no less, one after the other, where scratch is too small
+  int packed_block_depth = 512;                         ///< of a row block that a task packs beforehand
   bool operator==(const TileBlocks&) const = default;
 };
 
@@ -72,15 +80,18 @@ struct ProductLimits {
   std::int64_t least_split = 32768;       ///< of a right operand, that a task of split k multiplies at least
   std::int64_t most_packed_left = 16384;  ///< rows, or k, of a computed left operand whose packed copy pays
   std::int64_t scattered_rows = 4096;     ///< from which on a left operand that is read along them leaves the caches
+  std::int64_t remainder_vectors = 12;    ///< whole vectors of columns at most, beside which the rest is summed apart
   // By tile_mma.
   std::int64_t packed_left_rows = 256;    ///< at most, that are packed beforehand from a left operand along its rows
   std::int64_t packed_right_rows = 512;   ///< from which on a packed right operand pays
+  std::int64_t packed_right_l2s = 32;     ///< times L2 at most, that one along its rows has where it pays for fewer
   std::int64_t one_block = 1024;          ///< k at most that split bf16 goes through in one block
   std::int64_t split_task_rows = 384;     ///< rows at most that each task packs the right operand for
   std::int64_t split_columns = 1000;      ///< more are enough for many tasks
   std::int64_t most_packed_split = 8192;  ///< rows, columns or k of an operand that is packed whole as split bf16
   std::int64_t most_panel = 4096;         ///< k of a panel of split bf16
   std::int64_t split_rows = 96, split_columns_depth = 64;  ///< less do not make up for splitting
+  double split_filled = 0.7;  ///< the share of whole tiles that sizes fill, for less of which fma is faster
   std::int64_t split_long_depth = 512;                     ///< of products by batch, see plan_batched
   bool operator==(const ProductLimits&) const = default;
 };

@@ -21,11 +21,6 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// RowBlocks of a task: with tiles so many that the columns, which each task packs for itself, take little of its
-/// time.
-constexpr int usual_row_blocks = 4, tiled_row_blocks = 16;
-constexpr int enough_registers = 32;  // for four vectors of columns
-
 class AttentionKernel {
  public:
   AttentionKernel(const LoweringContext& lowering, const Region& region, OutputProducts wanted)
@@ -37,7 +32,7 @@ class AttentionKernel {
         emitter_(context_, program_, lowering.buffer_of),
         top_(emitter_, {}),
         lanes_(program_lanes(program_, lowering.vectors())),
-        vectors_(lowering.vectors().count < enough_registers ? 3 : 4),
+        vectors_(lowering.vectors().count < lowering.cpu().products.fma.wide_tile_registers ? 3 : 4),
         tile_rows_(attention_.tiled ? tile_block : accumulators(lowering.vectors()) / vectors_),
         plan_(lowering.graph, program_, attention_.columns(), attention_.results(), RowBlockPlan::Memory::slots,
               bf16_results()),
@@ -79,12 +74,13 @@ class AttentionKernel {
 
   int block_rows() const { return vectors_ * lanes_; }
   int row_blocks_of_a_task() const {
-    if (!attention_.tiled) return usual_row_blocks;
+    const AttentionBlocks& blocks = lowering_.cpu().attention_blocks;
+    if (!attention_.tiled) return blocks.row_blocks;
     const auto rows = (parts_.parallel * parts_.sequential * row_count().unnamed()).value();
-    if (!rows) return tiled_row_blocks / 2;
+    if (!rows) return blocks.tiled_row_blocks / 2;
     const auto each =
-        static_cast<int>(std::min<std::int64_t>(*rows / (lowering_.cpu().cores * block_rows()), tiled_row_blocks));
-    return std::max(each, usual_row_blocks);
+        static_cast<int>(std::min<std::int64_t>(*rows / (lowering_.cpu().cores * block_rows()), blocks.tiled_row_blocks));
+    return std::max(each, blocks.row_blocks);
   }
   RegisterTile tile() const { return {parts_.compute, lanes_, tile_rows_, vectors_}; }
   int bytes() const { return lanes_ * static_cast<int>(size_in_bytes(parts_.compute)); }

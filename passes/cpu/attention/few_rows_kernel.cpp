@@ -15,9 +15,6 @@ using Columns = FewRowsLoops::Columns;
 
 namespace {
 
-constexpr std::int64_t most_few_rows = 8;
-constexpr int part_multiple = 64;  // columns
-
 class FewRowsKernel {
  public:
   FewRowsKernel(const LoweringContext& lowering, AttentionProgram attention, std::optional<OnlineSoftmax> softmax,
@@ -60,6 +57,7 @@ class FewRowsKernel {
 
  private:
   bool in_parts() const { return left_.count > 1; }
+  int part_columns() const { return lowering_.cpu().attention_blocks.part_columns; }
 
   void declare() {
     std::vector<const ElementwiseProgram*> programs = {&program_};
@@ -75,7 +73,7 @@ class FewRowsKernel {
                               .lanes = shape_.lanes,
                               .block_rows = shape_.rows,
                               .tile_rows = 1,
-                              .columns = attention_.column_count + Dim(part_multiple + shape_.lanes),
+                              .columns = attention_.column_count + Dim(part_columns() + shape_.lanes),
                               .rows = Dim(shape_.rows)});
     std::vector<ScratchMatrix> slots;
     for (int s = 0; s < plan_.slots(); ++s) slots.push_back(scratch.row_slot(plan_.slot_dtype(s), shape_.rows));
@@ -153,7 +151,7 @@ class FewRowsKernel {
   }
 
   void one_part(Value task) {
-    const Value outer = task / left_.count, width = b_.round_up(b_.ceil_div(columns_, left_.count), part_multiple);
+    const Value outer = task / left_.count, width = b_.round_up(b_.ceil_div(columns_, left_.count), part_columns());
     const Value lo = min(task % left_.count * width, columns_);
     const Columns columns{lo, min(lo + width, columns_)};
     scores(outer, columns);
@@ -212,7 +210,7 @@ int parts_of(const AttentionProgram& attention, const CpuInfo& cpu) {
 std::optional<std::vector<KernelContext::Built>> lower_few_rows(const LoweringContext& context,
                                                                 const Region& region) {
   const auto rows = region.domain[region.row].value();
-  if (!rows || *rows < 1 || *rows > most_few_rows) return std::nullopt;
+  if (!rows || *rows < 1 || *rows > context.cpu().attention_blocks.few_rows) return std::nullopt;
   AttentionProgram attention = attention_program(context, region);
   const AttentionParts& parts = attention.parts;
   const auto adds_up = [](const ElementwiseInstruction& i) { return i.kind == ElementwiseInstruction::Kind::column; };

@@ -18,9 +18,8 @@ bool lies_in_l2(const GemmQuery& query) {
 /// prefetcher follows; few columns down all of k read another page at every step.
 void fit_streamed(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  constexpr int most_vectors = 6;               // side by side: more streams than the machine follows else
   constexpr std::int64_t usual_columns = 2048;  // where they are not known
-  tile.nv = std::min(tile.nv, most_vectors);
+  tile.nv = std::min(tile.nv, query.cpu.products.fma.streams);
   tile.kc = query.cpu.products.fma.streamed_depth;
   const std::int64_t quarter = (query.n.value_or(usual_columns) + 3) / 4;
   const std::int64_t columns = std::clamp<std::int64_t>(quarter, tile.n_step(), page_bytes / bytes);
@@ -77,8 +76,7 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool again = m > 2 * tile.mr;
   const bool few_whole = query.n && (*query.n == 4 * tile.lanes || *query.n == 8 * tile.lanes);
-  constexpr int enough_registers = 32;
-  if (few_whole && query.cpu.vectors.count >= enough_registers && m > tile.mr)
+  if (few_whole && query.cpu.vectors.count >= blocks.wide_tile_registers && m > tile.mr)
     tile.mr = accumulators(query.cpu.vectors) / 4;  // 4 vectors, not 2 or 3 and 2
   tile.mr = equal_share(m, tile.mr);
   tile.nv = std::clamp(accumulators(query.cpu.vectors) / tile.mr, 1, 8);

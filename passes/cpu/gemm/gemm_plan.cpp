@@ -73,11 +73,10 @@ void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
 
 /// Few columns: one register tile is as wide as they are, so that rows are read once and no tile is mostly empty.
 void fit_columns(GemmTile& tile, const GemmQuery& query) {
-  constexpr int most_rows = 12;  // of a register tile: each takes a broadcast at a step
   const int most = query.cpu.vectors.count / 8 + 1;
   if (!query.n || *query.n <= 0 || *query.n > most * tile.lanes || !query.lhs_loadable) return;
   tile.nv = static_cast<int>((*query.n + tile.lanes - 1) / tile.lanes);
-  tile.mr = std::min(accumulators(query.cpu.vectors) / tile.nv, most_rows);
+  tile.mr = std::min(accumulators(query.cpu.vectors) / tile.nv, query.cpu.products.fma.most_column_rows);
 }
 
 /// One right operand, for all rows.
@@ -162,7 +161,8 @@ void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
 int remainder_columns(const GemmQuery& query) {
   const int lanes = query.cpu.vectors.lanes(query.compute);
   const bool dots = query.lhs_axis == LaneAxis::k;
-  constexpr std::int64_t most_vectors = 12, most_copied = 4096;  // of scratch, which the kernel IR limits
+  constexpr std::int64_t most_copied = 4096;  // of scratch, which the kernel IR limits
+  const std::int64_t most_vectors = query.cpu.products.limits.remainder_vectors;
   if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
   if (!query.lhs_loadable || query.pairs || at_most(query.m, query.cpu.products.limits.very_few_rows)) return 0;
   const std::int64_t remainder = *query.n % lanes;

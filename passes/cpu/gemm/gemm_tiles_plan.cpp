@@ -67,21 +67,20 @@ TriedPlan plan_tiles(const GemmQuery& query) {
     fit_wide(plan, query);
   } else {
     const bool many = query.m && *query.m >= limits.packed_right_rows && (!query.k || *query.m * *query.k > in_l2);
-    constexpr std::int64_t most_l2s = 32;
     const bool rows =
-        query.rhs_axis == LaneAxis::row && query.n && query.k && *query.n * *query.k <= most_l2s * in_l2;
+        query.rhs_axis == LaneAxis::row && query.n && query.k && *query.n * *query.k <= limits.packed_right_l2s * in_l2;
     if (shared && (many || rows)) plan.rhs = Source::packed;
     fit_narrow(plan, query);
   }
-  constexpr ProductBlock short_of{.depth = 64, .rows = 256, .columns = 256};  // halved so far, one after the other
+  const ProductBlock& least_halved = query.cpu.products.tiles.least_halved;
   GemmTile& t = plan.tile;
   fit_sizes(t, query);
   while (scratch_of(plan, query) > most_scratch) {
-    if (t.mc > short_of.rows)
+    if (t.mc > least_halved.rows)
       t.mc = floor_to(t.mc / 2, t.mr);
-    else if (t.nc > short_of.columns)
+    else if (t.nc > least_halved.columns)
       t.nc = floor_to(t.nc / 2, t.n_step());
-    else if (t.kc > short_of.depth)
+    else if (t.kc > least_halved.depth)
       t.kc = floor_to(t.kc / 2, kernel::tile_depth / 2);
     else if (t.mc > t.mr)
       t.mc = floor_to(t.mc / 2, t.mr);

@@ -6,10 +6,6 @@ namespace lathe::gpu {
 
 using kernel::Value;
 
-namespace {
-constexpr int band_rows = 8;  // rows of tiles
-}
-
 ProductParts::ProductParts(const LoweringContext& lowering, const Region& region)
     : lowering_(lowering),
       operands(lowering, lowering.graph[region.members[0]]),
@@ -43,6 +39,7 @@ ProductParts::Tiling ProductParts::tiling(int rows, int columns, int splits) {
 
 std::pair<ProductParts::Position, Value> ProductParts::unit(const Tiling& t, Value i) {
   // Bands of a few rows of tiles, column by column: neighbours in time read the same rows and columns.
+  const int band_rows = lowering_.gpu().products.band_rows;
   const Value in_batch = i % t.each, band = in_batch / (t.across * band_rows) * band_rows;
   const Value height = kernel::min(t.down - band, builder().index(band_rows)), in_band = in_batch - band * t.across;
   const Value number = i / t.each;

@@ -6,7 +6,6 @@ namespace lathe::gpu {
 
 namespace {
 
-constexpr int most_splits = 512;
 constexpr double many = 1'048'576;    // what a length counts as that is known at run time only
 constexpr double partial_bytes = 16;  // written and read, 8 bytes at most
 
@@ -24,7 +23,7 @@ int splits_of(const GpuInfo& gpu, const LongReduction& r) {
   };
   int best = 1;
   double least = seconds(r.threads);
-  for (int splits = 2; splits <= most_splits; splits *= 2) {
+  for (int splits = 2; splits <= gpu.most_splits; splits *= 2) {
     if (splits * r.split_threads * vector_bytes > each) break;
     const double time = seconds(splits * r.split_threads) + r.kernels * gpu.launch_seconds +
                         splits * results * partial_bytes / memory;

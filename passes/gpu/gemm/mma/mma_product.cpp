@@ -18,8 +18,6 @@ using Side = ProductParts::Side;
 
 namespace {
 
-constexpr int mma_k_step = 32;  // contracted at once
-constexpr int stages = 4;       // of mma_k_step in shared memory: one is multiplied, the others are on their way
 constexpr int chunk = TensorParts::chunk;
 
 /// Each warp multiplies tiles of shared memory by mma; operands that lie in memory as they are used are copied there
@@ -32,6 +30,8 @@ class TensorProduct {
         parts_(tensor_.product),
         b_(parts_.builder()),
         dtype_(parts_.operands.dtype),
+        k_step_(lowering.gpu().products.mma_depth),
+        stages_(lowering.gpu().products.mma_stages),
         plan_(plan),
         tile_(plan_.tile),
         left_(operand(parts_.left, tile_.rows)),
@@ -49,7 +49,7 @@ class TensorProduct {
     }
     const ProductParts::Partial partial = parts_.partial(tile_.rows, tile_.columns, plan_.splits);
     const auto one = [&](const Position& at, Value number) {
-      const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.splits), mma_k_step), lo = number * length;
+      const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.splits), k_step_), lo = number * length;
       block([&](Value t) { keep(partial, at, number, t, multiply(at, lo, kernel::min(lo + length, parts_.k), t)); });
     };
     built.push_back(parts_.tiles_of_splits(tile_.rows, tile_.columns, partial, one));
@@ -66,23 +66,24 @@ class TensorProduct {
   struct Operand {
     Side& side;
     int rows;     ///< of a tile
+    int k_step;   ///< contracted at once
     bool copies;  ///< asynchronously
     std::vector<Chunk> chunks = {};
 
-    int along() const { return side.along_k() ? mma_k_step : rows; }   ///< elements of a row
-    int across() const { return side.along_k() ? rows : mma_k_step; }  ///< rows
+    int along() const { return side.along_k() ? k_step : rows; }   ///< elements of a row
+    int across() const { return side.along_k() ? rows : k_step; }  ///< rows
     int stride() const { return along() + TensorParts::pad; }
     int stage() const { return across() * stride(); }
   };
 
-  Operand operand(Side& side, int rows) const { return {side, rows, tensor_.copies(side)}; }
+  Operand operand(Side& side, int rows) const { return {side, rows, k_step_, tensor_.copies(side)}; }
 
   /// The threads of a block and their shared memory.
   void block(const std::function<void(Value)>& thread) {
     // The result's tile takes the place of the left operand in the end.
-    const int left = std::max(stages * left_.stage(), tile_.rows * TensorParts::stride(tile_));
+    const int left = std::max(stages_ * left_.stage(), tile_.rows * TensorParts::stride(tile_));
     left_.side.shared = b_.alloc(dtype_, left, kernel::Space::shared, "left");
-    right_.side.shared = b_.alloc(dtype_, stages * right_.stage(), kernel::Space::shared, "right");
+    right_.side.shared = b_.alloc(dtype_, stages_ * right_.stage(), kernel::Space::shared, "right");
     b_.for_loop(0, tile_.threads(), 1, thread, LoopKind::thread_x);
   }
 
@@ -99,19 +100,19 @@ class TensorProduct {
     const Var sums = b_.var({f32, lanes}, b_.constant(f32, 0));
     for (Operand* o : {&left_, &right_}) find_splits(*o, t);
     b_.for_loop(
-        0, stages - 1, 1,
+        0, stages_ - 1, 1,
         [&](Value stage) {
-          start(at, lo + stage * mma_k_step, hi, stage);
+          start(at, lo + stage * k_step_, hi, stage);
           put(stage);
         },
         LoopKind::unroll);
-    b_.for_loop(lo, hi, mma_k_step, [&, row = row, column = column](Value first_k) {
-      wait_copies(b_, stages - 2);
+    b_.for_loop(lo, hi, k_step_, [&, row = row, column = column](Value first_k) {
+      wait_copies(b_, stages_ - 2);
       b_.barrier();
-      const Value ahead = first_k + (stages - 1) * mma_k_step, next = (ahead - lo) / mma_k_step % stages;
+      const Value ahead = first_k + (stages_ - 1) * k_step_, next = (ahead - lo) / k_step_ % stages_;
       start(at, ahead, hi, next);
-      const Value slot = (first_k - lo) / mma_k_step % stages;
-      for (int k = 0; k < mma_k_step; k += kernel::mma_depth)
+      const Value slot = (first_k - lo) / k_step_ % stages_;
+      for (int k = 0; k < k_step_; k += kernel::mma_depth)
         b_.set(sums, mma(b_, matrix(left_, slot, row, k, tile_.warp_rows()),
                          matrix(right_, slot, column, k, tile_.warp_columns()), b_.get(sums)));
       put(next);
@@ -128,7 +129,7 @@ class TensorProduct {
   void find_splits(Operand& o, Value t) const {
     o.chunks.clear();
     const int chunks_per_row = o.along() / chunk;
-    for (int first = 0; first < o.rows * mma_k_step / chunk; first += tile_.threads()) {
+    for (int first = 0; first < o.rows * k_step_ / chunk; first += tile_.threads()) {
       const Value number = t + first, along = number % chunks_per_row * chunk, across = number / chunks_per_row;
       o.chunks.push_back({number, along, across, across * o.stride() + along});
       if (!o.copies) o.chunks.back().held = b_.var({dtype_, chunk}, b_.constant(dtype_, 0));
@@ -138,7 +139,7 @@ class TensorProduct {
   /// Runs body(chunk, row, k) for the chunks of the thread, of a tile from (first_row, first_k) on.
   template <class Body>
   void for_splits(const Operand& o, Value first_row, Value first_k, const Body& body) {
-    const int all = o.rows * mma_k_step / chunk;
+    const int all = o.rows * k_step_ / chunk;
     for (const Chunk& p : o.chunks) {
       const auto one = [&] {
         o.side.along_k() ? body(p, first_row + p.across, first_k + p.along)
@@ -161,7 +162,7 @@ class TensorProduct {
 
   void copy(const Operand& o, Value batch, Value first_row, Value first_k, Value slot) {
     for_splits(o, first_row, first_k, [&](const Chunk& p, Value row, Value k) {
-      tensor_.copy(o.side, batch, row, k, slot * o.stage() + p.offset, o.rows, mma_k_step);
+      tensor_.copy(o.side, batch, row, k, slot * o.stage() + p.offset, o.rows, k_step_);
     });
   }
 
@@ -205,6 +206,7 @@ class TensorProduct {
   ProductParts& parts_;
   Builder& b_;
   DType dtype_;
+  int k_step_, stages_;  ///< contracted at once, and in shared memory: one is multiplied, the others are on their way
   TensorPlan plan_;
   TensorTile tile_;
   Operand left_, right_;

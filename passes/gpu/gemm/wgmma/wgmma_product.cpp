@@ -20,7 +20,6 @@ using ResultTiling = ProductParts::Tiling;
 namespace {
 
 constexpr int wgmma_k_step = kernel::wgmma_depth;
-constexpr int most_product_stages = 6;
 constexpr int wgmma_chunk = TensorParts::chunk;
 
 /// A block a multiprocessor takes tile after tile. Two warpgroups multiply, 64 rows each, what is copied to a
@@ -60,9 +59,10 @@ class WgmmaProduct {
   int stage(int rows) const { return rows * wgmma_k_step; }
   int stages() const {
     const int sums = tile_.rows * TensorParts::stride(tile_), one = stage(tile_.rows) + stage(tile_.columns);
-    constexpr int for_barriers = 16 * most_product_stages, size = 2;
+    const int most = gpu_.products.wgmma_stages, for_barriers = 16 * most;  // two words of 8 bytes a stage
+    constexpr int size = 2;
     const int left = static_cast<int>(gpu_.most_shared_bytes) - for_barriers - size * sums;
-    return std::min(most_product_stages, left / (size * one));
+    return std::min(most, left / (size * one));
   }
 
   KernelContext::Built kernel(const Partial* partial) {
