@@ -84,10 +84,11 @@ Machine gpu_machine(const GpuInfo& gpu) {
                         {RegionKind::grouped, gpu::lower_grouped}},
           .copy = gpu::lower_copy,
           .fold = gpu::lower_fold,
-          .fusion = {.attention_sums = OuterReductions::all, .copied_operands = true},
+          .fusion = {.attention_sums = OuterReductions::all, .copied_operands = gpu.products.copied_rows},
           .chunks = gpu.chunks,
           .passes = {{"cast-before-views", "values are cast to bf16 or f16 before their views", cast_before_views},
-                     {"pad-products", "odd sizes that products of bf16 and f16 sum over are padded", pad_products}},
+                     {"pad-products", "odd sizes that products of bf16 and f16 sum over are padded",
+                      [sizes = gpu.products](const ir::Graph& graph) { return pad_products(graph, sizes); }}},
           .finish = name_kernels};
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 
+#include "ir/machine/memory_units.h"
 #include "passes/memory/memory_planner.h"
 #include "runtime/dim_table.h"
 #include "runtime/launch_groups.h"
@@ -20,20 +21,14 @@ namespace lathe {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-/// What a byte from memory costs a thread, in scalar operations.
-constexpr std::int64_t work_of_byte = 2;
-/// Launches of a group run together where they do no more than this, some milliseconds for one thread: of longer ones
-/// each thread has the same share in every launch, and finds in its caches what it wrote.
-constexpr std::int64_t most_work_together = 1 << 26;
 /// How many iterations of a parallel loop make one chunk, each being `work` scalar operations: enough that handing it
-/// out costs little (these operations take 5 to 20 microseconds), and no more chunks than any number of threads needs
+/// out costs little, and no more chunks than any number of threads needs
 /// to be evenly loaded, for each thread walks on through memory, and asks for its next rows, only inside a chunk: few
 /// chunks of light iterations, which are equal, more of heavy ones. Chunks are equally large, and few ones a number
 /// that threads share evenly.
-std::int64_t grain_of(std::int64_t extent, std::int64_t work) {
-  constexpr std::int64_t least_work = 1 << 18, heavy = 1 << 22;
-  const std::int64_t most_chunks = work < heavy ? 64 : 256;
-  const std::int64_t least = least_work / std::max<std::int64_t>(1, work);
+std::int64_t grain_of(const TaskSizes& sizes, std::int64_t extent, std::int64_t work) {
+  const std::int64_t most_chunks = work < sizes.heavy_work ? sizes.light_chunks : sizes.heavy_chunks;
+  const std::int64_t least = sizes.least_chunk_work / std::max<std::int64_t>(1, work);
   const std::int64_t grain = std::max({std::int64_t{1}, least, extent / most_chunks});
   const std::int64_t fewest = (extent + grain - 1) / grain, chunks = fewest <= 2 ? fewest : (fewest + 3) / 4 * 4;
   return chunks > 0 ? (extent + chunks - 1) / chunks : grain;
@@ -125,6 +120,7 @@ class CpuRunner final : public ProgramRunner {
   std::unique_ptr<ThreadPool> threads_;
   bool poison_;
   DimBindings reserve_;
+  TaskSizes tasks_;
   const std::vector<bool>* skipped_;
   std::map<int, HostTensor> constants_;
   std::vector<bool> written_;  ///< by state
@@ -152,6 +148,7 @@ CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, c
       threads_(std::make_unique<ThreadPool>(options.threads)),
       poison_(options.poison || ArenaGuard::always_poisons()),
       reserve_(options.reserve),
+      tasks_(options.tasks),
       skipped_(options.skipped),
       constants_(constant_tensors(program)),
       planner_(program, options.threads),
@@ -214,7 +211,7 @@ void CpuRunner::make_plan(const DimBindings& dims) {
 
 /// An arena for the plan.
 void CpuRunner::make_room() {
-  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(planned_->plan.arena_bytes, 64));
+  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(planned_->plan.arena_bytes, cache_line_bytes));
   if (arena_.size() >= bytes) return;
   arena_ = {};  // it goes before the next one comes
   arena_ = Arena(bytes);
@@ -251,10 +248,11 @@ void CpuRunner::prepare(const DimBindings& dims) {
     const Launch& launch = program_.launches[l];
     call.extent =
         writes_nothing(launch) ? 0 : kernels_[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
-    const std::int64_t of_memory = sizes_[at.bytes] / std::max<std::int64_t>(1, call.extent) * work_of_byte;
+    const std::int64_t of_memory = sizes_[at.bytes] / std::max<std::int64_t>(1, call.extent) * tasks_.byte_work;
     const std::int64_t work = std::max(sizes_[at.work], of_memory);
-    call.grain = std::max<std::int64_t>(1, grain_of(call.extent, work));
-    call.work = call.extent > 0 && work > most_work_together / call.extent ? most_work_together : work * call.extent;
+    call.grain = std::max<std::int64_t>(1, grain_of(tasks_, call.extent, work));
+    const std::int64_t together = tasks_.together_work;
+    call.work = call.extent > 0 && work > together / call.extent ? together : work * call.extent;
     call.gflops = static_cast<double>(sizes_[at.flops]) * 1e-9;
   }
   bound_ = dims;
@@ -321,7 +319,8 @@ void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
 }
 
 /// Whether threads would have to wait for each other between the launches of a group for little work, or for the last
-/// part of a value.
+/// part of a value. Of more work each thread has the same share in every launch, and finds in its caches what it
+/// wrote.
 bool CpuRunner::runs_together(const LaunchGroup& group) const {
   if (group.first == group.last || threads_->size() == 1) return false;
   std::int64_t work = 0;
@@ -332,7 +331,7 @@ bool CpuRunner::runs_together(const LaunchGroup& group) const {
     parallel = parallel || call.extent > call.grain;
   }
   const bool parts = program_.launches[static_cast<std::size_t>(group.first)].part_of >= 0;
-  return parallel && (parts || work < most_work_together);
+  return parallel && (parts || work < tasks_.together_work);
 }
 
 /// The chunks of all launches of a group, one after the other, are shared by the threads.

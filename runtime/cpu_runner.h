@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "codegen/llvm/jit.h"
+#include "ir/machine/task_sizes.h"
 #include "runtime/program_runner.h"
 #include "runtime/ranks/ranks.h"
 
@@ -12,6 +13,7 @@ struct CpuRunnerOptions {
   int threads = 1;
   bool poison = false;                         ///< see CompileOptions::poison
   DimBindings reserve = {};                    ///< see CompileOptions::reserve
+  TaskSizes tasks = {};                        ///< of the machine
   const std::vector<bool>* skipped = nullptr;  ///< launches that runs leave out if they are set when the run starts
   Ranks* ranks = nullptr;                      ///< that exchange with this process; null: exchanges are left out
 };

@@ -187,6 +187,7 @@ std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const P
                          {.threads = threads_of(options),
                           .poison = options.poison,
                           .reserve = options.reserve,
+                          .tasks = cpu_info(options.target.cpu).tasks,
                           .ranks = options.ranks.get()});
 }
 
@@ -258,13 +259,15 @@ std::unique_ptr<ProgramRunner> gpu_runner(const CompileOptions& options, const G
 }
 
 TuneMachine cpu_to_tune(const CompileOptions& options) {
-  return {.name = fmt::format("{}\n{} threads", host_cpu().model, threads_of(options)),
-          .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, options.target.cpu); },
-          .make_runner =
-              [&](const Program& program, const std::vector<bool>& skipped) {
-                return make_cpu_runner(program, cpu_kernels(options, program),
-                                       {.threads = threads_of(options), .skipped = &skipped});
-              }};
+  return {
+      .name = fmt::format("{}\n{} threads", host_cpu().model, threads_of(options)),
+      .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, options.target.cpu); },
+      .make_runner =
+          [&](const Program& program, const std::vector<bool>& skipped) {
+            return make_cpu_runner(
+                program, cpu_kernels(options, program),
+                {.threads = threads_of(options), .tasks = cpu_info(options.target.cpu).tasks, .skipped = &skipped});
+          }};
 }
 
 TuneMachine gpu_to_tune(const CompileOptions& options, const Gpu& gpu) {

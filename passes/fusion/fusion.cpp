@@ -144,8 +144,9 @@ class Planner {
     const auto is_alone = [&](ValueId product) {
       return plan_.region(product) < 0 && attention_.region_summed_by(product) < 0;
     };
-    const Marks chosen = choose_inlined(graph_, options_.row_sums ? find_row_sums(graph_) : Marks{},
-                                        options_.copied_operands ? find_copied_operands(graph_, is_alone) : Marks{});
+    const Marks chosen = choose_inlined(
+        graph_, options_.row_sums ? find_row_sums(graph_) : Marks{},
+        options_.copied_operands > 0 ? find_copied_operands(graph_, options_.copied_operands, is_alone) : Marks{});
     for (const ValueId id : all_values(graph_))
       if (plan_.region(id) < 0 && chosen[at(id)]) plan_.inlined[at(id)] = true;
   }

@@ -69,7 +69,8 @@ struct FusionOptions {
   std::int64_t most_columns = 0;  ///< rows regions sum so many over their rows on the way: see join_columns.h
   bool scatter_in_place = false;  ///< let a scatter_add add to a value where it lies: see scatter_base.h
   bool row_sums = false;          ///< let readers of a scatter_add sum its updates: see row_sums.h
-  bool copied_operands = false;   ///< store what products of bf16 and f16 multiply: see copied_operands.h
+  /// Store what products of bf16 and f16 multiply where more rows than so many read it: see copied_operands.h. 0: no.
+  std::int64_t copied_operands = 0;
   /// By node: copies made just before the readers that want them late. They join no region without such a copy, which
   /// would compute them early. Empty: none.
   std::vector<bool> recomputed = {};

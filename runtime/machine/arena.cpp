@@ -16,7 +16,7 @@ namespace lathe {
 
 namespace {
 
-constexpr std::size_t page = page_bytes, huge_page = std::size_t{2} << 20;
+constexpr std::size_t page = page_bytes, huge_page = huge_page_bytes;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 

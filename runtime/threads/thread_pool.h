@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "ir/machine/memory_units.h"
 #include "runtime/threads/function_ref.h"
 
 namespace lathe {
@@ -61,15 +62,15 @@ class ThreadPool {
 
   /// The chunks of a thread's share that nobody claimed yet: from the low half of the word up to the high half. Its
   /// owner claims the first, others the last. Two lines apart, since processors fetch lines in pairs.
-  struct alignas(128) Share {
+  struct alignas(2 * cache_line_bytes) Share {
     std::atomic<std::uint64_t> unclaimed = 0;
   };
 
   // Only who claimed a chunk may look at job_, which stays as it is until unfinished_ is 0.
   Job job_;
   std::vector<Share> shares_;  ///< by thread
-  alignas(64) std::atomic<std::int64_t> unfinished_ = 0;
-  alignas(64) std::atomic<std::uint32_t> call_ = 0;  ///< counts calls; workers sleep on it
+  alignas(cache_line_bytes) std::atomic<std::int64_t> unfinished_ = 0;
+  alignas(cache_line_bytes) std::atomic<std::uint32_t> call_ = 0;  ///< counts calls; workers sleep on it
   std::atomic<std::int32_t> sleeping_ = 0;
   std::atomic<std::uint32_t> done_ = 0;  ///< counts finished calls; the caller sleeps on it
   std::atomic<bool> caller_sleeps_ = false;

@@ -42,10 +42,10 @@ std::string AsyncCopy::text(const MachineText& text) const {
 void AsyncCopy::interpret(const MachineRun& run, ValueId, Thread& t) const {
   const Target target = run.target(to, t), source = run.target(from, t);
   const std::int64_t at = run.integer(to_index, t), from_at = run.integer(from_index, t);
-  const auto elements = static_cast<std::int64_t>(16 / size_in_bytes(target.info->dtype));
+  const auto elements = static_cast<std::int64_t>(async_copy_bytes / size_in_bytes(target.info->dtype));
   const std::int64_t given = count == none ? elements : run.integer(count, t);
-  target.check_alignment(16, at);
-  if (given > 0) source.check_alignment(16, from_at);
+  target.check_alignment(async_copy_bytes, at);
+  if (given > 0) source.check_alignment(async_copy_bytes, from_at);
   const Actor actor = run.actor(t);
   t.copies.start(t.scratch[static_cast<std::size_t>(to)], target, at,
                  source.load_chunk(from_at, elements, given, actor), actor);

@@ -5,6 +5,8 @@
 
 namespace lathe::kernel {
 
+inline constexpr int async_copy_bytes = 16;
+
 /// Starts a copy of 16 bytes: to[to_index + i] = from[from_index + i], and 0 at and beyond the first `count` elements
 /// where one is given; of `from` only these are touched. It ends at the thread's wait for it: until then what is in
 /// `to` there is undefined. `to` is shared memory, `from` a parameter that is only read; both indices are multiples

@@ -14,13 +14,14 @@ AttentionOutput::AttentionOutput(KernelContext& context, const LoweringContext& 
     : context_(context),
       b_(context.builder),
       part_(part),
+      blocks_(lowering.cpu().attention_blocks),
       tile_(tile),
       bounds_(bounds),
       dtype_(lowering.graph[part.node].type.dtype),
       other_(context, lowering, part.other, tile.compute),
       emitter_(context, part.epilogue, lowering.buffer_of),
       top_(emitter_, {}) {
-  if (tiled) tiled_.emplace(context, part_, other_, tile.vectors * tile.lanes);
+  if (tiled) tiled_.emplace(context, part_, other_, tile.vectors * tile.lanes, blocks_.packed_columns);
 }
 
 void AttentionOutput::set_scratch(const Scratch& scratch) {
@@ -148,9 +149,9 @@ void AttentionOutput::sum_over_columns(const ScratchMatrix& slot, const RowBlock
                                        Value at, bool begun) {
   if (tiled_) return tiled_->sum_over_columns(slot, row_block, count, at, begun);
   const int lanes = tile_.lanes;
-  const Value blocks = b_.ceil_div(row_block.hi - row_block.lo, column_block);
+  const Value blocks = b_.ceil_div(row_block.hi - row_block.lo, column_block());
   b_.for_loop(0, begun ? blocks : max(blocks, 1), 1, [&](Value block) {
-    const Value lo = row_block.lo + block * column_block, hi = min(lo + column_block, row_block.hi);
+    const Value lo = row_block.lo + block * column_block(), hi = min(lo + column_block(), row_block.hi);
     const Value continues = begun ? Value{} : b_.broadcast(block > 0, lanes);
     if (part_.pairs) columns_in_pairs(slot, lo, hi, count);
     depth_tiles([&](Value depth0, int vectors, bool masked) {

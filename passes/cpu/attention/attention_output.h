@@ -28,7 +28,7 @@ class AttentionOutput {
   TiledOutput* tiled() { return tiled_ ? &*tiled_ : nullptr; }
   /// Columns that sums over columns go through at once; where the part multiplies pairs, they are held as
   /// pairs[column / 2][row][2], so many and two.
-  static constexpr int column_block = 512;
+  int column_block() const { return blocks_.summed_columns; }
   /// Keeps what the sums of a row block's rows are divided by: 1 where there are no columns, for no weight is divided
   /// then.
   void keep_divisors(ElementwiseEmitter& emitter, RowBlockLoops::Rows& rows, kernel::Value columns);
@@ -62,6 +62,7 @@ class AttentionOutput {
   KernelContext& context_;
   kernel::Builder& b_;
   const AttentionParts::OutputProduct& part_;
+  const AttentionBlocks& blocks_;
   RegisterTile tile_;
   const ColumnBounds& bounds_;
   DType dtype_;  ///< of the result

@@ -84,7 +84,7 @@ void AttentionScratch::give_to(TiledOutput& tiled, AttentionOutput& output) {
       .other = tiles(part.over_rows ? row_block : columns, depth, dtype, "packed other operand")};
   if (tiled.packs_values())
     found.values =
-        tiles(part.over_rows ? row_block : Dim(TiledOutput::column_block), Dim(tile_block), dtype, "packed values");
+        tiles(part.over_rows ? row_block : Dim(tiled.column_block()), Dim(tile_block), dtype, "packed values");
   if (!part.over_rows) {
     found.transposed = matrix(depth, row_block, f32, "transposed sums");
     found.columns = context_.builder.round_up(context_.dim(columns), tile_block);
@@ -113,7 +113,7 @@ void AttentionScratch::give_to(AttentionOutput& output) {
   if (part.divisor) found.divisors = matrix(Dim(1), row_block, compute, "divisors");
   if (part.pairs && !part.over_rows) {
     const auto known = columns.value();
-    const int most = AttentionOutput::column_block;
+    const int most = output.column_block();
     const Dim held = known ? Dim(std::min<std::int64_t>(*known, most)) : Dim(most);
     found.pairs = matrix(held + Dim(3), row_block, bf16, "pairs of columns");
   }

@@ -105,12 +105,13 @@ void TiledScore::multiply(const ScratchMatrix& slot, const RowBlockPosition& row
 // ------------------------------------------------------------------------------------------------------------- sums
 
 TiledOutput::TiledOutput(KernelContext& context, const AttentionParts::OutputProduct& part, OperandLoader& other,
-                         int block_rows)
+                         int block_rows, int column_block)
     : b_(context.builder),
       part_(part),
       tile_(tile_of(dtype())),
       other_(other),
       block_rows_(block_rows),
+      column_block_(column_block),
       depth_(whole_depth(part)) {}
 
 int TiledOutput::whole_depth(const AttentionParts::OutputProduct& part) { return whole_blocks(*part.depth.value()); }
@@ -185,9 +186,9 @@ void TiledOutput::sum_over_columns(const ScratchMatrix& slot, const RowBlockPosi
   const ScratchMatrix& transposed = *scratch_.transposed;
   b_.for_loop(0, b_.index(depth_) * transposed.stride, lanes,
               [&](Value i) { b_.store(transposed.buffer, i, b_.constant(f32, 0, lanes), {}, vector_bytes); });
-  b_.for_loop(row_block.lo, row_block.hi, column_block, [&](Value lo) {
+  b_.for_loop(row_block.lo, row_block.hi, column_block_, [&](Value lo) {
     for (int half = 0; half < block_rows_ / block; ++half) {
-      const Value hi = b_.round_up(min(min(lo + column_block, row_block.hi), row_block.end(2 * half + 1)), block);
+      const Value hi = b_.round_up(min(min(lo + column_block_, row_block.hi), row_block.end(2 * half + 1)), block);
       b_.if_(count > half * block && lo < hi, [&] {
         columns_to_right(slot, row_block, half, lo, hi);
         each_depth([&](Value depth) {

@@ -58,8 +58,9 @@ class TiledScore {
 /// The sums of an output product: see AttentionOutput.
 class TiledOutput {
  public:
-  TiledOutput(KernelContext& context, const AttentionParts::OutputProduct& part, OperandLoader& other,
-              int block_rows);
+  /// column_block: that sums over columns pack at once.
+  TiledOutput(KernelContext& context, const AttentionParts::OutputProduct& part, OperandLoader& other, int block_rows,
+              int column_block);
 
   struct Scratch {
     ScratchMatrix sums;                         ///< [row or column][depth in whole blocks]
@@ -71,7 +72,7 @@ class TiledOutput {
     kernel::Value columns = {};                ///< with transposed: how many, in whole blocks
   };
   void set_scratch(const Scratch& scratch) { scratch_ = scratch; }
-  static constexpr int column_block = 128;  ///< that sums over columns pack at once
+  int column_block() const { return column_block_; }
   /// The type of the operands, and whether they are split into bf16 terms.
   DType dtype() const { return part_.other.dtype(); }
   bool split_bf16() const { return tile_.split_bf16; }
@@ -109,7 +110,7 @@ class TiledOutput {
   const AttentionParts::OutputProduct& part_;
   GemmTile tile_;
   OperandLoader& other_;
-  int block_rows_, depth_;
+  int block_rows_, column_block_, depth_;
   Scratch scratch_;
 };
 

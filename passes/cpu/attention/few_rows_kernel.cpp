@@ -30,7 +30,8 @@ class FewRowsKernel {
                .lanes = program_lanes(program_, lowering.vectors()),
                .rows = static_cast<int>(*attention_.rows.value()),
                .accumulators = accumulators(lowering.vectors()),
-               .held = lowering.vectors().count / 4},
+               .held = lowering.vectors().count / 4,
+               .block_columns = lowering.cpu().attention_blocks.few_rows_columns},
         plan_(lowering.graph, program_, attention_.columns(), attention_.results()) {
     left_.count = parts;
     left_.dtype = parts_.compute;

@@ -141,15 +141,14 @@ void FewRowsScore::along_columns(const ScratchMatrix& slot, Value outer, const C
 /// Where the sums of all of the depth do not fit into registers, a block of columns stays in L1 while they are made
 /// part by part.
 void FewRowsSum::add_up(const ScratchMatrix& slot, Value outer, const Columns& columns, Value at) {
-  constexpr int block = 64;  // columns
   const int lanes = shape_.lanes, most = std::max(shape_.accumulators / shape_.rows, 1);
   const auto known = output_.part().depth.value();
   const int all = known ? static_cast<int>((*known + lanes - 1) / lanes) : 0;
   if (known && all <= most) return tile(slot, outer, columns, columns, at, b_.index(0), all);
-  const Value blocks = max(b_.ceil_div(columns.hi - columns.lo, block), 1);
+  const Value blocks = max(b_.ceil_div(columns.hi - columns.lo, shape_.block_columns), 1);
   b_.for_loop(0, blocks, 1, [&](Value number) {
-    const Value lo = columns.lo + number * block;
-    const Columns some{lo, min(lo + block, columns.hi)};
+    const Value lo = columns.lo + number * shape_.block_columns;
+    const Columns some{lo, min(lo + shape_.block_columns, columns.hi)};
     if (!known)
       return b_.for_loop(0, context_.dim(output_.part().depth), lanes,
                          [&](Value depth0) { tile(slot, outer, columns, some, at, depth0, 1); });

@@ -16,7 +16,8 @@ struct FewRowsShape {
   int lanes = 1;
   int rows = 1;
   int accumulators = 1;
-  int held = 0;  ///< vectors of rows that stay in registers too
+  int held = 0;           ///< vectors of rows that stay in registers too
+  int block_columns = 1;  ///< that sums go through at once where all of the depth does not fit into registers
 
   /// The prefetch distance in columns of so many elements each: a page, for the hardware prefetcher follows a stream
   /// up to the end of one.

@@ -113,6 +113,7 @@ struct GemmPlan {
   /// the left one, of which there is a known number, columns after columns, and each register tile prefetches its
   /// share of those that come next. Where all of k is one block, a tile prefetches its own columns a few k on.
   bool prefetch_right = false;
+  int prefetch_steps = 0;  ///< how many k on
   /// Of skinny_dot: each column is read to its end before the next, so that a large right operand comes from memory
   /// in one stream.
   bool columns_in_turn = false;
@@ -156,6 +157,7 @@ std::string to_string(const GemmPlan& plan);
 /// i64 values: dims, constants, or arithmetic on them (known before the parallel loop).
 struct PackSizes {
   kernel::Value batch, rows, k;
+  ProductSizes blocks = {};  ///< of the machine
 };
 struct GemmSizes {
   kernel::Value batch, m, n, k;

@@ -247,8 +247,7 @@ class BlockedGemm {
         for (int v = 0; v < vectors; ++v) rhs_.prefetch(batch, n + v * tile_.lanes, k0 + k);
       };
     };
-    constexpr int few_steps = 8;
-    if (b_.is_constant(passes_, 1)) return prefetch(tile_.nv, at.n, b_.index(few_steps));
+    if (b_.is_constant(passes_, 1)) return prefetch(tile_.nv, at.n, b_.index(plan_.prefetch_steps));
     const auto rows = static_cast<int>(std::min<std::int64_t>(*b_.constant_value(sizes_.m), most_rows()));
     const int row_blocks = (rows + tile_.mr - 1) / tile_.mr, share = (tile_.nv + row_blocks - 1) / row_blocks;
     const Value beside = at.n + tile_.n_step(), more = beside < t.n1;

@@ -66,7 +66,7 @@ void fit_prefetch(GemmPlan& plan, const GemmQuery& query) {
     const auto columns = static_cast<int>(std::min<std::int64_t>(blocks.prefetched_columns, *query.n));
     tile.nc = floor_to(columns + tile.n_step() - 1, tile.n_step());
   }
-  plan.tile = tile, plan.prefetch_right = true, plan.splits = 1;
+  plan.tile = tile, plan.prefetch_right = true, plan.prefetch_steps = blocks.prefetched_steps, plan.splits = 1;
 }
 
 void fit_rows(GemmTile& tile, const GemmQuery& query) {

@@ -9,25 +9,24 @@ using namespace ir;
 
 namespace {
 
-constexpr std::int64_t narrow = 128;  // rows or columns of a tile
-
 /// Whether so many blocks read the operand that it is better stored: they stand along the rows of the other one.
-bool many_read(const Graph& graph, const Node& product, std::size_t which) {
+bool many_read(const Graph& graph, const Node& product, std::size_t which, std::int64_t few) {
   const ContractionRoles roles = product.op->as<Contraction>()->roles(product);
   const Dim rows = roles.size_of(which == 0 ? roles.rhs_free() : roles.lhs_free(), graph, product);
-  return rows.value().value_or(narrow + 1) > narrow;
+  return rows.value().value_or(few + 1) > few;
 }
 
 }  // namespace
 
-std::vector<bool> find_copied_operands(const Graph& graph, const std::function<bool(ValueId product)>& wanted) {
+std::vector<bool> find_copied_operands(const Graph& graph, std::int64_t few,
+                                       const std::function<bool(ValueId product)>& wanted) {
   std::vector<bool> found(graph.nodes.size(), false);
   for (const ValueId at : all_values(graph)) {
     const Node& product = graph[at];
     if (!product.op->as<Contraction>() || !wanted(at) || (product.type.dtype != bf16 && product.type.dtype != f16))
       continue;
     for (std::size_t i = 0; i < 2; ++i) {
-      if (graph[product.operands[i]].type.dtype != product.type.dtype || !many_read(graph, product, i)) continue;
+      if (graph[product.operands[i]].type.dtype != product.type.dtype || !many_read(graph, product, i, few)) continue;
       ValueId id = through_aliases(graph, product.operands[i]);
       while (graph[id].op == &ops::pad) {
         found[static_cast<std::size_t>(id.index)] = true;

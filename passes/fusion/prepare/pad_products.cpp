@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/kernel/machine/async_copy.h"
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
 #include "passes/fusion/affine.h"
@@ -14,9 +15,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::int64_t chunk = 8;      // elements that are copied at once
-constexpr std::int64_t longest = 256;  // of rows that stay as they are
-constexpr std::int64_t enough = 64;    // rows of the parameter beside
+constexpr std::int64_t chunk = kernel::async_copy_bytes / 2;  // elements that are copied at once
 
 std::int64_t padding(std::int64_t size) { return (chunk - size % chunk) % chunk; }
 
@@ -41,7 +40,8 @@ Value padded(const Value& operand, const std::string& labels, const std::set<cha
 
 class Padding {
  public:
-  explicit Padding(const Graph& graph) : graph_(graph), padded_(graph.nodes.size(), false) {
+  Padding(const Graph& graph, const GpuProductSizes& sizes)
+      : graph_(graph), sizes_(sizes), padded_(graph.nodes.size(), false) {
     for (const Node& node : graph.nodes) {
       if (!node.op->as<Contraction>() || !is_16_bits(node)) continue;
       const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
@@ -77,23 +77,24 @@ class Padding {
   /// Rows of a known odd length, long enough.
   bool is_odd(ValueId operand) const {
     const auto size = graph_[operand].type.shape[graph_[operand].type.rank() - 1].value();
-    return size && *size > longest && padding(*size) > 0;
+    return size && *size > sizes_.unpadded_depth && padding(*size) > 0;
   }
 
   /// Whether an operand with these labels has many rows beside what is summed over.
   bool is_long_beside(const Node& product, const ContractionRoles& roles, std::string labels, char summed) const {
     std::erase(labels, summed);
-    return roles.size_of(labels, graph_, product).value().value_or(enough) >= enough;
+    return roles.size_of(labels, graph_, product).value().value_or(sizes_.padded_rows) >= sizes_.padded_rows;
   }
 
   const Graph& graph_;
+  const GpuProductSizes& sizes_;
   std::vector<bool> padded_;  ///< by node: an operand whose rows are
 };
 
 }  // namespace
 
-Graph pad_products(const Graph& graph) {
-  const Padding pads(graph);
+Graph pad_products(const Graph& graph, const GpuProductSizes& sizes) {
+  const Padding pads(graph, sizes);
   if (!pads.any()) return graph;
   return rebuild(graph, [&](GraphBuilder&, const Node& node, std::span<const Value> operands) {
     return pads.rewrite(node, operands);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ir/machine/gpu_product_sizes.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe {
@@ -16,6 +17,6 @@ namespace lathe {
 ///                                                 %5 = slice %4 {dim=0, start=0, stop=50257}
 ///
 /// Of rows whose length is known and long, and arguments of many rows, so that the copy is small beside the product.
-ir::Graph pad_products(const ir::Graph& graph);
+ir::Graph pad_products(const ir::Graph& graph, const GpuProductSizes& sizes = {});
 
 }  // namespace lathe

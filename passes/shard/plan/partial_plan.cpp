@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/machine/network_info.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/error.h"
@@ -20,8 +21,7 @@ bool adds_once(const Node& node) {
 
 namespace {
 
-/// What an exchanged byte costs beside one that a process computes although another does too.
-constexpr std::int64_t exchanged = 64;
+constexpr std::int64_t exchanged = NetworkInfo{}.exchanged_byte;
 
 std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
 

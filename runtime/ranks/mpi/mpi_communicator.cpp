@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "ir/machine/network_info.h"
 #include "ir/support/error.h"
 #include "runtime/ranks/mpi/mpi_library.h"
 
@@ -62,7 +63,7 @@ class UnderWay {
 
 /// Messages go in pieces of at least so many bytes, and in no more pieces than that: pieces move side by side where
 /// an MPI moves a little of each whenever it is asked, and each that is done tells that the exchange moves.
-constexpr std::int64_t least_piece = 1 << 20, most_pieces = 64;
+constexpr std::int64_t least_piece = NetworkInfo{}.least_piece, most_pieces = NetworkInfo{}.most_pieces;
 
 /// MPI moves nothing by itself, so this asks again and again, for a while at once. Then it sleeps in between, the
 /// longer the longer nothing has moved: others have work for the CPU, threads that compute and, where there are more
