@@ -34,8 +34,6 @@ struct FmaBlocks {
   int most_column_rows = 12;     ///< of a register tile as wide as few columns: each row takes a broadcast at a step
   int streams = 6;               ///< vectors of a streamed row beside each other: the prefetcher follows no more
   int prefetched_steps = 8;      ///< of k, from what a register tile reads to what it prefetches
-  /// Where packing reads an operand along its rows: so many rows, one after the other, at so many steps of k.
-  int packed_rows_in_turn = 1536, packed_steps_in_turn = 16;
   bool operator==(const FmaBlocks&) const = default;
 };
 
@@ -53,7 +51,6 @@ struct TileBlocks {
   int split_batched_depth = 64, waiting_depth = 48;     ///< a right operand for each batch; beside sums that wait
   int split_batched_side = 128, short_side = 256;       ///< of it, rows and columns; those of short k
   ProductBlock least_halved{64, 256, 256};              ///< no less, one after the other, where scratch is too small
-  int packed_block_depth = 512;                         ///< of a row block that a task packs beforehand
   bool operator==(const TileBlocks&) const = default;
 };
 
@@ -91,9 +88,16 @@ struct ProductLimits {
   std::int64_t most_packed_split = 8192;  ///< rows, columns or k of an operand that is packed whole as split bf16
   std::int64_t most_panel = 4096;         ///< k of a panel of split bf16
   std::int64_t split_rows = 96, split_columns_depth = 64;  ///< less do not make up for splitting
-  double split_filled = 0.7;  ///< the share of whole tiles that sizes fill, for less of which fma is faster
-  std::int64_t split_long_depth = 512;                     ///< of products by batch, see plan_batched
+  std::int64_t split_percent = 70;      ///< of whole tiles that sizes fill; where they fill less, fma is faster
+  std::int64_t split_long_depth = 512;  ///< of products by batch, see plan_batched
   bool operator==(const ProductLimits&) const = default;
+};
+
+/// What a task goes through that packs an operand beforehand.
+struct PackingSizes {
+  int rows = 1536, steps = 16;  ///< of one that is read along its rows: so many rows at so many steps of k in turn
+  int tiled_depth = 512;        ///< steps of k of row blocks for tile_mma
+  bool operator==(const PackingSizes&) const = default;
 };
 
 /// Sizes that plans of products start from or compare with. No entry of a CPU has been measured apart.
@@ -101,6 +105,7 @@ struct ProductSizes {
   FmaBlocks fma = {};
   TileBlocks tiles = {};
   ProductLimits limits = {};
+  PackingSizes packing = {};
   std::int64_t prefetch_bytes = 4096;  ///< prefetch distance of dot products of quantized numbers
   bool operator==(const ProductSizes&) const = default;
 };

@@ -157,7 +157,7 @@ std::string to_string(const GemmPlan& plan);
 /// i64 values: dims, constants, or arithmetic on them (known before the parallel loop).
 struct PackSizes {
   kernel::Value batch, rows, k;
-  ProductSizes blocks = {};  ///< of the machine
+  PackingSizes packing = {};  ///< of the machine
 };
 struct GemmSizes {
   kernel::Value batch, m, n, k;

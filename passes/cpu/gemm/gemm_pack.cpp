@@ -284,9 +284,8 @@ void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer 
                const LoadOperand& load, int width) {
   LATHE_ASSERT(packed.dtype == tile.packed());
   const bool along_row = axis == LaneAxis::row;
-  const FmaBlocks& in_turn = sizes.blocks.fma;
-  const int group = along_row ? std::max(in_turn.packed_rows_in_turn / width, 1) : 1,
-            step = along_row ? in_turn.packed_steps_in_turn : tile.kc;
+  const int group = along_row ? std::max(sizes.packing.rows / width, 1) : 1,
+            step = along_row ? sizes.packing.steps : tile.kc;
   const Value steps = steps_of_k(b, tile, sizes.k);
   const Value micro_panels = b.ceil_div(sizes.rows, width), blocks = b.ceil_div(steps, step);
   const Value groups = b.ceil_div(micro_panels, group);

@@ -119,7 +119,7 @@ void emit_pack_rows(Builder& b, const GemmTile& tile, const MicroPanelSource& fr
 void emit_pack_row_blocks(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
                           const LoadOperand& load) {
   const Value steps = steps_of_k(b, tile, sizes.k), row_blocks = b.ceil_div(sizes.rows, tile.mr);
-  const int block = sizes.blocks.tiles.packed_block_depth;
+  const int block = sizes.packing.tiled_depth;
   const Value blocks = b.ceil_div(steps, block);
   b.parallel_for(0, sizes.batch * row_blocks * blocks, 1, [&](Value task) {
     const Value k0 = task % blocks * block, row_block = task / blocks;

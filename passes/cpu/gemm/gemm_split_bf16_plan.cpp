@@ -115,16 +115,15 @@ double filled(const GemmQuery& query) {
 }  // namespace
 
 TriedPlan plan_split_bf16(const GemmQuery& query) {
-  constexpr double percent = 0.01;
   const ProductLimits& limits = query.cpu.products.limits;
   if (!query.split_bf16) return {};
   if (!query.n) return {.why_not = "its columns are not known"};
   const std::int64_t least = limits.split_columns_depth;
   if (std::string why = too_small(query, {limits.split_rows, least, least}); !why.empty())
     return {.why_not = std::move(why)};
-  if (const double share = filled(query); share < limits.split_filled)
-    return {.why_not = fmt::format("its sizes fill {:.0f}% of whole tiles, less than {:.0f}%", share / percent,
-                                   limits.split_filled / percent)};
+  if (const double percent = 100 * filled(query); percent < static_cast<double>(limits.split_percent))
+    return {.why_not =
+                fmt::format("its sizes fill {:.0f}% of whole tiles, less than {}%", percent, limits.split_percent)};
   GemmPlan plan{.strategy = GemmStrategy::tiles, .tile = tile_of_mma()};
   plan.tile.split_bf16 = true;
   if (!query.rhs_shared && !at_most(query.batch, 1)) return plan_batched(plan, query);

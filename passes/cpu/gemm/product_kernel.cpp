@@ -140,7 +140,7 @@ class ProductKernels {
     ElementwiseEmitter emitter(context, s.operand.program, lowering_.buffer_of);
     Scope top(emitter, {});
     emitter.hoist(top);
-    PackSizes sizes{context.dim(batch), context.dim(rows), {}, lowering_.cpu().products};
+    PackSizes sizes{context.dim(batch), context.dim(rows), {}, lowering_.cpu().products.packing};
     const LoadOperand load = part.from_start(context, loader(emitter, s, top));
     sizes.k = part.size(context);
     const auto emit_pack = left ? emit_pack_lhs : emit_pack_rhs;
