@@ -25,10 +25,17 @@ bool is_number_of_a_machine(const std::string& code) {
       rates(R"(\b[\d.]+e(6|7|8|9|1[0-4]|-9)\b|\b(?!1e-6\b)[\d.]+e-6\b)"),
       names(
           R"re(\bconstexpr\b.*\b(l[123]|(cache_)?lines?|\w+_line_bytes|page(_bytes)?|warps?|warp_threads|registers|)re"
-          R"re((static|most)_shared(_bytes)?|most_(block_)?threads|bandwidth|\w+_work|prefetch_(distance|bytes)))re"
+          R"re((static|most)_shared(_bytes)?|most_(block_)?threads|bandwidth|\w+_work|prefetch_(distance|bytes)|)re"
+          R"re((\w+_)?stages|work_of_byte|huge_page|streams))re"
           R"re(( = |\{)\d)re");
   return std::ranges::any_of(std::array{&shifts, &products, &powers, &rates, &names},
                              [&](const std::regex* written) { return std::regex_search(code, *written); });
+}
+
+/// Powers of ten that seconds, bytes and operations are multiplied or divided by, for people to read.
+std::string without_units(const std::string& code) {
+  static const std::regex unit(R"([*/] ?1e-?\d+\b|\b1e-?\d+ ?\*)");
+  return std::regex_replace(code, unit, "");
 }
 
 /// A plain number of two digits or more, in schedules: 2 * 64 * 48, "rows >= 512". What it is has to be said, by a
@@ -46,16 +53,24 @@ struct OtherNumber {
 };
 const std::vector<OtherNumber>& other_numbers() {
   static const std::vector<OtherNumber> numbers{
-      {"passes/cpu/gemm/gemm_plan.cpp", "most_copied = 4096"},                   // scratch that a kernel may have
-      {"passes/cpu/gemm/gemm_plan.cpp", "most_packed = 4096"},                   // the same
-      {"passes/cpu/gemm/gemm_few_rows.cpp", "usual_k = 4096"},                   // sizes of most products
-      {"passes/cpu/gemm/gemm_few_rows.cpp", "all_of_k = 1'048'576"},             // no limit
-      {"passes/gpu/gemm/mma/mma_tiles.cpp", "large = 16384"},                    // sizes that are not known
-      {"passes/gpu/reduction/long_reduction.cpp", "many = 1'048'576"},           // the same
-      {"passes/fusion/region_size.h", "most_code = 4096"},                       // statements of a kernel
-      {"codegen/cuda/prelude/prelude_casts.cpp", "112u << 23"},                  // an exponent of f32
-      {"codegen/llvm/casts.cpp", "112 << 23"},                                   // the same
-      {"codegen/cuda/machine/wgmma.cpp", "u64(shared_address(first)"}};  // fields of a descriptor
+      {"passes/cpu/gemm/gemm_plan.cpp", "most_copied = 4096"},          // scratch that a kernel may have
+      {"passes/cpu/gemm/gemm_plan.cpp", "most_packed = 4096"},          // the same
+      {"passes/cpu/gemm/gemm_few_rows.cpp", "usual_k = 4096"},          // sizes of most products
+      {"passes/cpu/gemm/gemm_few_rows.cpp", "all_of_k = 1'048'576"},    // no limit
+      {"passes/gpu/gemm/mma/mma_tiles.cpp", "large = 16384"},           // sizes that are not known
+      {"passes/gpu/reduction/long_reduction.cpp", "many = 1'048'576"},  // the same
+      {"passes/fusion/region_size.h", "most_code = 4096"},              // statements of a kernel
+      {"codegen/cuda/prelude/prelude_casts.cpp", "112u << 23"},         // an exponent of f32
+      {"codegen/llvm/casts.cpp", "112 << 23"},                          // the same
+      {"codegen/cuda/machine/wgmma.cpp", "u64(shared_address(first)"},  // fields of a descriptor
+      {"passes/shard/mesh.cpp", "most = 1 << 20"},                      // processes of a mesh
+      {"passes/shard/predict/rank_scaling.h", "most_ranks = 4096"},     // processes that are predicted
+      {"passes/shard/predict/step_rates.h", " flops = 1e12;"},          // what stands for a rate not given
+      {"passes/shard/predict/step_rates.h", "plain_flops = 1e12;"},     // the same
+      {"runtime/machine/host_cpu.cpp", "bytes >= 1 << 20 ?"},           // bytes in MiB, for people
+      {"runtime/machine/host_cpu.cpp", "first + 1, 0, 1 << 20)"},       // more CPUs than a list may name
+      {"runtime/machine/host_cpu.cpp", "period + 1, 1, 1 << 20)"},      // the same, by a quota
+      {"runtime/train/trainer.cpp", "steps_reserved = 65536"}};         // a span of random numbers
   return numbers;
 }
 bool is_other_number(const std::string& path, const std::string& code) {
@@ -72,7 +87,7 @@ Faults numbers_in(const std::vector<std::string>& folders) {
         std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) { return file.is_in(folder); });
     for (std::size_t i = 0; is_schedule && i < file.lines.size(); ++i)
       if (const std::string code = without_comment(file.lines[i]);
-          is_number_of_a_machine(code) && !is_other_number(file.path, code))
+          is_number_of_a_machine(without_units(code)) && !is_other_number(file.path, code))
         found.push_back(file.path + ":" + std::to_string(i + 1) + ": " + file.lines[i]);
   }
   return found;
@@ -112,6 +127,15 @@ Faults lines_with(const std::vector<std::string>& folders, const std::string& te
 TEST_CASE("machine: schedules and estimates hold no size of a cache, memory or rate of their own") {
   CHECK(numbers_in({"passes/cpu", "passes/gpu", "passes/fusion", "passes/lowering", "passes/memory", "passes/remat",
                     "passes/chunks", "codegen"}) == Faults{});
+}
+
+TEST_CASE("machine: the runtime and what divides graphs over processes hold none either") {
+  Faults found = numbers_in({"passes/shard", "runtime"});
+  // Texts and files have limits of their own, of what a format or a tokenizer takes; no schedule sees these.
+  std::erase_if(found, [](const std::string& fault) {
+    return fault.starts_with("runtime/text/") || fault.starts_with("runtime/files/");
+  });
+  CHECK(found == Faults{});
 }
 
 TEST_CASE("machine: numbers in schedules have a name, or come from the machine's entry") {
@@ -158,8 +182,12 @@ TEST_CASE("machine: such numbers are known when they are seen") {
         "all = 1'048'576;", "bytes = 1024 * 1024;", "seconds = 0.6e-6;", "hertz = 2500e6;",
         "constexpr std::uint64_t line = 64;", "constexpr int registers = 512, kept = 24;",
         "inline constexpr int warp_threads = 32;", "constexpr double memory_work = 32;",
-        "constexpr int most_threads{1024};"})
+        "constexpr int most_threads{1024};", "constexpr int most_stages = 4;",
+        "constexpr std::int64_t work_of_byte = 2;"})
     CHECK(is_number_of_a_machine(code));
+  for (const char* code : {"giga = 1e9 * rate;", "text(seconds * 1e6)", "flops * 1e-9,"})
+    CHECK(is_number_of_a_machine(code) != is_number_of_a_machine(without_units(code)));
+  CHECK(is_number_of_a_machine(without_units("rate = 2.5e9 * cores;")));
   for (const char* code :
        {"1ULL << d", "const int a = 4;", "slice = 1 << 9;", "eps = 1e-6;", "kc = 1024 * 4 / bytes", "x = 0x16384p0;",
         "constexpr std::uint64_t line = cache_line_bytes;", "constexpr int most_threads = kernel::warp_threads;",

@@ -1,0 +1,123 @@
+#include <fmt/core.h>
+#include <catch2/catch.hpp>
+
+#include <functional>
+#include <string>
+
+#include "ir/kernel/printer.h"
+#include "passes/lower_cpu.h"
+#include "passes/lower_gpu.h"
+#include "passes/pipeline/pipeline.h"
+
+#include "tests/passes/support.h"
+
+/// Kernels follow the sizes of a machine's entry: where one is another, so are they, and they stay ones that the
+/// verifier takes.
+using namespace lathe;
+
+namespace {
+
+std::string kernels_of(const std::string& text, const Machine& machine) {
+  const ir::Graph graph = ir::run_pipeline(ir::test::parse(text), ir::default_pipeline()).graph;
+  const ir::Graph prepared = ir::run_pipeline(graph, machine_passes(machine, {})).graph;
+  std::string found;
+  for (const kernel::Kernel& kernel :
+       lower_prepared(prepared, machine, {.attention = AttentionFusion::required}).program.kernels)
+    found += kernel::canonical_text(kernel);
+  return found;
+}
+
+std::string product(const std::string& dtype, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return fmt::format(
+      "graph @g(input %x: {0}[{1}, {3}], input %y: {0}[{3}, {2}]) {{\n  %1 = matmul %x, %y\n  output \"a\" %1\n}}",
+      dtype, m, n, k);
+}
+
+/// Of `heads` independent heads: rows that look at columns, of one depth.
+std::string attention(const std::string& dtype, std::int64_t heads, std::int64_t rows, std::int64_t columns,
+                      std::int64_t depth) {
+  return fmt::format(
+      R"(graph @g(input %q: {0}[{1}, {2}, {4}], input %k: {0}[{1}, {3}, {4}], input %v: {0}[{1}, {3}, {4}]) {{
+  %1 = transpose %k {{dim0=1, dim1=2}}
+  %2 = matmul %q, %1
+  %3 = softmax %2 {{dim=2}}
+  %4 = matmul %3, %v
+  output "a" %4
+}})",
+      dtype, heads, rows, columns, depth);
+}
+
+template <class Info>
+using Change = std::function<void(Info&)>;
+
+void follows(const std::string& graph, const CpuInfo& cpu, const std::string& what, const Change<CpuInfo>& change) {
+  INFO(what);
+  CpuInfo other = cpu;
+  change(other);
+  CHECK(kernels_of(graph, cpu_machine(other)) != kernels_of(graph, cpu_machine(cpu)));
+}
+
+void follows(const std::string& graph, const GpuInfo& gpu, const std::string& what, const Change<GpuInfo>& change) {
+  INFO(what);
+  GpuInfo other = gpu;
+  change(other);
+  CHECK(kernels_of(graph, gpu_machine(other)) != kernels_of(graph, gpu_machine(gpu)));
+}
+
+}  // namespace
+
+TEST_CASE("machines: attentions of a CPU follow the blocks of its entry") {
+  const CpuInfo plain = *find_cpu_info("x86-64-v4"), amx = *find_cpu_info("sapphirerapids"),
+                pairs = *find_cpu_info("znver4");
+  const std::string few = attention("f32", 2, 8, 1000, 256), many = attention("f32", 2, 512, 512, 64),
+                    bf16 = attention("bf16", 8, 4096, 1024, 64);
+  follows(few, plain, "few_rows", [](CpuInfo& cpu) { cpu.attention_blocks.few_rows = 7; });
+  follows(few, plain, "part_columns", [](CpuInfo& cpu) { cpu.attention_blocks.part_columns = 32; });
+  follows(few, plain, "few_rows_columns", [](CpuInfo& cpu) { cpu.attention_blocks.few_rows_columns = 32; });
+  follows(many, plain, "row_blocks", [](CpuInfo& cpu) { cpu.attention_blocks.row_blocks = 2; });
+  follows(many, plain, "summed_columns", [](CpuInfo& cpu) { cpu.attention_blocks.summed_columns = 256; });
+  follows(many, plain, "wide_tile_registers", [](CpuInfo& cpu) { cpu.products.fma.wide_tile_registers = 64; });
+  follows(bf16, pairs, "summed_columns", [](CpuInfo& cpu) { cpu.attention_blocks.summed_columns = 256; });
+  follows(bf16, amx, "tiled_row_blocks", [](CpuInfo& cpu) { cpu.attention_blocks.tiled_row_blocks = 8; });
+  follows(bf16, amx, "packed_columns", [](CpuInfo& cpu) { cpu.attention_blocks.packed_columns = 64; });
+}
+
+TEST_CASE("machines: packing for products of a CPU follows the sizes of its entry") {
+  const CpuInfo plain = *find_cpu_info("x86-64-v4"), amx = *find_cpu_info("sapphirerapids");
+  const std::string large = product("f32", 1024, 1024, 1024);
+  follows(large, plain, "rows", [](CpuInfo& cpu) { cpu.products.packing.rows = 768; });
+  follows(large, plain, "steps", [](CpuInfo& cpu) { cpu.products.packing.steps = 8; });
+  follows(large, amx, "tiled_depth", [](CpuInfo& cpu) { cpu.products.packing.tiled_depth = 256; });
+}
+
+TEST_CASE("machines: products and attentions of a GPU follow the sizes of its entry") {
+  const GpuInfo sm80 = gpu_info("sm_80"), sm90 = gpu_info("sm_90a");
+  const std::string f32 = product("f32", 512, 512, 512), bf16 = product("bf16", 4096, 4096, 4096),
+                    scores = attention("bf16", 8, 1024, 1024, 64);
+  follows(f32, sm80, "plain_side", [](GpuInfo& gpu) { gpu.products.plain_side = 8; });
+  follows(f32, sm80, "plain_depth", [](GpuInfo& gpu) { gpu.products.plain_depth = 8; });
+  follows(bf16, sm80, "mma_depth", [](GpuInfo& gpu) { gpu.products.mma_depth = 16; });
+  follows(bf16, sm80, "mma_stages", [](GpuInfo& gpu) { gpu.products.mma_stages = 3; });
+  follows(bf16, sm80, "band_rows", [](GpuInfo& gpu) { gpu.products.band_rows = 4; });
+  follows(bf16, sm90, "wgmma_stages", [](GpuInfo& gpu) { gpu.products.wgmma_stages = 3; });
+  follows(scores, sm90, "attention_stages", [](GpuInfo& gpu) { gpu.products.attention_stages = 2; });
+  follows(scores, sm90, "least_attention_stages", [](GpuInfo& gpu) { gpu.products.least_attention_stages = 5; });
+  const std::string rounded = R"(graph @g(input %x: bf16[200, 768], parameter %w: f32[768, 768]) {
+  %1 = cast %w {dtype=bf16}
+  %2 = contract %x, %1 {spec="ac,bc->ab"}
+  output "y" %2
+})",
+                    odd =
+                        R"(graph @g(input %g: bf16[512, 300], input %x: bf16[512, 64], parameter %w: bf16[300, 64]) {
+  %1 = contract %g, %w {spec="av,vd->ad"}
+  output "y" %1
+})",
+                    norm = R"(graph @g(input %x: f32[100000000]) {
+  %1 = sum %x
+  output "y" %1
+})";
+  follows(rounded, sm80, "copied_rows", [](GpuInfo& gpu) { gpu.products.copied_rows = 200; });
+  follows(odd, sm80, "unpadded_depth", [](GpuInfo& gpu) { gpu.products.unpadded_depth = 300; });
+  follows(odd, sm80, "padded_rows", [](GpuInfo& gpu) { gpu.products.padded_rows = 65; });
+  follows(norm, sm80, "most_splits", [](GpuInfo& gpu) { gpu.most_splits = 4; });
+}
