@@ -8,7 +8,6 @@
 #include "passes/lower_cpu.h"
 #include "passes/lower_gpu.h"
 #include "passes/pipeline/pipeline.h"
-
 #include "tests/passes/support.h"
 
 /// Kernels follow the sizes of a machine's entry: where one is another, so are they, and they stay ones that the
