@@ -9,6 +9,7 @@
 #include "ir/machine/product_sizes.h"
 #include "ir/machine/row_chunks.h"
 #include "ir/machine/task_sizes.h"
+#include "ir/machine/vector_loops.h"
 #include "ir/machine/vector_registers.h"
 
 namespace lathe {
@@ -75,6 +76,7 @@ struct CpuInfo {
   RowChunks chunks = {};
   AttentionCosts attention = {};
   AttentionBlocks attention_blocks = {};
+  VectorLoops loops = {};
   TaskSizes tasks = {};
 
   /// The most that products of f32 reach on all cores, a second.

@@ -7,13 +7,14 @@ namespace lathe {
 /// What blocks of products on a GPU go through at a time, and from where on something pays; the same for all entries,
 /// not measured on each.
 struct GpuProductSizes {
-  int plain_side = 16;      ///< threads along each side of a block without tensor cores: 256 in all
-  int plain_depth = 16;     ///< of k in shared memory, without tensor cores
-  int mma_depth = 32;       ///< of k, in a stage of products by mma
-  int mma_stages = 4;       ///< of them in shared memory: one is multiplied, the others are on their way
-  int wgmma_stages = 6;     ///< of products by wgmma, at most
+  int plain_side = 16;   ///< threads along each side of a block without tensor cores: 256 in all
+  int plain_depth = 16;  ///< of k in shared memory, without tensor cores
+  int mma_depth = 32;    ///< of k, in a stage of products by mma
+  int mma_stages = 4;    ///< of them in shared memory: one is multiplied, the others are on their way
+  int wgmma_stages = 6;  ///< of products by wgmma, at most
   int attention_stages = 4, least_attention_stages = 2;  ///< of attentions by wgmma, at most and at least
-  int band_rows = 8;        ///< of tiles that blocks, one after the other, go through column by column: L2 keeps them
+  int attention_steps = 64;  ///< of what products of attentions by mma sum over that are copied at once, at most
+  int band_rows = 8;  ///< of tiles that blocks, one after the other, go through column by column: L2 keeps them
   std::int64_t copied_rows = 128;  ///< more, that read an operand, make up for storing it as it is copied
   std::int64_t unpadded_depth = 256, padded_rows = 64;  ///< more k, and as many rows, make up for padding an odd k
   bool operator==(const GpuProductSizes&) const = default;

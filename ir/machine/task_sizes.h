@@ -4,14 +4,14 @@
 
 namespace lathe {
 
-/// How the iterations of parallel loops are shared out among threads. Work is counted in scalar operations, of which
-/// a core of the machines that this was measured on (Skylake-SP to Sapphire Rapids) does 2^18 in 5 to 20 microseconds.
+/// How the iterations of parallel loops are shared out among threads. Work is counted in scalar operations: 2^18
+/// took a thread 5 to 20 microseconds; on which CPU is not recorded.
 struct TaskSizes {
   std::int64_t byte_work = 2;               ///< that a byte from memory takes as long as
   std::int64_t least_chunk_work = 1 << 18;  ///< of a chunk, so that handing it out costs little
   std::int64_t heavy_work = 1 << 22;        ///< of an iteration, from which on iterations may be unequal
   int light_chunks = 64;                    ///< of a loop of light iterations, at most
-  int heavy_chunks = 256;                   ///< of one of heavy iterations, so that all threads end at about the same time
+  int heavy_chunks = 256;  ///< of one of heavy iterations, so that all threads end at about the same time
   /// Launches of a group run together where they do no more, some milliseconds for one thread.
   std::int64_t together_work = 1 << 26;
   bool operator==(const TaskSizes&) const = default;

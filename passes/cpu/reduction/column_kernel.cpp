@@ -11,7 +11,6 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-constexpr int vectors = 4;                 // a block of columns
 constexpr std::int64_t chain_limit = 256;  // rows added one after the other before they join the total
 
 /// Emits a reduction over outer dims. The kept dims behind the last reduced one are the columns; the others are
@@ -26,6 +25,7 @@ class ColumnKernel {
         b_(context_.builder) {
     declare_buffers(context_, {&program_}, lowering);
     lanes_ = program_lanes(program_, lowering.vectors());
+    vectors_ = lowering.cpu().loops.column_vectors;
     reduce_ = program_.size() - 1;
     LATHE_ASSERT(program_[reduce_].kind == ElementwiseInstruction::Kind::reduce && program_.stores.size() == 1);
   }
@@ -35,13 +35,13 @@ class ColumnKernel {
     emitter_.hoist(top);
     const Value columns = context_.dim(program_.points(dims_.columns)),
                 outer = context_.dim(program_.points(dims_.outer));
-    const Value blocks = b_.ceil_div(columns, vectors * lanes_);
+    const Value blocks = b_.ceil_div(columns, vectors_ * lanes_);
     b_.parallel_for(0, outer * blocks, 1, [&](Value i) {
-      const Value first = i % blocks * (vectors * lanes_);
+      const Value first = i % blocks * (vectors_ * lanes_);
       block(i / blocks, first, columns, top);
     });
     auto built = context_.finish();
-    built.launch.work = program_.points(dims_.reduced) * Dim(vectors * lanes_ * program_.work());
+    built.launch.work = program_.points(dims_.reduced) * Dim(vectors_ * lanes_ * program_.work());
     built.launch.flops =
         program_.points(dims_.reduced) * program_.points(dims_.columns) * program_.points(dims_.outer);
     return built;
@@ -54,17 +54,17 @@ class ColumnKernel {
     const Value identity = b_.broadcast(reduction_identity(b_, reduce), lanes_);
     std::vector<kernel::Var> totals;
     std::vector<Value> masks;
-    for (int v = 0; v < vectors; ++v) {
+    for (int v = 0; v < vectors_; ++v) {
       totals.push_back(b_.var(type, identity));
       masks.push_back(lanes_ > 1 ? b_.tail_mask(columns - (first + v * lanes_), lanes_) : first + v < columns);
     }
     const Value rows = context_.dim(program_.points(dims_.reduced));
     b_.for_loop(0, rows, chain_limit, [&](Value start) {
       std::vector<kernel::Var> partial;
-      for (int v = 0; v < vectors; ++v) partial.push_back(b_.var(type, identity));
+      for (int v = 0; v < vectors_; ++v) partial.push_back(b_.var(type, identity));
       b_.for_loop(start, kernel::min(start + chain_limit, rows), 1, [&](Value row) {
         Scope row_scope(emitter_, {{dims_.outer, outer, 1}, {dims_.reduced, row, 1}}, {}, &top);
-        for (int v = 0; v < vectors; ++v) {
+        for (int v = 0; v < vectors_; ++v) {
           const Value at = first + v * lanes_;
           Scope scope(emitter_, {{dims_.outer, outer, 1}, {dims_.reduced, row, 1}, {dims_.columns, at, lanes_}},
                       masks[static_cast<std::size_t>(v)], &row_scope);
@@ -73,12 +73,12 @@ class ColumnKernel {
           b_.set(var, b_.apply(reduce.op, {b_.get(var), value}));
         }
       });
-      for (int v = 0; v < vectors; ++v) {
+      for (int v = 0; v < vectors_; ++v) {
         const auto at = static_cast<std::size_t>(v);
         b_.set(totals[at], b_.apply(reduce.op, {b_.get(totals[at]), b_.get(partial[at])}));
       }
     });
-    for (int v = 0; v < vectors; ++v) {
+    for (int v = 0; v < vectors_; ++v) {
       const auto at = static_cast<std::size_t>(v);
       Scope scope(emitter_, {{dims_.outer, outer, 1}, {dims_.columns, first + v * lanes_, lanes_}}, masks[at], &top);
       const ElementwiseStore& store = program_.stores[0];
@@ -91,7 +91,7 @@ class ColumnKernel {
   const ColumnSpace dims_;
   ElementwiseEmitter emitter_;
   kernel::Builder& b_;
-  int lanes_ = 1, reduce_ = 0;
+  int lanes_ = 1, vectors_ = 1, reduce_ = 0;  ///< vectors: a block of columns
 };
 
 }  // namespace

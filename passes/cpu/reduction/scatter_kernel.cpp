@@ -11,10 +11,6 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-constexpr std::int64_t column_block_vectors = 16;  // columns of one task
-constexpr std::int64_t most_sums = 4;              // vectors of columns summed side by side
-constexpr std::int64_t prefetch_rows = 4;
-
 /// out[pre, size, post] = base + the sum over t of updates[pre, t, post] where indices[t] names the row; base is
 /// zero, or lies there already. The domain is the updates' own dims; t runs over those of the indices. The updates of
 /// a row are found by scatter_positions and added in their order, in registers: so sums are the same on any number of
@@ -64,7 +60,7 @@ class ScatterKernel {
  private:
   Dim rows() const { return node_.type.shape[dim_].unnamed(); }
   Dim count() const { return updates_.program.points(index_); }
-  std::int64_t width() const { return column_block_vectors * lanes_; }
+  std::int64_t width() const { return lowering_.cpu().loops.scatter_task_vectors * lanes_; }
 
   KernelContext::Built sums() {
     ElementwiseEmitter updates(context_, updates_.program, lowering_.buffer_of);
@@ -104,7 +100,8 @@ class ScatterKernel {
       }
       sum_columns(updates, pre, row, start, at, mask, vectors);
     };
-    const std::int64_t together = most_sums * lanes_;
+    const int most_sums = lowering_.cpu().loops.scatter_vectors;
+    const std::int64_t together = std::int64_t{most_sums} * lanes_;
     const Value whole = hi - (hi - lo) % together;
     b_.for_loop(lo, whole, together, [&](Value at) { body(at, {}, most_sums); });
     vector_loop(b_, whole, hi, lanes_, [&](Value at, Value mask) { body(at, mask, 1); });
@@ -148,7 +145,8 @@ class ScatterKernel {
   Value later_update(Value row) {
     const kernel::Buffer positions = context_.buffer(positions_);
     const Value last = context_.dim(count()) - 1;
-    const Value listed = b_.load(positions, kernel::min(row + prefetch_rows, context_.dim(rows())));
+    const Value listed =
+        b_.load(positions, kernel::min(row + lowering_.cpu().loops.scattered_rows_ahead, context_.dim(rows())));
     return b_.load(positions, context_.dim(start_of_positions(node_)) + kernel::min(listed, last));
   }
 

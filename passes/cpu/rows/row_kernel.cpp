@@ -17,7 +17,6 @@ using IndexGroups = std::vector<IndexGroup>;
 
 namespace {
 
-constexpr int most_chains = 4;  // accumulators of one reduction, which wait for each other less
 constexpr std::int64_t few_cache_lines = 16 * cache_line_bytes;  // less of a row is not worth a prefetch
 // Where the last level of caches is slow: bytes from what a loop reads to what it prefetches there, of a flat region
 // and of a row.
@@ -304,7 +303,7 @@ class RowKernel {
   /// added has no say in it, so that a sum keeps its bits where values are computed anew instead of read.
   int chains_of() const {
     const auto size = program_.points(space_.inner).value();
-    int chains = most_chains;
+    int chains = lowering_.cpu().loops.chains;
     while (size && chains > 1 && *size < chains * space_.lanes) chains /= 2;
     return chains;
   }

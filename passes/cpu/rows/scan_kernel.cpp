@@ -8,8 +8,6 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-constexpr std::int64_t scan_vectors = 8;  // columns of one task
-
 /// Sums along the dim: lanes side by side behind it, each from one end to the other; where nothing stands behind it,
 /// a vector at a time, whose own sums are made by shifts and come on top of what was summed before.
 class ScanKernel {
@@ -33,7 +31,7 @@ class ScanKernel {
     columns_ = context_.dim(along_.columns);
     along_.post.empty() ? rows(elements) : columns(elements);
     auto built = context_.finish();
-    built.launch.work = along_.size * (along_.post.empty() ? Dim(1) : Dim(scan_vectors * lanes_));
+    built.launch.work = along_.size * (along_.post.empty() ? Dim(1) : Dim(task_columns()));
     return built;
   }
 
@@ -66,8 +64,11 @@ class ScanKernel {
     return reverse_ ? b_.shuffle(vector, zeros, lanes) : b_.shuffle(zeros, vector, lanes);
   }
 
+  /// Columns of one task.
+  std::int64_t task_columns() const { return lowering_.cpu().loops.scan_task_vectors * lanes_; }
+
   void columns(ElementwiseEmitter& elements) {
-    const std::int64_t width = scan_vectors * lanes_;
+    const std::int64_t width = task_columns();
     const Value blocks = b_.ceil_div(columns_, width);
     b_.parallel_for(0, context_.dim(along_.rows) * blocks, 1, [&](Value task) {
       const Value pre = task / blocks, lo = task % blocks * width;

@@ -9,8 +9,6 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-constexpr std::int64_t task_vectors = 16;  // columns of one task
-
 /// out[pre, positions[t], post] = rows[pre, t, post]. The rows of one task are written one after the other, so that
 /// of equal positions the last counts on any number of threads.
 class UpdateRowsKernels {
@@ -99,7 +97,7 @@ class UpdateRowsKernels {
     ElementwiseEmitter values(context, rows, lowering_.buffer_of), offsets(context, positions, lowering_.buffer_of);
     const Value columns = context.dim(rows.points(operands_.post)), size = context.dim(operands_.size);
     const auto width = rows.points(operands_.post).value();
-    const std::int64_t task = task_vectors * lanes_;
+    const std::int64_t task = lowering_.cpu().loops.update_task_vectors * lanes_;
     const std::int64_t blocks = width ? std::max<std::int64_t>((*width + task - 1) / task, 1) : 1;
     b.parallel_for(0, context.dim(rows.points(operands_.pre) * Dim(blocks)), 1, [&](Value i) {
       const Value pre = i / blocks, lo = i % blocks * task;

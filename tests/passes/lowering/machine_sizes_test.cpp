@@ -89,6 +89,25 @@ TEST_CASE("machines: packing for products of a CPU follows the sizes of its entr
   follows(large, amx, "tiled_depth", [](CpuInfo& cpu) { cpu.products.packing.tiled_depth = 256; });
 }
 
+TEST_CASE("machines: loops over vectors of a CPU follow the sizes of its entry") {
+  const CpuInfo plain = *find_cpu_info("x86-64-v4");
+  const auto of = [](std::string_view arguments, std::string_view op) {
+    return fmt::format("graph @g({}) {{\n  %1 = {}\n  output \"y\" %1\n}}", arguments, op);
+  };
+  const std::string x = "input %x: f32[1000, 500]", at = "input %i: i64[1000], ";
+  follows(of(x, "sum %x {dims=[1]}"), plain, "chains", [](CpuInfo& cpu) { cpu.loops.chains = 2; });
+  follows(of(x, "sum %x {dims=[0]}"), plain, "column_vectors", [](CpuInfo& cpu) { cpu.loops.column_vectors = 2; });
+  follows(of(x, "cumsum %x {dim=0}"), plain, "scan_task_vectors",
+          [](CpuInfo& cpu) { cpu.loops.scan_task_vectors = 4; });
+  const std::string scatter = of(at + x, "scatter_add %i, %x {size=300, dim=0}"),
+                    update =
+                        of("input %z: f32[300, 500], input %i: i64[1000], " + x, "update_rows %z, %i, %x {dim=0}");
+  follows(scatter, plain, "scatter_vectors", [](CpuInfo& cpu) { cpu.loops.scatter_vectors = 2; });
+  follows(scatter, plain, "scatter_task_vectors", [](CpuInfo& cpu) { cpu.loops.scatter_task_vectors = 8; });
+  follows(scatter, plain, "scattered_rows_ahead", [](CpuInfo& cpu) { cpu.loops.scattered_rows_ahead = 2; });
+  follows(update, plain, "update_task_vectors", [](CpuInfo& cpu) { cpu.loops.update_task_vectors = 8; });
+}
+
 TEST_CASE("machines: products and attentions of a GPU follow the sizes of its entry") {
   const GpuInfo sm80 = gpu_info("sm_80"), sm90 = gpu_info("sm_90a");
   const std::string f32 = product("f32", 512, 512, 512), bf16 = product("bf16", 4096, 4096, 4096),
@@ -100,6 +119,8 @@ TEST_CASE("machines: products and attentions of a GPU follow the sizes of its en
   follows(bf16, sm80, "band_rows", [](GpuInfo& gpu) { gpu.products.band_rows = 4; });
   follows(bf16, sm90, "wgmma_stages", [](GpuInfo& gpu) { gpu.products.wgmma_stages = 3; });
   follows(scores, sm90, "attention_stages", [](GpuInfo& gpu) { gpu.products.attention_stages = 2; });
+  follows(attention("bf16", 8, 1024, 1024, 16), sm80, "attention_steps",
+          [](GpuInfo& gpu) { gpu.products.attention_steps = 32; });
   follows(scores, sm90, "least_attention_stages", [](GpuInfo& gpu) { gpu.products.least_attention_stages = 5; });
   const std::string rounded = R"(graph @g(input %x: bf16[200, 768], parameter %w: f32[768, 768]) {
   %1 = cast %w {dtype=bf16}

@@ -11,8 +11,6 @@ using kernel::Value;
 
 namespace {
 
-constexpr int most_steps = 64;
-
 /// Of one slot, of bf16 or f16: a block of heads of 64 has eight, and tiles of scores beside them.
 std::int64_t slot_elements(const GpuInfo& gpu) {
   constexpr std::int64_t parts = 5, all_parts = 48;
@@ -23,7 +21,7 @@ std::int64_t slot_elements(const GpuInfo& gpu) {
 
 int copied_steps(const GpuInfo& gpu, const AttentionTile& tile, int width, bool along, const Dim& count) {
   const auto known = count.value();
-  int steps = most_steps;
+  int steps = gpu.products.attention_steps;
   const auto fits = [&] {
     return (along ? std::int64_t{width} * tile.stride(steps) : std::int64_t{steps} * tile.stride(width)) <=
            slot_elements(gpu);

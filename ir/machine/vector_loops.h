@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lathe {
+
+/// What loops over vectors of a CPU keep under way, and what their tasks have: reductions, scans, scatters. What they
+/// were found on is not recorded.
+struct VectorLoops {
+  int chains = 4;           ///< accumulators of one sum along a row, which wait for each other less; a power of two
+  int column_vectors = 4;   ///< of columns that a task sums over all rows
+  int scatter_vectors = 4;  ///< of columns that updates of a row are summed in side by side
+  std::int64_t scatter_task_vectors = 16, scan_task_vectors = 8, update_task_vectors = 16;  ///< of columns, at most
+  std::int64_t scattered_rows_ahead = 4;  ///< from the updates that are added to those that are prefetched
+  bool operator==(const VectorLoops&) const = default;
+};
+
+}  // namespace lathe
