@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cctype>
 #include <map>
 #include <regex>
 #include <set>
@@ -57,14 +58,24 @@ std::vector<std::string> lines_that_name(const std::set<std::string>& names) {
   return found;
 }
 
+/// Whether a word stands in code; where `called`, before a bracket of arguments.
+bool holds_word(const std::string& code, const std::string& word, bool called = false) {
+  const auto is_of_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); };
+  for (auto at = code.find(word); at != std::string::npos; at = code.find(word, at + 1)) {
+    const char after = at + word.size() < code.size() ? code[at + word.size()] : ' ';
+    if ((at == 0 || !is_of_word(code[at - 1])) && (called ? after == '(' || after == '<' : !is_of_word(after)))
+      return true;
+  }
+  return false;
+}
+
 /// Whether code, or device text in it, names an operation: its type or its record, or what is called by its name. A
 /// rule that asks whether it stands in a region makes that region no other one.
 bool names_operation(const std::string& line, const MachineOperation& operation) {
   const std::string code = line.substr(0, line.find("//"));
   if (operation.is_region && code.find("is_in(") != std::string::npos) return false;
-  const std::set<std::string> words = words_of(code);
-  return words.count(operation.type) || words.count(operation.record) ||
-         std::regex_search(code, std::regex("\\b" + operation.name + "[(<]"));
+  return holds_word(code, operation.type) || holds_word(code, operation.record) ||
+         holds_word(code, operation.name, true);
 }
 
 /// The files of the kernel IR and the back ends that do, by folder.
