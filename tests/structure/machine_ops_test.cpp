@@ -59,7 +59,7 @@ std::vector<std::string> lines_that_name(const std::set<std::string>& names) {
 }
 
 /// Whether a word stands in code; where `called`, before a bracket of arguments.
-bool holds_word(const std::string& code, const std::string& word, bool called = false) {
+bool names_word(const std::string& code, const std::string& word, bool called = false) {
   const auto is_of_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); };
   for (auto at = code.find(word); at != std::string::npos; at = code.find(word, at + 1)) {
     const char after = at + word.size() < code.size() ? code[at + word.size()] : ' ';
@@ -74,8 +74,8 @@ bool holds_word(const std::string& code, const std::string& word, bool called = 
 bool names_operation(const std::string& line, const MachineOperation& operation) {
   const std::string code = line.substr(0, line.find("//"));
   if (operation.is_region && code.find("is_in(") != std::string::npos) return false;
-  return holds_word(code, operation.type) || holds_word(code, operation.record) ||
-         holds_word(code, operation.name, true);
+  return names_word(code, operation.type) || names_word(code, operation.record) ||
+         names_word(code, operation.name, true);
 }
 
 /// The files of the kernel IR and the back ends that do, by folder.
