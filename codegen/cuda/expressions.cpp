@@ -45,29 +45,8 @@ std::string_view infix(const Kernel& kernel, const Instruction& in, bool in_int3
     case ScalarOp::bit_and: return where(type.lanes == 1, "&");
     case ScalarOp::bit_or: return where(type.lanes == 1, "|");
     case ScalarOp::bit_xor: return where(type.lanes == 1, "^");
-    case ScalarOp::min:
-    case ScalarOp::max:
-    case ScalarOp::pow:
-    case ScalarOp::neg:
-    case ScalarOp::abs:
-    case ScalarOp::sign:
-    case ScalarOp::floor:
-    case ScalarOp::round:
-    case ScalarOp::exp:
-    case ScalarOp::log:
-    case ScalarOp::sqrt:
-    case ScalarOp::rsqrt:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::tanh:
-    case ScalarOp::erf:
-    case ScalarOp::logical_not:
-    case ScalarOp::shift_left:
-    case ScalarOp::shift_right:
-    case ScalarOp::select:
-    case ScalarOp::cast: break;
+    default: return {};
   }
-  return {};
 }
 
 Expression call(std::string_view function, std::span<const Expression> args) {

@@ -61,14 +61,11 @@ const std::set<std::string, std::less<>>& reserved() {
       "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned",
       "using", "virtual", "void", "volatile", "while", "xor", "concept", "requires", "constexpr", "decltype",
       "nullptr", "noexcept",
-      // lathe.cuh
+      // lathe.cuh, beside the scalar ops
       "lathe", "f32", "f64", "bf16", "f16", "i8", "u8", "i32", "i64", "u16", "u32", "u64", "vec", "broadcast",
-      "bits_of", "from_bits", "add", "sub", "mul", "div", "rem", "neg", "fma", "min", "max", "sign", "abs", "floor",
-      "round", "sqrt", "rsqrt", "fits", "shift_left", "shift_right", "bit_and", "bit_or", "bit_xor", "eq", "ne", "lt",
-      "le", "logical_and", "logical_or", "logical_not", "select", "exp", "log", "tanh", "erf", "sin", "cos", "pow",
-      "cast", "widen", "ramp", "reduce", "shuffle", "load", "load_aligned", "load_strided", "gather", "load_if",
-      "load_strided_if", "gather_if", "store", "store_aligned", "store_strided", "scatter", "store_if",
-      "store_strided_if", "scatter_if", "check", "prefetch",
+      "bits_of", "from_bits", "fma", "fits", "widen", "ramp", "reduce", "shuffle", "load", "load_aligned",
+      "load_strided", "gather", "load_if", "load_strided_if", "gather_if", "store", "store_aligned", "store_strided",
+      "scatter", "store_if", "store_strided_if", "scatter_if", "check", "prefetch",
       // CUDA and the emitter
       "threadIdx", "blockIdx", "blockDim", "gridDim", "status", "shared_memory"};
   return words;
@@ -117,8 +114,8 @@ std::string comment_text(std::string_view text) {
 std::string UniqueNames::take(std::string_view wanted) {
   const std::string base = identifier(wanted);
   std::string result = base;
-  for (int n = 2; reserved().contains(result) || is_machine_word(result) || is_local_name(result) ||
-                  !taken_.insert(result).second;
+  for (int n = 2; reserved().contains(result) || parse_scalar_op(result) || is_machine_word(result) ||
+                  is_local_name(result) || !taken_.insert(result).second;
        ++n)
     result = fmt::format("{}_{}", base, n);
   return result;

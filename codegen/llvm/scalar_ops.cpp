@@ -88,19 +88,8 @@ Value* ScalarOps::on_floats(ScalarOp op, Value* a, Value* b) {
     case ScalarOp::ne: return b_.CreateFCmpUNE(a, b);
     case ScalarOp::lt: return b_.CreateFCmpOLT(a, b);
     case ScalarOp::le: return b_.CreateFCmpOLE(a, b);
-    case ScalarOp::rem:
-    case ScalarOp::logical_and:
-    case ScalarOp::logical_or:
-    case ScalarOp::logical_not:
-    case ScalarOp::bit_and:
-    case ScalarOp::bit_or:
-    case ScalarOp::bit_xor:
-    case ScalarOp::shift_left:
-    case ScalarOp::shift_right:
-    case ScalarOp::select:
-    case ScalarOp::cast: break;
+    default: throw InternalError("a scalar op that is not defined on floats");
   }
-  throw InternalError("a scalar op that is not defined on floats");
 }
 
 Value* ScalarOps::on_integers(ScalarOp op, Value* a, Value* b) {
@@ -131,21 +120,8 @@ Value* ScalarOps::on_integers(ScalarOp op, Value* a, Value* b) {
     case ScalarOp::logical_not: return b_.CreateNot(a);
     case ScalarOp::shift_left:
     case ScalarOp::shift_right: return shift(op, a, b);
-    case ScalarOp::pow:
-    case ScalarOp::floor:
-    case ScalarOp::round:
-    case ScalarOp::exp:
-    case ScalarOp::log:
-    case ScalarOp::sqrt:
-    case ScalarOp::rsqrt:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::tanh:
-    case ScalarOp::erf:
-    case ScalarOp::select:
-    case ScalarOp::cast: break;
+    default: throw InternalError("a scalar op that is not defined on integers");
   }
-  throw InternalError("a scalar op that is not defined on integers");
 }
 
 /// x / 0 = 0, x rem 0 = 0, x / -1 = -x (wrapping), x rem -1 = 0: none of them may trap.

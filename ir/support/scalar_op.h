@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace lathe {
@@ -22,6 +23,24 @@ enum class ScalarOp : std::uint8_t {  // clang-format off
   select,                  // condition, if true, if false
   cast,                    // between any two real types; float -> integer truncates; x -> bool is x != 0
 };  // clang-format on
+
+/// The real operands that a scalar operation takes; those of 16-bit floats are computed in f32.
+enum class ScalarOperands : std::uint8_t { numbers, numbers_or_bools, integers, floats, bools, any };
+
+/// What is known of a scalar operation beside its code: a row of the table in scalar_op.cpp.
+struct ScalarOpTraits {
+  ScalarOp op;
+  std::string_view name;
+  int arity;
+  ScalarOperands operands;
+  int cost = 1;                 ///< of an element, in additions, to decide whether it is computed again
+  bool rounds = false;          ///< a float result is rounded
+  bool commutes = false;        ///< operands may be exchanged
+  bool transcendental = false;  ///< of floats, by a library or a polynomial; last bits differ between machines
+  bool compares = false;        ///< gives bool
+};
+const ScalarOpTraits& traits(ScalarOp op);
+std::span<const ScalarOpTraits> all_scalar_ops();
 
 std::string_view name(ScalarOp op);
 std::optional<ScalarOp> parse_scalar_op(std::string_view text);

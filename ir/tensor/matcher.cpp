@@ -216,45 +216,7 @@ Pattern through(std::vector<const Op*> ops, Pattern inner) {
 
 bool is_commutative(const Op& op) {
   const auto* elementwise = op.as<Elementwise>();
-  if (!elementwise) return false;
-  switch (elementwise->op) {
-    case ScalarOp::add:
-    case ScalarOp::mul:
-    case ScalarOp::min:
-    case ScalarOp::max:
-    case ScalarOp::eq:
-    case ScalarOp::ne:
-    case ScalarOp::logical_and:
-    case ScalarOp::logical_or:
-    case ScalarOp::bit_and:
-    case ScalarOp::bit_or:
-    case ScalarOp::bit_xor: return true;
-    case ScalarOp::sub:
-    case ScalarOp::div:
-    case ScalarOp::rem:
-    case ScalarOp::pow:
-    case ScalarOp::neg:
-    case ScalarOp::abs:
-    case ScalarOp::sign:
-    case ScalarOp::floor:
-    case ScalarOp::round:
-    case ScalarOp::exp:
-    case ScalarOp::log:
-    case ScalarOp::sqrt:
-    case ScalarOp::rsqrt:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::tanh:
-    case ScalarOp::erf:
-    case ScalarOp::lt:
-    case ScalarOp::le:
-    case ScalarOp::logical_not:
-    case ScalarOp::shift_left:
-    case ScalarOp::shift_right:
-    case ScalarOp::select:
-    case ScalarOp::cast: return false;
-  }
-  throw InternalError("a scalar op out of range");
+  return elementwise && traits(elementwise->op).commutes;
 }
 
 std::optional<double> uniform_value(const Graph& graph, ValueId id) {

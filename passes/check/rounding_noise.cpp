@@ -12,51 +12,10 @@ namespace lathe::ir {
 
 namespace {
 
-bool rounds(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::add:
-    case ScalarOp::sub:
-    case ScalarOp::mul:
-    case ScalarOp::div:
-    case ScalarOp::pow:
-    case ScalarOp::exp:
-    case ScalarOp::log:
-    case ScalarOp::sqrt:
-    case ScalarOp::rsqrt:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::tanh:
-    case ScalarOp::erf: return true;
-    case ScalarOp::rem:
-    case ScalarOp::min:
-    case ScalarOp::max:
-    case ScalarOp::neg:
-    case ScalarOp::abs:
-    case ScalarOp::sign:
-    case ScalarOp::floor:
-    case ScalarOp::round:
-    case ScalarOp::eq:
-    case ScalarOp::ne:
-    case ScalarOp::lt:
-    case ScalarOp::le:
-    case ScalarOp::logical_and:
-    case ScalarOp::logical_or:
-    case ScalarOp::logical_not:
-    case ScalarOp::bit_and:
-    case ScalarOp::bit_or:
-    case ScalarOp::bit_xor:
-    case ScalarOp::shift_left:
-    case ScalarOp::shift_right:
-    case ScalarOp::select:
-    case ScalarOp::cast: return false;
-  }
-  throw InternalError("a scalar op out of range");
-}
-
 /// Whether an op computes numbers; composites leave it to the ops that they are made of.
 bool rounds(const Op& op) {
-  if (const auto* meaning = op.as<Elementwise>()) return rounds(meaning->op);
-  if (const auto* meaning = op.as<Reduce>()) return rounds(meaning->combine);
+  if (const auto* meaning = op.as<Elementwise>()) return traits(meaning->op).rounds;
+  if (const auto* meaning = op.as<Reduce>()) return traits(meaning->combine).rounds;
   if (const auto* meaning = op.as<Custom>())
     return meaning->kind == CustomKind::scatter_add || meaning->kind == CustomKind::cumsum ||
            meaning->kind == CustomKind::grouped_matmul || meaning->kind == CustomKind::segment_outer;

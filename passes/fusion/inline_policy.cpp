@@ -235,21 +235,7 @@ std::vector<bool> find_unpacked(const Graph& graph, const std::vector<Uses>& use
 int arithmetic_cost(const Node& node) {
   if (is_draw(*node.op)) return 40;
   const auto* elementwise = node.op->as<Elementwise>();
-  if (!elementwise) return 1;
-  switch (elementwise->op) {
-    case ScalarOp::exp:
-    case ScalarOp::log:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::tanh:
-    case ScalarOp::erf:
-    case ScalarOp::pow: return 10;
-    case ScalarOp::div:
-    case ScalarOp::rem:
-    case ScalarOp::sqrt:
-    case ScalarOp::rsqrt: return 4;
-    default: return 1;
-  }
+  return elementwise ? traits(elementwise->op).cost : 1;
 }
 
 std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& row_sums,

@@ -50,7 +50,7 @@ Case scalar_case(ScalarOp op, DType dtype) {
     });
   result.kernel = b.finish();
   // f64 goes through the same C library; f32 mathematics has its own accuracy.
-  if (is_transcendental(op)) result.ulps = dtype == f32 ? 3 : 1;
+  if (traits(op).transcendental) result.ulps = dtype == f32 ? 3 : 1;
   return result;
 }
 

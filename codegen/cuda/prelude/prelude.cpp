@@ -23,12 +23,12 @@ constexpr std::string_view tail = R"cuda(
 
 std::string prelude() {
   std::string text(head);
-  for (const std::string_view part :
-       {detail::prelude_types(), detail::prelude_arithmetic(), detail::prelude_math(), detail::prelude_f64_math(),
-        detail::prelude_casts(), detail::prelude_vectors(), detail::prelude_memory()})
+  for (const std::string_view part : {detail::prelude_types(), detail::prelude_arithmetic(), detail::prelude_math(),
+                                      detail::prelude_f64_math(), detail::prelude_casts()})
     text += part;
-  for (const MachineFamily& family : machine_families())
-    text += family.device_text;
+  text += detail::prelude_vectors();
+  text += detail::prelude_memory();
+  for (const MachineFamily& family : machine_families()) text += family.device_text;
   return text.append(tail);
 }
 

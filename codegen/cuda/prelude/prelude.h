@@ -19,7 +19,7 @@ std::string_view prelude_arithmetic();
 std::string_view prelude_math();
 std::string_view prelude_f64_math();
 std::string_view prelude_casts();
-std::string_view prelude_vectors();
+std::string prelude_vectors();
 std::string_view prelude_memory();
 }  // namespace detail
 

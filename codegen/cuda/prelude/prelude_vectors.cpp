@@ -1,9 +1,12 @@
+#include <fmt/core.h>
+
 #include "codegen/cuda/prelude/prelude.h"
+#include "ir/support/scalar_op.h"
 
 namespace lathe::cuda::detail {
 
-std::string_view prelude_vectors() {
-  return R"cuda(
+std::string prelude_vectors() {
+  std::string text = R"cuda(
 // ---- vectors, lane by lane ----
 
 #define LATHE_UNARY(f)                              \
@@ -28,40 +31,12 @@ std::string_view prelude_vectors() {
     return f(a, b);                                             \
   }
 
-LATHE_UNARY(neg)
-LATHE_UNARY(abs)
-LATHE_UNARY(sign)
-LATHE_UNARY(floor)
-LATHE_UNARY(round)
-LATHE_UNARY(exp)
-LATHE_UNARY(log)
-LATHE_UNARY(sqrt)
-LATHE_UNARY(rsqrt)
-LATHE_UNARY(sin)
-LATHE_UNARY(cos)
-LATHE_UNARY(tanh)
-LATHE_UNARY(erf)
-LATHE_UNARY(logical_not)
-LATHE_BINARY(add)
-LATHE_BINARY(sub)
-LATHE_BINARY(mul)
-LATHE_BINARY(div)
-LATHE_BINARY(rem)
-LATHE_BINARY(min)
-LATHE_BINARY(max)
-LATHE_BINARY(pow)
-LATHE_BINARY(eq)
-LATHE_BINARY(ne)
-LATHE_BINARY(lt)
-LATHE_BINARY(le)
-LATHE_BINARY(logical_and)
-LATHE_BINARY(logical_or)
-LATHE_BINARY(bit_and)
-LATHE_BINARY(bit_or)
-LATHE_BINARY(bit_xor)
-LATHE_BINARY(shift_left)
-LATHE_BINARY(shift_right)
-LATHE_OPERATOR(+, add)
+)cuda";
+  for (const int arity : {1, 2})
+    for (const ScalarOpTraits& scalar : all_scalar_ops())
+      if (scalar.arity == arity && scalar.op != ScalarOp::cast)
+        text += fmt::format("LATHE_{}({})\n", arity == 1 ? "UNARY" : "BINARY", scalar.name);
+  return text + R"cuda(LATHE_OPERATOR(+, add)
 LATHE_OPERATOR(-, sub)
 LATHE_OPERATOR(*, mul)
 LATHE_OPERATOR(/, div)

@@ -103,24 +103,8 @@ Range range_of(ScalarOp op, std::span<const Range> args) {
     case ScalarOp::logical_or:
       return is_true(a) || is_true(args[1]) ? yes : is_false(a) && is_false(args[1]) ? no : open;
     case ScalarOp::logical_not: return inverse(a);
-    case ScalarOp::pow:
-    case ScalarOp::floor:
-    case ScalarOp::round:
-    case ScalarOp::exp:
-    case ScalarOp::log:
-    case ScalarOp::sqrt:
-    case ScalarOp::rsqrt:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::tanh:
-    case ScalarOp::erf:
-    case ScalarOp::bit_or:
-    case ScalarOp::bit_xor:
-    case ScalarOp::shift_left:
-    case ScalarOp::shift_right:
-    case ScalarOp::cast: break;
+    default: return {};
   }
-  return {};
 }
 
 Range range_of(ScalarOp op, const Range& a, const Range& b) {

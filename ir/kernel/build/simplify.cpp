@@ -25,7 +25,7 @@ ValueId Simplifier::integer(Type type, std::int64_t value) {
 }
 
 ValueId Simplifier::simplify(Instruction& in) {
-  const bool folds = in.op == Opcode::fma || (in.op == Opcode::scalar && !is_transcendental(in.scalar_op));
+  const bool folds = in.op == Opcode::fma || (in.op == Opcode::scalar && !traits(in.scalar_op).transcendental);
   if (folds && std::all_of(in.args.begin(), in.args.end(), [&](ValueId a) { return at(a).op == Opcode::constant; }))
     return fold(in);
   if (in.op == Opcode::scalar) return scalar(in);

@@ -70,58 +70,20 @@ std::int64_t wrap_to(DType dtype, std::int64_t value) {
   return value;
 }
 
-bool is_transcendental(ScalarOp op) {
-  return op == ScalarOp::pow || op == ScalarOp::exp || op == ScalarOp::log || op == ScalarOp::sin ||
-         op == ScalarOp::cos || op == ScalarOp::tanh || op == ScalarOp::erf;
-}
-
-bool is_comparison(ScalarOp op) {
-  return op == ScalarOp::eq || op == ScalarOp::ne || op == ScalarOp::lt || op == ScalarOp::le;
-}
-
 bool is_defined(ScalarOp op, DType dtype) {
   const bool computed_float = dtype == f32 || dtype == f64;
-  switch (op) {
-    case ScalarOp::add:
-    case ScalarOp::sub:
-    case ScalarOp::mul:
-    case ScalarOp::div:
-    case ScalarOp::min:
-    case ScalarOp::max:
-    case ScalarOp::neg:
-    case ScalarOp::abs:
-    case ScalarOp::sign:
-    case ScalarOp::lt:
-    case ScalarOp::le: return computed_float || is_integer(dtype);
-    case ScalarOp::rem:
-    case ScalarOp::bit_and:
-    case ScalarOp::bit_or:
-    case ScalarOp::bit_xor:
-    case ScalarOp::shift_left:
-    case ScalarOp::shift_right: return is_integer(dtype);
-    case ScalarOp::pow:
-    case ScalarOp::floor:
-    case ScalarOp::round:
-    case ScalarOp::exp:
-    case ScalarOp::log:
-    case ScalarOp::sqrt:
-    case ScalarOp::rsqrt:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::tanh:
-    case ScalarOp::erf: return computed_float;
-    case ScalarOp::eq:
-    case ScalarOp::ne: return computed_float || is_integer(dtype) || dtype == boolean;
-    case ScalarOp::logical_and:
-    case ScalarOp::logical_or:
-    case ScalarOp::logical_not: return dtype == boolean;
-    case ScalarOp::select:
-    case ScalarOp::cast: return !is_complex(dtype);
+  switch (traits(op).operands) {
+    case ScalarOperands::numbers: return computed_float || is_integer(dtype);
+    case ScalarOperands::numbers_or_bools: return computed_float || is_integer(dtype) || dtype == boolean;
+    case ScalarOperands::integers: return is_integer(dtype);
+    case ScalarOperands::floats: return computed_float;
+    case ScalarOperands::bools: return dtype == boolean;
+    case ScalarOperands::any: return !is_complex(dtype);
   }
-  throw InternalError("a scalar op out of range");
+  throw InternalError("operands out of range");
 }
 
-DType result_dtype(ScalarOp op, DType operand) { return is_comparison(op) ? boolean : operand; }
+DType result_dtype(ScalarOp op, DType operand) { return traits(op).compares ? boolean : operand; }
 
 namespace {
 
@@ -164,21 +126,8 @@ std::int64_t evaluate_integer(ScalarOp op, DType dtype, std::int64_t a, std::int
     case ScalarOp::bit_xor: return a ^ b;
     case ScalarOp::shift_left: return wrap_shift(dtype, a, b, true);
     case ScalarOp::shift_right: return wrap_shift(dtype, a, b, false);
-    case ScalarOp::pow:
-    case ScalarOp::floor:
-    case ScalarOp::round:
-    case ScalarOp::exp:
-    case ScalarOp::log:
-    case ScalarOp::sqrt:
-    case ScalarOp::rsqrt:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::tanh:
-    case ScalarOp::erf:
-    case ScalarOp::select:
-    case ScalarOp::cast: break;
+    default: throw InternalError("this scalar op is not defined on integers");
   }
-  throw InternalError("this scalar op is not defined on integers");
 }
 
 template <class T>
@@ -206,23 +155,8 @@ T evaluate_float(ScalarOp op, T a, T b) {
     case ScalarOp::cos: return once(std::cos(x));
     case ScalarOp::tanh: return once(std::tanh(x));
     case ScalarOp::erf: return once(std::erf(x));
-    case ScalarOp::rem:
-    case ScalarOp::eq:
-    case ScalarOp::ne:
-    case ScalarOp::lt:
-    case ScalarOp::le:
-    case ScalarOp::logical_and:
-    case ScalarOp::logical_or:
-    case ScalarOp::logical_not:
-    case ScalarOp::bit_and:
-    case ScalarOp::bit_or:
-    case ScalarOp::bit_xor:
-    case ScalarOp::shift_left:
-    case ScalarOp::shift_right:
-    case ScalarOp::select:
-    case ScalarOp::cast: break;
+    default: throw InternalError("this scalar op does not give a float");
   }
-  throw InternalError("this scalar op does not give a float");
 }
 
 bool compare_floats(ScalarOp op, double a, double b) {
@@ -237,7 +171,7 @@ Scalar evaluate(ScalarOp op, DType dtype, std::span<const Scalar> args) {
   if (op == ScalarOp::select) return args[0].integer ? args[1] : args[2];
   const Scalar a = args[0], b = args.size() > 1 ? args[1] : Scalar{};
   if (!is_float(dtype)) return {.integer = evaluate_integer(op, dtype, a.integer, b.integer)};
-  if (is_comparison(op)) return {.integer = compare_floats(op, a.real, b.real)};
+  if (traits(op).compares) return {.integer = compare_floats(op, a.real, b.real)};
   if (dtype == f64) return {.real = evaluate_float<double>(op, a.real, b.real)};
   return {.real = evaluate_float<float>(op, static_cast<float>(a.real), static_cast<float>(b.real))};
 }

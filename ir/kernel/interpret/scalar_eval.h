@@ -40,10 +40,8 @@ float flushed_fma(double a, double b, float c);
 /// Lanes [0, n/2) combined with lanes [n/2, n), and so on, until one is left.
 Scalar evaluate_reduction(ScalarOp op, DType dtype, std::span<const Scalar> lanes);
 
-bool is_transcendental(ScalarOp op);  ///< pow, exp, log, sin, cos, tanh, erf
 /// Whether the op is defined on operands of this type.
 bool is_defined(ScalarOp op, DType dtype);
-bool is_comparison(ScalarOp op);
 /// The type of the result.
 DType result_dtype(ScalarOp op, DType operand);
 

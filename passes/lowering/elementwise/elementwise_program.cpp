@@ -25,7 +25,7 @@ std::int64_t ElementwiseProgram::work() const {
   constexpr std::int64_t library_call = 200;
   std::int64_t work = 0;
   for (const ElementwiseInstruction& i : code)
-    work += i.kind == ElementwiseInstruction::Kind::scalar && i.dtype == f64 && kernel::is_transcendental(i.op)
+    work += i.kind == ElementwiseInstruction::Kind::scalar && i.dtype == f64 && traits(i.op).transcendental
                 ? library_call
                 : 1;
   return work;

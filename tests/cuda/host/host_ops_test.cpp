@@ -59,7 +59,7 @@ std::vector<Case> first_samples() {
 bool is_exact(const Program& program) {
   return std::none_of(program.kernels.begin(), program.kernels.end(), [](const kernel::Kernel& k) {
     return std::any_of(k.values.begin(), k.values.end(), [](const kernel::Instruction& in) {
-      return in.op == kernel::Opcode::scalar && kernel::is_transcendental(in.scalar_op);
+      return in.op == kernel::Opcode::scalar && traits(in.scalar_op).transcendental;
     });
   });
 }

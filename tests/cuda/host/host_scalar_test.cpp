@@ -95,7 +95,7 @@ std::vector<Case> all_cases() {
       if (op == ScalarOp::select) in[0] = boolean;
       cases.push_back(make_case(fmt::format("{}_{}", name(op), name(dtype)), in, result_dtype(op, dtype),
                                 [&](Builder& b, const std::vector<Value>& args) { return b.apply(op, args); }));
-      if (is_transcendental(op)) cases.back().ulps = dtype == f32 ? 3 : 1;
+      if (traits(op).transcendental) cases.back().ulps = dtype == f32 ? 3 : 1;
     }
   }
   for (const DType from : all_dtypes)
