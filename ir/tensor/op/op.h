@@ -255,7 +255,7 @@ struct Arity {
 class OwnedOp;
 
 /// Everything that Lathe knows of an op. A new op is one of these and a line in ir/ops/primitives/primitives.def or
-/// composites.def; no emitter is touched.
+/// composites.def; no emitter is touched but for a new ScalarOp or a kernel of its own.
 /// A program makes records of its own as OwnedOp (ir/tensor/op/owned_op.h).
 struct Op {
   Required<std::string_view> name;
