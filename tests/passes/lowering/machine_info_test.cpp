@@ -141,9 +141,11 @@ TEST_CASE("machines: every size of the table reaches the plans of products") {
   far.slow_last_level = true;
   small.l2.bytes /= 16;
   const CpuInfo& amx = *find_cpu_info("sapphirerapids");
+  CpuInfo large = amx;  // whose blocks are halved until they fit into scratch
+  large.products.tiles.packs_right = large.products.tiles.packs_right_rows = {1024, 2048, 2048};
   const std::set<std::size_t> none;
   CHECK(ignored<int>(&ProductSizes::fma, {far, unnamed_cpu(), *find_cpu_info("x86-64-v3")}) == none);
-  CHECK(ignored<int>(&ProductSizes::tiles, {amx}) == none);
+  CHECK(ignored<int>(&ProductSizes::tiles, {amx, large}) == none);
   CHECK(ignored<std::int64_t>(&ProductSizes::limits, {far, amx, unnamed_cpu(), small}) == none);
 }
 

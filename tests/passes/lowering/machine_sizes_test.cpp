@@ -96,7 +96,8 @@ TEST_CASE("machines: loops over vectors of a CPU follow the sizes of its entry")
   };
   const std::string x = "input %x: f32[1000, 500]", at = "input %i: i64[1000], ";
   follows(of(x, "sum %x {dims=[1]}"), plain, "chains", [](CpuInfo& cpu) { cpu.loops.chains = 2; });
-  follows(of(x, "sum %x {dims=[0]}"), plain, "column_vectors", [](CpuInfo& cpu) { cpu.loops.column_vectors = 2; });
+  follows(of("input %x: f32[1000, 50000]", "sum %x {dims=[0]}"), plain, "column_vectors",
+          [](CpuInfo& cpu) { cpu.loops.column_vectors = 2; });
   follows(of(x, "cumsum %x {dim=0}"), plain, "scan_task_vectors",
           [](CpuInfo& cpu) { cpu.loops.scan_task_vectors = 4; });
   const std::string scatter = of(at + x, "scatter_add %i, %x {size=300, dim=0}"),
@@ -117,7 +118,7 @@ TEST_CASE("machines: products and attentions of a GPU follow the sizes of its en
   follows(bf16, sm80, "mma_depth", [](GpuInfo& gpu) { gpu.products.mma_depth = 16; });
   follows(bf16, sm80, "mma_stages", [](GpuInfo& gpu) { gpu.products.mma_stages = 3; });
   follows(bf16, sm80, "band_rows", [](GpuInfo& gpu) { gpu.products.band_rows = 4; });
-  follows(bf16, sm90, "wgmma_stages", [](GpuInfo& gpu) { gpu.products.wgmma_stages = 3; });
+  follows(bf16, sm90, "wgmma_stages", [](GpuInfo& gpu) { gpu.products.wgmma_stages = 2; });
   follows(scores, sm90, "attention_stages", [](GpuInfo& gpu) { gpu.products.attention_stages = 2; });
   follows(attention("bf16", 8, 1024, 1024, 16), sm80, "attention_steps",
           [](GpuInfo& gpu) { gpu.products.attention_steps = 32; });
@@ -133,7 +134,7 @@ TEST_CASE("machines: products and attentions of a GPU follow the sizes of its en
   output "y" %1
 })",
                     norm = R"(graph @g(input %x: f32[100000000]) {
-  %1 = sum %x
+  %1 = sum %x {dims=[0]}
   output "y" %1
 })";
   follows(rounded, sm80, "copied_rows", [](GpuInfo& gpu) { gpu.products.copied_rows = 200; });
