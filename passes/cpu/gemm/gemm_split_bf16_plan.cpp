@@ -101,9 +101,10 @@ TriedPlan plan_batched(GemmPlan plan, const GemmQuery& query) {
   return {.plan = plan};
 }
 
-/// The share of what tiles multiply that is not filling, of sizes that are known.
-double filled(const GemmQuery& query) {
-  double share = 1;
+/// What percentage of what tiles multiply is not filling, of sizes that are known.
+double percent_filled(const GemmQuery& query) {
+  constexpr double all = 100;
+  double share = all;
   for (const Size& size : {query.m, query.n, query.k}) {
     if (!size || *size <= 0) continue;
     const std::int64_t tiles = (*size + kernel::tile_depth - 1) / kernel::tile_depth;
@@ -121,7 +122,7 @@ TriedPlan plan_split_bf16(const GemmQuery& query) {
   const std::int64_t least = limits.split_columns_depth;
   if (std::string why = too_small(query, {limits.split_rows, least, least}); !why.empty())
     return {.why_not = std::move(why)};
-  if (const double percent = 100 * filled(query); percent < static_cast<double>(limits.split_percent))
+  if (const double percent = percent_filled(query); percent < static_cast<double>(limits.split_percent))
     return {.why_not =
                 fmt::format("its sizes fill {:.0f}% of whole tiles, less than {}%", percent, limits.split_percent)};
   GemmPlan plan{.strategy = GemmStrategy::tiles, .tile = tile_of_mma()};

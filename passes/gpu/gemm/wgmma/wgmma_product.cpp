@@ -59,8 +59,8 @@ class WgmmaProduct {
   int stage(int rows) const { return rows * wgmma_k_step; }
   int stages() const {
     const int sums = tile_.rows * TensorParts::stride(tile_), one = stage(tile_.rows) + stage(tile_.columns);
-    const int most = gpu_.products.wgmma_stages, for_barriers = 16 * most;  // two words of 8 bytes a stage
-    constexpr int size = 2;
+    constexpr int barriers_of_stage = 16, size = 2;  // bytes, the latter of an element
+    const int most = gpu_.products.wgmma_stages, for_barriers = barriers_of_stage * most;
     const int left = static_cast<int>(gpu_.most_shared_bytes) - for_barriers - size * sums;
     return std::min(most, left / (size * one));
   }
