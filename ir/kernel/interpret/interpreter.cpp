@@ -134,13 +134,15 @@ class Interpreter : MachineRun {
 
   void scalar(const Instruction& in, Scalar* out, Thread& t) const {
     const DType operand = info(in.args.back()).type.scalar;
-    Scalar args[3];
-    for (int lane = 0; lane < in.type.lanes; ++lane) {
-      for (std::size_t i = 0; i < in.args.size(); ++i) args[i] = lanes(in.args[i], t)[lane];
-      out[lane] = in.scalar_op == ScalarOp::cast
-                      ? evaluate_cast(operand, in.type.scalar, args[0])
-                      : evaluate(in.scalar_op, operand, std::span<const Scalar>(args, in.args.size()));
+    const Scalar* const a = lanes(in.args[0], t);
+    if (in.scalar_op == ScalarOp::cast) {
+      for (int lane = 0; lane < in.type.lanes; ++lane) out[lane] = evaluate_cast(operand, in.type.scalar, a[lane]);
+      return;
     }
+    const Scalar* const b = in.args.size() > 1 ? lanes(in.args[1], t) : a;
+    const Scalar* const c = in.args.size() > 2 ? lanes(in.args[2], t) : a;
+    for (int lane = 0; lane < in.type.lanes; ++lane)
+      out[lane] = evaluate(in.scalar_op, operand, a[lane], b[lane], c[lane]);
   }
 
   void load(const Instruction& in, Scalar* out, Thread& t) const {
@@ -225,25 +227,52 @@ class Interpreter : MachineRun {
   }
 
   void lockstep(const Block& statements, std::span<Thread* const> all) {
-    for (const Statement& s : statements) {
-      const auto* loop = std::get_if<Loop>(&s.node);
-      std::span<Thread* const> threads = all;
-      for (const RunningRegion* region : regions()) threads = region->runners(s, threads);
-      if (std::holds_alternative<Barrier>(s.node)) {
-        barrier();
-      } else if (const auto* region = std::get_if<MachineRegion>(&s.node)) {
-        region->record->interpret(*region, *this, threads);
-      } else if (loop && is_collective_[loop] && loop->kind >= LoopKind::thread_x) {
-        lockstep(*loop, threads);
-      } else if (loop && is_collective_[loop]) {
-        uniform_loop(*loop, threads);
-      } else {
-        if (const Instruction* in = machine_operation(kernel_, s)) {
-          record_of(*in)->interpret(*in, *this, std::get<Compute>(s.node).value, threads);
-          continue;
-        }
-        for (Thread* t : threads) std::visit([&](const auto& node) { statement(node, *t); }, s.node);
+    for (std::size_t next = 0; next < statements.size();) {
+      const std::span<Thread* const> threads = runners(statements[next], all);
+      std::size_t end = next;
+      while (end < statements.size() && runs_alone(statements[end]) &&
+             runners(statements[end], all).size() == threads.size())
+        ++end;
+      if (end == next) {
+        together(statements[next++], threads);
+        continue;
       }
+      // One thread after the other goes to where it meets the others: its values are then in the caches.
+      for (Thread* t : threads)
+        for (std::size_t i = next; i < end; ++i)
+          std::visit([&](const auto& node) { statement(node, *t); }, statements[i].node);
+      next = end;
+    }
+  }
+
+  /// Those of the threads that carry out the statement, the first ones of them.
+  std::span<Thread* const> runners(const Statement& s, std::span<Thread* const> all) const {
+    for (const RunningRegion* region : regions()) all = region->runners(s, all);
+    return all;
+  }
+
+  /// Whether threads do it each for itself, and nothing that follows depends on who is first.
+  bool runs_alone(const Statement& s) const {
+    const auto* loop = std::get_if<Loop>(&s.node);
+    return !std::holds_alternative<Barrier>(s.node) && !std::holds_alternative<MachineRegion>(s.node) &&
+           !std::holds_alternative<Check>(s.node) && !machine_operation(kernel_, s) &&
+           !(loop && is_collective_.at(loop));
+  }
+
+  void together(const Statement& s, std::span<Thread* const> threads) {
+    const auto* loop = std::get_if<Loop>(&s.node);
+    if (std::holds_alternative<Barrier>(s.node)) {
+      barrier();
+    } else if (const auto* region = std::get_if<MachineRegion>(&s.node)) {
+      region->record->interpret(*region, *this, threads);
+    } else if (const Instruction* in = machine_operation(kernel_, s)) {
+      record_of(*in)->interpret(*in, *this, std::get<Compute>(s.node).value, threads);
+    } else if (!loop) {
+      for (Thread* t : threads) std::visit([&](const auto& node) { statement(node, *t); }, s.node);
+    } else if (loop->kind >= LoopKind::thread_x) {
+      lockstep(*loop, threads);
+    } else {
+      uniform_loop(*loop, threads);
     }
   }
 

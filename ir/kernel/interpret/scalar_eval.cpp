@@ -168,8 +168,12 @@ bool compare_floats(ScalarOp op, double a, double b) {
 }  // namespace
 
 Scalar evaluate(ScalarOp op, DType dtype, std::span<const Scalar> args) {
-  if (op == ScalarOp::select) return args[0].integer ? args[1] : args[2];
-  const Scalar a = args[0], b = args.size() > 1 ? args[1] : Scalar{};
+  const auto arg = [&](std::size_t i) { return i < args.size() ? args[i] : Scalar{}; };
+  return evaluate(op, dtype, arg(0), arg(1), arg(2));
+}
+
+Scalar evaluate(ScalarOp op, DType dtype, Scalar a, Scalar b, Scalar c) {
+  if (op == ScalarOp::select) return a.integer ? b : c;
   if (!is_float(dtype)) return {.integer = evaluate_integer(op, dtype, a.integer, b.integer)};
   if (traits(op).compares) return {.integer = compare_floats(op, a.real, b.real)};
   if (dtype == f64) return {.real = evaluate_float<double>(op, a.real, b.real)};
@@ -211,10 +215,7 @@ float flushed_fma(double a, double b, float c) {
 Scalar evaluate_reduction(ScalarOp op, DType dtype, std::span<const Scalar> lanes) {
   std::vector<Scalar> work(lanes.begin(), lanes.end());
   for (std::size_t half = work.size() / 2; half >= 1; half /= 2)
-    for (std::size_t i = 0; i < half; ++i) {
-      const Scalar pair[] = {work[i], work[i + half]};
-      work[i] = evaluate(op, dtype, pair);
-    }
+    for (std::size_t i = 0; i < half; ++i) work[i] = evaluate(op, dtype, work[i], work[i + half], {});
   return work[0];
 }
 

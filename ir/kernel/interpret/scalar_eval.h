@@ -28,6 +28,8 @@ float f16_value(std::uint16_t bits);
 /// in `integer`). For select `dtype` is that of the last two. Transcendental functions use the C library in f64 and
 /// round once.
 Scalar evaluate(ScalarOp op, DType dtype, std::span<const Scalar> args);
+/// The same; operands that the op has not may be anything.
+Scalar evaluate(ScalarOp op, DType dtype, Scalar a, Scalar b, Scalar c);
 Scalar evaluate_cast(DType from, DType to, Scalar value);
 Scalar evaluate_fma(DType dtype, Scalar a, Scalar b, Scalar c);
 /// As f32, a subnormal as the zero of its sign.
