@@ -1,5 +1,8 @@
 #pragma once
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -247,3 +250,18 @@ template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
 }  // namespace lathe::kernel
+
+/// "f32x16". Written only where the text is wanted: the builder and the verifier name types in messages that nobody
+/// reads as long as all is well.
+template <>
+struct fmt::formatter<lathe::kernel::Type> {
+  template <class Context>
+  constexpr auto parse(Context& context) {
+    return context.begin();
+  }
+  template <class Context>
+  auto format(lathe::kernel::Type type, Context& context) const {
+    const std::string text = to_string(type);
+    return std::copy(text.begin(), text.end(), context.out());
+  }
+};

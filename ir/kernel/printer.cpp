@@ -48,7 +48,10 @@ class Printer : MachineText {
       add(i ? ", " : "", buffer_names_[static_cast<std::size_t>(i)], ": ", name(buffer.access), " ",
           lathe::name(buffer.dtype), buffer.noalias ? "" : " aliased");
     }
-    for (std::size_t i = 0; i < kernel_.dims.size(); ++i) add(i ? ", " : "; ", dim_name(i));
+    for (std::size_t i = 0; i < kernel_.dims.size(); ++i) {
+      add(i ? ", " : "; ");
+      put_dim(out_, i);
+    }
     out_ += ") {\n";
     if (!canonical_)
       for (const std::string& note : kernel_.notes) add("  // ", note, "\n");
@@ -64,13 +67,53 @@ class Printer : MachineText {
   /// read each time, would take several times as long.
   template <class... Parts>
   void add(const Parts&... parts) {
-    (put(parts), ...);
+    (put(out_, parts), ...);
   }
-  void put(std::string_view text) { out_ += text; }
+  static void put(std::string& out, std::string_view text) { out += text; }
   template <std::integral Number>
-  void put(Number number) {
+  static void put(std::string& out, Number number) {
     char digits[24];
-    out_.append(digits, std::to_chars(digits, std::end(digits), number).ptr);
+    out.append(digits, std::to_chars(digits, std::end(digits), number).ptr);
+  }
+  static void put(std::string& out, Type type) {
+    put(out, lathe::name(type.scalar));
+    if (type.lanes != 1) put(out, "x"), put(out, type.lanes);
+  }
+  /// A letter and a number; 0: not named yet.
+  struct Name {
+    char letter = 0;
+    int number = 0;
+  };
+  static void put(std::string& out, Name name) {
+    out += name.letter;
+    put(out, name.number);
+  }
+  /// A value, by its name.
+  struct Named {
+    ValueId id;
+  };
+  void put(std::string& out, Named value) const {
+    const Instruction& in = at(value.id);
+    if (in.op == Opcode::constant) return put_constant(out, in);
+    if (in.op == Opcode::dim) return put_dim(out, static_cast<std::size_t>(in.integer));
+    const Name known = value_names_[static_cast<std::size_t>(value.id)];
+    if (known.letter != 0) return put(out, known);
+    out += fmt::format("<undefined {}>", value.id);
+  }
+  void put_dim(std::string& out, std::size_t i) const {
+    if (canonical_)
+      put(out, Name{'d', static_cast<int>(i)});
+    else
+      put(out, kernel_.dims[i]);
+  }
+  static void put_constant(std::string& out, const Instruction& in) {
+    if (is_float(in.type.scalar))
+      fmt::format_to(std::back_inserter(out), "{}", in.real);
+    else if (in.type.scalar == boolean)
+      put(out, in.integer != 0 ? "true" : "false");
+    else
+      put(out, in.integer);
+    if (in.type != Type{i64, 1}) put(out, ":"), put(out, in.type);
   }
   void indent() { out_.append(2 * static_cast<std::size_t>(depth_), ' '); }
 
@@ -84,29 +127,19 @@ class Printer : MachineText {
     }
   }
 
-  std::string dim_name(std::size_t i) const { return canonical_ ? "d" + std::to_string(i) : kernel_.dims[i]; }
   const std::string& buffer(BufferId id) const override { return buffer_names_[static_cast<std::size_t>(id)]; }
   const Instruction& at(ValueId id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
-
-  std::string constant(const Instruction& in) const {
-    const std::string type = in.type == Type{i64, 1} ? "" : ":" + to_string(in.type);
-    if (is_float(in.type.scalar)) return fmt::format("{}", in.real) + type;
-    if (in.type.scalar == boolean) return (in.integer != 0 ? "true" : "false") + type;
-    return std::to_string(in.integer) + type;
-  }
 
   const std::string& var(VarId id) const override { return var_names_[static_cast<std::size_t>(id)]; }
 
   std::string value(ValueId id) const override {
-    const Instruction& in = at(id);
-    if (in.op == Opcode::constant) return constant(in);
-    if (in.op == Opcode::dim) return dim_name(static_cast<std::size_t>(in.integer));
-    const std::string& known = value_names_[static_cast<std::size_t>(id)];
-    return known.empty() ? "<undefined " + std::to_string(id) + ">" : known;
+    std::string text;
+    put(text, Named{id});
+    return text;
   }
 
   void suffix(ValueId mask, int alignment) {
-    if (mask != none) add(" mask ", value(mask));
+    if (mask != none) add(" mask ", Named{mask});
     if (alignment != 0) add(" align ", alignment);
   }
 
@@ -123,7 +156,7 @@ class Printer : MachineText {
   }
 
   void arguments(const Instruction& in) {
-    for (std::size_t i = 0; i < in.args.size(); ++i) add(i ? ", " : " ", value(in.args[i]));
+    for (std::size_t i = 0; i < in.args.size(); ++i) add(i ? ", " : " ", Named{in.args[i]});
   }
 
   void expression(const Instruction& in) {
@@ -141,18 +174,18 @@ class Printer : MachineText {
         add(kernel::name(in.op));
         arguments(in);
         break;
-      case Opcode::reduce: add("reduce.", lathe::name(in.scalar_op), " ", value(in.args[0])); break;
-      case Opcode::extract: add("extract ", value(in.args[0]), ", ", in.integer); break;
+      case Opcode::reduce: add("reduce.", lathe::name(in.scalar_op), " ", Named{in.args[0]}); break;
+      case Opcode::extract: add("extract ", Named{in.args[0]}, ", ", in.integer); break;
       case Opcode::shuffle:
-        add("shuffle ", value(in.args[0]), ", ", value(in.args[1]), " {");
+        add("shuffle ", Named{in.args[0]}, ", ", Named{in.args[1]}, " {");
         for (std::size_t i = 0; i < in.lanes.size(); ++i) add(i ? ", " : "", in.lanes[i]);
         out_ += "}";
         break;
-      case Opcode::load: add("load ", buffer(in.buffer), "[", value(in.args[0]), "]"); break;
+      case Opcode::load: add("load ", buffer(in.buffer), "[", Named{in.args[0]}, "]"); break;
       case Opcode::load_strided:
-        add("load ", buffer(in.buffer), "[", value(in.args[0]), " by ", value(in.args[1]), "]");
+        add("load ", buffer(in.buffer), "[", Named{in.args[0]}, " by ", Named{in.args[1]}, "]");
         break;
-      case Opcode::gather: add("gather ", buffer(in.buffer), "[", value(in.args[0]), "]"); break;
+      case Opcode::gather: add("gather ", buffer(in.buffer), "[", Named{in.args[0]}, "]"); break;
       case Opcode::get: add("get ", var_names_[static_cast<std::size_t>(in.integer)]); break;
       case Opcode::machine: out_ += in.machine->record->text(in, *this); break;
     }
@@ -162,10 +195,10 @@ class Printer : MachineText {
   /// "map m0 = x[0] by 64 of k, 128 of rows by k": boxes of 64 x 128 elements.
   void map(std::size_t number) {
     const TensorMap& m = kernel_.maps[number];
-    add("  map m", number, " = ", buffer(m.from), "[", value(m.offset), "] by");
+    add("  map m", number, " = ", buffer(m.from), "[", Named{m.offset}, "] by");
     for (std::size_t d = 0; d < m.sizes.size(); ++d) {
-      add(d ? "," : "", " ", m.box[d], " of ", value(m.sizes[d]));
-      if (d > 0) add(" by ", value(m.strides[d - 1]));
+      add(d ? "," : "", " ", m.box[d], " of ", Named{m.sizes[d]});
+      if (d > 0) add(" by ", Named{m.strides[d - 1]});
     }
     out_ += "\n";
   }
@@ -177,18 +210,18 @@ class Printer : MachineText {
       out_ += "\n";
       return;
     }
-    value_names_[static_cast<std::size_t>(s.value)] = "%" + std::to_string(next_value_++);
-    add(value(s.value), " = ");
+    value_names_[static_cast<std::size_t>(s.value)] = {'%', next_value_++};
+    add(Named{s.value}, " = ");
     expression(at(s.value));
-    add(" : ", to_string(at(s.value).type), "\n");
+    add(" : ", at(s.value).type, "\n");
   }
 
   void statement(const Store& s) {
     indent();
     const char* verb = s.kind == StoreKind::scatter ? "scatter" : s.streams ? "stream" : "store";
-    add(verb, " ", buffer(s.buffer), "[", value(s.index));
-    if (s.kind == StoreKind::strided) add(" by ", value(s.stride));
-    add("] = ", value(s.value));
+    add(verb, " ", buffer(s.buffer), "[", Named{s.index});
+    if (s.kind == StoreKind::strided) add(" by ", Named{s.stride});
+    add("] = ", Named{s.value});
     suffix(s.mask, s.alignment);
     out_ += "\n";
   }
@@ -198,10 +231,9 @@ class Printer : MachineText {
     std::string& var = var_names_[static_cast<std::size_t>(s.var)];
     if (s.declares) {
       var = "v" + std::to_string(next_var_++);
-      add("var ", var, ": ", to_string(kernel_.vars[static_cast<std::size_t>(s.var)].type), " = ", value(s.value),
-          "\n");
+      add("var ", var, ": ", kernel_.vars[static_cast<std::size_t>(s.var)].type, " = ", Named{s.value}, "\n");
     } else {
-      add("set ", var, " = ", value(s.value), "\n");
+      add("set ", var, " = ", Named{s.value}, "\n");
     }
   }
 
@@ -213,7 +245,7 @@ class Printer : MachineText {
 
   void statement(const Prefetch& s) {
     indent();
-    add("prefetch ", buffer(s.buffer), "[", value(s.index), "]\n");
+    add("prefetch ", buffer(s.buffer), "[", Named{s.index}, "]\n");
   }
 
   void statement(const Barrier&) {
@@ -223,13 +255,13 @@ class Printer : MachineText {
 
   void statement(const Check& s) {
     indent();
-    add("check ", value(s.condition), " else ", s.code, "\n");
+    add("check ", Named{s.condition}, " else ", s.code, "\n");
   }
 
   void statement(const Loop& s) {
     indent();
-    value_names_[static_cast<std::size_t>(s.index)] = "i" + std::to_string(next_index_++);
-    add("for ", value(s.index), " in ", value(s.lo), "..", value(s.hi), " step ", value(s.step), " @",
+    value_names_[static_cast<std::size_t>(s.index)] = {'i', next_index_++};
+    add("for ", Named{s.index}, " in ", Named{s.lo}, "..", Named{s.hi}, " step ", Named{s.step}, " @",
         kernel::name(s.kind), " {\n");
     nested(s.body);
     out_ += "\n";
@@ -237,7 +269,7 @@ class Printer : MachineText {
 
   void statement(const Branch& s) {
     indent();
-    add("if ", value(s.condition), " {\n");
+    add("if ", Named{s.condition}, " {\n");
     nested(s.then_block);
     if (!s.else_block.empty()) {
       out_ += " else {\n";
@@ -248,7 +280,7 @@ class Printer : MachineText {
 
   void statement(const MachineRegion& s) {
     indent();
-    if (s.index != none) value_names_[static_cast<std::size_t>(s.index)] = "i" + std::to_string(next_index_++);
+    if (s.index != none) value_names_[static_cast<std::size_t>(s.index)] = {'i', next_index_++};
     out_ += s.record->text(s, *this);
     for (std::size_t i = 0; i < s.bodies.size(); ++i) {
       const std::string_view body = s.record->bodies[i].name;
@@ -261,7 +293,8 @@ class Printer : MachineText {
   const Kernel& kernel_;
   bool canonical_;
   std::string out_;
-  std::vector<std::string> value_names_, var_names_, buffer_names_;
+  std::vector<Name> value_names_;
+  std::vector<std::string> var_names_, buffer_names_;
   int next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
 };
 

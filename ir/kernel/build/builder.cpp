@@ -91,7 +91,7 @@ void Builder::for_loop(Bound lo, Bound hi, Bound step, const Body& body, LoopKin
 }
 
 void Builder::if_(Value condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
-  require(condition.type == Type{boolean, 1}, "if_ wants a scalar boolean, not {}", to_string(condition.type));
+  require(condition.type == Type{boolean, 1}, "if_ wants a scalar boolean, not {}", condition.type);
   if (const auto known = constant_value(condition)) {
     if (*known) return then();
     if (otherwise) otherwise();
@@ -107,13 +107,13 @@ void Builder::if_(Value condition, const std::function<void()>& then, const std:
 void Builder::barrier() { emit({Barrier{}}); }
 
 void Builder::check(Value condition, std::int64_t code) {
-  require(condition.type == Type{boolean, 1}, "check wants a scalar boolean, not {}", to_string(condition.type));
+  require(condition.type == Type{boolean, 1}, "check wants a scalar boolean, not {}", condition.type);
   require(code > 0, "check wants a positive code, not {}", code);
   if (!is_constant(condition, 1)) emit({Check{condition.id, code}});
 }
 
 Var Builder::var(Type type, Value init) {
-  require(init.type.scalar == type.scalar, "a variable of {} starts as {}", to_string(type), to_string(init.type));
+  require(init.type.scalar == type.scalar, "a variable of {} starts as {}", type, init.type);
   const Value value = broadcast(init, type.lanes);
   const auto id = static_cast<VarId>(kernel_.vars.size());
   kernel_.vars.push_back({type});
@@ -124,8 +124,7 @@ Var Builder::var(Type type, Value init) {
 Value Builder::get(Var var) { return append({.op = Opcode::get, .type = var.type, .integer = var.id}); }
 
 void Builder::set(Var var, Value value) {
-  require(value.type.scalar == var.type.scalar, "a variable of {} is set to {}", to_string(var.type),
-          to_string(value.type));
+  require(value.type.scalar == var.type.scalar, "a variable of {} is set to {}", var.type, value.type);
   emit({SetVar{.var = var.id, .value = broadcast(value, var.type.lanes).id}});
 }
 
@@ -142,7 +141,7 @@ Value Builder::fma(Value a, Value b, Value c) {
   const int lanes = std::max({a.type.lanes, b.type.lanes, c.type.lanes});
   a = broadcast(a, lanes), b = broadcast(b, lanes), c = broadcast(c, lanes);
   require(a.type == b.type && b.type == c.type && (a.type.scalar == f32 || a.type.scalar == f64), "fma of {}, {}, {}",
-          to_string(a.type), to_string(b.type), to_string(c.type));
+          a.type, b.type, c.type);
   return append({.op = Opcode::fma, .type = a.type, .args = {a.id, b.id, c.id}});
 }
 
@@ -154,10 +153,10 @@ Value Builder::apply(ScalarOp op, std::vector<Value> args) {
   for (Value& arg : args) arg = broadcast(arg, lanes);
   const Type operand = args.back().type;
   const bool is_select = op == ScalarOp::select;
-  if (is_select) require(args[0].type == Type{boolean, lanes}, "select by {}", to_string(args[0].type));
+  if (is_select) require(args[0].type == Type{boolean, lanes}, "select by {}", args[0].type);
   for (std::size_t i = is_select ? 1 : 0; i < args.size(); ++i)
-    require(args[i].type == operand, "{} of {} and {}", lathe::name(op), to_string(args[i].type), to_string(operand));
-  require(is_defined(op, operand.scalar), "{} of {}", lathe::name(op), to_string(operand));
+    require(args[i].type == operand, "{} of {} and {}", lathe::name(op), args[i].type, operand);
+  require(is_defined(op, operand.scalar), "{} of {}", lathe::name(op), operand);
   Instruction instruction{.op = Opcode::scalar, .type = {result_dtype(op, operand.scalar), lanes}, .scalar_op = op};
   for (const Value& arg : args) instruction.args.push_back(arg.id);
   return append(std::move(instruction));
@@ -230,7 +229,7 @@ void Builder::emit(Statement statement) { blocks_.back()->push_back(std::move(st
 
 Value Builder::bound(Bound b) {
   Value value = b.value.builder ? b.value : index(b.number);
-  require(value.type == Type{i64, 1}, "an index or bound of type {}", to_string(value.type));
+  require(value.type == Type{i64, 1}, "an index or bound of type {}", value.type);
   return value;
 }
 

@@ -14,7 +14,7 @@ namespace lathe::kernel {
 Value Builder::checked_mask(Value mask, int lanes, bool& never) {
   never = false;
   if (!mask) return {};
-  require(mask.type.scalar == boolean, "a mask of {}", to_string(mask.type));
+  require(mask.type.scalar == boolean, "a mask of {}", mask.type);
   if (const auto known = constant_value(mask)) {
     never = *known == 0;
     return {};
@@ -49,7 +49,7 @@ Value Builder::load_strided(Buffer buffer, Bound base, Bound stride, int lanes, 
 }
 
 Value Builder::gather(Buffer buffer, Value indices, Value mask) {
-  require(indices.type.scalar == i64, "gather by {}", to_string(indices.type));
+  require(indices.type.scalar == i64, "gather by {}", indices.type);
   if (indices.type.lanes == 1) return load(buffer, indices, 1, mask);
   bool never;
   mask = checked_mask(mask, indices.type.lanes, never);
@@ -62,7 +62,7 @@ Value Builder::gather(Buffer buffer, Value indices, Value mask) {
 }
 
 void Builder::store(Buffer buffer, Bound index, Value value, Value mask, int alignment) {
-  require(value.type.scalar == buffer.dtype, "a store of {} to a buffer of {}", to_string(value.type),
+  require(value.type.scalar == buffer.dtype, "a store of {} to a buffer of {}", value.type,
           lathe::name(buffer.dtype));
   bool never;
   mask = checked_mask(mask, value.type.lanes, never);
@@ -76,7 +76,7 @@ void Builder::store(Buffer buffer, Bound index, Value value, Value mask, int ali
 }
 
 void Builder::stream(Buffer buffer, Bound index, Value value) {
-  require(value.type.scalar == buffer.dtype, "a stream of {} to a buffer of {}", to_string(value.type),
+  require(value.type.scalar == buffer.dtype, "a stream of {} to a buffer of {}", value.type,
           lathe::name(buffer.dtype));
   emit({Store{.kind = StoreKind::contiguous,
               .streams = true,
@@ -86,7 +86,7 @@ void Builder::stream(Buffer buffer, Bound index, Value value) {
 }
 
 void Builder::store_strided(Buffer buffer, Bound base, Bound stride, Value value, Value mask) {
-  require(value.type.scalar == buffer.dtype, "a store of {} to a buffer of {}", to_string(value.type),
+  require(value.type.scalar == buffer.dtype, "a store of {} to a buffer of {}", value.type,
           lathe::name(buffer.dtype));
   if (value.type.lanes == 1 || is_constant(bound(stride), 1)) return store(buffer, base, value, mask);
   bool never;
@@ -101,10 +101,10 @@ void Builder::store_strided(Buffer buffer, Bound base, Bound stride, Value value
 }
 
 void Builder::scatter(Buffer buffer, Value indices, Value value, Value mask) {
-  require(indices.type.scalar == i64, "scatter by {}", to_string(indices.type));
+  require(indices.type.scalar == i64, "scatter by {}", indices.type);
   value = broadcast(value, indices.type.lanes);
-  require(value.type == Type{buffer.dtype, indices.type.lanes}, "a scatter of {} by {} to a buffer of {}",
-          to_string(value.type), to_string(indices.type), lathe::name(buffer.dtype));
+  require(value.type == Type{buffer.dtype, indices.type.lanes}, "a scatter of {} by {} to a buffer of {}", value.type,
+          indices.type, lathe::name(buffer.dtype));
   if (indices.type.lanes == 1) return store(buffer, indices, value, mask);
   bool never;
   mask = checked_mask(mask, value.type.lanes, never);
@@ -136,7 +136,7 @@ void Builder::region(const MachineRegionRecord& record, std::vector<std::int64_t
 
 Value Builder::broadcast(Value scalar, int lanes) {
   if (at(scalar).type.lanes == lanes) return scalar;
-  require(scalar.type.lanes == 1, "{} broadcast to {} lanes", to_string(scalar.type), lanes);
+  require(scalar.type.lanes == 1, "{} broadcast to {} lanes", scalar.type, lanes);
   return append({.op = Opcode::broadcast, .type = {scalar.type.scalar, lanes}, .args = {scalar.id}});
 }
 
@@ -144,7 +144,7 @@ Value Builder::ramp(Value base, int lanes) { return ramp(base, lanes, constant_i
 
 Value Builder::ramp(Value base, int lanes, Value stride) {
   require(base.type.lanes == 1 && base.type == stride.type && is_integer(base.type.scalar), "a ramp of {} by {}",
-          to_string(base.type), to_string(stride.type));
+          base.type, stride.type);
   if (lanes == 1) return base;
   return append({.op = Opcode::ramp, .type = {base.type.scalar, lanes}, .args = {base.id, stride.id}});
 }
@@ -154,19 +154,19 @@ Value Builder::reduce(ScalarOp op, Value vector) {
   const bool logical = op == ScalarOp::logical_and || op == ScalarOp::logical_or;
   const bool arithmetic = op == ScalarOp::add || op == ScalarOp::mul || op == ScalarOp::min || op == ScalarOp::max;
   require(logical ? dtype == boolean : arithmetic && (is_integer(dtype) || dtype == f32 || dtype == f64),
-          "a reduction by {} of {}", lathe::name(op), to_string(vector.type));
+          "a reduction by {} of {}", lathe::name(op), vector.type);
   if (vector.type.lanes == 1) return vector;
   return append({.op = Opcode::reduce, .type = {dtype, 1}, .scalar_op = op, .args = {vector.id}});
 }
 
 Value Builder::extract(Value vector, int lane) {
-  require(lane >= 0 && lane < at(vector).type.lanes, "lane {} of {}", lane, to_string(vector.type));
+  require(lane >= 0 && lane < at(vector).type.lanes, "lane {} of {}", lane, vector.type);
   if (vector.type.lanes == 1) return vector;
   return append({.op = Opcode::extract, .type = {vector.type.scalar, 1}, .args = {vector.id}, .integer = lane});
 }
 
 Value Builder::shuffle(Value a, Value b, std::vector<int> lanes) {
-  require(at(a).type == at(b).type, "a shuffle of {} and {}", to_string(a.type), to_string(b.type));
+  require(at(a).type == at(b).type, "a shuffle of {} and {}", a.type, b.type);
   for (const int lane : lanes) require(lane >= 0 && lane < 2 * a.type.lanes, "lane {} of a shuffle", lane);
   if (lanes.size() == 1) return lanes[0] < a.type.lanes ? extract(a, lanes[0]) : extract(b, lanes[0] - a.type.lanes);
   const auto count = static_cast<int>(lanes.size());

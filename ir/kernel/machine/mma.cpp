@@ -42,7 +42,7 @@ void Mma::verify(const MachineRules& rules) const {
   const DType a = rules.buffer(left.buffer).dtype, b = rules.buffer(right.buffer).dtype;
   rules.require(a == b, "mma_types", "an mma of {} and {}", name(a), name(b));
   rules.require(type == Type{f32, left.rows * right.rows / warp_threads}, "mma_shape", "an mma of {} x {} sums in {}",
-                left.rows, right.rows, to_string(type));
+                left.rows, right.rows, type);
   rules.require(rules.context.warp_loops > 0, "warp_threads", "an mma outside a thread.x loop of whole warps");
   rules.require(rules.context.branches == 0, "warp_context", "an mma in a branch");
 }

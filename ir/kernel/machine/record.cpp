@@ -64,8 +64,7 @@ void verify_operands(const Kernel& kernel, const Instruction& in) {
   count(in.machine->attributes.size(), {attributes, attributes}, "attributes");
   require(kernel, !record.of_map || (in.machine->map >= 0 && in.machine->map < static_cast<int>(kernel.maps.size())),
           "map_tensor", "map {} does not exist", in.machine->map);
-  require(kernel, record.gives_value == (in.type != no_value), "type", "a {} of type {}", record.name,
-          to_string(in.type));
+  require(kernel, record.gives_value == (in.type != no_value), "type", "a {} of type {}", record.name, in.type);
 }
 
 }  // namespace lathe::kernel

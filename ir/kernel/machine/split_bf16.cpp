@@ -47,8 +47,8 @@ void DotPairs::interpret(const MachineRun& run, ValueId id, Thread& t) const {
 
 Value dot_pairs(Builder& builder, Value a, Value b, Value sum) {
   const Type pairs{bf16, 2 * sum.type.lanes};
-  require(a.type == pairs && b.type == pairs && sum.type.scalar == f32, "dot_pairs of {}, {}, {}", to_string(a.type),
-          to_string(b.type), to_string(sum.type));
+  require(a.type == pairs && b.type == pairs && sum.type.scalar == f32, "dot_pairs of {}, {}, {}", a.type, b.type,
+          sum.type);
   return builder.machine(DotPairs{sum.type, a.id, b.id, sum.id}.instruction());
 }
 
@@ -82,7 +82,7 @@ void SplitBf16::interpret(const MachineRun& run, ValueId id, Thread& t) const {
 }
 
 Value split_bf16(Builder& builder, Value a, Value b, int term) {
-  require(a.type == b.type && a.type.scalar == f32, "split_bf16 of {}, {}", to_string(a.type), to_string(b.type));
+  require(a.type == b.type && a.type.scalar == f32, "split_bf16 of {}, {}", a.type, b.type);
   return builder.machine(SplitBf16{{bf16, 2 * a.type.lanes}, a.id, b.id, term}.instruction());
 }
 

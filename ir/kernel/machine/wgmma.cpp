@@ -66,7 +66,7 @@ void Wgmma::verify(const MachineRules& rules) const {
   const int columns = right.rows;
   rules.require(columns >= 16 && columns <= wgmma_columns && std::has_single_bit(static_cast<unsigned>(columns)) &&
                     type == Type{f32, wgmma_rows * columns / warpgroup_threads},
-                "mma_shape", "a wgmma of {} x {} sums in {}", wgmma_rows, columns, to_string(type));
+                "mma_shape", "a wgmma of {} x {} sums in {}", wgmma_rows, columns, type);
   rules.require(depth >= 16 && depth <= wgmma_depth && depth % 16 == 0, "mma_shape", "a wgmma {} deep", depth);
   if (left_value != none) {
     rules.want(left_value, {dtype, wgmma_rows * depth / warpgroup_threads}, "the left operand of a wgmma");

@@ -22,7 +22,7 @@ void verify_reduction(const Kernel& kernel, const Instruction& in) {
   const bool logical = op == ScalarOp::logical_and || op == ScalarOp::logical_or;
   const bool arithmetic = op == ScalarOp::add || op == ScalarOp::mul || op == ScalarOp::min || op == ScalarOp::max;
   require(kernel, (logical || arithmetic) && is_defined(op, vector.scalar), "reduce_op", "a reduction by {} of {}",
-          lathe::name(op), to_string(vector));
+          lathe::name(op), vector);
 }
 
 void verify_scalar(const Kernel& kernel, const Instruction& in) {
@@ -30,7 +30,7 @@ void verify_scalar(const Kernel& kernel, const Instruction& in) {
   const Type operand = type_of(in.args.size() - 1);
   const bool is_storage = operand.scalar == bf16 || operand.scalar == f16 || is_byte(operand.scalar);
   require(kernel, is_defined(in.scalar_op, operand.scalar), is_storage ? "storage_type" : "scalar_type", "{} of {}",
-          lathe::name(in.scalar_op), to_string(operand));
+          lathe::name(in.scalar_op), operand);
   std::size_t first = 0;
   if (in.scalar_op == ScalarOp::select) {
     want(kernel, type_of(0), {boolean, operand.lanes}, "the condition of select");

@@ -6,7 +6,7 @@
 namespace lathe::kernel {
 
 void want(const Kernel& kernel, Type have, Type type, std::string_view what) {
-  require(kernel, have == type, "type", "{} is {}, not {}", what, to_string(have), to_string(type));
+  require(kernel, have == type, "type", "{} is {}, not {}", what, have, type);
 }
 
 namespace {

@@ -138,7 +138,7 @@ class Verifier {
       case Opcode::fma:
         arguments(in, 3);
         for (const ValueId arg : in.args) want(at(arg).type, in.type, "an operand of fma");
-        require(in.type.scalar == f32 || in.type.scalar == f64, "storage_type", "fma of {}", to_string(in.type));
+        require(in.type.scalar == f32 || in.type.scalar == f64, "storage_type", "fma of {}", in.type);
         break;
       case Opcode::broadcast:
         arguments(in, 1);
@@ -146,7 +146,7 @@ class Verifier {
         break;
       case Opcode::ramp:
         arguments(in, 2);
-        require(is_integer(in.type.scalar), "type", "a ramp of {}", to_string(in.type));
+        require(is_integer(in.type.scalar), "type", "a ramp of {}", in.type);
         for (const ValueId arg : in.args) want(at(arg).type, {in.type.scalar, 1}, "an operand of ramp");
         break;
       case Opcode::reduce:
@@ -157,7 +157,7 @@ class Verifier {
         arguments(in, 1);
         want(in.type, {at(in.args[0]).type.scalar, 1}, "an extracted lane");
         require(in.integer >= 0 && in.integer < at(in.args[0]).type.lanes, "lanes", "lane {} of {}", in.integer,
-                to_string(at(in.args[0]).type));
+                at(in.args[0]).type);
         break;
       case Opcode::shuffle:
         arguments(in, 2);
