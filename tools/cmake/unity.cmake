@@ -1,11 +1,55 @@
 # LATHE_UNITY is for clean builds: reading headers is most of their work. Builds after an edit are faster without.
 
+# What most programs read first is read once: GCC writes down what it made of it. Libraries gain nothing by that.
+function(lathe_precompiled kind)
+  set(target lathe_precompiled_${kind})
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp CONTENT "" @ONLY)
+  add_library(${target} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp)
+  target_link_libraries(${target} PRIVATE fmt::fmt lathe_warnings)
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+  # The options of those that take it from there.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIE -O0 -g0)
+endfunction()
+if(LATHE_UNITY)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # A tenth of the time is looking for memory to use again, of less than 1 GB (in KB).
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=1000000>")
+  endif()
+  set(precompiled ${PROJECT_SOURCE_DIR}/tools/cmake/precompiled.h)
+  lathe_precompiled(program ${precompiled})
+  if(LATHE_TESTS)
+    lathe_precompiled(test ${precompiled} <catch2/catch.hpp>)
+  endif()
+  # Templates and inline functions of programs stand in libraries too. The linker takes those that it sees first: not
+  # those of the program, which are not optimized.
+  string(REPLACE "<OBJECTS>" "<LINK_LIBRARIES> <OBJECTS>" CMAKE_CXX_LINK_EXECUTABLE "${CMAKE_CXX_LINK_EXECUTABLE}")
+endif()
+
+# A program, or of kind `test`: compiling it takes longer than optimizing it saves, as it waits for what it calls.
+function(lathe_program target)
+  set(kind program ${ARGN})
+  list(GET kind -1 kind)
+  if(LATHE_UNITY)
+    target_compile_options(${target} PRIVATE -O0 -g0)
+    target_precompile_headers(${target} REUSE_FROM lathe_precompiled_${kind})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      target_compile_options(${target} PRIVATE -fpch-preprocess)  # for ccache
+    endif()
+  endif()
+endfunction()
+
 # The files of a target are compiled as a few units, neighbours together, so that headers are read and the same
 # templates compiled a few times instead of hundreds. What a file keeps in its unnamed namespace then needs a name of its
 # own among all that its namespace sees. Units are of one size, so that cores are done together.
 function(lathe_unity target)
   if(NOT LATHE_UNITY)
     return()
+  endif()
+  get_target_property(type ${target} TYPE)
+  get_target_property(precompiled ${target} PRECOMPILE_HEADERS_REUSE_FROM)
+  if(type STREQUAL EXECUTABLE AND NOT precompiled)
+    lathe_program(${target})
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
@@ -21,9 +65,8 @@ function(lathe_unity target)
 endfunction()
 
 # Sources of tests, sixteen in a unit, each in a namespace of its own, below all headers that they include; those that
-# add to Lathe's namespaces together, as those of a library. Tests wait for what they call, not for themselves: compiling
-# them takes longer than optimizing them saves. Builds without LATHE_UNITY optimize them, and have the warnings that only
-# this gives.
+# add to Lathe's namespaces together, as those of a library. Builds without LATHE_UNITY optimize them, and have the
+# warnings that only this gives.
 function(lathe_unity_tests target)
   if(NOT LATHE_UNITY)
     return()
@@ -36,6 +79,7 @@ function(lathe_unity_tests target)
       list(APPEND wrapped ${source})
     endif()
   endforeach()
+  lathe_program(${target} test)
   lathe_unity(${target})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${wrapped})
   set_source_files_properties(${wrapped} PROPERTIES HEADER_FILE_ONLY ON)
@@ -58,5 +102,4 @@ function(lathe_unity_tests target)
     target_sources(${target} PRIVATE ${path})
     math(EXPR unit "${unit} + 1")
   endwhile()
-  target_compile_options(${target} PRIVATE -O0 -g0)
 endfunction()
