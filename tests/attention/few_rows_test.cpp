@@ -200,7 +200,8 @@ TEST_CASE("one query that sees no key is NaN, or zero where it is asked for, who
       else
         for (std::int64_t i = 0; i < 300; ++i) arguments.at("hidden").set_int(i, 1);
       for (const AttentionFusion fusion : {AttentionFusion::required, AttentionFusion::off}) {
-        Executable executable = compile(graph, {.threads = 2, .lower = {.attention = fusion}});
+        Executable executable =
+            compile(graph, {.threads = 2, .cache = test::shared_kernels(), .lower = {.attention = fusion}});
         const HostTensor y = executable.run(arguments).at("y");
         int wrong = 0;
         for (std::int64_t i = 0; i < y.numel(); ++i)
@@ -213,7 +214,8 @@ TEST_CASE("one query that sees no key is NaN, or zero where it is asked for, who
 TEST_CASE("parts of the columns that are masked as a whole count for nothing") {
   const ir::Graph graph = attention({.name = "", .kv = 1, .mask = Mask::positions, .batch = 1});
   Tensors arguments = random_arguments(graph, {{"S", 2000}});
-  Executable executable = compile(graph, {.threads = 2, .lower = {.attention = AttentionFusion::required}});
+  Executable executable = compile(
+      graph, {.threads = 2, .cache = test::shared_kernels(), .lower = {.attention = AttentionFusion::required}});
   for (const std::int64_t position : {0, 3, 300, 1999}) {
     arguments.at("position").set_int(0, position);
     const HostTensor expected = ir::interpret(graph, arguments).at("y");
@@ -232,7 +234,7 @@ TEST_CASE("attentions of few rows have the same bits for any number of threads")
     for (std::int64_t i = 0; i < position.numel(); ++i) position.set_int(i, 650 - 40 * i);
     std::optional<HostTensor> first;
     for (const int threads : {1, 2, 3, 7}) {
-      Executable executable = compile(graph, {.threads = threads});
+      Executable executable = compile(graph, {.threads = threads, .cache = test::shared_kernels()});
       const HostTensor found = executable.run(arguments).at("y");
       if (!first) first = found;
       CHECK(same_bits(*first, found));
@@ -249,7 +251,7 @@ TEST_CASE("one query with a gradient is not fused, and the reason is told") {
   g.output("dq", grad((y * y).sum(), {q})[0]);
   const ir::Graph graph = g.finish();
   CHECK_THAT(not_fused(graph), Catch::Matchers::Contains("1 row is too few to gain from it"));
-  Executable executable = compile(graph, {.threads = 2});
+  Executable executable = compile(graph, {.threads = 2, .cache = test::shared_kernels()});
   const Tensors arguments = random_arguments(graph, {{"B", 3}, {"S", 20}});
   const HostTensor expected = ir::interpret(graph, arguments).at("dq");
   CHECK(error_of(run_with_states(executable, arguments).at("dq"), expected) <= 1e-5);

@@ -130,7 +130,10 @@ TEST_CASE("queries that see a key have the same bits with and without zeros for 
     const ir::Graph plain = attention_graph(c, length);
     const Tensors arguments = arguments_of(plain, c, length);
     const auto run = [&](const ir::Graph& graph) {
-      return compile(graph, {.threads = 1, .lower = {.attention = AttentionFusion::required}}).run(arguments).at("y");
+      return compile(graph,
+                     {.threads = 1, .cache = shared_kernels(), .lower = {.attention = AttentionFusion::required}})
+          .run(arguments)
+          .at("y");
     };
     c.zero_masked = true;
     const HostTensor with = run(attention_graph(c, length)), without = run(plain);

@@ -139,7 +139,7 @@ TEST_CASE("causal language models: fewer tokens than the scaling of positions as
     const pretrained::Pretrained loaded = pretrained::load(which.folder());
     CaseGraph c(which, f64, false);
     c.g.output("logits", loaded.model->logits(c.inputs));
-    Executable exe = compile(c.g.finish(), {.parameters = loaded.weights});
+    Executable exe = compile(c.g.finish(), {.parameters = loaded.weights, .cache = test::shared_kernels()});
     const HostTensor ids = which.inputs().tensor("input_ids");
     HostTensor prefix(i64, {ids.shape()[0], *which.prefix});
     for (std::int64_t b = 0; b < ids.shape()[0]; ++b)

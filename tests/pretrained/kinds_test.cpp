@@ -10,6 +10,7 @@
 #include "runtime/executable.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
+#include "tests/support/kernel_store.h"
 
 /// Directories of all kinds: what config.json may say, and what is refused.
 using namespace lathe;
@@ -57,7 +58,9 @@ HostTensor logits(const std::filesystem::path& path, std::string_view name) {
   c.g.output("logits", loaded.model->logits({.ids = c.take("input_ids", i64, shape),
                                              .mask = c.take("attention_mask", i64, shape),
                                              .dtype = f64}));
-  return compile(c.g.finish(), {.parameters = loaded.weights}).run(c.values).at("logits");
+  return compile(c.g.finish(), {.parameters = loaded.weights, .cache = test::shared_kernels()})
+      .run(c.values)
+      .at("logits");
 }
 
 }  // namespace

@@ -88,6 +88,7 @@ TEST_CASE("a loss by weight is the mean where the weight is one by the number of
   g.output("loss", model.model->loss(inputs, labels, weight));
   g.output("mean", model.model->loss(inputs, labels));
   const TokenBatches batches(texts(8), {.context = 16, .batch = 8});
-  const Tensors got = compile(g.finish(), {.parameters = model.weights}).run(batches.training(0));
+  const Tensors got =
+      compile(g.finish(), {.parameters = model.weights, .cache = test::shared_kernels()}).run(batches.training(0));
   CHECK(got.at("loss").get(0) == Approx(got.at("mean").get(0)).epsilon(1e-12));
 }

@@ -73,7 +73,7 @@ Tensors results_of(const HfCase& which, const test::LoadedCase& loaded) {
   loaded.build(c, f32);
   c.g.output("logits", c.outputs.at("logits"));
   c.g.output("loss", c.loss);
-  return compile(c.g.finish(), {.parameters = loaded.files->weights}).run(c.values);
+  return compile(c.g.finish(), {.parameters = loaded.files->weights, .cache = test::shared_kernels()}).run(c.values);
 }
 
 /// Against what the original library computes in f64 with the weights as they are stored.
@@ -128,7 +128,7 @@ TEST_CASE("quantized: a cache gives the logits of full passes") {
     Graph g{"full"};
     const Tensor input = g.input("input_ids", i64, {1, Dim("T")});
     g.output("logits", loaded.model->logits({.ids = input}));
-    const HostTensor all = compile(g.finish(), {.parameters = loaded.weights})
+    const HostTensor all = compile(g.finish(), {.parameters = loaded.weights, .cache = test::shared_kernels()})
                                .run({{"input_ids", HostTensor::from_ints({1, 6}, ids)}})
                                .at("logits");
     test::KernelStore store;
@@ -184,7 +184,7 @@ TEST_CASE("quantized: the caches of an encoder-decoder give the tokens of full p
   const Tensor logits = loaded.model->logits(
       {.ids = g.input("input_ids", i64, {1, S}), .decoder_ids = g.input("decoder_input_ids", i64, {1, T})});
   g.output("best", logits.argmax(2));
-  Executable full = compile(g.finish(), {.parameters = loaded.weights});
+  Executable full = compile(g.finish(), {.parameters = loaded.weights, .cache = test::shared_kernels()});
   std::vector<std::int64_t> written{loaded.model->start_token()};
   for (const std::int64_t token : found) {
     const auto size = std::ssize(written);
