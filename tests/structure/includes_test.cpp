@@ -89,7 +89,7 @@ const std::vector<Foreign>& foreign() {
       {"CLI/", {"tools", "tests/fuzz", "tests/robustness"}, true},
       {"catch2/", {"tests"}, true},
       {"nlohmann/", {"runtime", "tools", "tests", "frontend/pretrained"}, true},
-      {"openssl/", {"runtime"}, false},
+      {"openssl/", {"runtime", "codegen/llvm"}, false},
       {"pcre2", {"runtime/text"}, false},
       {"utf8proc", {"runtime/text"}, false},
   };
