@@ -78,8 +78,8 @@ class AttentionKernel {
     if (!attention_.tiled) return blocks.row_blocks;
     const auto rows = (parts_.parallel * parts_.sequential * row_count().unnamed()).value();
     if (!rows) return blocks.tiled_row_blocks / 2;
-    const auto each =
-        static_cast<int>(std::min<std::int64_t>(*rows / (lowering_.cpu().cores * block_rows()), blocks.tiled_row_blocks));
+    const auto each = static_cast<int>(
+        std::min<std::int64_t>(*rows / (lowering_.cpu().cores * block_rows()), blocks.tiled_row_blocks));
     return std::max(each, blocks.row_blocks);
   }
   RegisterTile tile() const { return {parts_.compute, lanes_, tile_rows_, vectors_}; }

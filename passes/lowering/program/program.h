@@ -50,8 +50,8 @@ struct Launch {
   Location loc;                     ///< of the last of them
   std::vector<std::string> checks;  ///< what to say when the kernel's check i + 1 fails
   std::vector<int> partial = {};    ///< parameters of which it writes a part and leaves the rest as it was
-  /// The first node of its region, of which it makes a part, beside launches that make the others and touch nothing of
-  /// this one; they have the same checks or none. -1 where it stands alone.
+  /// The first node of its region, of which it makes a part, beside launches that make the others and touch nothing
+  /// of this one; they have the same checks or none. -1 where it stands alone.
   int part_of = -1;
   std::shared_ptr<const TuningCandidates> tuning = nullptr;  ///< of products, where LowerOptions::tuning asks for it
   int candidate = 0;                                         ///< index into `tuning->names`

@@ -95,7 +95,8 @@ TEST_CASE("an operand of a product is computed there where that saves a buffer",
 
 TEST_CASE("an operand of a grouped product is computed there where it reads one buffer", "[fusion]") {
   const std::string offsets = R"(%8 = constant {dtype=i64, shape=[2], values=[0, 4]}
-  )", product = R"(
+  )",
+                    product = R"(
   %9 = grouped_matmul %2, %8, %v
   output "y" %9)";
   CHECK(inlined_where(offsets + R"(%2 = neg %x name("left"))" + product));

@@ -37,7 +37,8 @@ std::string why_not(const AttentionPlan& plan) {
 
 int stages_beside(const GpuInfo& gpu, std::int64_t stationary, std::int64_t of_stage) {
   const std::int64_t size = 2, left = gpu.most_shared_bytes - for_barriers;
-  const std::int64_t stages = std::min<std::int64_t>(gpu.products.attention_stages, (left - size * stationary) / (size * of_stage));
+  const std::int64_t stages =
+      std::min<std::int64_t>(gpu.products.attention_stages, (left - size * stationary) / (size * of_stage));
   return stages < gpu.products.least_attention_stages ? 0 : static_cast<int>(stages);
 }
 
