@@ -5,7 +5,6 @@
 
 #include "passes/fusion/region_graph.h"
 #include "passes/fusion/region_size.h"
-#include "passes/fusion/row_sums.h"
 
 namespace lathe {
 
@@ -17,12 +16,7 @@ class Merger {
  public:
   Merger(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads,
          const std::vector<bool>& recomputed)
-      : plan_(plan),
-        graph_(graph),
-        reads_(reads),
-        region_graph_(plan, reads),
-        sizes_(graph, plan, reads),
-        recomputed_(recomputed) {}
+      : plan_(plan), reads_(reads), region_graph_(plan, reads), sizes_(graph, plan, reads), recomputed_(recomputed) {}
 
   void run() {
     // A merged region may reach another one that neither reached before.
@@ -57,10 +51,7 @@ class Merger {
     const Region &from = region(p), &to = region(c);
     if (!may_come_as_early(recomputed_, to.members, from.members)) return false;
     if (from.members.size() + to.members.size() > most_merged_members || from.domain != to.domain) return false;
-    if (from.kind == RegionKind::product) {
-      const auto sums = [&](ValueId member) { return sums_rows(graph_, plan_.inlined, graph_[member]); };
-      return to.inner == 0 && from.domain.rank() > 0 && std::ranges::none_of(to.members, sums);
-    }
+    if (from.kind == RegionKind::product) return to.inner == 0 && from.domain.rank() > 0;
     if (from.kind != RegionKind::rows) return false;
     return from.inner == to.inner || from.inner == 0 || to.inner == 0;
   }
@@ -108,7 +99,6 @@ class Merger {
   }
 
   FusionPlan& plan_;
-  const ir::Graph& graph_;
   const std::vector<std::vector<Read>>& reads_;
   RegionGraph region_graph_;
   RegionSizes sizes_;

@@ -84,11 +84,4 @@ std::vector<bool> find_row_sums(const Graph& graph) {
   return any ? RowSumFinder(graph).run() : std::vector<bool>(graph.nodes.size(), false);
 }
 
-bool sums_rows(const Graph& graph, const std::vector<bool>& inlined, const Node& node) {
-  return std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
-    const ValueId value = through_aliases(graph, operand);
-    return graph[value].op == &ops::scatter_add && inlined[static_cast<std::size_t>(value.index)];
-  });
-}
-
 }  // namespace lathe

@@ -12,8 +12,4 @@ namespace lathe {
 /// behind them; the updates are found at one stride.
 std::vector<bool> find_row_sums(const ir::Graph& graph);
 
-/// Whether a node sums updates so, `inlined` being by node. It looks for those of each row, which a product would do
-/// again for each of its tiles of columns.
-bool sums_rows(const ir::Graph& graph, const std::vector<bool>& inlined, const ir::Node& node);
-
 }  // namespace lathe
