@@ -281,9 +281,7 @@ class Planner {
     const bool reduction = node.op->as<Reduce>() != nullptr;
     if (region.kind != RegionKind::rows && region.kind != RegionKind::product) return false;
     if (!may_come_as_early(options_.recomputed, {id}, region.members) || !sizes_->takes(r, id)) return false;
-    if (region.kind == RegionKind::product &&
-        (reduction || adds_up_rows(node) || better_left_to_its_reduction(id, r)))
-      return false;
+    if (region.kind == RegionKind::product && (reduction || better_left_to_its_reduction(id, r))) return false;
     const Shape& space = index_space(graph_, node);
     const auto dims = align(graph_, plan_, region, space, reads_[at(id)]);
     if (!dims || would_cycle(id, r)) return false;
@@ -306,15 +304,6 @@ class Planner {
   /// Element-wise members keep their place when a reduction over the last `inner` dims joins; a domain whose inner
   /// dims are all of size 1 has nothing to fold.
   static bool can_become_rows(const Region& region, int inner) { return inner <= region.domain.rank(); }
-
-  /// Whether it sums the updates of a scatter_add: it looks for those of each row, which a product would do again for
-  /// each tile of columns.
-  bool adds_up_rows(const Node& node) const {
-    return std::ranges::any_of(node.operands, [&](ValueId operand) {
-      const ValueId value = through_aliases(graph_, operand);
-      return graph_[value].op == &ops::scatter_add && plan_.is_inlined(value);
-    });
-  }
 
   /// A point-wise node that a row reduction reads goes with that reduction, when the product's result that it reads
   /// is stored for others anyway: joining the product would only store one more tensor.
