@@ -291,6 +291,16 @@ TuningChoices tuned_choices(const CompileOptions& options, const std::optional<G
   return std::move(tuned.choices);
 }
 
+/// How this process lowers, its threads and its place among the ranks in the memory budget.
+LowerOptions lowering_of(const CompileOptions& options) {
+  LowerOptions lowering = options.lower;
+  if (!lowering.memory) return lowering;
+  lowering.memory->threads = threads_of(options);
+  if (options.ranks)
+    lowering.memory->dims.insert(options.ranks->positions().begin(), options.ranks->positions().end());
+  return lowering;
+}
+
 /// Whether every rank says so, which all of them learn.
 bool all_ranks_say(Ranks& ranks, bool own) {
   const std::vector<std::string> all = ranks.gather(own ? "yes" : "no");
@@ -305,13 +315,9 @@ shard::ShardOptions chosen_parts(const ir::Graph& graph, const CompileOptions& o
   if (parts.parameters.empty() || parts.second_gather != SecondGather::decide) return parts;
   const bool has_budget = budget_chooses_gathers(parts, options.lower);
   std::int64_t kept = std::numeric_limits<std::int64_t>::max();
-  if (has_budget) {
-    LowerOptions lowering = options.lower;
-    lowering.memory->threads = threads_of(options);
-    lowering.memory->dims.insert(options.ranks->positions().begin(), options.ranks->positions().end());
+  if (has_budget)
     kept = bytes_with_gathered_kept(graph, options.ranks->mesh(), options.split, parts, machine_of(options.target),
-                                    lowering);
-  }
+                                    lowering_of(options));
   const bool keeps = has_budget && kept <= options.lower.memory->bytes;
   const bool all_keep = all_ranks_say(*options.ranks, keeps);
   parts.second_gather = all_keep ? SecondGather::never : SecondGather::always;
@@ -338,13 +344,8 @@ bool has_ring(const ir::Graph& gathered, const CompileOptions& options, CompileS
   using shard::RingWay;
   if (options.parts.ring != RingWay::decide) return options.parts.ring == RingWay::always;
   const Machine machine = machine_of(options.target);
-  LowerOptions lowering = options.lower;
-  DimBindings dims = options.ranks->positions();
-  if (lowering.memory) {
-    lowering.memory->threads = threads_of(options);
-    lowering.memory->dims.insert(dims.begin(), dims.end());
-    dims = lowering.memory->dims;
-  }
+  const LowerOptions lowering = lowering_of(options);
+  const DimBindings dims = lowering.memory ? lowering.memory->dims : options.ranks->positions();
   const RingChoice choice = choose_ring(gathered, machine, lowering, shard::table_rates(machine.info), dims);
   if (choice.why.empty()) return false;
   const bool own = choice.way == RingWay::always, all = all_ranks_say(*options.ranks, own);
@@ -442,12 +443,8 @@ Executable compile(const ir::Graph& graph, const CompileOptions& given) {
   impl->summary.pass_seconds = seconds_since(start);
 
   start = Clock::now();
-  LowerOptions lowering = options.lower;
+  LowerOptions lowering = lowering_of(options);
   if (options.tune) lowering.tuning = tuned_choices(options, gpu, machine, passed.graph, impl->summary);
-  if (lowering.memory) {
-    lowering.memory->threads = threads_of(options);
-    lowering.memory->dims.insert(positions.begin(), positions.end());
-  }
   Lowered lowered = lower_prepared(std::move(passed.graph), machine, lowering);
   impl->program = std::move(lowered.program);
   append(impl->summary.passes, lowered.stages);
