@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "frontend/dsl.h"
@@ -13,10 +14,14 @@ namespace lathe::bench {
 
 namespace {
 
-/// A state with values of a standard normal distribution.
+/// A state with values of a standard normal distribution, of which a large one has the first million again and again.
 Tensor random_state(Graph& g, OpCase& made, const std::string& name, const std::vector<std::int64_t>& sizes,
                     DType dtype) {
-  made.states[name] = initial_value(Init::normal(1), name, dtype, sizes, 1);
+  HostTensor& values = made.states[name] = HostTensor(dtype, sizes);
+  const HostTensor some =
+      initial_value(Init::normal(1), name, dtype, {std::min<std::int64_t>(values.numel(), 1 << 20)}, 1);
+  for (std::size_t at = 0; at < values.bytes(); at += some.bytes())
+    std::memcpy(values.data() + at, some.data(), std::min(some.bytes(), values.bytes() - at));
   Shape shape;
   for (const std::int64_t size : sizes) shape.push_back(Dim(size));
   return g.state(name, dtype, shape);

@@ -1,15 +1,29 @@
 #include "tests/gpu/gpu_device.h"
 
+#include <cstdlib>
+
 #include <fmt/core.h>
 
 #include "ir/support/error.h"
+#include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/platform.h"
 
 namespace lathe::test {
 
+namespace {
+
+ObjectStore* kept_kernels() {
+  const char* const folder = std::getenv("LATHE_CACHE_DIR");
+  if (!folder || !*folder) return nullptr;
+  static DiskCache cache(folder);
+  return &cache;
+}
+
+}  // namespace
+
 std::optional<CompileOptions> gpu_options() {
   try {
-    return CompileOptions{.target = Target::cuda(), .gpu = cuda::local_platform()};
+    return CompileOptions{.target = Target::cuda(), .cache = kept_kernels(), .gpu = cuda::local_platform()};
   } catch (const UserError& error) {
     fmt::print("SKIP: {}\n", error.what());
     return std::nullopt;

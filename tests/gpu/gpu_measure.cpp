@@ -1,18 +1,23 @@
 // Times of Lathe on this machine's GPU, one line of JSON a case, for tests/gpu/run.sh:
 //   gpu_measure products|attention|steps|decode [SECONDS]
 // A case that fails is a line with its error, and the next one follows. No case starts after SECONDS. What is timed
-// are whole runs, from the host's call to its return; a run's sum over launches is told beside it.
+// are whole runs, from the host's call to its return; beside it stand the sum over launches and the kernels that take
+// most of it, each launch timed between events.
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <map>
+#include <ranges>
 
 #include "bench/op_cases.h"
 #include "bench/step_cases.h"
 #include "frontend/train/training.h"
 #include "ir/support/error.h"
+#include "passes/lowering/program/program.h"
 #include "runtime/machine/seconds.h"
 #include "tests/gpu/gpu_device.h"
 
@@ -53,6 +58,47 @@ class Measuring {
     std::fflush(stdout);
   }
 
+  static double median(std::vector<double> values) {
+    const auto middle = values.begin() + std::ssize(values) / 2;
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  }
+
+  /// Kernels by the time of all their launches, each launch the median of 5 runs: the longest first, 16 at most.
+  static std::string launches(Executable& executable, const Case& c, double& sum) {
+    struct Kernel {
+      int count = 0;
+      double seconds = 0, flops = 0, bytes = 0;
+      std::int64_t blocks = 0;
+    };
+    std::vector<std::vector<double>> seconds;
+    std::vector<LaunchTime> times;
+    for (int run = 0; run < 5; ++run) {
+      times.clear();
+      executable.run_traced(c.inputs, times);
+      seconds.resize(times.size());
+      for (std::size_t i = 0; i < times.size(); ++i) seconds[i].push_back(times[i].seconds);
+    }
+    const DimBindings dims = executable.bind(c.inputs);
+    std::map<std::string, Kernel> kernels;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const Launch& launch = executable.program().launches[static_cast<std::size_t>(times[i].launch)];
+      Kernel& k = kernels[executable.program().kernels[static_cast<std::size_t>(launch.kernel)].name];
+      ++k.count, k.seconds += median(seconds[i]), k.flops += 1e9 * times[i].gflops;
+      k.bytes += static_cast<double>(launch.bytes.evaluate(dims)), k.blocks = times[i].tasks;
+    }
+    std::vector<std::pair<std::string, Kernel>> ordered(kernels.begin(), kernels.end());
+    std::ranges::stable_sort(ordered, std::greater(), [](const auto& k) { return k.second.seconds; });
+    sum = 0;
+    for (const auto& [name, k] : ordered) sum += k.seconds;
+    std::vector<std::string> texts;
+    for (const auto& [name, k] : ordered | std::views::take(16))
+      texts.push_back(fmt::format(
+          R"({{"kernel":{},"count":{},"us":{:.1f},"tflops":{:.1f},"gbs":{:.0f},"blocks":{}}})", json_text(name),
+          k.count, 1e6 * k.seconds, 1e-12 * k.flops / k.seconds, 1e-9 * k.bytes / k.seconds, k.blocks));
+    return fmt::format("[{}]", fmt::join(texts, ","));
+  }
+
   /// Two runs to settle, then the median of as many as a second holds, 3 to 50.
   std::string times(const Case& c) const {
     Executable executable = compile(c.graph, options_);
@@ -67,15 +113,12 @@ class Measuring {
     const double once = run();
     std::vector<double> seconds;
     for (int i = 0; i < std::clamp(static_cast<int>(1 / once), 3, 50); ++i) seconds.push_back(run());
-    std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2),
-                     seconds.end());
-    std::vector<LaunchTime> launches;
-    executable.run_traced(c.inputs, launches);
     double kernels = 0;
-    for (const LaunchTime& launch : launches) kernels += launch.seconds;
-    return fmt::format("\"seconds\":{},\"in_kernels\":{},\"flops\":{},\"bytes\":{},\"tokens\":{},\"compile\":{}",
-                       seconds[seconds.size() / 2], kernels, c.flops, c.bytes, c.tokens,
-                       s.pass_seconds + s.lower_seconds + s.codegen_seconds);
+    const std::string by_kernel = launches(executable, c, kernels);
+    return fmt::format(
+        R"("seconds":{},"in_kernels":{},"flops":{},"bytes":{},"tokens":{},"compile":{},"compiled":{},"launches":{})",
+        median(seconds), kernels, c.flops, c.bytes, c.tokens, s.pass_seconds + s.lower_seconds + s.codegen_seconds,
+        s.compiled, by_kernel);
   }
 
   CompileOptions options_;
@@ -99,8 +142,8 @@ void products(Measuring& measuring) {
     for (const auto& [suffix, product] :
          {std::pair{"", Product::forward}, {" dX", Product::input_gradient}, {" dW", Product::weight_gradient}})
       shapes.push_back({fmt::format("{}{}", layer.name, suffix), 65536, layer.n, layer.k, product});
-  for (ProductShape& shape : shapes)
-    for (const DType dtype : {bf16, f32}) {
+  for (const DType dtype : {bf16, f32})
+    for (ProductShape& shape : shapes) {
       shape.dtype = dtype;
       measuring.one(fmt::format("product {} {}", shape.name, lathe::name(dtype)),
                     [&] { return of(product_case(shape)); });

@@ -99,10 +99,10 @@ TEST_CASE("three runs give the same bits, as a graph and launch by launch", "[mo
   }
 }
 
-TEST_CASE("a small step for compute-sanitizer", "[sanitize]") {
+TEST_CASE("small steps for compute-sanitizer", "[sanitize]") {
   const auto options = test::gpu_options();
   if (!options) return;
-  CHECK(train(gpt(), *options).contains("loss"));
+  for (const DType dtype : {f32, bf16}) CHECK(train(gpt(dtype), *options).contains("loss"));
 }
 
 TEST_CASE("a check that fails is said, and the GPU goes on", "[errors]") {

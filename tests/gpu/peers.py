@@ -40,8 +40,8 @@ def products():
     shapes = [(f'{n}^3', n, n, n, 'forward') for n in (4096, 8192)]
     for name, n, k in (('qkv', 2304, 768), ('proj', 768, 768), ('fc', 3072, 768), ('out', 768, 3072)):
         shapes += [(name, 65536, n, k, 'forward'), (f'{name} dX', 65536, n, k, 'dX'), (f'{name} dW', 65536, n, k, 'dW')]
-    for name, m, n, k, kind in shapes:
-        for dtype in (torch.bfloat16, torch.float32):
+    for dtype in (torch.bfloat16, torch.float32):
+        for name, m, n, k, kind in shapes:
             x, w, dy = (torch.randn(s, dtype=dtype) for s in ((m, k), (n, k), (m, n)))
             runs = {'forward': lambda: x @ w.T, 'dX': lambda: dy @ w, 'dW': lambda: dy.T @ x}
             measure('PyTorch', f"product {name} {'bf16' if dtype == torch.bfloat16 else 'f32'}", runs[kind])
