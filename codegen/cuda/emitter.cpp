@@ -261,7 +261,7 @@ class Emitter : RegionText {
     role_ = outer;
   }
   std::string index(ValueId id) override {
-    values_[at(id)] = {fmt::format("i{}", next_index_++)};
+    values_[at(id)] = {index_name(next_index_++)};
     return fmt::format("{} {}", indices_.scalar(id), text(id));
   }
   void shared_words(std::string_view name, std::int64_t words) override {
@@ -283,7 +283,7 @@ class Emitter : RegionText {
   }
 
   void statement(const kernel::Loop& s) {
-    const std::string index = fmt::format("i{}", next_index_++);
+    const std::string index = index_name(next_index_++);
     values_[at(s.index)] = {index};
     if (is_block(s.kind)) return mapped_loop(s, index, "blockIdx", false);
     if (is_thread(s.kind)) {

@@ -79,15 +79,20 @@ bool is_machine_word(std::string_view name) {
   });
 }
 
-/// v0, r1, i2: the emitter's own names.
+/// v0, r1, i2, j8: the emitter's own names.
 bool is_local_name(std::string_view name) {
-  if (name.size() < 2 || std::string_view("vri").find(name[0]) == std::string_view::npos) return false;
+  if (name.size() < 2 || std::string_view("vrij").find(name[0]) == std::string_view::npos) return false;
   for (const char c : name.substr(1))
     if (!std::isdigit(static_cast<unsigned char>(c))) return false;
   return true;
 }
 
 }  // namespace
+
+std::string index_name(int number) {
+  const bool is_type = number == 8 || number == 32 || number == 64;
+  return fmt::format("{}{}", is_type ? 'j' : 'i', number);
+}
 
 std::string constant_text(const kernel::Instruction& constant, bool in_int32) {
   const std::string text = scalar_constant(constant, in_int32);

@@ -12,6 +12,8 @@ namespace lathe::cuda {
 
 /// "f32", "vec<f32, 4>", as lathe.cuh defines them.
 std::string type_name(kernel::Type type);
+/// The index of the loop of this number: "i0"; "j8" where "i8" is a type.
+std::string index_name(int number);
 /// A number: "0.5f", "3LL", "true", "bf16{0x3f80}", "broadcast<4>(0.5f)". `in_int32`: an i64 that is written as i32.
 std::string constant_text(const kernel::Instruction& constant, bool in_int32 = false);
 

@@ -39,7 +39,8 @@ struct AttentionRegisters {
   int most_sums = 128;              ///< of all products that sum over rows or columns
   int sums_beside_whole_tile = 64;  ///< those beside which a whole tile's scores find room
   int most_depth = 256;             ///< of the scores and of the result of rows
-  int columns = 64;                 ///< of a tile of them; of 128 some are spilled
+  int columns = 64;                 ///< of a tile of them,
+  int most_columns = 128;           ///< or where the result's sums leave room for a whole tile's scores
   bool operator==(const AttentionRegisters&) const = default;
 };
 

@@ -4,11 +4,12 @@
 
 namespace lathe::cuda {
 
-extern const MachineFamily copy_hooks, mma_hooks, wgmma_hooks, pipeline_hooks, box_hooks, exchange_hooks, pair_hooks;
+extern const MachineFamily copy_hooks, mma_hooks, wgmma_hooks, pipeline_hooks, box_hooks, exchange_hooks, pair_hooks,
+    fast_math_hooks;
 
 std::span<const MachineFamily> machine_families() {
   static const MachineFamily all[] = {copy_hooks, mma_hooks,      wgmma_hooks, pipeline_hooks,
-                                      box_hooks,  exchange_hooks, pair_hooks};
+                                      box_hooks,  exchange_hooks, pair_hooks,  fast_math_hooks};
   return all;
 }
 

@@ -16,7 +16,8 @@ std::string wgmma_text(const kernel::Instruction& in, const KernelText& k) {
     return fmt::format("{}({}, {})", m.transposed ? "transposed_tiles" : "tiles", k.buffer(m.buffer),
                        k.int32(m.first));
   };
-  const std::string depth = of_value || s.depth == kernel::wgmma_depth ? "" : fmt::format("<{}>", s.depth);
+  std::string depth = of_value || s.depth == kernel::wgmma_depth ? "" : fmt::format("<{}>", s.depth);
+  if (s.starts) depth = fmt::format("<{}, true>", s.depth);
   return fmt::format("wgmma{}({}, {}, {})", depth, k.var(s.sums), of_value ? k.value(s.left_value) : tiles(s.left),
                      tiles(s.right));
 }
@@ -95,22 +96,24 @@ LATHE_FUNCTION u64 next_sixteen() {
     LATHE_WGMMA(lanes, columns, "f16", operands, __VA_ARGS__)
 #endif
 
-/// sum[64 x 2 lanes] += a[64 x 16] * b[16 x 2 lanes], started
-template <class T, int lanes, bool A, bool B>
+/// sum[64 x 2 lanes] = or += a[64 x 16] * b[16 x 2 lanes], started
+template <class T, bool is_first, int lanes, bool A, bool B>
 LATHE_FUNCTION void wgmma_of_tiles(f32* sum, u64 a, u64 b) {
 #ifdef __CUDA_ARCH__
-#define LATHE_OPERANDS "l"(a), "l"(b), "n"(A), "n"(B)
+#define LATHE_OPERANDS "l"(a), "l"(b), "n"(A), "n"(B), "n"(!is_first)
   if constexpr (lanes == 8) {
-    LATHE_WGMMA_OF(T, 8, "16", "%8, %9, 1, 1, 1, %10, %11", LATHE_OPERANDS);
+    LATHE_WGMMA_OF(T, 8, "16", "%8, %9, %12, 1, 1, %10, %11", LATHE_OPERANDS);
   } else if constexpr (lanes == 16) {
-    LATHE_WGMMA_OF(T, 16, "32", "%16, %17, 1, 1, 1, %18, %19", LATHE_OPERANDS);
+    LATHE_WGMMA_OF(T, 16, "32", "%16, %17, %20, 1, 1, %18, %19", LATHE_OPERANDS);
   } else if constexpr (lanes == 32) {
-    LATHE_WGMMA_OF(T, 32, "64", "%32, %33, 1, 1, 1, %34, %35", LATHE_OPERANDS);
+    LATHE_WGMMA_OF(T, 32, "64", "%32, %33, %36, 1, 1, %34, %35", LATHE_OPERANDS);
   } else {
-    LATHE_WGMMA_OF(T, 64, "128", "%64, %65, 1, 1, 1, %66, %67", LATHE_OPERANDS);
+    LATHE_WGMMA_OF(T, 64, "128", "%64, %65, %68, 1, 1, %66, %67", LATHE_OPERANDS);
   }
 #undef LATHE_OPERANDS
 #else
+  if (is_first)
+    for (int i = 0; i < lanes; ++i) sum[i] = 0.0f;
   const auto value = [](u16 bits) { return widen(T{bits}); };
   shim_wgmma(value, sum, lanes, a, nullptr, b, A, B);
 #endif
@@ -167,16 +170,21 @@ LATHE_FUNCTION void wait_wgmma() {
 #endif
 }
 
-/// Starts sums += left * right^T over `depth` elements, for all threads of a warpgroup together: 64 rows, 16 of
-/// which a warp has. A thread's sums are those of mma of 16 rows; they stay where they are, and nobody else touches
-/// them before a wait.
-template <int depth = 64, int lanes, class T, bool A, bool B>
+/// Starts sums += left * right^T, or = where it starts them, over `depth` elements, for all threads of a warpgroup
+/// together: 64 rows, 16 of which a warp has. A thread's sums are those of mma of 16 rows; they stay where they are, and
+/// nobody else touches them before a wait.
+template <int depth = 64, bool starts = false, int lanes, class T, bool A, bool B>
 LATHE_FUNCTION void wgmma(vec<f32, lanes>& sums, SwizzledTiles<T, A> left, SwizzledTiles<T, B> right) {
   const u64 a = tile_descriptor(left.first), b = tile_descriptor(right.first);
   fence_wgmma();
 #pragma unroll
-  for (int k = 0; k < depth / 16; ++k)
-    wgmma_of_tiles<T, lanes, A, B>(sums.lane, a + k * next_sixteen<A>(), b + k * next_sixteen<B>());
+  for (int k = 0; k < depth / 16; ++k) {
+    const u64 a_k = a + k * next_sixteen<A>(), b_k = b + k * next_sixteen<B>();
+    if (starts && k == 0)
+      wgmma_of_tiles<T, true, lanes, A, B>(sums.lane, a_k, b_k);
+    else
+      wgmma_of_tiles<T, false, lanes, A, B>(sums.lane, a_k, b_k);
+  }
 }
 /// The same of a left operand that the threads hold, positions as of sums: 4 elements of each 16 x 8.
 template <int lanes, int held, class T, bool B>

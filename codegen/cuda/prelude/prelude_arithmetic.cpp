@@ -38,7 +38,7 @@ LATHE_FUNCTION f64 neg(f64 a) { return -a; }
 LATHE_FUNCTION f32 fma(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
 LATHE_FUNCTION f64 fma(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
 
-/// NaN if either is NaN; the second where both are equal.
+/// NaN if either is NaN; the second where both are equal, but that the machine's own of f32 take +0 for greater than -0.
 template <class T>
 LATHE_FUNCTION T min(T a, T b) {
   return a != a ? a : a < b ? a : b;
@@ -47,6 +47,18 @@ template <class T>
 LATHE_FUNCTION T max(T a, T b) {
   return a != a ? a : b < a ? a : b;
 }
+#ifdef __CUDA_ARCH__
+LATHE_FUNCTION f32 min(f32 a, f32 b) {
+  f32 r;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+LATHE_FUNCTION f32 max(f32 a, f32 b) {
+  f32 r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+#endif
 /// Keeps NaN and zeros.
 template <class T>
 LATHE_FUNCTION T sign(T a) {

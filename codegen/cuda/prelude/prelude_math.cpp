@@ -34,8 +34,14 @@ LATHE_FUNCTION f32 sixteenth_power(i32 i) {
   return powers[i & 15];
 }
 
+// exp, log, tanh and erf are those of CUDA's library, by the machine's ex2 and rcp. What follows stands for them where
+// this is compiled for a host.
+
 /// x = n ln 2 + r, n in sixteenths, by Cody and Waite: ln 2 in two parts, n times the first is exact.
 LATHE_FUNCTION f32 exp(f32 x) {
+#ifdef __CUDA_ARCH__
+  return ::expf(x);
+#else
   x = x < -104.0f ? -104.0f : x;
   x = x > 89.0f ? 89.0f : x;
   const f32 shifted = fma(x, 1.44269504088896341f, 0x1.8p+19f);
@@ -45,10 +51,14 @@ LATHE_FUNCTION f32 exp(f32 x) {
   const f32 power = sixteenth_power(bits_of(shifted));
   const f32 p = horner(r, 0.16666667f, 0.500021f, 1.0f);
   return scale_by_power(fma(p, r * power, power), (sub(bits_of(shifted), 0x49400000)) >> 4);
+#endif
 }
 
 /// log x = k ln 2 + log m, m in [sqrt(1/2), sqrt(2)); log(1 + f) by s = f / (2 + f).
 LATHE_FUNCTION f32 log(f32 x) {
+#ifdef __CUDA_ARCH__
+  return ::logf(x);
+#else
   const bool tiny = x < 0x1p-126f;
   const i32 offset = sub(bits_of(tiny ? x * 0x1p25f : x), 0x3f3504f3);
   const f32 k = static_cast<f32>(offset >> 23) + (tiny ? -25.0f : 0.0f);
@@ -61,18 +71,26 @@ LATHE_FUNCTION f32 log(f32 x) {
   if (x < 0.0f) return from_bits(0x7fc00000);
   if (x == 0.0f) return from_bits(static_cast<i32>(0xff800000));
   return x < from_bits(0x7f800000) ? result : x;
+#endif
 }
 
 /// |x| < 0.675: x + x^3 P(x^2), minimax; else 1 - 2 / (e^2|x| + 1).
 LATHE_FUNCTION f32 tanh(f32 x) {
+#ifdef __CUDA_ARCH__
+  return ::tanhf(x);
+#else
   const f32 magnitude = abs(x), z = x * x;
   const f32 large = 1.0f - 2.0f / (exp(magnitude * 2.0f) + 1.0f);
   const f32 p = horner(z, 0.00215268391f, -0.00819001347f, 0.021706894f, -0.0539481789f, 0.133332208f, -0.333333313f);
   return ::copysignf(magnitude < 0.675f ? fma(z * x, p, x) : large, x);
+#endif
 }
 
 /// |x| < 0.9375: x + x R(x^2); else 1 - e^(-t + t S(t)), t = min(|x|, 4). Both minimax.
 LATHE_FUNCTION f32 erf(f32 x) {
+#ifdef __CUDA_ARCH__
+  return ::erff(x);
+#else
   const f32 magnitude = abs(x), t = magnitude > 4.0f ? 4.0f : magnitude, z = x * x;
   const f32 s = horner(t, -1.12300695e-05f, 0.000322794251f, -0.00364242983f, 0.0237620194f, -0.106236845f,
                        -0.635151327f, -0.12864849f);
@@ -80,6 +98,7 @@ LATHE_FUNCTION f32 erf(f32 x) {
   const f32 r = horner(z, 8.00027919e-05f, -0.000805038435f, 0.00519243814f, -0.026855737f, 0.112836257f,
                        -0.376126289f, 0.128379166f);
   return magnitude < 0.9375f ? fma(r, x, x) : ::copysignf(large, x);
+#endif
 }
 
 LATHE_FUNCTION f64 exp(f64 x) { return ::exp(x); }

@@ -18,7 +18,7 @@ constinit const MachineRecord wgmma_record = machine_record<Wgmma>({.name = "wgm
                                                                     .args = {2, 2},
                                                                     .buffers = {1, 2},
                                                                     .vars = {1, 1},
-                                                                    .attributes = 4,
+                                                                    .attributes = 5,
                                                                     .together = Together::warpgroup,
                                                                     .sums = OfSums::adds_later,
                                                                     .shared_alignment = swizzle_alignment});
@@ -27,7 +27,7 @@ constinit const MachineRecord wgmma_record = machine_record<Wgmma>({.name = "wgm
 /// operand's, and that of a left tile.
 Wgmma Wgmma::of(const Instruction& in) {
   const MachineOp& op = *in.machine;
-  Wgmma s{.sums = op.vars[0], .depth = static_cast<int>(op.attributes[0])};
+  Wgmma s{.sums = op.vars[0], .depth = static_cast<int>(op.attributes[0]), .starts = op.attributes[4] != 0};
   s.right = {.buffer = op.buffers[0].id,
              .first = in.args[0],
              .rows = static_cast<int>(op.attributes[1]),
@@ -44,7 +44,7 @@ Instruction Wgmma::instruction() const {
   MachineOp op{.record = &wgmma_record,
                .buffers = {{right.buffer, Access::read}},
                .vars = {sums},
-               .attributes = {depth, right.rows, right.transposed, left.transposed}};
+               .attributes = {depth, right.rows, right.transposed, left.transposed, starts}};
   if (left_value == none) op.buffers.push_back({left.buffer, Access::read});
   return machine_instruction(std::move(op), {right.first, left_value == none ? left.first : left_value});
 }
@@ -81,7 +81,7 @@ std::string Wgmma::text(const MachineText& text) const {
   const auto tiles = [&](const SharedOperand& m) {
     return fmt::format("{}[{}]{}", text.buffer(m.buffer), text.value(m.first), m.transposed ? "^T" : "");
   };
-  std::string result = fmt::format("wgmma {} += {}, {}", text.var(sums),
+  std::string result = fmt::format("wgmma {} {} {}, {}", text.var(sums), starts ? "=" : "+=",
                                    left_value == none ? tiles(left) : text.value(left_value), tiles(right));
   if (depth != wgmma_depth) result += fmt::format(" depth {}", depth);
   return result;
@@ -142,17 +142,23 @@ void Wgmma::interpret(const MachineRun& run, ValueId, std::span<Thread* const> t
             ? read_swizzled(left, depth, own.rows, run, t)
             : rows_of_threads(own.rows, deep, left_value, run, threads.subspan(i - number, warpgroup_threads));
     Scalar* const all = run.var(sums, t);
+    if (starts) std::fill_n(all, right.rows / 2, Scalar{});
     own.multiply(a, read_swizzled(right, depth, own.columns, run, t), deep, all, all);
   }
 }
 
-void wgmma(Builder& builder, Var sums, const SwizzledTiles& left, const SwizzledTiles& right, int depth) {
+void wgmma(Builder& builder, Var sums, const SwizzledTiles& left, const SwizzledTiles& right, int depth,
+           bool starts) {
   const auto operand = [&](const SwizzledTiles& p, int rows) {
     return SharedOperand{
         .buffer = p.buffer.id, .first = builder.bound(p.first).id, .rows = rows, .transposed = p.transposed};
   };
   const SharedOperand first = operand(left, wgmma_rows);
-  builder.machine(Wgmma{.sums = sums.id, .depth = depth, .left = first, .right = operand(right, 2 * sums.type.lanes)}
+  builder.machine(Wgmma{.sums = sums.id,
+                        .depth = depth,
+                        .starts = starts,
+                        .left = first,
+                        .right = operand(right, 2 * sums.type.lanes)}
                       .instruction());
 }
 

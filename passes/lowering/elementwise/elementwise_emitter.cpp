@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "ir/kernel/machine/fast_math.h"
 #include "passes/lowering/attention/softmax_divisor.h"
 #include "passes/lowering/elementwise/philox_emitter.h"
 
@@ -212,12 +213,25 @@ kernel::Value ElementwiseEmitter::scalar(const ElementwiseInstruction& i, Scope&
   if (i.op == ScalarOp::cast) {
     // Floats saturate at the ends of the dtype itself.
     if (is_byte(i.dtype)) return b.cast(b.cast(args[0], i.dtype), compute_type(i.dtype));
-    const kernel::Value value = b.cast(args[0], compute_type(i.dtype));
-    return rounded(b, value, i.dtype);
+    return round(b.cast(args[0], compute_type(i.dtype)), i.dtype);
+  }
+  const kernel::Value value = apply(i, std::move(args));
+  return i.dtype == boolean || i.op == ScalarOp::select ? value : round(value, i.dtype);
+}
+
+kernel::Value ElementwiseEmitter::apply(const ElementwiseInstruction& i, std::vector<kernel::Value> args) {
+  kernel::Builder& b = context_.builder;
+  if (rounds_at_the_end_ && compute_type(i.dtype) == f32) {
+    if (i.op == ScalarOp::exp) return kernel::fast_exp(b, args[0]);
+    if (i.op == ScalarOp::div && program_[i.args[1]].kind == Kind::constant)
+      return args[0] * b.constant(f32, 1 / program_[i.args[1]].value);
   }
   const bool corrects = is_softmax_weight(program_, i) && has_fma(args[0]);
-  const kernel::Value value = corrects ? divided_by_row_value(b, args[0], args[1]) : b.apply(i.op, std::move(args));
-  return i.dtype == boolean || i.op == ScalarOp::select ? value : rounded(b, value, i.dtype);
+  return corrects ? divided_by_row_value(b, args[0], args[1]) : b.apply(i.op, std::move(args));
+}
+
+kernel::Value ElementwiseEmitter::round(kernel::Value value, DType dtype) {
+  return rounds_at_the_end_ ? value : rounded(context_.builder, value, dtype);
 }
 
 void ElementwiseEmitter::store(ir::ValueId node, DType dtype, const Linear& form, kernel::Value value, Scope& scope) {

@@ -22,6 +22,11 @@ class ElementwiseEmitter {
   ElementwiseEmitter(KernelContext& context, const ElementwiseProgram& program, BufferOf buffer_of)
       : context_(context), program_(program), buffer_of_(std::move(buffer_of)) {}
 
+  /// From here on values of bf16 and f16 are rounded where they are stored alone, exp of f32 is kernel::fast_exp, and
+  /// what is divided by a constant is multiplied by its reciprocal: for fused kernels whose results are rounded to 16
+  /// bits in the end.
+  void round_at_the_end() { rounds_at_the_end_ = true; }
+
   /// Values computed at one point; those of an outer scope hold in an inner one, whose indices refine it.
   class Scope {
    public:
@@ -78,11 +83,14 @@ class ElementwiseEmitter {
                                        Scope& scope);
   kernel::Value random(const ElementwiseInstruction& instruction, Scope& scope);
   kernel::Value scalar(const ElementwiseInstruction& instruction, Scope& scope);
+  kernel::Value round(kernel::Value value, DType dtype);
+  kernel::Value apply(const ElementwiseInstruction& instruction, std::vector<kernel::Value> args);
   kernel::Value load_at(kernel::Buffer buffer, const LoopIndices::Position& at, int lanes, kernel::Value mask);
 
   KernelContext& context_;
   const ElementwiseProgram& program_;
   BufferOf buffer_of_;
+  bool rounds_at_the_end_ = false;
 };
 
 }  // namespace lathe

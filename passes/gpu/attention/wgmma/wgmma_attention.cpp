@@ -33,7 +33,9 @@ class WgmmaAttention {
         keys_(context_, score_.columns, false, tile.columns, tile.depth),
         values_(context_, plan.attention.parts.outputs[0].other, true, tile.values, tile.columns),
         result_(context_, plan.lowering, plan.attention.parts.outputs[0]),
-        softmax_(plan, context_, emitter_, tile.columns) {}
+        softmax_(plan, context_, emitter_, tile.columns) {
+    emitter_.round_at_the_end();
+  }
 
   KernelContext::Built run() {
     declare();
@@ -139,7 +141,6 @@ class WgmmaAttention {
   }
 
   void tile(Scopes& rows, const Position& position, Value column, Value slot) {
-    b_.set(scores_, b_.constant(f32, 0, scores_.type.lanes));
     multiply(b_, scores_, queries_, position.thread, keys_, slot, 0);
     wait_sums(b_, registers());
     const std::vector<Value> factors =
@@ -151,12 +152,13 @@ class WgmmaAttention {
   }
 
   void divide(Scopes& rows) {
-    std::vector<Value> divisors;
+    std::vector<Value> reciprocals;
     const Value some = context_.dim(plan_.attention.column_count) > 0;
     for (auto& row : rows)
-      divisors.push_back(
+      reciprocals.push_back(
+          b_.constant(f32, 1) /
           b_.select(some, b_.cast(emitter_.emit(*result_.part().divisor, *row), f32), b_.constant(f32, 1)));
-    result_.scale(ScalarOp::div, divisors);
+    result_.scale(ScalarOp::mul, reciprocals);
   }
 
   /// What does not vary along the columns: by one thread of each row.

@@ -4,6 +4,7 @@
 
 #include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/attention/wgmma/wgmma_attention.h"
+#include "passes/gpu/attention/wgmma/wgmma_sums.h"
 
 namespace lathe::gpu {
 
@@ -47,9 +48,17 @@ WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan) {
   if (!found.why_not.empty()) return found;
   const AttentionParts& parts = plan.attention.parts;
   const GpuInfo& gpu = plan.lowering.gpu();
+  const AttentionRegisters& registers = gpu.attention;
+  const bool has_room = WgmmaSums::registers({&parts.outputs[0]}) <= registers.sums_beside_whole_tile;
   WgmmaAttentionTile tile{static_cast<int>(*parts.scores[0].depth.value()),
-                          static_cast<int>(*parts.outputs[0].depth.value()), gpu.attention.columns, 0};
-  tile.stages = stages_beside(gpu, tile.queries(), tile.keys() + tile.value_elements());
+                          static_cast<int>(*parts.outputs[0].depth.value()),
+                          has_room ? registers.most_columns : registers.columns, 0};
+  const auto stages = [&] { return stages_beside(gpu, tile.queries(), tile.keys() + tile.value_elements()); };
+  tile.stages = stages();
+  if (tile.stages == 0) {
+    tile.columns = registers.columns;
+    tile.stages = stages();
+  }
   if (tile.stages == 0)
     found.why_not = "its tiles are too large for shared memory";
   else

@@ -23,6 +23,7 @@ WgmmaElementwise::WgmmaElementwise(const AttentionPlan& plan, KernelContext& con
       streamed_dim_(parts.over_rows ? plan.attention.parts.row_dim : plan.attention.parts.columns_dim),
       own_count_(parts.over_rows ? plan.attention.column_count : plan.attention.rows),
       streamed_count_(parts.over_rows ? plan.attention.rows : plan.attention.column_count) {
+  emitter_.round_at_the_end();
   find_saved();
 }
 
@@ -97,7 +98,7 @@ void WgmmaElementwise::bind_reductions(Scope& scope, Value row, int lanes, Value
 
 void WgmmaElementwise::enter(Value outer, Value first, Value thread, const Scope* top) {
   const AttentionParts& parts = plan_.attention.parts;
-  outer_ = outer, thread_ = thread;
+  outer_ = outer, first_own_ = first, thread_ = thread;
   own_.clear(), own_scopes_.clear();
   outer_scope_ = std::make_unique<Scope>(emitter_, std::vector<IndexGroup>{{parts.outer, outer, 1}}, Value{}, top);
   emitter_.hoist(*outer_scope_, std::uint64_t{1} << own_dim_ | std::uint64_t{1} << streamed_dim_);
@@ -142,12 +143,10 @@ void WgmmaElementwise::begin(Value first) {
       b_.store(saved_[k], i * pair, b_.broadcast(emitter_.emit(of_streamed_[k], streamed), pair));
   };
   if (!of_streamed_.empty()) each_pair(first, keep);
-  for (const kernel::Var scores : scores_) b_.set(scores, b_.constant(f32, 0, scores.type.lanes));
 }
 
 void WgmmaElementwise::make_weights(Value first) {
   const AttentionParts& parts = plan_.attention.parts;
-  const ElementwiseProgram& program = emitter_.program();
   const int elements = at_once_ / 2;
   std::vector<kernel::Buffer> sums;
   for (const kernel::Var scores : scores_) {
@@ -157,9 +156,12 @@ void WgmmaElementwise::make_weights(Value first) {
   weights_.clear();
   for (std::size_t e = 0; e < parts_.outputs.size(); ++e)
     weights_.push_back(b_.alloc(plan_.tile.held, elements, kernel::Space::register_, "weights"));
-  each_pair(first, [&](Value here, Value i) {
-    const Value mask = inside(here);
+  const auto make = [&](bool whole, Value here, Value i) {
+    const Value mask = whole ? Value{} : inside(here);
     Scope streamed = streamed_scope(here, mask);
+    if (whole)
+      for (const auto& [comparison, holds] : plan_.attention.bounds.inside)
+        streamed.bind(comparison, b_.constant_int(boolean, holds));
     for (std::size_t k = 0; k < of_streamed_.size(); ++k)
       streamed.bind(of_streamed_[k], b_.load(saved_[k], i * pair, pair));
     if (parts_.over_rows) bind_reductions(streamed, here, pair, mask);
@@ -170,7 +172,7 @@ void WgmmaElementwise::make_weights(Value first) {
       for (const int value : of_own_) point.bind(value, *own_scopes_[c]->find(value));
       for (std::size_t s = 0; s < sums.size(); ++s) {
         const int value = parts_.scores[s]->value;
-        point.bind(value, rounded(b_, b_.load(sums[s], element(i, c), pair), program[value].dtype));
+        point.bind(value, b_.load(sums[s], element(i, c), pair));
       }
       for (std::size_t e = 0; e < parts_.outputs.size(); ++e) {
         const Value weight = b_.broadcast(emitter_.emit(parts_.outputs[e]->value, point), pair);
@@ -178,7 +180,22 @@ void WgmmaElementwise::make_weights(Value first) {
         b_.store(weights_[e], element(i, c), b_.cast(there, plan_.tile.held));
       }
     }
-  });
+  };
+  const auto made = [&](bool whole) {
+    each_pair(first, [&](Value here, Value i) { make(whole, here, i); });
+  };
+  b_.if_(all_inside(first), [&] { made(true); }, [&] { made(false); });
+}
+
+/// Whether the streamed positions from `first` on exist and no comparison leaves one of them out for any position of
+/// the warpgroup's own.
+Value WgmmaElementwise::all_inside(Value first) {
+  const ColumnBounds& bounds = plan_.attention.bounds;
+  const Value end = first + at_once_, all = end <= context_.dim(streamed_count_);
+  if (bounds.inside.empty()) return all;
+  const Value own = first_own_ + thread_ / kernel::warpgroup_threads * kernel::wgmma_rows;
+  const Value last_column = parts_.over_rows ? own + (kernel::wgmma_rows - 1) : end - 1;
+  return all && last_column <= (parts_.over_rows ? first : own) + context_.dim(*bounds.upper);
 }
 
 Value WgmmaElementwise::weights(std::size_t output) const { return b_.load(weights_[output], 0, at_once_ / 2); }

@@ -25,7 +25,7 @@ class WgmmaElementwise : private WgmmaPositions {
   /// What does not vary along the streamed positions, for the thread's own of those from `first` on; the last one
   /// again beyond the end.
   void enter(kernel::Value outer, kernel::Value first, kernel::Value thread, const Scope* top);
-  /// Zeros for the scores, and what is needed of the streamed positions from `first` on.
+  /// What is needed of the streamed positions from `first` on.
   void begin(kernel::Value first);
   /// Makes the weights of all products of the scores.
   void make_weights(kernel::Value first);
@@ -36,6 +36,7 @@ class WgmmaElementwise : private WgmmaPositions {
   void find_saved();
   bool depends_on(int value, int dim) const;
   kernel::Value inside(kernel::Value first);
+  kernel::Value all_inside(kernel::Value first);
   Scope streamed_scope(kernel::Value first, kernel::Value mask);
   void bind_reductions(Scope& scope, kernel::Value row, int lanes, kernel::Value mask);
   /// body(the first of the thread's two positions, i) for every 8 streamed positions.
@@ -49,7 +50,7 @@ class WgmmaElementwise : private WgmmaPositions {
   int at_once_, own_dim_, streamed_dim_;
   Dim own_count_, streamed_count_;
   std::vector<int> of_streamed_, made_of_streamed_, of_own_;  ///< saved; made of these where scores are; saved
-  kernel::Value outer_, thread_;
+  kernel::Value outer_, first_own_, thread_;
   std::unique_ptr<Scope> outer_scope_;
   std::vector<std::unique_ptr<Scope>> own_scopes_;
   std::vector<kernel::Value> own_;  ///< positions

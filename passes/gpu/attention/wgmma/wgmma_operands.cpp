@@ -92,7 +92,7 @@ void multiply(kernel::Builder& b, kernel::Var sums, const StationaryOperand& lef
               const StreamedOperand& right, Value slot, int row) {
   for (int k = 0; k < left.depth(); k += kernel::wgmma_depth) {
     const int deep = std::min(kernel::wgmma_depth, whole_steps(left.depth() - k));
-    wgmma(b, sums, left.rows_of_warpgroup(thread, k), right.right(slot, row, k), deep);
+    wgmma(b, sums, left.rows_of_warpgroup(thread, k), right.right(slot, row, k), deep, k == 0);
   }
 }
 

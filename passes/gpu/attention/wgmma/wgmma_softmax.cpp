@@ -49,20 +49,39 @@ void WgmmaSoftmax::begin(Scopes& rows) {
   }
 }
 
+/// Whether the tile's columns exist and no comparison leaves one of them out for any row of the warpgroup.
+Value WgmmaSoftmax::all_inside(const ScorePosition& tile, Value thread) {
+  const ColumnBounds& bounds = plan_.attention.bounds;
+  const Value end = tile.column + columns_, all = end <= context_.dim(plan_.attention.column_count);
+  if (bounds.inside.empty()) return all;
+  const Value first_row_of_warpgroup = tile.row + thread / kernel::warpgroup_threads * kernel::wgmma_rows;
+  return all && end - 1 <= first_row_of_warpgroup + context_.dim(*bounds.upper);
+}
+
 void WgmmaSoftmax::each_pair(Scopes& rows, const ScorePosition& tile, Value thread, const Body& body) {
+  b_.if_(
+      all_inside(tile, thread), [&] { each_pair(rows, tile, thread, true, body); },
+      [&] { each_pair(rows, tile, thread, false, body); });
+}
+
+void WgmmaSoftmax::each_pair(Scopes& rows, const ScorePosition& tile, Value thread, bool whole,
+                             const Body& body) {
   const AttentionParts& parts = plan_.attention.parts;
   const Value count = context_.dim(plan_.attention.column_count);
   const auto known = plan_.attention.column_count.value();
-  const bool whole = known && *known % columns_ == 0;
+  const bool unmasked = whole || (known && *known % columns_ == 0);
   const auto pairs = [&](Value i) {
     const Value column = tile.column + i * row_step + first_column(thread);
-    const Value inside = whole ? Value{} : b_.tail_mask(count - column, pair);
+    const Value inside = unmasked ? Value{} : b_.tail_mask(count - column, pair);
     for (std::size_t r = 0; r < rows.size(); ++r) {
       const Value row =
           min(tile.row + first_row(thread) + static_cast<int>(r) * row_step, context_.dim(plan_.attention.rows) - 1);
       Scope point(emitter_,
                   {{parts.outer, tile.outer, 1}, {{parts.row_dim}, row, 1}, {{parts.columns_dim}, column, pair}},
                   inside, rows[r].get());
+      if (whole)
+        for (const auto& [comparison, holds] : plan_.attention.bounds.inside)
+          point.bind(comparison, b_.constant_int(boolean, holds));
       body(r, point, element(i, r));
     }
   };
@@ -102,9 +121,7 @@ std::vector<Value> WgmmaSoftmax::take(Scopes& rows, const ScorePosition& tile, V
   const kernel::Buffer kept = registers(f32, "scores"), arguments = registers(compute, "arguments");
   weights_ = registers(plan_.tile.held, "weights");
   b_.store(kept, 0, scores);
-  const auto score = [&](Value position) {
-    return rounded(b_, b_.load(kept, position, pair), program_[score_].dtype);
-  };
+  const auto score = [&](Value position) { return b_.load(kept, position, pair); };
   const Value lowest = reduction_identity(b_, most);
   std::vector<kernel::Var> here;
   for (std::size_t r = 0; r < rows.size(); ++r) here.push_back(b_.var({compute, pair}, b_.broadcast(lowest, pair)));

@@ -40,7 +40,10 @@ class WgmmaSoftmax : private WgmmaPositions {
   /// Runs body(row, point, position) for every pair of every row: its scope, and its index among the thread's
   /// elements.
   using Body = std::function<void(std::size_t, Scope&, kernel::Value)>;
+  void each_pair(Scopes& rows, const ScorePosition& tile, kernel::Value thread, bool whole, const Body& body);
+  /// The same for tiles of which all columns count, and for the others.
   void each_pair(Scopes& rows, const ScorePosition& tile, kernel::Value thread, const Body& body);
+  kernel::Value all_inside(const ScorePosition& tile, kernel::Value thread);
   kernel::Value masked(const Scope& point, kernel::Value value, kernel::Value otherwise);
   kernel::Value reduce(ScalarOp op, kernel::Value own, kernel::Value thread);
   bool wants_scores(int value) const;

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "ir/kernel/build/builder.h"
+#include "ir/kernel/machine/record.h"
+
+namespace lathe::kernel {
+
+/// exp of f32 by the machine's own instruction, a few units in the last place apart times 1 + |x| / 100: for what is
+/// rounded to 16 bits afterwards. Results below 2^-126 may be zero; infinities and NaN are as for exp.
+struct FastExp {
+  Type type{};  ///< f32
+  ValueId value = none;
+
+  static FastExp of(const Instruction& in);
+  Instruction instruction() const;
+  void verify(const MachineRules& rules) const;
+  std::string text(const MachineText& text) const;
+  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+};
+extern const MachineRecord fast_exp_record;
+
+Value fast_exp(Builder& builder, Value value);
+
+}  // namespace lathe::kernel
