@@ -35,7 +35,7 @@ struct WarpgroupRegisters {
 
 /// What a thread's registers have room for in attentions by wgmma; found with ptxas.
 struct AttentionRegisters {
-  int all = 184;                    ///< of a thread that multiplies, for saved values too
+  int all = 168;                    ///< of a thread that multiplies, for saved values too
   int most_sums = 128;              ///< of all products that sum over rows or columns
   int sums_beside_whole_tile = 64;  ///< those beside which a whole tile's scores find room
   int most_depth = 256;             ///< of the scores and of the result of rows

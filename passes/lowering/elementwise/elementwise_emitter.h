@@ -26,6 +26,8 @@ class ElementwiseEmitter {
   /// what is divided by a constant is multiplied by its reciprocal: for fused kernels whose results are rounded to 16
   /// bits in the end.
   void round_at_the_end() { rounds_at_the_end_ = true; }
+  /// A value of the compute type as the dtype has it, if it is rounded before the end.
+  kernel::Value round(kernel::Value value, DType dtype);
 
   /// Values computed at one point; those of an outer scope hold in an inner one, whose indices refine it.
   class Scope {
@@ -83,7 +85,6 @@ class ElementwiseEmitter {
                                        Scope& scope);
   kernel::Value random(const ElementwiseInstruction& instruction, Scope& scope);
   kernel::Value scalar(const ElementwiseInstruction& instruction, Scope& scope);
-  kernel::Value round(kernel::Value value, DType dtype);
   kernel::Value apply(const ElementwiseInstruction& instruction, std::vector<kernel::Value> args);
   kernel::Value load_at(kernel::Buffer buffer, const LoopIndices::Position& at, int lanes, kernel::Value mask);
 

@@ -33,6 +33,7 @@ AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<OutputPr
       tile_(plan.tile),
       top_(emitter, {}) {
   context.multiplies_by(tile_.tensor_cores() ? Multiplier::mma : Multiplier::fma);
+  if (tile_.tensor_cores()) emitter.round_at_the_end();
   const auto& all = plan.attention.parts.outputs;
   const auto wanted = [&](const AttentionParts::OutputProduct& output) {
     return which && output.over_rows == (*which == OutputProducts::over_rows);
@@ -139,7 +140,7 @@ AttentionBlock::Scopes AttentionBlock::points(Scopes& of_rows, const ScorePositi
     auto index = row_groups(tile.outer, whole(plan_.attention.rows) ? at : min(at, row_count - 1));
     index.push_back({{parts.columns_dim}, column, tile_.own()});
     scopes.push_back(std::make_unique<Scope>(emitter, std::move(index), inside, of_rows[row].get()));
-    for (const int score : wanted) scopes.back()->bind(score, rounded(b, scores.sum(score, r), program[score].dtype));
+    for (const int score : wanted) scopes.back()->bind(score, emitter.round(scores.sum(score, r), program[score].dtype));
   }
   return scopes;
 }

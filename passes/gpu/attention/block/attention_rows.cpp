@@ -142,7 +142,7 @@ class RowBlocks {
         const ElementwiseInstruction& reduction = block_.program[l.reductions[k]];
         const Value own = b_.reduce(reduction.op, b_.get(accumulators[r][k]));
         const Value combined = block_.reduce_row(reduction.op, own, thread);
-        rows[r]->bind(l.reductions[k], rounded(b_, combined, reduction.dtype));
+        rows[r]->bind(l.reductions[k], block_.emitter.round(combined, reduction.dtype));
       }
   }
 

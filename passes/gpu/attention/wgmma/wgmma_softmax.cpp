@@ -171,7 +171,7 @@ std::vector<Value> WgmmaSoftmax::finish(Scopes& rows, Value thread) {
     for (std::size_t s = 0; s < online_.sums.size(); ++s) {
       const ElementwiseInstruction& sum = program_[online_.sums[s]];
       const Value combined = reduce(sum.op, b_.reduce(sum.op, b_.get(rows_[r].sums[s])), thread);
-      rows[r]->bind(online_.sums[s], rounded(b_, combined * b_.cast(scales[r], combined.type.scalar), sum.dtype));
+      rows[r]->bind(online_.sums[s], emitter_.round(combined * b_.cast(scales[r], combined.type.scalar), sum.dtype));
     }
   }
   return scales;
