@@ -136,6 +136,35 @@ class Sources {
   std::vector<std::vector<ValueId>> sets_ = {{}};  // shared by the nodes that have the same; the first is empty
 };
 
+/// Floats that are made, element by element, of one narrower float each, and of what is smaller: that one is stored, and
+/// readers widen it.
+class Widened {
+ public:
+  explicit Widened(const Graph& graph) : graph_(graph), narrow_(graph.nodes.size(), 0) {}
+
+  /// Asked once for every node, in order. `inlined`: those before it.
+  bool is(ValueId id, const std::vector<bool>& inlined) {
+    const Node& node = graph_[id];
+    if (!node.op->as<Elementwise>() || !is_float(node.type.dtype)) return false;
+    std::size_t narrow = 0;
+    int as_large = 0;
+    for (const ValueId operand : node.operands) {
+      const ValueId from = through_aliases(graph_, operand);
+      if (graph_[from].type.shape.numel() != node.type.shape.numel()) continue;
+      const auto at = static_cast<std::size_t>(from.index);
+      narrow = narrow_[at] > 0 ? narrow_[at] : inlined[at] ? 0 : size_in_bytes(graph_[from].type.dtype);
+      if (++as_large > 1 || narrow == 0 || !is_float(graph_[from].type.dtype)) return false;
+    }
+    if (as_large == 0 || narrow >= size_in_bytes(node.type.dtype)) return false;
+    narrow_[static_cast<std::size_t>(id.index)] = narrow;
+    return true;
+  }
+
+ private:
+  const Graph& graph_;
+  std::vector<std::size_t> narrow_;  // bytes of that one, by node that is widened
+};
+
 /// Decides where an operand of a product is better stored than computed there.
 class StoredInstead {
  public:
@@ -242,6 +271,7 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
                                  const std::vector<bool>& copied) {
   const std::vector<Uses> uses = find_uses(graph, row_sums);
   const StoredInstead instead(graph, uses);
+  Widened widened(graph);
   const std::vector<bool> unpacked = find_unpacked(graph, uses);
   std::vector<bool> inlined(graph.nodes.size(), false);
   std::vector<int> cost(graph.nodes.size(), 0);
@@ -274,7 +304,9 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
     const bool generated = node.op == &ops::iota || (reads == 0 && node.op->as<Elementwise>());
     const bool mask =
         node.type.dtype == boolean || is_draw(*node.op) || node.op == &ops::iota || is_index_check(graph, node);
+    const bool late = widened.is(id, inlined);
     const int limit = mask                                                     ? mask_limit
+                      : late                                                   ? shared_limit
                       : generated                                              ? shared_limit
                       : feeds_a_join(graph, uses[at])                          ? (reads <= 1 ? shared_limit : 0)
                       : !feeds_operands_only(graph, uses[at]) && !unpacked[at] ? 0
@@ -282,8 +314,8 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
                       : readers.size() == 1                                    ? operand_limit
                                                                                : shared_limit;
     if (total > limit) continue;
-    if (!mask && !generated && !unpacked[at] && instead.stands_for_an_operand(id, inlined)) continue;
-    if (!mask && !generated && !copied.empty() && copied[at]) continue;
+    if (!mask && !generated && !late && !unpacked[at] && instead.stands_for_an_operand(id, inlined)) continue;
+    if (!mask && !generated && !late && !copied.empty() && copied[at]) continue;
     inlined[at] = true;
     cost[at] = total;
     loads[at] = reads;

@@ -64,7 +64,7 @@ class Measuring {
     return *middle;
   }
 
-  /// Kernels by the time of all their launches, each launch the median of 5 runs: the longest first, 16 at most.
+  /// Kernels by the time of all their launches, each launch the median of 5 runs: the longest first, 64 at most.
   static std::string launches(Executable& executable, const Case& c, double& sum) {
     struct Kernel {
       int count = 0;
@@ -92,7 +92,7 @@ class Measuring {
     sum = 0;
     for (const auto& [name, k] : ordered) sum += k.seconds;
     std::vector<std::string> texts;
-    for (const auto& [name, k] : ordered | std::views::take(16))
+    for (const auto& [name, k] : ordered | std::views::take(64))
       texts.push_back(fmt::format(
           R"({{"kernel":{},"count":{},"us":{:.1f},"tflops":{:.1f},"gbs":{:.0f},"blocks":{}}})", json_text(name),
           k.count, 1e6 * k.seconds, 1e-12 * k.flops / k.seconds, 1e-9 * k.bytes / k.seconds, k.blocks));

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""PyTorch's times on this machine's GPU for the cases of gpu_measure, one line of JSON each: peers.py products|attention|steps
+"""PyTorch's times on this machine's GPU for the cases of gpu_measure, one line of JSON each: peers.py products|attention|steps [PART]
+
+PART: only cases whose name has it.
 
 Products are torch.matmul, attention is scaled_dot_product_attention, steps are bench/peers/models.py with AdamW,
 eager and by torch.compile, bf16 parameters as in Lathe's cases.
@@ -15,12 +17,18 @@ import torch.nn.functional as F
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'bench/peers'))
 
 
+def wanted(case):
+    return len(sys.argv) < 3 or sys.argv[2] in case
+
+
 def emit(program, case, **fields):
     print(json.dumps({'program': program, 'case': case, **fields}), flush=True)
 
 
 def measure(program, case, run):
     """The median of as many runs as a second holds, 3 to 50, after two."""
+    if not wanted(case):
+        return
     try:
         def once():
             torch.cuda.synchronize()
@@ -106,6 +114,8 @@ class CudaOps:
 
 
 def step(case, shapes, sizes, model, vocab, batch, length, dtype):
+    if not wanted(case):
+        return
     for program in ('PyTorch eager', 'torch.compile'):
         try:
             torch.manual_seed(1)
