@@ -11,7 +11,12 @@ std::string fast_exp_text(const kernel::Instruction&, const KernelText& k) {
   return fmt::format("fast_exp({})", k.arg(0));
 }
 
-// PTX ISA, "ex2": 2^x within 2 units in the last place, subnormals flushed to zero (ftz).
+std::string fast_div_text(const kernel::Instruction&, const KernelText& k) {
+  return fmt::format("fast_div({}, {})", k.arg(0), k.arg(1));
+}
+
+// PTX ISA: "ex2.approx" is 2^x within 2 units in the last place, subnormals flushed to zero (ftz); "div.full" is within
+// 2 of all magnitudes, without the branch for rare operands that a rounded division has.
 constexpr std::string_view fast_math_device_text = R"cuda(
 // ---- functions by the machine's own instructions, for what is rounded to 16 bits ----
 
@@ -24,6 +29,22 @@ LATHE_FUNCTION f32 fast_exp(f32 x) {
   return exp(x);
 #endif
 }
+LATHE_FUNCTION f32 fast_div(f32 a, f32 b) {
+#ifdef __CUDA_ARCH__
+  f32 quotient;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
+  return quotient;
+#else
+  return a / b;
+#endif
+}
+template <int N>
+LATHE_FUNCTION vec<f32, N> fast_div(vec<f32, N> a, vec<f32, N> b) {
+  vec<f32, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = fast_div(a.lane[i], b.lane[i]);
+  return r;
+}
 template <int N>
 LATHE_FUNCTION vec<f32, N> fast_exp(vec<f32, N> x) {
   vec<f32, N> r;
@@ -33,8 +54,9 @@ LATHE_FUNCTION vec<f32, N> fast_exp(vec<f32, N> x) {
 }
 )cuda";
 
-constexpr std::string_view fast_math_words[] = {"fast_exp"};
-constexpr MachineHook fast_math_table[] = {{&kernel::fast_exp_record, fast_exp_text}};
+constexpr std::string_view fast_math_words[] = {"fast_exp", "fast_div"};
+constexpr MachineHook fast_math_table[] = {{&kernel::fast_exp_record, fast_exp_text},
+                                           {&kernel::fast_div_record, fast_div_text}};
 
 }  // namespace
 

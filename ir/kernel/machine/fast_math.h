@@ -19,6 +19,21 @@ struct FastExp {
 };
 extern const MachineRecord fast_exp_record;
 
+/// left / right of f32, up to 2 units in the last place apart, of all magnitudes.
+struct FastDiv {
+  Type type{};  ///< f32
+  ValueId left = none, right = none;
+
+  static FastDiv of(const Instruction& in);
+  Instruction instruction() const;
+  void verify(const MachineRules& rules) const;
+  std::string text(const MachineText& text) const;
+  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+};
+extern const MachineRecord fast_div_record;
+
 Value fast_exp(Builder& builder, Value value);
+/// The lanes of both are alike, or one is a scalar.
+Value fast_div(Builder& builder, Value left, Value right);
 
 }  // namespace lathe::kernel

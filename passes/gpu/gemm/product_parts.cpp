@@ -18,6 +18,7 @@ ProductParts::ProductParts(const LoweringContext& lowering, const Region& region
       left{operands.left, left_loads_, {left_loads_, {}}, operands.m},
       right{operands.right, right_loads_, {right_loads_, {}}, operands.n} {
   context_.multiplies_by(Multiplier::fma);
+  if (compute_type(operands.dtype) != operands.dtype) epilogue_.approximate();
 }
 
 void ProductParts::start(const std::vector<const ElementwiseProgram*>& programs) {
@@ -131,16 +132,19 @@ void ProductParts::bring(Side& side, Value batch, Value row, Value at_k, kernel:
 
 void ProductParts::finish(Value batch, Value at_m, Value at_n, Value sums) {
   kernel::Builder& b = builder();
-  const int lanes = sums.type.lanes;
   b.if_(at_m < m && at_n < n, [&] {
-    unmasked_or_masked(b, at_n, n, lanes, operands.n, [&](Value mask) {
-      ElementwiseEmitter::Scope scope(
-          epilogue_, {{operands.batch_dims, batch, 1}, {operands.m_dims, at_m, 1}, {operands.n_dims, at_n, lanes}},
-          mask, &top_);
-      scope.bind(0, sums);
-      epilogue_.store_all(scope);
-    });
+    unmasked_or_masked(b, at_n, n, sums.type.lanes, operands.n,
+                       [&](Value mask) { finish_inside(batch, at_m, at_n, sums, mask); });
   });
+}
+
+void ProductParts::finish_inside(Value batch, Value at_m, Value at_n, Value sums, Value mask) {
+  ElementwiseEmitter::Scope scope(
+      epilogue_,
+      {{operands.batch_dims, batch, 1}, {operands.m_dims, at_m, 1}, {operands.n_dims, at_n, sums.type.lanes}}, mask,
+      &top_);
+  scope.bind(0, sums);
+  epilogue_.store_all(scope);
 }
 
 bool ProductParts::only_reads(ir::ValueId node) const {

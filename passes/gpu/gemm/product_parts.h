@@ -58,6 +58,8 @@ class ProductParts {
   /// The epilogue of neighbours along n, from (m, n) on, as far as they lie in the result: sums that were rounded to
   /// its dtype, in the computing type.
   void finish(kernel::Value batch, kernel::Value m, kernel::Value n, kernel::Value sums);
+  /// The same where all of them, or those of the mask, are known to be elements of the result.
+  void finish_inside(kernel::Value batch, kernel::Value m, kernel::Value n, kernel::Value sums, kernel::Value mask = {});
   /// Whether the kernel writes nothing to the storage of a node.
   bool only_reads(ir::ValueId node) const;
 

@@ -221,10 +221,11 @@ kernel::Value ElementwiseEmitter::scalar(const ElementwiseInstruction& i, Scope&
 
 kernel::Value ElementwiseEmitter::apply(const ElementwiseInstruction& i, std::vector<kernel::Value> args) {
   kernel::Builder& b = context_.builder;
-  if (rounds_at_the_end_ && compute_type(i.dtype) == f32) {
+  if (approximates_ && compute_type(i.dtype) == f32) {
     if (i.op == ScalarOp::exp) return kernel::fast_exp(b, args[0]);
     if (i.op == ScalarOp::div && program_[i.args[1]].kind == Kind::constant)
       return args[0] * b.constant(f32, 1 / program_[i.args[1]].value);
+    if (i.op == ScalarOp::div) return kernel::fast_div(b, args[0], args[1]);
   }
   const bool corrects = is_softmax_weight(program_, i) && has_fma(args[0]);
   return corrects ? divided_by_row_value(b, args[0], args[1]) : b.apply(i.op, std::move(args));

@@ -22,10 +22,11 @@ class ElementwiseEmitter {
   ElementwiseEmitter(KernelContext& context, const ElementwiseProgram& program, BufferOf buffer_of)
       : context_(context), program_(program), buffer_of_(std::move(buffer_of)) {}
 
-  /// From here on values of bf16 and f16 are rounded where they are stored alone, exp of f32 is kernel::fast_exp, and
-  /// what is divided by a constant is multiplied by its reciprocal: for fused kernels whose results are rounded to 16
-  /// bits in the end.
-  void round_at_the_end() { rounds_at_the_end_ = true; }
+  /// From here on exp and division of f32 are kernel::fast_exp and fast_div, and what is divided by a constant is
+  /// multiplied by its reciprocal: for kernels of products of bf16 or f16.
+  void approximate() { approximates_ = true; }
+  /// The same, and values of bf16 and f16 are rounded where they are stored alone: for attentions of them.
+  void round_at_the_end() { approximates_ = rounds_at_the_end_ = true; }
   /// A value of the compute type as the dtype has it, if it is rounded before the end.
   kernel::Value round(kernel::Value value, DType dtype);
 
@@ -91,7 +92,7 @@ class ElementwiseEmitter {
   KernelContext& context_;
   const ElementwiseProgram& program_;
   BufferOf buffer_of_;
-  bool rounds_at_the_end_ = false;
+  bool approximates_ = false, rounds_at_the_end_ = false;
 };
 
 }  // namespace lathe

@@ -1,5 +1,7 @@
 #include "passes/gpu/gemm/mma/mma_parts.h"
 
+#include <algorithm>
+
 #include "ir/kernel/machine/async_copy.h"
 #include "ir/kernel/machine/thread_sums.h"
 
@@ -10,6 +12,8 @@ using Position = ProductParts::Position;
 using Side = ProductParts::Side;
 
 namespace {
+
+constexpr int chunks_at_once = 4;
 
 bool is_multiple(const Dim& size, int of) { return size.divided_by(of).has_value(); }
 
@@ -60,11 +64,26 @@ Value TensorParts::first_partial(const ProductParts::Partial& partial, const Pos
 
 void TensorParts::finish(const Position& at, kernel::Buffer sums, const TensorTile& tile, Value t) {
   kernel::Builder& b = product.builder();
-  const int chunks_per_row = tile.columns / chunk;
-  b.for_loop(t, tile.rows * chunks_per_row, tile.threads(), [&](Value number) {
+  const int chunks_per_row = tile.columns / chunk, chunks = tile.rows * chunks_per_row, threads = tile.threads();
+  const auto one = [&](Value number, bool is_inside) {
     const Value m = number / chunks_per_row, n = number % chunks_per_row * chunk;
-    product.finish(at.batch, at.m + m, at.n + n, b.cast(b.load(sums, m * stride(tile) + n, chunk), f32));
-  });
+    const Value own = b.cast(b.load(sums, m * stride(tile) + n, chunk), f32);
+    if (is_inside)
+      product.finish_inside(at.batch, at.m + m, at.n + n, own);
+    else
+      product.finish(at.batch, at.m + m, at.n + n, own);
+  };
+  // Loads of several chunks are under way at once, where no branch stands between them.
+  const auto whole = [&] {
+    const int at_once = std::min(chunks_at_once, chunks / threads);
+    b.for_loop(t, chunks, threads * at_once, [&](Value first) {
+      b.for_loop(
+          0, at_once, 1, [&](Value i) { one(first + i * threads, true); }, kernel::LoopKind::unroll);
+    });
+  };
+  if (is_multiple(product.operands.m, tile.rows) && is_multiple(product.operands.n, tile.columns)) return whole();
+  b.if_(at.m + tile.rows <= product.m && at.n + tile.columns <= product.n, whole,
+        [&] { b.for_loop(t, chunks, threads, [&](Value number) { one(number, false); }); });
 }
 
 }  // namespace lathe::gpu
