@@ -88,6 +88,20 @@ bool feeds_a_join(const Graph& graph, const Uses& uses) {
   return reader.op == &ops::concat || reader.op == &ops::pad;
 }
 
+/// A cast of bf16 or f16 to a wider dtype, where views of one product are cast by each reader, as logits with padded
+/// columns are: the product is stored, in half as many bytes as one of the casts.
+bool widens_a_stored_product(const Graph& graph, const std::vector<Uses>& all_uses, const Node& node) {
+  const auto widens = [&](const Node& cast) {
+    return cast.op == &ops::cast &&
+           size_in_bytes(cast.type.dtype) > size_in_bytes(graph[cast.operands[0]].type.dtype);
+  };
+  if (!widens(node)) return false;
+  const ValueId product = through_aliases(graph, node.operands[0]);
+  const auto& readers = all_uses[static_cast<std::size_t>(product.index)].readers;
+  return graph[product].op->as<Contraction>() && readers.size() > 1 &&
+         std::all_of(readers.begin(), readers.end(), [&](ValueId reader) { return widens(graph[reader]); });
+}
+
 /// By node: the contractions, reductions and other nodes with loops of their own that its elements wait for, through
 /// point-wise nodes.
 class Sources {
@@ -308,6 +322,7 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
     const int limit = mask                                                     ? mask_limit
                       : late                                                   ? shared_limit
                       : generated                                              ? shared_limit
+                      : widens_a_stored_product(graph, uses, node)             ? shared_limit
                       : feeds_a_join(graph, uses[at])                          ? (reads <= 1 ? shared_limit : 0)
                       : !feeds_operands_only(graph, uses[at]) && !unpacked[at] ? 0
                       : is_read_repeatedly(graph, uses[at])                    ? (reads <= 1 ? repeated_limit : 0)

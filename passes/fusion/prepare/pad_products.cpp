@@ -1,13 +1,17 @@
 #include "passes/fusion/prepare/pad_products.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "ir/kernel/machine/async_copy.h"
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
+#include "ir/tensor/users.h"
 #include "passes/fusion/affine.h"
-#include "passes/transforms/rebuild.h"
+#include "passes/fusion/fusion.h"
+#include "passes/fusion/prepare/longer_rows.h"
+#include "passes/transforms/dce.h"
 
 namespace lathe {
 
@@ -15,9 +19,15 @@ using namespace ir;
 
 namespace {
 
-constexpr std::int64_t chunk = kernel::async_copy_bytes / 2;  // elements that are copied at once
+/// Elements that are copied at once.
+std::int64_t chunk_of(DType dtype) {
+  return kernel::async_copy_bytes / static_cast<std::int64_t>(size_in_bytes(dtype));
+}
 
-std::int64_t padding(std::int64_t size) { return (chunk - size % chunk) % chunk; }
+std::int64_t whole_chunks(std::int64_t size, DType dtype) {
+  const std::int64_t chunk = chunk_of(dtype);
+  return (size + chunk - 1) / chunk * chunk;
+}
 
 bool is_16_bits(const Node& node) { return node.type.dtype == bf16 || node.type.dtype == f16; }
 
@@ -30,75 +40,179 @@ bool is_argument(const Graph& graph, ValueId id) {
   return true;
 }
 
-Value padded(const Value& operand, const std::string& labels, const std::set<char>& odd) {
-  Value value = operand;
-  for (int d = 0; d < static_cast<int>(labels.size()); ++d)
-    if (odd.contains(labels[static_cast<std::size_t>(d)]))
-      value = pad(value, d, 0, padding(*operand.type().shape[d].value()));
-  return value;
-}
-
 class Padding {
  public:
   Padding(const Graph& graph, const GpuProductSizes& sizes)
-      : graph_(graph), sizes_(sizes), padded_(graph.nodes.size(), false) {
-    for (const Node& node : graph.nodes) {
-      if (!node.op->as<Contraction>() || !is_16_bits(node)) continue;
-      const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
-      for (std::size_t i = 0; i < 2; ++i) {
-        const std::string &own = i == 0 ? roles.lhs : roles.rhs, &other = i == 0 ? roles.rhs : roles.lhs;
-        const bool summed = !own.empty() && roles.contracted().find(own.back()) != std::string::npos;
-        if (summed && is_odd(node.operands[i]) && is_argument(graph, node.operands[1 - i]) &&
-            is_long_beside(node, roles, other, own.back()))
-          padded_[at(node.operands[i])] = true;
+      : graph_(graph), sizes_(sizes), longer_(graph), users_(graph), operand_(graph.nodes.size(), Pad::none) {
+    columns_.resize(graph.nodes.size(), false), kept_.resize(graph.nodes.size(), false);
+    for (const ValueId id : graph.results()) kept_[at(id)] = true;
+    for (const ValueId id : all_values(graph)) look_at(id);
+  }
+
+  bool any() const {
+    return std::any_of(operand_.begin(), operand_.end(), [](Pad pad) { return pad != Pad::none; }) ||
+           std::find(columns_.begin(), columns_.end(), true) != columns_.end();
+  }
+
+  Graph run() {
+    GraphBuilder builder(graph_.name);
+    builder.add_checks(graph_.checks);  // first: they speak of the ops that the user wrote
+    Rebuilder to(builder, graph_);
+    for (const ValueId id : all_values(graph_)) {
+      const GraphBuilder::At here(builder, graph_[id].loc);
+      std::optional<Value> now;
+      if (operand_[at(id)] == Pad::computed) {
+        now = cut(id, computed(to, id));
+      } else if (graph_[id].op->as<Contraction>()) {
+        now = product(to, id);
+      }
+      to.set(id, now ? *now : to.copy(graph_[id]));
+    }
+    to.close();
+    return dce(builder.finish());
+  }
+
+ private:
+  /// How an operand comes to rows of whole chunks: by a copy, or it is computed with longer rows.
+  enum class Pad { none, copied, computed };
+  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+  void look_at(ValueId id) {
+    const Node& node = graph_[id];
+    const bool fits = is_16_bits(node) || node.type.dtype == f32;
+    if (!node.op->as<Contraction>() || !fits) return;
+    const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::string &own = i == 0 ? roles.lhs : roles.rhs, &other = i == 0 ? roles.rhs : roles.lhs;
+      const ValueId operand = node.operands[i];
+      if (graph_[operand].type.dtype != node.type.dtype || !is_argument(graph_, node.operands[1 - i])) continue;
+      if (!own.empty() && roles.contracted().find(own.back()) != std::string::npos && is_odd(operand) &&
+          is_long_beside(node, roles, other, own.back(), sizes_.padded_rows))
+        pad_operand(operand);
+      if (!roles.out.empty() && roles.batch().empty() && own.find(roles.out.back()) == std::string::npos &&
+          is_odd(id) && is_long_beside(node, roles, own, roles.contracted(), sizes_.padded_columns_rows) &&
+          is_folded(id)) {
+        columns_[at(id)] = true;
+        longer_.add(id);
       }
     }
   }
 
-  bool any() const { return std::find(padded_.begin(), padded_.end(), true) != padded_.end(); }
+  void pad_operand(ValueId operand) {
+    if (longer_.reaches(operand) && !kept_[at(operand)])
+      operand_[at(operand)] = Pad::computed;
+    else if (is_16_bits(graph_[operand]))
+      operand_[at(operand)] = Pad::copied;
+  }
 
-  std::optional<Value> rewrite(const Node& node, std::span<const Value> operands) const {
-    if (!node.op->as<Contraction>()) return std::nullopt;
+  /// Rows of a known odd length, long enough.
+  bool is_odd(ValueId id) const {
+    const auto size = row_of(id);
+    return size && *size > sizes_.unpadded_depth && whole_chunks(*size, graph_[id].type.dtype) != *size;
+  }
+  std::optional<std::int64_t> row_of(ValueId id) const {
+    const Shape& shape = graph_[id].type.shape;
+    return shape.rank() == 0 ? std::nullopt : shape[shape.rank() - 1].value();
+  }
+  std::int64_t longer_row_of(ValueId id) const { return whole_chunks(*row_of(id), graph_[id].type.dtype); }
+
+  /// Whether an operand with these labels has many rows beside what else is named.
+  bool is_long_beside(const Node& product, const ContractionRoles& roles, std::string labels,
+                      const std::string& others, std::int64_t many) const {
+    std::erase_if(labels, [&](char label) { return others.find(label) != std::string::npos; });
+    return roles.size_of(labels, graph_, product).value().value_or(many) >= many;
+  }
+  bool is_long_beside(const Node& product, const ContractionRoles& roles, std::string labels, char summed,
+                      std::int64_t many) const {
+    return is_long_beside(product, roles, std::move(labels), std::string(1, summed), many);
+  }
+
+  /// Whether a reduction folds rows of what is made of a value, as a loss does, and neither it nor a cast of it is
+  /// returned: then rows are read as they lie.
+  bool is_folded(ValueId id) const {
+    bool folded = false;
+    std::set<int> seen = {id.index};
+    std::vector<ValueId> work = {id};
+    while (!work.empty()) {
+      const ValueId value = work.back();
+      work.pop_back();
+      const int last = graph_[value].type.rank() - 1;
+      const bool casts = value == id || graph_[value].op == &ops::cast || is_alias(graph_[value]);
+      if (casts && kept_[at(value)]) return false;
+      for (const ValueId user : users_[value]) {
+        const Node& reader = graph_[user];
+        if (reader.op->as<Reduce>()) {
+          const std::vector<int> dims = reduced_dims(graph_, reader);
+          folded = folded || std::find(dims.begin(), dims.end(), last) != dims.end();
+        } else if (reader.op->as<Elementwise>() || (casts && is_alias(reader))) {
+          if (seen.insert(user.index).second) work.push_back(user);
+        }
+      }
+    }
+    return folded;
+  }
+
+  /// The first elements of longer rows.
+  Value cut(ValueId id, const Value& longer) const {
+    return slice(longer, longer.rank() - 1, 0, graph_[id].type.shape[longer.rank() - 1]);
+  }
+
+  /// With longer rows that end in zeros.
+  Value computed(const Rebuilder& to, ValueId id) {
+    GraphBuilder& b = to.builder();
+    const Value all = longer_.build(to, id, longer_row_of(id)), row = iota(b, {Dim(longer_row_of(id))}, 0, i32);
+    const Value zeroed = where(lt(row, static_cast<double>(*row_of(id))), all, 0);
+    zeroed_.insert_or_assign(id.index, zeroed);
+    longer_.set(id, zeroed);
+    return zeroed;
+  }
+
+  std::optional<Value> product(const Rebuilder& to, ValueId id) {
+    const Node& node = graph_[id];
     const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
-    std::set<char> odd;
+    std::map<char, std::int64_t> sizes;  // of padded dims
     for (std::size_t i = 0; i < 2; ++i)
-      if (padded_[at(node.operands[i])]) odd.insert((i == 0 ? roles.lhs : roles.rhs).back());
-    if (odd.empty()) return std::nullopt;
-    Value result = contract(padded(operands[0], roles.lhs, odd), padded(operands[1], roles.rhs, odd),
-                            roles.lhs + "," + roles.rhs + "->" + roles.out);
+      if (operand_[at(node.operands[i])] != Pad::none)
+        sizes[(i == 0 ? roles.lhs : roles.rhs).back()] = longer_row_of(node.operands[i]);
+    if (columns_[at(id)]) sizes[roles.out.back()] = longer_row_of(id);
+    if (sizes.empty()) return std::nullopt;
+    Value result =
+        contract(padded(to, node.operands[0], roles.lhs, sizes), padded(to, node.operands[1], roles.rhs, sizes),
+                 roles.lhs + "," + roles.rhs + "->" + roles.out);
+    if (columns_[at(id)]) longer_.set(id, result);
     for (int d = 0; d < node.type.rank(); ++d)
-      if (odd.contains(roles.out[static_cast<std::size_t>(d)])) result = slice(result, d, 0, node.type.shape[d]);
+      if (sizes.contains(roles.out[static_cast<std::size_t>(d)])) result = slice(result, d, 0, node.type.shape[d]);
     return result;
   }
 
- private:
-  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
-  /// Rows of a known odd length, long enough.
-  bool is_odd(ValueId operand) const {
-    const auto size = graph_[operand].type.shape[graph_[operand].type.rank() - 1].value();
-    return size && *size > sizes_.unpadded_depth && padding(*size) > 0;
-  }
-
-  /// Whether an operand with these labels has many rows beside what is summed over.
-  bool is_long_beside(const Node& product, const ContractionRoles& roles, std::string labels, char summed) const {
-    std::erase(labels, summed);
-    return roles.size_of(labels, graph_, product).value().value_or(sizes_.padded_rows) >= sizes_.padded_rows;
+  Value padded(const Rebuilder& to, ValueId operand, const std::string& labels,
+               const std::map<char, std::int64_t>& sizes) const {
+    const auto zeroed = zeroed_.find(operand.index);
+    Value value = zeroed != zeroed_.end() ? zeroed->second : to[operand];
+    for (int d = 0; d < value.rank(); ++d) {
+      const auto size = sizes.find(labels[static_cast<std::size_t>(d)]);
+      if (size == sizes.end()) continue;
+      if (const std::int64_t now = *value.type().shape[d].value(); now < size->second)
+        value = pad(value, d, 0, size->second - now);
+    }
+    return value;
   }
 
   const Graph& graph_;
   const GpuProductSizes& sizes_;
-  std::vector<bool> padded_;  ///< by node: an operand whose rows are
+  LongerRows longer_;
+  Users users_;
+  std::vector<Pad> operand_;     ///< by node: an operand whose rows are padded
+  std::vector<bool> columns_;    ///< by node: a product whose columns are
+  std::vector<bool> kept_;       ///< by node: outputs and updates
+  std::map<int, Value> zeroed_;  ///< operands with longer rows, by old node
 };
 
 }  // namespace
 
 Graph pad_products(const Graph& graph, const GpuProductSizes& sizes) {
-  const Padding pads(graph, sizes);
-  if (!pads.any()) return graph;
-  return rebuild(graph, [&](GraphBuilder&, const Node& node, std::span<const Value> operands) {
-    return pads.rewrite(node, operands);
-  });
+  Padding pads(graph, sizes);
+  return pads.any() ? pads.run() : graph;
 }
 
 }  // namespace lathe

@@ -1,4 +1,5 @@
 #include "passes/gpu/gpu_kernels.h"
+#include "passes/gpu/program_vectors.h"
 #include "passes/lowering/elementwise/row_space.h"
 
 namespace lathe::gpu {
@@ -11,7 +12,7 @@ KernelContext::Built lower_points(const LoweringContext& lowering, const Region&
   const ElementwiseProgram program = region_program(lowering.graph, lowering.plan, region);
   ElementwiseEmitter emitter(context, program, lowering.buffer_of);
   declare_buffers(context, {&program}, lowering);
-  const RowSpace space(program, region.inner, lowering.vectors());
+  const RowSpace space(program, region.inner, program_vectors(program, lowering.vectors()));
   kernel::Builder& b = context.builder;
   Scope top(emitter, {});
   emitter.hoist(top);

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "passes/gpu/gpu_kernels.h"
+#include "passes/gpu/program_vectors.h"
 
 namespace lathe::gpu {
 
@@ -15,7 +16,7 @@ bool works(const RowLoop& loop) { return !loop.reductions.empty() || !loop.store
 
 RowsPlan::RowsPlan(const LoweringContext& lowering, const Region& region)
     : program(region_program(lowering.graph, lowering.plan, region)),
-      space(program, region.inner, lowering.vectors()),
+      space(program, region.inner, program_vectors(program, lowering.vectors())),
       loops(lowering, program, space.inner_bits) {
   choose_threads(lowering.gpu());
   choose_splits(lowering);
