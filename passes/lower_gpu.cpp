@@ -32,6 +32,7 @@ std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, 
 }
 
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region) {
+  if (gpu::has_few_rows(context, region)) return gpu::lower_few_rows_product(context, region);
   return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region)
                                                   : gpu::lower_product(context, region);
 }
@@ -87,7 +88,7 @@ Machine gpu_machine(const GpuInfo& gpu) {
           .fusion = {.attention_sums = OuterReductions::all, .copied_operands = gpu.products.copied_rows},
           .chunks = gpu.chunks,
           .passes = {{"cast-before-views", "values are cast to bf16 or f16 before their views", cast_before_views},
-                     {"pad-products", "odd sizes that products of bf16 and f16 sum over are padded",
+                     {"pad-products", "odd sizes that products sum over, and odd columns of logits, are padded",
                       [sizes = gpu.products](const ir::Graph& graph) { return pad_products(graph, sizes); }}},
           .finish = name_kernels};
 }

@@ -38,6 +38,10 @@ std::vector<KernelContext::Built> lower_product(const LoweringContext& context, 
 /// adds. Where the GPU has wgmma, it is used where it ends first.
 std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region);
 bool suits_tensor_cores(const LoweringContext& context, const Region& region);
+/// The same of as few rows as a token that is decoded has: threads that read the right operand as it lies in memory
+/// share each sum, and no tile is filled: few_rows_product.h.
+std::vector<KernelContext::Built> lower_few_rows_product(const LoweringContext& context, const Region& region);
+bool has_few_rows(const LoweringContext& context, const Region& region);
 /// An attention region: blocks of rows, and where products sum over rows, then blocks of columns: attention.h. Where
 /// the GPU has wgmma and a launch does not use it, it says why.
 std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region);

@@ -106,6 +106,17 @@ graph @columns(input %x: f32[70, 9], input %z: f32[2048, 9]) {
   output "y" %1
 })"),
                    1e-5});
+  cases.push_back({"products of few rows: by a warp, by several, and along the columns", graph(R"(
+graph @few_rows(input %x: f32[2, 40], input %w: f32[9, 40], input %z: f32[1, 4096], input %v: f32[3, 4096],
+    input %u: f32[40, 20]) {
+  %1 = linear %x, %w
+  %2 = linear %z, %v
+  %3 = matmul %x, %u
+  output "y" %1
+  output "z" %2
+  output "u" %3
+})"),
+                   1e-5});
   cases.push_back({"a product by tensor cores, with split-K", graph(R"(
 graph @tensor_product(input %x: bf16[k, 16], input %dy: bf16[k, 64]) {
   %1 = transpose %x {dim0=0, dim1=1}
