@@ -66,7 +66,7 @@ Machine cpu_machine(const CpuInfo& cpu) {
           .fusion = {.attention_sums = OuterReductions::f32_and_f64,
                      .attention_costs = cpu,
                      .attention_few_rows = true,
-                     .attention_block_bytes = cpu.l2.share(),
+                     .attention_result_dots = ResultDots{.block_bytes = cpu.l2.share()},
                      .most_columns = cpu::task_elements(cpu),
                      .scatter_in_place = true,
                      .row_sums = true},

@@ -8,6 +8,7 @@
 
 #include "ir/machine/cpu_info.h"
 #include "passes/fusion/affine.h"
+#include "passes/fusion/attention/result_dots.h"
 #include "passes/fusion/region_kind.h"
 
 namespace lathe {
@@ -63,9 +64,9 @@ enum class OuterReductions : std::uint8_t { none, f32_and_f64, all };
 struct FusionOptions {
   bool attention = false;  ///< make attention regions
   OuterReductions attention_sums = OuterReductions::none;
-  std::optional<CpuInfo> attention_costs = {};  ///< but not where that is slower there: see attention_cost.h
-  bool attention_few_rows = false;              ///< attentions of few rows too: see AttentionOptions
-  std::int64_t attention_block_bytes = 0;       ///< attentions of long rows go over blocks of columns: the same
+  std::optional<CpuInfo> attention_costs = {};           ///< but not where that is slower there: see attention_cost.h
+  bool attention_few_rows = false;                       ///< attentions of few rows too: see AttentionOptions
+  std::optional<ResultDots> attention_result_dots = {};  ///< sums of rows come from results: the same
   std::int64_t most_columns = 0;  ///< rows regions sum so many over their rows on the way: see join_columns.h
   bool scatter_in_place = false;  ///< let a scatter_add add to a value where it lies: see scatter_base.h
   bool row_sums = false;          ///< let readers of a scatter_add sum its updates: see row_sums.h

@@ -386,7 +386,7 @@ Pipeline machine_passes(const Machine& machine, const LowerOptions& options) {
   if (fuses_attention(options))
     append(attention_passes({.costs = costs_of(machine, options),
                              .few_rows = few_rows,
-                             .block_bytes = machine.fusion.attention_block_bytes}));
+                             .result_dots = machine.fusion.attention_result_dots}));
   if (options.attention == AttentionFusion::required)
     passes.push_back(require_attention_pass({.few_rows = few_rows}));
   return passes;

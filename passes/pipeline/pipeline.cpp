@@ -112,8 +112,9 @@ void insert_before(Pipeline& pipeline, std::string_view name, Pass pass) {
 
 Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks) {
   Pipeline known = all_passes(chunks);
-  for (const Pipeline& more : {mode_passes(), gpu_machine(gpu_infos().front()).passes, prepare_passes(),
-                               attention_passes({.block_bytes = unnamed_cpu().l2.share()})})
+  for (const Pipeline& more :
+       {mode_passes(), gpu_machine(gpu_infos().front()).passes, prepare_passes(),
+        attention_passes({.result_dots = ResultDots{.block_bytes = unnamed_cpu().l2.share()}})})
     known.insert(known.end(), more.begin(), more.end());
   known.push_back(require_attention_pass());
   known.push_back(shard::ring_pass());

@@ -23,9 +23,11 @@ std::vector<AttentionSearch> searches(const ir::Graph& graph) {
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   std::vector<AttentionSearch> found;
   for (const AttentionOptions& options :
-       {AttentionOptions{.sums = OuterReductions::f32_and_f64, .block_bytes = unnamed_cpu().l2.share()},
-        AttentionOptions{
-            .sums = OuterReductions::f32_and_f64, .costs = unnamed_cpu(), .block_bytes = unnamed_cpu().l2.share()},
+       {AttentionOptions{.sums = OuterReductions::f32_and_f64,
+                         .result_dots = ResultDots{.block_bytes = unnamed_cpu().l2.share()}},
+        AttentionOptions{.sums = OuterReductions::f32_and_f64,
+                         .costs = unnamed_cpu(),
+                         .result_dots = ResultDots{.block_bytes = unnamed_cpu().l2.share()}},
         AttentionOptions{.sums = OuterReductions::all}})
     found.push_back(find_attention(recompute_attention(prepare_for_fusion(passed), options), options));
   return found;

@@ -20,7 +20,7 @@ const std::string signature =
 /// The pass where all sums, or none, are wanted.
 test::PassText dots(bool wanted = true) {
   const auto pass = [=](const ir::Graph& graph) {
-    return sums_from_results(graph, [=](ir::ValueId) { return wanted; }, unnamed_cpu().l2.share());
+    return sums_from_results(graph, [=](ir::ValueId) { return wanted; }, {.block_bytes = unnamed_cpu().l2.share()});
   };
   return {pass, signature, {{"N", 2}, {"S", 4}, {"T", 7}}, 1e-13};
 }
@@ -162,7 +162,8 @@ TEST_CASE("result_dots: sums that are outputs or new states stay computed nodes 
   output "dropped" %13
   update %m <- %13
 })");
-  const ir::Graph now = recompute_attention(prepare_for_fusion(graph), {.block_bytes = unnamed_cpu().l2.share()});
+  const ir::Graph now = recompute_attention(prepare_for_fusion(graph),
+                                            {.result_dots = ResultDots{.block_bytes = unnamed_cpu().l2.share()}});
   CHECK_NOTHROW(verify_prepared(now));
   Tensors arguments = test::random_arguments(graph, {{"B", 2}, {"S", 5}});
   const Tensors expected = ir::interpret(graph, arguments), found = ir::interpret(now, arguments);

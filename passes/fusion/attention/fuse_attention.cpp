@@ -7,7 +7,6 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/ancestors.h"
 #include "passes/fusion/attention/attention_cost.h"
-#include "passes/fusion/attention/result_dots.h"
 #include "passes/fusion/attention/softmax_sums.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/transforms/recompute.h"
@@ -307,7 +306,7 @@ Graph sums_of_attentions(const Graph& graph, const AttentionOptions& options) {
     if (!results) results = consumers_of(find_attention(graph, options));
     return results->contains(product);
   };
-  return own_results(sums_from_results(graph, is_result, options.block_bytes));
+  return own_results(sums_from_results(graph, is_result, *options.result_dots));
 }
 
 Graph copy_for_late_readers(Graph graph, const AttentionOptions& options) {
@@ -335,7 +334,7 @@ Graph copy_for_late_readers(Graph graph, const AttentionOptions& options) {
 
 Pipeline attention_passes(const AttentionOptions& options) {
   Pipeline passes;
-  if (options.block_bytes > 0)
+  if (options.result_dots)
     passes.push_back({"sums-from-results", "row sums of weight times gradient come from results",
                       [options](const Graph& g) { return sums_of_attentions(g, options); }});
   passes.push_back({"recompute-attention", "the backward pass computes attention weights again",

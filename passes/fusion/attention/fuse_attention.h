@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/fusion/attention/result_dots.h"
 #include "passes/fusion/fusion.h"
 #include "passes/pipeline/pass.h"
 
@@ -50,7 +51,7 @@ struct AttentionOptions {
   /// Also attentions of few rows: of one query, as a step of generation has it, or of the few that share their keys.
   /// For machines whose kernel has lanes along the columns there.
   bool few_rows = false;
-  std::int64_t block_bytes = 0;  ///< not 0: take the sums of rows longer than this from results: result_dots.h
+  std::optional<ResultDots> result_dots = {};  ///< take sums of weight times gradient from results
 };
 /// Finds the attentions of a graph of primitives (as plan_fusion takes it).
 AttentionSearch find_attention(const ir::Graph& graph, const AttentionOptions& options = {});
@@ -67,7 +68,7 @@ std::optional<MemberOperand> member_operand(const ir::Graph& graph, const Attent
                                             ir::ValueId consumer);
 
 /// The passes that get the attentions of a prepared graph ready for fusion:
-///   sums-from-results    with `block_bytes`: sums_from_results (result_dots.h) for the products of attentions
+///   sums-from-results    with `result_dots`: sums_from_results (result_dots.h) for the products of attentions
 ///   recompute-attention  lets the backward pass compute scores and weights again from what the forward pass keeps of
 ///                        each row, so that neither stores them: copies of the forward group's members for the
 ///                        readers that come after the group. Only where these readers form groups of their own

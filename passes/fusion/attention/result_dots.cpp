@@ -28,7 +28,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 using Factors = std::map<ValueId, int>;
 
 /// Nothing where there are too many.
-std::optional<Factors> factors_of(const Graph& graph, ValueId value, ResultDots which) {
+std::optional<Factors> factors_of(const Graph& graph, ValueId value, bool through_casts) {
   Factors found;
   std::vector<std::pair<ValueId, int>> work = {{value, 1}};  // each is one factor at least
   for (std::size_t seen = 0; !work.empty();) {
@@ -41,7 +41,7 @@ std::optional<Factors> factors_of(const Graph& graph, ValueId value, ResultDots 
       work.emplace_back(node.operands[1], node.op == &ops::mul ? times : -times);
       continue;
     }
-    if (which == ResultDots::all && node.op == &ops::cast && is_float(graph[node.operands[0]].type.dtype)) {
+    if (through_casts && node.op == &ops::cast && is_float(graph[node.operands[0]].type.dtype)) {
       work.emplace_back(node.operands[0], times);
       continue;
     }
@@ -77,20 +77,19 @@ struct Dot {
 
 class ResultDotFinder {
  public:
-  ResultDotFinder(const Graph& graph, const std::function<bool(ValueId)>& wanted, std::int64_t block_bytes,
-                  ResultDots which)
+  ResultDotFinder(const Graph& graph, const std::function<bool(ValueId)>& wanted, const ResultDots& which)
       : graph_(graph),
         users_(graph),
         dependence_(graph),
         wanted_(wanted),
         which_(which),
-        most_values_(2 * block_bytes / (4 * size_in_bytes(f32))) {}
+        most_values_(which.block_bytes == 0 ? -1 : 2 * which.block_bytes / (4 * size_in_bytes(f32))) {}
 
   std::optional<Dot> find(ValueId sum) const {
     const Node& node = graph_[sum];
     if (!reduces_by(node, ScalarOp::add) || (node.type.dtype != f32 && node.type.dtype != f64)) return std::nullopt;
     const std::vector<int> dims = reduced_dims(graph_, node);
-    const auto factors = dims.size() == 1 ? factors_of(graph_, node.operands[0], which_) : std::nullopt;
+    const auto factors = dims.size() == 1 ? factors_of(graph_, node.operands[0], which_.converted) : std::nullopt;
     if (!factors) return std::nullopt;
     for (const auto& [factor, times] : *factors) {
       const Node& product = graph_[factor];
@@ -115,8 +114,8 @@ class ResultDotFinder {
         const Product result(graph_, user, k);
         if (result.own != gradient.own || graph_[result.other].type.shape != graph_[gradient.id].type.shape) continue;
         const auto dot = dot_of(gradient, result, columns);
-        if (dot && factors_of(graph_, result.other, which_) == weights && are_many(result) &&
-            (which_ == ResultDots::all || dependence_.needs(gradient.other, user)) && wanted_(user))
+        if (dot && factors_of(graph_, result.other, which_.converted) == weights && are_many(result) &&
+            (which_.independent || dependence_.needs(gradient.other, user)) && wanted_(user))
           return dot;
       }
     }
@@ -177,8 +176,8 @@ class ResultDotFinder {
 }  // namespace
 
 Graph sums_from_results(const Graph& graph, const std::function<bool(ValueId product)>& wanted,
-                        std::int64_t block_bytes, ResultDots which) {
-  const ResultDotFinder finder(graph, wanted, block_bytes, which);
+                        const ResultDots& which) {
+  const ResultDotFinder finder(graph, wanted, which);
   std::map<ValueId, Dot> dots;
   for (const ValueId id : all_values(graph))
     if (const auto dot = finder.find(id)) dots[id] = *dot;

@@ -7,10 +7,17 @@
 
 namespace lathe {
 
-/// Which sums are taken from results: those that are the same but for their order, where that gains; or all, also
-/// where factors are converted, as in mixed precision, so that a sum differs by the roundings of result and weights,
-/// and where the gradient does not need the result.
-enum class ResultDots : std::uint8_t { where_faster, all };
+/// Which sums are taken from results. By default those that are the same but for their order.
+struct ResultDots {
+  /// Not 0: only where the columns' values are so many, or of unknown number, that a kernel gains by going through
+  /// them in blocks: keys, values and the gradients of both take more than two of it.
+  std::int64_t block_bytes = 0;
+  /// Also where factors are converted, as in mixed precision: a sum then differs by the roundings of result and
+  /// weights.
+  bool converted = false;
+  /// Also where the gradient does not need the result, so that both passes may be one.
+  bool independent = false;
+};
 
 /// The gradient of a softmax wants of each row the sum of weight times gradient over all columns. Where the weights,
 /// or what is made of them by point-wise factors like dropout, were multiplied by the values whose product with the
@@ -23,10 +30,8 @@ enum class ResultDots : std::uint8_t { where_faster, all };
 ///   %7 = mul %6, %w                                           %8 = sum %7 {dims=[3]}
 ///   %8 = sum %7 {dims=[3], keepdim=true}                      %9 = view %8 where it is finite, else NaN
 ///
-/// Done in f32 and f64, for the products that make a result and are `wanted`, where the gradient needs the result
-/// (else both passes may be one) and where the columns' values are so many, or of unknown number, that a kernel gains
-/// by going through them in blocks: keys, values and the gradients of both take more than two of `block_bytes`.
+/// Sums are in f32 or f64, and so are the dot products, for the products that make a result and are `wanted`.
 ir::Graph sums_from_results(const ir::Graph& graph, const std::function<bool(ir::ValueId product)>& wanted,
-                            std::int64_t block_bytes, ResultDots which = ResultDots::where_faster);
+                            const ResultDots& which = {});
 
 }  // namespace lathe

@@ -252,7 +252,7 @@ RingGraph ring_attention(const Graph& graph) {
     return std::ranges::any_of(graph[product].operands, [&](ValueId operand) { return is_gathered(graph, operand); });
   };
   // Gradients are one round where the sums of weight times gradient are known before.
-  const Graph from_results = sums_from_results(graph, sums_gathered, 0, ResultDots::all);
+  const Graph from_results = sums_from_results(graph, sums_gathered, {.converted = true, .independent = true});
   RingSearch found = find_rings(from_results);
   if (found.rings.empty()) return {.graph = graph, .rings = 0, .gathered = std::move(found.gathered)};
   return {.graph = RingWriter(from_results, found.rings).run(),
