@@ -166,7 +166,7 @@ class Widened {
       const ValueId from = through_aliases(graph_, operand);
       if (graph_[from].type.shape.numel() != node.type.shape.numel()) continue;
       const auto at = static_cast<std::size_t>(from.index);
-      narrow = narrow_[at] > 0 ? narrow_[at] : inlined[at] ? 0 : size_in_bytes(graph_[from].type.dtype);
+      narrow = inlined[at] ? narrow_[at] : size_in_bytes(graph_[from].type.dtype);
       if (++as_large > 1 || narrow == 0 || !is_float(graph_[from].type.dtype)) return false;
     }
     if (as_large == 0 || narrow >= size_in_bytes(node.type.dtype)) return false;

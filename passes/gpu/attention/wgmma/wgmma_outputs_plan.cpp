@@ -29,22 +29,12 @@ bool stationary_operand(const AttentionOperand& operand, const AttentionParts& p
   return true;
 }
 
-/// Else one loop over the columns does it all.
-bool reads_reductions(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
-  const std::vector<bool> needed = needed_of_rows(plan, parts.values()).all;
-  for (int i = 0; i < plan.attention.program.size(); ++i)
-    if (needed[static_cast<std::size_t>(i)] && plan.attention.program[i].kind == ElementwiseInstruction::Kind::reduce)
-      return true;
-  return false;
-}
-
 std::string why_not(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
   const AttentionProgram& attention = plan.attention;
   const GpuInfo& gpu = plan.lowering.gpu();
   const bool over_rows = parts.over_rows;
   const char* const over = over_rows ? "rows" : "columns";
   if (!plan.tile.tensor_cores()) return "its products are not of bf16 or f16 alone";
-  if (!over_rows && !reads_reductions(plan, parts)) return "its products over columns need no reductions";
   if (std::any_of(parts.outputs.begin(), parts.outputs.end(),
                   [](const auto* output) { return output->divisor.has_value(); }))
     return "its sums are divided by what rows reduce to";
