@@ -58,8 +58,7 @@ ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& option
 
 ir::Graph as_fused(const ir::Graph& graph) {
   const ir::Graph primitives = ir::run_pipeline(graph, ir::default_pipeline({.on = false})).graph;
-  return recompute_attention(prepare_for_fusion(primitives),
-                             {.result_dots = ResultDots{.block_bytes = unnamed_cpu().l2.share()}});
+  return recompute_attention(prepare_for_fusion(primitives), {.result_dots = ResultDots{.converted = true}});
 }
 
 std::vector<Stage> lowering_stages(const Machine& machine) {

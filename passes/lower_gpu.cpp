@@ -86,7 +86,7 @@ Machine gpu_machine(const GpuInfo& gpu) {
           .copy = gpu::lower_copy,
           .fold = gpu::lower_fold,
           .fusion = {.attention_sums = OuterReductions::all,
-                     .attention_result_dots = ResultDots{.converted = true},
+                     .attention_result_dots = ResultDots{.converted = true, .narrow_only = true},
                      .copied_operands = gpu.products.copied_rows},
           .chunks = gpu.chunks,
           .passes = {{"cast-before-views", "values are cast to bf16 or f16 before their views", cast_before_views},

@@ -25,7 +25,71 @@ test::PassText dots(bool wanted = true) {
   return {pass, signature, {{"N", 2}, {"S", 4}, {"T", 7}}, 1e-13};
 }
 
+/// The pass where factors may be converted, for sums that are wider than the result or for all.
+test::PassText narrow_dots(bool narrow_only) {
+  const auto pass = [=](const ir::Graph& graph) {
+    return sums_from_results(graph, [](ir::ValueId) { return true; },
+                             {.converted = true, .narrow_only = narrow_only});
+  };
+  return {pass,
+          "graph @g(input %w: f32[N, g=2, r=3, S, T], input %v: bf16[N, g=2, T, d=3], input %drop: f32[N, g=2, r=3, "
+          "S, T], "
+          "input %x: bf16[N, g=2, T, d=3]) {\n",
+          {{"N", 2}, {"S", 4}, {"T", 7}},
+          2e-2};
+}
+
+/// Mixed precision with dropout, where heads share values: the result is the product of `applied` with the values,
+/// its gradient that with `values`.
+std::string grouped(const std::string& applied, const std::string& values) {
+  return "  %1 = mul %w, %drop\n" + applied +
+         R"(
+  %3 = contract %2, %v {spec="abcde,abef->abcdf"}
+  %4 = mul %3, %3
+  %5 = contract %4, )" +
+         values + R"( {spec="abcdf,abef->abcde"}
+  %6 = cast %5 {dtype=f32}
+  %7 = mul %6, %drop
+  %8 = mul %7, %w
+  %9 = sum %8 {dims=[4], keepdim=true}
+  output "o" %9
+)";
+}
+
 }  // namespace
+
+TEST_CASE("result_dots: through casts, dropout and heads that share values, where that may differ by roundings") {
+  const std::string graph = grouped("  %2 = cast %1 {dtype=bf16}", "%v");
+  for (const bool narrow_only : {false, true})
+    narrow_dots(narrow_only).becomes(graph, R"(  %1 = mul %w, %drop
+  %2 = cast %1 {dtype=bf16}
+  %3 = contract %2, %v {spec="abcde,abef->abcdf"}
+  %4 = mul %3, %3
+  %5 = cast %3 {dtype=f32}
+  %6 = cast %4 {dtype=f32}
+  %7 = mul %5, %6
+  %8 = sum %7 {dims=[4]}
+  %9 = abs %8
+  %10 = constant {dtype=f32, shape=[], values=[inf]}
+  %11 = lt %9, %10
+  %12 = constant {dtype=f32, shape=[], values=[nan]}
+  %13 = where %11, %8, %12
+  %14 = view %13 {shape=[N, g=2, r=3, S, 1]}
+  output "o" %14
+)");
+  // Other values; weights without dropout; a sum no wider than the result.
+  narrow_dots(true).stays(grouped("  %2 = cast %1 {dtype=bf16}", "%x"));
+  narrow_dots(true).stays(grouped("  %2 = cast %w {dtype=bf16}", "%v"));
+  test::PassText same = dots();
+  same.pass = narrow_dots(true).pass;
+  same.stays(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
+  %2 = mul %1, %1
+  %3 = contract %2, %v {spec="abcd,abed->abce"}
+  %4 = mul %3, %w
+  %5 = sum %4 {dims=[3], keepdim=true}
+  output "o" %5
+)");
+}
 
 TEST_CASE("result_dots: what a softmax's gradient sums over columns is the dot of the result and its gradient") {
   dots().becomes(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}

@@ -110,6 +110,7 @@ class ResultDotFinder {
     if (!has(gradient.own_labels, columns) || has(gradient.other_labels, columns)) return std::nullopt;
     for (const ValueId user : users_[gradient.own]) {
       if (!graph_[user].op->as<Contraction>() || user >= sum) continue;
+      if (which_.narrow_only && !is_narrower(user, sum)) continue;
       for (const std::size_t k : {0U, 1U}) {
         const Product result(graph_, user, k);
         if (result.own != gradient.own || graph_[result.other].type.shape != graph_[gradient.id].type.shape) continue;
@@ -120,6 +121,10 @@ class ResultDotFinder {
       }
     }
     return std::nullopt;
+  }
+
+  bool is_narrower(ValueId a, ValueId b) const {
+    return size_in_bytes(graph_[a].type.dtype) < size_in_bytes(graph_[b].type.dtype);
   }
 
   /// Where both products have the same roles for the values' dims, but that one sums over the columns and the other

@@ -15,6 +15,8 @@ struct ResultDots {
   /// Also where factors are converted, as in mixed precision: a sum then differs by the roundings of result and
   /// weights.
   bool converted = false;
+  /// Only where the result is narrower than the sum, as in mixed precision.
+  bool narrow_only = false;
   /// Also where the gradient does not need the result, so that both passes may be one.
   bool independent = false;
 };

@@ -47,6 +47,20 @@ ir::Graph queries_across(std::int64_t head) {
   return g.finish();
 }
 
+/// Causal, of a loss whose gradient needs the result, as every model's does; the softmax in f32.
+ir::Graph with_sums_from_results() {
+  Graph g{"dots"};
+  const Dim N{"N"}, h{"h", 2}, S{"S"}, head{"d", 16};
+  const Tensor q = g.input("q", bf16, {N, h, S, head}), k = g.input("k", bf16, {N, h, S, head}),
+               v = g.input("v", bf16, {N, h, S, head});
+  const Tensor scores = where(g.causal_mask(S, S), matmul(q, k.transpose(-2, -1)), -inf).to(f32);
+  const Tensor y = matmul(scores.softmax(-1).to(bf16), v);
+  g.output("y", y);
+  const auto gradients = grad((y * y * g.input("weight", bf16, y.shape())).sum(), {q, k, v});
+  for (std::size_t i = 0; i < gradients.size(); ++i) g.output("grad" + std::to_string(i), gradients[i]);
+  return g.finish();
+}
+
 ir::Graph graph_of(const WgmmaCase& c) { return attention_with_gradients(c.variant, c.depth, c.values); }
 
 }  // namespace
@@ -71,6 +85,25 @@ TEST_CASE("attention backward by warpgroups: queries that are not contiguous, a 
         CHECK(std::count(kernel.notes.begin(), kernel.notes.end(),
                          "not by warpgroups: it sums over outer dims, tile by tile") == 1);
   }
+}
+
+TEST_CASE("attention backward by warpgroups: with sums of rows from the result, no other kernel makes scores again") {
+  const ir::Graph graph = with_sums_from_results();
+  const ProgramInterpreter program = fused_by_wgmma(graph);
+  REQUIRE(columns_by_wgmma(program));
+  REQUIRE(outputs_of_rows_by_wgmma(program));
+  for (const kernel::Kernel& kernel : program.program().kernels) {
+    INFO(kernel.name);
+    const auto is = [&](ScalarOp op) {
+      return std::any_of(kernel.values.begin(), kernel.values.end(), [&](const auto& i) {
+        const auto* scalar = std::get_if<kernel::ScalarInstruction>(&i);
+        return scalar && scalar->op == op;
+      });
+    };
+    CHECK(is(ScalarOp::exp) == (kernel.name.find("by_wgmma") != std::string::npos));
+  }
+  for (const std::int64_t length : {1, 70, 150})
+    check_attention(graph, random_arguments(graph, {{"N", 1}, {"S", length}}), program);
 }
 
 TEST_CASE(

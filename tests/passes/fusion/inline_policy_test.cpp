@@ -124,3 +124,20 @@ TEST_CASE("a cheap operand of a concat or a pad is computed there", "[fusion]") 
   %4 = exp %2
   output "more" %4)"));
 }
+
+TEST_CASE("a wider copy of a value that is stored anyway is made by readers that come later", "[fusion]") {
+  // %1 is stored for a product; the copy's reader waits for another product.
+  const auto graph = [](std::string_view reader) {
+    return fmt::format(R"(%1 = contract %h, %h {{spec="ac,bc->ab"}}
+  %2 = cast %1 {{dtype=f32}} name("left")
+  %3 = contract %1, %h {{spec="ab,bc->ac"}}
+  %4 = cast %3 {{dtype=f32}}
+  %5 = contract %4, %4 {{spec="ac,bc->ab"}}
+  {}
+  output "y" %6)",
+                       reader);
+  };
+  CHECK(inlined_where(graph("%6 = mul %2, %5")));
+  CHECK_FALSE(inlined_where(graph("%6 = exp %2\n  output \"z\" %5")));
+  CHECK_FALSE(inlined_where(graph("%6 = mul %2, %5\n  output \"copy\" %2")));
+}
