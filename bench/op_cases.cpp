@@ -104,7 +104,9 @@ OpCase attention_case(const AttentionShape& s, bool backward) {
   keep(g, made, "y", y);
   if (backward) {
     // As in a model the gradient of y comes after y, so that the passes do not become one.
-    const std::vector<Tensor> gradients = grad(y, {q, k, v}, y * random_state(g, made, "dy", sizes, s.dtype));
+    const Tensor dy = y * random_state(g, made, "dy", sizes, s.dtype);
+    if (s.stores_gradient) keep(g, made, "gradient_y", dy);
+    const std::vector<Tensor> gradients = grad(y, {q, k, v}, dy);
     for (std::size_t i = 0; i < 3; ++i) keep(g, made, fmt::format("gradient_{}", i), gradients[i]);
   }
   const double columns = s.window > 0 ? static_cast<double>(std::min(s.window, s.length / 2))

@@ -35,8 +35,9 @@ struct AttentionShape {
   std::int64_t batch = 4, heads = 12, length, d;
   bool causal;
   DType dtype = f32;
-  std::int64_t groups = 1;  ///< heads that share keys and values
-  std::int64_t window = 0;  ///< of a causal one: columns that a row sees at most; 0: all
+  std::int64_t groups = 1;       ///< heads that share keys and values
+  std::int64_t window = 0;       ///< of a causal one: columns that a row sees at most; 0: all
+  bool stores_gradient = false;  ///< that of y lies in memory before it is read, as in a model
   std::string name() const;
 };
 /// d = 64 and 128, causal and not, lengths 128 .. 2048, with `full` .. 8192.

@@ -150,8 +150,8 @@ class Sources {
   std::vector<std::vector<ValueId>> sets_ = {{}};  // shared by the nodes that have the same; the first is empty
 };
 
-/// Floats that are made, element by element, of one narrower float each, and of what is smaller: that one is stored, and
-/// readers widen it.
+/// Floats that are made, element by element, of one narrower float each, and of what is smaller: that one is stored,
+/// and readers widen it.
 class Widened {
  public:
   explicit Widened(const Graph& graph) : graph_(graph), narrow_(graph.nodes.size(), 0) {}

@@ -155,8 +155,13 @@ void attention(Measuring& measuring) {
   for (const std::int64_t d : {64, 128})
     for (std::int64_t length = 512; length <= 16384; length *= 2)
       for (const bool backward : {false, true}) {
-        const AttentionShape shape{
-            .batch = 16384 / length, .heads = 2048 / d, .length = length, .d = d, .causal = true, .dtype = bf16};
+        const AttentionShape shape{.batch = 16384 / length,
+                                   .heads = 2048 / d,
+                                   .length = length,
+                                   .d = d,
+                                   .causal = true,
+                                   .dtype = bf16,
+                                   .stores_gradient = true};
         measuring.one(fmt::format("attention d={} S={} {}", d, length, backward ? "both" : "forward"),
                       [&] { return of(attention_case(shape, backward)); });
       }
@@ -176,7 +181,7 @@ Case step(const std::string& name, DType dtype) {
 void steps(Measuring& measuring) {
   for (const DType dtype : {bf16, f32}) {
     measuring.one(fmt::format("llama-block {}", lathe::name(dtype)), [&] { return step("llama-block", dtype); });
-    for (const int batch : {4, 16, 64})
+    for (const int batch : {64, 4, 16})
       measuring.one(fmt::format("gpt2 B={} T=1024 {}", batch, lathe::name(dtype)),
                     [&] { return step(fmt::format("12x768x12x50257x{}x1024", batch), dtype); });
   }

@@ -81,8 +81,9 @@ std::string Wgmma::text(const MachineText& text) const {
   const auto tiles = [&](const SharedOperand& m) {
     return fmt::format("{}[{}]{}", text.buffer(m.buffer), text.value(m.first), m.transposed ? "^T" : "");
   };
-  std::string result = fmt::format("wgmma {} {} {}, {}", text.var(sums), starts ? "=" : "+=",
-                                   left_value == none ? tiles(left) : text.value(left_value), tiles(right));
+  std::string result =
+      fmt::format("wgmma {} {} {}, {}", text.var(sums),
+                  starts ? "=" : "+=", left_value == none ? tiles(left) : text.value(left_value), tiles(right));
   if (depth != wgmma_depth) result += fmt::format(" depth {}", depth);
   return result;
 }
@@ -154,11 +155,8 @@ void wgmma(Builder& builder, Var sums, const SwizzledTiles& left, const Swizzled
         .buffer = p.buffer.id, .first = builder.bound(p.first).id, .rows = rows, .transposed = p.transposed};
   };
   const SharedOperand first = operand(left, wgmma_rows);
-  builder.machine(Wgmma{.sums = sums.id,
-                        .depth = depth,
-                        .starts = starts,
-                        .left = first,
-                        .right = operand(right, 2 * sums.type.lanes)}
+  builder.machine(Wgmma{
+      .sums = sums.id, .depth = depth, .starts = starts, .left = first, .right = operand(right, 2 * sums.type.lanes)}
                       .instruction());
 }
 

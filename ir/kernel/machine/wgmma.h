@@ -22,8 +22,8 @@ AccumulatorPosition wgmma_sum_position(int thread, int index);
 /// products are added in order. From here to a WaitSums of the variable nothing but further products may use it.
 ///
 /// Instead of a tile the left operand may be a value of bf16 or f16, depth / 2 lanes, of which the threads hold
-/// positions as of sums. It is computed anew only after such a wait. One that `starts` sets the sums instead of adding
-/// to them.
+/// positions as of sums. It is computed anew only after such a wait. One that `starts` sets the sums instead of
+/// adding to them.
 struct Wgmma {
   VarId sums = none;
   int depth = wgmma_depth;
@@ -59,8 +59,8 @@ struct SwizzledTiles {
 };
 /// Starts sums += left * right^T of 64 rows over `depth` elements, or = where it `starts` them, for all threads of a
 /// warpgroup together, in the consumers of a stage. sums: f32, half as many lanes as columns.
-void wgmma(Builder& builder, Var sums, const SwizzledTiles& left, const SwizzledTiles& right,
-           int depth = wgmma_depth, bool starts = false);
+void wgmma(Builder& builder, Var sums, const SwizzledTiles& left, const SwizzledTiles& right, int depth = wgmma_depth,
+           bool starts = false);
 /// The same of a left operand that the threads hold, twice as deep as it has lanes.
 void wgmma(Builder& builder, Var sums, Value left, const SwizzledTiles& right);
 /// Before it such sums are not used.

@@ -91,7 +91,8 @@ void OnlineLoop::finish(Scopes& of_rows, const AttentionThread& thread) {
       const ElementwiseInstruction& sum = program[online_.sums[s]];
       const Value own = b_.reduce(sum.op, b_.get(rows_[r].sums[s]));
       const Value combined = block_.reduce_row(sum.op, own, thread);
-      of_rows[r]->bind(online_.sums[s], block_.emitter.round(combined * b_.cast(scales[r], combined.type.scalar), sum.dtype));
+      of_rows[r]->bind(online_.sums[s],
+                       block_.emitter.round(combined * b_.cast(scales[r], combined.type.scalar), sum.dtype));
     }
   }
   block_.scale(products_, ScalarOp::mul, scales, thread);

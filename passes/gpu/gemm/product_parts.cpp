@@ -89,6 +89,11 @@ ProductParts::Partial ProductParts::partial(int rows, int columns, int splits) c
   return result;
 }
 
+Value ProductParts::first_partial(const Partial& partial, const Position& at, Value number) {
+  const Value batches = context_.dim(operands.batch);
+  return ((number * batches + at.batch) * partial.rows + at.m) * partial.columns + at.n;
+}
+
 KernelContext::Built ProductParts::tiles_of_splits(int rows, int columns, const Partial& partial,
                                                    const std::function<void(const Position&, Value)>& block) {
   start({&operands.left.operand.program, &operands.right.operand.program});

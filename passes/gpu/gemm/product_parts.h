@@ -59,9 +59,13 @@ class ProductParts {
   /// its dtype, in the computing type.
   void finish(kernel::Value batch, kernel::Value m, kernel::Value n, kernel::Value sums);
   /// The same where all of them, or those of the mask, are known to be elements of the result.
-  void finish_inside(kernel::Value batch, kernel::Value m, kernel::Value n, kernel::Value sums, kernel::Value mask = {});
+  void finish_inside(kernel::Value batch, kernel::Value m, kernel::Value n, kernel::Value sums,
+                     kernel::Value mask = {});
   /// Whether the kernel writes nothing to the storage of a node.
   bool only_reads(ir::ValueId node) const;
+
+  /// Where the sums of a tile's split begin.
+  kernel::Value first_partial(const Partial& partial, const Position& at, kernel::Value number);
 
   /// Memory for the sums of `splits`; m, n and the number of batches are known.
   Partial partial(int rows, int columns, int splits) const;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/gpu/program_vectors.h"
 #include "passes/lowering/elementwise/row_space.h"
@@ -7,10 +9,24 @@ namespace lathe::gpu {
 using kernel::Value;
 using Scope = ElementwiseEmitter::Scope;
 
+namespace {
+
+/// Whether it stores floats, of 16 bits alone.
+bool rounds_to_16_bits(const ElementwiseProgram& program) {
+  const auto is_wide = [&](const ElementwiseStore& store) {
+    const DType dtype = program[store.value].dtype;
+    return is_float(dtype) && compute_type(dtype) == dtype;
+  };
+  return std::none_of(program.stores.begin(), program.stores.end(), is_wide);
+}
+
+}  // namespace
+
 KernelContext::Built lower_points(const LoweringContext& lowering, const Region& region) {
   KernelContext context("points", KernelRole::elementwise);
   const ElementwiseProgram program = region_program(lowering.graph, lowering.plan, region);
   ElementwiseEmitter emitter(context, program, lowering.buffer_of);
+  if (rounds_to_16_bits(program)) emitter.approximate();
   declare_buffers(context, {&program}, lowering);
   const RowSpace space(program, region.inner, program_vectors(program, lowering.vectors()));
   kernel::Builder& b = context.builder;

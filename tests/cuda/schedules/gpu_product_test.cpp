@@ -53,6 +53,36 @@ TEST_CASE("products by tiles of 128: ragged edges, both axes, an epilogue") {
   }
 }
 
+TEST_CASE("products of f32 with few tiles and long sums are cut into splits which a second kernel adds") {
+  const ir::Graph graph = ir::parse_graph(
+      R"(graph @dw(input %x: f32[k, 136], input %dy: f32[k, 70], input %w: f32[136, 70]) {
+  %1 = transpose %x {dim0=0, dim1=1}
+  %2 = matmul %1, %dy
+  %3 = add %2, %w
+  output "y" %3
+})",
+      "product");
+  const ProgramInterpreter program(graph, lower_gpu);
+  const std::vector<kernel::Kernel>& kernels = program.program().kernels;
+  REQUIRE(kernels.size() == 2);
+  const auto host = HostCuda::build(kernels);
+  for (const std::int64_t k : {1, 17, 333}) {
+    const Tensors arguments = test::random_arguments(graph, {{"k", k}});
+    const Tensors expected = ir::interpret(graph, arguments), found = program.run(arguments);
+    CHECK(test::error_of(found.at("y"), expected.at("y")) <= 1e-5);
+    if (!host) continue;
+    const Tensors by_text = program.run(
+        arguments, [&](const auto& kernel, auto buffers, auto dims) { return host->run(kernel, buffers, dims, 1); });
+    CHECK(test::same_bits(by_text.at("y"), found.at("y")));
+  }
+  const ir::Graph few = ir::parse_graph(R"(graph @few(input %x: f32[136, 2047], input %w: f32[70, 2047]) {
+  %1 = linear %x, %w
+  output "y" %1
+})",
+                                        "product");
+  CHECK(ProgramInterpreter(few, lower_gpu).program().kernels.size() == 1);
+}
+
 TEST_CASE("products by tiles of 128 keep their sums in registers") {
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;

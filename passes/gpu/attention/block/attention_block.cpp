@@ -140,7 +140,8 @@ AttentionBlock::Scopes AttentionBlock::points(Scopes& of_rows, const ScorePositi
     auto index = row_groups(tile.outer, whole(plan_.attention.rows) ? at : min(at, row_count - 1));
     index.push_back({{parts.columns_dim}, column, tile_.own()});
     scopes.push_back(std::make_unique<Scope>(emitter, std::move(index), inside, of_rows[row].get()));
-    for (const int score : wanted) scopes.back()->bind(score, emitter.round(scores.sum(score, r), program[score].dtype));
+    for (const int score : wanted)
+      scopes.back()->bind(score, emitter.round(scores.sum(score, r), program[score].dtype));
   }
   return scopes;
 }

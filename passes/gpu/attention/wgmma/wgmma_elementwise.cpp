@@ -181,9 +181,7 @@ void WgmmaElementwise::make_weights(Value first) {
       }
     }
   };
-  const auto made = [&](bool whole) {
-    each_pair(first, [&](Value here, Value i) { make(whole, here, i); });
-  };
+  const auto made = [&](bool whole) { each_pair(first, [&](Value here, Value i) { make(whole, here, i); }); };
   b_.if_(all_inside(first), [&] { made(true); }, [&] { made(false); });
 }
 

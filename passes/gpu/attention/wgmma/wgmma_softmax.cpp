@@ -64,8 +64,7 @@ void WgmmaSoftmax::each_pair(Scopes& rows, const ScorePosition& tile, Value thre
       [&] { each_pair(rows, tile, thread, false, body); });
 }
 
-void WgmmaSoftmax::each_pair(Scopes& rows, const ScorePosition& tile, Value thread, bool whole,
-                             const Body& body) {
+void WgmmaSoftmax::each_pair(Scopes& rows, const ScorePosition& tile, Value thread, bool whole, const Body& body) {
   const AttentionParts& parts = plan_.attention.parts;
   const Value count = context_.dim(plan_.attention.column_count);
   const auto known = plan_.attention.column_count.value();

@@ -7,10 +7,9 @@ namespace lathe::gpu {
 
 namespace {
 
-constexpr std::int64_t late_size = 16384;  // what a size counts as that is known at run time only
-constexpr int most_at_once = 8;            // 16 bytes each
-constexpr int most_elements = 32;          // of them in registers, as they are computed with
-constexpr int least_loads = 4;             // of a thread, before more threads share a sum
+constexpr int most_at_once = 8;    // 16 bytes each
+constexpr int most_elements = 32;  // of them in registers, as they are computed with
+constexpr int least_loads = 4;     // of a thread, before more threads share a sum
 
 std::int64_t count_of(std::int64_t n, std::int64_t of) { return (n + of - 1) / of; }
 
@@ -28,7 +27,8 @@ int loads_at_once(int lanes, std::optional<std::int64_t> loads) {
 FewRowsPlan plan_dots(const GpuInfo& gpu, int lanes, std::optional<std::int64_t> columns,
                       std::optional<std::int64_t> k) {
   FewRowsPlan plan{.threads = gpu.block_threads, .lanes = lanes};
-  const std::int64_t vectors = count_of(k.value_or(late_size), lanes), sums = columns.value_or(late_size),
+  const std::int64_t vectors = count_of(k.value_or(gpu.products.late_size), lanes),
+                     sums = columns.value_or(gpu.products.late_size),
                      enough = std::int64_t{gpu.estimated_multiprocessors} * gpu.products.few_rows_threads;
   const auto halved =
       static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(vectors, 2)))) / 2;
@@ -43,12 +43,12 @@ FewRowsPlan plan_columns(const GpuInfo& gpu, int lanes, int rows, int sum_bytes,
                          std::optional<std::int64_t> columns, std::optional<std::int64_t> k) {
   constexpr int wide = 8, narrow = 4, least_threads = 128;  // side by side, 128 or 64 bytes of a row
   FewRowsPlan plan{.threads = 2 * gpu.block_threads, .lanes = lanes};
-  const std::int64_t blocks =
-      batch.value_or(late_size) * count_of(columns.value_or(late_size), std::int64_t{wide} * lanes);
+  const std::int64_t blocks = batch.value_or(gpu.products.late_size) *
+                              count_of(columns.value_or(gpu.products.late_size), std::int64_t{wide} * lanes);
   const int side = blocks < gpu.estimated_multiprocessors ? narrow : wide;
   const auto fits = [&] {
     return std::int64_t{plan.threads} * lanes * rows * sum_bytes <= gpu.static_shared_bytes &&
-           plan.threads / side <= k.value_or(late_size);
+           plan.threads / side <= k.value_or(gpu.products.late_size);
   };
   while (plan.threads > least_threads && !fits()) plan.threads /= 2;
   plan.split = plan.threads / side;

@@ -9,12 +9,12 @@ namespace lathe::gpu {
 /// How a product of few rows is shared out, so that its right operand is read once, 16 bytes a thread, by as many
 /// threads as memory needs to be busy. Sums are split over threads alone, by the sizes, never by the number of rows.
 struct FewRowsPlan {
-  int threads = 256;  ///< of a block
+  int threads = 1;  ///< of a block
   /// Of them for a vector of columns, or for one where the right operand lies along what is summed over: each takes
   /// every so many of what is summed, and a tree adds what they have.
-  int split = 32;
-  int lanes = 4;    ///< neighbours in memory that a thread loads at once
-  int at_once = 4;  ///< loads of a thread that are under way together
+  int split = 1;
+  int lanes = 1;    ///< neighbours in memory that a thread loads at once
+  int at_once = 1;  ///< loads of a thread that are under way together
 };
 
 /// The plan of a right operand that lies along what is summed over; unknown sizes count as large.

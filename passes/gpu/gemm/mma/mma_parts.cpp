@@ -57,11 +57,6 @@ void TensorParts::store_sums(kernel::Buffer to, Value first, std::int64_t stride
   }
 }
 
-Value TensorParts::first_partial(const ProductParts::Partial& partial, const Position& at, Value number) {
-  const Value batches = product.context().dim(product.operands.batch);
-  return ((number * batches + at.batch) * partial.rows + at.m) * partial.columns + at.n;
-}
-
 void TensorParts::finish(const Position& at, kernel::Buffer sums, const TensorTile& tile, Value t) {
   kernel::Builder& b = product.builder();
   const int chunks_per_row = tile.columns / chunk, chunks = tile.rows * chunks_per_row, threads = tile.threads();
@@ -77,8 +72,7 @@ void TensorParts::finish(const Position& at, kernel::Buffer sums, const TensorTi
   const auto whole = [&] {
     const int at_once = std::min(chunks_at_once, chunks / threads);
     b.for_loop(t, chunks, threads * at_once, [&](Value first) {
-      b.for_loop(
-          0, at_once, 1, [&](Value i) { one(first + i * threads, true); }, kernel::LoopKind::unroll);
+      b.for_loop(0, at_once, 1, [&](Value i) { one(first + i * threads, true); }, kernel::LoopKind::unroll);
     });
   };
   if (is_multiple(product.operands.m, tile.rows) && is_multiple(product.operands.n, tile.columns)) return whole();

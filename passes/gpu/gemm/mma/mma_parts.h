@@ -27,9 +27,6 @@ class TensorParts {
   /// in rows of `stride` elements.
   void store_sums(kernel::Buffer to, kernel::Value first, std::int64_t stride, int columns, kernel::Value lane,
                   kernel::Value sums);
-  /// Where the sums of a tile's split begin.
-  kernel::Value first_partial(const ProductParts::Partial& partial, const ProductParts::Position& at,
-                              kernel::Value number);
   /// The tile's rounded sums, in shared memory, go through the epilogue; for thread t of as many as the tile has.
   void finish(const ProductParts::Position& at, kernel::Buffer sums, const TensorTile& tile, kernel::Value t);
   static int stride(const TensorTile& tile) { return tile.columns + pad; }  ///< of the sums in shared memory

@@ -189,7 +189,7 @@ class TensorProduct {
 
   /// The sums of a split stay as they are.
   void keep(const ProductParts::Partial& partial, const Position& at, Value number, Value t, Value sums) {
-    store_sums(parts_.context().buffer(partial.buffer), tensor_.first_partial(partial, at, number), partial.columns,
+    store_sums(parts_.context().buffer(partial.buffer), parts_.first_partial(partial, at, number), partial.columns,
                t, sums);
   }
 

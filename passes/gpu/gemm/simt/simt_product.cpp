@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "passes/gpu/gemm/product_parts.h"
 
 namespace lathe::gpu {
@@ -27,28 +29,48 @@ struct BlockShape {
 /// memory it lies [k][row], each k padded against bank conflicts.
 class ProductKernel {
  public:
-  ProductKernel(const LoweringContext& lowering, const Region& region, int groups)
+  ProductKernel(const LoweringContext& lowering, const Region& region, int groups, int splits)
       : parts_(lowering, region),
         operands_(parts_.operands),
         b_(parts_.builder()),
         shape_(lowering.gpu()),
         groups_(groups),
+        splits_(splits),
         tile_(groups_ * shape_.span()),
         stride_(tile_ + shape_.own) {}
 
-  KernelContext::Built run() {
-    return parts_.tiles(tile_, tile_, [&](const Position& at) {
-      parts_.left.shared = b_.alloc(operands_.compute, stride_ * shape_.k_step, kernel::Space::shared, "left");
-      parts_.right.shared = b_.alloc(operands_.compute, stride_ * shape_.k_step, kernel::Space::shared, "right");
-      b_.for_loop(
-          0, shape_.side, 1,
-          [&](Value y) { b_.for_loop(0, shape_.side, 1, [&](Value x) { thread(at, y, x); }, LoopKind::thread_x); },
-          LoopKind::thread_y);
-    });
+  std::vector<KernelContext::Built> run(const LoweringContext& lowering, const Region& region) {
+    std::vector<KernelContext::Built> built;
+    if (splits_ == 1) {
+      built.push_back(parts_.tiles(tile_, tile_, [&](const Position& at) {
+        block([&](Value y, Value x) { finish(at, y, x, multiply_all(at, b_.index(0), parts_.k, y, x)); });
+      }));
+      return built;
+    }
+    const ProductParts::Partial partial = parts_.partial(tile_, tile_, splits_);
+    built.push_back(parts_.tiles_of_splits(tile_, tile_, partial, [&](const Position& at, Value number) {
+      const Value length = b_.round_up(b_.ceil_div(parts_.k, splits_), shape_.k_step), lo = number * length;
+      block([&](Value y, Value x) {
+        const auto sums = multiply_all(at, lo, kernel::min(lo + length, parts_.k), y, x);
+        keep(partial, parts_.first_partial(partial, at, number), y, x, sums);
+      });
+    }));
+    built.push_back(ProductParts(lowering, region).combine(partial));
+    return built;
   }
 
  private:
-  void thread(const Position& at, Value y, Value x) {
+  void block(const std::function<void(Value y, Value x)>& thread) {
+    parts_.left.shared = b_.alloc(operands_.compute, stride_ * shape_.k_step, kernel::Space::shared, "left");
+    parts_.right.shared = b_.alloc(operands_.compute, stride_ * shape_.k_step, kernel::Space::shared, "right");
+    const auto row = [&](Value y) {
+      b_.for_loop(0, shape_.side, 1, [&](Value x) { thread(y, x); }, LoopKind::thread_x);
+    };
+    b_.for_loop(0, shape_.side, 1, row, LoopKind::thread_y);
+  }
+
+  /// The thread's sums over [lo, hi), of which lo is a multiple of the depth.
+  std::vector<kernel::Var> multiply_all(const Position& at, Value lo, Value hi, Value y, Value x) {
     const kernel::Type type = {operands_.compute, shape_.own};
     const std::vector<kernel::Var> sums = zero_vectors(b_, type, groups_ * groups_ * shape_.own),
                                    left = zero_vectors(b_, type, groups_), right = zero_vectors(b_, type, groups_);
@@ -57,8 +79,8 @@ class ProductKernel {
       bring(parts_.left, at.batch, at.m, first_k, slot, left);
       bring(parts_.right, at.batch, at.n, first_k, slot, right);
     };
-    fetch(b_.index(0));
-    b_.for_loop(0, parts_.k, shape_.k_step, [&](Value first_k) {
+    fetch(lo);
+    b_.for_loop(lo, hi, shape_.k_step, [&](Value first_k) {
       put(parts_.left, slot, left);
       put(parts_.right, slot, right);
       b_.barrier();
@@ -66,7 +88,7 @@ class ProductKernel {
       b_.for_loop(0, shape_.k_step, 1, [&](Value k) { multiply(k, x, y, sums); }, LoopKind::unroll);
       b_.barrier();
     });
-    finish(at, y, x, sums);
+    return sums;
   }
 
   /// Where chunk g of a thread stands in a tile: each is four elements that are
@@ -112,6 +134,22 @@ class ProductKernel {
       multiply_add(b_, all.subspan(g * of_group, of_group), rows[g], columns);
   }
 
+  /// Where number i of a thread's vectors of sums stands in a tile.
+  std::pair<Value, Value> corner(Value i, Value y, Value x) const {
+    const Value row = i / groups_;
+    return {row / shape_.own * shape_.span() + y * shape_.own + row % shape_.own,
+            i % groups_ * shape_.span() + x * shape_.own};
+  }
+
+  /// The sums of a split stay as they are.
+  void keep(const ProductParts::Partial& partial, Value first, Value y, Value x,
+            const std::vector<kernel::Var>& sums) {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const auto [row, column] = corner(b_.index(static_cast<std::int64_t>(i)), y, x);
+      b_.store(parts_.context().buffer(partial.buffer), first + row * partial.columns + column, b_.get(sums[i]));
+    }
+  }
+
   /// The sums go through memory of the thread's own, so that the epilogue's code stands once.
   void finish(const Position& at, Value y, Value x, const std::vector<kernel::Var>& sums) {
     const auto count = static_cast<std::int64_t>(sums.size());
@@ -119,10 +157,9 @@ class ProductKernel {
     for (std::size_t i = 0; i < sums.size(); ++i)
       b_.store(kept, b_.index(static_cast<std::int64_t>(i) * shape_.own), b_.get(sums[i]));
     b_.for_loop(0, count, 1, [&](Value i) {
-      const Value row = i / groups_, m = at.m + row / shape_.own * shape_.span() + y * shape_.own + row % shape_.own;
-      const Value n = at.n + i % groups_ * shape_.span() + x * shape_.own;
+      const auto [row, column] = corner(i, y, x);
       const Value sum = b_.load(kept, i * shape_.own, shape_.own);
-      parts_.finish(at.batch, m, n, rounded(b_, sum, operands_.dtype));
+      parts_.finish(at.batch, at.m + row, at.n + column, rounded(b_, sum, operands_.dtype));
     });
   }
 
@@ -130,14 +167,17 @@ class ProductKernel {
   const ProductOperands& operands_;
   kernel::Builder& b_;
   BlockShape shape_;
-  int groups_, tile_, stride_;
+  int groups_, splits_, tile_, stride_;
 };
 
-/// A tile, by its groups of 64 rows and columns.
+/// A tile, by its groups of 64 rows and columns, and in how many splits what is summed over is cut.
 struct Tiling {
-  int groups, rows;
+  int groups, rows, splits = 1;
 };
-std::string to_string(const Tiling& tiling) { return fmt::format("{0} x {0}", tiling.rows); }
+std::string to_string(const Tiling& tiling) {
+  const std::string tile = fmt::format("{0} x {0}", tiling.rows);
+  return tiling.splits > 1 ? fmt::format("{}, {} splits", tile, tiling.splits) : tile;
+}
 
 /// The default first. Tiles of 128 read each operand half as often as those of 64, where there are rows and columns
 /// to fill them, and tiles for half of the multiprocessors.
@@ -153,12 +193,44 @@ std::vector<Tiling> tilings(const GpuInfo& gpu, const ProductOperands& operands)
   return elements && *elements < enough_tiles * large * large ? std::vector{small, wide} : std::vector{wide, small};
 }
 
+/// The same in splits, where few tiles have long sums, as gradients of weights have, and that ends first by an
+/// estimate: so many blocks as there are multiprocessors run at a time, and a second kernel costs a launch and the
+/// traffic of the splits. A sum of unknown length counts as long.
+std::vector<Tiling> split_tilings(const GpuInfo& gpu, const ProductOperands& operands) {
+  constexpr int counts[] = {2, 3, 4, 6, 8, 12, 16};
+  const GpuProductSizes& sizes = gpu.products;
+  std::vector<Tiling> found = tilings(gpu, operands);
+  const auto batch = operands.batch.value(), m = operands.m.value(), n = operands.n.value();
+  const std::int64_t k = operands.k.value().value_or(sizes.late_size);
+  if (operands.compute != f32 || operands.dtype != f32 || !batch || !m || !n || k < 2 * sizes.least_split)
+    return found;
+  const auto tiles_along = [](std::int64_t size, std::int64_t tile) { return (size + tile - 1) / tile; };
+  const auto seconds = [&](const Tiling& tiling) {
+    const std::int64_t blocks = *batch * tiles_along(*m, tiling.rows) * tiles_along(*n, tiling.rows) * tiling.splits;
+    const double work = 2.0 * tiling.rows * tiling.rows * static_cast<double>(tiles_along(k, tiling.splits)),
+                 traffic = tiling.splits > 1 ? 8.0 * tiling.splits * static_cast<double>(*batch * *m * *n) : 0;
+    return static_cast<double>(tiles_along(blocks, gpu.estimated_multiprocessors)) * work / gpu.fma_flops *
+               (tiling.groups == 1 ? sizes.small_tile_time : 1) +
+           traffic / gpu.bytes_per_second + (tiling.splits > 1 ? gpu.launch_seconds : 0);
+  };
+  Tiling best = found[0];
+  for (const Tiling& tiling : found)
+    for (const int splits : counts) {
+      const Tiling cut{tiling.groups, tiling.rows, splits};
+      if (k / splits >= sizes.least_split && seconds(cut) < seconds(best)) best = cut;
+    }
+  for (Tiling& tiling : found) tiling.splits = best.splits;
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const Tiling& a, const Tiling& b) { return a.rows == best.rows && b.rows != best.rows; });
+  return found;
+}
+
 }  // namespace
 
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region) {
-  const auto tiles = tilings(context.gpu(), ProductOperands(context, context.graph[region.members[0]]));
-  std::vector<KernelContext::Built> built;
-  built.push_back(ProductKernel(context, region, tiles[static_cast<std::size_t>(context.candidate)].groups).run());
+  const auto tiles = split_tilings(context.gpu(), ProductOperands(context, context.graph[region.members[0]]));
+  const Tiling& tiling = tiles[static_cast<std::size_t>(context.candidate)];
+  auto built = ProductKernel(context, region, tiling.groups, tiling.splits).run(context, region);
   name_candidates(context, tiles, built);
   return built;
 }

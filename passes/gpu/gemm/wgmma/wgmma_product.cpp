@@ -111,7 +111,7 @@ class WgmmaProduct {
                            kernel::wgmma_columns, lane, b_.get(sums[j]));
     };
     if (partial)
-      return store(parts_.context().buffer(partial->buffer), tensor_.first_partial(*partial, at, number),
+      return store(parts_.context().buffer(partial->buffer), parts_.first_partial(*partial, at, number),
                    partial->columns);
     b_.barrier();  // the tile before has been read
     store(sums_, b_.index(0), TensorParts::stride(tile_));
