@@ -67,7 +67,7 @@ class Emitter : RegionText {
   std::string run() {
     out_ = fmt::format("#include \"{}\"\n\nnamespace lathe {{\n\n", prelude_name);
     for (const std::string& note : kernel_.notes) line("// {}", comment_text(note));
-    line("extern \"C\" __global__ void __launch_bounds__({}{})", mapping_.block_size(), one_at_a_time() ? ", 1" : "");
+    line("extern \"C\" __global__ void __launch_bounds__({}{})", mapping_.block_size(), blocks_at_once());
     line("{}({}) {{", symbol_of(kernel_), parameters());
     ++depth_;
     if (mapping_.shared_bytes > gpu_.static_shared_bytes)
@@ -81,10 +81,12 @@ class Emitter : RegionText {
 
  private:
   /// A block that takes half of the static shared memory has tiles of sums to keep in registers.
-  bool one_at_a_time() const {
-    if (mapping_.wants_multiprocessor) return true;
-    return mapping_.block_size() >= gpu_.lone_block_threads &&
-           mapping_.shared_bytes >= gpu_.static_shared_bytes / 2 && mapping_.shared_bytes <= gpu_.static_shared_bytes;
+  std::string blocks_at_once() const {
+    const bool alone = mapping_.block_size() >= gpu_.lone_block_threads &&
+                       mapping_.shared_bytes >= gpu_.static_shared_bytes / 2 &&
+                       mapping_.shared_bytes <= gpu_.static_shared_bytes;
+    const int blocks = mapping_.blocks_at_once > 0 ? mapping_.blocks_at_once : alone ? 1 : 0;
+    return blocks > 0 ? fmt::format(", {}", blocks) : "";
   }
 
   template <class... Args>

@@ -123,7 +123,7 @@ class Reader {
 
   void statement(const kernel::MachineRegion& s) {
     const RegionHook& hook = hook_of(kernel_, s);
-    mapping_.wants_multiprocessor |= hook.wants_multiprocessor;
+    if (hook.blocks_at_once) mapping_.blocks_at_once = hook.blocks_at_once(s);
     const std::int64_t words = hook.shared_words ? hook.shared_words(kernel_, s) : 0;
     allocate_shared(mapping_.shared_bytes, words * std::int64_t{sizeof(std::uint64_t)}, 16);
     for (const Block& body : s.bodies) block(body);

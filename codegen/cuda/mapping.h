@@ -17,7 +17,7 @@ struct Mapping {
   std::array<int, 3> threads = {1, 1, 1};  ///< of a block
   std::int64_t shared_bytes = 0;           ///< of a block
   int shared_alignment = 16;               ///< bytes
-  bool wants_multiprocessor = false;       ///< one block runs on a multiprocessor at a time
+  int blocks_at_once = 0;                  ///< that are to run on a multiprocessor; 0: as many as can
   int block_size() const { return threads[0] * threads[1] * threads[2]; }
 };
 

@@ -35,12 +35,13 @@ struct WarpgroupRegisters {
 
 /// What a thread's registers have room for in attentions by wgmma; found with ptxas.
 struct AttentionRegisters {
-  int all = 168;                    ///< of a thread that multiplies, for saved values too
+  int others = 72;                  ///< of a thread that multiplies, beside sums, scores and saved values
   int most_sums = 128;              ///< of all products that sum over rows or columns
   int sums_beside_whole_tile = 64;  ///< those beside which a whole tile's scores find room
   int most_depth = 256;             ///< of the scores and of the result of rows
-  int columns = 64;                 ///< of a tile of them,
-  int most_columns = 128;           ///< or where the result's sums leave room for a whole tile's scores
+  int columns = 64;                 ///< of a tile of them
+  int of_three_blocks = 64;         ///< sums and scores of a thread, at most, of whose blocks a multiprocessor runs three
+  int of_two_blocks = 96;           ///< the same of two
   bool operator==(const AttentionRegisters&) const = default;
 };
 
@@ -62,6 +63,7 @@ struct GpuInfo {
   int block_threads = 256;            ///< of a block, unless its schedule wants another number
   int multiprocessors = 108;
   std::int64_t most_shared_bytes = 163 << 10;  ///< of a block, that it may ask for
+  std::int64_t reserved_shared_bytes = 1 << 10;  ///< of each block besides
   bool wgmma = false;                          ///< and TMA, mbarriers, registers that warpgroups hand on
   AttentionRegisters attention = {};
   /// Of a block with tiles of sums, from which on ptxas rather spills than let a second one onto its multiprocessor.

@@ -1,6 +1,7 @@
 // Times of Lathe on this machine's GPU, one line of JSON a case, for tests/gpu/run.sh:
-//   gpu_measure products|attention|steps|decode [SECONDS]
-// A case that fails is a line with its error, and the next one follows. No case starts after SECONDS. What is timed
+//   gpu_measure products|attention|steps|decode [SECONDS [PART]]
+// A case that fails is a line with its error, and the next one follows. No case starts after
+// SECONDS, and only those run whose name has PART. What is timed
 // are whole runs, from the host's call to its return; beside it stand the sum over launches and the kernels that take
 // most of it, each launch timed between events.
 #include <fmt/core.h>
@@ -41,9 +42,11 @@ std::string json_text(std::string_view text) {
 
 class Measuring {
  public:
-  Measuring(CompileOptions options, double seconds) : options_(std::move(options)), seconds_(seconds) {}
+  Measuring(CompileOptions options, double seconds, std::string part)
+      : options_(std::move(options)), seconds_(seconds), part_(std::move(part)) {}
 
   void one(const std::string& name, const std::function<Case()>& make) {
+    if (name.find(part_) == std::string::npos) return;
     if (seconds_since(begin_) > seconds_) return line(name, "\"error\":\"no time left\"");
     try {
       line(name, times(make()));
@@ -123,6 +126,7 @@ class Measuring {
 
   CompileOptions options_;
   double seconds_;
+  std::string part_;
   Clock::time_point begin_ = Clock::now();
 };
 
@@ -205,7 +209,7 @@ int main(int argc, char** argv) try {
   const std::string what = argc > 1 ? argv[1] : "";
   const auto options = test::gpu_options();
   if (!options) return 0;
-  Measuring measuring(*options, argc > 2 ? std::atof(argv[2]) : 120);
+  Measuring measuring(*options, argc > 2 ? std::atof(argv[2]) : 120, argc > 3 ? argv[3] : "");
   if (what == "products") products(measuring);
   if (what == "attention") attention(measuring);
   if (what == "steps") steps(measuring);

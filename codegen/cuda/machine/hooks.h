@@ -68,7 +68,8 @@ struct RegionHook {
   void (*write)(const kernel::MachineRegion& region, RegionText& text);
   /// Words of 8 bytes in shared memory that it needs; null: none.
   std::int64_t (*shared_words)(const kernel::Kernel& kernel, const kernel::MachineRegion& region) = nullptr;
-  bool wants_multiprocessor = false;  ///< a multiprocessor runs one block with it at a time
+  /// How many blocks with it are to run on a multiprocessor at a time; null: it does not matter.
+  int (*blocks_at_once)(const kernel::MachineRegion& region) = nullptr;
 };
 
 struct MachineFamily {

@@ -45,6 +45,8 @@ std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::MachineR
   return 2 * kernel::StagePipeline::of(region).stages + (tells_producers(kernel) ? 3 : 0);
 }
 
+int pipeline_blocks(const kernel::MachineRegion& region) { return kernel::StagePipeline::of(region).blocks; }
+
 /// Every thread runs the body as what it is: a producer or a consumer. Where one of a whole warpgroup produces
 /// for several warpgroups that consume, registers go from that warpgroup to these (setmaxnreg of sm_90a).
 void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
@@ -258,7 +260,7 @@ LATHE_FUNCTION StagePipeline<stages> start_pipeline(u64* barriers, u32 producers
 constexpr std::string_view pipeline_names[] = {"StagePipeline",   "start_pipeline",   "consumer_barrier",
                                                "wait_all_copies", "give_registers",   "take_registers",
                                                "pipeline",        "pipeline_barriers"};
-constexpr RegionHook pipeline_table[] = {{&kernel::stage_pipeline_record, write_pipeline, pipeline_words, true},
+constexpr RegionHook pipeline_table[] = {{&kernel::stage_pipeline_record, write_pipeline, pipeline_words, pipeline_blocks},
                                          {&kernel::stage_record, write_stage}};
 
 }  // namespace

@@ -18,20 +18,21 @@ constexpr RegionBodyTraits pipeline_bodies[] = {{"", RunBy::first}},
 }  // namespace
 
 constinit const MachineRegionRecord stage_pipeline_record =
-    machine_region_record<StagePipeline>({.name = "pipeline", .bodies = pipeline_bodies, .attributes = 2});
+    machine_region_record<StagePipeline>({.name = "pipeline", .bodies = pipeline_bodies, .attributes = 3});
 constinit const MachineRegionRecord stage_record =
     machine_region_record<Stage>({.name = "stage", .bodies = stage_bodies, .index = "slot"});
 
 StagePipeline StagePipeline::of(const MachineRegion& region) {
-  return {static_cast<int>(region.attributes[0]), static_cast<int>(region.attributes[1]), region.bodies[0]};
+  const auto attribute = [&](std::size_t i) { return static_cast<int>(region.attributes[i]); };
+  return {attribute(0), attribute(1), attribute(2), region.bodies[0]};
 }
 
 Stage Stage::of(const MachineRegion& region) {
   return {region.index, region.bodies[producing], region.bodies[consuming]};
 }
 
-void stage_pipeline(Builder& b, int stages, int consumers, const std::function<void()>& body) {
-  b.region(stage_pipeline_record, {stages, consumers}, {[&](Value) { body(); }});
+void stage_pipeline(Builder& b, int stages, int consumers, const std::function<void()>& body, int blocks) {
+  b.region(stage_pipeline_record, {stages, consumers, blocks}, {[&](Value) { body(); }});
 }
 
 void pipeline_stage(Builder& b, const Builder::Body& produce, const Builder::Body& consume) {
@@ -39,7 +40,8 @@ void pipeline_stage(Builder& b, const Builder::Body& produce, const Builder::Bod
 }
 
 std::string StagePipeline::text(const MachineText&) const {
-  return fmt::format("pipeline of {} for {} threads", stages, consumers);
+  return fmt::format("pipeline of {} for {} threads{}", stages, consumers,
+                     blocks > 1 ? fmt::format(", {} blocks a multiprocessor", blocks) : "");
 }
 
 std::string Stage::text(const MachineText& text) const { return "stage " + text.value(slot); }

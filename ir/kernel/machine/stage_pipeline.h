@@ -16,13 +16,14 @@ namespace lathe::kernel {
 /// with a barrier.
 struct StagePipeline {
   int stages = 0, consumers = 0;
+  int blocks = 1;  ///< that are to run on a multiprocessor at a time: its registers are shared out among them
   const Block& body;
 
   static StagePipeline of(const MachineRegion& region);
   /// In the one thread loop, of whole warps, and in no branch (pipeline_context).
   void verify_place(const MachineRegionRules& rules) const;
   /// One pipeline at most, the last statement of its thread loop (pipeline_context), with consumers in whole
-  /// warpgroups (pipeline_threads), of 2 to 8 stages with one Stage in serial loops (pipeline_stage), whose producers
+  /// warpgroups (pipeline_threads), a block at least on a multiprocessor, of 2 to 8 stages with one Stage in serial loops (pipeline_stage), whose producers
   /// need nothing of what the consumers load or multiply, nor variables that they set (pipeline_producer).
   void verify_bodies(const MachineRegionRules& rules) const;
   std::string text(const MachineText& text) const;
@@ -53,7 +54,7 @@ struct Stage {
 extern const MachineRegionRecord stage_record;
 
 /// Adds a pipeline, whose body has one stage.
-void stage_pipeline(Builder& b, int stages, int consumers, const std::function<void()>& body);
+void stage_pipeline(Builder& b, int stages, int consumers, const std::function<void()>& body, int blocks = 1);
 /// Adds its stage. Both bodies are given the slot.
 void pipeline_stage(Builder& b, const Builder::Body& produce, const Builder::Body& consume);
 

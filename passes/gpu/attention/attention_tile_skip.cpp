@@ -1,5 +1,6 @@
 #include "passes/gpu/attention/attention_tile_skip.h"
 
+#include "passes/gpu/gpu_kernels.h"
 #include "passes/lowering/attention/tile_skip_check.h"
 
 namespace lathe::gpu {
@@ -8,7 +9,8 @@ using kernel::Value;
 
 namespace {
 
-Value largest_score_of(KernelContext& context, const AttentionPlan& plan, Value outer, Value row, int count) {
+Value largest_score_of(KernelContext& context, const AttentionPlan& plan, Value outer, Value row, int count,
+                       Value lane) {
   kernel::Builder& b = context.builder;
   const AttentionProgram& attention = plan.attention;
   const int span = plan.tile.span();
@@ -20,19 +22,24 @@ Value largest_score_of(KernelContext& context, const AttentionPlan& plan, Value 
     const kernel::Var most = b.var(b.constant(plan.tile.compute, 0));
     const Value lo = operand.by_column ? b.index(0) : row / span;
     const Value hi = operand.by_column ? blocks : min(blocks, lo + count / span);
-    b.for_loop(lo, hi, 1, [&](Value i) { b.set(most, max(b.get(most), b.load(from, first + i))); });
-    return b.get(most);
+    const auto take = [&](Value i) { b.set(most, max(b.get(most), b.load(from, first + i))); };
+    if (!lane) {
+      b.for_loop(lo, hi, 1, take);
+      return b.get(most);
+    }
+    b.for_loop(lo + lane, hi, kernel::warp_threads, take);
+    return reduce_in_warp(b, ScalarOp::max, b.get(most), lane, kernel::warp_threads);
   });
 }
 
 }  // namespace
 
 SkippableColumns skippable_columns(KernelContext& context, const AttentionPlan& plan, Value outer, Value row,
-                                   int count, int tile_columns) {
+                                   int count, int tile_columns, Value lane) {
   kernel::Builder& b = context.builder;
   const ColumnBounds& bounds = plan.attention.bounds;
   const Value columns = context.dim(plan.attention.column_count),
-              largest_score = largest_score_of(context, plan, outer, row, count);
+              largest_score = largest_score_of(context, plan, outer, row, count, lane);
   const Value bounded = largest_score < score_limit;
   const auto bound = [&](const std::optional<Dim>& offset, Value otherwise, bool above) {
     if (!offset) return otherwise;

@@ -11,9 +11,10 @@ struct SkippableColumns {
   kernel::Value largest_score;  ///< bounds every score of the row block
 };
 
-/// Of `count` rows from `row` on, by tiles of so many columns. What the kernel of the maxima has left is read.
+/// Of `count` rows from `row` on, by tiles of so many columns. What the kernel of the maxima has left is read: by the
+/// threads of a warp, which all ask, where `lane` is given.
 SkippableColumns skippable_columns(KernelContext& context, const AttentionPlan& plan, kernel::Value outer,
-                                   kernel::Value row, int count, int tile_columns);
+                                   kernel::Value row, int count, int tile_columns, kernel::Value lane = {});
 
 /// body(lo, hi) for these columns, which says whether the rows pass the check, and if not once more for all of them.
 /// Gives whether columns were left out in the end.

@@ -29,7 +29,7 @@ class WgmmaAttention {
         b_(context_.builder),
         emitter_(context_, plan.attention.program, plan.lowering.buffer_of),
         top_(emitter_, {}),
-        queries_(context_, plan.lowering, score_.rows, score_.depth, plan.tile, WgmmaAttentionTile::rows),
+        queries_(context_, plan.lowering, score_.rows, score_.depth, plan.tile, tile.blocks.positions()),
         keys_(context_, score_.columns, false, tile.columns, tile.depth),
         values_(context_, plan.attention.parts.outputs[0].other, true, tile.values, tile.columns),
         result_(context_, plan.lowering, plan.attention.parts.outputs[0]),
@@ -39,11 +39,11 @@ class WgmmaAttention {
 
   KernelContext::Built run() {
     declare();
-    const Value row_blocks = b_.ceil_div(context_.dim(plan_.attention.rows), WgmmaAttentionTile::rows);
+    const Value row_blocks = b_.ceil_div(context_.dim(plan_.attention.rows), tile_.blocks.positions());
     const auto block = [&](Value i) {
       Value row_block = i % row_blocks;
       if (bounds_.upper) row_block = row_blocks - 1 - row_block;  // the longest ones first
-      this->block(i / row_blocks, row_block * WgmmaAttentionTile::rows);
+      this->block(i / row_blocks, row_block * tile_.blocks.positions());
     };
     b_.for_loop(0, context_.dim(plan_.outer()) * row_blocks, 1, block, LoopKind::block_x);
     context_.multiplies_by(Multiplier::wgmma);
@@ -75,21 +75,22 @@ class WgmmaAttention {
     keys_.allocate(plan_.tile.held, tile_.stages, "keys");
     values_.allocate(plan_.tile.held, tile_.stages, "values");
     std::optional<SharedTree> tree;
-    if (bounds_.any()) tree.emplace(b_, std::vector<DType>{boolean}, WgmmaAttentionTile::consumers);
+    if (bounds_.any()) tree.emplace(b_, std::vector<DType>{boolean}, tile_.blocks.consumers());
     const auto thread = [&](Value t) {
       const Position position{outer, row, t};
-      b_.if_(t < WgmmaAttentionTile::consumers, [&] {
-        queries_.bring(outer, row, context_.dim(plan_.attention.rows), t, WgmmaAttentionTile::consumers);
+      b_.if_(t < tile_.blocks.consumers(), [&] {
+        queries_.bring(outer, row, context_.dim(plan_.attention.rows), t, tile_.blocks.consumers());
       });
       if (!bounds_.any())
-        return kernel::stage_pipeline(b_, tile_.stages, WgmmaAttentionTile::consumers,
-                                      [&] { all_columns(position); });
+        return kernel::stage_pipeline(b_, tile_.stages, tile_.blocks.consumers(),
+                                      [&] { all_columns(position); }, tile_.blocks.at_once);
       const SkippableColumns first =
-          skippable_columns(context_, plan_, position.outer, position.row, WgmmaAttentionTile::rows, tile_.columns);
-      kernel::stage_pipeline(b_, tile_.stages, WgmmaAttentionTile::consumers,
-                             [&] { some_columns(position, first, *tree); });
+          skippable_columns(context_, plan_, position.outer, position.row, tile_.blocks.positions(),
+                            tile_.columns, t % kernel::warp_threads);
+      kernel::stage_pipeline(b_, tile_.stages, tile_.blocks.consumers(),
+                             [&] { some_columns(position, first, *tree); }, tile_.blocks.at_once);
     };
-    b_.for_loop(0, WgmmaAttentionTile::threads, 1, thread, LoopKind::thread_x);
+    b_.for_loop(0, tile_.blocks.threads(), 1, thread, LoopKind::thread_x);
   }
 
   void all_columns(const Position& position) {
@@ -104,7 +105,7 @@ class WgmmaAttention {
       Scopes rows = columns(position, lo, hi);
       const Value fine = rows_allow_skip(emitter_, bounds_, rows, first.largest_score);
       const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {fine}, position.thread, position.thread,
-                                    WgmmaAttentionTile::consumers)[0];
+                                    tile_.blocks.consumers())[0];
       b_.barrier();  // the memory is used again
       return from_consumers(b_, all);
     });

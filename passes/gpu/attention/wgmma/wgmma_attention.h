@@ -8,24 +8,39 @@
 namespace lathe::gpu {
 
 /// Attention by the warpgroups of sm_90a, after Shah et al. 2024 ("FlashAttention-3: Fast and Accurate Attention
-/// with Asynchrony and Low-precision"): a block has 128 rows, 64 for each of two warpgroups. Their queries lie in
+/// with Asynchrony and Low-precision"): a block has 64 rows for each of its one or two warpgroups. Their queries lie in
 /// shared memory; tiles of keys and values come there as boxes of TMA, started by one thread. A warpgroup multiplies
 /// its queries with a tile's keys, makes weights of the sums where they lie in its registers (see WgmmaSoftmax), and
 /// these are the left operand of the product with the values, which is under way while the next tile's scores are
-/// made. While one warpgroup makes weights the other one multiplies.
-/// The thread that starts copies is one of a warpgroup, so that their registers go to the other two (see
-/// PipelineText).
-///
+/// made. While one warpgroup makes weights others multiply: those of the block, or where registers and shared memory
+/// suffice of further blocks of one warpgroup each on the same multiprocessor, whose beginnings and ends then hide
+/// behind each other.
+struct WgmmaBlocks {
+  int warpgroups = 2;
+  int at_once = 1;  ///< on a multiprocessor
+
+  int positions() const { return warpgroups * kernel::wgmma_rows; }
+  int consumers() const { return warpgroups * kernel::warpgroup_threads; }
+  /// With those that start copies: one of a warpgroup, so that its registers go to the two others (see
+  /// PipelineText), or of a warp.
+  int threads() const {
+    return consumers() + (warpgroups > 1 ? kernel::warpgroup_threads : kernel::warp_threads);
+  }
+  std::int64_t shared_bytes(const GpuInfo& gpu) const;  ///< that each may have
+  int registers(const GpuInfo& gpu) const;              ///< that a thread which multiplies may have
+
+  /// As a thread has so many sums and scores.
+  static WgmmaBlocks of(const GpuInfo& gpu, int sums_and_scores);
+};
+
 /// How such a block shares its memory and registers; sizes are whole tiles.
 struct WgmmaAttentionTile {
-  static constexpr int warpgroups = 2, rows = warpgroups * kernel::wgmma_rows,
-                       consumers = warpgroups * kernel::warpgroup_threads,
-                       threads = consumers + kernel::warpgroup_threads;
   int depth, values;  ///< of scores, of the result
   int columns;        ///< of a tile
   int stages;
+  WgmmaBlocks blocks = {};
 
-  std::int64_t queries() const { return StationaryOperand::elements(rows, depth); }
+  std::int64_t queries() const { return StationaryOperand::elements(blocks.positions(), depth); }
   std::int64_t keys() const { return std::int64_t{columns} * whole_tiles(depth); }  ///< of a stage
   std::int64_t value_elements() const { return std::int64_t{columns} * whole_tiles(values); }
 };
@@ -37,8 +52,9 @@ struct WgmmaPlan {
   std::string why_not;
 };
 WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan);
-/// How many stages of so many elements shared memory has room for beside what is stationary there: 2 to 4, or 0.
-int stages_beside(const GpuInfo& gpu, std::int64_t stationary, std::int64_t of_stage);
+/// How many stages of so many elements a block's shared memory has room for beside what is stationary there: 2 to 4, or
+/// 0.
+int stages_beside(const GpuInfo& gpu, const WgmmaBlocks& blocks, std::int64_t stationary, std::int64_t of_stage);
 
 /// The kernel of the rows.
 KernelContext::Built lower_wgmma_attention(const AttentionPlan& plan, const WgmmaAttentionTile& tile);

@@ -36,8 +36,28 @@ std::string why_not(const AttentionPlan& plan) {
 
 }  // namespace
 
-int stages_beside(const GpuInfo& gpu, std::int64_t stationary, std::int64_t of_stage) {
-  const std::int64_t size = 2, left = gpu.most_shared_bytes - for_barriers;
+std::int64_t WgmmaBlocks::shared_bytes(const GpuInfo& gpu) const {
+  return (gpu.most_shared_bytes + gpu.reserved_shared_bytes) / at_once - gpu.reserved_shared_bytes;
+}
+
+int WgmmaBlocks::registers(const GpuInfo& gpu) const {
+  const WarpgroupRegisters& r = gpu.warpgroup_registers;
+  if (warpgroups > 1) return r.most;
+  // Warps are shared out among the four parts of a multiprocessor.
+  constexpr int parts = kernel::warpgroup_threads / kernel::warp_threads;
+  const int warps = (at_once * (threads() / kernel::warp_threads) + parts - 1) / parts;
+  return std::min(r.most, r.all / warps / r.step * r.step);
+}
+
+WgmmaBlocks WgmmaBlocks::of(const GpuInfo& gpu, int sums_and_scores) {
+  const AttentionRegisters& registers = gpu.attention;
+  if (sums_and_scores <= registers.of_three_blocks) return {1, 3};
+  if (sums_and_scores <= registers.of_two_blocks) return {1, 2};
+  return {2, 1};
+}
+
+int stages_beside(const GpuInfo& gpu, const WgmmaBlocks& blocks, std::int64_t stationary, std::int64_t of_stage) {
+  const std::int64_t size = 2, left = blocks.shared_bytes(gpu) - for_barriers;
   const std::int64_t stages =
       std::min<std::int64_t>(gpu.products.attention_stages, (left - size * stationary) / (size * of_stage));
   return stages < gpu.products.least_attention_stages ? 0 : static_cast<int>(stages);
@@ -49,14 +69,16 @@ WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan) {
   const AttentionParts& parts = plan.attention.parts;
   const GpuInfo& gpu = plan.lowering.gpu();
   const AttentionRegisters& registers = gpu.attention;
-  const bool has_room = WgmmaSums::registers({&parts.outputs[0]}) <= registers.sums_beside_whole_tile;
+  const int sums = WgmmaSums::registers({&parts.outputs[0]}), scores = registers.columns / 2;
   WgmmaAttentionTile tile{static_cast<int>(*parts.scores[0].depth.value()),
-                          static_cast<int>(*parts.outputs[0].depth.value()),
-                          has_room ? registers.most_columns : registers.columns, 0};
-  const auto stages = [&] { return stages_beside(gpu, tile.queries(), tile.keys() + tile.value_elements()); };
+                          static_cast<int>(*parts.outputs[0].depth.value()), registers.columns, 0,
+                          WgmmaBlocks::of(gpu, sums + scores)};
+  const auto stages = [&] {
+    return stages_beside(gpu, tile.blocks, tile.queries(), tile.keys() + tile.value_elements());
+  };
   tile.stages = stages();
   if (tile.stages == 0) {
-    tile.columns = registers.columns;
+    tile.blocks = {};
     tile.stages = stages();
   }
   if (tile.stages == 0)

@@ -12,19 +12,20 @@ using kernel::Value;
 using Kind = ElementwiseInstruction::Kind;
 
 WgmmaElementwise::WgmmaElementwise(const AttentionPlan& plan, KernelContext& context, ElementwiseEmitter& emitter,
-                                   const WgmmaOutputParts& parts, int at_once)
+                                   const WgmmaOutputParts& parts, const WgmmaOutputTile& tile)
     : plan_(plan),
       context_(context),
       b_(context.builder),
       emitter_(emitter),
       parts_(parts),
-      at_once_(at_once),
+      at_once_(tile.at_once),
       own_dim_(parts.over_rows ? plan.attention.parts.columns_dim : plan.attention.parts.row_dim),
       streamed_dim_(parts.over_rows ? plan.attention.parts.row_dim : plan.attention.parts.columns_dim),
       own_count_(parts.over_rows ? plan.attention.column_count : plan.attention.rows),
       streamed_count_(parts.over_rows ? plan.attention.rows : plan.attention.column_count) {
   emitter_.round_at_the_end();
-  find_saved();
+  const GpuInfo& gpu = plan.lowering.gpu();
+  find_saved(tile.blocks.registers(gpu) - gpu.attention.others);
 }
 
 namespace {
@@ -57,7 +58,7 @@ bool WgmmaElementwise::depends_on(int value, int dim) const {
 
 /// Of what the values read, what varies along the streamed positions alone, or along the others alone. The former is
 /// saved as far as registers go: for some positions at once, beside the sums and scores.
-void WgmmaElementwise::find_saved() {
+void WgmmaElementwise::find_saved(int most_registers) {
   const ElementwiseProgram& program = emitter_.program();
   const NeededOfRows needed = needed_of_rows(plan_, parts_.values());
   std::vector<bool> cost;
@@ -78,7 +79,7 @@ void WgmmaElementwise::find_saved() {
     else if (depends_on(i, streamed_dim_) && size_in_bytes(compute_type(program[i].dtype)) <= sizeof(float))
       of_streamed_.push_back(i), registers += at_once_ / row_step * pair;
   }
-  if (registers > plan_.lowering.gpu().attention.all) of_streamed_.clear();
+  if (registers > most_registers) of_streamed_.clear();
   const NeededOfRows others = needed_of_rows(plan_, parts_.values(), of_streamed_);
   for (int i = 0; i < program.size(); ++i)
     if (others.all[static_cast<std::size_t>(i)] && depends_on(i, streamed_dim_) && !varies(i) &&

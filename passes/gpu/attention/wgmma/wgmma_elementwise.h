@@ -15,9 +15,9 @@ class WgmmaElementwise : private WgmmaPositions {
  public:
   using Scope = ElementwiseEmitter::Scope;
 
-  /// Of so many streamed positions at once.
+  /// Of a tile's positions.
   WgmmaElementwise(const AttentionPlan& plan, KernelContext& context, ElementwiseEmitter& emitter,
-                   const WgmmaOutputParts& parts, int at_once);
+                   const WgmmaOutputParts& parts, const WgmmaOutputTile& tile);
 
   /// Declares the scores of a tile, in the pipeline.
   void declare();
@@ -33,7 +33,7 @@ class WgmmaElementwise : private WgmmaPositions {
   kernel::Value weights(std::size_t output) const;
 
  private:
-  void find_saved();
+  void find_saved(int most_registers);
   bool depends_on(int value, int dim) const;
   kernel::Value inside(kernel::Value first);
   kernel::Value all_inside(kernel::Value first);

@@ -42,18 +42,24 @@ void StationaryOperand::bring(Value outer, Value first, Value count, Value threa
   constexpr int chunk = 8;
   const int chunks = whole_tiles(known_depth_) / chunk;
   const Value last = count - 1;
-  b_.for_loop(thread, positions_ * chunks, threads, [&](Value number) {
-    const Value position = number / chunks, depth = number % chunks * chunk;
-    const kernel::Var elements = zero_vectors(b_, {tile_.compute, chunk}, 1)[0];
-    b_.if_(depth < known_depth_, [&] {
-      set_inside(b_, elements, depth, b_.index(known_depth_), depth_, [&](Value mask) {
-        return loader_.load(outer, min(first + position, last), depth, LaneAxis::k, chunk, mask);
-      });
-    });
+  const auto load = [&](Value position, Value depth) {
+    const auto elements = [&](Value mask) {
+      return loader_.load(outer, min(first + position, last), depth, LaneAxis::k, chunk, mask);
+    };
+    if (known_depth_ == whole_tiles(known_depth_)) return elements({});
+    const kernel::Var some = zero_vectors(b_, {tile_.compute, chunk}, 1)[0];
+    b_.if_(depth < known_depth_, [&] { set_inside(b_, some, depth, b_.index(known_depth_), depth_, elements); });
+    return b_.get(some);
+  };
+  // Unrolled, so that all loads are under way at once.
+  const auto one = [&](Value i) {
+    const Value number = thread + i * threads, position = number / chunks, depth = number % chunks * chunk;
     const Value tiles = depth / kernel::swizzle_side * (positions_ * kernel::swizzle_side);
     b_.store(shared_, tiles + kernel::swizzled_offset(b_, position, depth % kernel::swizzle_side),
-             b_.cast(b_.get(elements), tile_.held));
-  });
+             b_.cast(load(position, depth), tile_.held));
+  };
+  LATHE_ASSERT(positions_ * chunks % threads == 0);
+  b_.for_loop(0, positions_ * chunks / threads, 1, one, kernel::LoopKind::unroll);
 }
 
 kernel::SwizzledTiles StationaryOperand::rows_of_warpgroup(Value thread, int k) const {

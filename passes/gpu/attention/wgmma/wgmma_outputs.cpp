@@ -30,12 +30,12 @@ class WgmmaOutputs {
         b_(context_.builder),
         emitter_(context_, program_, plan.lowering.buffer_of),
         top_(emitter_, {}),
-        points_(plan, context_, emitter_, parts_, tile.at_once) {
+        points_(plan, context_, emitter_, parts_, tile) {
     program_.stores.clear();
     for (const auto* score : parts_.scores)
       stationary_.push_back(std::make_unique<StationaryOperand>(context_, plan.lowering,
                                                                 parts_.stationary_operand(*score), score->depth,
-                                                                plan.tile, WgmmaOutputTile::stationary));
+                                                                plan.tile, tile.blocks.positions()));
     for (const AttentionOperand* operand : parts_.streamed)
       streamed_.push_back(std::make_unique<StreamedOperand>(context_, *operand, false, WgmmaOutputTile::streamed,
                                                             static_cast<int>(*operand->size.value())));
@@ -48,12 +48,12 @@ class WgmmaOutputs {
     const AttentionProgram& attention = plan_.attention;
     rows_ = context_.dim(attention.rows), columns_ = context_.dim(attention.column_count);
     sequential_ = parts_.over_rows ? context_.dim(attention.parts.sequential) : b_.index(1);
-    const Value blocks = b_.ceil_div(parts_.over_rows ? columns_ : rows_, WgmmaOutputTile::stationary);
+    const Value blocks = b_.ceil_div(parts_.over_rows ? columns_ : rows_, tile_.blocks.positions());
     const Value outer = context_.dim(parts_.over_rows ? attention.parts.parallel : plan_.outer());
     const auto block = [&](Value i) {
       Value number = i % blocks;
       if (!parts_.over_rows && attention.bounds.upper) number = blocks - 1 - number;  // the longest ones first
-      this->block(i / blocks, number * WgmmaOutputTile::stationary);
+      this->block(i / blocks, number * tile_.blocks.positions());
     };
     b_.for_loop(0, outer * blocks, 1, block, kernel::LoopKind::block_x);
     Dim depth(0);
@@ -91,20 +91,20 @@ class WgmmaOutputs {
     for (const auto& operand : streamed_) operand->allocate(plan_.tile.held, tile_.stages, "streamed");
     std::optional<SharedTree> tree;
     if (parts_.over_rows && plan_.skips >= 0)
-      tree.emplace(b_, std::vector<DType>{boolean}, WgmmaOutputTile::consumers);
+      tree.emplace(b_, std::vector<DType>{boolean}, tile_.blocks.consumers());
     const auto thread = [&](Value t) {
       const Origin origin{outer, first, t};
       const Value count = parts_.over_rows ? columns_ : rows_;
-      b_.if_(t < WgmmaOutputTile::consumers, [&] {
+      b_.if_(t < tile_.blocks.consumers(), [&] {
         for (const auto& operand : stationary_)
-          operand->bring(outer * sequential_, first, count, t, WgmmaOutputTile::consumers);
+          operand->bring(outer * sequential_, first, count, t, tile_.blocks.consumers());
       });
       Range range{b_.index(0), parts_.over_rows ? rows_ : columns_};
       if (!parts_.over_rows && plan_.skips >= 0) range = columns_kept(origin);
-      kernel::stage_pipeline(b_, tile_.stages, WgmmaOutputTile::consumers,
-                             [&] { sum(origin, tree ? rows_that_keep(origin, *tree) : range); });
+      kernel::stage_pipeline(b_, tile_.stages, tile_.blocks.consumers(),
+                             [&] { sum(origin, tree ? rows_that_keep(origin, *tree) : range); }, tile_.blocks.at_once);
     };
-    b_.for_loop(0, WgmmaOutputTile::threads, 1, thread, kernel::LoopKind::thread_x);
+    b_.for_loop(0, tile_.blocks.threads(), 1, thread, kernel::LoopKind::thread_x);
   }
 
   void sum(const Origin& origin, const Range& range) {
@@ -160,13 +160,13 @@ class WgmmaOutputs {
   Range columns_kept(const Origin& origin) {
     const ColumnBounds& bounds = plan_.attention.bounds;
     Value all = b_.constant_int(boolean, 1), lo = b_.index(0), hi = columns_;
-    for (int row = 0; row < WgmmaOutputTile::stationary; row += WgmmaOutputTile::streamed)
+    for (int row = 0; row < tile_.blocks.positions(); row += WgmmaOutputTile::streamed)
       all =
           all && left_out(origin.outer, (origin.first + row) / WgmmaOutputTile::streamed, origin.first + row < rows_);
     if (bounds.lower)
       lo = max(origin.first + context_.dim(*bounds.lower), 0) / WgmmaOutputTile::streamed * WgmmaOutputTile::streamed;
     if (bounds.upper)
-      hi = max(min(origin.first + WgmmaOutputTile::stationary + context_.dim(*bounds.upper), columns_), 0);
+      hi = max(min(origin.first + tile_.blocks.positions() + context_.dim(*bounds.upper), columns_), 0);
     return {b_.select(all, lo, b_.index(0)), b_.select(all, hi, columns_)};
   }
 
@@ -177,16 +177,16 @@ class WgmmaOutputs {
     if (bounds.upper)
       lo = max(origin.first - context_.dim(*bounds.upper), 0) / WgmmaOutputTile::streamed * WgmmaOutputTile::streamed;
     if (bounds.lower)
-      hi = max(min(origin.first + WgmmaOutputTile::stationary - context_.dim(*bounds.lower), rows_), 0);
+      hi = max(min(origin.first + tile_.blocks.positions() - context_.dim(*bounds.lower), rows_), 0);
     const Var fine = b_.var(b_.constant_int(boolean, 1));
     b_.for_loop(0, sequential_, 1, [&](Value s) {
-      b_.for_loop(origin.thread, row_blocks, WgmmaOutputTile::consumers, [&](Value row_block) {
+      b_.for_loop(origin.thread, row_blocks, tile_.blocks.consumers(), [&](Value row_block) {
         const Value row = row_block * WgmmaOutputTile::streamed;
         b_.set(fine, b_.get(fine) && left_out(origin.outer * sequential_ + s, row_block, row < lo || row >= hi));
       });
     });
     const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {b_.get(fine)}, origin.thread, origin.thread,
-                                  WgmmaOutputTile::consumers)[0];
+                                  tile_.blocks.consumers())[0];
     const Value told = from_consumers(b_, all);
     return {b_.select(told, lo, b_.index(0)), b_.select(told, hi, rows_)};
   }

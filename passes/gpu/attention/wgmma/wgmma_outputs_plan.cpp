@@ -103,19 +103,36 @@ WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool ov
   const WgmmaOutputParts parts = wgmma_output_parts(plan, over_rows);
   WgmmaPlan<WgmmaOutputTile> found{std::nullopt, why_not(plan, parts)};
   if (!found.why_not.empty()) return found;
-  std::int64_t stationary = 0, of_stage = 0;
-  for (const auto* score : parts.scores)
-    stationary += StationaryOperand::elements(WgmmaOutputTile::stationary, static_cast<int>(known(score->depth)));
-  for (const AttentionOperand* operand : parts.streamed)
-    of_stage += StationaryOperand::elements(WgmmaOutputTile::streamed, static_cast<int>(known(operand->size)));
   const GpuInfo& gpu = plan.lowering.gpu();
-  const int stages = stages_beside(gpu, stationary, of_stage);
-  if (stages == 0)
+  const int sums = WgmmaSums::registers(parts.outputs), scores = static_cast<int>(parts.scores.size());
+  // A second product holds weights of its own.
+  const int weights = static_cast<int>(parts.outputs.size() - 1) * WgmmaOutputTile::streamed / 4;
+  const auto blocks_with = [&](int at_once) {
+    return WgmmaBlocks::of(gpu, sums + scores * at_once / 2 + weights);
+  };
+  const int whole = WgmmaOutputTile::streamed, half = whole / 2;
+  const bool rows = std::all_of(parts.streamed.begin(), parts.streamed.end(),
+                                [&](const auto* operand) { return are_rows(*operand, plan.tile.held); });
+  const bool halves = rows && blocks_with(half).at_once > blocks_with(whole).at_once;
+  WgmmaOutputTile tile{halves || sums > gpu.attention.sums_beside_whole_tile ? half : whole, 0, {}};
+  tile.blocks = blocks_with(tile.at_once);
+  const auto stages = [&] {
+    std::int64_t stationary = 0, of_stage = 0;
+    for (const auto* score : parts.scores)
+      stationary += StationaryOperand::elements(tile.blocks.positions(), static_cast<int>(known(score->depth)));
+    for (const AttentionOperand* operand : parts.streamed)
+      of_stage += StationaryOperand::elements(WgmmaOutputTile::streamed, static_cast<int>(known(operand->size)));
+    return stages_beside(gpu, tile.blocks, stationary, of_stage);
+  };
+  tile.stages = stages();
+  if (tile.stages == 0) {
+    tile.blocks = {};
+    tile.stages = stages();
+  }
+  if (tile.stages == 0)
     found.why_not = "its tiles are too large for shared memory";
-  else if (WgmmaSums::registers(parts.outputs) > gpu.attention.sums_beside_whole_tile)
-    found.tile = WgmmaOutputTile{WgmmaOutputTile::streamed / 2, stages};
   else
-    found.tile = WgmmaOutputTile{WgmmaOutputTile::streamed, stages};
+    found.tile = tile;
   return found;
 }
 
