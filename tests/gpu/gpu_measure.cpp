@@ -102,7 +102,7 @@ class Measuring {
     return fmt::format("[{}]", fmt::join(texts, ","));
   }
 
-  /// Two runs to settle, then the median of as many as a second holds, 3 to 50.
+  /// Two runs to settle, then the median of as many as half a second holds, 3 to 50.
   std::string times(const Case& c) const {
     Executable executable = compile(c.graph, options_);
     const CompileSummary& s = executable.summary();
@@ -115,7 +115,7 @@ class Measuring {
     run();
     const double once = run();
     std::vector<double> seconds;
-    for (int i = 0; i < std::clamp(static_cast<int>(1 / once), 3, 50); ++i) seconds.push_back(run());
+    for (int i = 0; i < std::clamp(static_cast<int>(0.5 / once), 3, 50); ++i) seconds.push_back(run());
     double kernels = 0;
     const std::string by_kernel = launches(executable, c, kernels);
     return fmt::format(

@@ -2,7 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "bench/op_cases.h"
+#include "ir/support/error.h"
+#include "ir/support/share_jobs.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/support/compare_tensors.h"
 
@@ -11,22 +16,46 @@ using namespace lathe;
 
 namespace {
 
-/// Two runs on the GPU, of which the second finds the results of the first, against one on the CPU; and their bits.
-void check(const bench::OpCase& made, const CompileOptions& options, double tolerance) {
-  Executable found = compile(made.graph, options), expected = compile(made.graph);
-  for (Executable* executable : {&found, &expected}) {
-    executable->parameters().set(made.states);
-    executable->run({});
+struct Run {
+  std::string what;
+  bench::OpCase made;
+  double tolerance;
+  Tensors expected = {}, once = {}, twice = {};
+  std::string error = {};
+};
+
+/// Two runs on the GPU, of which the second finds the results of the first, against one on the CPU.
+void run(Run& r, const CompileOptions& options) {
+  try {
+    Executable found = compile(r.made.graph, options), expected = compile(r.made.graph, {.threads = 1});
+    for (Executable* executable : {&found, &expected}) {
+      executable->parameters().set(r.made.states);
+      executable->run({});
+    }
+    r.expected = expected.parameters().values();
+    r.once = found.parameters().values();
+    found.run({});
+    r.twice = found.parameters().values();
+  } catch (const Error& error) {
+    r.error = error.what();
   }
-  const Tensors once = found.parameters().values();
-  for (const auto& [name, value] : expected.parameters().values()) {
-    INFO(name);
-    CHECK(test::error_of(once.at(name), value) <= tolerance);
-  }
-  found.run({});
-  for (const auto& [name, value] : found.parameters().values()) {
-    INFO(name);
-    CHECK(value.same_bits(once.at(name)));
+}
+
+/// All CPUs compile and compute what is expected, and the GPU takes what comes.
+void check(std::vector<Run> runs, CompileOptions options) {
+  options.threads = 1;
+  share_jobs(runs.size(), static_cast<int>(std::max(1u, std::thread::hardware_concurrency())),
+             [&](const NextJob& next) {
+               while (const auto i = next()) run(runs[*i], options);
+             });
+  for (const Run& r : runs) {
+    INFO(r.what);
+    CHECK(r.error.empty());
+    for (const auto& [name, value] : r.expected) {
+      INFO(name);
+      CHECK(test::error_of(r.once.at(name), value) <= r.tolerance);
+      CHECK(r.twice.at(name).same_bits(r.once.at(name)));
+    }
   }
 }
 
@@ -36,6 +65,7 @@ TEST_CASE("products of all schedules", "[products]") {
   const auto options = test::gpu_options();
   if (!options) return;
   using bench::Product;
+  std::vector<Run> runs;
   for (const auto& [m, n, k] : {std::array{2048, 2048, 256},
                                 {4096, 768, 768},
                                 {2000, 1000, 520},
@@ -48,14 +78,19 @@ TEST_CASE("products of all schedules", "[products]") {
     for (const DType dtype : {bf16, f16, f32})
       for (const Product product : {Product::forward, Product::input_gradient, Product::weight_gradient}) {
         const bench::ProductShape shape{.name = "", .m = m, .n = n, .k = k, .product = product, .dtype = dtype};
-        INFO(fmt::format("{} x {} x {} {} {}", m, n, k, lathe::name(dtype), static_cast<int>(product)));
-        check(bench::product_case(shape), *options, dtype == f32 ? 1e-5 : dtype == f16 ? 1e-3 : 8e-3);
+        runs.push_back({fmt::format("{} x {} x {} {} {}", m, n, k, lathe::name(dtype), static_cast<int>(product)),
+                        bench::product_case(shape),
+                        dtype == f32   ? 1e-5
+                        : dtype == f16 ? 1e-3
+                                       : 8e-3});
       }
+  check(std::move(runs), *options);
 }
 
 TEST_CASE("attentions of all schedules", "[attentions]") {
   const auto options = test::gpu_options();
   if (!options) return;
+  std::vector<Run> runs;
   for (const DType dtype : {bf16, f16, f32})
     for (const std::int64_t d : {16, 64, 80, 128})
       for (const std::int64_t length : {1, 100, 512, 1000})
@@ -67,8 +102,12 @@ TEST_CASE("attentions of all schedules", "[attentions]") {
                                             .causal = causal,
                                             .dtype = dtype,
                                             .groups = d == 128 ? 2 : 1,
-                                            .window = causal && length == 1000 ? 300 : 0};
-          INFO(shape.name() << " " << lathe::name(dtype));
-          check(bench::attention_case(shape, true), *options, dtype == f32 ? 1e-5 : dtype == f16 ? 4e-3 : 3e-2);
+                                            .window = causal && length == 1000 ? 300 : 0,
+                                            .stores_gradient = true};
+          runs.push_back({fmt::format("{} {}", shape.name(), lathe::name(dtype)), bench::attention_case(shape, true),
+                          dtype == f32   ? 1e-5
+                          : dtype == f16 ? 4e-3
+                                         : 3e-2});
         }
+  check(std::move(runs), *options);
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Puts what tests/gpu/run.sh runs into .gpu, with the libraries that it needs, for a machine that has a GPU but not what
-# building takes. tests/gpu/pack.sh [BUILD]
+# building takes. tests/gpu/pack.sh [BUILD [KERNELS]]
+# KERNELS: a folder in which the programs have kept kernels (LATHE_CACHE_DIR) for that architecture and version of NVRTC.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-build=${1:-build}
+build=${1:-build} kernels=${2:-}
 rm -rf .gpu; mkdir .gpu
 for program in test_gpu gpu_measure; do
   strip -o ".gpu/$program" "$build/tests/gpu/$program"
@@ -11,5 +12,6 @@ for program in test_gpu gpu_measure; do
 done | sort -u | grep -vE '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so' | while read -r library; do
   cp -L "$library" .gpu/
 done
+[ -z "$kernels" ] || tar cf .gpu/kernels.tar -C "$(dirname "$kernels")" --transform "s,^$(basename "$kernels"),kernels," "$(basename "$kernels")"
 xz -T0 -6 .gpu/*
 du -sh .gpu

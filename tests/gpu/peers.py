@@ -26,7 +26,7 @@ def emit(program, case, **fields):
 
 
 def measure(program, case, run):
-    """The median of as many runs as a second holds, 3 to 50, after two."""
+    """The median of as many runs as half a second holds, 3 to 50, after two."""
     if not wanted(case):
         return
     try:
@@ -37,7 +37,7 @@ def measure(program, case, run):
             torch.cuda.synchronize()
             return time.perf_counter() - start
         once()
-        count = max(3, min(50, int(1 / once())))
+        count = max(3, min(50, int(0.5 / once())))
         emit(program, case, seconds=sorted(once() for _ in range(count))[count // 2])
     except Exception as error:  # a case that fails is told, and the next one follows
         emit(program, case, error=str(error).splitlines()[0][:200] if str(error) else type(error).__name__)

@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # Everything that wants a GPU, in one run: correctness first, then times beside PyTorch.
-#   tests/gpu/run.sh [--programs FOLDER] [--out FOLDER] [--seconds N]
+#   tests/gpu/run.sh [--programs FOLDER] [--out FOLDER] [--seconds N] [--peers "products attention steps"]
 # FOLDER of --programs holds test_gpu and gpu_measure (default: .gpu, which tests/gpu/pack.sh fills for a machine that
-# cannot build, else build/tests/gpu). Each part has a time limit of its own and none stops the others; --seconds (570)
-# bounds them all. Results: OUT/results.json, OUT/table.md, OUT/*.log. Without a GPU: SKIP, exit 0.
+# cannot build, else build/tests/gpu). Checks run side by side, each with a time limit; times are taken one by one, each
+# with a limit; nothing stops the others, and --seconds (570) bounds them all. Results: OUT/results.json, OUT/table.md,
+# OUT/*.log. Without a GPU: SKIP, exit 0.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
-programs= out=${OUT:-build/gpu-results} total=570
+programs= out=${OUT:-build/gpu-results} total=570 peers="products attention steps"
 while [ $# -gt 0 ]; do
   case $1 in
     --programs) programs=$2 ;;
     --out) out=$2 ;;
     --seconds) total=$2 ;;
+    --peers) peers=$2 ;;
     *) echo "unknown option $1" >&2; exit 2 ;;
   esac
   shift 2
@@ -21,74 +23,81 @@ begin=$SECONDS
 mkdir -p "$out"; rm -f "$out"/*.log "$out"/*.jsonl
 left() { echo $((total - SECONDS + begin)); }
 
-# What pack.sh made lies compressed, with its libraries; NVRTC may lie in a Python package.
+# What pack.sh made lies compressed, with its libraries and maybe kernels; NVRTC may lie in a Python package. PyTorch
+# has libraries of its own: these are for our programs alone.
+libraries=${LD_LIBRARY_PATH:-}
 if ls "$programs"/*.xz > /dev/null 2>&1; then
   unpacked=$(mktemp -d); trap 'rm -rf "$unpacked"' EXIT
-  unpack() { xz -dc "$1" 2> /dev/null || python3 -c 'import lzma, shutil, sys
-shutil.copyfileobj(lzma.open(sys.argv[1]), sys.stdout.buffer)' "$1"; }
-  for file in "$programs"/*.xz; do unpack "$file" > "$unpacked/$(basename "$file" .xz)"; done
+  export unpacked
+  unpack() { { xz -dc "$1" 2> /dev/null || python3 -c 'import lzma, shutil, sys
+shutil.copyfileobj(lzma.open(sys.argv[1]), sys.stdout.buffer)' "$1"; } > "$unpacked/$(basename "$1" .xz)"; }
+  export -f unpack
+  printf '%s\n' "$programs"/*.xz | xargs -P 8 -I{} bash -c 'unpack {}'
   chmod +x "$unpacked"/*; programs=$unpacked
-  export LD_LIBRARY_PATH=$programs:${LD_LIBRARY_PATH:-}
+  libraries=$programs:$libraries
+  [ -e "$programs/kernels.tar" ] && tar xf "$programs/kernels.tar" -C "$programs" && export LATHE_CACHE_DIR=$programs/kernels
 fi
 if ! ldconfig -p 2> /dev/null | grep -q libnvrtc.so && [ -z "$(ls /usr/local/cuda/lib64/libnvrtc.so* 2> /dev/null)" ]; then
   found=$(python3 -c 'import glob, site, sys
 for folder in site.getsitepackages() + sys.path:
     for file in glob.glob(folder + "/nvidia/*/lib/libnvrtc.so.1?"): print(file)' 2> /dev/null | head -1)
-  [ -n "$found" ] && export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:$(dirname "$found")
+  [ -n "$found" ] && libraries=$libraries:$(dirname "$found")
 fi
+own="env LD_LIBRARY_PATH=$libraries"
 if [ ! -x "$programs/test_gpu" ]; then echo "there is no $programs/test_gpu: build it, or run tests/gpu/pack.sh" >&2; exit 1; fi
 
-failed=0
-# part NAME LIMIT COMMAND...: its output in OUT/NAME.log, one line here.
-part() {
-  local name=$1 limit=$2 start=$SECONDS status word
+# check NAME LIMIT COMMAND...: beside the others; its output in OUT/NAME.log, its end in OUT/checks.log.
+check() {
+  local name=$1 limit=$2
   shift 2
   [ "$limit" -gt "$(left)" ] && limit=$(left)
-  if [ "$limit" -le 5 ]; then echo "$name: no time left"; echo "$name not run" >> "$out/checks.log"; failed=1; return; fi
-  timeout -k 5 "$limit" "$@" > "$out/$name.log" 2>&1
-  status=$?
-  case $status in 0) word=passed ;; 124 | 137) word="ran past its $limit s" ;; *) word="FAILED ($status)" ;; esac
-  [ $status -eq 0 ] || failed=1
-  echo "$name: $word, $((SECONDS - start)) s"
-  echo "$name $word" >> "$out/checks.log"
-  [ $status -eq 0 ] || tail -n 25 "$out/$name.log"
+  (
+    start=$SECONDS
+    timeout -k 5 "$limit" "$@" > "$out/$name.log" 2>&1
+    status=$?
+    case $status in 0) word=passed ;; 124 | 137) word="ran past its $limit s" ;; *) word="FAILED ($status)" ;; esac
+    echo "$name $word, $((SECONDS - start)) s" >> "$out/checks.log"
+  ) &
 }
 # times NAME LIMIT COMMAND...: lines of JSON go to OUT/NAME.jsonl.
 times() {
-  local name=$1 limit=$2
+  local name=$1 limit=$2 start=$SECONDS
   shift 2
   [ "$limit" -gt "$(left)" ] && limit=$(left)
   if [ "$limit" -le 5 ]; then echo "$name: no time left"; return; fi
   timeout -k 5 "$limit" "$@" > "$out/$name.jsonl" 2> "$out/$name.log" || { echo "$name: stopped ($?)"; tail -n 5 "$out/$name.log"; }
-  echo "$name: $(wc -l < "$out/$name.jsonl") lines"
+  echo "$name: $(wc -l < "$out/$name.jsonl") lines, $((SECONDS - start)) s"
 }
 
-first=$(timeout -k 5 60 "$programs/test_gpu" '[errors]' 2>&1)
+first=$(timeout -k 5 60 $own "$programs/test_gpu" '[errors]' 2>&1)
 if grep -q SKIP <<< "$first"; then
   grep -A2 SKIP <<< "$first" | head -5
   exit 0
 fi
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2> /dev/null | tee "$out/machine.log"
-part errors 30 "$programs/test_gpu" '[errors]'
-part models 90 "$programs/test_gpu" '[models]'
-part ops 120 "$programs/test_gpu" '[ops]'
-part golden 90 "$programs/test_gpu" '[golden]'
-times products 50 "$programs/gpu_measure" products 35
-times steps 80 "$programs/gpu_measure" steps 50
-times attention 45 "$programs/gpu_measure" attention 30
-times decode 20 "$programs/gpu_measure" decode 10
-if python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
-  for what in products attention steps; do times "peer-$what" 60 python3 tests/gpu/peers.py "$what"; done
-else
-  echo "peers: no PyTorch that sees the GPU"
-fi
+for what in errors math models ops golden products attentions; do check "$what" 150 $own "$programs/test_gpu" "[$what]"; done
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null)
 if [ -n "$sanitizer" ]; then
   for tool in memcheck racecheck initcheck synccheck; do
-    part "sanitize-$tool" 60 "$sanitizer" --tool "$tool" --error-exitcode 9 "$programs/test_gpu" '[sanitize]'
+    check "sanitize-$tool" 120 $own "$sanitizer" --tool "$tool" --error-exitcode 9 "$programs/test_gpu" '[sanitize]'
   done
 else
   echo "compute-sanitizer: not found"
+fi
+wait
+failed=0
+sort "$out/checks.log"
+while read -r name word; do
+  case $word in passed*) ;; *) failed=1; tail -n 25 "$out/$name.log" ;; esac
+done < "$out/checks.log"
+times steps 60 $own "$programs/gpu_measure" steps 45
+times products 50 $own "$programs/gpu_measure" products 35
+times attention 50 $own "$programs/gpu_measure" attention 40
+times decode 20 $own "$programs/gpu_measure" decode 10
+if python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
+  for what in $peers; do times "peer-$what" 90 python3 tests/gpu/peers.py "$what"; done
+else
+  echo "peers: no PyTorch that sees the GPU"
 fi
 python3 tests/gpu/report.py "$out" || failed=1
 exit $failed
