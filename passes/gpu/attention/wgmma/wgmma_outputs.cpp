@@ -89,9 +89,6 @@ class WgmmaOutputs {
   void block(Value outer, Value first) {
     for (const auto& operand : stationary_) operand->allocate("stationary");
     for (const auto& operand : streamed_) operand->allocate(plan_.tile.held, tile_.stages, "streamed");
-    std::optional<SharedTree> tree;
-    if (parts_.over_rows && plan_.skips >= 0)
-      tree.emplace(b_, std::vector<DType>{boolean}, tile_.blocks.consumers());
     const auto thread = [&](Value t) {
       const Origin origin{outer, first, t};
       const Value count = parts_.over_rows ? columns_ : rows_;
@@ -100,9 +97,9 @@ class WgmmaOutputs {
           operand->bring(outer * sequential_, first, count, t, tile_.blocks.consumers());
       });
       Range range{b_.index(0), parts_.over_rows ? rows_ : columns_};
-      if (!parts_.over_rows && plan_.skips >= 0) range = columns_kept(origin);
+      if (plan_.skips >= 0) range = parts_.over_rows ? rows_that_keep(origin) : columns_kept(origin);
       kernel::stage_pipeline(b_, tile_.stages, tile_.blocks.consumers(),
-                             [&] { sum(origin, tree ? rows_that_keep(origin, *tree) : range); }, tile_.blocks.at_once);
+                             [&] { sum(origin, range); }, tile_.blocks.at_once);
     };
     b_.for_loop(0, tile_.blocks.threads(), 1, thread, kernel::LoopKind::thread_x);
   }
@@ -170,7 +167,8 @@ class WgmmaOutputs {
     return {b_.select(all, lo, b_.index(0)), b_.select(all, hi, columns_)};
   }
 
-  Range rows_that_keep(const Origin& origin, SharedTree& tree) {
+  /// Each warp looks for itself.
+  Range rows_that_keep(const Origin& origin) {
     const ColumnBounds& bounds = plan_.attention.bounds;
     const Value row_blocks = b_.ceil_div(rows_, WgmmaOutputTile::streamed);
     Value lo = b_.index(0), hi = rows_;
@@ -178,17 +176,16 @@ class WgmmaOutputs {
       lo = max(origin.first - context_.dim(*bounds.upper), 0) / WgmmaOutputTile::streamed * WgmmaOutputTile::streamed;
     if (bounds.lower)
       hi = max(min(origin.first + tile_.blocks.positions() - context_.dim(*bounds.lower), rows_), 0);
+    const Value lane = origin.thread % kernel::warp_threads;
     const Var fine = b_.var(b_.constant_int(boolean, 1));
     b_.for_loop(0, sequential_, 1, [&](Value s) {
-      b_.for_loop(origin.thread, row_blocks, tile_.blocks.consumers(), [&](Value row_block) {
+      b_.for_loop(lane, row_blocks, kernel::warp_threads, [&](Value row_block) {
         const Value row = row_block * WgmmaOutputTile::streamed;
         b_.set(fine, b_.get(fine) && left_out(origin.outer * sequential_ + s, row_block, row < lo || row >= hi));
       });
     });
-    const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {b_.get(fine)}, origin.thread, origin.thread,
-                                  tile_.blocks.consumers())[0];
-    const Value told = from_consumers(b_, all);
-    return {b_.select(told, lo, b_.index(0)), b_.select(told, hi, rows_)};
+    const Value all = reduce_in_warp(b_, ScalarOp::logical_and, b_.get(fine), lane, kernel::warp_threads);
+    return {b_.select(all, lo, b_.index(0)), b_.select(all, hi, rows_)};
   }
 
   const AttentionPlan& plan_;
