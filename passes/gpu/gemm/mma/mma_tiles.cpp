@@ -13,8 +13,8 @@ constexpr TensorTile tiles[] = {{128, 128, 2, 4, &TensorTileCosts::mma_128x128},
                                 {16, 64, 1, 4, &TensorTileCosts::mma_16x64},
                                 {128, 256, 8, 1, &TensorTileCosts::wgmma_128x256, true},
                                 {128, 128, 8, 1, &TensorTileCosts::wgmma_128x128, true}};
-constexpr int cuts[] = {1, 2, 3, 4, 6, 8, 12, 16};
-constexpr std::int64_t large = 16384;  // what a size counts as that is known at run time only
+constexpr int cuts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
+constexpr std::int64_t large = 32768;  // what a size counts as that is known at run time only
 
 std::int64_t parts(std::int64_t n, std::int64_t of) { return (n + of - 1) / of; }
 
