@@ -70,6 +70,9 @@ struct GpuInfo {
   int lone_block_threads = 256;
   GpuProductSizes products = {};
   int most_splits = 512;  ///< of a long reduction, whose results a block of a later kernel combines
+  /// Of a scatter_add, that a block sorts in shared memory, 8 bytes each: a power of two. More take longer to sort,
+  /// and less to search for those of a row.
+  std::int64_t sorted_positions = 2048;
 
   // Costs.
   int estimated_multiprocessors =

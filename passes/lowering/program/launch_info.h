@@ -19,8 +19,8 @@ enum class KernelRole : std::uint8_t {
   row_update,
   column_reduction,
   combine_columns,  ///< of chunks of rows, or splits
-  scatter_sort,     ///< the positions of each row's updates
-  scatter_link,     ///< equal indices into chains
+  scatter_sort,     ///< the positions of each row's updates, on GPUs in chunks
+  scatter_link,     ///< runs of equal indices, from chunk to chunk
   scatter_add,
   clear,
   scan,   ///< sums along a dim

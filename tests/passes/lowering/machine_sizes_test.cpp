@@ -141,4 +141,9 @@ TEST_CASE("machines: products and attentions of a GPU follow the sizes of its en
   follows(odd, sm80, "unpadded_depth", [](GpuInfo& gpu) { gpu.products.unpadded_depth = 300; });
   follows(odd, sm80, "padded_rows", [](GpuInfo& gpu) { gpu.products.padded_rows = 65; });
   follows(norm, sm80, "most_splits", [](GpuInfo& gpu) { gpu.most_splits = 4; });
+  const std::string scatter = R"(graph @g(input %x: f32[n, 8], input %i: i64[n]) {
+  %1 = scatter_add %i, %x {size=300, dim=0}
+  output "y" %1
+})";
+  follows(scatter, sm80, "sorted_positions", [](GpuInfo& gpu) { gpu.sorted_positions = 1024; });
 }
