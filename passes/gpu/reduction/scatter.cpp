@@ -231,7 +231,7 @@ class ScatterKernels {
     const Value count = context.dim(count_);
     const kernel::Var sum = b.var(b.constant(compute_type(node_.type.dtype), 0, lanes_));
     const auto add_run = [&](Value run) {
-      const Value length = kernel::min(b.cast(b.load(context.buffer(lengths_), run), i64), chunk_);
+      const Value length = kernel::max(kernel::min(b.cast(b.load(context.buffer(lengths_), run), i64), chunk_), 0);
       b.for_loop(0, length, 1, [&](Value i) {
         const Value t = run - place(run) + place(b.load(context.buffer(keys_), run + i));
         Scope scope(updates, {{pre_, pre, 1}, {index_, t, 1}, {post_, column, lanes_}}, mask, &top);
@@ -247,7 +247,7 @@ class ScatterKernels {
       b.if_(b.get(at) < count, [&] {
         const Value run = b.get(at);
         add_run(run);
-        // It is one of them or the end: said, so that 32 bits are known to hold it.
+        // Like the length it is in this range: said, so that 32 bits are known to hold it.
         b.set(at, kernel::min(kernel::max(b.load(context.buffer(next_), run), b.index(0)), count));
       });
     });
