@@ -68,7 +68,7 @@ TEST_CASE(
   for (const DType dtype : {bf16, f16})
     for (const bool boxes : {false, true})
       for (const float first : {1.0F, -1.0F}) {
-        const ChainedProduct p{.dtype = dtype, .boxes = boxes};
+        const ChainedProduct p{.dtype = dtype, .boxes = boxes, .starts = boxes == (dtype == bf16)};
         CHECK(run(p, first) == expected(p, first, first > 0 ? 2 : 1));
       }
 }
@@ -80,6 +80,7 @@ TEST_CASE("chained products that no machine could run are refused by name of the
   refused(Mistake::not_waited, "sums_under_way");
   refused(Mistake::stored_late, "mma_operands");
   refused(Mistake::of_a_variable, "mma_operands");
+  refused(Mistake::starts_held, "mma_operands");
 }
 
 namespace {
@@ -128,4 +129,8 @@ TEST_CASE("chained products as text") {
   for (const char* part : {"wgmma v1 += rows[0], keys[%", " depth 48\n", "wait_sums v1, v2, v3\n", "wgmma v2 += %",
                            ", values[%", " = from_consumers %"})
     CHECK(text.find(part) != std::string::npos);
+  const std::string starts = print(chained_product({.starts = true}));
+  CHECK(starts.find("wgmma v1 = rows[0], keys[%") != std::string::npos);
+  CHECK(starts.find("wgmma v1 += ") == std::string::npos);
+  CHECK(starts.find("wgmma v2 += %") != std::string::npos);
 }

@@ -15,11 +15,13 @@ namespace lathe::test {
 struct ChainedProduct {
   DType dtype = bf16;
   bool boxes = false;
+  bool starts = false;  ///< the product sets the scores, else it adds to zeros
   enum class Mistake {
     none,
-    not_waited,    ///< the scores are read while they may be under way
-    stored_late,   ///< the left operand is stored in the pipeline
-    of_a_variable  ///< the weights are a variable
+    not_waited,     ///< the scores are read while they may be under way
+    stored_late,    ///< the left operand is stored in the pipeline
+    of_a_variable,  ///< the weights are a variable
+    starts_held,    ///< the product of the weights starts its sums
   };
   Mistake mistake = Mistake::none;
 
@@ -58,14 +60,22 @@ struct ChainedParts {
   void consume(kernel::Value slot, kernel::Var scores, kernel::Var sums, kernel::Var few) const {
     using namespace kernel;
     using Mistake = ChainedProduct::Mistake;
-    b.set(scores, b.constant(f32, 0, 32));
-    wgmma(b, scores, {rows, 0}, {keys, slot * swizzled_elements}, depth);
+    if (!p.starts) b.set(scores, b.constant(f32, 0, 32));
+    wgmma(b, scores, {rows, 0}, {keys, slot * swizzled_elements}, depth, p.starts);
     const Var all[] = {scores, sums, few};
     if (p.mistake != Mistake::not_waited) wait_sums(b, all);
     Value weights = b.cast(b.get(scores) * 0.125, p.dtype);
     if (p.mistake == Mistake::of_a_variable) weights = b.get(b.var(weights));
     if (p.mistake == Mistake::stored_late) b.store(rows, 0, b.constant(p.dtype, 0));
-    wgmma(b, sums, weights, {values, slot * 3 * swizzled_elements, true});
+    const SwizzledTiles first{values, slot * 3 * swizzled_elements, true};
+    if (p.mistake == Mistake::starts_held)
+      b.machine(
+          Wgmma{.sums = sums.id,
+                .starts = true,
+                .right = {.buffer = values.id, .first = b.bound(first.first).id, .rows = 128, .transposed = true},
+                .left_value = weights.id}
+              .instruction());
+    wgmma(b, sums, weights, first);
     wgmma(b, few, weights, {values, (slot * 3 + 2) * swizzled_elements, true});
   }
 

@@ -5,8 +5,8 @@
 
 namespace lathe::kernel {
 
-/// exp of f32 by the machine's own instruction, a few units in the last place apart times 1 + |x| / 100: for what is
-/// rounded to 16 bits afterwards. Results below 2^-126 may be zero; infinities and NaN are as for exp.
+/// exp of f32 by the machine's own instruction, within about 2 + |x| units in the last place: for what is rounded to
+/// 16 bits afterwards. Results below 2^-126 may be zero; infinities and NaN are as for exp.
 struct FastExp {
   Type type{};  ///< f32
   ValueId value = none;
@@ -19,7 +19,7 @@ struct FastExp {
 };
 extern const MachineRecord fast_exp_record;
 
-/// left / right of f32, up to 2 units in the last place apart, of all magnitudes.
+/// left / right of f32, within 2 units in the last place, of all magnitudes.
 struct FastDiv {
   Type type{};  ///< f32
   ValueId left = none, right = none;

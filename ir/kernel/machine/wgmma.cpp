@@ -72,6 +72,7 @@ void Wgmma::verify(const MachineRules& rules) const {
     rules.want(left_value, {dtype, wgmma_rows * depth / warpgroup_threads}, "the left operand of a wgmma");
     rules.require(rules.value(left_value).op != Opcode::get, "mma_operands",
                   "a wgmma of a variable, which may be set while it is under way");
+    rules.require(!starts, "mma_operands", "a wgmma of a held left operand that starts its sums");
   }
   rules.require(rules.context.branches == 0 && rules.context.is_in(stage_record, Stage::consuming),
                 "warpgroup_context", "a wgmma in a branch or outside the use of a stage");

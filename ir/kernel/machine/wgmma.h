@@ -22,8 +22,8 @@ AccumulatorPosition wgmma_sum_position(int thread, int index);
 /// products are added in order. From here to a WaitSums of the variable nothing but further products may use it.
 ///
 /// Instead of a tile the left operand may be a value of bf16 or f16, depth / 2 lanes, of which the threads hold
-/// positions as of sums. It is computed anew only after such a wait. One that `starts` sets the sums instead of
-/// adding to them.
+/// positions as of sums. It is computed anew only after such a wait. A product of tiles that `starts` the sums sets
+/// them instead of adding to them.
 struct Wgmma {
   VarId sums = none;
   int depth = wgmma_depth;

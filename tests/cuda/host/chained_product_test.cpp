@@ -23,7 +23,8 @@ using test::HostCuda;
 
 namespace {
 
-constexpr ChainedProduct variants[] = {{bf16, false}, {f16, false}, {bf16, true}, {f16, true}};
+constexpr ChainedProduct variants[] = {
+    {bf16, false}, {f16, false, true}, {bf16, true}, {f16, true}, {bf16, true, true}};
 
 /// Whether all columns are gone through once more follows from the first number, which the dtype decides.
 template <class Run>
@@ -87,6 +88,8 @@ TEST_CASE(
   finds("commit_wgmma();\n  wait_sums(pipeline, sums...);", "wait_sums(pipeline, sums...);");
   finds("wait_wgmma<0>();", "wait_wgmma<1>();");
   finds("k < depth / 16", "k < 2", {.boxes = true});
+  finds("if (starts && k == 0)", "if (starts)", {.starts = true});
+  finds("if (starts && k == 0)", "if (false)", {.starts = true});
   finds("there[2] = value;", "there[2] = !value;");
   finds("  pipeline.told ^= 1;\n  return value;\n}\ntemplate <class Pipeline>\nLATHE_FUNCTION bool hear",
         "  return value;\n}\ntemplate <class Pipeline>\nLATHE_FUNCTION bool hear");
@@ -122,6 +125,7 @@ TEST_CASE("chained products become wgmma of registers, one under way behind the 
                            "wait_sums(pipeline, r", "wait_own_sums(pipeline, r", "= tell_producers(pipeline, ",
                            "= hear_consumers(pipeline);", ", transposed_tiles(values, "})
     CHECK(text.find(part) != std::string::npos);
+  CHECK(cuda::emit(kernels[4], gpu_info("sm_90a")).find("wgmma<48, true>(r") != std::string::npos);
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;
   const cuda::Arch hopper = cuda::Arch::named("sm_90a");
