@@ -1,20 +1,19 @@
 #include "tests/gpu/gpu_device.h"
 
-#include <cstdlib>
-
 #include <fmt/core.h>
 
 #include "ir/support/error.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/platform.h"
+#include "tools/environment.h"
 
 namespace lathe::test {
 
 namespace {
 
 ObjectStore* kept_kernels() {
-  const char* const folder = std::getenv("LATHE_CACHE_DIR");
-  if (!folder || !*folder) return nullptr;
+  const std::filesystem::path folder = tools::cache_folder();
+  if (folder.empty()) return nullptr;
   static DiskCache cache(folder);
   return &cache;
 }

@@ -6,8 +6,8 @@
 
 namespace lathe::test {
 
-/// Options that compile for this machine's GPU, and keep kernels in $LATHE_CACHE_DIR where that is set; nothing, said
-/// as SKIP on standard output, where it has none.
+/// Options that compile for this machine's GPU, and keep kernels where the command does (tools/environment.h);
+/// nothing, said as SKIP on standard output, where it has none.
 std::optional<CompileOptions> gpu_options();
 
 }  // namespace lathe::test

@@ -45,8 +45,7 @@ double root_mean_square_error(const HostTensor& found, const HostTensor& exact) 
   return std::sqrt(squares / std::max<double>(1, static_cast<double>(exact.numel())));
 }
 
-/// The error of fused code is at most twice that of the products and softmax one by one, in the same dtype; that of
-/// single elements in 16 bits, where sums of rows come from rounded results, at most three times.
+/// The error of fused code is at most twice that of the products and softmax one by one, in the same dtype.
 void check_values(const ir::Graph& graph, const DimBindings& dims, const ProgramInterpreter& fused,
                   const ProgramInterpreter& plain, const ProgramInterpreter::RunKernel& run,
                   const std::function<void(Tensors&)>& change = {}) {
@@ -61,10 +60,8 @@ void check_values(const ir::Graph& graph, const DimBindings& dims, const Program
     const HostTensor exact = widened(value);
     const double floor = value.dtype() == f64 ? 1e-12 : 2e-6;
     const HostTensor fused_value = widened(by_fused.at(name)), plain_value = widened(by_plain.at(name));
-    const DType own = by_fused.at(name).dtype();
-    const bool narrow = is_float(own) && size_in_bytes(own) == 2;
-    CHECK(error_of(fused_value, exact) <= (narrow ? 3 : 2) * error_of(plain_value, exact) + floor);
-    if (narrow)
+    CHECK(error_of(fused_value, exact) <= 2 * error_of(plain_value, exact) + floor);
+    if (by_fused.at(name).dtype() == bf16 || by_fused.at(name).dtype() == f16)
       CHECK(root_mean_square_error(fused_value, exact) <= 2 * root_mean_square_error(plain_value, exact) + floor);
   }
 }

@@ -7,6 +7,7 @@
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/machine/split_bf16.h"
 #include "ir/support/error.h"
+#include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/host/kernels.h"
 #include "tests/support/first_threads.h"
 
@@ -91,6 +92,29 @@ reverse(const f32* __restrict__ x, f32* __restrict__ y, const i64 blocks, u64* c
 
 }  // namespace lathe
 )");
+}
+
+TEST_CASE("indices of loops have numbers, and no name of a type") {
+  constexpr int loops = 70;
+  const Kernel kernel = one_block("many", 32, [](Builder& b, Value t) {
+    const Buffer x = b.buffer("j8", f32, Access::read_write);
+    for (int i = 0; i < loops; ++i) {
+      const auto add = [&](Value n) { b.store(x, t * 3 + n, b.load(x, t * 3 + n) + b.cast(n, f32)); };
+      b.for_loop(0, 3, 1, add);
+    }
+  });
+  const std::string text = cuda::emit(kernel, gpu_info("sm_80"));
+  INFO(text);
+  for (const char* part : {"f32* __restrict__ j8_2", "j8_2[", " i7 = 0;", " j8 = 0;", " i9 = 0;", " i31 = 0;",
+                           " j32 = 0;", " j64 = 0;", " i65 = 0;", " i71 = 0;"})
+    CHECK(holds(text, part));
+  for (const char* part : {" i8 = ", " i32 = ", " i64 = ", " j9 = "}) CHECK_FALSE(holds(text, part));
+  const auto host = test::HostCuda::build({&kernel, 1});
+  if (!host) return;
+  std::vector<float> x(96, 1.0F);
+  const BoundBuffer buffers[] = {{x.data(), 96}};
+  host->run(kernel, buffers, {});
+  for (std::size_t i = 0; i < x.size(); ++i) CHECK(x[i] == 1.0F + loops * static_cast<float>(i % 3));
 }
 
 TEST_CASE("names and notes of consumers cannot break the text") {

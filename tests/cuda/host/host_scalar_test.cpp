@@ -11,6 +11,7 @@
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/interpret/scalar_eval.h"
+#include "ir/kernel/machine/fast_math.h"
 #include "ir/kernel/machine/split_bf16.h"
 #include "tests/cuda/host/host_cuda.h"
 
@@ -112,6 +113,11 @@ std::vector<Case> all_cases() {
         for (int i = 0; i < a[0].type.lanes; ++i) in_turn.insert(in_turn.end(), {i, a[0].type.lanes + i});
         return dot_pairs(b, b.shuffle(a[0], a[1], in_turn), b.shuffle(a[2], a[3], in_turn), a[4]);
       }));
+  cases.push_back(
+      make_case("fast_exp", {f32}, f32, [](Builder& b, const std::vector<Value>& a) { return fast_exp(b, a[0]); }));
+  cases.back().ulps = 3;
+  cases.push_back(make_case("fast_div", {f32, f32}, f32,
+                            [](Builder& b, const std::vector<Value>& a) { return fast_div(b, a[0], a[1]); }));
   return cases;
 }
 

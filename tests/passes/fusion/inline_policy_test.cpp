@@ -125,8 +125,8 @@ TEST_CASE("a cheap operand of a concat or a pad is computed there", "[fusion]") 
   output "more" %4)"));
 }
 
-TEST_CASE("a wider copy of a value that is stored anyway is made by readers that come later", "[fusion]") {
-  // %1 is stored for a product; the copy's reader waits for another product.
+TEST_CASE("a wider copy of a narrower float is made by its readers, wherever they are", "[fusion]") {
+  // %1 is stored for a product; one of the copy's readers waits for another product.
   const auto graph = [](std::string_view reader) {
     return fmt::format(R"(%1 = contract %h, %h {{spec="ac,bc->ab"}}
   %2 = cast %1 {{dtype=f32}} name("left")
@@ -138,6 +138,47 @@ TEST_CASE("a wider copy of a value that is stored anyway is made by readers that
                        reader);
   };
   CHECK(inlined_where(graph("%6 = mul %2, %5")));
-  CHECK_FALSE(inlined_where(graph("%6 = exp %2\n  output \"z\" %5")));
+  CHECK(inlined_where(graph("%6 = exp %2\n  output \"z\" %5")));
+  CHECK(inlined_where(graph("%6 = mul %2, %5\n  %7 = sum %2 {dims=[1]}\n  output \"sums\" %7")));
   CHECK_FALSE(inlined_where(graph("%6 = mul %2, %5\n  output \"copy\" %2")));
+}
+
+TEST_CASE("a cheap wider float that is made of one narrower float is not stored: its readers widen that",
+          "[fusion]") {
+  // %2, read by a product, a reduction and an element-wise output.
+  const auto read = [](std::string_view left) {
+    return fmt::format(R"({}
+  %7 = contract %2, %w {{spec="ac,bc->ab"}}
+  %8 = sum %2 {{dims=[1]}}
+  %9 = sub %2, %x
+  output "product" %7
+  output "sums" %8
+  output "points" %9)",
+                       left);
+  };
+  const std::string copy = "%1 = cast %h {dtype=f32}\n  ";
+  CHECK(inlined_where(read(R"(%2 = cast %h {dtype=f32} name("left"))")));
+  CHECK(inlined_where(read(copy + R"(%2 = neg %1 name("left"))")));
+  // A smaller operand may stand beside it, through views too, and more than one step.
+  CHECK(inlined_where(read(copy + R"(%2 = mul %1, %s name("left"))")));
+  CHECK(inlined_where(read(copy + R"(%3 = mul %1, %s
+  %2 = add %3, %s name("left"))")));
+  // Not what is dear, takes many steps, or is made of two as large ones or of one that is as wide.
+  CHECK_FALSE(inlined_where(read(copy + R"(%2 = exp %1 name("left"))")));
+  CHECK_FALSE(inlined_where(read(copy + R"(%3 = mul %1, %s
+  %4 = add %3, %s
+  %5 = mul %4, %s
+  %6 = add %5, %s
+  %2 = mul %6, %s name("left"))")));
+  CHECK_FALSE(inlined_where(read(copy + R"(%2 = mul %1, %x name("left"))")));
+  CHECK_FALSE(inlined_where(read(copy + R"(%2 = mul %1, %1 name("left"))")));
+  CHECK_FALSE(inlined_where(read(R"(%2 = neg %x name("left"))")));
+  // Nor one of the same width, though a wider value is between.
+  CHECK_FALSE(inlined_where(R"(%1 = cast %h {dtype=f32}
+  %3 = mul %1, %s
+  %2 = cast %3 {dtype=bf16} name("left")
+  %8 = exp %2
+  %9 = neg %2
+  output "y" %8
+  output "z" %9)"));
 }

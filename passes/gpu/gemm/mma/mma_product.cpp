@@ -189,8 +189,8 @@ class TensorProduct {
 
   /// The sums of a split stay as they are.
   void keep(const ProductParts::Partial& partial, const Position& at, Value number, Value t, Value sums) {
-    store_sums(parts_.context().buffer(partial.buffer), parts_.first_partial(partial, at, number), partial.columns,
-               t, sums);
+    store_sums(parts_.context().buffer(partial.buffer), parts_.first_partial(partial, at, number), partial.columns, t,
+               sums);
   }
 
   void finish(const Position& at, Value t, Value sums) {

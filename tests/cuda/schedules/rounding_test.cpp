@@ -1,0 +1,90 @@
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <string_view>
+
+#include "frontend/grad.h"
+#include "frontend/graph.h"
+#include "frontend/ops/ops.h"
+#include "ir/kernel/machine/fast_math.h"
+#include "passes/lower_gpu.h"
+#include "tests/cuda/attention/attention_cases.h"
+#include "tests/support/program_interpreter.h"
+
+/// Which kernels have faster functions than the graph asks for: those whose results have 16 bits.
+using namespace lathe;
+using lathe::test::ProgramInterpreter;
+
+namespace {
+
+bool approximates(const kernel::Kernel& kernel) {
+  return std::any_of(kernel.values.begin(), kernel.values.end(), [](const auto& in) {
+    const auto* record = kernel::record_of(in);
+    return record == &kernel::fast_exp_record || record == &kernel::fast_div_record;
+  });
+}
+
+int count_of(ScalarOp op, const kernel::Kernel& kernel) {
+  return static_cast<int>(std::count_if(kernel.values.begin(), kernel.values.end(), [&](const auto& in) {
+    return in.op == kernel::Opcode::scalar && in.scalar_op == op;
+  }));
+}
+
+using Lower = decltype(&lower_gpu);
+constexpr Lower lowers[] = {lower_gpu, lower_gpu_sm_90a};
+
+/// A gated layer, a softmax over its rows and the gradients of both; element-wise functions of an input alone.
+ir::Graph layer(DType dtype, DType outputs) {
+  Graph g{"layer"};
+  const Dim m{"m"};
+  const Tensor x = g.input("x", dtype, {m, 64}), w = g.parameter("w", dtype, {128, 64});
+  const Tensor y = silu(linear(x, w));
+  g.output("y", y);
+  g.output("rows", softmax(y, -1));
+  g.output("points", (exp(x) / (x * x + 1.0)).to(outputs));
+  const auto gradients = grad((y * g.input("weight", dtype, y.shape())).sum(), {x, w});
+  for (std::size_t i = 0; i < gradients.size(); ++i) g.output("grad" + std::to_string(i), gradients[i]);
+  return g.finish();
+}
+
+}  // namespace
+
+TEST_CASE("fast functions: kernels of f32 and f64 have none") {
+  for (const Lower lower : lowers)
+    for (const DType dtype : {f32, f64})
+      for (const ir::Graph& graph : {layer(dtype, dtype), test::causal_attention(dtype, 16, 16)}) {
+        const ProgramInterpreter program(graph, lower);
+        int exponentials = 0, quotients = 0;
+        for (const kernel::Kernel& kernel : program.program().kernels) {
+          INFO(kernel.name);
+          CHECK_FALSE(approximates(kernel));
+          exponentials += count_of(ScalarOp::exp, kernel), quotients += count_of(ScalarOp::div, kernel);
+        }
+        CHECK(exponentials > 0);
+        CHECK(quotients > 0);
+      }
+}
+
+TEST_CASE("fast functions: behind products of 16 bits, in their attentions, in points that store 16 bits alone") {
+  const auto named = [](const kernel::Kernel& kernel, std::string_view part) {
+    return kernel.name.find(part) != std::string::npos;
+  };
+  for (const Lower lower : lowers)
+    for (const DType dtype : {bf16, f16})
+      for (const DType outputs : {dtype, f32}) {
+        const ProgramInterpreter program(layer(dtype, outputs), lower);
+        for (const kernel::Kernel& kernel : program.program().kernels) {
+          INFO(kernel.name << " " << kernel.notes.size());
+          if (named(kernel, "softmax")) CHECK_FALSE(approximates(kernel));
+          if (named(kernel, "silu")) CHECK(approximates(kernel));
+        }
+        const ProgramInterpreter attention(test::causal_attention(dtype, 16, 16), lower);
+        for (const kernel::Kernel& kernel : attention.program().kernels) {
+          INFO(kernel.name);
+          if (named(kernel, "attention")) {
+            CHECK(count_of(ScalarOp::exp, kernel) == 0);
+            CHECK(count_of(ScalarOp::div, kernel) == 0);
+          }
+        }
+      }
+}
