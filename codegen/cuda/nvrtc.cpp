@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -17,6 +18,7 @@ namespace {
 
 // The C interface of nvrtc.h, which need not be installed. Results are ints; 0 is success.
 using Program = void*;
+constexpr int invalid_option = 5;
 
 struct Functions {
   const char* (*error_string)(int);
@@ -142,14 +144,23 @@ Compiled Nvrtc::compile(const std::string& text, const std::string& name, const 
   const std::string header = prelude();
   const char *contents = header.c_str(), *header_name = prelude_name;
   Program program = nullptr;
-  library_->check(library_->call.create(&program, text.c_str(), name.c_str(), 1, &contents, &header_name),
-                  "creating a program");
-  const auto destroy = [this](Program* p) { library_->call.destroy(p); };
+  const auto destroy = [this](Program* p) {
+    if (*p) library_->call.destroy(p);
+  };
   const std::unique_ptr<Program, decltype(destroy)> guard(&program, destroy);
   const std::vector<std::string> all = options(arch, output);
   std::vector<const char*> pointers;
   for (const std::string& option : all) pointers.push_back(option.c_str());
-  const int result = library_->call.compile(program, static_cast<int>(pointers.size()), pointers.data());
+  const auto compiled_with = [&](std::span<const char* const> given) {
+    destroy(&program);
+    library_->check(library_->call.create(&program, text.c_str(), name.c_str(), 1, &contents, &header_name),
+                    "creating a program");
+    return library_->call.compile(program, static_cast<int>(given.size()), given.data());
+  };
+  // Where there is a driver, newer versions take code from its cache, of which ptxas then reports nothing.
+  pointers.push_back("--no-cache");
+  int result = compiled_with(pointers);
+  if (result == invalid_option) result = compiled_with(std::span(pointers).first(all.size()));
   Compiled compiled{.code = {}, .log = library_->fetch(program, library_->call.log_size, library_->call.log)};
   while (!compiled.log.empty() && compiled.log.back() == '\0') compiled.log.pop_back();
   if (result != 0)
