@@ -112,10 +112,8 @@ LATHE_FUNCTION void wgmma_of_tiles(f32* sum, u64 a, u64 b) {
   }
 #undef LATHE_OPERANDS
 #else
-  if (is_first)
-    for (int i = 0; i < lanes; ++i) sum[i] = 0.0f;
   const auto value = [](u16 bits) { return widen(T{bits}); };
-  shim_wgmma(value, sum, lanes, a, nullptr, b, A, B);
+  shim_wgmma(value, sum, lanes, a, nullptr, b, A, B, is_first);
 #endif
 }
 /// The same of a in registers.
@@ -135,7 +133,7 @@ LATHE_FUNCTION void wgmma_of_registers(f32* sum, const u32* a, u64 b) {
 #undef LATHE_OPERANDS
 #else
   const auto value = [](u16 bits) { return widen(T{bits}); };
-  shim_wgmma(value, sum, lanes, 0, a, b, false, B);
+  shim_wgmma(value, sum, lanes, 0, a, b, false, B, false);
 #endif
 }
 /// Sums, or a left operand, change before what follows. It stands before every product of other registers.

@@ -7,6 +7,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
+#include "ir/kernel/machine/fast_math.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/lower_gpu.h"
 #include "passes/pipeline/pipeline.h"
@@ -14,6 +15,11 @@
 using namespace lathe;
 
 namespace {
+
+bool divides(const kernel::Instruction& in) {
+  const bool rounded = in.op == kernel::Opcode::scalar && in.scalar_op == ScalarOp::div && in.type.scalar == f32;
+  return rounded || kernel::record_of(in) == &kernel::fast_div_record;
+}
 
 /// How often the text of the kernels that sum over rows divides f32 values, but by constants.
 int divisions(const ir::Graph& graph, bool warpgroups) {
@@ -24,9 +30,7 @@ int divisions(const ir::Graph& graph, bool warpgroups) {
     if (kernel.name.find("_attention_columns_") == std::string::npos) continue;
     ++kernels;
     for (const kernel::Instruction& in : kernel.values)
-      if (in.op == kernel::Opcode::scalar && in.scalar_op == ScalarOp::div && in.type.scalar == f32 &&
-          kernel.values[static_cast<std::size_t>(in.args[1])].op != kernel::Opcode::constant)
-        ++found;
+      if (divides(in) && kernel.values[static_cast<std::size_t>(in.args[1])].op != kernel::Opcode::constant) ++found;
   }
   CHECK(kernels == 1);
   return found;

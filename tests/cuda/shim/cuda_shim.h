@@ -60,9 +60,9 @@ void shim_user_barrier(int threads);
 void __syncwarp();
 /// wgmma.mma_async.sync.aligned.m64nNk16.f32.T.T of N = 2 * lanes, .commit_group, .wait_group, for each of which 128
 /// threads meet. The product is done at the wait: until then the sums are poisoned. Where `held` is given, the left
-/// operand is of these 4 registers of each thread instead of the descriptor's.
+/// operand is of these 4 registers of each thread instead of the descriptor's. One that `starts` sets the sums.
 void shim_wgmma(float (*value)(unsigned short bits), float* sum, int lanes, unsigned long long a,
-                const unsigned* held, unsigned long long b, bool a_transposed, bool b_transposed);
+                const unsigned* held, unsigned long long b, bool a_transposed, bool b_transposed, bool starts);
 void shim_commit_wgmma();
 void shim_wait_wgmma(int pending);
 

@@ -48,7 +48,7 @@ struct Wgmma {
   int lanes;  // half as many as there are columns
   unsigned long long a, b;
   const unsigned* held;
-  bool a_transposed, b_transposed;
+  bool a_transposed, b_transposed, starts;
   Warpgroup* group;
 };
 
@@ -181,6 +181,7 @@ bool multiply(const Product& product) {
     for (int i = 0; i < w.lanes; ++i) {
       const int row = t / 32 * 16 + i % 4 / 2 * 8 + t % 32 / 4, column = i / 4 * 8 + t % 4 * 2 + i % 2;
       float& sum = to.values[t][i];
+      if (w.starts) sum = 0;
       for (int k = 0; k < 16; ++k) sum = fmaf(a[row][k], b[column][k], sum);
       if (to.products == 0) to.sums[t][i] = sum;
     }
@@ -274,8 +275,8 @@ void shim_start_products() {
 }
 
 void shim_wgmma(float (*value)(unsigned short bits), float* sum, int lanes, unsigned long long a,
-                const unsigned* held, unsigned long long b, bool a_transposed, bool b_transposed) {
-  Wgmma own{value, sum, lanes, a, b, held, a_transposed, b_transposed, &own_warpgroup()};
+                const unsigned* held, unsigned long long b, bool a_transposed, bool b_transposed, bool starts) {
+  Wgmma own{value, sum, lanes, a, b, held, a_transposed, b_transposed, starts, &own_warpgroup()};
   if (shim_tells_accesses) shim_by_agent(tell_reads, &own);
   shim_meet(start, &own, shim_warpgroup_threads);
 }
