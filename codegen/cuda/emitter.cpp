@@ -200,9 +200,9 @@ class Emitter : RegionText {
     const std::string count = mask.empty() ? fmt::format("<{}>", lanes) : "";
     if (in.op == Opcode::load_strided)
       return fmt::format("load_strided{}{}({}{}, {}, {})", masked, count, mask, buffer, index, text(in.args[1]));
-    if (mask.empty() && is_aligned(in.buffer, in.args[0], lanes, in.alignment))
-      return fmt::format("load_aligned{}({}, {})", count, buffer, index);
-    return fmt::format("load{}{}({}{}, {})", masked, count, mask, buffer, index);
+    const bool whole = mask.empty() || info(in.mask).op == Opcode::broadcast;
+    const char* aligned = whole && is_aligned(in.buffer, in.args[0], lanes, in.alignment) ? "_aligned" : "";
+    return fmt::format("load{}{}{}({}{}, {})", aligned, masked, count, mask, buffer, index);
   }
 
   void statement(const kernel::Store& s) {

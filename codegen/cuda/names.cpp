@@ -64,8 +64,8 @@ const std::set<std::string, std::less<>>& reserved() {
       // lathe.cuh, beside the scalar ops
       "lathe", "f32", "f64", "bf16", "f16", "i8", "u8", "i32", "i64", "u16", "u32", "u64", "vec", "broadcast",
       "bits_of", "from_bits", "fma", "fits", "widen", "ramp", "reduce", "shuffle", "load", "load_aligned",
-      "load_strided", "gather", "load_if", "load_strided_if", "gather_if", "store", "store_aligned", "store_strided",
-      "scatter", "store_if", "store_strided_if", "scatter_if", "check", "prefetch",
+      "load_strided", "gather", "load_if", "load_aligned_if", "load_strided_if", "gather_if", "store",
+      "store_aligned", "store_strided", "scatter", "store_if", "store_strided_if", "scatter_if", "check", "prefetch",
       // CUDA and the emitter
       "threadIdx", "blockIdx", "blockDim", "gridDim", "status", "shared_memory"};
   return words;

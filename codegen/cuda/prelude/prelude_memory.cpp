@@ -44,6 +44,11 @@ LATHE_FUNCTION vec<T, N> load_if(vec<bool, N> mask, const T* p, i64 at) {
   for (int i = 0; i < N; ++i) r.lane[i] = load_if(mask.lane[i], p, at + i);
   return r;
 }
+/// The same of an address as that of load_aligned; all lanes of the mask are alike.
+template <class T, int N>
+LATHE_FUNCTION vec<T, N> load_aligned_if(vec<bool, N> mask, const T* p, i64 at) {
+  return mask.lane[0] ? load_aligned<N>(p, at) : vec<T, N>{};
+}
 template <class T, int N>
 LATHE_FUNCTION vec<T, N> load_strided_if(vec<bool, N> mask, const T* p, i64 at, i64 stride) {
   vec<T, N> r;

@@ -61,6 +61,18 @@ scale(const f32* __restrict__ x, f32* __restrict__ y, const i64 n, u64* const st
 )");
 }
 
+TEST_CASE("a vector that is read whole or not at all is read 16 bytes at a time") {
+  const auto text = [](int apart) {
+    const Kernel kernel = one_block("either", 32, [apart](Builder& b, Value t) {
+      const Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
+      b.store(y, t * 4, b.load(x, t * apart, 4, t < b.dim("n")));
+    });
+    return cuda::emit(kernel, gpu_info("sm_80"));
+  };
+  CHECK(holds(text(4), "load_aligned_if(broadcast<4>(i1 < i32(n)), x, i1 * 4)"));
+  CHECK(holds(text(3), "load_if(broadcast<4>(i1 < i32(n)), x, i1 * 3)"));
+}
+
 TEST_CASE("a prefetch reads as CUDA C++") {
   const Kernel kernel = one_block("ahead", 32, [](Builder& b, Value t) {
     const Buffer x = b.buffer("x", f32, Access::read_write);
