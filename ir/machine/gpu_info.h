@@ -40,8 +40,8 @@ struct AttentionRegisters {
   int sums_beside_whole_tile = 64;  ///< those beside which a whole tile's scores find room
   int most_depth = 256;             ///< of the scores and of the result of rows
   int columns = 64;                 ///< of a tile of them
-  int of_three_blocks = 64;         ///< sums and scores of a thread, at most, of whose blocks a multiprocessor runs three
-  int of_two_blocks = 96;           ///< the same of two
+  int of_three_blocks = 64;  ///< sums and scores of a thread, at most, of whose blocks a multiprocessor runs three
+  int of_two_blocks = 96;    ///< the same of two
   bool operator==(const AttentionRegisters&) const = default;
 };
 
@@ -62,9 +62,9 @@ struct GpuInfo {
   VectorRegisters vectors{128, 255};  ///< what a thread loads and stores at once: 16 bytes
   int block_threads = 256;            ///< of a block, unless its schedule wants another number
   int multiprocessors = 108;
-  std::int64_t most_shared_bytes = 163 << 10;  ///< of a block, that it may ask for
+  std::int64_t most_shared_bytes = 163 << 10;    ///< of a block, that it may ask for
   std::int64_t reserved_shared_bytes = 1 << 10;  ///< of each block besides
-  bool wgmma = false;                          ///< and TMA, mbarriers, registers that warpgroups hand on
+  bool wgmma = false;                            ///< and TMA, mbarriers, registers that warpgroups hand on
   AttentionRegisters attention = {};
   /// Of a block with tiles of sums, from which on ptxas rather spills than let a second one onto its multiprocessor.
   int lone_block_threads = 256;

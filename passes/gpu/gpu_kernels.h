@@ -18,9 +18,9 @@ std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, con
 /// Long columns are cut into splits of a number that does not depend on the machine; a second kernel combines them in
 /// the same way.
 std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);
-/// scatter_add: a kernel that clears, one that sorts positions by index in chunks, one that links runs of equal indices
-/// from chunk to chunk, and one in which the first run of a row adds the updates of all in order. Of one chunk, known
-/// to be the only one, the kernel that sorts links too.
+/// scatter_add: a kernel that clears, one that sorts positions by index in chunks, one that links runs of equal
+/// indices from chunk to chunk, and one in which the first run of a row adds the updates of all in order. Of one
+/// chunk, known to be the only one, the kernel that sorts links too.
 std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region);
 /// update_rows: a copy of the old value, unless the result lies in its place, then an element of the rows a thread.
 std::vector<KernelContext::Built> lower_update_rows(const LoweringContext& context, const Region& region);

@@ -260,8 +260,9 @@ LATHE_FUNCTION StagePipeline<stages> start_pipeline(u64* barriers, u32 producers
 constexpr std::string_view pipeline_names[] = {"StagePipeline",   "start_pipeline",   "consumer_barrier",
                                                "wait_all_copies", "give_registers",   "take_registers",
                                                "pipeline",        "pipeline_barriers"};
-constexpr RegionHook pipeline_table[] = {{&kernel::stage_pipeline_record, write_pipeline, pipeline_words, pipeline_blocks},
-                                         {&kernel::stage_record, write_stage}};
+constexpr RegionHook pipeline_table[] = {
+    {&kernel::stage_pipeline_record, write_pipeline, pipeline_words, pipeline_blocks},
+    {&kernel::stage_record, write_stage}};
 
 }  // namespace
 

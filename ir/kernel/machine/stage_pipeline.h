@@ -23,8 +23,9 @@ struct StagePipeline {
   /// In the one thread loop, of whole warps, and in no branch (pipeline_context).
   void verify_place(const MachineRegionRules& rules) const;
   /// One pipeline at most, the last statement of its thread loop (pipeline_context), with consumers in whole
-  /// warpgroups (pipeline_threads), a block at least on a multiprocessor, of 2 to 8 stages with one Stage in serial loops (pipeline_stage), whose producers
-  /// need nothing of what the consumers load or multiply, nor variables that they set (pipeline_producer).
+  /// warpgroups (pipeline_threads), a block at least on a multiprocessor, of 2 to 8 stages with one Stage in serial
+  /// loops (pipeline_stage), whose producers need nothing of what the consumers load or multiply, nor variables that
+  /// they set (pipeline_producer).
   void verify_bodies(const MachineRegionRules& rules) const;
   std::string text(const MachineText& text) const;
   int first_threads() const { return consumers; }

@@ -105,7 +105,8 @@ void check_resources(std::span<const kernel::Kernel> kernels) {
   const cuda::Arch hopper = cuda::Arch::named("sm_90a");
   for (const auto& k : cuda::compile_kernels(*nvrtc, kernels.first(1), hopper, cuda::Output::ptx, nullptr)) {
     INFO(k.symbol);
-    for (const char* part : {"wgmma.mma_async.sync.aligned.m64n", "cp.async.bulk.tensor.", "mbarrier.try_wait.parity"})
+    for (const char* part :
+         {"wgmma.mma_async.sync.aligned.m64n", "cp.async.bulk.tensor.", "mbarrier.try_wait.parity"})
       CHECK(k.code.find(part) != std::string::npos);
     const bool shares = k.code.find(".maxntid 384") != std::string::npos;
     for (const char* part : {"setmaxnreg.inc.sync.aligned.u32 240;", "setmaxnreg.dec.sync.aligned.u32 24;"})

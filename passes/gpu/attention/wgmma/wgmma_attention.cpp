@@ -78,17 +78,17 @@ class WgmmaAttention {
     if (bounds_.any()) tree.emplace(b_, std::vector<DType>{boolean}, tile_.blocks.consumers());
     const auto thread = [&](Value t) {
       const Position position{outer, row, t};
-      b_.if_(t < tile_.blocks.consumers(), [&] {
-        queries_.bring(outer, row, context_.dim(plan_.attention.rows), t, tile_.blocks.consumers());
-      });
+      b_.if_(t < tile_.blocks.consumers(),
+             [&] { queries_.bring(outer, row, context_.dim(plan_.attention.rows), t, tile_.blocks.consumers()); });
       if (!bounds_.any())
-        return kernel::stage_pipeline(b_, tile_.stages, tile_.blocks.consumers(),
-                                      [&] { all_columns(position); }, tile_.blocks.at_once);
+        return kernel::stage_pipeline(
+            b_, tile_.stages, tile_.blocks.consumers(), [&] { all_columns(position); }, tile_.blocks.at_once);
       const SkippableColumns first =
-          skippable_columns(context_, plan_, position.outer, position.row, tile_.blocks.positions(),
-                            tile_.columns, t % kernel::warp_threads);
-      kernel::stage_pipeline(b_, tile_.stages, tile_.blocks.consumers(),
-                             [&] { some_columns(position, first, *tree); }, tile_.blocks.at_once);
+          skippable_columns(context_, plan_, position.outer, position.row, tile_.blocks.positions(), tile_.columns,
+                            t % kernel::warp_threads);
+      kernel::stage_pipeline(
+          b_, tile_.stages, tile_.blocks.consumers(), [&] { some_columns(position, first, *tree); },
+          tile_.blocks.at_once);
     };
     b_.for_loop(0, tile_.blocks.threads(), 1, thread, LoopKind::thread_x);
   }

@@ -8,13 +8,13 @@
 namespace lathe::gpu {
 
 /// Attention by the warpgroups of sm_90a, after Shah et al. 2024 ("FlashAttention-3: Fast and Accurate Attention
-/// with Asynchrony and Low-precision"): a block has 64 rows for each of its one or two warpgroups. Their queries lie in
-/// shared memory; tiles of keys and values come there as boxes of TMA, started by one thread. A warpgroup multiplies
-/// its queries with a tile's keys, makes weights of the sums where they lie in its registers (see WgmmaSoftmax), and
-/// these are the left operand of the product with the values, which is under way while the next tile's scores are
-/// made. While one warpgroup makes weights others multiply: those of the block, or where registers and shared memory
-/// suffice of further blocks of one warpgroup each on the same multiprocessor, whose beginnings and ends then hide
-/// behind each other.
+/// with Asynchrony and Low-precision"): a block has 64 rows for each of its one or two warpgroups. Their queries lie
+/// in shared memory; tiles of keys and values come there as boxes of TMA, started by one thread. A warpgroup
+/// multiplies its queries with a tile's keys, makes weights of the sums where they lie in its registers (see
+/// WgmmaSoftmax), and these are the left operand of the product with the values, which is under way while the next
+/// tile's scores are made. While one warpgroup makes weights others multiply: those of the block, or where registers
+/// and shared memory suffice of further blocks of one warpgroup each on the same multiprocessor, whose beginnings and
+/// ends then hide behind each other.
 struct WgmmaBlocks {
   int warpgroups = 2;
   int at_once = 1;  ///< on a multiprocessor
@@ -23,9 +23,7 @@ struct WgmmaBlocks {
   int consumers() const { return warpgroups * kernel::warpgroup_threads; }
   /// With those that start copies: one of a warpgroup, so that its registers go to the two others (see
   /// PipelineText), or of a warp.
-  int threads() const {
-    return consumers() + (warpgroups > 1 ? kernel::warpgroup_threads : kernel::warp_threads);
-  }
+  int threads() const { return consumers() + (warpgroups > 1 ? kernel::warpgroup_threads : kernel::warp_threads); }
   std::int64_t shared_bytes(const GpuInfo& gpu) const;  ///< that each may have
   int registers(const GpuInfo& gpu) const;              ///< that a thread which multiplies may have
 
@@ -52,8 +50,8 @@ struct WgmmaPlan {
   std::string why_not;
 };
 WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan);
-/// How many stages of so many elements a block's shared memory has room for beside what is stationary there: 2 to 4, or
-/// 0.
+/// How many stages of so many elements a block's shared memory has room for beside what is stationary there: 2 to 4,
+/// or 0.
 int stages_beside(const GpuInfo& gpu, const WgmmaBlocks& blocks, std::int64_t stationary, std::int64_t of_stage);
 
 /// The kernel of the rows.

@@ -98,8 +98,8 @@ class WgmmaOutputs {
       });
       Range range{b_.index(0), parts_.over_rows ? rows_ : columns_};
       if (plan_.skips >= 0) range = parts_.over_rows ? rows_that_keep(origin) : columns_kept(origin);
-      kernel::stage_pipeline(b_, tile_.stages, tile_.blocks.consumers(),
-                             [&] { sum(origin, range); }, tile_.blocks.at_once);
+      kernel::stage_pipeline(
+          b_, tile_.stages, tile_.blocks.consumers(), [&] { sum(origin, range); }, tile_.blocks.at_once);
     };
     b_.for_loop(0, tile_.blocks.threads(), 1, thread, kernel::LoopKind::thread_x);
   }
@@ -174,8 +174,7 @@ class WgmmaOutputs {
     Value lo = b_.index(0), hi = rows_;
     if (bounds.upper)
       lo = max(origin.first - context_.dim(*bounds.upper), 0) / WgmmaOutputTile::streamed * WgmmaOutputTile::streamed;
-    if (bounds.lower)
-      hi = max(min(origin.first + tile_.blocks.positions() - context_.dim(*bounds.lower), rows_), 0);
+    if (bounds.lower) hi = max(min(origin.first + tile_.blocks.positions() - context_.dim(*bounds.lower), rows_), 0);
     const Value lane = origin.thread % kernel::warp_threads;
     const Var fine = b_.var(b_.constant_int(boolean, 1));
     b_.for_loop(0, sequential_, 1, [&](Value s) {

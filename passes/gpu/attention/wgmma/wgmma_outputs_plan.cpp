@@ -107,9 +107,7 @@ WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool ov
   const int sums = WgmmaSums::registers(parts.outputs), scores = static_cast<int>(parts.scores.size());
   // A second product holds weights of its own.
   const int weights = static_cast<int>(parts.outputs.size() - 1) * WgmmaOutputTile::streamed / 4;
-  const auto blocks_with = [&](int at_once) {
-    return WgmmaBlocks::of(gpu, sums + scores * at_once / 2 + weights);
-  };
+  const auto blocks_with = [&](int at_once) { return WgmmaBlocks::of(gpu, sums + scores * at_once / 2 + weights); };
   const int whole = WgmmaOutputTile::streamed, half = whole / 2;
   const bool rows = std::all_of(parts.streamed.begin(), parts.streamed.end(),
                                 [&](const auto* operand) { return are_rows(*operand, plan.tile.held); });
