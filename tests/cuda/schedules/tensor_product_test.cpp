@@ -58,7 +58,7 @@ constexpr Case cases[] = {
 })",
      128, 0},
     {"few rows, operands that are computed on the way, a result in f32",
-     R"(graph @computed(input %x: f32[5, 48], input %w: f32[70, 48]) {
+     R"(graph @computed(input %x: f32[13, 48], input %w: f32[70, 48]) {
   %1 = cast %x {dtype=bf16}
   %2 = cast %w {dtype=bf16}
   %3 = linear %1, %2
