@@ -21,8 +21,9 @@ struct GpuProductSizes {
   int few_rows = 8;                ///< of a result, at most, that threads sum which read the other operand as it lies
   int few_rows_threads = 1024;     ///< that they are to a multiprocessor, where the sums are long enough
   std::int64_t late_size = 16384;  ///< what a size counts as, in products without tensor cores, that is bound late
-  std::int64_t least_split = 1024;  ///< of what is summed over in f32, in a split
-  double small_tile_time = 1.3;     ///< of tiles of 64 x 64 in f32 for their work: they load twice as much
+  std::int64_t late_tensor_size = 32768;  ///< the same by tensor cores
+  std::int64_t least_split = 1024;        ///< of what is summed over in f32, in a split
+  double small_tile_time = 1.3;           ///< of tiles of 64 x 64 in f32 for their work: they load twice as much
   bool operator==(const GpuProductSizes&) const = default;
 };
 

@@ -57,7 +57,6 @@ const std::vector<OtherNumber>& other_numbers() {
       {"passes/cpu/gemm/gemm_plan.cpp", "most_packed = 4096"},          // the same
       {"passes/cpu/gemm/gemm_few_rows.cpp", "usual_k = 4096"},          // sizes of most products
       {"passes/cpu/gemm/gemm_few_rows.cpp", "all_of_k = 1'048'576"},    // no limit
-      {"passes/gpu/gemm/mma/mma_tiles.cpp", "large = 16384"},           // sizes that are not known
       {"passes/gpu/reduction/long_reduction.cpp", "many = 1'048'576"},  // the same
       {"passes/fusion/region_size.h", "most_code = 4096"},              // statements of a kernel
       {"codegen/cuda/prelude/prelude_casts.cpp", "112u << 23"},         // an exponent of f32

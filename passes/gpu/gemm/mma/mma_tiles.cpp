@@ -14,7 +14,6 @@ constexpr TensorTile tiles[] = {{128, 128, 2, 4, &TensorTileCosts::mma_128x128},
                                 {128, 256, 8, 1, &TensorTileCosts::wgmma_128x256, true},
                                 {128, 128, 8, 1, &TensorTileCosts::wgmma_128x128, true}};
 constexpr int cuts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
-constexpr std::int64_t large = 32768;  // what a size counts as that is known at run time only
 
 std::int64_t parts(std::int64_t n, std::int64_t of) { return (n + of - 1) / of; }
 
@@ -33,8 +32,9 @@ std::string to_string(const TensorPlan& plan) {
 std::vector<TensorPlan> plan_tensor_product(const GpuInfo& gpu, std::optional<std::int64_t> batch,
                                             std::optional<std::int64_t> m, std::optional<std::int64_t> n,
                                             std::optional<std::int64_t> k, bool warpgroups) {
-  const std::int64_t batches = batch.value_or(large), rows = m.value_or(large), columns = n.value_or(large),
-                     depth = k.value_or(large), multiprocessors = gpu.estimated_multiprocessors;
+  const std::int64_t large = gpu.products.late_tensor_size, batches = batch.value_or(large), rows = m.value_or(large),
+                     columns = n.value_or(large), depth = k.value_or(large),
+                     multiprocessors = gpu.estimated_multiprocessors;
   // Times are counted in that of the tile whose cost is 1.
   constexpr int of_time = TensorTileCosts::depth;
   const double unit = 2.0 * TensorTileCosts::side * TensorTileCosts::side * of_time / gpu.tensor_flops;
