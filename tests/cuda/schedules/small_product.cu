@@ -77,12 +77,13 @@ k0_product_contract_mlp_cpp_14(bf16* __restrict__ b0, const bf16* __restrict__ b
       store_aligned(left, v27 + 584, cast<bf16>(v31));
       __syncthreads();
       if (const i32 i4 = i1; i4 < 128) {
-        const i32 v32 = i4 / 8;
-        const i32 v33 = (i4 % 8) * 8;
-        const vec<bf16, 8> v34 = load_aligned<8>(left, (v32 * 72) + v33);
-        const vec<f32, 8> v35 = cast<f32>(v34);
-        if ((v32 < 16) && (v33 < 64)) {
-          store_aligned(b0, (v32 * 64) + v33, v34);
+        if (const i32 i5 = 0; i5 < 1) {
+          const i32 v32 = i4 + (i5 * 128);
+          const i32 v33 = v32 / 8;
+          const i32 v34 = (v32 % 8) * 8;
+          const vec<bf16, 8> v35 = load_aligned<8>(left, (v33 * 72) + v34);
+          const vec<f32, 8> v36 = cast<f32>(v35);
+          store_aligned(b0, (v33 * 64) + v34, v35);
         }
       }
     }
