@@ -1,8 +1,12 @@
 #include "tests/gpu/gpu_device.h"
 
+#include <algorithm>
+#include <thread>
+
 #include <fmt/core.h>
 
 #include "ir/support/error.h"
+#include "ir/support/share_jobs.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/platform.h"
 #include "tools/environment.h"
@@ -27,6 +31,12 @@ std::optional<CompileOptions> gpu_options() {
     fmt::print("SKIP: {}\n", error.what());
     return std::nullopt;
   }
+}
+
+void on_all_cpus(std::size_t runs, const std::function<void(std::size_t i)>& run) {
+  share_jobs(runs, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())), [&](const NextJob& next) {
+    while (const auto i = next()) run(*i);
+  });
 }
 
 }  // namespace lathe::test

@@ -2,10 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <atomic>
-#include <thread>
-
 #include "tests/gpu/gpu_device.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/run_with_states.h"
@@ -35,29 +31,19 @@ std::vector<Run> runs_of(DType dtype, const ir::test::SampleOptions& options) {
   return runs;
 }
 
-/// Compiling takes most of the time: all CPUs compile, and the GPU takes what comes.
-void run_all(std::vector<Run>& runs, const CompileOptions& options) {
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < runs.size(); i = next++) {
-      Run& run = runs[i];
-      run.expected = test::outcome([&] { return ir::interpret(run.graph, run.arguments); });
-      run.found = test::outcome([&] {
-        Executable executable = compile(run.graph, options);
-        return test::run_with_states(executable, run.arguments);
-      });
-    }
-  };
-  std::vector<std::thread> threads;
-  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
+void run_one(Run& run, const CompileOptions& options) {
+  run.expected = test::outcome([&] { return ir::interpret(run.graph, run.arguments); });
+  run.found = test::outcome([&] {
+    Executable executable = compile(run.graph, options);
+    return test::run_with_states(executable, run.arguments);
+  });
 }
 
 void check(DType dtype, Layout layout, double tolerance) {
   const auto options = test::gpu_options();
   if (!options) return;
   std::vector<Run> runs = runs_of(dtype, {.layout = layout});
-  run_all(runs, *options);
+  test::on_all_cpus(runs.size(), [&](std::size_t i) { run_one(runs[i], *options); });
   CHECK(runs.size() > 300);
   for (const Run& run : runs) {
     INFO(run.what);

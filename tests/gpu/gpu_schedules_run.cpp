@@ -2,12 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <thread>
-
 #include "bench/op_cases.h"
 #include "ir/support/error.h"
-#include "ir/support/share_jobs.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/support/compare_tensors.h"
 
@@ -41,13 +37,9 @@ void run(Run& r, const CompileOptions& options) {
   }
 }
 
-/// All CPUs compile and compute what is expected, and the GPU takes what comes.
 void check(std::vector<Run> runs, CompileOptions options) {
   options.threads = 1;
-  share_jobs(runs.size(), static_cast<int>(std::max(1u, std::thread::hardware_concurrency())),
-             [&](const NextJob& next) {
-               while (const auto i = next()) run(runs[*i], options);
-             });
+  test::on_all_cpus(runs.size(), [&](std::size_t i) { run(runs[i], options); });
   for (const Run& r : runs) {
     INFO(r.what);
     CHECK(r.error.empty());
