@@ -38,7 +38,6 @@ struct WgmmaAttentionTile {
   int stages;
   WgmmaBlocks blocks = {};
 
-  std::int64_t queries() const { return StationaryOperand::elements(blocks.positions(), depth); }
   std::int64_t keys() const { return std::int64_t{columns} * whole_tiles(depth); }  ///< of a stage
   std::int64_t value_elements() const { return std::int64_t{columns} * whole_tiles(values); }
 };
@@ -48,6 +47,18 @@ template <class Tile>
 struct WgmmaPlan {
   std::optional<Tile> tile;
   std::string why_not;
+
+  /// The tile with as many stages as `stages(its blocks)` finds room for, in larger blocks where there is none.
+  template <class Stages>
+  static WgmmaPlan with_room(Tile tile, const Stages& stages) {
+    tile.stages = stages(tile.blocks);
+    if (tile.stages == 0) {
+      tile.blocks = {};
+      tile.stages = stages(tile.blocks);
+    }
+    if (tile.stages == 0) return {std::nullopt, "its tiles are too large for shared memory"};
+    return {tile, ""};
+  }
 };
 WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan);
 /// How many stages of so many elements a block's shared memory has room for beside what is stationary there: 2 to 4,

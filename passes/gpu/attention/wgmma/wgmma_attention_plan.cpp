@@ -70,22 +70,13 @@ WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan) {
   const GpuInfo& gpu = plan.lowering.gpu();
   const AttentionRegisters& registers = gpu.attention;
   const int sums = WgmmaSums::registers({&parts.outputs[0]}), scores = registers.columns / 2;
-  WgmmaAttentionTile tile{static_cast<int>(*parts.scores[0].depth.value()),
-                          static_cast<int>(*parts.outputs[0].depth.value()), registers.columns, 0,
-                          WgmmaBlocks::of(gpu, sums + scores)};
-  const auto stages = [&] {
-    return stages_beside(gpu, tile.blocks, tile.queries(), tile.keys() + tile.value_elements());
-  };
-  tile.stages = stages();
-  if (tile.stages == 0) {
-    tile.blocks = {};
-    tile.stages = stages();
-  }
-  if (tile.stages == 0)
-    found.why_not = "its tiles are too large for shared memory";
-  else
-    found.tile = tile;
-  return found;
+  const WgmmaAttentionTile tile{static_cast<int>(*parts.scores[0].depth.value()),
+                                static_cast<int>(*parts.outputs[0].depth.value()), registers.columns, 0,
+                                WgmmaBlocks::of(gpu, sums + scores)};
+  return WgmmaPlan<WgmmaAttentionTile>::with_room(tile, [&](const WgmmaBlocks& blocks) {
+    const std::int64_t queries = StationaryOperand::elements(blocks.positions(), tile.depth);
+    return stages_beside(gpu, blocks, queries, tile.keys() + tile.value_elements());
+  });
 }
 
 }  // namespace lathe::gpu

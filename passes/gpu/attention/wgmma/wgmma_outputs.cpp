@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include "ir/kernel/machine/exchange.h"
 #include "ir/kernel/machine/stage_pipeline.h"
 #include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/attention/attention_known_rows.h"

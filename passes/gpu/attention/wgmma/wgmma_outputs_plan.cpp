@@ -114,24 +114,14 @@ WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool ov
   const bool halves = rows && blocks_with(half).at_once > blocks_with(whole).at_once;
   WgmmaOutputTile tile{halves || sums > gpu.attention.sums_beside_whole_tile ? half : whole, 0, {}};
   tile.blocks = blocks_with(tile.at_once);
-  const auto stages = [&] {
+  return WgmmaPlan<WgmmaOutputTile>::with_room(tile, [&](const WgmmaBlocks& blocks) {
     std::int64_t stationary = 0, of_stage = 0;
     for (const auto* score : parts.scores)
-      stationary += StationaryOperand::elements(tile.blocks.positions(), static_cast<int>(known(score->depth)));
+      stationary += StationaryOperand::elements(blocks.positions(), static_cast<int>(known(score->depth)));
     for (const AttentionOperand* operand : parts.streamed)
       of_stage += StationaryOperand::elements(WgmmaOutputTile::streamed, static_cast<int>(known(operand->size)));
-    return stages_beside(gpu, tile.blocks, stationary, of_stage);
-  };
-  tile.stages = stages();
-  if (tile.stages == 0) {
-    tile.blocks = {};
-    tile.stages = stages();
-  }
-  if (tile.stages == 0)
-    found.why_not = "its tiles are too large for shared memory";
-  else
-    found.tile = tile;
-  return found;
+    return stages_beside(gpu, blocks, stationary, of_stage);
+  });
 }
 
 }  // namespace lathe::gpu
