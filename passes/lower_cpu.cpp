@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "ir/machine/network_info.h"
 #include "ir/ops/primitives/primitives.h"
 #include "passes/cpu/cpu_kernels.h"
 
@@ -63,6 +64,7 @@ Machine cpu_machine(const CpuInfo& cpu) {
           .before = sort_positions,
           .copy = cpu::lower_copy,
           .fold = cpu::lower_fold,
+          .folded_bytes = NetworkInfo{}.folded_bytes,
           .fusion = {.attention_sums = OuterReductions::f32_and_f64,
                      .attention_costs = cpu,
                      .attention_few_rows = true,

@@ -12,6 +12,9 @@ struct NetworkInfo {
   std::int64_t exchanged_byte = 64;  ///< what one costs, in bytes that a process computes although another does too
   /// A message by MPI goes in pieces of at least so many bytes, and in no more pieces than that.
   std::int64_t least_piece = 1 << 20, most_pieces = 64;
+  /// Of sums in the memory of a CPU so many bytes of each process are folded at a time: those that came last are
+  /// still in a cache.
+  std::int64_t folded_bytes = 512 << 10;
 };
 
 }  // namespace lathe

@@ -31,7 +31,7 @@ KernelContext::Built lower_fold(const MachineInfo& machine, DType dtype, ScalarO
   context.declare(folded, dtype, false, true);
   kernel::Builder& b = context.builder;
   const kernel::Value processes = context.argument(ranks);
-  const kernel::Value n = b.ceil_div(context.dim(elements), processes);
+  const kernel::Value n = b.ceil_div(context.argument(elements), processes);
   const int lanes = cpu.vectors.lanes(compute);
   b.parallel_for(0, n, chunk, [&](kernel::Value lo) {
     vector_loop(b, lo, kernel::min(lo + chunk, n), lanes, [&](kernel::Value i, kernel::Value mask) {

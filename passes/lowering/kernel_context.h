@@ -26,7 +26,7 @@ class KernelContext {
   kernel::Value dim(const Dim& size);
 
   /// A number that is passed at run time all the same, so that kernels that differ in it alone are one.
-  kernel::Value argument(std::int64_t number) { return run_time(number); }
+  kernel::Value argument(const Dim& number) { return run_time(number); }
 
   /// Registers a run-time check; gives its code.
   std::int64_t check_code(std::string message);

@@ -24,6 +24,7 @@ struct Machine {
   /// Folds what came from so many processes.
   KernelContext::Built (*fold)(const MachineInfo&, DType, ScalarOp combine, int received, int folded,
                                const Dim& elements, std::int64_t ranks);
+  std::int64_t folded_bytes = 0;       ///< of a process, at once: Exchange::Part::window; 0 for all
   FusionOptions fusion = {};           ///< regions that it can make something of
   RowChunks chunks = {};               ///< that suit it
   ir::Pipeline passes = {};            ///< before those of fusion

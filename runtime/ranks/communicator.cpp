@@ -8,6 +8,11 @@ StalledExchange::StalledExchange(std::vector<int> waiting_for)
     : std::runtime_error(fmt::format("waiting for {}", fmt::join(waiting_for, ", "))),
       peers(std::move(waiting_for)) {}
 
+void Communicator::exchange(std::span<const Message> sends, std::vector<Message> receives, double patience) {
+  const std::vector<std::vector<Message>> rounds{std::move(receives)};
+  exchange_in_rounds(sends, rounds, patience, [](std::size_t) {});
+}
+
 std::vector<int> others_of(const Communicator& group) {
   std::vector<int> others;
   for (int r = 0; r < group.size(); ++r)
@@ -24,7 +29,7 @@ std::vector<std::string> gather_texts(Communicator& group, const std::string& ow
       sends.push_back(sent(static_cast<int>(r)));
       receives.push_back(received(r));
     }
-    group.exchange(sends, receives, patience);
+    group.exchange(sends, std::move(receives), patience);
   };
   const auto bytes_of = [](auto& object) { return reinterpret_cast<std::byte*>(&object); };
   std::vector<std::size_t> sizes(ranks, own.size());

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/threads/function_ref.h"
+
 namespace lathe {
 
 /// Memory of this process that goes to another one of a group, or is filled from there.
@@ -34,10 +36,15 @@ class Communicator {
   /// What carries the messages: "Open MPI v4.1.4".
   virtual std::string engine() const = 0;
 
-  /// Sends and receives everything, and returns when both are done. Messages between two ranks match in their order
-  /// and have equal sizes; to oneself none are sent. Throws StalledExchange when no message has come or gone for
-  /// `patience` seconds, and UserError [rank_failed] when a rank has ended all, or interrupt() was called.
-  virtual void exchange(std::span<const Message> sends, std::span<const Message> receives, double patience) = 0;
+  /// Sends everything, receives round after round, and returns when all is done. `take(r)` uses what has come in
+  /// round r: then memory that it came to is free for round r + 2, while messages of round r + 1 may be coming.
+  /// Messages between two ranks match in their order and have equal sizes; to oneself none are sent. Throws
+  /// StalledExchange when no message has come or gone for `patience` seconds, and UserError [rank_failed] when a rank
+  /// has ended all, or interrupt() was called.
+  virtual void exchange_in_rounds(std::span<const Message> sends, std::span<const std::vector<Message>> rounds,
+                                  double patience, FunctionRef<void(std::size_t round)> take) = 0;
+  /// The same in one round.
+  void exchange(std::span<const Message> sends, std::vector<Message> receives, double patience);
 
   /// The group of the ranks that give the same color, in the order of their ranks here. All ranks call it. Throws as
   /// exchange() does.

@@ -1,6 +1,7 @@
 #include "runtime/ranks/cpu_exchanges.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace lathe {
@@ -17,12 +18,6 @@ CpuExchanges::CpuExchanges(const Program& program, const codegen::CompiledKernel
                            Ranks* ranks)
     : ProgramExchanges(program, table, ranks), kernels_(kernels), jobs_(program.exchanges.size()) {
   for (const Exchange& exchange : program.exchanges) {
-    auto& by_part = fold_dims_.emplace_back();
-    for (const Exchange::Part& part : exchange.parts) {
-      auto& dims = by_part.emplace_back();
-      if (part.fold)
-        for (const Dim& dim : part.fold->dims) dims.push_back(table.add(dim));
-    }
     const auto is_tensor = [](const Exchange::Part& part) { return !(part.elements == Dim(1)); };
     if (sums(exchange) && std::ranges::any_of(exchange.parts, is_tensor))
       last_sum_ = std::max(last_sum_, exchange.start);
@@ -58,27 +53,28 @@ void CpuExchanges::stop() noexcept {
 void CpuExchanges::carry_out(std::size_t exchange, Communicator& group) const {
   const bool is_early = !all_made_, is_sum = sums(program_.exchanges[exchange]);
   for (const ExchangeStep& step : steps(exchange, group.rank(), group.size(), false)) {
-    for (const ExchangeStep::Copy& copy : step.copies) std::memmove(copy.to, copy.from, copy.bytes);
+    std::vector<std::vector<Message>> receives;
+    for (const ExchangeStep::Round& round : step.rounds) receives.push_back(round.receives);
+    const auto take = [&](std::size_t number) {
+      const ExchangeStep::Round& round = step.rounds[number];
+      for (const ExchangeStep::Copy& copy : round.copies) std::memmove(copy.to, copy.from, copy.bytes);
+      for (const ExchangeStep::Fold& its : round.folds) fold(its, group.size());
+    };
     try {
-      group.exchange(step.sends, step.receives, ranks_->patience());
+      group.exchange_in_rounds(step.sends, receives, ranks_->patience(), take);
     } catch (const StalledExchange& stall) {
       throw stalled(exchange, stall);
     }
     ranks_->count_sent(step.sent);
     if (is_sum) ranks_->count_summed({step.sent.tensors, is_early ? step.sent.tensors : 0});
-    for (const Exchange::Part* part : step.folds) {
-      const auto number = static_cast<std::size_t>(part - program_.exchanges[exchange].parts.data());
-      fold(*part, fold_dims_[exchange][number]);
-    }
   }
 }
 
-void CpuExchanges::fold(const Exchange::Part& part, const std::vector<std::size_t>& dims) const {
-  const auto& kernel = kernels_[static_cast<std::size_t>(part.fold->kernel)];
-  std::vector<void*> buffers;
-  for (const int b : part.fold->buffers) buffers.push_back(at(b));
-  std::vector<std::int64_t> values;
-  for (const std::size_t position : dims) values.push_back(size(position));
+void CpuExchanges::fold(const ExchangeStep::Fold& fold, int ranks) const {
+  const Launch& launch = *fold.part->fold;
+  const auto& kernel = kernels_[static_cast<std::size_t>(launch.kernel)];
+  std::array<void*, 2> buffers{fold.from, fold.to};
+  const std::array<std::int64_t, 2> values{ranks, fold.elements * ranks};
   std::int64_t status = 0;
   const std::int64_t extent = kernel.extent(values.data());
   if (extent > 0) kernel.run(buffers.data(), values.data(), 0, extent, &status);

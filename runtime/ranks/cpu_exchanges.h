@@ -26,10 +26,9 @@ class CpuExchanges final : public ProgramExchanges {
   void finish(std::size_t exchange) override;
   /// On the communicating thread.
   void carry_out(std::size_t exchange, Communicator& group) const;
-  void fold(const Exchange::Part& part, const std::vector<std::size_t>& dims) const;
+  void fold(const ExchangeStep::Fold& fold, int ranks) const;
 
   const codegen::CompiledKernels& kernels_;
-  std::vector<std::vector<std::vector<std::size_t>>> fold_dims_;  ///< by exchange and part: positions in the table
   struct Job {
     std::uint64_t number = 0;
     bool is_waited_for = true;

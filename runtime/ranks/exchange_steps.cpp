@@ -34,6 +34,11 @@ class StepPlan {
     std::int64_t all, one;
     std::int64_t begin(int rank) const { return std::min(all, one * rank); }
     std::size_t bytes(int rank) const { return static_cast<std::size_t>(begin(rank + 1) - begin(rank)); }
+    /// Of a piece what lies in window w of so many bytes.
+    std::size_t in_window(int rank, std::int64_t w, std::int64_t window) const {
+      const auto piece = static_cast<std::int64_t>(bytes(rank));
+      return static_cast<std::size_t>(std::clamp<std::int64_t>(piece - w * window, 0, window));
+    }
   };
 
   std::byte* at(int buffer) const {
@@ -42,9 +47,11 @@ class StepPlan {
   std::int64_t elements(const Exchange::Part& part) const {
     return place_.elements[static_cast<std::size_t>(&part - exchange_.parts.data())];
   }
+  std::int64_t element_bytes(const Exchange::Part& part) const {
+    return static_cast<std::int64_t>(size_in_bytes(program_.buffers[static_cast<std::size_t>(part.from)].dtype));
+  }
   Pieces pieces_of(const Exchange::Part& part) const {
-    const DType dtype = program_.buffers[static_cast<std::size_t>(part.from)].dtype;
-    const auto bytes = static_cast<std::int64_t>(size_in_bytes(dtype));
+    const std::int64_t bytes = element_bytes(part);
     return {elements(part) * bytes, (elements(part) + place_.ranks - 1) / place_.ranks * bytes};
   }
 
@@ -61,30 +68,58 @@ class StepPlan {
   void move(const Exchange::Part& part, int rank, std::byte* from, std::size_t sent, std::byte* to,
             std::size_t received) {
     ExchangeStep& step = steps_.back();
+    ExchangeStep::Round& round = step.rounds.back();
     if (rank == place_.rank) {
       LATHE_ASSERT(sent == received);
-      if (sent > 0 && from != to) step.copies.push_back({from, to, sent});
+      if (sent > 0 && from != to) round.copies.push_back({from, to, sent});
       return;
     }
     if (sent > 0) step.sends.push_back({rank, from, sent});
-    if (received > 0) step.receives.push_back({rank, to, received});
+    if (received > 0) round.receives.push_back({rank, to, received});
     count(part, sent);
   }
 
+  void begin_step() { steps_.emplace_back().rounds.emplace_back(); }
+
   void scatter() {
-    steps_.emplace_back();
-    for (const Exchange::Part& part : exchange_.parts) {
-      const Pieces pieces = pieces_of(part);
+    begin_step();
+    for (const Exchange::Part& part : exchange_.parts)
+      part.window > 0 ? scatter_in_windows(part) : scatter_at_once(part);
+  }
+
+  void scatter_at_once(const Exchange::Part& part) {
+    const Pieces pieces = pieces_of(part);
+    for (int r = 0; r < place_.ranks; ++r)
+      move(part, r, at(part.from) + pieces.begin(r), pieces.bytes(r), at(part.received) + pieces.one * r,
+           pieces.bytes(place_.rank));
+    if (pieces.bytes(place_.rank) > 0)
+      steps_.back().rounds.back().folds.push_back(
+          {&part, at(part.received), result_of(part), pieces.one / element_bytes(part)});
+  }
+
+  /// A window of the pieces of all ranks in each round, so that all send as many messages to each other.
+  void scatter_in_windows(const Exchange::Part& part) {
+    const Pieces pieces = pieces_of(part);
+    const std::int64_t window = part.window * element_bytes(part);
+    for (std::int64_t w = 0; w == 0 || w * window < pieces.one; ++w) {
+      const std::size_t own = pieces.in_window(place_.rank, w, window);
+      std::byte* const received = at(part.received) + w % 2 * window * place_.ranks;
+      if (w > 0) steps_.back().rounds.emplace_back();
       for (int r = 0; r < place_.ranks; ++r)
-        move(part, r, at(part.from) + pieces.begin(r), pieces.bytes(r), at(part.received) + pieces.one * r,
-             pieces.bytes(place_.rank));
-      if (pieces.bytes(place_.rank) > 0) steps_.back().folds.push_back(&part);
+        move(part, r, at(part.from) + pieces.begin(r) + w * window, pieces.in_window(r, w, window),
+             received + static_cast<std::int64_t>(own) * r, own);
+      if (own > 0)
+        steps_.back().rounds.back().folds.push_back(
+            {&part, received, result_of(part) + w * window, static_cast<std::int64_t>(own) / element_bytes(part)});
     }
   }
 
+  /// Where a fold writes.
+  std::byte* result_of(const Exchange::Part& part) const { return at(part.folded >= 0 ? part.folded : part.to); }
+
   /// Own pieces of results, or all that a process has, to everybody.
   void gather() {
-    steps_.emplace_back();
+    begin_step();
     const bool of_pieces = exchange_.kind == Exchange::Kind::all_reduce;
     for (const Exchange::Part& part : exchange_.parts) {
       Pieces pieces = pieces_of(part);
@@ -101,7 +136,7 @@ class StepPlan {
   }
 
   void swap() {
-    steps_.emplace_back();
+    begin_step();
     for (const Exchange::Part& part : exchange_.parts) {
       const Pieces pieces = pieces_of(part);
       for (int r = 0; r < place_.ranks; ++r)
@@ -111,7 +146,7 @@ class StepPlan {
   }
 
   void pass_on() {
-    steps_.emplace_back();
+    begin_step();
     const int offset = static_cast<int>(exchange_.offset);
     const int next = (place_.rank + offset) % place_.ranks,
               last = (place_.rank + place_.ranks - offset) % place_.ranks;

@@ -23,11 +23,22 @@ struct ExchangeStep {
     std::byte *from, *to;
     std::size_t bytes;
   };
-  std::vector<Copy> copies;                  ///< pieces that stay here
-  std::vector<Message> sends, receives;      ///< all of these,
-  std::vector<Gather> gathers;               ///< and these, go together
-  std::vector<const Exchange::Part*> folds;  ///< when all of that is there
-  ir::SentBytes sent;                        ///< by this rank
+  /// `elements` of each rank, those of rank r at `from` + r * elements, become as many.
+  struct Fold {
+    const Exchange::Part* part;
+    std::byte *from, *to;
+    std::int64_t elements;
+  };
+  /// What comes at a time, and what becomes of it.
+  struct Round {
+    std::vector<Copy> copies;  ///< what stays here
+    std::vector<Message> receives;
+    std::vector<Fold> folds;
+  };
+  std::vector<Message> sends;   ///< all of these,
+  std::vector<Gather> gathers;  ///< and these, go together,
+  std::vector<Round> rounds;    ///< with these, at least one; a round's memory is free for the next but one
+  ir::SentBytes sent;           ///< by this rank
 };
 
 /// Where an exchange of a program takes place.

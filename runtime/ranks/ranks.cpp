@@ -180,7 +180,8 @@ void Ranks::Impl::carry_out(Ranks& ranks, const Job& job, const std::string& wha
 
 void Ranks::exchange(std::span<const Message> sends, std::span<const Message> receives) {
   impl_->carry_out(
-      *this, [&](Communicator& group) { group.exchange(sends, receives, patience()); }, "an exchange", "");
+      *this, [&](Communicator& group) { group.exchange(sends, {receives.begin(), receives.end()}, patience()); },
+      "an exchange", "");
 }
 
 std::vector<std::string> Ranks::gather(const std::string& own, const std::string& axis) {

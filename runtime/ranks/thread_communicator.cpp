@@ -62,14 +62,20 @@ class ThreadCommunicator final : public Communicator {
   int size() const override { return size_; }
   std::string engine() const override { return "threads of one process"; }
 
-  void exchange(std::span<const Message> sends, std::span<const Message> receives, double patience) override {
+  void exchange_in_rounds(std::span<const Message> sends, std::span<const std::vector<Message>> rounds,
+                          double patience, FunctionRef<void(std::size_t)> take) override {
     std::vector<char> taken(sends.size());
     std::unique_lock lock(room_->mutex);
     try {
       for (std::size_t i = 0; i < sends.size(); ++i)
         queue(rank_, sends[i].peer).push_back({sends[i].data, sends[i].bytes, &taken[i]});
       room_->changed.notify_all();
-      receive_all(lock, receives, patience);
+      for (std::size_t r = 0; r < rounds.size(); ++r) {
+        receive_all(lock, rounds[r], patience);
+        lock.unlock();
+        take(r);
+        lock.lock();
+      }
       wait(
           lock, patience, [&] { return std::ranges::all_of(taken, [](char t) { return t != 0; }); },
           [&] {

@@ -8,7 +8,7 @@ TEST_CASE("mpi: every collective is that within one program") {
   const RanMany ran = run_body(3, "collectives");
   INFO(ran.err);
   CHECK(ran.ending == Ending{});
-  CHECK(ran.out == "130 collectives are the same\n");
+  CHECK(ran.out == "138 collectives are the same\n");
 }
 
 TEST_CASE("mpi: training steps have the bits of those within one program") {
@@ -24,7 +24,7 @@ TEST_CASE("mpi: collectives between GPUs are those within one program, in whatev
   const RanMany ran = run_body(3, "gpu_collectives");
   INFO(ran.err);
   CHECK(ran.ending == Ending{});
-  CHECK(ran.out == "130 collectives are the same\n");
+  CHECK(ran.out == "138 collectives are the same\n");
 }
 
 TEST_CASE("mpi: training steps on GPUs have the bits of those within one program") {

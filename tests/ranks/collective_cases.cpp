@@ -27,6 +27,12 @@ std::vector<CollectiveCase> collective_cases() {
     add("reduce_scatter %x {axis=\"m\", ranks=3, dim=1, outer=2}", {6, 12, 3});
     add("all_to_all %x {axis=\"m\", ranks=3, split_dim=1, concat_dim=0}", {2, 6});
     add("all_to_all %x {axis=\"m\", ranks=3, split_dim=0, concat_dim=2}", {6, 2, 3});
+    // Pieces of several windows, of which the last process has one less than the others.
+    if (dtype != i32) {
+      const std::int64_t several = dtype == bf16 ? 786'433 : 393'217;
+      add("all_reduce %x {axis=\"m\", ranks=3, combine=\"sum\"}", {several, 1});
+      add("reduce_scatter %x {axis=\"m\", ranks=3, dim=1, outer=1}", {2, several - 1});
+    }
     for (const int offset : {1, -1, 2, 3})
       add(fmt::format("send_recv %x {{axis=\"m\", ranks=3, offset={}}}", offset), {5, 2});
   }

@@ -69,11 +69,15 @@ struct Exchange {
   struct Part {
     int from = -1, to = -1;  ///< program buffers
     Dim elements = 0;        ///< of `from`
-    int received = -1;       ///< where there is a fold: own pieces of all processes, p elements from one to the next
+    int received = -1;       ///< where there is a fold: what it reads, see `window`
     int folded = -1;         ///< of all_reduce: the process's own piece of the result
     /// In the order of processes, from `received` to `folded` or `to`; by whoever exchanges, as one iteration after
-    /// the other.
+    /// the other. Its dims: how many processes, and the elements of all of them (one where these are equal).
     std::optional<Launch> fold = {};
+    /// The most elements of a piece that are folded at once. `received` takes as many of each process one behind the
+    /// other, and where a piece has more, twice that: what comes next comes while a fold runs. 0: all at once, p
+    /// elements from one process to the next.
+    std::int64_t window = 0;
     LaunchOp op = {};
     Location loc = {};
   };

@@ -67,22 +67,24 @@ void CudaExchanges::start(std::size_t exchange) {
 }
 
 void CudaExchanges::carry_out(const std::string& axis, const ExchangeStep& step) {
-  for (const ExchangeStep::Copy& copy : step.copies)
+  LATHE_ASSERT(step.rounds.size() == 1);  // all of a GPU's pieces are folded at once
+  const ExchangeStep::Round& round = step.rounds.front();
+  for (const ExchangeStep::Copy& copy : round.copies)
     driver_.copy_on_device(device_pointer(copy.to), device_pointer(copy.from), copy.bytes, own_.handle());
   if (!step.gathers.empty())
     groups_.put(axis, [&](const Nccl& nccl, Nccl::Comm comm) {
       for (const ExchangeStep::Gather& gather : step.gathers)
         nccl.all_gather(comm, gather.from, gather.to, gather.bytes, own_.handle());
     });
-  if (!step.sends.empty() || !step.receives.empty())
+  if (!step.sends.empty() || !round.receives.empty())
     groups_.put(axis, [&](const Nccl& nccl, Nccl::Comm comm) {
       for (const Message& message : step.sends)
         nccl.send(comm, message.peer, message.data, message.bytes, own_.handle());
-      for (const Message& message : step.receives)
+      for (const Message& message : round.receives)
         nccl.receive(comm, message.peer, message.data, message.bytes, own_.handle());
     });
   ranks_->count_sent(step.sent);
-  for (const Exchange::Part* part : step.folds) fold_(*part->fold, own_);
+  for (const ExchangeStep::Fold& fold : round.folds) fold_(*fold.part->fold, own_);
 }
 
 void CudaExchanges::finish(std::size_t exchange) { done_[exchange].hold(compute_); }

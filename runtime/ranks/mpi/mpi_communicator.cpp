@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <thread>
 
 #include "ir/machine/network_info.h"
@@ -38,7 +39,7 @@ struct Session {
   int next_group = 1;  ///< above the numbers of all groups that this process has been in
 };
 
-/// An exchange that is under way, as MPI has it.
+/// Messages that are under way, all sent or all received, as MPI has them.
 class UnderWay {
  public:
   UnderWay(const MpiLibrary& mpi, const std::vector<LatheMpiMessage>& sends,
@@ -47,18 +48,33 @@ class UnderWay {
     mpi_.check(mpi_.start(sends.data(), static_cast<int>(sends.size()), receives.data(),
                           static_cast<int>(receives.size()), tag, &exchange_),
                "messages cannot be sent");
+    for (const auto* messages : {&sends, &receives})
+      for (const LatheMpiMessage& message : *messages) peers_.push_back(message.peer);
+    left = static_cast<int>(peers_.size());
   }
   ~UnderWay() { mpi_.drop(exchange_); }
   UnderWay(const UnderWay&) = delete;
   UnderWay& operator=(const UnderWay&) = delete;
 
-  int moved = 0, left = 0;
-  void progress() { mpi_.check(mpi_.progress(exchange_, &moved, &left), "an exchange failed"); }
-  bool is_done(std::size_t index) const { return mpi_.is_done(exchange_, static_cast<int>(index)) != 0; }
+  int left = 0;
+  /// Whether messages were done since the last call.
+  bool progress() {
+    int moved = 0;
+    if (left > 0) mpi_.check(mpi_.progress(exchange_, &moved, &left), "an exchange failed");
+    return moved > 0;
+  }
+  /// The processes of messages that are not done.
+  std::vector<int> waited_for() const {
+    std::vector<int> peers;
+    for (std::size_t i = 0; i < peers_.size(); ++i)
+      if (mpi_.is_done(exchange_, static_cast<int>(i)) == 0) peers.push_back(peers_[i]);
+    return peers;
+  }
 
  private:
   const MpiLibrary& mpi_;
   LatheMpiExchange* exchange_ = nullptr;
+  std::vector<int> peers_;  ///< of each message
 };
 
 /// Messages go in pieces of at least so many bytes, and in no more pieces than that: pieces move side by side where
@@ -86,18 +102,28 @@ class MpiCommunicator final : public Communicator {
   int size() const override { return static_cast<int>(members_.size()); }
   std::string engine() const override { return session_->mpi.name(); }
 
-  void exchange(std::span<const Message> sends, std::span<const Message> receives, double patience) override {
-    const std::vector<LatheMpiMessage> out = pieces(sends), in = pieces(receives);
-    UnderWay messages(session_->mpi, out, in, group_);
+  void exchange_in_rounds(std::span<const Message> sends, std::span<const std::vector<Message>> rounds,
+                          double patience, FunctionRef<void(std::size_t)> take) override {
+    UnderWay out(session_->mpi, pieces(sends), {}, group_);
+    std::deque<UnderWay> in;  // at most two rounds, the first of them number `taken`
+    std::size_t taken = 0;
     auto last = Clock::now();
     for (;;) {
-      messages.progress();
-      if (messages.left == 0) return;
+      while (in.size() < 2 && taken + in.size() < rounds.size())
+        in.emplace_back(session_->mpi, std::vector<LatheMpiMessage>(), pieces(rounds[taken + in.size()]), group_);
+      bool has_moved = out.progress();
+      for (UnderWay& round : in) has_moved |= round.progress();
+      if (!in.empty() && in.front().left == 0) {
+        in.pop_front();
+        take(taken++);
+        has_moved = true;
+      }
+      if (in.empty() && taken == rounds.size() && out.left == 0) return;
       check();
       const auto now = Clock::now();
-      if (messages.moved > 0) last = now;
+      if (has_moved) last = now;
       if (patience > 0 && std::chrono::duration<double>(now - last).count() > patience)
-        throw StalledExchange(waited_for(messages, out, in));
+        throw StalledExchange(waited_for(out, in));
       rest(now - last);
     }
   }
@@ -114,7 +140,7 @@ class MpiCommunicator final : public Communicator {
       sends.push_back({r, reinterpret_cast<std::byte*>(&own), sizeof own});
       receives.push_back({r, reinterpret_cast<std::byte*>(&all[static_cast<std::size_t>(r)]), sizeof own});
     }
-    exchange(sends, receives, patience);
+    exchange(sends, std::move(receives), patience);
     std::vector<int> members;
     int group = 0;
     for (std::size_t r = 0; r < all.size(); ++r) {
@@ -160,14 +186,14 @@ class MpiCommunicator final : public Communicator {
   }
 
   /// Ranks of the group that have not sent or taken a message.
-  std::vector<int> waited_for(const UnderWay& messages, const std::vector<LatheMpiMessage>& sends,
-                              const std::vector<LatheMpiMessage>& receives) const {
+  std::vector<int> waited_for(const UnderWay& sent, const std::deque<UnderWay>& received) const {
     std::vector<int> peers;
-    for (std::size_t i = 0; i < sends.size() + receives.size(); ++i) {
-      if (messages.is_done(i)) continue;
-      const int process = i < sends.size() ? sends[i].peer : receives[i - sends.size()].peer;
-      peers.push_back(static_cast<int>(std::ranges::find(members_, process) - members_.begin()));
-    }
+    const auto add = [&](const UnderWay& messages) {
+      for (const int process : messages.waited_for())
+        peers.push_back(static_cast<int>(std::ranges::find(members_, process) - members_.begin()));
+    };
+    add(sent);
+    for (const UnderWay& messages : received) add(messages);
     std::ranges::sort(peers);
     peers.erase(std::ranges::unique(peers).begin(), peers.end());
     return peers;
