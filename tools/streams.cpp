@@ -9,6 +9,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
+#include "runtime/files/write_stream.h"
 #include "tools/environment.h"
 
 namespace lathe::tools {
@@ -25,7 +26,7 @@ void prepare_streams() {
 }
 
 void print_raw(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+  if (!write_stream(stdout, text))
     throw UserError("standard output cannot be written", "file_write", "is the pipe closed, or the disk full?");
 }
 

@@ -8,15 +8,14 @@
 #include <cstdio>
 #include <utility>
 
+#include "runtime/files/write_stream.h"
 #include "runtime/machine/seconds.h"
 
 namespace lathe {
 
 namespace {
 
-bool write_to_output(std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-}
+bool write_to_output(std::string_view text) { return write_stream(stdout, text); }
 
 /// An output of the step that is one number.
 std::optional<double> number(const Tensors& outputs, std::string_view name) {

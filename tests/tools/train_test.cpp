@@ -157,25 +157,30 @@ TEST_CASE("signals end a training with a checkpoint, and a status that tells whi
 }
 
 TEST_CASE("a training whose output is lost saves and fails", "[tools][train]") {
-  const Scratch scratch;
-  const std::string train = small_training(scratch);
-  REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
-  const std::string lost = "--steps 1000000000 --save-every 1000000000 --evaluate-every 50 2>err";
-  const test::Ending ending = test::run(
-      {.words = {"/bin/sh", "-c", "( '" LATHE_BINARY "' " + train + lost + "; echo $? >status ) | sed '/^step /q'"},
-       .folder = scratch.path(""),
-       .environment = {{"LATHE_CACHE_DIR", scratch.cache()}},
-       .in = "/dev/null",
-       .out = scratch.path("out"),
-       .err = scratch.path("err-of-shell"),
-       .limits = {},
-       .user = {}});
-  CHECK(ending == test::Ending{});
-  CHECK(scratch.read("status") == "1\n");
-  const auto saved = store_of(scratch).load_newest();
-  REQUIRE(saved.has_value());
-  CHECK(saved->meta.step > 2);
-  CHECK_THAT(scratch.read("err"), Contains("standard output cannot be written"));
+  // Standard output by blocks, and by lines.
+  for (const std::string buffering : {"", "stdbuf -oL "}) {
+    CAPTURE(buffering);
+    const Scratch scratch;
+    const std::string train = small_training(scratch);
+    REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
+    const std::string lost = "--steps 1000000000 --save-every 1000000000 --evaluate-every 50 2>err";
+    const test::Ending ending = test::run(
+        {.words = {"/bin/sh", "-c",
+                   "( " + buffering + "'" LATHE_BINARY "' " + train + lost + "; echo $? >status ) | sed '/^step /q'"},
+         .folder = scratch.path(""),
+         .environment = {{"LATHE_CACHE_DIR", scratch.cache()}},
+         .in = "/dev/null",
+         .out = scratch.path("out"),
+         .err = scratch.path("err-of-shell"),
+         .limits = {},
+         .user = {}});
+    CHECK(ending == test::Ending{});
+    CHECK(scratch.read("status") == "1\n");
+    const auto saved = store_of(scratch).load_newest();
+    REQUIRE(saved.has_value());
+    CHECK(saved->meta.step > 2);
+    CHECK_THAT(scratch.read("err"), Contains("standard output cannot be written"));
+  }
 }
 
 TEST_CASE("what a run has otherwise than its checkpoint is said, or refused", "[tools][train]") {
