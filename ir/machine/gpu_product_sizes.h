@@ -14,6 +14,7 @@ struct GpuProductSizes {
   int wgmma_stages = 6;  ///< of products by wgmma, at most
   int attention_stages = 4, least_attention_stages = 2;  ///< of attentions by wgmma, at most and at least
   int attention_steps = 64;  ///< of what products of attentions by mma sum over that are copied at once, at most
+  std::int64_t attention_slot_bytes = 5 << 10;  ///< of them, at most: a block of heads of 64 has eight slots
   int band_rows = 8;  ///< of tiles that blocks, one after the other, go through column by column: L2 keeps them
   std::int64_t copied_rows = 128;  ///< more, that read an operand, make up for storing it as it is copied
   std::int64_t unpadded_depth = 256, padded_rows = 64;  ///< more k, and as many rows, make up for padding an odd k

@@ -14,6 +14,9 @@ struct TaskSizes {
   int heavy_chunks = 256;  ///< of one of heavy iterations, so that all threads end at about the same time
   /// Launches of a group run together where they do no more, some milliseconds for one thread.
   std::int64_t together_work = 1 << 26;
+  std::int64_t library_work = 200;        ///< a call of the C library: what is transcendental, in f64
+  std::int64_t sorted_element_work = 64;  ///< sorting, an element
+  std::int64_t top_k_element_work = 4, top_k_taken_work = 32;  ///< top_k: an element, and one of the best
   bool operator==(const TaskSizes&) const = default;
 };
 

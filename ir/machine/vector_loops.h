@@ -12,6 +12,9 @@ struct VectorLoops {
   int scatter_vectors = 4;  ///< of columns that updates of a row are summed in side by side
   std::int64_t scatter_task_vectors = 16, scan_task_vectors = 8, update_task_vectors = 16;  ///< of columns, at most
   std::int64_t scattered_rows_ahead = 4;  ///< from the updates that are added to those that are prefetched
+  /// Where the last level of caches is slow: bytes from what a loop reads to what it prefetches there, of a flat
+  /// region and of a row. A row of fewer bytes than the latter is not worth a prefetch.
+  std::int64_t ahead_flat = 4096, ahead_in_row = 1024;
   bool operator==(const VectorLoops&) const = default;
 };
 

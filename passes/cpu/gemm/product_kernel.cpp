@@ -146,7 +146,7 @@ class ProductKernels {
     const auto emit_pack = left ? emit_pack_lhs : emit_pack_rhs;
     emit_pack(context.builder, tile, sizes, context.buffer(packed), s.axis, load);
     built.push_back(context.finish());
-    built.back().launch.work = k * Dim(extent.micro_panel * s.operand.program.work());
+    built.back().launch.work = k * Dim(extent.micro_panel * s.operand.program.work(lowering_.cpu().tasks));
     return packed;
   }
 

@@ -26,6 +26,7 @@ class ColumnKernel {
     declare_buffers(context_, {&program_}, lowering);
     lanes_ = program_lanes(program_, lowering.vectors());
     vectors_ = lowering.cpu().loops.column_vectors;
+    tasks_ = lowering.cpu().tasks;
     reduce_ = program_.size() - 1;
     LATHE_ASSERT(program_[reduce_].kind == ElementwiseInstruction::Kind::reduce && program_.stores.size() == 1);
   }
@@ -41,7 +42,7 @@ class ColumnKernel {
       block(i / blocks, first, columns, top);
     });
     auto built = context_.finish();
-    built.launch.work = program_.points(dims_.reduced) * Dim(vectors_ * lanes_ * program_.work());
+    built.launch.work = program_.points(dims_.reduced) * Dim(vectors_ * lanes_ * program_.work(tasks_));
     built.launch.flops =
         program_.points(dims_.reduced) * program_.points(dims_.columns) * program_.points(dims_.outer);
     return built;
@@ -91,6 +92,7 @@ class ColumnKernel {
   const ColumnSpace dims_;
   ElementwiseEmitter emitter_;
   kernel::Builder& b_;
+  TaskSizes tasks_;
   int lanes_ = 1, vectors_ = 1, reduce_ = 0;  ///< vectors: a block of columns
 };
 

@@ -17,11 +17,6 @@ using IndexGroups = std::vector<IndexGroup>;
 
 namespace {
 
-constexpr std::int64_t few_cache_lines = 16 * cache_line_bytes;  // less of a row is not worth a prefetch
-// Where the last level of caches is slow: bytes from what a loop reads to what it prefetches there, of a flat region
-// and of a row.
-constexpr std::int64_t further_flat = page_bytes, further_in_row = few_cache_lines;
-
 KernelRole role_of(const ir::Graph& graph, const Region& region) {
   const bool reduces = std::any_of(region.members.begin(), region.members.end(),
                                    [&](ir::ValueId id) { return graph[id].op->as<ir::Reduce>() != nullptr; });
@@ -64,7 +59,8 @@ class RowKernel {
     std::vector<KernelContext::Built> built;
     built.push_back(context_.finish());
     const Dim width = is_flat ? Dim(flat_chunk()) : program_.points(space_.inner);
-    built[0].launch.work = width * Dim(program_.work() * (sums ? PartialColumns::least_rows : 1));
+    built[0].launch.work =
+        width * Dim(program_.work(lowering_.cpu().tasks) * (sums ? PartialColumns::least_rows : 1));
     if (sums) built.push_back(columns_->finish(space_.lanes));
     return built;
   }
@@ -77,7 +73,7 @@ class RowKernel {
     b_.parallel_for(0, n, flat_chunk(), [&](Value lo) {
       const Value hi = kernel::min(lo + flat_chunk(), n);
       vector_loop(b_, lo, hi, space_.lanes, [&](Value at, Value mask) {
-        prefetch_further({}, at, further_flat);
+        prefetch_further({}, at, lowering_.cpu().loops.ahead_flat);
         Scope scope(emitter_, {{space_.inner, at, space_.lanes}}, mask, &top);
         for (const ElementwiseStore& store : program_.stores) emitter_.emit(store.value, scope);
         for (const ElementwiseStore& store : program_.stores) put(store, scope);
@@ -171,7 +167,7 @@ class RowKernel {
     if (reads.size() != 1) return;
     const std::int64_t bytes = *width * size_in_bytes(program_[reads[0]].dtype);
     // Beside the row itself it has to fit into L2.
-    if (bytes < few_cache_lines || bytes > lowering_.cpu().l2.share() / 2) return;
+    if (bytes < lowering_.cpu().loops.ahead_in_row || bytes > lowering_.cpu().l2.share() / 2) return;
     prefetched_ = reads[0];
     prefetch_rows_ = std::max<std::int64_t>(1, lowering_.cpu().bytes_in_flight / bytes);
   }
@@ -237,7 +233,7 @@ class RowKernel {
         emitter_.prefetch(*prefetched_, further);
       }
       if (!prefetched_ && &l == &loops_->loops().front())
-        prefetch_further({{space_.outer, row, 1}}, at, further_in_row);
+        prefetch_further({{space_.outer, row, 1}}, at, lowering_.cpu().loops.ahead_in_row);
       // All reads of saved values come first: the stores may go where they lie.
       saved_->bind(results, scope, [&](int, const ElementwiseStore& spill) { return reload(spill, at, scope); });
       for (std::size_t r = 0; r < accumulators.size(); ++r)

@@ -104,7 +104,7 @@ class RowUpdateKernel {
       });
     });
     auto built = context_.finish();
-    built.launch.work = program_.points(inner_) * Dim(program_.work());
+    built.launch.work = program_.points(inner_) * Dim(program_.work(lowering_.cpu().tasks));
     return built;
   }
 

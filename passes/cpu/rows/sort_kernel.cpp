@@ -103,8 +103,7 @@ class MergeSort : RowRanking {
       });
     });
     auto built = context_.finish();
-    constexpr std::int64_t work_of_element = 64;
-    built.launch.work = along_.size * Dim(work_of_element);
+    built.launch.work = along_.size * Dim(lowering_.cpu().tasks.sorted_element_work);
     return built;
   }
 
@@ -143,8 +142,8 @@ class HeapSelect : RowRanking {
       });
     });
     auto built = context_.finish();
-    constexpr std::int64_t work_of_element = 4, work_of_taken = 32;
-    built.launch.work = along_.size * Dim(work_of_element) + count_ * Dim(work_of_taken);
+    const TaskSizes& tasks = lowering_.cpu().tasks;
+    built.launch.work = along_.size * Dim(tasks.top_k_element_work) + count_ * Dim(tasks.top_k_taken_work);
     return built;
   }
 

@@ -122,7 +122,7 @@ class UpdateRowsKernels {
       });
     });
     auto built = context.finish();
-    built.launch.work = operands_.count * Dim(width.value_or(task)) * Dim(rows.work());
+    built.launch.work = operands_.count * Dim(width.value_or(task)) * Dim(rows.work(lowering_.cpu().tasks));
     return built;
   }
 

@@ -21,12 +21,11 @@ bool ElementwiseInstruction::operator==(const ElementwiseInstruction& o) const {
          op == o.op && args == o.args;
 }
 
-std::int64_t ElementwiseProgram::work() const {
-  constexpr std::int64_t library_call = 200;
+std::int64_t ElementwiseProgram::work(const TaskSizes& tasks) const {
   std::int64_t work = 0;
   for (const ElementwiseInstruction& i : code)
     work += i.kind == ElementwiseInstruction::Kind::scalar && i.dtype == f64 && traits(i.op).transcendental
-                ? library_call
+                ? tasks.library_work
                 : 1;
   return work;
 }

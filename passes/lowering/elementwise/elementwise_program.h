@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "ir/machine/task_sizes.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {
@@ -59,7 +60,7 @@ struct ElementwiseProgram {
   int size() const { return static_cast<int>(code.size()); }
   /// Rough scalar operations of one point, for the size of chunks: a call of the C library, as f64 functions are,
   /// takes the time of some hundred in vectors.
-  std::int64_t work() const;
+  std::int64_t work(const TaskSizes& tasks) const;
   /// How many points lie along these dims of the domain.
   Dim points(const std::vector<int>& dims) const;
 };

@@ -9,22 +9,12 @@ namespace lathe::gpu {
 
 using kernel::Value;
 
-namespace {
-
-/// Of one slot, of bf16 or f16: a block of heads of 64 has eight, and tiles of scores beside them.
-std::int64_t slot_elements(const GpuInfo& gpu) {
-  constexpr std::int64_t parts = 5, all_parts = 48;
-  return gpu.static_shared_bytes / static_cast<std::int64_t>(size_in_bytes(bf16)) * parts / all_parts;
-}
-
-}  // namespace
-
 int copied_steps(const GpuInfo& gpu, const AttentionTile& tile, int width, bool along, const Dim& count) {
   const auto known = count.value();
   int steps = gpu.products.attention_steps;
+  const std::int64_t slot = gpu.products.attention_slot_bytes / static_cast<std::int64_t>(size_in_bytes(bf16));
   const auto fits = [&] {
-    return (along ? std::int64_t{width} * tile.stride(steps) : std::int64_t{steps} * tile.stride(width)) <=
-           slot_elements(gpu);
+    return (along ? std::int64_t{width} * tile.stride(steps) : std::int64_t{steps} * tile.stride(width)) <= slot;
   };
   while (steps > kernel::mma_depth && (!fits() || (known && steps / 2 >= *known))) steps /= 2;
   return steps;
