@@ -1,5 +1,7 @@
 #include "ir/ops/collectives.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -55,6 +57,7 @@ ScalarOp fold_of(const Node& collective) {
 }
 
 Value mesh_index(GraphBuilder& b, const MeshAxis& axis) { return b.add(ops::mesh_index, {}, along(axis)); }
+std::string mesh_index_dim(std::string_view axis) { return fmt::format("mesh_index@{}", axis); }
 
 Value all_reduce(const Value& a, const MeshAxis& axis, std::string_view combine) {
   Attributes attrs = along(axis);

@@ -25,6 +25,8 @@ std::int64_t places_on(const Node& node);
 ScalarOp fold_of(const Node& collective);
 
 Value mesh_index(GraphBuilder& b, const MeshAxis& axis);  ///< i64[]
+/// The size whose value it is once exchanges are flat: unknown in the graph, the same name on all processes.
+std::string mesh_index_dim(std::string_view axis);
 /// combine: sum, max or min.
 Value all_reduce(const Value& a, const MeshAxis& axis, std::string_view combine);
 /// Dim `dim`, of (outer, size) elements, becomes (outer, ranks, size): process r's part stands at index r. One that

@@ -148,17 +148,20 @@ class Lowering {
 
   /// New values are written over the old ones where nobody needs those any more; else they are copied at the end.
   void place_updates() {
+    std::vector<Update> in_place;
     for (std::size_t u = 0; u < graph_.updates.size(); ++u) {
       const Update& update = graph_.updates[u];
       const int state = buffer_of_[at(update.state)];
       slot_of(state).is_updated = true;
       if (plan_.last_reader_first[u] && may_overwrite(graph_, plan_, update.value, update.state)) {
         buffer_of_[at(update.value)] = state;
+        in_place.push_back(update);
       } else {
         copies_.emplace_back(update.state, update.value);
         copied_.insert(update.value);
       }
     }
+    place_gathered_parts(graph_, in_place, [this](ValueId id) { return is_temporary(id); }, plan_);
   }
 
   /// Whether a value has a place in the arena to itself, or with those that it overwrites.
@@ -304,7 +307,8 @@ class Lowering {
   void add_exchange(ValueId id, int region) {
     const Node& node = graph_[id];
     const ValueId operand = node.operands[0];
-    LATHE_ASSERT(plan_.placement[at(operand)].offset.is(0) && plan_.is_stored(plan_.placement[at(operand)].base));
+    const Placement& placement = plan_.placement[at(operand)];
+    LATHE_ASSERT(plan_.is_stored(placement.base) && (placement.offset.is(0) || placement.base == id));
     const auto now = static_cast<int>(program_.launches.size());
     auto [axis, ranks] = axis_of(node);
     const ExchangeKind kind = exchange_kind(*node.op);

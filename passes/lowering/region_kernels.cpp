@@ -9,11 +9,22 @@
 
 namespace lathe {
 
+namespace {
+
+/// Whether a value that is stored takes a part of the memory of the one in whose place it lies.
+bool is_part(const LoweringContext& lowering, ir::ValueId id) {
+  const auto elements = [&](ir::ValueId value) { return lowering.graph[value].type.shape.numel(); };
+  const ir::ValueId base = lowering.plan.placement[static_cast<std::size_t>(id.index)].base;
+  return base != id && elements(base) != elements(id);
+}
+
+}  // namespace
+
 void declare_buffers(KernelContext& context, const std::vector<const ElementwiseProgram*>& programs,
                      const LoweringContext& lowering) {
   struct Use {
     DType dtype = f32;
-    bool reads = false, writes = false;
+    bool reads = false, writes = false, is_part = false;
   };
   std::vector<int> order;
   std::map<int, Use> uses;
@@ -36,9 +47,14 @@ void declare_buffers(KernelContext& context, const std::vector<const Elementwise
       Use& stored = use(store.node, lowering.graph[store.node].type.dtype);
       stored.writes = true;
       stored.reads = stored.reads || reads_back;
+      stored.is_part = is_part(lowering, store.node);
     }
   }
-  for (const int buffer : order) context.declare(buffer, uses[buffer].dtype, uses[buffer].reads, uses[buffer].writes);
+  for (const int buffer : order) {
+    const auto& [dtype, reads, writes, is_part] = uses[buffer];
+    context.declare(buffer, dtype, reads, writes);
+    if (is_part) context.writes_part_of(buffer);
+  }
   context.touches(touched_elements(programs, lowering));
 }
 

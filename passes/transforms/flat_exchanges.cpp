@@ -1,7 +1,5 @@
 #include "passes/transforms/flat_exchanges.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include "ir/ops/collectives.h"
@@ -115,8 +113,6 @@ class FlatExchange {
 };
 
 }  // namespace
-
-std::string mesh_index_dim(std::string_view axis) { return fmt::format("mesh_index@{}", axis); }
 
 Graph flat_exchanges(Graph graph) {
   const auto is_one = [](const Node& node) { return is_collective(*node.op); };

@@ -1,14 +1,8 @@
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include "ir/tensor/graph.h"
 
 namespace lathe::ir {
-
-/// The size whose value is a process's position along a mesh axis: unknown in the graph, the same name on all.
-std::string mesh_index_dim(std::string_view axis);
 
 /// Collectives as processes carry them out, on memory in the order of its addresses: all that they exchange is dense,
 /// the parts of processes follow each other, and the copies around them are ops of the graph.

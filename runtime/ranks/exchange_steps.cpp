@@ -124,7 +124,8 @@ class StepPlan {
     for (const Exchange::Part& part : exchange_.parts) {
       Pieces pieces = pieces_of(part);
       if (!of_pieces) pieces = {pieces.all * place_.ranks, pieces.all};
-      std::byte* const from = at(of_pieces ? part.folded : part.from);
+      const bool is_in_place = part.from == part.to;
+      std::byte* const from = at(of_pieces ? part.folded : part.from) + (is_in_place ? pieces.begin(place_.rank) : 0);
       const std::size_t own = pieces.bytes(place_.rank);
       if (gathers_ && own > 0 && pieces.all == pieces.one * place_.ranks) {
         steps_.back().gathers.push_back({from, at(part.to), own});

@@ -9,9 +9,9 @@
 #include <mutex>
 #include <thread>
 
+#include "ir/ops/collectives.h"
 #include "ir/support/error.h"
 #include "ir/support/float_environment.h"
-#include "passes/transforms/flat_exchanges.h"
 #include "runtime/ranks/rank_stalled.h"
 
 namespace lathe {

@@ -50,7 +50,7 @@ class Ranks {
   int size() const;
   const shard::Mesh& mesh() const;
   double patience() const;
-  /// Where it stands along each axis: the sizes that flat_exchanges() speaks of (passes/transforms/flat_exchanges.h).
+  /// Where it stands along each axis: the sizes of mesh_index_dim() (ir/ops/collectives.h).
   const DimBindings& positions() const;
 
   /// Starts a job that exchanges with the ranks of one axis, which stand in their order there. Throws UserError

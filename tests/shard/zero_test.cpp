@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "frontend/dsl.h"
 #include "frontend/models/gpt.h"
@@ -340,6 +341,25 @@ TEST_CASE("shard: what lies as parts between steps may be any optimizer's") {
     CHECK(count(sharded.graph, "reduce_scatter") == 1);
     CHECK(training_difference(step, sharded, arguments, 3) < 1e-12);
   }
+}
+
+TEST_CASE(
+    "shard: a process's part of a parameter is made where it lies in the whole, for the gather to leave it there") {
+  const Program program = program_of(shard(gpt2_step(), Mesh::parse("data=2"), parse_splits("B:data"), states).graph);
+  std::set<std::string> moved;
+  int in_place = 0;
+  for (const lathe::Exchange& exchange : program.exchanges) {
+    if (exchange.kind != lathe::Exchange::Kind::all_gather) continue;
+    for (const lathe::Exchange::Part& part : exchange.parts) {
+      if (part.from == part.to)
+        ++in_place;
+      else
+        moved.insert(part.elements.to_string());
+    }
+  }
+  CHECK(in_place == 147);
+  // The table of an odd vocabulary is in parts along its other dim: they do not lie in one piece.
+  CHECK(moved == std::set<std::string>{std::to_string(50257 * 768 / 2)});
 }
 
 }  // namespace lathe::shard::test

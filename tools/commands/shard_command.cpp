@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "ir/ops/collectives.h"
 #include "ir/support/error.h"
 #include "ir/tensor/text/printer.h"
 #include "passes/compile_pipeline.h"
@@ -16,7 +17,6 @@
 #include "passes/run_order.h"
 #include "passes/shard/explain/explain_shard.h"
 #include "passes/shard/explain/explain_splits.h"
-#include "passes/transforms/flat_exchanges.h"
 #include "runtime/target_machine.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"

@@ -72,7 +72,8 @@ class Writer {
     members_[id] = value;
     if (plan_.is_stored(id)) {
       const AffineIndex index = spread(plan_.member_dims(id));
-      code_.program().stores.push_back({value, id, linear_form(index, node.type.strides, Dim(0), rank_)});
+      const Dim& offset = plan_.placement[static_cast<std::size_t>(id.index)].offset;
+      code_.program().stores.push_back({value, id, linear_form(index, node.type.strides, offset, rank_)});
     }
   }
 

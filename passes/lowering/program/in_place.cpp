@@ -4,7 +4,9 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
+#include "ir/ops/collectives.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "passes/fusion/reads.h"
@@ -117,16 +119,23 @@ bool may_write_over(const Graph& graph, const Region& region) {
          graph[region.members[0]].op == &ops::update_rows;
 }
 
-/// By node that is no view: the last region that reads what lies there; -1 for none.
-std::vector<int> last_readers(const Graph& graph, const FusionPlan& plan) {
-  std::vector<int> last(graph.nodes.size(), -1);
+/// The regions that read what lies somewhere; -1 for none.
+struct ReadingRegions {
+  int first = -1, last = -1;
+};
+
+/// By node that is no view.
+std::vector<ReadingRegions> readers_of(const Graph& graph, const FusionPlan& plan) {
+  std::vector<ReadingRegions> readers(graph.nodes.size());
   for (std::size_t r = 0; r < plan.regions.size(); ++r)
     for (const ValueId member : plan.regions[r].members)
       for (const Read& read : reads_of(graph, member, plan.inlined)) {
         const ValueId place = plan.placement[static_cast<std::size_t>(read.value.index)].base;
-        last[static_cast<std::size_t>(place.index)] = static_cast<int>(r);
+        auto& [first, last] = readers[static_cast<std::size_t>(place.index)];
+        last = static_cast<int>(r);
+        if (first < 0) first = last;
       }
-  return last;
+  return readers;
 }
 
 }  // namespace
@@ -140,9 +149,9 @@ std::vector<ValueId> overwritten_values(const Graph& graph, const FusionPlan& pl
                                         const std::function<bool(ValueId)>& temporary) {
   std::vector<ValueId> overwritten(graph.nodes.size());
   std::vector<std::vector<ValueId>> dying(plan.regions.size());  // by the region that reads them last
-  const std::vector<int> last = last_readers(graph, plan);
+  const std::vector<ReadingRegions> readers = readers_of(graph, plan);
   for (const ValueId id : all_values(graph)) {
-    const int region = last[static_cast<std::size_t>(id.index)];
+    const int region = readers[static_cast<std::size_t>(id.index)].last;
     if (region >= 0 && temporary(id)) dying[static_cast<std::size_t>(region)].push_back(id);
   }
   for (std::size_t r = 0; r < plan.regions.size(); ++r) {
@@ -167,6 +176,36 @@ std::vector<ValueId> overwritten_values(const Graph& graph, const FusionPlan& pl
     }
   }
   return overwritten;
+}
+
+void place_gathered_parts(const Graph& graph, std::span<const Update> updates,
+                          const std::function<bool(ValueId)>& temporary, FusionPlan& plan) {
+  const auto gathers = [&](const Update& update) { return graph[update.value].op == &ops::all_gather; };
+  if (std::ranges::none_of(updates, gathers)) return;
+  const std::vector<ReadingRegions> readers = readers_of(graph, plan);
+  const auto of = [&](ValueId id) -> const ReadingRegions& { return readers[static_cast<std::size_t>(id.index)]; };
+  const auto placement = [&](ValueId id) -> Placement& { return plan.placement[static_cast<std::size_t>(id.index)]; };
+  std::map<ValueId, Placement> moved;
+  for (const auto& [state, whole] : updates) {
+    if (!gathers({state, whole})) continue;
+    const ValueId operand = graph[whole].operands[0], part = placement(operand).base;
+    const int gather = plan.region(whole);
+    const bool is_all = graph[part].type.shape.numel() == graph[operand].type.shape.numel();
+    if (!is_all || !temporary(part) || of(part).first != gather || of(part).last != gather ||
+        of(state).last > plan.region(part) ||
+        plan.regions[static_cast<std::size_t>(plan.region(part))].kind != RegionKind::rows)
+      continue;
+    const Dim elements = graph[part].type.shape.numel().unnamed();
+    const Placement own = std::exchange(
+        placement(part), {.base = whole, .offset = Dim(mesh_index_dim(axis_of(graph[whole]).name)) * elements});
+    if (may_overwrite(graph, plan, part, state))
+      moved.emplace(part, placement(part));
+    else
+      placement(part) = own;
+  }
+  for (Placement& view : plan.placement)
+    if (const auto found = moved.find(view.base); found != moved.end())
+      view = {.base = found->second.base, .offset = found->second.offset + view.offset};
 }
 
 }  // namespace lathe

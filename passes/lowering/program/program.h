@@ -67,7 +67,7 @@ struct Exchange {
   /// One value. Of n processes' pieces number r has the elements [r * p, r * p + p) as far as there are some, where
   /// p = ceil(elements / n).
   struct Part {
-    int from = -1, to = -1;  ///< program buffers
+    int from = -1, to = -1;  ///< program buffers; one where a gather finds this process's piece in its place
     Dim elements = 0;        ///< of `from`
     int received = -1;       ///< where there is a fold: what it reads, see `window`
     int folded = -1;         ///< of all_reduce: the process's own piece of the result
