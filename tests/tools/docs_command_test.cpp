@@ -68,6 +68,10 @@ TEST_CASE("the commands of the guides on attention and GPUs work, and print what
   CHECK(run_page("docs/gpu.md", true) == 4);
 }
 
+TEST_CASE("the commands of the guide on ops work in their order", "[tools][docs]") {
+  CHECK(run_page("docs/contributing/add-an-op.md", false) == 3);
+}
+
 TEST_CASE("the commands of the page on several processes work in their order", "[tools][docs]") {
   CHECK(run_page("docs/distributed.md", false) == 7);
 }

@@ -14,6 +14,7 @@
 #include "ir/kernel/machine/fast_math.h"
 #include "ir/kernel/machine/split_bf16.h"
 #include "tests/cuda/host/host_cuda.h"
+#include "tests/support/function_accuracy.h"
 
 /// The arithmetic of lathe.cuh, as the host's compiler makes it.
 using namespace lathe;
@@ -169,12 +170,6 @@ double error(float got, double exact) {
   return std::abs(got - exact) / std::max(std::ldexp(1.0, std::ilogb(exact) - 23), 0x1p-149);
 }
 
-struct Accuracy {
-  ScalarOp op;
-  double (*exact)(double);
-  double most;  // docs/kernel-ir.md
-};
-
 }  // namespace
 
 TEST_CASE("CUDA text on the host: every scalar op and cast gives the interpreter's bits") {
@@ -195,11 +190,9 @@ TEST_CASE("CUDA text on the host: every scalar op and cast gives the interpreter
 }
 
 TEST_CASE("CUDA text on the host: f32 functions keep their stated accuracy over all magnitudes") {
-  const Accuracy table[] = {{ScalarOp::exp, std::exp, 1.0},   {ScalarOp::log, std::log, 0.8},
-                            {ScalarOp::tanh, std::tanh, 1.3}, {ScalarOp::erf, std::erf, 1.1},
-                            {ScalarOp::sin, std::sin, 0.51},  {ScalarOp::cos, std::cos, 0.51}};
+  const std::vector<test::FunctionAccuracy> table = test::f32_accuracies();
   std::vector<Kernel> kernels;
-  for (const Accuracy& row : table) {
+  for (const test::FunctionAccuracy& row : table) {
     Builder b(fmt::format("math_{}", name(row.op)));
     Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
     Value n = b.dim("n");

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "ir/support/scalar_op.h"
+
+namespace lathe::test {
+
+/// How exactly code computes a function of one f32, by polynomials of its own: docs/kernel-ir.md.
+struct FunctionAccuracy {
+  ScalarOp op;
+  double (*exact)(double);
+  double most;  ///< units in the last place of the exact result
+};
+
+/// Of every unary scalar operation that is transcendental.
+inline std::vector<FunctionAccuracy> f32_accuracies() {
+  return {{ScalarOp::exp, std::exp, 1.0}, {ScalarOp::log, std::log, 0.8},  {ScalarOp::tanh, std::tanh, 1.3},
+          {ScalarOp::erf, std::erf, 1.1}, {ScalarOp::sin, std::sin, 0.51}, {ScalarOp::cos, std::cos, 0.51}};
+}
+
+}  // namespace lathe::test
