@@ -19,6 +19,7 @@
 #include "passes/lowering/program/exchange_order.h"
 #include "passes/lowering/program/in_place.h"
 #include "passes/lowering/program/kernel_pool.h"
+#include "passes/lowering/program/received_elements.h"
 #include "passes/lowering/program/require_one_process.h"
 #include "passes/lowering/program/traffic.h"
 #include "passes/lowering/region_kernels.h"
@@ -328,14 +329,13 @@ class Lowering {
     const bool reduces = exchange.kind == Exchange::Kind::all_reduce;
     if (reduces || exchange.kind == Exchange::Kind::reduce_scatter) {
       const DType dtype = node.type.dtype;
-      const Dim room = part.elements.unnamed() + Dim(exchange.ranks - 1);
       part.window = machine_.folded_bytes / static_cast<std::int64_t>(size_in_bytes(dtype));
       const auto space = [&](const Dim& elements, std::string_view what) {
         return workspace(ProgramBuffer::Kind::temporary, dtype, elements,
                          fmt::format("{} {}", part.op.to_string(), what));
       };
-      part.received = space(part.window > 0 ? folded_at_once(part, exchange.ranks) : room, "pieces");
-      if (reduces) part.folded = space(room, "piece");
+      part.received = space(received_elements(part, exchange.ranks), "pieces");
+      if (reduces) part.folded = space(part.elements.unnamed() + Dim(exchange.ranks - 1), "piece");
       auto [kernel, launch, touched, candidates] =
           machine_.fold(machine_.info, dtype, fold_of(node), part.received, reduces ? part.folded : part.to,
                         part.elements.unnamed(), exchange.ranks);
@@ -347,13 +347,6 @@ class Lowering {
       part.fold = std::move(launch);
     }
     program_.exchanges.push_back(std::move(exchange));
-  }
-
-  /// The elements of `received` where pieces come in windows.
-  static Dim folded_at_once(const Exchange::Part& part, std::int64_t ranks) {
-    const std::optional<std::int64_t> elements = part.elements.value();
-    const std::int64_t piece = elements ? (*elements + ranks - 1) / ranks : 2 * part.window;
-    return ranks * (piece <= part.window ? piece : 2 * part.window);
   }
 
   void copy_back(ValueId state, ValueId value, int& copies) {

@@ -81,36 +81,24 @@ class StepPlan {
 
   void begin_step() { steps_.emplace_back().rounds.emplace_back(); }
 
+  /// A window of the pieces of all ranks in each round, so that all send as many messages to each other.
   void scatter() {
     begin_step();
-    for (const Exchange::Part& part : exchange_.parts)
-      part.window > 0 ? scatter_in_windows(part) : scatter_at_once(part);
-  }
-
-  void scatter_at_once(const Exchange::Part& part) {
-    const Pieces pieces = pieces_of(part);
-    for (int r = 0; r < place_.ranks; ++r)
-      move(part, r, at(part.from) + pieces.begin(r), pieces.bytes(r), at(part.received) + pieces.one * r,
-           pieces.bytes(place_.rank));
-    if (pieces.bytes(place_.rank) > 0)
-      steps_.back().rounds.back().folds.push_back(
-          {&part, at(part.received), result_of(part), pieces.one / element_bytes(part)});
-  }
-
-  /// A window of the pieces of all ranks in each round, so that all send as many messages to each other.
-  void scatter_in_windows(const Exchange::Part& part) {
-    const Pieces pieces = pieces_of(part);
-    const std::int64_t window = part.window * element_bytes(part);
-    for (std::int64_t w = 0; w == 0 || w * window < pieces.one; ++w) {
-      const std::size_t own = pieces.in_window(place_.rank, w, window);
-      std::byte* const received = at(part.received) + w % 2 * window * place_.ranks;
-      if (w > 0) steps_.back().rounds.emplace_back();
-      for (int r = 0; r < place_.ranks; ++r)
-        move(part, r, at(part.from) + pieces.begin(r) + w * window, pieces.in_window(r, w, window),
-             received + static_cast<std::int64_t>(own) * r, own);
-      if (own > 0)
-        steps_.back().rounds.back().folds.push_back(
-            {&part, received, result_of(part) + w * window, static_cast<std::int64_t>(own) / element_bytes(part)});
+    for (const Exchange::Part& part : exchange_.parts) {
+      const Pieces pieces = pieces_of(part);
+      const std::int64_t window = part.window > 0 ? part.window * element_bytes(part) : pieces.one;
+      for (std::int64_t w = 0; w == 0 || w * window < pieces.one; ++w) {
+        const std::size_t own = pieces.in_window(place_.rank, w, window);
+        const std::int64_t stride = part.window > 0 ? static_cast<std::int64_t>(own) : pieces.one;
+        std::byte* const received = at(part.received) + w % 2 * window * place_.ranks;
+        if (w > 0) steps_.back().rounds.emplace_back();
+        for (int r = 0; r < place_.ranks; ++r)
+          move(part, r, at(part.from) + pieces.begin(r) + w * window, pieces.in_window(r, w, window),
+               received + stride * r, own);
+        if (own > 0)
+          steps_.back().rounds.back().folds.push_back(
+              {&part, received, result_of(part) + w * window, stride / element_bytes(part)});
+      }
     }
   }
 

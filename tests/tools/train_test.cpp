@@ -38,19 +38,24 @@ CheckpointMeta meta_of(const std::map<std::string, std::string>& config) {
   return {.step = 1, .data_position = 1, .config = config};
 }
 
+/// A command of the shell in a folder, to whose files `out` and `err` it writes.
+test::Command shell_in(const Scratch& scratch, const std::string& command, const std::string& err) {
+  return {.words = {"/bin/sh", "-c", command},
+          .folder = scratch.path(""),
+          .environment = {{"LATHE_CACHE_DIR", scratch.cache()}},
+          .in = "/dev/null",
+          .out = scratch.path("out"),
+          .err = scratch.path(err),
+          .limits = {},
+          .user = {}};
+}
+
 /// Starts a training without an end, and waits for its first step. `before` goes before it in the shell.
 class Training {
  public:
   Training(const Scratch& scratch, const std::string& arguments, const std::string& before = {})
       : scratch_(with_empty_output(scratch)),
-        process_({.words = {"/bin/sh", "-c", before + "exec '" LATHE_BINARY "' " + arguments},
-                  .folder = scratch.path(""),
-                  .environment = {{"LATHE_CACHE_DIR", scratch.cache()}},
-                  .in = "/dev/null",
-                  .out = scratch.path("out"),
-                  .err = scratch.path("err"),
-                  .limits = {},
-                  .user = {}}) {
+        process_(shell_in(scratch, before + "exec '" LATHE_BINARY "' " + arguments, "err")) {
     using namespace std::chrono_literals;
     for (int i = 0; i < 6000 && scratch.read("out").find("\nstep ") == std::string::npos; ++i) {
       REQUIRE_FALSE(process_.wait_for(10ms).has_value());
@@ -164,16 +169,8 @@ TEST_CASE("a training whose output is lost saves and fails", "[tools][train]") {
     const std::string train = small_training(scratch);
     REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
     const std::string lost = "--steps 1000000000 --save-every 1000000000 --evaluate-every 50 2>err";
-    const test::Ending ending = test::run(
-        {.words = {"/bin/sh", "-c",
-                   "( " + buffering + "'" LATHE_BINARY "' " + train + lost + "; echo $? >status ) | sed '/^step /q'"},
-         .folder = scratch.path(""),
-         .environment = {{"LATHE_CACHE_DIR", scratch.cache()}},
-         .in = "/dev/null",
-         .out = scratch.path("out"),
-         .err = scratch.path("err-of-shell"),
-         .limits = {},
-         .user = {}});
+    const std::string command = "( " + buffering + "'" LATHE_BINARY "' " + train + lost + "; echo $? >status )";
+    const test::Ending ending = test::run(shell_in(scratch, command + " | sed '/^step /q'", "err-of-shell"));
     CHECK(ending == test::Ending{});
     CHECK(scratch.read("status") == "1\n");
     const auto saved = store_of(scratch).load_newest();

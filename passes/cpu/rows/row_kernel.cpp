@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/machine/memory_units.h"
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/cpu/reduction/partial_columns.h"
 #include "passes/cpu/rows/row_pick.h"

@@ -180,14 +180,14 @@ std::vector<ValueId> overwritten_values(const Graph& graph, const FusionPlan& pl
 
 void place_gathered_parts(const Graph& graph, std::span<const Update> updates,
                           const std::function<bool(ValueId)>& temporary, FusionPlan& plan) {
-  const auto gathers = [&](const Update& update) { return graph[update.value].op == &ops::all_gather; };
-  if (std::ranges::none_of(updates, gathers)) return;
+  const auto is_gathered = [&](ValueId value) { return graph[value].op == &ops::all_gather; };
+  if (std::ranges::none_of(updates, is_gathered, &Update::value)) return;
   const std::vector<ReadingRegions> readers = readers_of(graph, plan);
   const auto of = [&](ValueId id) -> const ReadingRegions& { return readers[static_cast<std::size_t>(id.index)]; };
   const auto placement = [&](ValueId id) -> Placement& { return plan.placement[static_cast<std::size_t>(id.index)]; };
   std::map<ValueId, Placement> moved;
   for (const auto& [state, whole] : updates) {
-    if (!gathers({state, whole})) continue;
+    if (!is_gathered(whole)) continue;
     const ValueId operand = graph[whole].operands[0], part = placement(operand).base;
     const int gather = plan.region(whole);
     const bool is_all = graph[part].type.shape.numel() == graph[operand].type.shape.numel();

@@ -7,6 +7,7 @@
 
 #include "ir/kernel/verify/parameter_use.h"
 #include "ir/support/error.h"
+#include "passes/lowering/program/received_elements.h"
 #include "passes/lowering/verify/verify_accesses.h"
 
 namespace lathe {
@@ -156,22 +157,13 @@ class Verifier {
       if (buffer(part.to).kind == BufferKind::input || buffer(part.to).kind == BufferKind::constant)
         fail(part, part.to, "it is written");
       if (!part.fold) continue;
-      check_window(part, exchange.ranks);
+      if (buffer(part.received).elements != received_elements(part, exchange.ranks))
+        fail(part, part.received, "it has other elements than come to it");
       fold_ = &*part.fold;
       check_arguments();
       fold_ = nullptr;
     }
     for (int l = exchange.start; l < exchange.done; ++l) check_beside(exchange, l);
-  }
-
-  /// Windows that are folded one after the other have room for two of them, or for the whole piece.
-  void check_window(const Exchange::Part& part, std::int64_t ranks) const {
-    if (part.window <= 0) return;
-    const std::optional<std::int64_t> elements = part.elements.value(), room = buffer(part.received).elements.value();
-    const bool fits =
-        room && (*room >= 2 * ranks * part.window ||
-                 (elements && *room >= (*elements + ranks - 1) / ranks * ranks && *elements <= ranks * part.window));
-    if (!fits) fail(part, part.received, fmt::format("it has no room for windows of {}", part.window));
   }
 
   /// A launch that runs while the exchange may be on its way.
