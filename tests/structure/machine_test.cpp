@@ -16,9 +16,13 @@ using Faults = std::vector<std::string>;
 
 std::string without_comment(const std::string& line) { return line.substr(0, line.find("//")); }
 
+/// Most lines have none, and need no search for what is made of digits.
+bool has_digit(const std::string& code) { return code.find_first_of("0123456789") != std::string::npos; }
+
 /// Sizes of memory, rates and what has the name of a part of a machine, as they are written: 32 << 10, 64LL << 20,
 /// 48 * 1024, 16384, 3e12, 0.6e-6, constexpr int line = 64.
 bool is_number_of_a_machine(const std::string& code) {
+  if (!has_digit(code)) return false;
   static const std::regex shifts(R"(\b[\d']+[uUlL]* ?<< ?([12]\d|30)\b)"),
       products(R"(\* ?1024\b(?! ?[*/] ?\d)|\b1024 ?\* ?1024\b)"),
       powers(R"(\b(4'?096|8'?192|16'?384|32'?768|65'?536|131'?072|262'?144|524'?288|1'?048'?576)\b)"),
@@ -34,6 +38,7 @@ bool is_number_of_a_machine(const std::string& code) {
 
 /// Powers of ten that seconds, bytes and operations are multiplied or divided by, for people to read.
 std::string without_units(const std::string& code) {
+  if (code.find("1e") == std::string::npos) return code;
   static const std::regex unit(R"([*/] ?1e-?\d+\b|\b1e-?\d+ ?\*)");
   return std::regex_replace(code, unit, "");
 }
@@ -41,6 +46,7 @@ std::string without_units(const std::string& code) {
 /// A plain number of two digits or more, in schedules: 2 * 64 * 48, "rows >= 512". What it is has to be said, by a
 /// name where it is the schedule's own choice, by an entry of ir/machine where it is the machine's.
 bool is_plain_number(const std::string& code) {
+  if (!has_digit(code)) return false;
   static const std::regex number(R"((^|[^\w.'"#<+]|[^p]\+)[1-9]['\d]*\d\b(?![.'"]))"), text(R"("([^"\\]|\\.)*")"),
       named(R"(\bconstexpr\b|\bstatic_assert\b|^ *case )");
   return !std::regex_search(code, named) && std::regex_search(std::regex_replace(code, text, ""), number);

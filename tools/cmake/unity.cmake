@@ -6,6 +6,7 @@ function(lathe_precompiled kind)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp CONTENT "" @ONLY)
   add_library(${target} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp)
   target_link_libraries(${target} PRIVATE fmt::fmt lathe_warnings)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_precompile_headers(${target} PRIVATE ${ARGN})
   # The options of those that take it from there.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
@@ -16,11 +17,11 @@ if(LATHE_UNITY)
     # A tenth of the time is looking for memory to use again, of less than 1 GB (in KB).
     add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=1000000>")
   endif()
-  # Nothing of Lathe: a test sees no names but of what it includes.
   set(read_first fmt/core.h fmt/ranges.h algorithm array chrono cmath cstdint filesystem fstream functional iostream limits
                  map memory numeric optional random set span sstream string string_view utility variant vector)
   list(TRANSFORM read_first REPLACE "(.+)" "<\\1>")
-  lathe_precompiled(program ${read_first})
+  # What users include, for programs; nothing of Lathe for tests, which see no names but of what they include.
+  lathe_precompiled(program ${read_first} ${PROJECT_SOURCE_DIR}/tools/include/lathe/lathe.h)
   if(LATHE_TESTS)
     lathe_precompiled(test ${read_first} <catch2/catch.hpp>)
   endif()
@@ -36,6 +37,7 @@ function(lathe_program target)
   if(LATHE_UNITY)
     target_compile_options(${target} PRIVATE -O0 -g0)
     target_precompile_headers(${target} REUSE_FROM lathe_precompiled_${kind})
+    target_link_libraries(${target} PRIVATE fmt::fmt)  # by whose options they were precompiled
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
       target_compile_options(${target} PRIVATE -fpch-preprocess)  # for ccache
     endif()
