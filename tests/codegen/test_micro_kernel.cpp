@@ -1,7 +1,12 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/codegen/harness.h"
 #include "tests/codegen/micro_kernel.h"
@@ -29,6 +34,23 @@ int occurrences(const std::string& text, const std::string& what) {
   return count;
 }
 
+/// The instructions of the loop with the most multiply-adds, from its label to the jump back.
+std::vector<std::string> longest_loop(const std::string& assembly) {
+  std::istringstream lines(assembly);
+  std::vector<std::string> longest, body;
+  std::string label;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(".LBB")) {
+      label = line.substr(0, line.find(':'));
+      body.clear();
+    } else if (line.starts_with("\t") && !line.starts_with("\t.")) {
+      body.push_back(line);
+      if (line.starts_with("\tj") && line.ends_with("\t" + label) && body.size() > longest.size()) longest = body;
+    }
+  }
+  return longest;
+}
+
 double seconds(const codegen::CompiledKernel& code, void* const* buffers, const std::int64_t* dims) {
   std::int64_t status = 0;
   double best = 1e9;
@@ -53,6 +75,15 @@ TEST_CASE("register tiles stay in registers") {
   const std::string v3 = codegen::emit_assembly(micro_kernel(2, 2), TargetCpu::named("x86-64-v3"));
   CHECK(spills(v3) == 0);
   CHECK(occurrences(v3, "vfmadd231ps") == 8);
+}
+
+TEST_CASE("the loop of a register tile addresses its panels by two registers and constants") {
+  const auto body = longest_loop(codegen::emit_assembly(micro_kernel(12, 2), TargetCpu::named("x86-64-v4")));
+  INFO(fmt::format("{}", fmt::join(body, "\n")));
+  // 24 multiply-adds, 2 loads, 12 broadcasts; besides two offsets, the index and the jump.
+  const auto others = std::ranges::count_if(body, [](const std::string& line) { return !line.starts_with("\tv"); });
+  CHECK(body.size() - static_cast<std::size_t>(others) == 38);
+  CHECK(others <= 7);
 }
 
 TEST_CASE("the micro-kernel computes a matrix product") {
