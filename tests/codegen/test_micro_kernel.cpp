@@ -34,7 +34,7 @@ int occurrences(const std::string& text, const std::string& what) {
   return count;
 }
 
-/// The instructions of the loop with the most multiply-adds, from its label to the jump back.
+/// The instructions of the longest loop without another one inside, from its label to the jump back.
 std::vector<std::string> longest_loop(const std::string& assembly) {
   std::istringstream lines(assembly);
   std::vector<std::string> longest, body;
