@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what Lathe is built with, from Debian 12's own packages; does nothing where all of it is there.
-#   setup.sh [--tests]    --tests: an MPI too, with which tests of several processes run; without one they say SKIP
+#   setup.sh [--tests]            --tests: an MPI too, with which tests of several processes run; without one they say SKIP
+#   setup.sh --only PACKAGE...    these packages alone
 set -euo pipefail
 packages=(g++ cmake ninja-build pkg-config llvm-19-dev libzstd-dev zlib1g-dev libfmt-dev nlohmann-json3-dev
           libssl-dev libpcre2-dev libutf8proc-dev libcli11-dev catch2 ccache mold git ca-certificates)
@@ -11,7 +12,7 @@ export DEBIAN_FRONTEND=noninteractive
 install() {
   local missing=() as_root=()
   for package in "$@"; do
-    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+    [[ $(dpkg-query -W -f='${Status}' "$package" 2>/dev/null) == *'install ok installed'* ]] || missing+=("$package")
   done
   [ ${#missing[@]} -eq 0 ] && return 0
   echo "Installing: ${missing[*]}"
@@ -23,7 +24,11 @@ install() {
     "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-install "${packages[@]}"
-if [ "${1:-}" = --tests ]; then
-  install "${test_packages[@]}" || echo "setup: no MPI is installed; tests of several processes say SKIP" >&2
-fi
+case "${1:-}" in
+  --only) install "${@:2}" ;;
+  --tests)
+    install "${packages[@]}"
+    install "${test_packages[@]}" || echo "setup: no MPI is installed; tests of several processes say SKIP" >&2
+    ;;
+  *) install "${packages[@]}" ;;
+esac

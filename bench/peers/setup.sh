@@ -21,16 +21,7 @@ if [ "$free" -lt 8 ] && [ ! -d "$folder/lib" ]; then
 fi
 
 if command -v dpkg-query >/dev/null; then
-  missing=()
-  for package in g++ python3-dev python3-venv libopenblas-dev; do
-    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
-  done
-  if [ ${#missing[@]} -gt 0 ]; then
-    as_root=()
-    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
-    "${as_root[@]}" apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"
-  fi
+  bash "$root/tools/setup.sh" --only g++ python3-dev python3-venv libopenblas-dev
 fi
 
 [ -x "$folder/bin/pip" ] || "$python" -m venv "$folder"

@@ -6,15 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 site=$(mkdir -p "${1:-$root/build-site}" && cd "${1:-$root/build-site}" && pwd)
-missing=()
-for package in mkdocs mkdocs-material doxygen cmake; do
-  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
-done
-if [ ${#missing[@]} -gt 0 ]; then
-  as_root=()
-  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
-  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
-fi
+bash "$root/tools/setup.sh" --only mkdocs mkdocs-material doxygen cmake
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -37,7 +37,7 @@ shutil.copyfileobj(lzma.open(sys.argv[1]), sys.stdout.buffer)' "$1"; } > "$unpac
   libraries=$programs:$libraries
   [ -e "$programs/kernels.tar" ] && tar xf "$programs/kernels.tar" -C "$programs" && export LATHE_CACHE_DIR=$programs/kernels
 fi
-if ! ldconfig -p 2> /dev/null | grep -q libnvrtc.so && [ -z "$(ls /usr/local/cuda/lib64/libnvrtc.so* 2> /dev/null)" ]; then
+if ! grep -q libnvrtc.so <<< "$(ldconfig -p 2> /dev/null)" && [ -z "$(ls /usr/local/cuda/lib64/libnvrtc.so* 2> /dev/null)" ]; then
   found=$(python3 -c 'import glob, site, sys
 for folder in site.getsitepackages() + sys.path:
     for file in glob.glob(folder + "/nvidia/*/lib/libnvrtc.so.1?"): print(file)' 2> /dev/null | head -1)

@@ -46,7 +46,10 @@ for file in "$lathe" "$library"; do
   grep -q libstdc++ <<<"$linked"
   ! grep -E "$mpi" <<<"$linked" || { echo "$file is linked with an MPI" >&2; exit 1; }
 done
-[ -z "$plugin" ] || ldd "$plugin" | grep -qE "$mpi"
+if [ -n "$plugin" ]; then
+  linked=$(ldd "$plugin")
+  grep -qE "$mpi" <<<"$linked" || { echo "$plugin is linked with no MPI" >&2; exit 1; }
+fi
 ! grep -rn find_dependency "$scratch/prefix/lib/cmake" || { echo "the package asks for others" >&2; exit 1; }
 # Each installed header stands by itself, and is found as <lathe/...> alone.
 for header in $headers; do
