@@ -1,10 +1,16 @@
 #include "codegen/llvm/backend.h"
 
+#include <mutex>
+
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/OptBisect.h>
+#include <llvm/InitializePasses.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/PassRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
@@ -28,27 +34,62 @@ void start_llvm() {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    llvm::PassRegistry& passes = *llvm::PassRegistry::getPassRegistry();
+    llvm::initializePostRASchedulerPass(passes);
     return true;
   }();
   static_cast<void>(started);
 }
 
-/// Leaves passes of LLVM's code generation out that take a quarter of its time and give kernels nothing: once
-/// constant offsets are apart, addresses in a loop are a register and a constant without the search for better ones,
-/// and masks are made where masks are wanted.
+/// While it lives, code generation is set up without loop strength reduction and what prepares it, a quarter of its
+/// time: once constant offsets are apart, addresses in a loop are a register and a constant without the search for
+/// better ones. LLVM has a flag of the process alone for that, which is read as passes are set up.
+class WithoutLoopStrengthReduction {
+ public:
+  WithoutLoopStrengthReduction() : lock_(mutex()), before_(flag().getValue()) { flag().setValue(true); }
+  ~WithoutLoopStrengthReduction() { flag().setValue(before_); }
+  WithoutLoopStrengthReduction(const WithoutLoopStrengthReduction&) = delete;
+  WithoutLoopStrengthReduction& operator=(const WithoutLoopStrengthReduction&) = delete;
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  static llvm::cl::opt<bool>& flag() {
+    const auto& flags = llvm::cl::getRegisteredOptions();
+    const auto found = flags.find("disable-lsr");
+    if (found == flags.end()) throw InternalError("LLVM has no flag disable-lsr");
+    return static_cast<llvm::cl::opt<bool>&>(*found->second);
+  }
+
+  std::lock_guard<std::mutex> lock_;
+  bool before_;
+};
+
+/// Leaves passes of LLVM's code generation out that give kernels nothing: masks are made where masks are wanted, and
+/// processors that run instructions out of order need no other order once registers are given.
 class LeftOut final : public llvm::OptPassGate {
  public:
-  bool isEnabled() const override { return true; }
-  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) override {
-    return pass != "Loop Strength Reduction" && pass != "X86 Domain Reassignment Pass";
+  LeftOut() {
+    for (const llvm::StringRef argument : {"x86-domain-reassignment", "post-RA-sched"}) {
+      const llvm::PassInfo* pass = llvm::PassRegistry::getPassRegistry()->getPassInfo(argument);
+      if (!pass) throw InternalError("LLVM has no pass " + argument.str());
+      names_.push_back(pass->getPassName());
+    }
   }
+  bool isEnabled() const override { return true; }
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) override { return !llvm::is_contained(names_, pass); }
+
+ private:
+  std::vector<llvm::StringRef> names_;
 };
 
 }  // namespace
 
 std::string_view pipeline_version() {
   return "sroa,early-cse,instcombine,simplifycfg,licm,early-cse,separate-const-offset-from-gep,early-cse,licm;"
-         "O2 without loop-reduce,x86-domain-reassignment;pic;strict-fp 1";
+         "O2 without loop-reduce,x86-domain-reassignment,post-RA-sched;pic;strict-fp 1";
 }
 
 Backend::Backend(const TargetCpu& target) {
@@ -101,22 +142,39 @@ void Backend::optimise(llvm::Module& module) const {
     if (!function.isDeclaration()) passes.run(function, functions);
 }
 
-std::string Backend::generate(llvm::Module& module, llvm::CodeGenFileType kind) const {
-  llvm::SmallString<0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  if (machine_->addPassesToEmitFile(passes, stream, nullptr, kind, /*DisableVerify=*/true))
-    throw InternalError("LLVM cannot emit this kind of file");
-  passes.run(module);
-  return std::string(bytes);
-}
+/// LLVM's code generation for one kind of file.
+class Backend::Generator {
+ public:
+  Generator(llvm::TargetMachine& machine, llvm::CodeGenFileType kind) {
+    const WithoutLoopStrengthReduction while_set_up;
+    if (machine.addPassesToEmitFile(passes_, stream_, nullptr, kind, /*DisableVerify=*/true))
+      throw InternalError("LLVM cannot emit this kind of file");
+  }
+  std::string run(llvm::Module& module) {
+    bytes_.clear();
+    passes_.run(module);
+    return std::string(bytes_);
+  }
 
-std::string Backend::object(llvm::Module& module) const {
-  return generate(module, llvm::CodeGenFileType::ObjectFile);
+ private:
+  llvm::SmallString<0> bytes_;
+  llvm::raw_svector_ostream stream_{bytes_};
+  llvm::legacy::PassManager passes_;
+};
+
+Backend::~Backend() = default;
+
+std::string Backend::object(llvm::Module& module) {
+  // What an exception leaves behind is not used again.
+  std::unique_ptr<Generator> generator = std::move(to_objects_);
+  if (!generator) generator = std::make_unique<Generator>(*machine_, llvm::CodeGenFileType::ObjectFile);
+  std::string bytes = generator->run(module);
+  to_objects_ = std::move(generator);
+  return bytes;
 }
 
 std::string Backend::assembly(llvm::Module& module) const {
-  return generate(module, llvm::CodeGenFileType::AssemblyFile);
+  return Generator(*machine_, llvm::CodeGenFileType::AssemblyFile).run(module);
 }
 
 }  // namespace lathe::codegen

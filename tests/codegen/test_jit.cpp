@@ -60,6 +60,16 @@ TEST_CASE("identical kernels share code, whatever their names") {
   CHECK(run_on_one(code[1], 5) == 7);
 }
 
+TEST_CASE("an object does not depend on what the same compiler made before") {
+  const std::vector<Kernel> kernels{micro_kernel(), add_constant(1), add_constant(2), add_constant(3),
+                                    micro_kernel()};
+  MemoryStore together, apart;
+  Jit({.threads = 1}, &together).compile(kernels);
+  for (const Kernel& kernel : kernels) Jit({}, &apart).compile({&kernel, 1});
+  CHECK(together.objects.size() == 4);
+  CHECK(together.objects == apart.objects);
+}
+
 TEST_CASE("a second compilation takes everything from the store") {
   MemoryStore store;
   const std::vector<Kernel> kernels{add_constant(1), add_constant(2), micro_kernel()};

@@ -40,8 +40,8 @@ std::string machine_name(const CompileOptions& options, int threads) {
 
 MachineRates machine_rates(const CompileOptions& options, int threads) {
   if (!options.gpu)
-    return {.flops = measure_fma_peak(threads, 0.2).best,
-            .bytes = measure_read_bandwidth(threads, bandwidth_probe_bytes(), 0.2).best};
+    return {.flops = measure_fma_peak(threads).best,
+            .bytes = measure_read_bandwidth(threads, bandwidth_probe_bytes()).best};
   const cuda::Driver::Peak peak = options.gpu->driver->peak(options.gpu->device);
   return {.flops = peak.flops, .bytes = peak.bytes};
 }

@@ -42,7 +42,9 @@ float f16_value(std::uint16_t bits) {
     return std::bit_cast<float>(wide);
   }
   if (exponent == 0) return sign * static_cast<float>(fraction) * 0x1p-24f;
-  return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
+  const auto wide = (static_cast<std::uint32_t>(bits & 0x8000) << 16) | static_cast<std::uint32_t>(exponent + 112)
+                                                                            << 23;
+  return std::bit_cast<float>(wide | static_cast<std::uint32_t>(fraction) << 13);
 }
 
 double round_to(DType dtype, double value) {
@@ -202,14 +204,15 @@ Scalar evaluate_fma(DType dtype, Scalar a, Scalar b, Scalar c) {
 
 float flushed(double x) {
   const auto value = static_cast<float>(x);
-  return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value;
+  return std::abs(value) < std::numeric_limits<float>::min() ? std::copysign(0.0f, value) : value;
 }
 
 float flushed_fma(double a, double b, float c) {
-  const float sum = std::fma(flushed(a), flushed(b), c);
+  const float x = flushed(a), y = flushed(b), sum = std::fma(x, y, c);
   constexpr double least = std::numeric_limits<float>::min();
-  const double exact = std::abs(std::fma(static_cast<double>(flushed(a)), flushed(b), c));
-  return std::abs(sum) == least && exact < least * (1 - 0x1p-25) ? std::copysign(0.0f, sum) : flushed(sum);
+  if (std::abs(sum) != least) return flushed(sum);
+  const double exact = std::abs(std::fma(static_cast<double>(x), static_cast<double>(y), static_cast<double>(c)));
+  return exact < least * (1 - 0x1p-25) ? std::copysign(0.0f, sum) : sum;
 }
 
 Scalar evaluate_reduction(ScalarOp op, DType dtype, std::span<const Scalar> lanes) {

@@ -317,9 +317,11 @@ class RunningPipeline : public RunningRegion {
     bool is_consumers = false;    // consumers have written it
   };
   Element& element(const Target& target, std::int64_t index) {
-    std::vector<Element>& all = elements_[target.scratch];
-    if (all.empty()) all.resize(static_cast<std::size_t>(target.count));
-    return all[static_cast<std::size_t>(index)];
+    if (target.scratch != latest_scratch_) {
+      latest_ = &elements_[latest_scratch_ = target.scratch];
+      latest_->resize(static_cast<std::size_t>(target.count));
+    }
+    return (*latest_)[static_cast<std::size_t>(index)];
   }
 
   const Kernel& kernel_;
@@ -328,6 +330,9 @@ class RunningPipeline : public RunningRegion {
   std::int64_t iterations_ = 0, iteration_ = -1;  // -1: outside the stage
   bool produces_ = false;
   std::unordered_map<const Scratch*, std::vector<Element>> elements_;
+  // Those of the scratch that was touched last.
+  const Scratch* latest_scratch_ = nullptr;
+  std::vector<Element>* latest_ = nullptr;
 };
 
 RunningPipeline* running_pipeline(const MachineRun& run) {
