@@ -68,7 +68,7 @@ std::string pipeline_name() { return fmt::format("{};sanitizer {}", pipeline_ver
 
 std::string emit_llvm_ir(const kernel::Kernel& kernel, const TargetCpu& target, bool optimized) {
   llvm::LLVMContext context;
-  Backend backend(target);
+  const Backend backend(target);
   const auto module = emit(context, backend, kernel, target, readable_symbol(kernel));
   if (optimized) backend.optimise(*module);
   std::string text = notes(kernel, ";");
@@ -79,7 +79,7 @@ std::string emit_llvm_ir(const kernel::Kernel& kernel, const TargetCpu& target, 
 
 std::string emit_assembly(const kernel::Kernel& kernel, const TargetCpu& target) {
   llvm::LLVMContext context;
-  Backend backend(target);
+  const Backend backend(target);
   const auto module = emit(context, backend, kernel, target, readable_symbol(kernel));
   backend.optimise(*module);
   return notes(kernel, "#") + backend.assembly(*module);
