@@ -3,7 +3,8 @@
 // Commands on standard input, one a line, answered by seconds:
 //   prompt TOKENS     reads prompts of that many tokens, as many as the batch has
 //   steps COUNT       adds tokens one by one to each: seconds of all
-//   peak              FMA rate in flop/s, and read bandwidth in bytes/s
+//   peak              FMA rate in flop/s, the best of bursts
+//   bandwidth         read bandwidth in bytes/s, the median of bursts
 //   memory            resident bytes
 #include <fmt/core.h>
 
@@ -50,8 +51,9 @@ void serve(CachedLm& lm, std::int64_t vocab, int threads, std::size_t batch) {
       }
       fmt::print("{}\n", seconds_since(start));
     } else if (word == "peak") {
-      fmt::print("{} {}\n", measure_fma_peak(threads, 0.2).best,
-                 measure_read_bandwidth(threads, bandwidth_probe_bytes(), 0.3).best);
+      fmt::print("{}\n", measure_fma_peak(threads, 0.2).best);
+    } else if (word == "bandwidth") {
+      fmt::print("{}\n", measure_read_bandwidth(threads, bandwidth_probe_bytes(), 0.06).median);
     } else if (word == "memory") {
       fmt::print("{}\n", resident_bytes());
     }

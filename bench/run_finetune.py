@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Steps of fine-tuning by `lathe finetune` and by PyTorch with transformers and PEFT, in turns: GPT-2 124M's shape, random weights, all of
-them trained or a LoRA adapter of rank 16 on all linear layers. AdamW, gradients clipped, rows of equally many tokens, f32.
+them trained or a LoRA adapter of rank 16 on all linear layers. AdamW, gradients clipped, rows of equally many tokens, in f32 or in mixed
+precision.
 
 Usage: bench/run_finetune.py [--build FOLDER] [--peers FOLDER] [--threads N] [--rounds N] [--steps N] [--batch N] [--context N]
+                             [--precision f32|bf16]
 --peers is what bench/peers/setup.sh made, with `pip install transformers peft` in it; --python names another interpreter that has torch,
-transformers and peft. Prints medians over the steps of all rounds, the first of each round left out, and the first losses, which agree.
+transformers and peft. On processors that are not Intel's PyTorch runs twice: as it is installed, and with the AVX-512 code that MKL keeps
+from them (workers.py). Prints medians over the steps of all rounds, the first of each round left out, and the first losses, which agree.
 """
 import argparse
 import json
@@ -62,9 +65,17 @@ def lathe(options, rank):
                '-o', output, '--steps', options.steps, '--batch', options.batch, '--context', options.context, '--lr', RATE, '--schedule',
                'constant', '--warmup', '1', '--threads', options.threads, '--save-every', 1000000, '--clip', 1]
     command += ['--lora', f'r={rank}'] if rank else []
+    command += ['--precision', options.precision]
     subprocess.run([*shlex.split(options.prefix), *map(str, command)], check=True, stdout=subprocess.DEVNULL)
     lines = [json.loads(line) for line in (output / 'training/metrics.jsonl').read_text().splitlines()]
     return [line['seconds'] for line in lines if 'loss' in line], [line['loss'] for line in lines if 'loss' in line]
+
+
+def programs():
+    """Names of the peers, and whether they run just as they are installed."""
+    if workers.is_intel():
+        return {'PyTorch, PEFT': True}
+    return {'PyTorch, PEFT': True, 'PyTorch, PEFT, AVX-512 in MKL': False}
 
 
 def main():
@@ -72,7 +83,7 @@ def main():
     workers.add_common_options(parser)
     parser.add_argument('--python', help='an interpreter with torch, transformers and peft')
     parser.add_argument('--folder', type=pathlib.Path, default=here.parent / 'build/bench-finetune', help='where model and data are made')
-    parser.add_argument('--stock', action='store_true', help='PyTorch just as it is installed')
+    parser.add_argument('--precision', choices=['f32', 'bf16'], default='f32')
     parser.add_argument('--prefix', default='', help='what commands are started by, such as "chrt -f 50"')
     parser.add_argument('--steps', type=int, default=5, help='of a round')
     parser.add_argument('--batch', type=int, default=4)
@@ -85,14 +96,19 @@ def main():
     print('|---|---|---|---|---|---|')
     for rank, name in ((0, 'all weights'), (16, 'LoRA r=16')):
         command = [*shlex.split(options.prefix), options.python, str(here / 'peers/peft_worker.py'), str(options.folder / 'model'),
-                   str(options.folder / 'ids.npy'), str(options.batch), str(rank), str(RATE), str(options.threads)]
-        peer = workers.Worker('peft', command, workers.peer_environment(options.peers, options.threads, options.stock))
-        times = {'Lathe': [], 'PyTorch, PEFT': []}
-        losses = {'Lathe': lathe(options, rank)[1][0], 'PyTorch, PEFT': peer.ask('run 1')['losses'][0]}  # compiles, warms up
+                   str(options.folder / 'ids.npy'), str(options.batch), str(rank), str(RATE), str(options.threads),
+                   options.precision]
+        peers = {program: workers.Worker('peft', command, workers.peer_environment(options.peers, options.threads, stock))
+                 for program, stock in programs().items()}
+        times = {'Lathe': [], **{program: [] for program in peers}}
+        losses = {'Lathe': lathe(options, rank)[1][0]}  # compiles, warms up
+        losses |= {program: peer.ask('run 1')['losses'][0] for program, peer in peers.items()}
         for _ in range(options.rounds):
             times['Lathe'] += lathe(options, rank)[0][1:]
-            times['PyTorch, PEFT'] += peer.ask(f'run {options.steps}')['seconds'][1:]
-        peer.close()
+            for program, peer in peers.items():
+                times[program] += peer.ask(f'run {options.steps}')['seconds'][1:]
+        for peer in peers.values():
+            peer.close()
         own = statistics.median(times['Lathe'])
         for program, seconds in times.items():
             median = statistics.median(seconds)

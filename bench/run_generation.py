@@ -4,7 +4,8 @@
 Usage: bench/run_generation.py [--build FOLDER] [--threads N] [--rounds N] [--folder FOLDER] [--prompt N] [--tokens N]
 Needs numpy, gguf and llama-cpp-python (PyPI) for the peer; without them Lathe runs alone. Prints medians over the rounds, and the
 best beside them. Both compute in the dtype of the weights; q8 is made of the bf16 directory and
-computed in f32, beside llama.cpp's Q8_0. Decode as a share of the read bandwidth, the prompt as a share of the FMA peak, both probed in each round.
+computed in f32, beside llama.cpp's Q8_0. The prompt as a share of the FMA peak, probed in each round; decode as a share of the read
+bandwidth, probed before and after each few tokens, for the memory of a shared machine changes its speed within a second.
 """
 import argparse
 import pathlib
@@ -15,6 +16,8 @@ import sys
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here / 'peers'))
 import llama_files  # noqa: E402
+
+SLICE = 4  # tokens between two probes of the memory
 
 
 class Lathe:
@@ -110,23 +113,28 @@ def main():
     for dtype in ('f32', 'bf16', 'q8'):
         running = programs(options, dtype)
         times = {p.name: ([], []) for p in running}
-        peaks = []
+        peaks, bandwidths, shares = [], [], {p.name: [] for p in running}
         for p in running:  # compiles, warms up
             p.prompt(options.prompt), p.steps(4)
         for _ in range(options.rounds):
-            peaks.append(running[0].ask('peak'))
+            peaks.append(running[0].ask('peak')[0])
             for p in running:
                 times[p.name][0].append(p.prompt(options.prompt))
-                times[p.name][1].append(p.steps(options.tokens) / options.tokens)
-        fma = statistics.median(peak[0] for peak in peaks)
-        bandwidth = statistics.median(peak[1] for peak in peaks)
+                for first in range(0, options.tokens, SLICE):
+                    before, token = running[0].ask('bandwidth')[0], p.steps(SLICE) / SLICE
+                    bandwidth = (before + running[0].ask('bandwidth')[0]) / 2
+                    times[p.name][1].append(token)
+                    shares[p.name].append(step_bytes(dtype, options.prompt + first + SLICE / 2) / token / bandwidth)
+                    bandwidths.append(bandwidth)
+        fma = statistics.median(peaks)
         own = [statistics.median(t) for t in times['lathe']]
         for name, (prompt, token) in times.items():
             p, t = statistics.median(prompt), statistics.median(token)
-            rate, read = flops(options.prompt) / p / fma, step_bytes(dtype, options.prompt + options.tokens / 2) / t / bandwidth
+            rate, read = flops(options.prompt) / p / fma, statistics.median(shares[name])
             print(f'| {dtype} | {name} | {p * 1e3:.0f} ({min(prompt) * 1e3:.0f}) | {rate:.0%} | {t * 1e3:.2f} ({min(token) * 1e3:.2f}) | '
                   f'{read:.0%} | {p / own[0]:.2f} | {t / own[1]:.2f} |', flush=True)
-        print(f'  {dtype}: FMA peak {fma / 1e9:.0f} GFLOP/s, read bandwidth {bandwidth / 1e9:.0f} GB/s, {options.threads} threads')
+        print(f'  {dtype}: FMA peak {fma / 1e9:.0f} GFLOP/s, read bandwidth {min(bandwidths) / 1e9:.0f} to {max(bandwidths) / 1e9:.0f} GB/s, '
+              f'{options.threads} threads')
 
 
 if __name__ == '__main__':

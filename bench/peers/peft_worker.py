@@ -1,8 +1,8 @@
 """Fine-tuning by PyTorch, transformers and PEFT, as a process that waits for commands: bench/run_finetune.py starts it.
 
-peft_worker.py DIR IDS BATCH RANK RATE THREADS
+peft_worker.py DIR IDS BATCH RANK RATE THREADS PRECISION
 DIR is a model's directory, IDS a .npy of token ids [rows, tokens]; RANK 0 trains all weights, else a LoRA adapter on all linear
-layers of the blocks. "run N" runs N steps and answers {"seconds": [...], "losses": [...]}.
+layers of the blocks; PRECISION f32, or bf16 for autocast. "run N" runs N steps and answers {"seconds": [...], "losses": [...]}.
 """
 import json
 import sys
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import transformers
 
-folder, ids, batch, rank, rate, threads = sys.argv[1:]
+folder, ids, batch, rank, rate, threads, precision = sys.argv[1:]
 torch.set_num_threads(int(threads))
 model = transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation='sdpa', dtype=torch.float32)
 if int(rank):
@@ -33,7 +33,8 @@ def run():
     first = step * int(batch) % len(rows)
     tokens = rows[first:first + int(batch)]
     optimizer.zero_grad(set_to_none=True)
-    loss = model(input_ids=tokens, labels=tokens).loss
+    with torch.autocast('cpu', torch.bfloat16, enabled=precision == 'bf16'):
+        loss = model(input_ids=tokens, labels=tokens).loss
     loss.backward()
     torch.nn.utils.clip_grad_norm_(trained, 1.0)
     optimizer.step()

@@ -58,6 +58,10 @@ def undisturbed(workers, lock, realtime):
                 set_policy(os.SCHED_OTHER, 0)
 
 
+def is_intel():
+    return 'GenuineIntel' in pathlib.Path('/proc/cpuinfo').read_text()
+
+
 def peer_environment(folder, threads, stock=False):
     """Two threads mean two: no binding, no oversubscription. MKL takes its AVX-512 code on every vendor's CPU, unless
     `stock` asks for PyTorch just as it is installed."""
@@ -65,7 +69,7 @@ def peer_environment(folder, threads, stock=False):
                    'TF_CPP_MIN_LOG_LEVEL': '3', 'PYTHONWARNINGS': 'ignore', 'JAX_PLATFORMS': 'cpu',
                    'CUDA_VISIBLE_DEVICES': '',
                    'TORCHINDUCTOR_CACHE_DIR': str(pathlib.Path(folder).resolve() / 'inductor')}
-    if not stock and 'GenuineIntel' not in pathlib.Path('/proc/cpuinfo').read_text():
+    if not stock and not is_intel():
         environment['LD_PRELOAD'] = str(pathlib.Path(folder).resolve() / 'lib' / 'libmkl_any_cpu.so')
     return environment
 

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -223,6 +224,48 @@ TEST_CASE("finetune trains an adapter further", "[tools][finetune]") {
   };
   refused(further + "--lora r=8 -o other", "lora_option");
   refused(further + "-o adapter", "output_folder");
+}
+
+TEST_CASE("model writes the step of fine-tuning: all weights, a new adapter, or one that is there",
+          "[tools][finetune]") {
+  const Scratch scratch;
+  const std::string tune = prepare(scratch);
+  const auto step = [&](const std::string& arguments) {
+    const auto ran = run_lathe(scratch, "model " + arguments + " --step --lr 1e-2 -o step.lathe");
+    INFO(ran.out << ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(run_lathe(scratch, "verify step.lathe").status == 0);
+    return scratch.read("step.lathe");
+  };
+  const auto count = [](const std::string& text, const std::string& part) {
+    int found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  const std::string moment = "state %optimizer.m.";
+  const std::string whole = step("model");
+  CHECK(count(whole, moment) > 10);
+  CHECK(count(whole, "lora_A") == 0);
+  const std::string adapter = step("model --lora r=4,targets=q_proj");
+  CHECK(count(adapter, moment) == 4);  // A and B in two layers
+  CHECK(count(adapter, moment + "model.layers.0.self_attn.q_proj.lora_A") == 1);
+  REQUIRE(run_lathe(scratch, tune + "--lora r=4,targets=q_proj --steps 1 -o adapter").status == 0);
+  CHECK(step("adapter") == adapter);
+  CHECK(step("model --adapter adapter") == adapter);
+  const auto ran = run_lathe(scratch, "model model --lora --step -o step.lathe");
+  CHECK(ran.status == 0);
+  CHECK(count(scratch.read("step.lathe"), "lora_B") > 10);
+  for (const auto& [arguments, message] :
+       std::map<std::string, std::string>{{"gpt --step --lora r=4", "gpt is no directory"},
+                                          {"model --lora r=4", "--lora requires --step"},
+                                          {"model --step --part loss", "--part excludes --step"},
+                                          {"model --step --weights q8", "--weights excludes --step"},
+                                          {"model --step --lora r=0", "r is 0"}}) {
+    const auto refused = run_lathe(scratch, "model " + arguments);
+    INFO(arguments << ": " << refused.err);
+    CHECK(refused.status != 0);
+    CHECK_THAT(refused.err, Contains(message));
+  }
 }
 
 TEST_CASE("finetune learns plain text and source files in parts", "[tools][finetune]") {

@@ -3,6 +3,7 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/finetune/fine_tuning.h"
+#include "tools/finetune/lora_option.h"
 #include "tools/options/division.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/number_option.h"
@@ -43,16 +44,13 @@ void add_sample_options(CLI::App& command, SampleSettings& samples) {
 void add_finetune(CLI::App& app) {
   auto s = std::make_shared<FineTuneSettings>();
   auto precision = std::make_shared<std::string>("f32");
-  auto lora = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("finetune", "Train a model of a Hugging Face directory on examples");
   command->add_option("DIR", s->model, "The directory of a model, or of an adapter that is trained further")
       ->required()
       ->check(CLI::ExistingDirectory);
   add_adapter_option(*command, s->adapter);
   add_data_options(*command, *s);
-  CLI::Option* adapts =
-      command->add_option("--lora", *lora, "Train an adapter alone: r=16,alpha=32,targets=q_proj:v_proj,..")
-          ->expected(0, 1);
+  add_lora_option(*command, s->lora);
   command->add_option("-o,--output", s->output, "Folder for the model or adapter")->capture_default_str();
   command->add_option("--valid", s->valid, "JSONL to validate on, or a share of the data, such as 0.1");
   const auto number = [&](const char* name, auto& value, const char* doc) {
@@ -87,9 +85,8 @@ void add_finetune(CLI::App& app) {
       "Examples:\n"
       "  lathe finetune Qwen3-0.6B --data chats.jsonl --lora r=16,targets=q_proj:v_proj --pack -o adapter\n"
       "  mpirun -n 4 lathe finetune Qwen3-0.6B --data chats.jsonl --mesh data=4 --parameters data -o tuned");
-  command->callback([s, precision, lora, adapts] {
+  command->callback([s, precision] {
     s->precision = *parse_dtype(*precision);
-    if (adapts->count() > 0) s->lora = *lora;
     s->cache = cache_folder();
     fine_tune(*s);
   });

@@ -10,9 +10,12 @@
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
+#include "frontend/pretrained/lora/adapted_model.h"
 #include "ir/tensor/text/printer.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
+#include "tools/finetune/lora_option.h"
+#include "tools/finetune/step_graph.h"
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/pretrained/graph_part.h"
@@ -30,6 +33,7 @@ struct ModelOptions {
   bool loss = false, step = false;
   std::string part = "logits", dtype = "f32", weights = "stored";  ///< of a directory
   std::filesystem::path adapter;
+  std::optional<std::string> lora;  ///< of a directory's step
 };
 
 /// A named number, or the model's own where none is given.
@@ -113,9 +117,21 @@ const std::map<std::string, Entry>& catalogue() {
   return entries;
 }
 
+/// That of `lathe finetune` on padded rows: it trains all weights, or an adapter alone.
+ir::Graph folder_step(const ModelOptions& options) {
+  pretrained::AdaptedModel loaded =
+      pretrained::load_adapted(pretrained::find_adapted(options.name, options.adapter),
+                               [](const std::filesystem::path& folder) { return pretrained::load(folder); });
+  if (options.lora) pretrained::add_lora(loaded.model, parse_lora(*options.lora), 0);
+  const pretrained::CausalLm& model = *loaded.model.model;
+  keep_trained_in_f32(model);
+  return step_graphs(model, {.B = Dim("B"), .T = Dim("T")}, AdamW{.lr = options.lr},
+                     {.clip_norm = 1, .precision = *parse_dtype(options.precision)}, *parse_dtype(options.dtype))
+      .step;
+}
+
 void write_folder(const ModelOptions& options) {
-  if (options.step)
-    throw UserError("a training step of a directory is made by lathe finetune", "usage", "leave out --step");
+  if (options.step) return write_text(options.output, ir::print(folder_step(options)));
   const GraphPart part = options.loss ? GraphPart::loss : graph_parts().at(options.part);
   const ir::Graph graph = pretrained_graph(options.name, part, *parse_dtype(options.dtype), options.adapter,
                                            {.weights = weight_format(options.weights)});
@@ -125,6 +141,8 @@ void write_folder(const ModelOptions& options) {
 void run(const ModelOptions& options) {
   if (!options.adapter.empty() && !is_model_folder(options.name))
     throw UserError(fmt::format("{} is no directory", options.name), "usage", "leave out --adapter");
+  if (options.lora && !is_model_folder(options.name))
+    throw UserError(fmt::format("{} is no directory", options.name), "usage", "leave out --lora");
   if (is_model_folder(options.name)) return write_folder(options);
   Graph g(options.step ? options.name + "_step" : options.name);
   const std::optional<Tensor> loss = catalogue().at(options.name).build(g, options);
@@ -155,13 +173,13 @@ void add_model(CLI::App& app) {
           "{" + fmt::format("{}", fmt::join(names, ",")) + "} or DIR"));
   std::vector<std::string> parts;
   for (const auto& [part, value] : graph_parts()) parts.push_back(part);
-  command->add_option("--part", options->part, "Of a directory: logits, loss, or a part of generation")
-      ->check(CLI::IsMember(parts))
-      ->capture_default_str();
+  CLI::Option* const part =
+      command->add_option("--part", options->part, "Of a directory: logits, loss, or a part of generation");
+  part->check(CLI::IsMember(parts))->capture_default_str();
   command->add_option("--dtype", options->dtype, "Of a directory: what is computed in; weights stay as stored")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}))
       ->capture_default_str();
-  add_weights_option(*command, options->weights);
+  CLI::Option* const weights = add_weights_option(*command, options->weights);
   add_adapter_option(*command, options->adapter);
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   between(command->add_option("--layers", options->layers, "Layers (of each stack)"), 1, 1000)->capture_default_str();
@@ -171,13 +189,17 @@ void add_model(CLI::App& app) {
   between(command->add_option("--context", options->context, "Longest sequence (gpt)"), 1, most_size);
   real_between(command->add_option("--dropout", options->dropout, "Probability of dropping"), 0, 1);
   command->add_flag("--loss", options->loss, "With the loss as output instead of logits");
-  command->add_flag("--step", options->step, "The whole training step with AdamW: forward, backward, update");
+  CLI::Option* const step =
+      command->add_flag("--step", options->step, "The whole training step with AdamW: forward, backward, update");
+  step->excludes(part)->excludes(weights);
+  add_lora_option(*command, options->lora)->needs(step);
   positive(command->add_option("--lr", options->lr, "Learning rate of --step"))->capture_default_str();
   add_precision_option(*command, options->precision);
   command->footer(footer +
                   "Examples:\n"
                   "  lathe model gpt --layers 12 --step -o step.lathe\n"
-                  "  lathe model Llama-3.2-1B --part step -o step.lathe");
+                  "  lathe model Llama-3.2-1B --part step -o token.lathe\n"
+                  "  lathe model Llama-3.2-1B --step --lora r=16 -o step.lathe");
   command->callback([options] { run(*options); });
 }
 

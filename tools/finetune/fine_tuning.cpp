@@ -6,8 +6,6 @@
 #include <optional>
 
 #include "frontend/initialize.h"
-#include "frontend/pretrained/token_loss.h"
-#include "frontend/train/training.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/visible.h"
 #include "passes/lowering/program/program.h"
@@ -22,6 +20,7 @@
 #include "tools/finetune/example_data.h"
 #include "tools/finetune/lora_option.h"
 #include "tools/finetune/metrics.h"
+#include "tools/finetune/step_graph.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/target_option.h"
 #include "tools/pretrained/model_directory.h"
@@ -109,7 +108,7 @@ class FineTuning {
     if (s_.lora) loaded_->lora = pretrained::add_lora(model(), parse_lora(*s_.lora), s_.seed);
     if (loaded_->lora)
       loaded_->lora->config.base_model = std::filesystem::absolute(folders_.model).lexically_normal().string();
-    store_in_f32();
+    trained_ = keep_trained_in_f32(*model().model);
   }
 
   /// Each process reads the files itself.
@@ -120,15 +119,6 @@ class FineTuning {
                                  "every process reads the same directories"}});
   }
 
-  /// What is trained is kept in f32 at least, whatever the files have: small updates would be lost otherwise.
-  void store_in_f32() {
-    for (const nn::Parameter& parameter : model().model->parameters()) {
-      if (parameter.is_frozen()) continue;
-      trained_.push_back(parameter.name());
-      if (parameter.dtype() != f32 && parameter.dtype() != f64) parameter.store_as(f32);
-    }
-  }
-
   void prepare_training() {
     if (s_.optimizer.lr == 0) s_.optimizer.lr = loaded_->lora ? adapter_rate : full_rate;
     const double updates = static_cast<double>(data_->training().updates_per_epoch());
@@ -137,13 +127,9 @@ class FineTuning {
     // Rows of padded examples are as long as the longest of their batch.
     const Dim B("B", s_.batch), T = s_.pack ? Dim("T", s_.context) : Dim("T");
     if (!s_.pack) sizes_.emplace("T", s_.context);
-    const ir::Graph forward = token_loss(*model().model, "finetune", B, T, s_.pack).finish();
-    const ir::Graph step = training_step(forward, "loss", optimizer(),
-                                         {.clip_norm = s_.optimizer.clip,
-                                          .accumulate = s_.accumulate,
-                                          .precision = s_.precision,
-                                          .trainable = nn::trainable(*model().model),
-                                          .decayed = matrices()});
+    const auto [forward, step] =
+        step_graphs(*model().model, {.B = B, .T = T, .packed = s_.pack}, optimizer(),
+                    {.clip_norm = s_.optimizer.clip, .accumulate = s_.accumulate, .precision = s_.precision});
     if (const std::string splits = take_default_splits(s_.division, forward); is_first()) print("{}", splits);
     sizes_ = sizes_on_process(std::move(sizes_), s_.division);
     require_same_settings(ranks_, {fixed_settings(), changeable_settings()});

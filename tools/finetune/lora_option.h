@@ -1,5 +1,7 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "frontend/pretrained/lora/lora_config.h"
@@ -10,5 +12,8 @@ namespace lathe::tools {
 /// linear layers. Keys: r, alpha (2 r where it is not given), targets (names, or all-linear), dropout, rslora (true
 /// or false), save (modules that are trained as a whole). UserError [lora_option].
 pretrained::LoraConfig parse_lora(const std::string& option);
+
+/// --lora, with settings or without.
+CLI::Option* add_lora_option(CLI::App& command, std::optional<std::string>& lora);
 
 }  // namespace lathe::tools
