@@ -132,10 +132,14 @@ void MemoryOps::scatter(const MemoryAccess& access, Value* indices, Value* value
 }
 
 void MemoryOps::prefetch(const MemoryAccess& access, Value* index, bool to_write) {
-  constexpr unsigned nearest = 3, data = 1;
-  b_.CreateIntrinsic(
-      llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-      {address(access, index), b_.getInt32(to_write ? 1 : 0), b_.getInt32(nearest), b_.getInt32(data)});
+  prefetch_line(b_, address(access, index), to_write);
+}
+
+void prefetch_line(llvm::IRBuilderBase& builder, Value* address, bool to_write) {
+  constexpr unsigned level_2 = 2, data = 1;
+  builder.CreateIntrinsic(
+      llvm::Intrinsic::prefetch, {builder.getPtrTy()},
+      {address, builder.getInt32(to_write ? 1 : 0), builder.getInt32(level_2), builder.getInt32(data)});
 }
 
 }  // namespace lathe::codegen

@@ -17,6 +17,9 @@ struct MemoryAccess {
   int alignment = 0;
 };
 
+/// Prefetches the cache line at an address as far as L2, whatever is used in L1 meanwhile.
+void prefetch_line(llvm::IRBuilderBase& builder, llvm::Value* address, bool to_write);
+
 class MemoryOps {
  public:
   MemoryOps(llvm::IRBuilder<>& builder, ScalarOps& scalars) : b_(builder), scalars_(scalars) {}

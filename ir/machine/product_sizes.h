@@ -106,7 +106,7 @@ struct ProductSizes {
   TileBlocks tiles = {};
   ProductLimits limits = {};
   PackingSizes packing = {};
-  std::int64_t prefetch_bytes = 4096;  ///< prefetch distance of dot products of quantized numbers
+  std::int64_t prefetch_bytes = 8192;  ///< prefetch distance of dot products of one stream
   bool operator==(const ProductSizes&) const = default;
 };
 

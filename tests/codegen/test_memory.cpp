@@ -153,3 +153,15 @@ TEST_CASE("in-position buffers that may alias") {
   const std::string text = codegen::emit_llvm_ir(kernel, codegen::TargetCpu::host());
   CHECK(text.find("noalias") == std::string::npos);
 }
+
+TEST_CASE("a prefetch reads as far as L2") {
+  Builder b("prefetch");
+  Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
+  b.parallel_for(0, b.dim("n"), 1, [&](Value i) {
+    b.prefetch(x, i + 1024);
+    b.store(y, i, b.load(x, i));
+  });
+  const std::string code = codegen::emit_assembly(b.finish(), codegen::TargetCpu::named("x86-64-v4"));
+  CHECK(code.find("prefetcht1") != std::string::npos);
+  CHECK(code.find("prefetcht0") == std::string::npos);
+}

@@ -3,6 +3,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "codegen/llvm/machine/hooks.h"
+#include "codegen/llvm/memory_ops.h"
 
 namespace lathe::codegen {
 
@@ -83,13 +84,10 @@ Value* TileOps::times(Value* value, int by) {
   return b_.CreateMul(value, b_.getInt64(static_cast<std::uint64_t>(by)));
 }
 
-/// Prefetches cache lines first .. last of 64 bytes as far as L2: L1 is full of what is multiplied meanwhile.
+/// Prefetches cache lines first .. last of 64 bytes: L1 is full of what is multiplied meanwhile.
 void TileOps::prefetch_lines(Value* from, int first, int last) {
-  constexpr unsigned to_read = 0, level_2 = 2, data = 1;
   for (int line = first; line < last; ++line)
-    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                       {b_.CreatePtrAdd(from, b_.getInt64(static_cast<std::uint64_t>(line * row_bytes))),
-                        b_.getInt32(to_read), b_.getInt32(level_2), b_.getInt32(data)});
+    prefetch_line(b_, b_.CreatePtrAdd(from, b_.getInt64(static_cast<std::uint64_t>(line * row_bytes))), false);
 }
 
 /// 32 k, or one term of them, from these addresses on. A load stands just before the first product that wants it, so

@@ -79,9 +79,9 @@ struct GemmOperand {
     std::int64_t run = 0;
     LoadOperand numbers{};
     std::function<kernel::Value(kernel::Value batch, kernel::Value row, kernel::Value k)> factor{};
-    OperandPrefetch prefetch{};  ///< of numbers of one row; may be empty
   };
   Scaled scaled{};
+  OperandPrefetch prefetch_along_k{};  ///< direct, of dot products: of elements, or numbers, of one row; may be empty
   /// direct, of tiles: where the rows from `row` on lie, k side by side.
   std::function<kernel::Builder::Rows(kernel::Value batch, kernel::Value row, kernel::Value k)> rows_in_memory{};
   /// packed: which batch of the workspace belongs to this batch of the result; empty: the same. Such as 0 for weights
@@ -123,7 +123,7 @@ struct GemmPlan {
   int remainder = 0;
   int fewest_tasks = 0;                 ///< else row blocks become smaller
   std::int64_t overlap_depth = 0;       ///< k at least in whose time the memory of an epilogue answers
-  std::int64_t prefetch_bytes = 0;      ///< prefetch distance of dot products of numbers and factors; 0: none
+  std::int64_t prefetch_bytes = 0;      ///< prefetch distance of dot products; 0: none
   std::vector<MissedPath> missed = {};  ///< ways that the machine has for operands of this dtype
   bool left_in_l1 = false;  ///< of dot products: then the columns of a tile stay in registers for all rows
 };

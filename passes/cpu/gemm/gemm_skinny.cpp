@@ -140,17 +140,15 @@ class SkinnyDot {
       factor = {rhs_.scaled.run, [&](int j, Value k) {
                   return rhs_.scaled.factor(block.batch, columns[static_cast<std::size_t>(j)], k);
                 }};
-    // Each byte takes several operations: while these wait, too few cache lines would be under way to keep memory
-    // busy.
-    if (in_turn && scaled && rhs_.scaled.prefetch && prefetch_bytes_ > 0) {
-      const std::int64_t distance =
-          std::max<std::int64_t>(prefetch_bytes_ / b_.constant_value(sizes_.k).value_or(prefetch_bytes_), 1);
-      factor.prefetch = [&, distance](int j, Value k) {
-        rhs_.scaled.prefetch(block.batch, columns[static_cast<std::size_t>(j)] + distance, k);
-      };
-    }
+    const auto prefetch = in_turn ? prefetch_of(block.batch, columns, scaled) : nullptr;
+    if (scaled) factor.prefetch = prefetch;
+    const auto prefetched = [&](int j, Value k, Value mask) {
+      prefetch(j, k);
+      return right(j, k, mask);
+    };
+    const DotVector& numbers = prefetch && !scaled ? DotVector(prefetched) : right;
     const std::vector<Value> sums =
-        in_turn ? dots_in_turn(tile, at.k0, k1, left, right, factor)
+        in_turn ? dots_in_turn(tile, at.k0, k1, left, numbers, factor)
                 : emit_dot_tile(b_, tile, at.k0, k1, known_multiple(b_, sizes_.k, tile_.lanes), left, right,
                                 one_pass ? DotStart{} : DotStart(before), factor);
     const auto added = [&] {
@@ -167,6 +165,19 @@ class SkinnyDot {
     constexpr int most = 8;
     const std::int64_t run = rhs_.scaled.run;
     return run > 0 && run % tile_.lanes == 0 && (one_pass || tile_.kc % run == 0) && sums <= most;
+  }
+
+  /// Of one stream, what is read prefetch_bytes_ later: a core that computes with what it reads has too few cache
+  /// lines under way to keep memory busy. Empty where there is nothing to prefetch.
+  std::function<void(int column, Value k)> prefetch_of(Value batch, const std::vector<Value>& columns,
+                                                       bool scaled) const {
+    if (!rhs_.prefetch_along_k || prefetch_bytes_ == 0) return nullptr;
+    const std::int64_t number = scaled ? 1 : static_cast<std::int64_t>(size_in_bytes(tile_.compute)),
+                       column = b_.constant_value(sizes_.k).value_or(prefetch_bytes_) * number,
+                       distance = std::max<std::int64_t>(prefetch_bytes_ / std::max<std::int64_t>(column, 1), 1);
+    return [this, batch, &columns, distance](int j, Value at_k) {
+      rhs_.prefetch_along_k(batch, columns[static_cast<std::size_t>(j)] + distance, at_k);
+    };
   }
 
   /// The sums of a tile, column by column.

@@ -209,11 +209,11 @@ class ProductKernels {
         o.scaled.factor = [&](Value batch, Value row, Value k) {
           return s.load(s.scaled.factor, emits, scope, batch, row, k, s.axis, 1, {});
         };
-        if (s.scaled.prefetched)
-          o.scaled.prefetch = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
-            s.prefetch_numbers(emits, scope, batch, row, k, lanes);
-          };
       }
+      if (s.prefetches_along_k())
+        o.prefetch_along_k = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
+          s.prefetch_along_k(emits, scope, batch, row, k, lanes);
+        };
       if (s.has_rows)
         o.rows_in_memory = [&](Value batch, Value row, Value k) {
           return s.rows_in_memory(emits, scope, batch, row, k);

@@ -166,7 +166,7 @@ class RowKernel {
     if (reads.size() != 1) return;
     const std::int64_t bytes = *width * size_in_bytes(program_[reads[0]].dtype);
     // Beside the row itself it has to fit into L2.
-    if (bytes < lowering_.cpu().loops.ahead_in_row || bytes > lowering_.cpu().l2.share() / 2) return;
+    if (bytes < lowering_.cpu().loops.least_prefetched_row || bytes > lowering_.cpu().l2.share() / 2) return;
     prefetched_ = reads[0];
     prefetch_rows_ = std::max<std::int64_t>(1, lowering_.cpu().bytes_in_flight / bytes);
   }
@@ -232,7 +232,7 @@ class RowKernel {
         emitter_.prefetch(*prefetched_, further);
       }
       if (!prefetched_ && &l == &loops_->loops().front())
-        prefetch_further({{space_.outer, row, 1}}, at, lowering_.cpu().loops.ahead_in_row);
+        prefetch_further({{space_.outer, row, 1}}, at, lowering_.cpu().loops.ahead_in_rows);
       // All reads of saved values come first: the stores may go where they lie.
       saved_->bind(results, scope, [&](int, const ElementwiseStore& spill) { return reload(spill, at, scope); });
       for (std::size_t r = 0; r < accumulators.size(); ++r)

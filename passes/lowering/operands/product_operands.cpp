@@ -86,12 +86,12 @@ void ProductOperand::prefetch(ElementwiseEmitter& emitter, const ElementwiseEmit
   emitter.prefetch(operand.result, scope);
 }
 
-void ProductOperand::prefetch_numbers(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
+void ProductOperand::prefetch_along_k(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
                                       kernel::Value at_batch, kernel::Value row, kernel::Value at_k,
                                       int lanes) const {
   ElementwiseEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, 1}, {k, at_k, lanes}}, kernel::Value{},
                                   &top);
-  emitter.prefetch(operand.program[scaled.numbers].args[0], scope);
+  emitter.prefetch(plain ? operand.result : operand.program[scaled.numbers].args[0], scope);
 }
 
 ProductOperands::ProductOperands(const LoweringContext& lowering, const ir::Node& contraction)

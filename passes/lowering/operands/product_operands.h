@@ -23,7 +23,7 @@ struct ProductOperand {
   struct Scaled {
     std::int64_t run = 0;
     int numbers = 0, factor = 0;
-    bool prefetched = false;  ///< the numbers are a load
+    bool loaded = false;  ///< the numbers are a load
   };
   Scaled scaled{};
 
@@ -42,9 +42,11 @@ struct ProductOperand {
   /// Prefetches `lanes` rows at one k, where they lie side by side; of a plain operand.
   void prefetch(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top, kernel::Value at_batch,
                 kernel::Value row, kernel::Value at_k, int lanes) const;
-  /// The same of `lanes` numbers along k of one row, where they lie side by side; of prefetched numbers.
-  void prefetch_numbers(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top, kernel::Value at_batch,
+  /// The same of `lanes` elements along k of one row, where they lie side by side; of a plain operand, or of the
+  /// numbers that are loads of one that is scaled.
+  void prefetch_along_k(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top, kernel::Value at_batch,
                         kernel::Value row, kernel::Value at_k, int lanes) const;
+  bool prefetches_along_k() const { return plain || scaled.loaded; }
 };
 
 /// A contraction as result[batch, m, n] = sum over k of left[batch, m, k] * right[batch, n, k], before any code is

@@ -84,6 +84,17 @@ TEST_CASE("a product prefetches a left operand that it reads along its rows, bes
   CHECK(product_prefetches("[t, 8192]", transposed, "%1") == 1);  // packed in tasks
 }
 
+TEST_CASE("a product of one row prefetches the weights that it streams, numbers of quantized ones too",
+          "[lowering]") {
+  const auto row_by = [](const std::string& weights, const std::string& w) {
+    return prefetched("graph @g(input %x: f32[1, 768], " + weights + "  %y = linear %x, " + w +
+                      "\n  output \"y\" %y\n}");
+  };
+  CHECK(row_by("input %w: f32[2048, 768]) {\n", "%w") == 1);
+  CHECK(row_by("input %w: f32[64, 768]) {\n", "%w") == 0);  // L2 has it
+  CHECK(row_by("input %q: i8[4096, 768], input %s: f32[4096, 12]) {\n  %w = dequantize %q, %s\n", "%w") == 1);
+}
+
 TEST_CASE("rows that are short, longer than a cache, alone, of unknown length or of two tensors are not",
           "[lowering]") {
   CHECK_FALSE(softmax_prefetches("[n, 64]"));
