@@ -1,5 +1,6 @@
 // The part of bench/run_generation.py that Lathe plays: reads a prompt and goes on with it, on demand.
-//   bench_generation DIR [--dtype f32|bf16] [--weights stored|q8] [--threads N] [--batch N] [--mapped]
+//   bench_generation DIR [--dtype f32|bf16] [--cache f32|bf16] [--weights stored|q8] [--threads N] [--batch N]
+//   [--mapped]
 // Commands on standard input, one a line, answered by seconds:
 //   prompt TOKENS     reads prompts of that many tokens, as many as the batch has
 //   steps COUNT       adds tokens one by one to each: seconds of all
@@ -81,6 +82,8 @@ int main(int argc, char** argv) {
         batch = std::stoul(argv[++i]);
       else if (word == "--weights" && i + 1 < argc)
         load.weights = std::string(argv[++i]) == "q8" ? pretrained::WeightFormat::q8 : load.weights;
+      else if (word == "--cache" && i + 1 < argc)
+        options.cache_dtype = parse_dtype(argv[++i]);
       else if (word == "--mapped")
         mapped = true;
       else

@@ -27,13 +27,14 @@ Tensor rows_at(const Tensor& hidden, const Tensor& last) {
   return gather(hidden.reshape({B.unnamed() * T.unnamed(), d}), positions, 0);
 }
 
-BuiltGraph build(const pretrained::CausalLm& model, CachedLm::Kind kind, DType dtype, const Dim& B) {
+BuiltGraph build(const pretrained::CausalLm& model, CachedLm::Kind kind, DType dtype, const Dim& B,
+                 std::optional<DType> cache_dtype) {
   using Kind = CachedLm::Kind;
   const bool step = kind == Kind::step;
   Graph g(step ? "step" : kind == Kind::ragged ? "ragged_prompt" : "prompt");
   const Dim T = step ? Dim(1) : Dim("T");
   const Tensor ids = g.input("input_ids", i64, {B, T});
-  nn::KeyValueCache cache;
+  nn::KeyValueCache cache{.dtype = cache_dtype};
   if (kind != Kind::prompt) cache.positions = g.input("positions", i64, {B, T});
   const Tensor hidden = model.hidden_states({.ids = ids, .dtype = dtype, .cache = cache}).back();  // [B, T, d]
   const Tensor row = step ? hidden.squeeze(1) : rows_at(hidden, g.input("last", i64, {B}));        // [B, d]
@@ -51,8 +52,9 @@ std::int64_t size_of(const std::vector<CachedLm::TokenId>& prompt) {
 
 }  // namespace
 
-ir::Graph CachedLm::graph(const pretrained::CausalLm& model, Kind kind, DType dtype, const Dim& batch) {
-  return build(model, kind, dtype, batch).graph;
+ir::Graph CachedLm::graph(const pretrained::CausalLm& model, Kind kind, DType dtype, const Dim& batch,
+                          std::optional<DType> cache_dtype) {
+  return build(model, kind, dtype, batch, cache_dtype).graph;
 }
 
 CachedLm::CachedLm(const pretrained::CausalLm& model, const Parameters& weights, const Options& options)
@@ -88,7 +90,7 @@ CachedLm::Compiled& CachedLm::compiled(Kind kind) {
   Side& of = side();
   const auto found = of.compiled.find(kind);
   if (found != of.compiled.end()) return found->second;
-  const auto [graph, widest_window] = build(model_, kind, options_.dtype, of.batch);
+  const auto [graph, widest_window] = build(model_, kind, options_.dtype, of.batch, options_.cache_dtype);
   of.states.learn(graph);
   if (widest_window > 0) of.window_rows = widest_window + options_.chunk - 1;
   const bool takes_length = !ir::dims_without_argument(graph).empty();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,7 +43,8 @@ class CachedLm final : public SequenceModel {
   ///   step:   input_ids and positions i64 [B, 1]
   /// Each gives logits [B, vocab], in f64 where that is computed in, else in f32.
   enum class Kind : std::uint8_t { prompt, ragged, step };
-  static ir::Graph graph(const pretrained::CausalLm& model, Kind kind, DType dtype, const Dim& batch = Dim("B"));
+  static ir::Graph graph(const pretrained::CausalLm& model, Kind kind, DType dtype, const Dim& batch = Dim("B"),
+                         std::optional<DType> cache_dtype = {});
 
  private:
   struct Compiled {

@@ -22,11 +22,14 @@ ir::Graph encode_graph(const pretrained::Seq2SeqLm& model, DType dtype, bool mas
   return g.finish();
 }
 
-ir::Graph step_graph(const pretrained::Seq2SeqLm& model, DType dtype, bool masked, bool beams, const Dim& B) {
+ir::Graph step_graph(const pretrained::Seq2SeqLm& model, DType dtype, bool masked, bool beams, const Dim& B,
+                     std::optional<DType> cache_dtype) {
   Graph g(beams ? "beams" : "step");
   const nn::SourceCache source{.sources = beams ? Dim("sources", 1) : B};
-  pretrained::Seq2SeqStep step{
-      .ids = g.input("decoder_input_ids", i64, {B, 1}), .cache = {}, .source = source, .dtype = dtype};
+  pretrained::Seq2SeqStep step{.ids = g.input("decoder_input_ids", i64, {B, 1}),
+                               .cache = {.dtype = cache_dtype},
+                               .source = source,
+                               .dtype = dtype};
   if (beams) step.cache.parents = g.input("parents", i64, {B});
   if (masked) step.mask = g.input("attention_mask", i64, {source.sources, source.length});
   const Tensor hidden = model.step(step);                                    // [B, 1, hidden]
@@ -37,9 +40,9 @@ ir::Graph step_graph(const pretrained::Seq2SeqLm& model, DType dtype, bool maske
 }  // namespace
 
 ir::Graph CachedSeq2Seq::graph(const pretrained::Seq2SeqLm& model, Kind kind, DType dtype, bool masked,
-                               const Dim& batch) {
+                               const Dim& batch, std::optional<DType> cache_dtype) {
   if (kind == Kind::encode) return encode_graph(model, dtype, masked, batch);
-  return step_graph(model, dtype, masked, kind == Kind::beams, batch);
+  return step_graph(model, dtype, masked, kind == Kind::beams, batch, cache_dtype);
 }
 
 CachedSeq2Seq::CachedSeq2Seq(const pretrained::Seq2SeqLm& model, const Parameters& weights,
@@ -55,7 +58,8 @@ Executable& CachedSeq2Seq::compiled(Kind kind) {
   const auto found = side.compiled.find({kind, is_masked_});
   if (found != side.compiled.end()) return found->second;
   const bool one = work_ == Work::one || (work_ == Work::beams && kind == Kind::encode);
-  const ir::Graph made = graph(model_, kind, options_.dtype, is_masked_, one ? Dim("B", 1) : Dim("B"));
+  const ir::Graph made =
+      graph(model_, kind, options_.dtype, is_masked_, one ? Dim("B", 1) : Dim("B"), options_.cache_dtype);
   if (kind != Kind::encode) side.states.learn(made);
   return side.compiled.emplace(std::pair(kind, is_masked_), compile_over(side.store, made, options_)).first->second;
 }

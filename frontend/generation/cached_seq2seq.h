@@ -44,7 +44,7 @@ class CachedSeq2Seq final : public SequenceModel {
   /// Prompts of several lengths are padded, and both encode and step have attention_mask i64 [N, S].
   enum class Kind : std::uint8_t { encode, step, beams };
   static ir::Graph graph(const pretrained::Seq2SeqLm& model, Kind kind, DType dtype, bool masked = false,
-                         const Dim& batch = Dim("B"));
+                         const Dim& batch = Dim("B"), std::optional<DType> cache_dtype = {});
 
  private:
   /// What is computed at a time, each with states of its own: one sequence, several, the beams of one prompt.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,7 +35,9 @@ class SequenceModel {
 
 /// How such a model is compiled.
 struct SequenceModelOptions {
-  DType dtype = f32;             ///< to compute in, and of what is kept; weights stay as they are stored
+  DType dtype = f32;  ///< to compute in; weights stay as they are stored
+  /// What keys and values of the tokens of a sequence are kept in, rounded to it (nn::KeyValueCache); none: dtype.
+  std::optional<DType> cache_dtype = {};
   std::int64_t chunk = 512;      ///< tokens of a prompt that a decoder reads in one run
   int threads = 0;               ///< 0: one a CPU
   ObjectStore* cache = nullptr;  ///< of compiled code

@@ -1,8 +1,11 @@
 #include "frontend/nn/key_value_cache.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "frontend/ops/ops.h"
+#include "ir/support/error.h"
 
 namespace lathe::nn {
 
@@ -12,6 +15,8 @@ const Dim& window_rows() {
   static const Dim rows{"window_rows"};
   return rows;
 }
+
+Tensor in_dtype(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : x.to(dtype); }
 
 }  // namespace
 
@@ -23,13 +28,17 @@ Tensor KeyValueCache::append(std::string_view name, const Tensor& x, std::option
   const Graph g = x.graph();
   const Dim rows = window ? window_rows() : capacity;
   *widest_window = std::max(*widest_window, window.value_or(0));
-  const Tensor state = g.state(name, x.dtype(), {x.size(0), x.size(1), rows, x.size(3)});
+  const DType kept = dtype.value_or(x.dtype());
+  if (!is_float(kept))
+    throw UserError(fmt::format("a cache of keys and values in {}", lathe::name(kept)), "cache_dtype",
+                    "give f64, f32, bf16 or f16");
+  const Tensor state = g.state(name, kept, {x.size(0), x.size(1), rows, x.size(3)});
   Tensor at = positions_of(g, x.size(2));
   if (window) at = at % g.dim_value(rows);
   const Tensor before = parents ? gather(state, *parents, 0) : state;
-  const Tensor updated = update_rows(before, at, x, 2);  // [B, kv, rows, d]
+  const Tensor updated = update_rows(before, at, in_dtype(x, kept), 2);  // [B, kv, rows, d]
   g.update(state, updated);
-  return window ? updated : updated.slice(2, 0, length);
+  return in_dtype(window ? updated : updated.slice(2, 0, length), x.dtype());
 }
 
 Tensor KeyValueCache::visible(const Graph& g, const Dim& T, std::optional<std::int64_t> window) const {

@@ -24,6 +24,9 @@ struct KeyValueCache {
   Dim length{"length"};
   /// i64 [B, T], where each sequence has a length of its own; none: length - T, .., length - 1 in all of them.
   std::optional<Tensor> positions = {};
+  /// What rows are kept in, a float dtype that they are rounded to: bf16 takes half the memory of f32. None: the
+  /// dtype of the keys and values.
+  std::optional<DType> dtype = {};
   /// i64 [B], the row of the batch that each sequence goes on from, as of the beams of a search; none: its own.
   std::optional<Tensor> parents = {};
 
@@ -33,7 +36,7 @@ struct KeyValueCache {
   /// [T], or [B, T]: those of the new tokens.
   Tensor positions_of(const Graph& g, const Dim& T) const;
   /// Writes new rows x [B, kv, T, d] into the state `name` of the current scope, and gives what is looked at:
-  /// [B, kv, length, d], or with a window [B, kv, R, d].
+  /// [B, kv, length, d], or with a window [B, kv, R, d], in the dtype of x. UserError [cache_dtype].
   Tensor append(std::string_view name, const Tensor& x, std::optional<std::int64_t> window) const;
   /// bool [T, length] or [B, 1, T, length] (R with a window): which rows each new token sees, itself included.
   Tensor visible(const Graph& g, const Dim& T, std::optional<std::int64_t> window) const;

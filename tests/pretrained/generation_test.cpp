@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "frontend/generation/generator.h"
 #include "tests/pretrained/cases.h"
@@ -87,6 +88,33 @@ void check_cases(std::size_t first) {
 }
 
 }  // namespace
+
+TEST_CASE("a cache keeps keys and values in fewer bits than are computed in, or in more") {
+  test::KernelStore store;
+  for (const HfCase& which : test::hf_cases("causal-lm")) {
+    if (!std::set<std::string>{"llama", "gemma2", "qwen2"}.contains(which.name)) continue;
+    const pretrained::Pretrained loaded = pretrained::load(which.folder());
+    const Continuations known(which);
+    std::int64_t bytes = 0;
+    // Rounded to 8 and to 11 bits, logits move by some thousandths; in f64 they do not.
+    for (const auto& [kept, least, most] :
+         {std::tuple{f32, 0.0, 2e-5}, {bf16, 1e-5, 3e-2}, {f16, 1e-6, 4e-3}, {f64, 0.0, 2e-5}}) {
+      INFO(which.name << ", cache in " << lathe::name(kept));
+      CachedLm lm(*loaded.model, loaded.weights, {.cache_dtype = kept, .chunk = 3, .cache = &store});
+      lm.start(known.prompts);
+      const HostTensor& logits = lm.step(std::vector{known.new_ids[0][0], known.new_ids[1][0]});
+      for (std::size_t b = 0; b < 2; ++b) {
+        const double error = test::error_of(row_of(logits, static_cast<std::int64_t>(b)), row_of(known.logits[b], 1));
+        CHECK(error >= least);
+        CHECK(error <= most);
+      }
+      if (kept == f32) bytes = lm.cache_bytes();
+      CHECK(lm.cache_bytes() * 4 == bytes * static_cast<std::int64_t>(size_in_bytes(kept)));
+    }
+    CHECK_THROWS_WITH(CachedLm::graph(*loaded.model, CachedLm::Kind::step, f32, Dim("B"), i8),
+                      Catch::Contains("a cache of keys and values in i8") && Catch::Contains("cache_dtype"));
+  }
+}
 
 TEST_CASE("a cache gives the logits of full passes, part 1") { check_cases(0); }
 TEST_CASE("a cache gives the logits of full passes, part 2") { check_cases(1); }

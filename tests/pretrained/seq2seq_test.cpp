@@ -80,6 +80,11 @@ TEST_CASE("encoder-decoders go on as transformers does: greedily and by beams") 
     options.end_tokens = {which.beam_end.value()};
     check_beams(model.beams(prompt, options), expected.tensor("beam_eos_ids"), expected.tensor("beam_eos_scores"),
                 which.beam_end.value());
+    CachedSeq2Seq rounded(*loaded.model, loaded.weights, {.dtype = f64, .cache_dtype = f32, .cache = &store});
+    const HostTensor scores = expected.tensor("beam_eos_scores");
+    const auto beams = rounded.beams(prompt, options);
+    for (std::size_t i = 0; i < beams.size(); ++i)
+      CHECK(beams[i].score == Approx(scores.get(static_cast<std::int64_t>(i))).epsilon(1e-5));
     const std::vector<std::int64_t> first = ids_of(expected.tensor("new_ids0"));
     CHECK(model.greedy(ids_of(inputs.tensor("prompt0")), 24, std::span(first).first(1)) == std::vector{first[0]});
   }

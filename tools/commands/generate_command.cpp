@@ -24,7 +24,7 @@ namespace {
 
 struct GenerateOptions {
   std::filesystem::path folder, adapter;
-  std::string file, system, dtype = "f32", weights = "stored";
+  std::string file, system, dtype = "f32", cache_dtype, weights = "stored";
   std::vector<std::string> prompts, stop;
   bool chat = false, greedy = false, quiet = false, ignore_end = false;
   std::optional<std::int64_t> max_new_tokens, top_k;
@@ -70,9 +70,13 @@ class Command {
   explicit Command(const GenerateOptions& options)
       : o_(options),
         cache_(cache_folder()),
-        generator_(Generator::load(
-            o_.folder, {.dtype = *parse_dtype(o_.dtype), .chunk = o_.chunk, .threads = o_.threads, .cache = &cache_},
-            {.weights = weight_format(o_.weights)}, o_.adapter)),
+        generator_(Generator::load(o_.folder,
+                                   {.dtype = *parse_dtype(o_.dtype),
+                                    .cache_dtype = parse_dtype(o_.cache_dtype),
+                                    .chunk = o_.chunk,
+                                    .threads = o_.threads,
+                                    .cache = &cache_},
+                                   {.weights = weight_format(o_.weights)}, o_.adapter)),
         how_(generation_options(o_, generator_.defaults())) {}
 
   void run() {
@@ -186,6 +190,10 @@ void add_generate(CLI::App& app) {
                    "To compute in; weights stay as they are stored. bf16 is faster on CPUs that multiply it")
       ->check(CLI::IsMember({"f64", "f32", "bf16"}))
       ->capture_default_str();
+  command
+      ->add_option("--cache", o->cache_dtype,
+                   "To keep keys and values in; without it what is computed in. bf16 takes half the memory of f32")
+      ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
   add_weights_option(*command, o->weights);
   CLI::Option* beams = command->add_option("--beams", o->beams,
                                            "Of a model with an encoder: beam search of this width, without draws");
