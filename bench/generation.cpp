@@ -5,7 +5,7 @@
 //   prompt TOKENS     reads prompts of that many tokens, as many as the batch has
 //   steps COUNT       adds tokens one by one to each: seconds of all
 //   peak              FMA rate in flop/s, the best of bursts
-//   bandwidth         read bandwidth in bytes/s, the median of bursts
+//   bandwidth         read bandwidth in bytes/s, the median and the best of bursts
 //   memory            resident bytes
 #include <fmt/core.h>
 
@@ -54,7 +54,8 @@ void serve(CachedLm& lm, std::int64_t vocab, int threads, std::size_t batch) {
     } else if (word == "peak") {
       fmt::print("{}\n", measure_fma_peak(threads, 0.2).best);
     } else if (word == "bandwidth") {
-      fmt::print("{}\n", measure_read_bandwidth(threads, bandwidth_probe_bytes(), 0.06).median);
+      const Rate read = measure_read_bandwidth(threads, bandwidth_probe_bytes(), 0.06);
+      fmt::print("{} {}\n", read.median, read.best);
     } else if (word == "memory") {
       fmt::print("{}\n", resident_bytes());
     }

@@ -5,7 +5,8 @@ Usage: bench/run_generation.py [--build FOLDER] [--threads N] [--rounds N] [--fo
 Needs numpy, gguf and llama-cpp-python (PyPI) for the peer; without them Lathe runs alone. Prints medians over the rounds, and the
 best beside them. Both compute in the dtype of the weights; q8 is made of the bf16 directory and
 computed in f32, beside llama.cpp's Q8_0. The prompt as a share of the FMA peak, probed in each round; decode as a share of the read
-bandwidth, probed before and after each few tokens, for the memory of a shared machine changes its speed within a second.
+bandwidth, probed before and after each few tokens, for the memory of a shared machine changes its speed within a second: as a share of the
+median of a probe's bursts, and of their best in brackets.
 """
 import argparse
 import pathlib
@@ -120,19 +121,21 @@ def main():
             peaks.append(running[0].ask('peak')[0])
             for p in running:
                 times[p.name][0].append(p.prompt(options.prompt))
+                probe = running[0].ask('bandwidth')
                 for first in range(0, options.tokens, SLICE):
-                    before, token = running[0].ask('bandwidth')[0], p.steps(SLICE) / SLICE
-                    bandwidth = (before + running[0].ask('bandwidth')[0]) / 2
+                    before, token, probe = probe, p.steps(SLICE) / SLICE, running[0].ask('bandwidth')
                     times[p.name][1].append(token)
-                    shares[p.name].append(step_bytes(dtype, options.prompt + first + SLICE / 2) / token / bandwidth)
-                    bandwidths.append(bandwidth)
+                    rate = step_bytes(dtype, options.prompt + first + SLICE / 2) / token
+                    shares[p.name].append([rate * 2 / (a + b) for a, b in zip(before, probe)])
+                    bandwidths.append(probe[0])
         fma = statistics.median(peaks)
         own = [statistics.median(t) for t in times['lathe']]
         for name, (prompt, token) in times.items():
             p, t = statistics.median(prompt), statistics.median(token)
-            rate, read = flops(options.prompt) / p / fma, statistics.median(shares[name])
+            rate = flops(options.prompt) / p / fma
+            read, of_best = map(statistics.median, zip(*shares[name]))
             print(f'| {dtype} | {name} | {p * 1e3:.0f} ({min(prompt) * 1e3:.0f}) | {rate:.0%} | {t * 1e3:.2f} ({min(token) * 1e3:.2f}) | '
-                  f'{read:.0%} | {p / own[0]:.2f} | {t / own[1]:.2f} |', flush=True)
+                  f'{read:.0%} ({of_best:.0%}) | {p / own[0]:.2f} | {t / own[1]:.2f} |', flush=True)
         print(f'  {dtype}: FMA peak {fma / 1e9:.0f} GFLOP/s, read bandwidth {min(bandwidths) / 1e9:.0f} to {max(bandwidths) / 1e9:.0f} GB/s, '
               f'{options.threads} threads')
 

@@ -255,12 +255,13 @@ TEST_CASE("model writes the step of fine-tuning: all weights, a new adapter, or 
   const auto ran = run_lathe(scratch, "model model --lora --step -o step.lathe");
   CHECK(ran.status == 0);
   CHECK(count(scratch.read("step.lathe"), "lora_B") > 10);
-  for (const auto& [arguments, message] :
-       std::map<std::string, std::string>{{"gpt --step --lora r=4", "gpt is no directory"},
-                                          {"model --lora r=4", "--lora requires --step"},
-                                          {"model --step --part loss", "--part excludes --step"},
-                                          {"model --step --weights q8", "--weights excludes --step"},
-                                          {"model --step --lora r=0", "r is 0"}}) {
+  for (const auto& [arguments, message] : std::map<std::string, std::string>{
+           {"gpt --step --lora r=4", "gpt is no directory"},
+           {"adapter --step --lora r=4", "the adapter in adapter has its own settings"},
+           {"model --lora r=4", "--lora requires --step"},
+           {"model --step --part loss", "--part excludes --step"},
+           {"model --step --weights q8", "--weights excludes --step"},
+           {"model --step --lora r=0", "r is 0"}}) {
     const auto refused = run_lathe(scratch, "model " + arguments);
     INFO(arguments << ": " << refused.err);
     CHECK(refused.status != 0);

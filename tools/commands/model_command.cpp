@@ -117,15 +117,17 @@ const std::map<std::string, Entry>& catalogue() {
   return entries;
 }
 
-/// That of `lathe finetune` on padded rows: it trains all weights, or an adapter alone.
+/// That of `lathe finetune` on padded rows with its defaults, but a constant rate: it trains all weights, or an
+/// adapter alone.
 ir::Graph folder_step(const ModelOptions& options) {
+  const pretrained::AdaptedFolders folders = pretrained::find_adapted(options.name, options.adapter);
+  require_one_adapter(options.lora, folders);
   pretrained::AdaptedModel loaded =
-      pretrained::load_adapted(pretrained::find_adapted(options.name, options.adapter),
-                               [](const std::filesystem::path& folder) { return pretrained::load(folder); });
+      pretrained::load_adapted(folders, [](const auto& folder) { return pretrained::load(folder); });
   if (options.lora) pretrained::add_lora(loaded.model, parse_lora(*options.lora), 0);
   const pretrained::CausalLm& model = *loaded.model.model;
   keep_trained_in_f32(model);
-  return step_graphs(model, {.B = Dim("B"), .T = Dim("T")}, AdamW{.lr = options.lr},
+  return step_graphs(model, {.B = Dim("B"), .T = Dim("T")}, AdamW{.lr = options.lr, .weight_decay = 0},
                      {.clip_norm = 1, .precision = *parse_dtype(options.precision)}, *parse_dtype(options.dtype))
       .step;
 }
@@ -139,11 +141,10 @@ void write_folder(const ModelOptions& options) {
 }
 
 void run(const ModelOptions& options) {
-  if (!options.adapter.empty() && !is_model_folder(options.name))
-    throw UserError(fmt::format("{} is no directory", options.name), "usage", "leave out --adapter");
-  if (options.lora && !is_model_folder(options.name))
-    throw UserError(fmt::format("{} is no directory", options.name), "usage", "leave out --lora");
   if (is_model_folder(options.name)) return write_folder(options);
+  if (!options.adapter.empty() || options.lora)
+    throw UserError(fmt::format("{} is no directory", options.name), "usage",
+                    options.lora ? "leave out --lora" : "leave out --adapter");
   Graph g(options.step ? options.name + "_step" : options.name);
   const std::optional<Tensor> loss = catalogue().at(options.name).build(g, options);
   if ((options.loss || options.step) && !loss)

@@ -74,10 +74,7 @@ class FineTuning {
   void find_folders() {
     folders_ = pretrained::find_adapted(s_.model, s_.adapter);
     for (const std::filesystem::path& input : {folders_.model, folders_.adapter}) check_output(s_.output, input);
-    if (s_.lora && !folders_.adapter.empty())
-      throw UserError(
-          fmt::format("--lora {}: the adapter in {} has its own settings", *s_.lora, folders_.adapter.string()),
-          "lora_option", "leave --lora away to train it further, or give the model without an adapter");
+    require_one_adapter(s_.lora, folders_);
   }
 
   /// Before any work is done that could not be kept.

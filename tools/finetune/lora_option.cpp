@@ -97,6 +97,12 @@ pretrained::LoraConfig parse_lora(const std::string& option) {
   return lora;
 }
 
+void require_one_adapter(const std::optional<std::string>& lora, const pretrained::AdaptedFolders& folders) {
+  if (lora && !folders.adapter.empty())
+    throw UserError(fmt::format("--lora {}: the adapter in {} has its own settings", *lora, folders.adapter.string()),
+                    "lora_option", "leave --lora away to train it further, or give the model without an adapter");
+}
+
 CLI::Option* add_lora_option(CLI::App& command, std::optional<std::string>& lora) {
   return command
       .add_option_function<std::string>(

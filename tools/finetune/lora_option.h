@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "frontend/pretrained/lora/adapted_model.h"
 #include "frontend/pretrained/lora/lora_config.h"
 
 namespace lathe::tools {
@@ -12,6 +13,9 @@ namespace lathe::tools {
 /// linear layers. Keys: r, alpha (2 r where it is not given), targets (names, or all-linear), dropout, rslora (true
 /// or false), save (modules that are trained as a whole). UserError [lora_option].
 pretrained::LoraConfig parse_lora(const std::string& option);
+
+/// UserError [lora_option] where --lora is given for a model that has an adapter.
+void require_one_adapter(const std::optional<std::string>& lora, const pretrained::AdaptedFolders& folders);
 
 /// --lora, with settings or without.
 CLI::Option* add_lora_option(CLI::App& command, std::optional<std::string>& lora);
