@@ -154,6 +154,7 @@ Tensor Tensor::repeat_interleave(std::int64_t times, int dim, Where at) const {
   return built("repeat_interleave", at, [&](auto& a) { return ir::repeat_interleave(a, times, dim); }, *this);
 }
 Tensor Tensor::to(DType dtype, Where at) const {
+  if (this->dtype(at) == dtype) return *this;
   return built("to", at, [&](auto& a) { return ir::cast(a, dtype); }, *this);
 }
 

@@ -78,7 +78,7 @@ class Tensor {
   Tensor diagonal(int dim0 = 0, int dim1 = 1, Where at = Where::current()) const;
   Tensor repeat_interleave(std::int64_t times, int dim,
                            Where at = Where::current()) const;  ///< (2, 2) -> [B, S, 2h, d]
-  Tensor to(DType dtype, Where at = Where::current()) const;
+  Tensor to(DType dtype, Where at = Where::current()) const;    ///< itself where it has that dtype
 
   // ---- reductions; no axes: over everything
   Tensor sum(const Axes& axes = {}, bool keepdim = false, Where at = Where::current()) const;

@@ -34,7 +34,7 @@ BuiltGraph build(const pretrained::CausalLm& model, CachedLm::Kind kind, DType d
   Graph g(step ? "step" : kind == Kind::ragged ? "ragged_prompt" : "prompt");
   const Dim T = step ? Dim(1) : Dim("T");
   const Tensor ids = g.input("input_ids", i64, {B, T});
-  nn::KeyValueCache cache{.dtype = cache_dtype};
+  nn::KeyValueCache cache{.dtype = cache_dtype.value_or(default_cache_dtype(model, dtype))};
   if (kind != Kind::prompt) cache.positions = g.input("positions", i64, {B, T});
   const Tensor hidden = model.hidden_states({.ids = ids, .dtype = dtype, .cache = cache}).back();  // [B, T, d]
   const Tensor row = step ? hidden.squeeze(1) : rows_at(hidden, g.input("last", i64, {B}));        // [B, d]

@@ -13,19 +13,20 @@ namespace lathe {
 
 namespace {
 
-ir::Graph encode_graph(const pretrained::Seq2SeqLm& model, DType dtype, bool masked, const Dim& sources) {
+ir::Graph encode_graph(const pretrained::Seq2SeqLm& model, DType dtype, bool masked, const Dim& sources,
+                       DType cache_dtype) {
   Graph g("encode");
   const Dim S("source_length");
   pretrained::Seq2SeqInputs inputs{.ids = g.input("input_ids", i64, {sources, S}), .decoder_ids = {}, .dtype = dtype};
   if (masked) inputs.mask = g.input("attention_mask", i64, {sources, S});
-  model.keep_source(model.encode(inputs).back());
+  model.keep_source(model.encode(inputs).back(), cache_dtype);
   return g.finish();
 }
 
 ir::Graph step_graph(const pretrained::Seq2SeqLm& model, DType dtype, bool masked, bool beams, const Dim& B,
-                     std::optional<DType> cache_dtype) {
+                     DType cache_dtype) {
   Graph g(beams ? "beams" : "step");
-  const nn::SourceCache source{.sources = beams ? Dim("sources", 1) : B};
+  const nn::SourceCache source{.sources = beams ? Dim("sources", 1) : B, .dtype = cache_dtype};
   pretrained::Seq2SeqStep step{.ids = g.input("decoder_input_ids", i64, {B, 1}),
                                .cache = {.dtype = cache_dtype},
                                .source = source,
@@ -41,8 +42,9 @@ ir::Graph step_graph(const pretrained::Seq2SeqLm& model, DType dtype, bool maske
 
 ir::Graph CachedSeq2Seq::graph(const pretrained::Seq2SeqLm& model, Kind kind, DType dtype, bool masked,
                                const Dim& batch, std::optional<DType> cache_dtype) {
-  if (kind == Kind::encode) return encode_graph(model, dtype, masked, batch);
-  return step_graph(model, dtype, masked, kind == Kind::beams, batch, cache_dtype);
+  const DType kept = cache_dtype.value_or(default_cache_dtype(model, dtype));
+  if (kind == Kind::encode) return encode_graph(model, dtype, masked, batch, kept);
+  return step_graph(model, dtype, masked, kind == Kind::beams, batch, kept);
 }
 
 CachedSeq2Seq::CachedSeq2Seq(const pretrained::Seq2SeqLm& model, const Parameters& weights,

@@ -2,10 +2,17 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "ir/support/error.h"
 #include "runtime/machine/arena.h"
 
 namespace lathe {
+
+DType default_cache_dtype(const nn::Module& model, DType dtype) {
+  const auto is_quantized = [](const nn::Parameter& parameter) { return parameter.is_quantized(); };
+  return dtype == f32 && std::ranges::any_of(model.parameters(), is_quantized) ? bf16 : dtype;
+}
 
 Executable compile_over(const Parameters& store, const ir::Graph& graph, const SequenceModelOptions& options) {
   return compile(graph, {.target = options.target,

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "frontend/nn/module.h"
 #include "ir/support/tensors/host_tensor.h"
 #include "runtime/executable.h"
 
@@ -36,13 +37,18 @@ class SequenceModel {
 /// How such a model is compiled.
 struct SequenceModelOptions {
   DType dtype = f32;  ///< to compute in; weights stay as they are stored
-  /// What keys and values of the tokens of a sequence are kept in, rounded to it (nn::KeyValueCache); none: dtype.
+  /// What keys and values of the tokens of a sequence, and of its source, are kept in, rounded to it
+  /// (nn::cache_dtype()); none: default_cache_dtype().
   std::optional<DType> cache_dtype = {};
   std::int64_t chunk = 512;      ///< tokens of a prompt that a decoder reads in one run
   int threads = 0;               ///< 0: one a CPU
   ObjectStore* cache = nullptr;  ///< of compiled code
   Target target = Target::host();
 };
+
+/// What keys and values are kept in where nobody says: what is computed in, but bf16 where that is f32 and weights
+/// are quantized, which moves results by more than rounding does.
+DType default_cache_dtype(const nn::Module& model, DType dtype);
 
 /// One of the graphs of such a model over a store of its weights. UserErrors of compile().
 Executable compile_over(const Parameters& store, const ir::Graph& graph, const SequenceModelOptions& options);

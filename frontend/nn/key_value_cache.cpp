@@ -16,9 +16,15 @@ const Dim& window_rows() {
   return rows;
 }
 
-Tensor in_dtype(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : x.to(dtype); }
-
 }  // namespace
+
+DType cache_dtype(const Tensor& x, std::optional<DType> dtype, Where at) {
+  if (dtype && !is_float(*dtype))
+    throw UserError(detail::line_of(x.builder(at), at), "cache",
+                    fmt::format("keys and values are not kept in {}", name(*dtype)), "cache_dtype",
+                    "give f64, f32, bf16 or f16");
+  return dtype.value_or(x.dtype());
+}
 
 Tensor KeyValueCache::positions_of(const Graph& g, const Dim& T) const {
   return positions ? *positions : g.arange(T, i64) + g.dim_value(length - T);
@@ -28,17 +34,14 @@ Tensor KeyValueCache::append(std::string_view name, const Tensor& x, std::option
   const Graph g = x.graph();
   const Dim rows = window ? window_rows() : capacity;
   *widest_window = std::max(*widest_window, window.value_or(0));
-  const DType kept = dtype.value_or(x.dtype());
-  if (!is_float(kept))
-    throw UserError(fmt::format("a cache of keys and values in {}", lathe::name(kept)), "cache_dtype",
-                    "give f64, f32, bf16 or f16");
+  const DType kept = cache_dtype(x, dtype);
   const Tensor state = g.state(name, kept, {x.size(0), x.size(1), rows, x.size(3)});
   Tensor at = positions_of(g, x.size(2));
   if (window) at = at % g.dim_value(rows);
   const Tensor before = parents ? gather(state, *parents, 0) : state;
-  const Tensor updated = update_rows(before, at, in_dtype(x, kept), 2);  // [B, kv, rows, d]
+  const Tensor updated = update_rows(before, at, x.to(kept), 2);  // [B, kv, rows, d]
   g.update(state, updated);
-  return in_dtype(window ? updated : updated.slice(2, 0, length), x.dtype());
+  return (window ? updated : updated.slice(2, 0, length)).to(x.dtype());
 }
 
 Tensor KeyValueCache::visible(const Graph& g, const Dim& T, std::optional<std::int64_t> window) const {

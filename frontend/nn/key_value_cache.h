@@ -24,8 +24,7 @@ struct KeyValueCache {
   Dim length{"length"};
   /// i64 [B, T], where each sequence has a length of its own; none: length - T, .., length - 1 in all of them.
   std::optional<Tensor> positions = {};
-  /// What rows are kept in, a float dtype that they are rounded to: bf16 takes half the memory of f32. None: the
-  /// dtype of the keys and values.
+  /// What rows are kept in: cache_dtype().
   std::optional<DType> dtype = {};
   /// i64 [B], the row of the batch that each sequence goes on from, as of the beams of a search; none: its own.
   std::optional<Tensor> parents = {};
@@ -42,12 +41,17 @@ struct KeyValueCache {
   Tensor visible(const Graph& g, const Dim& T, std::optional<std::int64_t> window) const;
 };
 
+/// What keys or values x are kept in, `dtype`, a float dtype that they are rounded to (bf16 takes half the memory of
+/// f32), or without one that of x. UserError [cache_dtype].
+DType cache_dtype(const Tensor& x, std::optional<DType> dtype, Where at = Where::current());
+
 /// The keys and values of what a decoder's cross-attentions look at, which stays the same in all steps: states of the
 /// graph, "<attention>.source_keys" and "<attention>.source_values", [sources, kv, length, d]. One graph writes them
 /// by SelfAttention::keep_source(), those of the steps read them by SelfAttention::across().
 struct SourceCache {
   Dim sources{"sources"};  ///< as many as there are sequences, or 1, which all of them share
   Dim length{"source_length"};
+  std::optional<DType> dtype = {};  ///< what they are kept in: cache_dtype()
 };
 
 }  // namespace lathe::nn

@@ -76,7 +76,7 @@ Tensor Parameter::as(const Tensor& like, Where at) const {
   const Graph graph = like.graph(at);
   const Tensor stored = in(graph);
   const Tensor parameter = is_quantized() ? dequantize(stored, scales(graph), at) : stored;
-  const Tensor cast = parameter.dtype() == like.dtype(at) ? parameter : parameter.to(like.dtype(), at);
+  const Tensor cast = parameter.to(like.dtype(at), at);
   return info_->transposed ? cast.transpose(0, 1, at) : cast;
 }
 

@@ -181,18 +181,21 @@ Tensor SelfAttention::across(const Tensor& x, const SourceCache& source, const A
   const CallSite line(x, at, path());
   require_separate(at);
   const auto kept = [&](std::string_view name) {
-    const Tensor state = x.graph().state(name, x.dtype(), {source.sources, options_.kv, source.length, options_.d});
-    return source.sources == x.size(0) ? state : state.expand({x.size(0), options_.kv, source.length, options_.d});
+    const Tensor state =
+        x.graph().state(name, cache_dtype(x, source.dtype), {source.sources, options_.kv, source.length, options_.d});
+    const Tensor rows = state.to(x.dtype());
+    return source.sources == x.size(0) ? rows : rows.expand({x.size(0), options_.kv, source.length, options_.d});
   };
   return attend({query_heads((*q_)(x), options_.h, q_norm_), kept("source_keys"), kept("source_values")}, context);
 }
 
-void SelfAttention::keep_source(const Tensor& source, Where at) const {
+void SelfAttention::keep_source(const Tensor& source, std::optional<DType> dtype, Where at) const {
   const CallSite line(source, at, path());
   require_separate(at);
   const auto keep = [&](std::string_view name, const Tensor& x) {  // [sources, kv, S, d]
     const Graph g = source.graph();
-    g.update(g.state(name, x.dtype(), {x.size(0), x.size(1), x.size(2), x.size(3)}), x.contiguous());
+    const DType kept = cache_dtype(x, dtype);
+    g.update(g.state(name, kept, {x.size(0), x.size(1), x.size(2), x.size(3)}), x.to(kept).contiguous());
   };
   keep("source_keys", query_heads((*k_)(source), options_.kv, k_norm_));
   keep("source_values", split_heads((*v_)(source), options_.kv, options_.d));

@@ -89,8 +89,9 @@ class SelfAttention : public Module {
   /// The same over keys and values that another graph has kept.
   Tensor across(const Tensor& x, const SourceCache& source, const AttentionContext& context,
                 Where at = Where::current()) const;
-  /// Writes keys and values of source [sources, S, hidden] into the states that SourceCache tells of.
-  void keep_source(const Tensor& source, Where at = Where::current()) const;
+  /// Writes keys and values of source [sources, S, hidden] into the states that SourceCache tells of, in
+  /// cache_dtype().
+  void keep_source(const Tensor& source, std::optional<DType> dtype = {}, Where at = Where::current()) const;
 
  private:
   struct Heads {

@@ -5,42 +5,17 @@
 
 #include "frontend/generation/generator.h"
 #include "tests/pretrained/cases.h"
+#include "tests/pretrained/continuations.h"
 #include "tests/support/kernel_store.h"
 #include "tests/support/test_data.h"
 
 using namespace lathe;
+using test::Continuations;
 using test::HfCase;
+using test::row_of;
 using Ids = std::vector<std::int64_t>;
 
 namespace {
-
-Ids ids_of(const HostTensor& tensor) {
-  Ids ids;
-  for (std::int64_t i = 0; i < tensor.numel(); ++i) ids.push_back(tensor.get_int(i));
-  return ids;
-}
-
-HostTensor row_of(const HostTensor& rows, std::int64_t row) {
-  const std::int64_t width = rows.shape().back();
-  HostTensor made(rows.dtype(), {width});
-  for (std::int64_t i = 0; i < width; ++i) made.set(i, rows.get(row * width + i));
-  return made;
-}
-
-/// The prompts of a case, with what follows each.
-struct Continuations {
-  std::vector<Ids> prompts, new_ids;
-  std::vector<HostTensor> logits;  ///< [steps, vocab] each
-
-  explicit Continuations(const HfCase& which) {
-    const SafetensorsFile inputs = which.inputs(), expected = which.expected();
-    for (int i = 0; inputs.contains(fmt::format("prompt{}", i)); ++i) {
-      prompts.push_back(ids_of(inputs.tensor(fmt::format("prompt{}", i))));
-      new_ids.push_back(ids_of(expected.tensor(fmt::format("new_ids{}", i))));
-      logits.push_back(expected.tensor(fmt::format("new_logits{}", i)));
-    }
-  }
-};
 
 /// Feeds what is known to follow, and compares the logits of every step: those of prompts `some`, side by side.
 void check_steps(const HfCase& which, const pretrained::Pretrained& loaded, const Continuations& known,
@@ -112,7 +87,7 @@ TEST_CASE("a cache keeps keys and values in fewer bits than are computed in, or 
       CHECK(lm.cache_bytes() * 4 == bytes * static_cast<std::int64_t>(size_in_bytes(kept)));
     }
     CHECK_THROWS_WITH(CachedLm::graph(*loaded.model, CachedLm::Kind::step, f32, Dim("B"), i8),
-                      Catch::Contains("a cache of keys and values in i8") && Catch::Contains("cache_dtype"));
+                      Catch::Contains("keys and values are not kept in i8") && Catch::Contains("cache_dtype"));
   }
 }
 

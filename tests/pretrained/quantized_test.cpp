@@ -8,6 +8,7 @@
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 #include "ir/support/error.h"
 #include "runtime/executable.h"
+#include "tests/pretrained/continuations.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"
@@ -15,7 +16,9 @@
 /// Models whose weights are held in 8 bits: how far that moves logits and loss, and what is quantized.
 using namespace lathe;
 using pretrained::WeightFormat;
+using test::Continuations;
 using test::HfCase;
+using test::row_of;
 
 namespace {
 
@@ -98,6 +101,22 @@ Moved moved_by_q8(const HfCase& which, Load load) {
           .exact = distance(results_of(which, plain).at("logits"))};
 }
 
+/// How far the logits of cached steps are from those of the weights as they are stored, at most.
+double steps_moved(const pretrained::Pretrained& loaded, const Continuations& known,
+                   const SequenceModelOptions& options) {
+  CachedLm lm(*loaded.model, loaded.weights, options);
+  double most = 0;
+  for (std::size_t i = 0; i < known.prompts.size(); ++i) {
+    lm.start(std::span(&known.prompts[i], 1));
+    for (std::size_t step = 0; step < known.new_ids[i].size(); ++step) {
+      if (step > 0) lm.step(std::span(&known.new_ids[i][step - 1], 1));
+      const HostTensor want = row_of(known.logits[i], static_cast<std::int64_t>(step));
+      most = std::max(most, test::error_of(row_of(lm.logits(), 0), want));
+    }
+  }
+  return most;
+}
+
 }  // namespace
 
 TEST_CASE("quantized: models of every family compute with what the numbers stand for") {
@@ -132,7 +151,7 @@ TEST_CASE("quantized: a cache gives the logits of full passes") {
                                .run({{"input_ids", HostTensor::from_ints({1, 6}, ids)}})
                                .at("logits");
     test::KernelStore store;
-    CachedLm lm(*loaded.model, loaded.weights, {.chunk = 3, .cache = &store});
+    CachedLm lm(*loaded.model, loaded.weights, {.cache_dtype = f32, .chunk = 3, .cache = &store});
     const std::vector<std::vector<std::int64_t>> prompt = {{ids.begin(), ids.begin() + 4}};
     const HostTensor* logits = &lm.start(prompt);
     const std::int64_t vocab = loaded.model->vocabulary_size();
@@ -143,6 +162,26 @@ TEST_CASE("quantized: a cache gives the logits of full passes") {
       if (t < 5) logits = &lm.step(std::span(&ids[static_cast<std::size_t>(t) + 1], 1));
     }
   }
+}
+
+TEST_CASE("quantized: keys and values are kept in bf16, which moves logits by less than the weights do") {
+  double exact = 0, rounded = 0;
+  int compared = 0;
+  for (const HfCase& which : test::hf_cases("causal-lm")) {
+    const Continuations known(which);
+    if (known.prompts.empty() || which.name == "mixtral") continue;  // whose tokens may go to another expert
+    INFO(which.name);
+    const pretrained::Pretrained loaded = pretrained::load(which.folder(), {.weights = WeightFormat::q8});
+    test::KernelStore store;
+    const double with_f32 = steps_moved(loaded, known, {.cache_dtype = f32, .cache = &store});
+    const double with_bf16 = steps_moved(loaded, known, {.cache = &store});
+    exact += with_f32;
+    rounded += with_bf16;
+    ++compared;
+  }
+  CHECK(compared >= 10);
+  CHECK(rounded != exact);
+  CHECK(rounded < 1.1 * exact);
 }
 
 TEST_CASE("quantized: matrices take half the memory, norms stay, and such a model is not saved") {

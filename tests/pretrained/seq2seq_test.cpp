@@ -12,6 +12,7 @@
 
 using namespace lathe;
 using test::HfCase;
+using test::ids_of;
 
 namespace {
 
@@ -33,13 +34,6 @@ test::LoadedCase seq2seq(const std::filesystem::path& folder) {
         c.outputs.emplace("logits", model.logits(inputs));
         c.loss = model.loss(inputs, c.take("labels", i64, {B, T}));
       });
-}
-
-std::vector<std::int64_t> ids_of(const HostTensor& x, std::int64_t row = 0) {
-  const std::int64_t width = x.shape().back();
-  std::vector<std::int64_t> ids;
-  for (std::int64_t i = 0; i < width; ++i) ids.push_back(x.get_int(row * width + i));
-  return ids;
 }
 
 /// The beams of a case are those expected, which are filled up with the end token.

@@ -192,7 +192,7 @@ void add_generate(CLI::App& app) {
       ->capture_default_str();
   command
       ->add_option("--cache", o->cache_dtype,
-                   "To keep keys and values in; without it what is computed in. bf16 takes half the memory of f32")
+                   "To keep keys and values in; without it what is computed in, or bf16 with weights in 8 bits")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
   add_weights_option(*command, o->weights);
   CLI::Option* beams = command->add_option("--beams", o->beams,

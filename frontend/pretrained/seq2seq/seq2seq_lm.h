@@ -40,8 +40,9 @@ class Seq2SeqLm : public nn::Module {
   std::vector<Tensor> encode(const Seq2SeqInputs& inputs) const;
   /// Likewise of the decoder, [B, T, hidden], which sees the last states of the encoder: memory [B, S, hidden].
   std::vector<Tensor> decode(const Seq2SeqInputs& inputs, const Tensor& memory) const;
-  /// Keeps what the decoder needs to see of memory [sources, source_length, hidden], computed once: nn::SourceCache.
-  virtual void keep_source(const Tensor& memory) const = 0;
+  /// Keeps what the decoder needs to see of memory [sources, source_length, hidden], computed once, in
+  /// nn::cache_dtype(): nn::SourceCache.
+  virtual void keep_source(const Tensor& memory, std::optional<DType> dtype) const = 0;
   /// The decoder's last states for tokens that come after those of the cache: [B, T, hidden].
   virtual Tensor step(const Seq2SeqStep& step) const = 0;
   /// Of the decoder's last states, of the token after each: [.., hidden] -> [.., vocab].

@@ -115,7 +115,7 @@ class AttentionLayer : public nn::Module {
   Tensor across(const Tensor& x, const Source& source, const nn::AttentionContext& context) const {
     return x + attention_.across(norm_(x), source, context);
   }
-  void keep_source(const Tensor& memory) const { attention_.keep_source(memory); }
+  void keep_source(const Tensor& memory, std::optional<DType> dtype) const { attention_.keep_source(memory, dtype); }
 
  private:
   nn::SelfAttention attention_;
@@ -142,7 +142,7 @@ class Block : public nn::Module {
     return feed_forward_(
         std::visit([&](const auto& source) { return cross_->across(y, source, memory->context); }, memory->source));
   }
-  void keep_source(const Tensor& memory) const { cross_->keep_source(memory); }
+  void keep_source(const Tensor& memory, std::optional<DType> dtype) const { cross_->keep_source(memory, dtype); }
 
  private:
   AttentionLayer self_;
@@ -172,8 +172,8 @@ class Stack : public nn::Module {
     const auto context = nn::AttentionContext(T, cache).with_bias(bias_(positions, cache.length, embedded.dtype()));
     return run(embedded, context, &memory).back();
   }
-  void keep_source(const Tensor& memory) const {
-    for (const Block& block : blocks_) block.keep_source(memory);
+  void keep_source(const Tensor& memory, std::optional<DType> dtype) const {
+    for (const Block& block : blocks_) block.keep_source(memory, dtype);
   }
 
  private:
@@ -210,7 +210,9 @@ class T5 final : public Seq2SeqLm {
 
   const nn::Parameter& table() const override { return shared_.table(); }
   std::optional<nn::Linear> output_layer() const override { return head_; }
-  void keep_source(const Tensor& memory) const override { decoder_.keep_source(memory); }
+  void keep_source(const Tensor& memory, std::optional<DType> dtype) const override {
+    decoder_.keep_source(memory, dtype);
+  }
   Tensor step(const Seq2SeqStep& step) const override {
     const Memory seen{step.source, nn::AttentionContext::bidirectional(step.mask)};
     return decoder_.step(embed(step.ids, step.dtype), step.cache, seen);
