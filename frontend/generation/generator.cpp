@@ -140,15 +140,16 @@ Generator Generator::load(const std::filesystem::path& folder, const SequenceMod
   });
 }
 
-Generator::Generator(pretrained::Pretrained model, Tokenizer tokenizer, const SequenceModelOptions& options)
-    : tokenizer_(std::move(tokenizer)), text_folder_(model.folder) {
+Generator::Generator(pretrained::Pretrained model, const Tokenizer& tokenizer, const SequenceModelOptions& options)
+    : tokenizer_(tokenizer.for_embeddings(model.model->vocabulary_size())), text_folder_(model.folder) {
   const auto kept = std::make_shared<pretrained::Pretrained>(std::move(model));
   files_ = kept;
   sequences_ = std::make_unique<CachedLm>(*kept->model, kept->weights, options);
 }
 
-Generator::Generator(pretrained::PretrainedSeq2SeqLm model, Tokenizer tokenizer, const SequenceModelOptions& options)
-    : tokenizer_(std::move(tokenizer)), text_folder_(model.folder) {
+Generator::Generator(pretrained::PretrainedSeq2SeqLm model, const Tokenizer& tokenizer,
+                     const SequenceModelOptions& options)
+    : tokenizer_(tokenizer.for_embeddings(model.model->vocabulary_size())), text_folder_(model.folder) {
   const auto kept = std::make_shared<pretrained::PretrainedSeq2SeqLm>(std::move(model));
   files_ = kept;
   auto cached = std::make_unique<CachedSeq2Seq>(*kept->model, kept->weights, options);

@@ -124,8 +124,9 @@ class Generator {
   /// Tokenizer::load, load_generation_options.
   static Generator load(const std::filesystem::path& folder, const SequenceModelOptions& options = {},
                         const pretrained::LoadOptions& weights = {}, const std::filesystem::path& adapter = {});
-  Generator(pretrained::Pretrained model, Tokenizer tokenizer, const SequenceModelOptions& options = {});
-  Generator(pretrained::PretrainedSeq2SeqLm model, Tokenizer tokenizer, const SequenceModelOptions& options = {});
+  Generator(pretrained::Pretrained model, const Tokenizer& tokenizer, const SequenceModelOptions& options = {});
+  Generator(pretrained::PretrainedSeq2SeqLm model, const Tokenizer& tokenizer,
+            const SequenceModelOptions& options = {});
 
   /// What the directory says of generation: to be changed and passed on.
   const GenerationOptions& defaults() const { return defaults_; }

@@ -29,6 +29,18 @@ Init weight_init(const LinearOptions& options, const Dim& in) {
 }
 }  // namespace
 
+Tensor project(const Tensor& input, const Parameter& weight, const std::optional<Parameter>& bias, bool in_out,
+               Where at) {
+  const DType dtype = input.dtype(at);
+  const Tensor x = weight.is_quantized() && size_in_bytes(dtype) < size_in_bytes(f32) ? input.to(f32, at) : input;
+  const Tensor w = weight.as(x, at);
+  const auto product = [&] {
+    if (in_out) return bias ? matmul(x, w, at) + bias->as(x, at) : matmul(x, w, at);
+    return bias ? linear(x, w, bias->as(x, at), at) : linear(x, w, at);
+  };
+  return product().to(dtype, at);
+}
+
 Linear::Linear(const Module& parent, std::string_view name, const Dim& in, const Dim& out,
                const LinearOptions& options, Where at)
     : Module(parent, name, "Linear") {
@@ -46,12 +58,7 @@ std::optional<Linear> Linear::of(const Module& node) {
 Tensor Linear::operator()(const Tensor& x, Where at) const {
   const CallSite line(x, at, path());
   const LinearState& s = *linear_state();
-  const Tensor weight = s.weight.as(x);
-  Tensor y;  // [.., out]
-  if (s.in_out)
-    y = s.bias ? matmul(x, weight) + s.bias->as(x) : matmul(x, weight);
-  else
-    y = s.bias ? lathe::linear(x, weight, s.bias->as(x)) : lathe::linear(x, weight);
+  const Tensor y = project(x, s.weight, s.bias, s.in_out);  // [.., out]
   return s.low_rank ? y + (*s.low_rank)(x) : y;
 }
 

@@ -21,6 +21,11 @@ struct LinearOptions {
 class LowRank;
 struct LowRankOptions;
 
+/// x W^T + b of a weight [out, in], or x W + b of one [in, out]: [.., in] -> [.., out], in the dtype of x. Quantized
+/// weights multiply in f32 at least, and a result of 16 bits is rounded once.
+Tensor project(const Tensor& x, const Parameter& weight, const std::optional<Parameter>& bias = {},
+               bool in_out = false, Where at = Where::current());
+
 /// y = x W^T + b: [.., in] -> [.., out]. Copies are the same layer.
 class Linear : public Module {
  public:

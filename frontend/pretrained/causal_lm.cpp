@@ -68,7 +68,7 @@ Tensor CausalLm::embed(const TokenInputs& inputs, const Tensor&) const {
 }
 
 Tensor CausalLm::head(const Tensor& x) const {
-  return head_ ? (*head_)(x) : linear(x, embed_.table().as(x));  // [B, T, vocab]
+  return head_ ? (*head_)(x) : nn::project(x, embed_.table());  // [B, T, vocab]
 }
 
 bool CausalLm::depends_on_length() const {

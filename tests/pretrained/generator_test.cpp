@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -234,4 +236,26 @@ TEST_CASE("stop strings hold back what may be their start") {
   CHECK(met.finish() == "");
   StopStrings none({});
   CHECK(none.push("text") == "text");
+}
+
+TEST_CASE("generator: a token that the model has no embedding for is told with its text and file") {
+  auto json = nlohmann::json::parse(std::ifstream(folder() / "tokenizer.json"));
+  pretrained::Pretrained model = pretrained::load(folder());
+  const std::int64_t count = model.model->vocabulary_size();
+  json["added_tokens"].push_back({{"id", count},
+                                  {"content", "<picture>"},
+                                  {"single_word", false},
+                                  {"lstrip", false},
+                                  {"rstrip", false},
+                                  {"normalized", false},
+                                  {"special", true}});
+  test::KernelStore store;
+  Generator generator(std::move(model), Tokenizer::parse(json.dump(), "pictures/tokenizer.json"), {.cache = &store});
+  CHECK_THROWS_WITH(
+      generator.generate("see <picture>", greedy_for(1)),
+      Catch::Contains(fmt::format("pictures/tokenizer.json: the text has token {} ('<picture>'), and the model has "
+                                  "embeddings of {} tokens",
+                                  count, count)) &&
+          Catch::Contains("[tokenizer_range]"));
+  CHECK_NOTHROW(generator.generate("see", greedy_for(1)));
 }

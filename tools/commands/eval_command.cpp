@@ -45,7 +45,7 @@ TokenBatches batches_of(const EvalOptions& options, const pretrained::AdaptedMod
   if (stride > context)
     throw UserError(fmt::format("--stride {} is more than the {} tokens of a window", stride, context), "eval_stride",
                     "give a smaller --stride, so that no token is left out");
-  const Tokenizer tokenizer = Tokenizer::load(loaded.text_folder);
+  const Tokenizer tokenizer = tokenizer_of(loaded);
   const std::vector<TokenId> ids = tokenizer.encode(read_text(options.text), {.offsets = false}).ids;
   std::vector<Example> parts = windows(ids, context, stride);
   if (parts.empty())

@@ -54,7 +54,7 @@ TokenBatches ExampleData::made(std::vector<Example> examples, const std::string&
 }
 
 ExampleData::ExampleData(const pretrained::AdaptedModel& model, const ExampleSettings& settings) {
-  const Tokenizer tokenizer = Tokenizer::load(model.text_folder);
+  const Tokenizer tokenizer = tokenizer_of(model);
   const auto chats = ChatTemplates::find(model.text_folder);
   const ExampleOptions options{.end = end_token(model, tokenizer), .chat = chats ? &chats->get() : nullptr};
   std::vector<Example> apart, examples;

@@ -1,12 +1,12 @@
 #include "tools/finetune/text_samples.h"
 
 #include "frontend/generation/generator.h"
+#include "tools/pretrained/model_directory.h"
 
 namespace lathe::tools {
 
 Samples::Samples(const pretrained::AdaptedModel& model, const SampleSettings& settings, std::uint64_t seed)
-    : tokenizer_(Tokenizer::load(model.text_folder)),
-      how_(load_generation_options(model.text_folder, model.model.folder)) {
+    : tokenizer_(tokenizer_of(model)), how_(load_generation_options(model.text_folder, model.model.folder)) {
   how_.max_new_tokens = settings.tokens;
   how_.seed = seed;
   if (settings.chat) {

@@ -45,6 +45,10 @@ void add_adapter_option(CLI::App& command, fs::path& adapter) {
       ->check(CLI::ExistingDirectory);
 }
 
+Tokenizer tokenizer_of(const pretrained::AdaptedModel& model) {
+  return Tokenizer::load(model.text_folder).for_embeddings(model.model.model->vocabulary_size());
+}
+
 std::optional<TokenId> end_token(const pretrained::AdaptedModel& model, const Tokenizer& tokenizer) {
   const fs::path path = model.text_folder / "tokenizer_config.json";
   if (fs::exists(path)) {

@@ -16,6 +16,9 @@ namespace lathe::tools {
 /// Adds --adapter: the directory of an adapter on the model that a command is given.
 void add_adapter_option(CLI::App& command, std::filesystem::path& adapter);
 
+/// The tokenizer of a model, for its embeddings. UserErrors of Tokenizer::load.
+Tokenizer tokenizer_of(const pretrained::AdaptedModel& model);
+
 /// The token that ends a text: eos_token of tokenizer_config.json, else the first that ends generation; nothing where
 /// there is none.
 std::optional<TokenId> end_token(const pretrained::AdaptedModel& model, const Tokenizer& tokenizer);

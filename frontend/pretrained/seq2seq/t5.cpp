@@ -219,7 +219,7 @@ class T5 final : public Seq2SeqLm {
   }
   Tensor head(const Tensor& states) const override {
     const Tensor x = scale_ == 1 ? states : states * scale_;
-    return head_ ? (*head_)(x) : linear(x, shared_.table().as(x));
+    return head_ ? (*head_)(x) : nn::project(x, shared_.table());
   }
 
  private:

@@ -1,9 +1,12 @@
 #include "runtime/text/tokenizer/tokenizer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ir/support/error.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/strict_json.h"
@@ -53,8 +56,10 @@ std::string replace_invalid_utf8(std::string_view text) {
 }
 
 struct Tokenizer::Content {
-  Content(std::string json_text, const text::JsonNode& place) : json(std::move(json_text)), pipeline(place) {}
+  Content(std::string json_text, const std::string& file, const nlohmann::json& tree)
+      : json(std::move(json_text)), name(file), pipeline(text::JsonNode(tree, file)) {}
   std::string json;
+  std::string name;  ///< for messages
   text::Pipeline pipeline;
 
   /// What decoders see of a token.
@@ -79,7 +84,23 @@ Tokenizer Tokenizer::load(const std::filesystem::path& path) {
 
 Tokenizer Tokenizer::parse(std::string json, const std::string& name) {
   const nlohmann::json tree = parse_strict_json(json, name);
-  return Tokenizer(std::make_shared<const Content>(std::move(json), text::JsonNode(tree, name)));
+  return Tokenizer(std::make_shared<const Content>(std::move(json), name, tree));
+}
+
+Tokenizer Tokenizer::for_embeddings(std::int64_t count) const {
+  Tokenizer limited = *this;
+  limited.embeddings_ = count;
+  return limited;
+}
+
+void Tokenizer::check(std::span<const Encoding> encodings) const {
+  if (end_id() <= embeddings_) return;
+  for (const Encoding& encoding : encodings)
+    for (const TokenId id : encoding.ids)
+      if (static_cast<std::int64_t>(id) >= embeddings_)
+        throw UserError(fmt::format("{}: the text has token {} ('{}'), and the model has embeddings of {} tokens",
+                                    content_->name, id, token_of(id).value_or(""), embeddings_),
+                        "tokenizer_range", "leave it out of the text, or take the tokenizer of the model");
 }
 
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
@@ -88,6 +109,7 @@ Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) 
 
 Encoding Tokenizer::encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const {
   Encoding encoding = content_->pipeline.encode(std::array{first, second}, options);
+  check({&encoding, 1});
   finish({&encoding, 1}, options);
   return encoding;
 }
@@ -97,6 +119,7 @@ std::vector<Encoding> Tokenizer::encode_batch(std::span<const std::string_view> 
   std::vector<Encoding> encodings;
   encodings.reserve(texts.size());
   for (const std::string_view& text : texts) encodings.push_back(content_->pipeline.encode({&text, 1}, options));
+  check(encodings);
   finish(encodings, options);
   return encodings;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,6 +44,7 @@ struct EncodeOptions {
 /// and of a text:
 ///   [tokenizer_text]          not UTF-8, or 4 GiB and more
 ///   [tokenizer_unk]           a character without a token, where the model has none for the unknown
+///   [tokenizer_range]         a token that a model has no embedding for (for_embeddings())
 ///   [tokenizer_truncation]    no room for the special tokens, or a stride that is not below the length
 class Tokenizer {
  public:
@@ -49,6 +52,10 @@ class Tokenizer {
   static Tokenizer load(const std::filesystem::path& path);
   /// `json`: what stands in a tokenizer.json. `name` is for messages.
   static Tokenizer parse(std::string json, const std::string& name);
+
+  /// The same tokenizer for a model that has embeddings of ids 0 .. count - 1: texts with other tokens are errors.
+  /// (Vocabularies may be larger than models, as those of images and texts are than their text models.)
+  Tokenizer for_embeddings(std::int64_t count) const;
 
   /// `text` is UTF-8; offsets count its code points. With padding, the text is a batch of its own.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
@@ -105,7 +112,10 @@ class Tokenizer {
  private:
   struct Content;
   explicit Tokenizer(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
+  void check(std::span<const Encoding> encodings) const;
+
   std::shared_ptr<const Content> content_;
+  std::int64_t embeddings_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace lathe
