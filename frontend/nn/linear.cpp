@@ -27,12 +27,22 @@ Init weight_init(const LinearOptions& options, const Dim& in) {
   if (!options.in_out || !automatic || in.value().value_or(0) < 1) return options.weight;
   return Init::normal(1 / std::sqrt(static_cast<double>(*in.value())));
 }
+
+/// Whether a product of x is known to read its weights for a handful of rows, which takes as long as reading them.
+bool has_few_rows(const Tensor& x) {
+  constexpr std::int64_t few = 4;
+  std::int64_t rows = 1;
+  for (int i = 0; i < x.rank() - 1 && rows <= few; ++i) rows *= x.size(i).value().value_or(few + 1);
+  return rows <= few;
+}
+
 }  // namespace
 
 Tensor project(const Tensor& input, const Parameter& weight, const std::optional<Parameter>& bias, bool in_out,
                Where at) {
   const DType dtype = input.dtype(at);
-  const Tensor x = weight.is_quantized() && size_in_bytes(dtype) < size_in_bytes(f32) ? input.to(f32, at) : input;
+  const bool widens = weight.is_quantized() && size_in_bytes(dtype) < size_in_bytes(f32) && has_few_rows(input);
+  const Tensor x = widens ? input.to(f32, at) : input;
   const Tensor w = weight.as(x, at);
   const auto product = [&] {
     if (in_out) return bias ? matmul(x, w, at) + bias->as(x, at) : matmul(x, w, at);

@@ -22,7 +22,7 @@ class LowRank;
 struct LowRankOptions;
 
 /// x W^T + b of a weight [out, in], or x W + b of one [in, out]: [.., in] -> [.., out], in the dtype of x. Quantized
-/// weights multiply in f32 at least, and a result of 16 bits is rounded once.
+/// weights are rounded to it, but multiply up to 4 rows, where the graph knows how many there are, in f32 at least.
 Tensor project(const Tensor& x, const Parameter& weight, const std::optional<Parameter>& bias = {},
                bool in_out = false, Where at = Where::current());
 

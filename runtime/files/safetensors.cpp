@@ -1,17 +1,18 @@
 #include "runtime/files/safetensors.h"
 
 #include <fmt/core.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "ir/support/error.h"
 #include "runtime/files/file_io.h"
+#include "runtime/files/mapped_pages.h"
 #include "runtime/files/safetensors_header.h"
 
 namespace lathe {
@@ -21,28 +22,15 @@ namespace {
 /// A file mapped at the first need; what is written there stays in this process.
 class LazyMapping {
  public:
-  LazyMapping() = default;
-  LazyMapping(const LazyMapping&) = delete;
-  LazyMapping& operator=(const LazyMapping&) = delete;
-  ~LazyMapping() {
-    if (address_) ::munmap(address_, size_);
-  }
-
-  std::byte* get(const FileDescriptor& file, std::uint64_t size, const std::string& path) {
+  std::byte* get(const FileDescriptor& file, std::uint64_t size, const std::filesystem::path& path) {
     const std::lock_guard lock(mutex_);
-    if (!address_) {
-      void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
-      if (address == MAP_FAILED)
-        throw UserError(fmt::format("{}: cannot map {} bytes", path, size), "safetensors_read");
-      address_ = address, size_ = size;
-    }
-    return static_cast<std::byte*>(address_);
+    if (!pages_) pages_.emplace(file, 0, size, path);
+    return pages_->data();
   }
 
  private:
   std::mutex mutex_;
-  void* address_ = nullptr;
-  std::size_t size_ = 0;
+  std::optional<MappedPages> pages_;
 };
 
 struct Item {
@@ -96,9 +84,7 @@ struct SafetensorsFile::Content {
   std::map<std::string, std::string> metadata;
   mutable LazyMapping mapping;
 
-  std::byte* mapped(const TensorInfo& info) const {
-    return mapping.get(file, size, path.string()) + data_start + info.begin;
-  }
+  std::byte* mapped(const TensorInfo& info) const { return mapping.get(file, size, path) + data_start + info.begin; }
 };
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
@@ -169,9 +155,13 @@ std::span<const std::byte> SafetensorsFile::view(std::string_view name) const {
 HostTensor SafetensorsFile::mapped(std::string_view name) const {
   const TensorInfo& info = this->info(name);
   if (info.begin == info.end || info.dtype == boolean) return tensor(name);
-  std::byte* data = content_->mapped(info);
-  if (reinterpret_cast<std::uintptr_t>(data) % size_in_bytes(info.dtype) != 0) return tensor(name);
-  return HostTensor::borrow(info.dtype, info.shape, data, content_);
+  // Large ones have pages of their own, which go when they do.
+  constexpr std::uint64_t large = std::uint64_t{1} << 20;
+  const std::uint64_t begin = content_->data_start + info.begin, end = content_->data_start + info.end;
+  if (begin % size_in_bytes(info.dtype) != 0) return tensor(name);
+  if (end - begin < large) return HostTensor::borrow(info.dtype, info.shape, content_->mapped(info), content_);
+  const auto pages = std::make_shared<MappedPages>(content_->file, begin, end, content_->path);
+  return HostTensor::borrow(info.dtype, info.shape, pages->data(), pages);
 }
 
 }  // namespace lathe

@@ -54,9 +54,9 @@ class SafetensorsFile {
   /// The tensor's bytes in the mapped file, of any alignment. They live as long as some copy of this object, and may
   /// be read only while nobody shortens the file: tensor() has no such condition.
   std::span<const std::byte> view(std::string_view name) const;
-  /// The tensor where it lies in the mapped file, which it keeps open, under the condition of view(). It may be
-  /// written to: pages that are written become the process's own, the file stays as it is. A tensor that does not lie
-  /// at a multiple of its element's size is copied, and so is a BOOL.
+  /// The tensor where it lies in the mapped file, under the condition of view(). It may be written to: pages that are
+  /// written become the process's own, which other calls may not see, and the file stays as it is. A tensor that does
+  /// not lie at a multiple of its element's size is copied, and so is a BOOL.
   HostTensor mapped(std::string_view name) const;
   /// The strings of "__metadata__".
   const std::map<std::string, std::string>& metadata() const;

@@ -11,6 +11,7 @@
 #include "ir/support/nearest.h"
 #include "ir/support/tensors/tensor_block.h"
 #include "passes/memory/memory_plan.h"
+#include "runtime/files/mapped_pages.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/parameters/parameter_store.h"
 
@@ -132,10 +133,7 @@ void Parameters::save(const std::filesystem::path& file) const {
 Parameters Parameters::borrowed() const {
   const std::lock_guard lock(store_->mutex);
   Parameters other;
-  for (auto& [name, stored] : store_->values) {
-    HostTensor& value = stored.on_host();
-    other.store_->set(name, HostTensor::borrow(value.dtype(), value.shape(), value.data(), store_), stored.file);
-  }
+  for (auto& [name, stored] : store_->values) other.store_->set(name, stored.on_host().share(), stored.file);
   return other;
 }
 
@@ -150,8 +148,12 @@ void Parameters::copy_to_memory() {
   }
   std::vector<HostTensor> copies = make_block(specs);
   for (std::size_t i = 0; i < borrowed.size(); ++i) {
-    std::memcpy(copies[i].data(), borrowed[i]->host.data(), copies[i].bytes());
-    borrowed[i]->host = std::move(copies[i]);
+    HostTensor& host = borrowed[i]->host;
+    if (!borrowed[i]->file.empty() && host.is_sole_borrower())
+      move_out_of_pages({host.data(), host.bytes()}, copies[i].data());
+    else
+      std::memcpy(copies[i].data(), host.data(), copies[i].bytes());
+    host = std::move(copies[i]);
     borrowed[i]->file.clear();
   }
   ++store_->version;

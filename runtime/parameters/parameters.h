@@ -41,9 +41,9 @@ class Parameters {
   void save(const std::filesystem::path& file) const;
 
   /// Another store whose values lie where those of this one do: for executables that work on the same weights beside
-  /// others and have states of their own. It keeps this store alive. What is set in one is not seen in the other;
-  /// what runs write in place is, so a run that updates a value must not go beside one that reads it by another
-  /// store.
+  /// others and have states of their own. Values live as long as one of both has them; memory that was lent to this
+  /// store must stay for both. What is set in one is not seen in the other; what runs write in place is, so a run
+  /// that updates a value must not go beside one that reads it by another store.
   Parameters borrowed() const;
 
   /// Copies values that lie in mapped files, or in other memory that is not their own, to memory of their own, in

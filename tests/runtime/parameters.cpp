@@ -1,5 +1,7 @@
 #include "runtime/parameters/parameters.h"
 
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <thread>
@@ -30,6 +32,14 @@ constexpr std::string_view evaluates = R"(graph @evaluates(input %x: f32[n, 4], 
 })";
 
 HostTensor four(double a, double b, double c, double d) { return HostTensor::from({4}, {a, b, c, d}); }
+
+/// Of the pages that processes see, those of files, in KiB.
+std::int64_t mapped_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (std::int64_t kib = 0; word == "RssFile:" && status >> kib) return kib;
+  return 0;
+}
 
 }  // namespace
 
@@ -136,6 +146,63 @@ TEST_CASE("a store tells where its values lie: memory, a mapped file, somebody e
   copied.copy_to_memory();
   CHECK(copied.location("w").host != Host::file);
   CHECK(copied.shares().size() == 1);
+}
+
+TEST_CASE("a store that borrows values has them whatever becomes of the other one") {
+  const ScratchFolder scratch;
+  const auto file = scratch / "w.safetensors";
+  // Large enough for pages of its own.
+  HostTensor large(f32, {std::int64_t{5} << 20});
+  for (std::int64_t i = 0; i < large.numel(); i += 1000) large.set(i, static_cast<double>(i));
+  Parameters({{"large", large}, {"small", four(1, 2, 3, 4)}}).save(file);
+  Parameters weights = Parameters::load(file);
+  weights.set("own", four(5, 6, 7, 8));
+  const Parameters borrowed = weights.borrowed();
+  // What a run has written in place is not in the file.
+  HostTensor& written = const_cast<HostTensor&>(borrowed.get("large"));
+  written.set(4096, -1);
+  CHECK(weights.get("large").get(4096) == -1);
+  const auto holds = [&](const Parameters& store) {
+    HostTensor want = large;
+    want.set(4096, -1);
+    CHECK(store.get("large").same_bits(want));
+    CHECK(store.get("small").same_bits(four(1, 2, 3, 4)));
+    CHECK(store.get("own").same_bits(four(5, 6, 7, 8)));
+  };
+  SECTION("copied") {
+    weights.copy_to_memory();
+    holds(weights);
+    written.set(8192, -2);
+    CHECK(weights.get("large").get(8192) == 0);
+    written.set(8192, 0);
+  }
+  SECTION("set") {
+    for (const std::string& name : weights.names()) weights.set(name, four(0, 0, 0, 0));
+  }
+  SECTION("gone") { weights = Parameters(); }
+  holds(borrowed);
+}
+
+TEST_CASE("what is copied to memory gives its pages back, and has what was written") {
+  const ScratchFolder scratch;
+  const auto file = scratch / "w.safetensors";
+  HostTensor large(f32, {std::int64_t{16} << 20});  // 64 MiB
+  for (std::int64_t i = 0; i < large.numel(); i += 1024) large.set(i, static_cast<double>(i));
+  Parameters({{"large", large}}).save(file);
+  Parameters weights = Parameters::load(file);
+  const_cast<HostTensor&>(weights.get("large")).set(3 << 20, -1);
+  large.set(3 << 20, -1);
+  const std::int64_t before = mapped_kib();
+  std::int64_t most = 0;
+  std::atomic<bool> done = false;
+  std::thread watch([&] {
+    while (!done) most = std::max(most, mapped_kib());
+  });
+  weights.copy_to_memory();
+  done = true;
+  watch.join();
+  CHECK(weights.get("large").same_bits(large));
+  CHECK(most - before < 40 << 10);
 }
 
 TEST_CASE("runs on one store from several threads take turns where they update it") {

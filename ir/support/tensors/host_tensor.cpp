@@ -214,6 +214,10 @@ HostTensor HostTensor::borrow(DType dtype, std::vector<std::int64_t> shape, std:
   return tensor;
 }
 
+HostTensor HostTensor::share() {
+  return borrow(dtype_, shape_, data_, storage_ ? std::shared_ptr<const void>(storage_) : owner_);
+}
+
 void HostTensor::allocate() {
   std::int64_t size = 0;
   if (__builtin_mul_overflow(numel_, static_cast<std::int64_t>(size_in_bytes(dtype_)), &size))
@@ -223,12 +227,13 @@ void HostTensor::allocate() {
   // calloc takes large zeroed memory straight from the system, untouched.
   const auto bytes = static_cast<std::size_t>(size);
   const std::size_t unit = bytes >= huge_page ? huge_page : alignment, room = bytes + unit - 1;
-  storage_.reset(std::calloc(room, 1));
-  if (!storage_)
+  void* const memory = std::calloc(room, 1);
+  if (!memory)
     throw UserError(fmt::format("no memory for {}{}: {} bytes", name(dtype_), shape_to_string(shape_), size),
                     "out_of_memory");
-  const auto address = reinterpret_cast<std::uintptr_t>(storage_.get());
-  data_ = static_cast<std::byte*>(storage_.get()) + (unit - address % unit) % unit;
+  storage_ = std::shared_ptr<void>(memory, std::free);
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  data_ = static_cast<std::byte*>(memory) + (unit - address % unit) % unit;
   // A wish: walking through memory by columns is up to half faster with huge pages.
   if (unit == huge_page) (void)::madvise(data_, bytes / huge_page * huge_page, MADV_HUGEPAGE);
 }

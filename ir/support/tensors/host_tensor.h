@@ -61,8 +61,12 @@ class HostTensor {
   /// element's size. It keeps `owner` alive; where that is null, the caller keeps the memory. Copies have their own.
   static HostTensor borrow(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
                            std::shared_ptr<const void> owner = nullptr);
+  /// An array over the same memory, which stays as long as one of both does: borrowed.
+  HostTensor share();
   /// Whether the memory is somebody else's.
   bool is_borrowed() const { return data_ != nullptr && !storage_; }
+  /// Whether borrowed memory is kept alive for this tensor alone.
+  bool is_sole_borrower() const { return owner_.use_count() == 1; }
 
   DType dtype() const { return dtype_; }
   const std::vector<std::int64_t>& shape() const { return shape_; }
@@ -135,9 +139,6 @@ class HostTensor {
   std::string to_string(std::int64_t edge = 4) const;
 
  private:
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
   void allocate();
   std::int64_t offset(const char* function, std::initializer_list<std::int64_t> position,
                       const std::source_location& where) const;
@@ -147,8 +148,8 @@ class HostTensor {
   DType dtype_ = f32;
   std::vector<std::int64_t> shape_;
   std::int64_t numel_ = 0;
-  std::unique_ptr<void, Free> storage_;  ///< its own memory
-  std::shared_ptr<const void> owner_;    ///< of borrowed memory
+  std::shared_ptr<void> storage_;      ///< its own memory
+  std::shared_ptr<const void> owner_;  ///< of borrowed memory
   std::byte* data_ = nullptr;
 };
 
