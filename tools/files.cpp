@@ -27,7 +27,7 @@ void write_text(const std::string& path, std::string_view text) {
 }
 
 ir::Graph load_graph(const std::string& path) {
-  if (is_model_folder(path)) return pretrained_graph(path, GraphPart::logits, f32);
+  if (is_model_folder(path)) return pretrained_graph(path, GraphPart::logits);
   return ir::parse_graph(read_text(path), path == "-" ? "<stdin>" : std::string_view(path));
 }
 

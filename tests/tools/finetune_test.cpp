@@ -257,6 +257,10 @@ TEST_CASE("model writes the step of fine-tuning: all weights, a new adapter, or 
   CHECK(count(scratch.read("step.lathe"), "lora_B") > 10);
   for (const auto& [arguments, message] : std::map<std::string, std::string>{
            {"gpt --step --lora r=4", "gpt is no directory"},
+           {"gpt --part step", "leave out --part"},
+           {"gpt --batch 2", "leave out --batch"},
+           {"gpt --dtype bf16", "leave out --dtype"},
+           {"gpt --weights q8", "leave out --weights"},
            {"adapter --step --lora r=4", "the adapter in adapter has its own settings"},
            {"model --lora r=4", "--lora requires --step"},
            {"model --step --part loss", "--part excludes --step"},

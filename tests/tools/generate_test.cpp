@@ -116,6 +116,9 @@ TEST_CASE("a model's directory is a graph for every command", "[tools]") {
     CHECK(run_lathe(scratch, std::string("dump ") + part + ".lathe --short").status == 0);
   }
   CHECK_THAT(scratch.read("step.lathe"), Contains("update_rows") && Contains("key_cache"));
+  CHECK(run_lathe(scratch, "model " + model("llama") + " --part step --batch 3 --weights q8 -o three.lathe").status ==
+        0);
+  CHECK_THAT(scratch.read("three.lathe"), Contains("i64[B=3, 1]") && Contains("key_cache: bf16[B=3,"));
   for (const std::string command : {"dump ", "explain ", "dump --html -o page.html ", "verify --dim B=2,T=5 ",
                                     "run --random --dim B=2,T=5 ", "trace --dim B=2,T=5 --steps 1 "}) {
     const auto ran = run_lathe(scratch, command + model("llama"));

@@ -28,7 +28,7 @@ namespace {
 struct ModelOptions {
   std::string name, output = "-", precision = "f32";
   int layers = 2;
-  std::int64_t d_model = 0, heads = 0, vocab = 0, context = 0;
+  std::int64_t d_model = 0, heads = 0, vocab = 0, context = 0, batch = 0;
   double dropout = 0, lr = 3e-4;
   bool loss = false, step = false;
   std::string part = "logits", dtype = "f32", weights = "stored";  ///< of a directory
@@ -135,16 +135,30 @@ ir::Graph folder_step(const ModelOptions& options) {
 void write_folder(const ModelOptions& options) {
   if (options.step) return write_text(options.output, ir::print(folder_step(options)));
   const GraphPart part = options.loss ? GraphPart::loss : graph_parts().at(options.part);
-  const ir::Graph graph = pretrained_graph(options.name, part, *parse_dtype(options.dtype), options.adapter,
-                                           {.weights = weight_format(options.weights)});
+  const ir::Graph graph = pretrained_graph(options.name, part,
+                                           {.dtype = *parse_dtype(options.dtype),
+                                            .batch = options.batch > 0 ? Dim("B", options.batch) : Dim("B"),
+                                            .adapter = options.adapter,
+                                            .load = {.weights = weight_format(options.weights)}});
   write_text(options.output, ir::print(with_precision(graph, options.precision)));
+}
+
+/// Throws UserError [usage] where a model that is no directory is given what directories take alone.
+void check_no_folder(const ModelOptions& options) {
+  const ModelOptions plain;
+  for (const auto& [given, option] : {std::pair{!options.adapter.empty(), "--adapter"},
+                                      {options.lora.has_value(), "--lora"},
+                                      {options.part != plain.part, "--part"},
+                                      {options.dtype != plain.dtype, "--dtype"},
+                                      {options.weights != plain.weights, "--weights"},
+                                      {options.batch > 0, "--batch"}})
+    if (given)
+      throw UserError(fmt::format("{} is no directory", options.name), "usage", fmt::format("leave out {}", option));
 }
 
 void run(const ModelOptions& options) {
   if (is_model_folder(options.name)) return write_folder(options);
-  if (!options.adapter.empty() || options.lora)
-    throw UserError(fmt::format("{} is no directory", options.name), "usage",
-                    options.lora ? "leave out --lora" : "leave out --adapter");
+  check_no_folder(options);
   Graph g(options.step ? options.name + "_step" : options.name);
   const std::optional<Tensor> loss = catalogue().at(options.name).build(g, options);
   if ((options.loss || options.step) && !loss)
@@ -180,6 +194,9 @@ void add_model(CLI::App& app) {
   command->add_option("--dtype", options->dtype, "Of a directory: what is computed in; weights stay as stored")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}))
       ->capture_default_str();
+  CLI::Option* const batch = command->add_option(
+      "--batch", options->batch, "Of a directory: sequences, which the graph then knows; few of them stream weights");
+  between(batch, 1, most_size);
   CLI::Option* const weights = add_weights_option(*command, options->weights);
   add_adapter_option(*command, options->adapter);
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
@@ -192,14 +209,14 @@ void add_model(CLI::App& app) {
   command->add_flag("--loss", options->loss, "With the loss as output instead of logits");
   CLI::Option* const step =
       command->add_flag("--step", options->step, "The whole training step with AdamW: forward, backward, update");
-  step->excludes(part)->excludes(weights);
+  step->excludes(part)->excludes(weights)->excludes(batch);
   add_lora_option(*command, options->lora)->needs(step);
   positive(command->add_option("--lr", options->lr, "Learning rate of --step"))->capture_default_str();
   add_precision_option(*command, options->precision);
   command->footer(footer +
                   "Examples:\n"
                   "  lathe model gpt --layers 12 --step -o step.lathe\n"
-                  "  lathe model Llama-3.2-1B --part step -o token.lathe\n"
+                  "  lathe model Llama-3.2-1B --part step --batch 1 -o token.lathe\n"
                   "  lathe model Llama-3.2-1B --step --lora r=16 -o step.lathe");
   command->callback([options] { run(*options); });
 }

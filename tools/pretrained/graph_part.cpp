@@ -9,18 +9,19 @@ namespace lathe::tools {
 
 namespace {
 
-ir::Graph graph_of(const pretrained::PretrainedSeq2SeqLm& loaded, GraphPart part, DType dtype) {
+ir::Graph graph_of(const pretrained::PretrainedSeq2SeqLm& loaded, GraphPart part, const PartOptions& options) {
   const pretrained::Seq2SeqLm& model = *loaded.model;
+  const Dim &B = options.batch, S("S"), T("T");
   switch (part) {
-    case GraphPart::prompt: return CachedSeq2Seq::graph(model, CachedSeq2Seq::Kind::encode, dtype);
-    case GraphPart::ragged: return CachedSeq2Seq::graph(model, CachedSeq2Seq::Kind::encode, dtype, true);
-    case GraphPart::step: return CachedSeq2Seq::graph(model, CachedSeq2Seq::Kind::step, dtype);
+    case GraphPart::prompt: return CachedSeq2Seq::graph(model, CachedSeq2Seq::Kind::encode, options.dtype, false, B);
+    case GraphPart::ragged: return CachedSeq2Seq::graph(model, CachedSeq2Seq::Kind::encode, options.dtype, true, B);
+    case GraphPart::step: return CachedSeq2Seq::graph(model, CachedSeq2Seq::Kind::step, options.dtype, false, B);
     case GraphPart::logits:
     case GraphPart::loss: break;
   }
-  const Dim B("B"), S("S"), T("T");
   Graph g(loaded.config.text("model_type"));
-  pretrained::Seq2SeqInputs inputs{.ids = g.input("input_ids", i64, {B, S}), .decoder_ids = {}, .dtype = dtype};
+  pretrained::Seq2SeqInputs inputs{
+      .ids = g.input("input_ids", i64, {B, S}), .decoder_ids = {}, .dtype = options.dtype};
   if (part == GraphPart::loss) {
     const Tensor labels = g.input("labels", i64, {B, T});
     inputs.decoder_ids = model.shifted(labels);
@@ -32,18 +33,18 @@ ir::Graph graph_of(const pretrained::PretrainedSeq2SeqLm& loaded, GraphPart part
   return g.finish();
 }
 
-ir::Graph graph_of(const pretrained::Pretrained& loaded, GraphPart part, DType dtype) {
+ir::Graph graph_of(const pretrained::Pretrained& loaded, GraphPart part, const PartOptions& options) {
   const pretrained::CausalLm& model = *loaded.model;
+  const Dim &B = options.batch, T("T");
   switch (part) {
-    case GraphPart::prompt: return CachedLm::graph(model, CachedLm::Kind::prompt, dtype);
-    case GraphPart::ragged: return CachedLm::graph(model, CachedLm::Kind::ragged, dtype);
-    case GraphPart::step: return CachedLm::graph(model, CachedLm::Kind::step, dtype);
+    case GraphPart::prompt: return CachedLm::graph(model, CachedLm::Kind::prompt, options.dtype, B);
+    case GraphPart::ragged: return CachedLm::graph(model, CachedLm::Kind::ragged, options.dtype, B);
+    case GraphPart::step: return CachedLm::graph(model, CachedLm::Kind::step, options.dtype, B);
     case GraphPart::logits:
     case GraphPart::loss: break;
   }
-  const Dim B("B"), T("T");
   Graph g(loaded.config.text("model_type"));
-  const pretrained::TokenInputs inputs{.ids = g.input("input_ids", i64, {B, T}), .dtype = dtype};
+  const pretrained::TokenInputs inputs{.ids = g.input("input_ids", i64, {B, T}), .dtype = options.dtype};
   if (part == GraphPart::loss)
     g.output("loss", model.loss(inputs, g.input("labels", i64, {B, T})));
   else
@@ -69,10 +70,9 @@ const std::map<std::string, GraphPart>& graph_parts() {
   return parts;
 }
 
-ir::Graph pretrained_graph(const std::filesystem::path& folder, GraphPart part, DType dtype,
-                           const std::filesystem::path& adapter, const pretrained::LoadOptions& options) {
-  return pretrained::with_language_model(pretrained::find_adapted(folder, adapter), options,
-                                         [&](const auto& loaded) { return graph_of(loaded.model, part, dtype); });
+ir::Graph pretrained_graph(const std::filesystem::path& folder, GraphPart part, const PartOptions& options) {
+  return pretrained::with_language_model(pretrained::find_adapted(folder, options.adapter), options.load,
+                                         [&](const auto& loaded) { return graph_of(loaded.model, part, options); });
 }
 
 Parameters pretrained_weights(const std::filesystem::path& folder) {

@@ -27,10 +27,16 @@ enum class GraphPart { logits, loss, prompt, ragged, step };
 /// By their names.
 const std::map<std::string, GraphPart>& graph_parts();
 
+struct PartOptions {
+  DType dtype = f32;  ///< to compute in
+  Dim batch = Dim("B");
+  std::filesystem::path adapter = {};  ///< on the model; empty: none
+  pretrained::LoadOptions load = {};
+};
+
 /// The graph of a directory as load_adapted() and load_seq2seq_lm() take it. Parameters have the names and dtypes
 /// that the files have. UserErrors of these two.
-ir::Graph pretrained_graph(const std::filesystem::path& folder, GraphPart part, DType dtype,
-                           const std::filesystem::path& adapter = {}, const pretrained::LoadOptions& options = {});
+ir::Graph pretrained_graph(const std::filesystem::path& folder, GraphPart part, const PartOptions& options = {});
 
 /// The weights of a directory, where they lie in its files. UserErrors likewise.
 Parameters pretrained_weights(const std::filesystem::path& folder);
