@@ -15,7 +15,7 @@ void check_fault(int processes, const std::string& name, const std::vector<std::
 }
 
 /// `lathe train` of large batches on two processes, of which rank 1 may take so many KiB of addresses.
-RanMany run_limited(int kilobytes) {
+[[maybe_unused]] RanMany run_limited(int kilobytes) {
   const Scratch scratch;
   Command command =
       command_of(scratch, 2, training(scratch, "run", {"--batch", "16384", "--context", "32"}) + by_data.words);
