@@ -40,7 +40,7 @@ void check_each(std::string_view op, const Where& at, std::size_t count, const T
     const Tensor& operand = tensor_of(i);
     if (first && !operand.is_empty() && &operand.builder() == &first->builder()) continue;
     const Location loc = first ? line_of(first->builder(), at) : Location(at);
-    if (operand.is_empty())
+    if (!first || operand.is_empty())
       throw UserError(loc, op,
                       count == 1 ? "the tensor is empty" : fmt::format("operand {} of {} is empty", i + 1, count),
                       "tensor_empty", assign_first);

@@ -38,15 +38,15 @@ bool has_few_rows(const Tensor& x) {
 
 }  // namespace
 
-Tensor project(const Tensor& input, const Parameter& weight, const std::optional<Parameter>& bias, bool in_out,
+Tensor project(const Tensor& x, const Parameter& weight, const std::optional<Parameter>& bias, bool in_out,
                Where at) {
-  const DType dtype = input.dtype(at);
-  const bool widens = weight.is_quantized() && size_in_bytes(dtype) < size_in_bytes(f32) && has_few_rows(input);
-  const Tensor x = widens ? input.to(f32, at) : input;
-  const Tensor w = weight.as(x, at);
+  const DType dtype = x.dtype(at);
+  const bool widens = weight.is_quantized() && size_in_bytes(dtype) < size_in_bytes(f32) && has_few_rows(x);
+  const Tensor left = widens ? x.to(f32, at) : x;
+  const Tensor w = weight.as(left, at);
   const auto product = [&] {
-    if (in_out) return bias ? matmul(x, w, at) + bias->as(x, at) : matmul(x, w, at);
-    return bias ? linear(x, w, bias->as(x, at), at) : linear(x, w, at);
+    if (in_out) return bias ? matmul(left, w, at) + bias->as(left, at) : matmul(left, w, at);
+    return bias ? linear(left, w, bias->as(left, at), at) : linear(left, w, at);
   };
   return product().to(dtype, at);
 }

@@ -20,7 +20,7 @@ class SharedBox {
   SharedBox(const SharedBox& other) : held_(other.held_) { hold(); }
   SharedBox(SharedBox&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
   SharedBox& operator=(const SharedBox& other) {
-    SharedBox(other).swap(*this);
+    if (this != &other) SharedBox(other).swap(*this);
     return *this;
   }
   SharedBox& operator=(SharedBox&& other) noexcept {
