@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -39,8 +40,17 @@ std::string meant_option(const CLI::App& command, const std::string& wrong) {
   return with.empty() ? "" : fmt::format("did you mean {}?", lathe::list_of(with));
 }
 
+/// What CLI11 says of arguments that are left over, in the order in which they were given.
+std::string unexpected(const CLI::App* app) {
+  const std::vector<std::string> left = app->remaining(/*recurse=*/true);
+  return fmt::format("{} not expected: {}\nRun with --help for more information.\n",
+                     left.size() > 1 ? "These arguments were" : "This argument was", fmt::join(left, " "));
+}
+
 std::string usage_error(const CLI::App* app, const CLI::Error& error) {
-  std::string text = CLI::FailureMessage::simple(app, error);
+  std::string text = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)
+                         ? unexpected(app)
+                         : CLI::FailureMessage::simple(app, error);
   for (const CLI::App* command : app->get_subcommands())
     for (const std::string& argument : command->remaining())
       if (argument.starts_with('-')) {
@@ -49,6 +59,20 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
           text += fmt::format("{}: {}\n", name, meant);
       }
   return text;
+}
+
+/// Appends "(default: none)" to each option that has no default value, so that help states the default of all.
+void state_defaults(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    state_defaults(*command);
+    for (CLI::Option* option : command->get_options([](CLI::Option*) { return true; })) {
+      const std::string& text = option->get_description();
+      const bool takes_value = option->get_items_expected_max() > 0 && option->get_type_size() > 0;
+      if (takes_value && !option->get_required() && !option->get_positional() && option->get_default_str().empty() &&
+          text.find("default: ") == std::string::npos)
+        option->description(text + " (default: none)");
+    }
+  }
 }
 
 int run(int argc, char** argv) {
@@ -64,6 +88,7 @@ int run(int argc, char** argv) {
                          tools::add_merge, tools::add_eval, tools::add_generate, tools::add_embed, tools::add_bench,
                          tools::add_trace, tools::add_compile, tools::add_doctor})
     add(app);
+  state_defaults(app);
   try {
     app.parse(argc, argv);
     return 0;

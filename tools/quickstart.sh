@@ -11,7 +11,7 @@ if ! cmake -S "$root" -B "$build" -G Ninja -DLATHE_UNITY=ON -DLATHE_TESTS=OFF -D
   exit 1
 fi
 rm -f "$root/build-log.txt"
-ninja -C "$build" lathe
+ninja -C "$build"  # all that `cmake --install` needs, too
 if [ "${1:-}" != --from ]; then
   exec "$build/tools/lathe" train --sources "$root" "$@"
 fi

@@ -22,12 +22,13 @@ class StopSignals {
  private:
   struct Taken {
     int signal = 0;
-    struct sigaction before{};
+    struct sigaction before {};
   };
   std::array<Taken, 3> taken_;
 };
 
-/// What a command throws that a signal stopped and that has saved what it had: the exit status is 128 + signal.
+/// Ends a command that a signal stopped, after its work is saved; SIGPIPE: whose standard output is a pipe that the
+/// reader closed. Nothing is printed, and the exit status is 128 + signal.
 class Stopped : public std::exception {
  public:
   explicit Stopped(int signal) : signal_(signal) {}

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <new>
@@ -11,6 +12,7 @@
 #include "ir/support/visible.h"
 #include "runtime/files/write_stream.h"
 #include "tools/environment.h"
+#include "tools/stop_signals.h"
 
 namespace lathe::tools {
 
@@ -26,8 +28,11 @@ void prepare_streams() {
 }
 
 void print_raw(std::string_view text) {
-  if (!write_stream(stdout, text))
-    throw UserError("standard output cannot be written", "file_write", "is the pipe closed, or the disk full?");
+  errno = 0;
+  if (write_stream(stdout, text)) return;
+  // `lathe dump ... | head`: the reader has all that it wants, which is no error to report.
+  if (errno == EPIPE) throw Stopped(SIGPIPE);
+  throw UserError("standard output cannot be written", "file_write", "is it closed, or the disk full?");
 }
 
 void print_text(std::string_view text) {

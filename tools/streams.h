@@ -14,8 +14,9 @@ namespace lathe::tools {
 /// instead of ending the process.
 void prepare_streams();
 
-/// Writes to standard output, and flushes. What a terminal would take for a command is escaped. UserError
-/// [file_write].
+/// Writes to standard output, and flushes. Escapes control sequences where standard output is a terminal. Throws
+/// Stopped(SIGPIPE) where the reader of a pipe has closed it, so that the command ends quietly with status 141;
+/// UserError [file_write] for any other failure.
 void print_text(std::string_view text);
 template <class... Args>
 void print(fmt::format_string<Args...> format, Args&&... args) {

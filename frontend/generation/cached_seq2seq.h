@@ -17,7 +17,8 @@ namespace lathe {
 ///
 ///   const auto t5 = pretrained::load_seq2seq_lm("t5-small");
 ///   CachedSeq2Seq model(*t5.model, t5.weights);
-///   const auto ids = model.greedy(prompt, 20, {t5.model->end_token()});
+///   const std::vector<std::int64_t> ends{t5.model->end_token()};
+///   const std::vector<std::int64_t> ids = model.greedy(prompt, 20, ends);
 class CachedSeq2Seq final : public SequenceModel {
  public:
   /// The weights are borrowed, and stay where they are.

@@ -53,23 +53,42 @@ void Progress::step(const StepReport& report) {
   ++done_;
   left_ = report.last - report.step;
   smooth_loss_ = done_ == 1 ? report.loss : 0.9 * smooth_loss_ + 0.1 * report.loss;
-  const bool due = done_ == 1 || seconds_since(shown_) >= (terminal_ ? 0.25 : 5);
-  if (due || left_ == 0) show(report);
+  if (done_ == 1 || left_ == 0 || is_due()) show(report);
   if (report.skipped)
     line(fmt::format("step {:>5}  skipped: a gradient is not finite at the loss scale {:.0f}", report.step,
                      number(report.outputs, "loss_scale").value_or(1)));
 }
 
+void Progress::evaluation(const EvaluationReport& report) {
+  if (report.done == report.count) {
+    if (std::exchange(evaluating_, false) && std::exchange(open_, false)) put("\r\x1b[2K");
+    return;
+  }
+  if (!is_due()) return;
+  const double left =
+      report.seconds / static_cast<double>(report.done) * static_cast<double>(report.count - report.done);
+  if (open_ && !evaluating_) finish();
+  put_live(fmt::format("validating  {}/{} batches  {} left", report.done, report.count, format_duration(left)));
+  evaluating_ = true;
+}
+
+bool Progress::is_due() const { return seconds_since(shown_) >= (terminal_ ? 0.25 : 5); }
+
 void Progress::show(const StepReport& report) {
-  shown_ = Clock::now();
   std::string text = fmt::format("step {:>5}/{}  loss {:.3f}", report.step, report.last, smooth_loss_);
   if (const auto learning_rate = number(report.outputs, "learning_rate"))
     text += fmt::format("  lr {:.1e}", *learning_rate);
   text += options_.items > 0 ? fmt::format("  {:>6.0f} {}/s", rate(), options_.unit)
                              : fmt::format("  {:>6.2f} steps/s", rate());
   text += fmt::format("  {} left", format_duration(seconds_left()));
+  put_live(text);
+}
+
+void Progress::put_live(const std::string& text) {
+  shown_ = Clock::now();
   put(terminal_ ? "\r\x1b[2K" + text : text + "\n");
   open_ = terminal_;
+  evaluating_ = false;
 }
 
 void Progress::put(const std::string& text) { lost_ = !options_.write(text) || lost_; }

@@ -44,6 +44,9 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void step(const StepReport& report);
+  /// "validating  12/64 batches  0:03 left", as often as step() writes a line; on a terminal the last batch erases
+  /// it.
+  void evaluation(const EvaluationReport& report);
   /// Writes a line of its own, above the live one.
   void line(const std::string& text);
   /// Ends the live line, as destruction does.
@@ -59,10 +62,13 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
+  bool is_due() const;
   void show(const StepReport& report);
+  void put_live(const std::string& text);
   void put(const std::string& text);
   ProgressOptions options_;
   bool terminal_, open_ = false, lost_ = false;
+  bool evaluating_ = false;           ///< the open line is one of evaluation()
   std::int64_t done_ = 0, left_ = 0;  ///< steps
   Clock::time_point start_, shown_;
   double smooth_loss_ = 0;

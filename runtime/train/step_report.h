@@ -16,4 +16,10 @@ struct StepReport {
   const Tensors& outputs;  ///< of the step's graph: "learning_rate", "grad_norm" and so on; the next step fills them
 };
 
+/// Progress of an evaluation.
+struct EvaluationReport {
+  std::int64_t done = 0, count = 0;  ///< batches so far, and of the whole evaluation
+  double seconds = 0;                ///< since its first batch started
+};
+
 }  // namespace lathe

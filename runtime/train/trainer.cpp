@@ -165,10 +165,13 @@ std::optional<double> Trainer::evaluate(std::int64_t count) {
     throw UserError("there is nothing to evaluate", "train_options", "give TrainerOptions::evaluation a graph");
   at_least_one(count, "the number of batches to evaluate");
   double sum = 0;
+  const auto start = std::chrono::steady_clock::now();
   for (std::int64_t i = 0; i < count; ++i) {
     if (stops()) return std::nullopt;
     evaluate_->run(tensors_.parts(*evaluate_, options_.evaluation->batches(i), own_inputs_), evaluation_outputs_);
     sum += evaluation_outputs_.at(options_.loss).get(0);
+    if (options_.after_evaluation_batch)
+      options_.after_evaluation_batch({.done = i + 1, .count = count, .seconds = seconds_since(start)});
   }
   const LossPoint point{step_, sum / static_cast<double>(count)};
   std::vector<LossPoint>& curve = history_.evaluation;

@@ -45,6 +45,7 @@ struct TrainerOptions {
   CompileOptions compile = {};
 
   std::function<void(const StepReport&)> after_step = {};
+  std::function<void(const EvaluationReport&)> after_evaluation_batch = {};
   std::function<void(const LossPoint&)> after_evaluation = {};  ///< of run()
   /// A checkpoint, or the state of a run that diverged, was written to this folder; of several processes by rank 0.
   std::function<void(const std::filesystem::path&)> after_save = {};

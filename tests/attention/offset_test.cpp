@@ -21,14 +21,14 @@ constexpr std::int64_t batches = 2, heads = 2, depth = 8, capacity = 23;
 constexpr double scale = 0.35;
 
 /// What tells the position of the first query.
-enum class Offset { size, scalar, batches };
-constexpr Offset offsets[] = {Offset::size, Offset::scalar, Offset::batches};
+enum class Offset { size, scalar, each };
+constexpr Offset offsets[] = {Offset::size, Offset::scalar, Offset::each};
 
 Causal causal_from(Offset offset, Graph& g, const Dim& batch, const Dim& size) {
   switch (offset) {
     case Offset::size: return Causal::from(size);
     case Offset::scalar: return Causal::from(g.input("past", i64, {}));
-    case Offset::batches: return Causal::from(g.input("past", i64, {batch}));
+    case Offset::each: return Causal::from(g.input("past", i64, {batch}));
   }
   return false;
 }
@@ -103,7 +103,7 @@ TEST_CASE("decoding over a cache that grows is the whole causal attention, row b
         Tensors inputs;
         for (const char* name : {"q", "k", "v"}) inputs.emplace(name, rows_of(tokens.at(name), past, T));
         if (offset == Offset::scalar) inputs.emplace("past", HostTensor::from_ints({}, {past}));
-        if (offset == Offset::batches) inputs.emplace("past", HostTensor::from_ints({batches}, {past, past}));
+        if (offset == Offset::each) inputs.emplace("past", HostTensor::from_ints({batches}, {past, past}));
         Executable& step = T == 1 ? one : some;
         CHECK(error_of(step.run(inputs, {{"length", past + T}}).at("y"), rows_of(expected, past, T)) <= 1e-12);
         past += T;

@@ -59,8 +59,6 @@ class KilledTraining {
     if (!found->warnings.empty()) fail("a checkpoint is torn: " + found->warnings.front());
     if (found->meta.step < last_) fail(fmt::format("step {} after step {}", found->meta.step, last_));
     last_ = found->meta.step;
-    // The last step is saved twice: with the loss over the whole validation text, and before it.
-    if (last_ == steps) return;
     const std::string now = digest(*found);
     const auto [before, first] = seen_.emplace(last_, now);
     if (!first && before->second != now) fail(fmt::format("step {} has other bits than before", last_));

@@ -1,6 +1,8 @@
 #include "runtime/train/progress.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
 
 using namespace lathe;
 using Catch::Contains;
@@ -88,4 +90,30 @@ TEST_CASE("durations are minutes and seconds, and hours where there are some") {
   CHECK(format_duration(65) == "1:05");
   CHECK(format_duration(7384) == "2:03:04");
   CHECK(format_duration(-3) == "0:00");
+}
+
+TEST_CASE("an evaluation has a live line with the time left, which a terminal erases at the end") {
+  ToldRun run{.text = {}, .outputs = {}, .last = 9};
+  SECTION("on a terminal, below the line of the last step") {
+    Progress progress(run.options(0, true));
+    progress.step(run.report(9, 2));
+    run.text.clear();
+    progress.evaluation({.done = 1, .count = 8, .seconds = 2});  // within a quarter of a second of the step's line
+    CHECK(run.text.empty());
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    progress.evaluation({.done = 2, .count = 8, .seconds = 4});
+    CHECK(run.text == "\n\r\x1b[2Kvalidating  2/8 batches  0:12 left");
+    run.text.clear();
+    progress.evaluation({.done = 8, .count = 8, .seconds = 16});
+    CHECK(run.text == "\r\x1b[2K");
+    progress.line("validation loss 1");
+    CHECK(run.text == "\r\x1b[2Kvalidation loss 1\n");
+  }
+  SECTION("in a file") {
+    Progress progress(run.options(0, false));
+    progress.evaluation({.done = 1, .count = 8, .seconds = 2});
+    progress.evaluation({.done = 2, .count = 8, .seconds = 4});
+    progress.evaluation({.done = 8, .count = 8, .seconds = 16});
+    CHECK(run.text == "validating  1/8 batches  0:14 left\n");
+  }
 }

@@ -137,24 +137,6 @@ TEST_CASE("includes: headers of other projects stay where they belong") {
 
 namespace {
 
-/// The headers that are installed: <lathe/lathe.h>, and what it includes by way of others too.
-std::vector<const SourceFile*> public_headers() {
-  std::set<std::string> seen{"tools/include/lathe/lathe.h"};
-  std::vector<std::string> next{"tools/include/lathe/lathe.h"};
-  std::vector<const SourceFile*> found;
-  while (!next.empty()) {
-    const std::string path = next.back();
-    next.pop_back();
-    const auto file = std::find_if(source_files().begin(), source_files().end(),
-                                   [&](const auto& candidate) { return candidate.path == path; });
-    REQUIRE(file != source_files().end());
-    found.push_back(&*file);
-    for (const Include& include : includes(*file))
-      if (include.quoted && seen.insert(include.target).second) next.push_back(include.target);
-  }
-  return found;
-}
-
 /// Whether a program may see it: not kernels and programs, passes, code generation and devices.
 bool is_public(const std::string& path) {
   const std::set<std::string> of_inner_folders{

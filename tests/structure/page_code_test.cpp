@@ -1,12 +1,10 @@
-#include <cstdio>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <iterator>
 #include <map>
 
 #include "tests/structure/sources.h"
-#include "tests/support/test_data.h"
+#include "tests/structure/syntax_check.h"
 
 /// The C++ of pages compiles against the public headers. Blocks that quote a file are compared with it instead
 /// (pages_test.cpp), and so are those of a page with a program of its own (tests/tutorial/check.sh). All others of a
@@ -101,13 +99,7 @@ TEST_CASE("pages: C++ that quotes no program compiles against the public headers
     if (!code.empty()) program += "void page_" + std::to_string(functions++) + "() " + code + closed + "\n";
   }
   CHECK(blocks >= 10);
-  const std::string root = source_path(".").string();
-  const std::string command = std::string("'") + LATHE_CXX_COMPILER + "' -std=c++20 -fsyntax-only -I '" + root +
-                              "/tools/include' -I '" + root + "' -x c++ -";
-  std::FILE* compiler = popen(command.c_str(), "w");
-  REQUIRE(compiler != nullptr);
-  CHECK(std::fwrite(program.data(), 1, program.size(), compiler) == program.size());
-  CHECK(pclose(compiler) == 0);
+  CHECK(compiles(program));
 }
 
 TEST_CASE("pages: results are taken from an evaluation, since a run of a compiled step is an update") {

@@ -92,6 +92,13 @@ Names names_in_code(const char* pattern) {
 
 using Faults = std::vector<std::string>;
 
+/// Pages for users: not those about the inside of Lathe and its tests.
+bool is_guide(const std::string& place) {
+  const Names inside{"docs/testing.md", "docs/benchmarks.md", "docs/kernel-ir.md", "docs/ops.md"};
+  return !place.starts_with("docs/internals/") && !place.starts_with("docs/contributing/") &&
+         !inside.contains(place.substr(0, place.find(':')));
+}
+
 }  // namespace
 
 TEST_CASE("references: files and pages that comments and pages name are there") {
@@ -151,6 +158,24 @@ TEST_CASE("references: names in backquotes in headers are names of the code") {
   CHECK(missing(comments(true), R"(`([A-Za-z_]\w*)`)", [&](const Text&, const std::string& word) {
           return words.contains(word) || programs.contains(word);
         }) == Faults{});
+}
+
+TEST_CASE("references: headers and qualified names that guides show are installed") {
+  Names installed, words;
+  const std::regex word(R"(\b[A-Za-z_]\w*\b)");
+  for (const SourceFile* header : public_headers()) {
+    installed.insert(header->path);
+    installed.insert(header->path.substr(folder_of(header->path).size()));
+    for (const std::string& line : header->lines)
+      for (std::sregex_iterator at(line.begin(), line.end(), word), end; at != end; ++at) words.insert(at->str());
+  }
+  std::vector<Text> guides = prose();
+  std::erase_if(guides, [](const Text& text) { return !is_guide(text.place); });
+  CHECK(guides.size() > 1000);
+  CHECK(missing(guides, R"(`((?:[a-z_]+/)*\w+\.h)`)",
+                [&](const Text&, const std::string& header) { return installed.contains(header); }) == Faults{});
+  CHECK(missing(guides, R"(`(?:[A-Za-z_]+::)+(\w+))",
+                [&](const Text&, const std::string& name) { return words.contains(name); }) == Faults{});
 }
 
 TEST_CASE("references: functions in backquotes on pages are names of the code") {

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
+#include <stdexcept>
 
 namespace lathe::test {
 
@@ -77,6 +79,23 @@ std::vector<Include> includes(const SourceFile& file) {
     const auto close = open == std::string::npos ? open : line.find_first_of("\">", open + 1);
     if (close == std::string::npos) continue;
     found.push_back({number, line.substr(open + 1, close - open - 1), line[open] == '"'});
+  }
+  return found;
+}
+
+std::vector<const SourceFile*> public_headers() {
+  std::set<std::string> seen{"tools/include/lathe/lathe.h"};
+  std::vector<std::string> next{"tools/include/lathe/lathe.h"};
+  std::vector<const SourceFile*> found;
+  while (!next.empty()) {
+    const std::string path = next.back();
+    next.pop_back();
+    const auto file = std::find_if(source_files().begin(), source_files().end(),
+                                   [&](const auto& candidate) { return candidate.path == path; });
+    if (file == source_files().end()) throw std::runtime_error("no header " + path);
+    found.push_back(&*file);
+    for (const Include& include : includes(*file))
+      if (include.quoted && seen.insert(include.target).second) next.push_back(include.target);
   }
   return found;
 }

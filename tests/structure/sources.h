@@ -29,6 +29,9 @@ const std::vector<SourceFile>& source_files();
 /// The pages that people read: README.md and docs/.
 const std::vector<SourceFile>& pages();
 
+/// The headers that are installed: <lathe/lathe.h> and every header that it includes, directly or through others.
+std::vector<const SourceFile*> public_headers();
+
 /// Whether there is a file of this path, from the root of the tree.
 bool is_file(const std::string& path);
 

@@ -1,4 +1,6 @@
 #include <map>
+#include <regex>
+#include <sstream>
 
 #include "ir/tensor/compare_graphs.h"
 #include "ir/tensor/text/parser.h"
@@ -44,6 +46,40 @@ TEST_CASE("every command explains itself", "[tools]") {
   CHECK(run_lathe(scratch, "opt").status == 2);
   CHECK_THAT(run_lathe(scratch, "dump file --aftr fuse").err, Contains("--aftr: did you mean '--after'?"));
   CHECK_THAT(run_lathe(scratch, "generate x --tokens=8").err, Contains("did you mean --max-new-tokens?"));
+}
+
+TEST_CASE("help states the default of every option", "[tools]") {
+  const Scratch scratch;
+  const std::string all = run_lathe(scratch, "--help").out;
+  const std::regex command(R"(\n  ([a-z]+)  )"), option(R"(^ +(?:-\w,)?--([a-z-]+).*)"),
+      has_value(R"((TEXT|INT|UINT|FLOAT))"), has_default(R"((=\S|REQUIRED|default: ))");
+  int options = 0;
+  for (std::sregex_iterator at(all.begin(), all.end(), command), end; at != end; ++at) {
+    std::istringstream help(run_lathe(scratch, (*at)[1].str() + " --help").out);
+    std::string now;  // the lines of one option
+    const auto check = [&] {
+      if (!std::regex_search(now, has_value)) return;
+      INFO((*at)[1].str() << ":" << now);
+      CHECK(std::regex_search(now, has_default));
+      ++options;
+    };
+    for (std::string line; std::getline(help, line);) {
+      if (std::regex_match(line, option) || line.empty()) {
+        check();
+        now = line.empty() ? "" : line + "\n";
+      } else if (!now.empty()) {
+        now += line + "\n";
+      }
+    }
+  }
+  CHECK(options > 100);
+}
+
+TEST_CASE("arguments that a command does not expect are named in their order", "[tools]") {
+  const Scratch scratch;
+  const auto ran = run_lathe(scratch, "grad small.lathe --target x86-64-v2");
+  CHECK(ran.status == 2);
+  CHECK_THAT(ran.err, StartsWith("These arguments were not expected: --target x86-64-v2\n"));
 }
 
 TEST_CASE("dump prints what parses back", "[tools]") {

@@ -1,4 +1,7 @@
 #include <functional>
+#include <map>
+#include <regex>
+#include <set>
 
 #include "tests/support/test_data.h"
 #include "tests/tools/command.h"
@@ -43,7 +46,41 @@ int run_page(const std::string& page, bool compare,
   return commands;
 }
 
+/// The options of every `lathe COMMAND ...` on the pages, by command.
+std::map<std::string, std::set<std::string>> options_on_pages() {
+  const std::regex command(R"(\blathe ([a-z]+)((?: [^`|;#]*)?))"), option(R"((?:^|[ \[])(--[a-z][a-z0-9-]*))");
+  std::map<std::string, std::set<std::string>> found;
+  std::vector<std::filesystem::path> files{lathe::test::source_path("README.md")};
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(lathe::test::source_path("docs")))
+    if (entry.path().extension() == ".md") files.push_back(entry.path());
+  for (const std::filesystem::path& path : files) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);)
+      for (std::sregex_iterator at(line.begin(), line.end(), command), end; at != end; ++at) {
+        const std::string arguments = (*at)[2];
+        for (std::sregex_iterator o(arguments.begin(), arguments.end(), option); o != end; ++o)
+          found[(*at)[1]].insert((*o)[1]);
+      }
+  }
+  return found;
+}
+
 }  // namespace
+
+TEST_CASE("options that pages give to commands exist", "[tools][docs]") {
+  const lathe::test::Scratch scratch;
+  const auto options = options_on_pages();
+  CHECK(options.size() >= 15);
+  for (const auto& [command, names] : options) {
+    INFO("lathe " << command);
+    const auto help = lathe::test::run_lathe(scratch, command + " --help");
+    CHECK(help.status == 0);
+    for (const std::string& name : names) {
+      INFO(name);
+      CHECK(std::regex_search(help.out, std::regex(name + "\\b(?!-)")));
+    }
+  }
+}
 
 TEST_CASE("the commands of docs/command.md work in their order", "[tools][docs]") {
   CHECK(run_page("docs/command.md", false) >= 15);

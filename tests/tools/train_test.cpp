@@ -161,7 +161,7 @@ TEST_CASE("signals end a training with a checkpoint, and a status that tells whi
   }
 }
 
-TEST_CASE("a training whose output is lost saves and fails", "[tools][train]") {
+TEST_CASE("a training whose reader closes its pipe saves, and says so on standard error", "[tools][train]") {
   // Standard output by blocks, and by lines.
   for (const std::string buffering : {"", "stdbuf -oL "}) {
     CAPTURE(buffering);
@@ -172,11 +172,28 @@ TEST_CASE("a training whose output is lost saves and fails", "[tools][train]") {
     const std::string command = "( " + buffering + "'" LATHE_BINARY "' " + train + lost + "; echo $? >status )";
     const test::Ending ending = test::run(shell_in(scratch, command + " | sed '/^step /q'", "err-of-shell"));
     CHECK(ending == test::Ending{});
-    CHECK(scratch.read("status") == "1\n");
+    CHECK(scratch.read("status") == std::to_string(128 + SIGPIPE) + "\n");
     const auto saved = store_of(scratch).load_newest();
     REQUIRE(saved.has_value());
     CHECK(saved->meta.step > 2);
-    CHECK_THAT(scratch.read("err"), Contains("standard output cannot be written"));
+    CHECK_THAT(scratch.read("err"), Contains("Stopped after step " + std::to_string(saved->meta.step)));
+  }
+}
+
+TEST_CASE("the last validation is bounded, after everything is saved once", "[tools][train]") {
+  const Scratch scratch;
+  const std::string train = small_training(scratch);
+  const auto bounded = run_lathe(scratch, train + "--steps 2 --validation-batches 3");
+  INFO(bounded.out << bounded.err);
+  REQUIRE(bounded.status == 0);
+  CHECK_THAT(bounded.out, Contains("over 3 of ") && Contains(" batches of the validation text\n"));
+  CHECK_THAT(bounded.out, !Contains("graph @"));
+  CHECK(names_in(scratch.path("run/checkpoints")) == std::set<std::string>{".lock", "00000001-step-2"});
+  CHECK(fs::exists(scratch.path("run/model/model.safetensors")));
+  for (const std::string whole : {"--validation-batches 0", ""}) {
+    const auto ran = run_lathe(scratch, train + "--steps 2 --fresh --print-graph " + whole);
+    CHECK(ran.status == 0);
+    CHECK_THAT(ran.out, Contains("over the whole validation text\n") && Contains("graph @llama("));
   }
 }
 

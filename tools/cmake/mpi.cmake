@@ -13,4 +13,6 @@ target_link_libraries(lathe_mpi PRIVATE MPI::MPI_CXX lathe_warnings)
 # Beside the command, where it is sought first.
 set_target_properties(lathe_mpi PROPERTIES CXX_VISIBILITY_PRESET default
                                            LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tools)
-install(TARGETS lathe_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(LATHE_INSTALL)
+  install(TARGETS lathe_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()

@@ -16,6 +16,10 @@ target_link_libraries(lathe_shared PRIVATE ${parts})
 target_compile_features(lathe_shared INTERFACE cxx_std_20)
 target_include_directories(lathe_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/tools/include>
                                                   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+add_library(Lathe::lathe ALIAS lathe_shared)  # the name that an installed Lathe has too
+if(NOT LATHE_INSTALL)
+  return()
+endif()
 # Headers are <lathe/...>, found under include; nothing else is on a program's path of headers.
 install(TARGETS lathe_shared EXPORT LatheTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}

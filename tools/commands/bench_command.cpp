@@ -157,7 +157,7 @@ void add_bench(CLI::App& app) {
   add_threads_option(*command, options->threads);
   between(command->add_option("--repeat", options->repeat, "Runs to time"), 1, 1'000'000)->capture_default_str();
   between(command->add_option("--top", options->top, "Kernels to list"), 0, 100000)->capture_default_str();
-  command->add_option("--only", options->only, "Parts of the table without FILE")
+  command->add_option("--only", options->only, "Parts of the table without FILE (default: all)")
       ->delimiter(',')
       ->check(CLI::IsMember(bench::table_groups()));
   command->add_flag("--full", options->full, "Attention over long sequences too");

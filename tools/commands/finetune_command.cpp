@@ -56,13 +56,13 @@ void add_finetune(CLI::App& app) {
   const auto number = [&](const char* name, auto& value, const char* doc) {
     return command->add_option(name, value, doc)->capture_default_str();
   };
-  between(command->add_option("--steps", s->optimizer.steps, "Updates; without it, --epochs"), 1, most_steps);
+  between(command->add_option("--steps", s->optimizer.steps, "Updates (default: those of --epochs)"), 1, most_steps);
   positive(number("--epochs", s->epochs, "How often each example is seen"), 1e6);
   between(number("--batch", s->batch, "Rows a batch"), 1, most_size);
   between(number("--accumulate", s->accumulate, "Batches an update"), 1, most_size);
   between(number("--context", s->context, "Tokens a row, at most"), 2, most_size);
   command->add_flag("--pack", s->pack, "Fill rows with several examples, which do not see each other");
-  positive(command->add_option("--lr", s->optimizer.lr, "Peak learning rate; else 2e-5, or 2e-4 of an adapter"));
+  positive(command->add_option("--lr", s->optimizer.lr, "Peak learning rate (default: 2e-5; 2e-4 for an adapter)"));
   between(number("--warmup", s->optimizer.warmup, "Steps up to it; 0: a tenth of all, 40 at most"), 0, most_steps);
   command->add_option("--schedule", s->schedule, "cosine, down to a tenth, or constant")
       ->check(CLI::IsMember({"cosine", "constant"}))
@@ -72,6 +72,7 @@ void add_finetune(CLI::App& app) {
   add_precision_option(*command, *precision);
   seed(number("--seed", s->seed, "Of the order, the adapter's start and dropout"));
   between(number("--eval-every", s->evaluate_every, "Steps between validations"), 1, most_steps);
+  between(number("--validation-batches", s->validation_batches, "Batches per validation; 0: all"), 0, most_steps);
   add_sample_options(*command, s->samples);
   between(number("--save-every", s->save_every, "Steps between checkpoints"), 1, most_steps);
   add_target_option(*command, s->target);

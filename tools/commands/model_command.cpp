@@ -195,17 +195,21 @@ void add_model(CLI::App& app) {
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}))
       ->capture_default_str();
   CLI::Option* const batch = command->add_option(
-      "--batch", options->batch, "Of a directory: sequences, which the graph then knows; few of them stream weights");
+      "--batch", options->batch,
+      "Of a directory: sequences, which the graph then knows; few of them stream weights (default: not known)");
   between(batch, 1, most_size);
   CLI::Option* const weights = add_weights_option(*command, options->weights);
   add_adapter_option(*command, options->adapter);
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   between(command->add_option("--layers", options->layers, "Layers (of each stack)"), 1, 1000)->capture_default_str();
-  between(command->add_option("--d-model", options->d_model, "Width"), 1, most_size);
-  between(command->add_option("--heads", options->heads, "Attention heads"), 1, most_size);
-  between(command->add_option("--vocab", options->vocab, "Tokens in the vocabulary"), 1, most_size);
-  between(command->add_option("--context", options->context, "Longest sequence (gpt)"), 1, most_size);
-  real_between(command->add_option("--dropout", options->dropout, "Probability of dropping"), 0, 1);
+  between(command->add_option("--d-model", options->d_model, "Width (default: the model's)"), 1, most_size);
+  between(command->add_option("--heads", options->heads, "Attention heads (default: the model's)"), 1, most_size);
+  between(command->add_option("--vocab", options->vocab, "Tokens in the vocabulary (default: the model's)"), 1,
+          most_size);
+  between(command->add_option("--context", options->context, "Longest sequence, of gpt (default: the model's)"), 1,
+          most_size);
+  real_between(command->add_option("--dropout", options->dropout, "Probability of dropping (default: the model's)"),
+               0, 1);
   command->add_flag("--loss", options->loss, "With the loss as output instead of logits");
   CLI::Option* const step =
       command->add_flag("--step", options->step, "The whole training step with AdamW: forward, backward, update");

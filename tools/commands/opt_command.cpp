@@ -80,7 +80,7 @@ void add_opt(CLI::App& app) {
       ->delimiter(',');
   add_pass_options(*command, options->how, "Make an unknown dim a number, as NAME=SIZE");
   command->add_option("--stop-after", options->stop_after,
-                      "The last pass to run; of one that runs twice, canonicalize.2 is the second time");
+                      "The last pass to run; canonicalize.2 is the second run of a pass (default: the last of all)");
   command->add_option("--reproducer", options->reproducer, "Where to write the graph that made a pass fail");
   command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
   command->add_flag("--times", options->times, "Tell on standard error what each pass took and did");

@@ -139,7 +139,7 @@ void add_shard(CLI::App& app) {
   command->add_flag("--predict", options->predict,
                     "Predict the time, efficiency and memory of a step on 1 to 4096 processes, instead of the graph");
   command->add_option("--grow", options->growing,
-                      "The axis that has 1, 2, 4, .. processes in the prediction; without it the first of the mesh");
+                      "The axis that has 1, 2, 4, .. processes in the prediction (default: the first of the mesh)");
   command->add_option("--svg", options->svg, "Where to draw the prediction")->needs("--predict");
   command
       ->add_option("--dim", options->dims,

@@ -17,7 +17,7 @@ void add_train(CLI::App& app) {
   auto s = std::make_shared<TrainSettings>();
   auto precision = std::make_shared<std::string>("f32");
   CLI::App* command = app.add_subcommand("train", "Train a language model on text, by compiled code");
-  command->add_option("--text", s->text, "The text to learn; without it, the source files below --sources");
+  command->add_option("--text", s->text, "The text to learn (default: the source files below --sources)");
   command->add_option("--sources", s->sources, "A folder of source files to learn")->capture_default_str();
   command->add_option("--tokenizer", s->tokenizer,
                       "A tokenizer.json, or bpe:SIZE to learn one from the text (default: a character each)");
@@ -41,9 +41,12 @@ void add_train(CLI::App& app) {
   not_negative(number("--clip", s->optimizer.clip, "Largest gradient norm; 0: none"));
   seed(number("--seed", s->seed, "Of parameters, batches and dropout"));
   between(number("--evaluate-every", s->evaluate_every, "Steps between validations"), 1, most_steps);
+  between(number("--validation-batches", s->validation_batches,
+                 "Batches of the validation after the last step; 0: the whole validation text"),
+          0, most_steps);
   between(number("--save-every", s->save_every, "Steps between checkpoints"), 1, most_steps);
   between(number("--sample", s->sample, "Characters or tokens to sample at the end"), 0, most_steps);
-  command->add_option("--prompt", s->prompt, "What the sample begins with");
+  command->add_option("--prompt", s->prompt, "Start of the sample (default: a line break)");
   not_negative(number("--temperature", s->sampling.temperature, "0 is greedy"));
   at_least(number("--top-k", s->sampling.top_k, "0: all"), 0);
   add_target_option(*command, s->target);
@@ -52,9 +55,10 @@ void add_train(CLI::App& app) {
   add_memory_budget(*command, s->memory_budget);
   add_tune(*command, s->tune);
   add_process_options(*command, add_division(*command, s->division), s->processes);
-  command->add_flag("--fresh", s->fresh, "Start anew even if there is a checkpoint");
+  command->add_flag("--print-graph", s->print_graph, "Print the model's IR before the first step");
+  command->add_flag("--fresh", s->fresh, "Ignore existing checkpoints and start from scratch");
   command->footer(
-      "Goes on from the newest checkpoint in --output. Ctrl-C stops after the present step and saves.\n"
+      "Resumes from the newest checkpoint in --output. Ctrl-C stops after the current step and saves.\n"
       "With --mesh the step runs on several processes, which mpirun starts (docs/distributed.md).\n"
       "Examples:\n"
       "  lathe train --text shakespeare.txt -o run\n"

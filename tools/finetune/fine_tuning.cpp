@@ -138,7 +138,8 @@ class FineTuning {
     divide(compile, s_.division, ranks_);
     const StartValue start = [&](const std::string& name) { return start_of(step, name); };
     trainer_.emplace(step, start, trainer_options(forward, compile));
-    if (is_first()) metrics_.emplace(training_folder() / "metrics.jsonl", updates_done());
+    if (is_first())
+      metrics_.emplace(training_folder() / "metrics.jsonl", updates_done(), updates_done() == s_.optimizer.steps);
   }
 
   /// Weights lie in the model's files as far as they are whole on a process and of the same dtype.
@@ -172,13 +173,17 @@ class FineTuning {
         .settings = {.fixed = fixed_settings(), .changeable = changeable_settings()},
         .compile = compile,
         .after_step = [this](const StepReport& step) { after_step(step); },
+        .after_evaluation_batch =
+            [this](const EvaluationReport& report) {
+              if (progress_) progress_->evaluation(report);
+            },
         .after_evaluation = [this](const LossPoint& at) { after_evaluation(at.loss); },
         .after_save = [this](const std::filesystem::path&) { write_curve(); },
         .stop = [this] { return is_to_stop(progress_ ? &*progress_ : nullptr); },
         .advice = "with a smaller --lr, a smaller --clip or more --warmup",
     };
     if (const TokenBatches* valid = data_->validation()) {
-      const std::int64_t count = valid->evaluation_batches();
+      const std::int64_t count = validation_batches();
       options.evaluation =
           Evaluation{.graph = forward,
                      .batches = [valid, count](std::int64_t i) { return valid->evaluation(i, count); },
@@ -235,9 +240,18 @@ class FineTuning {
           s_.context,
           static_cast<double>(s_.optimizer.steps * s_.batch * s_.accumulate) /
               static_cast<double>(data_->training().rows()));
+    if (const TokenBatches* valid = data_->validation(); valid && validation_batches() < valid->evaluation_batches())
+      print("validation on the first {} of {} batches (--validation-batches 0: on all)\n", validation_batches(),
+            valid->evaluation_batches());
     for (const std::string& line : trainer_->changed_settings()) print("{}\n", line);
     if (const auto& checkpoint = folder_.checkpoint())
       print("going on after step {} of the checkpoint in {}\n", updates_done(), visible(checkpoint->folder.string()));
+  }
+
+  /// Batches of a validation. Examples to validate on have to be there.
+  std::int64_t validation_batches() const {
+    const std::int64_t all = data_->validation()->evaluation_batches();
+    return s_.validation_batches == 0 ? all : std::min(s_.validation_batches, all);
   }
 
   std::int64_t updates_done() const { return trainer_->step() / s_.accumulate; }
@@ -249,11 +263,11 @@ class FineTuning {
       progress_.emplace(progress_on_output(tokens_per_row * static_cast<double>(s_.batch * s_.accumulate)));
     const bool done =
         trainer_->run([&](std::int64_t step) { return batches.training(step); }, s_.optimizer.steps * s_.accumulate);
-    progress_.reset();
     if (!done) end_stopped();
   }
 
-  [[noreturn]] void end_stopped() const {
+  [[noreturn]] void end_stopped() {
+    progress_.reset();
     end_stopped_run(updates_done(), visible(training_folder().string()), is_first());
   }
 
@@ -281,8 +295,8 @@ class FineTuning {
                                   {"tokens", static_cast<double>(tokens_)},
                                   {"seconds", update.seconds}});
     progress_->step(update);
-    if (!std::exchange(told_time_, true))
-      progress_->line(fmt::format("the first step took {:.2f} s: {} for the {} that are left", update.seconds,
+    if (!std::exchange(told_time_, true) && update.step < update.last)
+      progress_->line(fmt::format("the first step took {:.2f} s; about {} for the {} steps left", update.seconds,
                                   format_duration(update.seconds * static_cast<double>(update.last - update.step)),
                                   update.last - update.step));
   }
@@ -339,28 +353,32 @@ class FineTuning {
                                                      training, validation, "token"));
   }
 
+  /// The model is written before the last validation, which may take longer than a user waits.
   void finish() {
-    validate();
     model().weights = whole_weights();
+    if (is_first()) write_model();
+    validate();
+    progress_.reset();
     if (!is_first()) return;
+    write_curve();
+    print("{} in {}; metrics.jsonl and loss.svg in {}\n", loaded_->lora ? "adapter" : "model",
+          visible(s_.output.string()), visible(training_folder().string()));
+  }
+
+  void write_model() {
     if (loaded_->lora)
       pretrained::save_lora(*loaded_->lora, model().weights, s_.output);
     else
       save_as_stored(model(), s_.output);
     copy_text_files(folders_.model, s_.output);
     if (loaded_->text_folder != folders_.model) copy_text_files(loaded_->text_folder, s_.output);
-    print("{} in {}; metrics.jsonl and loss.svg in {}\n", loaded_->lora ? "adapter" : "model",
-          visible(s_.output.string()), visible(training_folder().string()));
   }
 
-  /// At the end, unless a run before this one has done it.
   void validate() {
-    const std::vector<LossPoint>& known = trainer_->history().evaluation;
-    if (!data_->validation() || (!known.empty() && known.back().step == trainer_->step())) return;
+    if (!data_->validation()) return;
     const auto loss = trainer_->evaluate();
     if (!loss) end_stopped();
     after_evaluation(*loss);
-    trainer_->save();
   }
 
   pretrained::Pretrained& model() { return loaded_->model; }

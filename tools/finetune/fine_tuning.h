@@ -27,6 +27,7 @@ struct FineTuneSettings {
   DType precision = f32;
   std::uint64_t seed = 1;
   std::int64_t evaluate_every = 100, save_every = 200;  ///< updates
+  std::int64_t validation_batches = 64;                 ///< of each validation; 0: all
   SampleSettings samples = {};
   int threads = 0;
   std::string target = "host";

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "ir/support/error.h"
 #include "runtime/files/atomic_file.h"
@@ -15,23 +14,24 @@ namespace lathe::tools {
 
 namespace {
 
-/// The "step" of a line; nothing where it is none of a metrics file.
-std::optional<std::int64_t> step_of(std::string_view line) {
+/// Whether a run that resumes after `step` keeps a line.
+bool is_kept(std::string_view line, std::int64_t step, bool done) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) return std::nullopt;
-  return json["step"].get<std::int64_t>();
+  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) return false;
+  const auto of = json["step"].get<std::int64_t>();
+  return of < step || (of == step && !(done && json.contains("validation_loss")));
 }
 
 }  // namespace
 
-MetricsFile::MetricsFile(std::filesystem::path path, std::int64_t step) : path_(std::move(path)) {
+MetricsFile::MetricsFile(std::filesystem::path path, std::int64_t step, bool done) : path_(std::move(path)) {
   std::string kept;
   if (step > 0 && std::filesystem::exists(path_)) {
     const std::string text = read_text(path_.string());
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       const std::string_view line = std::string_view(text).substr(at, end - at);
-      if (const auto of = step_of(line); of && *of <= step) kept.append(line).push_back('\n');
+      if (is_kept(line, step, done)) kept.append(line).push_back('\n');
       at = end + 1;
     }
   }

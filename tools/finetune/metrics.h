@@ -14,8 +14,9 @@ class MetricsFile {
  public:
   using Fields = std::vector<std::pair<std::string, std::variant<double, std::string>>>;
 
-  /// Keeps the lines of steps up to `step`, after which a run goes on; anew where it is 0. UserError [file_write].
-  MetricsFile(std::filesystem::path path, std::int64_t step);
+  /// Keeps the lines of steps up to `step`, after which a run resumes; none where it is 0. `done`: no step is left,
+  /// and the run repeats the validation of the last one, whose line goes. Throws UserError [file_write].
+  MetricsFile(std::filesystem::path path, std::int64_t step, bool done = false);
   /// A number that is none is written as null, bytes that are not UTF-8 as U+FFFD. UserError [file_write].
   void write(std::int64_t step, const Fields& fields);
 

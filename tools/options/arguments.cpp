@@ -139,8 +139,9 @@ void add_weights_of(const std::string& file, ArgumentOptions& options) {
 void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks) {
   command.add_option_function<std::string>(
       "--chunk-rows", [&chunks](const std::string& text) { chunks = parse_chunks(text); },
-      "Products that only fold their columns, as logits do: in chunks of so many rows, off, or auto where it saves "
-      "memory");
+      "Rows per chunk of large matmuls whose result is only reduced along columns, such as logits; off, or auto: "
+      "where "
+      "chunks save memory (default: auto)");
 }
 
 DimBindings sizes_for_chunks(const LowerOptions& options, const DimBindings& sizes) {

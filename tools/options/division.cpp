@@ -100,7 +100,7 @@ void add_process_options(CLI::App& command, CLI::Option* mesh, ProcessOptions& o
                          "Seconds that processes wait for one that sends nothing before they end all; 0: for ever"))
       ->needs(mesh)
       ->capture_default_str();
-  command.add_option("--mpi", options.mpi, "The MPI plugin; without it, liblathe_mpi.so beside lathe")->needs(mesh);
+  command.add_option("--mpi", options.mpi, "The MPI plugin (default: liblathe_mpi.so next to lathe)")->needs(mesh);
 }
 
 std::shared_ptr<Ranks> start_processes(const Division& division, const ProcessOptions& options,

@@ -9,7 +9,7 @@
 namespace lathe::tools {
 
 void add_graph_options(CLI::App& command, GraphOptions& options) {
-  command.add_option("--dtype", options.dtype, "Run the graph's f32 values at this dtype")
+  command.add_option("--dtype", options.dtype, "Run the graph's f32 values at this dtype (default: f32)")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
   add_precision_option(command, options.precision);
   add_lower_options(command, options.lower);

@@ -235,6 +235,6 @@ showGraph();
 redraw();
 fit(true);
 // page.html#open shows all modules, page.html#%12 a value.
-const wanted = decodeURIComponent(location.hash.slice(1));
+const wanted = location.hash.slice(1);
 if (wanted === 'open') { model.expandAll(); redraw(); fit(true); }
-else if (wanted) { const node = graph.nodes.find(other => other.label === wanted); if (node) select(node.id); }
+else if (wanted) { const node = nodeOfFragment(graph.nodes, wanted); if (node) select(node.id); }

@@ -137,3 +137,12 @@ class Model {
     return [...seen.values()];
   }
 }
+
+// The node whose label a URL's fragment is: "#%12" comes as it is written, and would be a control character if it were
+// decoded; a browser escapes characters that a URL cannot hold.
+function nodeOfFragment(nodes, fragment) {
+  const labelled = label => nodes.find(node => node.label === label);
+  const found = labelled(fragment);
+  if (found) return found;
+  try { return labelled(decodeURIComponent(fragment)); } catch { return undefined; }
+}

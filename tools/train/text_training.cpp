@@ -65,7 +65,8 @@ class TextTraining {
     print_start();
     const StopSignals signals;
     loop();
-    report_final();
+    write_model();
+    validate();
     sample();
   }
 
@@ -121,7 +122,7 @@ class TextTraining {
 
   void prepare_model() {
     LanguageModel model = build_language_model(s_.model, s_.optimizer);
-    say("\n{}\n", ir::print_short(model.forward));
+    if (s_.print_graph) say("\n{}\n", ir::print_short(model.forward));
     say("{}", take_default_splits(s_.division, model.forward));
     parameter_count_ = model.model.count();
     const DimBindings sizes{{"B", s_.batch}, {"T", s_.model.context}};
@@ -176,6 +177,10 @@ class TextTraining {
             [this](const StepReport& step) {
               if (progress_) progress_->step(step);
             },
+        .after_evaluation_batch =
+            [this](const EvaluationReport& report) {
+              if (progress_) progress_->evaluation(report);
+            },
         .after_evaluation =
             [this](const LossPoint& at) {
               if (progress_) progress_->line(fmt::format("step {:>5}  validation loss {:.3f}", at.step, at.loss));
@@ -219,11 +224,13 @@ class TextTraining {
           return batch_;
         },
         s_.optimizer.steps);
-    progress_.reset();
     if (!done) end_stopped();
   }
 
-  [[noreturn]] void end_stopped() const { end_stopped_run(trainer_->step(), folder(), is_first()); }
+  [[noreturn]] void end_stopped() {
+    progress_.reset();
+    end_stopped_run(trainer_->step(), folder(), is_first());
+  }
 
   /// Batches that hold each window of the validation text about once.
   std::int64_t validation_batch_count() const {
@@ -238,15 +245,23 @@ class TextTraining {
                                                      history.training, history.evaluation));
   }
 
-  void report_final() {
-    const auto loss = trainer_->evaluate(validation_batch_count());
-    if (!loss) end_stopped();
-    trainer_->save();
+  /// Before the last validation, which may take longer than a user waits.
+  void write_model() {
     generation_options_.parameters = trainer_->whole_parameters();
+    if (is_first()) write_model_folder(s_.output / "model", s_.model, *codec_, *generation_options_.parameters);
+  }
+
+  void validate() {
+    const std::int64_t all = validation_batch_count(),
+                       count = s_.validation_batches == 0 ? all : std::min(s_.validation_batches, all);
+    const auto loss = trainer_->evaluate(count);
+    if (!loss) end_stopped();
+    progress_.reset();
     if (!is_first()) return;
-    print("validation loss {:.3f} nats a {} over the whole validation text\n", *loss,
-          codec_->unit().substr(0, codec_->unit().size() - 1));
-    write_model_folder(s_.output / "model", s_.model, *codec_, *generation_options_.parameters);
+    write_curve();
+    print("validation loss {:.3f} nats per {} over {}\n", *loss, codec_->unit().substr(0, codec_->unit().size() - 1),
+          count == all ? "the whole validation text"
+                       : fmt::format("{} of {} batches of the validation text", count, all));
     print("checkpoint and loss.svg in {}; the model for lathe generate and transformers in {}\n", folder(),
           visible((s_.output / "model").string()));
   }

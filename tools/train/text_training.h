@@ -20,7 +20,9 @@ struct TrainSettings {
   std::int64_t batch = 8;
   std::uint64_t seed = 1;
   std::int64_t evaluate_every = 100, save_every = 200;
-  std::int64_t sample = 400;  ///< characters, or tokens, to sample at the end
+  std::int64_t validation_batches = 64;  ///< of the validation after the last step; 0: the whole validation text
+  bool print_graph = false;              ///< the model's IR before the first step
+  std::int64_t sample = 400;             ///< characters, or tokens, to sample at the end
   std::string prompt = "\n";
   Sampling sampling = {.temperature = 0.8, .top_k = 40};
   int threads = 0;
@@ -34,14 +36,14 @@ struct TrainSettings {
   ProcessOptions processes;
 };
 
-/// Trains a language model on text by compiled code: prints the model's IR and a compile summary, then live progress;
-/// writes checkpoints, the loss curve (loss.svg), the model as a Hugging Face directory (model/) and a sample. Goes
-/// on from the newest good checkpoint in `output`, and says which of the settings that may change did. SIGINT,
-/// SIGTERM and SIGHUP end it after the present step, with a checkpoint: then it throws Stopped. Where standard output
-/// is lost it ends so too, with that error. UserErrors: those of reading the text, of the settings and of
-/// checkpoints; [train_locked] where another process trains in `output`; [train_resume] where the checkpoint is of
-/// another model or text, or has no vocabulary; [train_diverged] where the loss or a state is not finite: that state
-/// is kept in output/diverged, and checkpoints stay as they are.
+/// Trains a language model on text by compiled code: prints a compile summary, then live progress; writes
+/// checkpoints, the loss curve (loss.svg) and the model as a Hugging Face directory (model/), then validates and
+/// prints a sample. Resumes from the newest good checkpoint in `output`, and prints the settings that changed since.
+/// SIGINT, SIGTERM and SIGHUP end it after the present step, with a checkpoint: then it throws Stopped. Where
+/// standard output is lost it ends so too, with that error. UserErrors: those of reading the text, of the settings
+/// and of checkpoints; [train_locked] where another process trains in `output`; [train_resume] where the checkpoint
+/// is of another model or text, or has no vocabulary; [train_diverged] where the loss or a state is not finite: that
+/// state is kept in output/diverged, and checkpoints stay as they are.
 ///
 /// With a mesh, each of its processes calls it with the same settings, and must see the text; the first of them
 /// prints and writes. [mesh_processes], [mpi_plugin], [mpi_failed], [ranks_differ], those of shard::shard, and

@@ -19,6 +19,8 @@ bool print_if_possible(std::string_view text) {
     return true;
   } catch (const UserError&) {
     return false;
+  } catch (const Stopped&) {
+    return false;
   }
 }
 
@@ -41,10 +43,15 @@ bool is_to_stop(const Progress* progress) {
 void end_stopped_run(std::int64_t step, const std::string& folder, bool speaks) {
   const int signal = StopSignals::received();
   if (!speaks) throw Stopped(signal != 0 ? signal : SIGTERM);
+  const std::string text =
+      fmt::format("Stopped after step {}. Checkpoint in {}; run the same command again to resume.\n", step, folder);
   try {
-    print("Stopped after step {}. Checkpoint in {}; start the same command again to go on.\n", step, folder);
-  } catch (const UserError&) {
+    print_text(text);
+  } catch (const Error&) {
     if (signal == 0) throw;  // a terminal that hung up takes no more words
+  } catch (const Stopped&) {
+    print_error(text);
+    if (signal == 0) throw;
   }
   throw Stopped(signal);
 }

@@ -25,7 +25,7 @@ struct EmbedderOptions {
 ///   auto minilm = pretrained::Embedder::load("all-MiniLM-L6-v2");
 ///   const std::vector<std::string> texts{"a cat", "a kitten", "a train"};
 ///   const HostTensor vectors = minilm.embed(texts);       // f32[3, 384]
-///   const HostTensor close = cosine_similarities(vectors);  // f64[3, 3]
+///   const HostTensor close = pretrained::cosine_similarities(vectors);  // f64[3, 3]
 class Embedder {
  public:
   /// The directory of a model or of an adapter, as find_adapted() takes them. UserErrors of that,

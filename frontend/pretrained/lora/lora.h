@@ -15,7 +15,8 @@
 /// Low-rank adapters (Hu et al. 2021) on a model of any kind, in the files of the library PEFT:
 ///
 ///   auto llama = pretrained::load("Llama-3.2-1B");
-///   const auto lora = pretrained::add_lora(llama, {.r = 16, .alpha = 32, .targets = Names{"q_proj", "v_proj"}}, 1);
+///   const auto lora = pretrained::add_lora(
+///       llama, {.r = 16, .alpha = 32, .targets = std::vector<std::string>{"q_proj", "v_proj"}}, /*seed=*/1);
 ///   ...                                                // train nn::trainable(*llama.model): the adapters alone
 ///   pretrained::save_lora(lora, llama.weights, "adapter");
 namespace lathe::pretrained {

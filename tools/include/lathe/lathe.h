@@ -25,6 +25,7 @@
 #include "runtime/ranks/thread_communicator.h"
 #include "runtime/ranks/whole_tensors.h"
 #include "runtime/text/chat/chat_template.h"
+#include "runtime/text/template/values/json.h"
 #include "runtime/text/tokenizer/tokenizer.h"
 #include "runtime/train/progress.h"
 #include "runtime/train/trainer.h"

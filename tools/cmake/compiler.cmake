@@ -1,0 +1,13 @@
+# The oldest compilers that build Lathe: C++20 as libstdc++ 12 has it.
+set(LATHE_OLDEST_GNU 12)
+set(LATHE_OLDEST_Clang 16)
+set(lathe_oldest "${LATHE_OLDEST_${CMAKE_CXX_COMPILER_ID}}")
+if(lathe_oldest AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS lathe_oldest)
+  message(FATAL_ERROR
+    "Lathe needs g++ ${LATHE_OLDEST_GNU} or clang++ ${LATHE_OLDEST_Clang} and newer; ${CMAKE_CXX_COMPILER} is "
+    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}. Choose another one by -DCMAKE_CXX_COMPILER=g++ "
+    "in a new build folder.")
+endif()
+if(NOT lathe_oldest)
+  message(WARNING "Lathe is tested with g++ and clang++ alone, not with ${CMAKE_CXX_COMPILER_ID}.")
+endif()
