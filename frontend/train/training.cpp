@@ -239,13 +239,19 @@ void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
 Value global_norm(std::span<const Value> values) {
   LATHE_ASSERT(!values.empty());
   const DType dtype = f32_or_f64(values[0].dtype());
-  std::optional<Value> total;
+  std::vector<Value> sums;
   for (const Value& value : values) {
     const Value upcast = ir::cast(value, f32_or_f64(value.dtype()));
-    const Value squares = ir::cast(ir::sum(ir::mul(upcast, upcast)), dtype);
-    total = total ? ir::add(*total, squares) : squares;
+    sums.push_back(ir::cast(ir::sum(ir::mul(upcast, upcast)), dtype));
   }
-  return ir::sqrt(*total);
+  // In pairs: the rounding errors of a chain would grow with the number of values.
+  while (sums.size() > 1) {
+    std::vector<Value> pairs;
+    for (std::size_t i = 0; i < sums.size(); i += 2)
+      pairs.push_back(i + 1 < sums.size() ? ir::add(sums[i], sums[i + 1]) : sums[i]);
+    sums = std::move(pairs);
+  }
+  return ir::sqrt(sums[0]);
 }
 
 void advance_random_states(GraphBuilder& builder) {

@@ -2,6 +2,7 @@
 
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/fusion/join_columns.h"
+#include "passes/lowering/block_sums.h"
 #include "passes/lowering/elementwise/column_space.h"
 
 namespace lathe::cpu {
@@ -10,8 +11,6 @@ using kernel::Value;
 using Scope = ElementwiseEmitter::Scope;
 
 namespace {
-
-constexpr std::int64_t chain_limit = 256;  // rows added one after the other before they join the total
 
 /// Emits a reduction over outer dims. The kept dims behind the last reduced one are the columns; the others are
 /// outer.
@@ -53,37 +52,37 @@ class ColumnKernel {
     const ElementwiseInstruction& reduce = program_[reduce_];
     const kernel::Type type{compute_type(reduce.dtype), lanes_};
     const Value identity = b_.broadcast(reduction_identity(b_, reduce), lanes_);
-    std::vector<kernel::Var> totals;
+    std::vector<BlockTotal> totals;
+    std::vector<kernel::Var> blocks;
     std::vector<Value> masks;
     for (int v = 0; v < vectors_; ++v) {
-      totals.push_back(b_.var(type, identity));
+      totals.emplace_back(b_, reduce.op, identity);
+      blocks.push_back(b_.var(type, identity));
       masks.push_back(lanes_ > 1 ? b_.tail_mask(columns - (first + v * lanes_), lanes_) : first + v < columns);
     }
     const Value rows = context_.dim(program_.points(dims_.reduced));
-    b_.for_loop(0, rows, chain_limit, [&](Value start) {
-      std::vector<kernel::Var> partial;
-      for (int v = 0; v < vectors_; ++v) partial.push_back(b_.var(type, identity));
-      b_.for_loop(start, kernel::min(start + chain_limit, rows), 1, [&](Value row) {
-        Scope row_scope(emitter_, {{dims_.outer, outer, 1}, {dims_.reduced, row, 1}}, {}, &top);
-        for (int v = 0; v < vectors_; ++v) {
-          const Value at = first + v * lanes_;
-          Scope scope(emitter_, {{dims_.outer, outer, 1}, {dims_.reduced, row, 1}, {dims_.columns, at, lanes_}},
-                      masks[static_cast<std::size_t>(v)], &row_scope);
-          const Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), lanes_);
-          const auto& var = partial[static_cast<std::size_t>(v)];
-          b_.set(var, b_.apply(reduce.op, {b_.get(var), value}));
-        }
-      });
+    const auto add_row = [&](Value row) {
+      Scope row_scope(emitter_, {{dims_.outer, outer, 1}, {dims_.reduced, row, 1}}, {}, &top);
       for (int v = 0; v < vectors_; ++v) {
-        const auto at = static_cast<std::size_t>(v);
-        b_.set(totals[at], b_.apply(reduce.op, {b_.get(totals[at]), b_.get(partial[at])}));
+        const Value at = first + v * lanes_;
+        Scope scope(emitter_, {{dims_.outer, outer, 1}, {dims_.reduced, row, 1}, {dims_.columns, at, lanes_}},
+                    masks[static_cast<std::size_t>(v)], &row_scope);
+        const Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), lanes_);
+        const auto& var = blocks[static_cast<std::size_t>(v)];
+        b_.set(var, b_.apply(reduce.op, {b_.get(var), value}));
+      }
+    };
+    for_blocks(b_, 0, rows, 1, add_row, [&] {
+      for (std::size_t v = 0; v < totals.size(); ++v) {
+        totals[v].add(b_.get(blocks[v]));
+        b_.set(blocks[v], identity);
       }
     });
     for (int v = 0; v < vectors_; ++v) {
       const auto at = static_cast<std::size_t>(v);
       Scope scope(emitter_, {{dims_.outer, outer, 1}, {dims_.columns, first + v * lanes_, lanes_}}, masks[at], &top);
       const ElementwiseStore& store = program_.stores[0];
-      emitter_.store(store.node, reduce.dtype, store.form, rounded(b_, b_.get(totals[at]), reduce.dtype), scope);
+      emitter_.store(store.node, reduce.dtype, store.form, rounded(b_, totals[at].get(), reduce.dtype), scope);
     }
   }
 

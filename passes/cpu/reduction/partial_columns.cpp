@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes/lowering/block_sums.h"
+
 namespace lathe::cpu {
 
 using kernel::Value;
@@ -15,14 +17,25 @@ PartialColumns::PartialColumns(const LoweringContext& lowering, ElementwiseProgr
   for (const ElementwiseStore& store : program.stores) {
     if (!is_sum(store)) continue;
     const Dim elements = Dim(most_chunks()) * program.points(inner_);
-    const int partial = lowering.workspace(compute_type(program[store.value].dtype), elements, "partial sums");
-    sums_.push_back({store, partial});
+    const ElementwiseInstruction& reduce = program[store.value];
+    const DType compute = compute_type(reduce.dtype);
+    Sum sum{store, lowering.workspace(compute, elements, "partial sums")};
+    auto rows = program.points(outer_).value();
+    if (rows) *rows = std::max((*rows + most_chunks() - 1) / most_chunks(), least_rows);
+    if (adds_in_blocks(reduce.op, compute, rows))
+      sum.total = lowering.workspace(total_type(reduce.op, compute), elements, "totals");
+    sums_.push_back(sum);
   }
   std::erase_if(program.stores, is_sum);
 }
 
 void PartialColumns::declare(KernelContext& context) const {
-  for (const Sum& sum : sums_) context.declare(sum.partial, compute_type(instruction(sum).dtype), true, true);
+  for (const Sum& sum : sums_) {
+    const ElementwiseInstruction& reduce = instruction(sum);
+    const DType compute = compute_type(reduce.dtype);
+    context.declare(sum.partial, compute, true, true);
+    if (sum.total >= 0) context.declare(sum.total, total_type(reduce.op, compute), true, true);
+  }
 }
 
 PartialColumns::Chunks PartialColumns::chunks(KernelContext& context) const {
@@ -40,12 +53,33 @@ void PartialColumns::run_rows(KernelContext& context, int lanes, const std::func
     start_ = chunk * columns;
     for (const Sum& sum : sums_) {
       const Value identity = b.broadcast(reduction_identity(b, instruction(sum)), lanes);
-      vector_loop(b, b.index(0), columns, lanes,
-                  [&](Value at, Value mask) { b.store(context.buffer(sum.partial), start_ + at, identity, mask); });
+      vector_loop(b, b.index(0), columns, lanes, [&](Value at, Value mask) {
+        b.store(context.buffer(sum.partial), start_ + at, identity, mask);
+        if (sum.total < 0) return;
+        const kernel::Buffer total = context.buffer(sum.total);
+        b.store(total, start_ + at, b.cast(identity, total.dtype), mask);
+      });
     }
-    const Value first = chunk * all.each;
-    b.for_loop(first, kernel::min(first + all.each, all.rows), 1, row);
+    const Value first = chunk * all.each, last = kernel::min(first + all.each, all.rows);
+    const bool blocks = std::any_of(sums_.begin(), sums_.end(), [](const Sum& sum) { return sum.total >= 0; });
+    if (blocks)
+      for_blocks(b, first, last, 1, row, [&] { end_block(context, columns, lanes); });
+    else
+      b.for_loop(first, last, 1, row);
   });
+}
+
+void PartialColumns::end_block(KernelContext& context, Value columns, int lanes) const {
+  kernel::Builder& b = context.builder;
+  for (const Sum& sum : sums_) {
+    if (sum.total < 0) continue;
+    const kernel::Buffer partial = context.buffer(sum.partial), total = context.buffer(sum.total);
+    vector_loop(b, b.index(0), columns, lanes, [&](Value at, Value mask) {
+      const Value before = b.load(total, start_ + at, lanes, mask), block = b.load(partial, start_ + at, lanes, mask);
+      b.store(total, start_ + at, b.apply(instruction(sum).op, {before, b.cast(block, total.dtype)}), mask);
+      b.store(partial, start_ + at, b.broadcast(reduction_identity(b, instruction(sum)), lanes), mask);
+    });
+  }
 }
 
 void PartialColumns::add(KernelContext& context, int instruction, Value value, Value column, Value mask) {
@@ -61,7 +95,12 @@ void PartialColumns::add(KernelContext& context, int instruction, Value value, V
 KernelContext::Built PartialColumns::finish(int lanes) const {
   KernelContext context("sums", KernelRole::combine_columns);
   kernel::Builder& b = context.builder;
-  for (const Sum& sum : sums_) context.declare(sum.partial, compute_type(instruction(sum).dtype), true, false);
+  const auto parts_of = [&](const Sum& sum) { return sum.total >= 0 ? sum.total : sum.partial; };
+  for (const Sum& sum : sums_) {
+    const ElementwiseInstruction& reduce = instruction(sum);
+    const DType compute = compute_type(reduce.dtype);
+    context.declare(parts_of(sum), sum.total >= 0 ? total_type(reduce.op, compute) : compute, true, false);
+  }
   for (const Sum& sum : sums_) {
     const DType dtype = instruction(sum).dtype;
     context.declare(lowering_.buffer_of(sum.store.node), dtype, false, true);
@@ -74,13 +113,12 @@ KernelContext::Built PartialColumns::finish(int lanes) const {
     const Value mask = lanes > 1 ? b.tail_mask(columns - at, lanes) : Value{};
     for (const Sum& sum : sums_) {
       const ElementwiseInstruction& reduce = instruction(sum);
-      const kernel::Var total = b.var(b.broadcast(reduction_identity(b, reduce), lanes));
+      BlockTotal total(b, reduce.op, b.broadcast(reduction_identity(b, reduce), lanes));
       b.for_loop(0, count, 1, [&](Value chunk) {
-        const Value part = b.load(context.buffer(sum.partial), chunk * columns + at, lanes, mask);
-        b.set(total, b.apply(reduce.op, {b.get(total), part}));
+        total.add(b.load(context.buffer(parts_of(sum)), chunk * columns + at, lanes, mask));
       });
       ElementwiseEmitter::Scope scope(emitter, {{inner_, at, lanes}}, mask);
-      const Value value = rounded(b, b.get(total), reduce.dtype);
+      const Value value = rounded(b, total.get(), reduce.dtype);
       emitter.store(sum.store.node, reduce.dtype, sum.store.form, value, scope);
     }
   });

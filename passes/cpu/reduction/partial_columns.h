@@ -9,7 +9,8 @@ namespace lathe::cpu {
 
 /// The reductions over the rows of a rows region. The rows are cut into chunks, by their number alone; each chunk has
 /// its own row of partial results, which its rows are added to in order, and a second kernel adds the chunks in
-/// order. So results are the same for any number of threads.
+/// order. So results are the same for any number of threads. Long sums of f32 are made in blocks of rows
+/// (block_sums.h): after each, a chunk's partial results join its row of totals.
 class PartialColumns {
  public:
   /// Takes the stores of such results out of the program, and makes a workspace for each.
@@ -33,7 +34,8 @@ class PartialColumns {
  private:
   struct Sum {
     ElementwiseStore store;
-    int partial;  ///< program buffer [chunks, columns]
+    int partial;     ///< program buffer [chunks, columns]
+    int total = -1;  ///< the same, of sums in blocks
   };
   struct Chunks {
     kernel::Value rows, each, count;
@@ -42,6 +44,8 @@ class PartialColumns {
   std::int64_t most_chunks() const { return std::int64_t{4} * lowering_.cpu().cores; }
   Chunks chunks(KernelContext& context) const;
   const ElementwiseInstruction& instruction(const Sum& sum) const { return program_[sum.store.value]; }
+  /// Adds a chunk's partial results to its totals, and clears them.
+  void end_block(KernelContext& context, kernel::Value columns, int lanes) const;
 
   const LoweringContext& lowering_;
   const ElementwiseProgram& program_;

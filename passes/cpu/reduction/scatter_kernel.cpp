@@ -3,6 +3,7 @@
 
 #include "ir/ops/rules/operand_rules.h"
 #include "passes/cpu/cpu_kernels.h"
+#include "passes/lowering/block_sums.h"
 
 namespace lathe::cpu {
 
@@ -118,13 +119,31 @@ class ScatterKernel {
       sums.push_back(b_.var(base));
     }
     const Value order = context_.dim(start_of_positions(node_));
-    b_.for_loop(b_.load(positions, row), b_.load(positions, row + 1), 1, [&](Value listed) {
+    const auto add = [&](Value listed) {
       const Value t = b_.load(positions, order + listed);
       for (std::int64_t v = 0; v < vectors; ++v) {
         Scope scope(updates, {{pre_, pre, 1}, {index_, t, 1}, {post_, column + v * lanes_, lanes_}}, mask);
         const kernel::Var sum = sums[static_cast<std::size_t>(v)];
         b_.set(sum, b_.get(sum) + b_.broadcast(updates.emit(updates_.result, scope), lanes_));
       }
+    };
+    // Most rows have few updates: the first block is all there is of them.
+    const Value begin = b_.load(positions, row), end = b_.load(positions, row + 1),
+                first_end = kernel::min(begin + block_terms, end);
+    b_.for_loop(begin, first_end, 1, add);
+    b_.if_(first_end < end, [&] {
+      std::vector<BlockTotal> totals;
+      const auto next_block = [&] {
+        for (std::size_t v = 0; v < sums.size(); ++v) {
+          totals[v].add(b_.get(sums[v]));
+          b_.set(sums[v], b_.constant(compute, 0, lanes_));
+        }
+      };
+      for (std::size_t v = 0; v < sums.size(); ++v)
+        totals.emplace_back(b_, ScalarOp::add, b_.constant(compute, 0, lanes_));
+      next_block();
+      for_blocks(b_, first_end, end, 1, add, next_block);
+      for (std::size_t v = 0; v < sums.size(); ++v) b_.set(sums[v], totals[v].get());
     });
     const bool streams = clears_ && !mask && outgrows_caches(node_.type, lowering_.cpu());
     for (std::int64_t v = 0; v < vectors; ++v) {

@@ -4,6 +4,7 @@
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/cpu/reduction/partial_columns.h"
 #include "passes/cpu/rows/row_pick.h"
+#include "passes/lowering/block_sums.h"
 #include "passes/lowering/elementwise/row_space.h"
 #include "passes/lowering/elementwise/saved_values.h"
 
@@ -220,6 +221,9 @@ class RowKernel {
             b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
     }
     const Value n = context_.dim(program_.points(space_.inner));
+    std::vector<std::optional<BlockTotal>> totals;  // by reduction, of those that are made in blocks
+    for (const int i : folds) totals.push_back(total_of(i, chains));
+    const bool blocks = std::any_of(totals.begin(), totals.end(), [](const auto& total) { return bool(total); });
     const bool prefetches = prefetched_ && &l == prefetch_loop_;
     const Value later_row = prefetches ? later(row) : row;
     Scope later_scope(emitter_, {{space_.outer, later_row, 1}});
@@ -244,15 +248,24 @@ class RowKernel {
       for (const ElementwiseStore* store : l.stores) put(*store, scope);
       for (const RowLoop::Spilled& spilled : l.spilled) spill(spilled, at, scope);
     };
-    const Value unrolled = chains > 1 ? n - n % (chains * space_.lanes) : first_cache_line(l, row, n);
-    if (chains > 1)
-      b_.for_loop(0, unrolled, chains * space_.lanes, [&](Value at) {
-        for (int c = 0; c < chains; ++c) body(at + c * space_.lanes, {}, c);
-      });
+    const bool in_chains = chains > 1 || blocks;
+    const Value unrolled = in_chains ? n - n % (chains * space_.lanes) : first_cache_line(l, row, n);
+    const auto all_chains = [&](Value at) {
+      for (int c = 0; c < chains; ++c) body(at + c * space_.lanes, {}, c);
+    };
+    const auto end_of_block = [&] {
+      for (std::size_t r = 0; r < totals.size(); ++r)
+        if (totals[r]) move_to_total(folds[r], accumulators[r], *totals[r]);
+    };
+    if (blocks)
+      for_blocks(b_, 0, unrolled, chains * space_.lanes, all_chains, end_of_block);
+    else if (in_chains)
+      b_.for_loop(0, unrolled, chains * space_.lanes, all_chains);
     else if (b_.constant_value(unrolled) != 0)
       vector_loop(b_, b_.index(0), unrolled, space_.lanes, [&](Value at, Value mask) { body(at, mask, 0); });
     vector_loop(b_, unrolled, n, space_.lanes, [&](Value at, Value mask) { body(at, mask, 0); });
-    for (std::size_t r = 0; r < accumulators.size(); ++r) finish_reduction(folds[r], accumulators[r], row_scope);
+    for (std::size_t r = 0; r < accumulators.size(); ++r)
+      finish_reduction(folds[r], accumulators[r], totals[r], row_scope);
     for (const ElementwiseStore* store : l.stores) saved_->keep(store->value, store);
     for (const auto& [value, spill] : l.spilled) saved_->keep(value, spill);
   }
@@ -311,13 +324,38 @@ class RowKernel {
     b_.set(accumulator, b_.apply(reduce.op, {value, b_.get(accumulator)}));
   }
 
-  void finish_reduction(int i, const std::vector<kernel::Var>& chains, Scope& scope) {
+  /// The total of the blocks of a long sum, whose accumulators take `chains` vectors at a step.
+  std::optional<BlockTotal> total_of(int i, int chains) const {
     const ElementwiseInstruction& reduce = program_[i];
+    const DType compute = compute_type(reduce.dtype);
+    auto steps = program_.points(space_.inner).value();
+    if (steps) *steps /= chains * space_.lanes;
+    if (!adds_in_blocks(reduce.op, compute, steps)) return std::nullopt;
+    return BlockTotal(b_, reduce.op, b_.broadcast(reduction_identity(b_, reduce), space_.lanes));
+  }
+
+  /// What the chains of a reduction come to, by lane.
+  Value combined(int i, const std::vector<kernel::Var>& chains) {
     std::vector<Value> values;
     for (const kernel::Var& chain : chains) values.push_back(b_.get(chain));
     for (std::size_t n = values.size() / 2; n > 0; n /= 2)
-      for (std::size_t c = 0; c < n; ++c) values[c] = b_.apply(reduce.op, {values[c], values[c + n]});
-    Value value = values[0];
+      for (std::size_t c = 0; c < n; ++c) values[c] = b_.apply(program_[i].op, {values[c], values[c + n]});
+    return values[0];
+  }
+
+  void move_to_total(int i, const std::vector<kernel::Var>& chains, BlockTotal& total) {
+    total.add(combined(i, chains));
+    for (const kernel::Var& chain : chains) b_.set(chain, reduction_identity(b_, program_[i]));
+  }
+
+  void finish_reduction(int i, const std::vector<kernel::Var>& chains, std::optional<BlockTotal>& total,
+                        Scope& scope) {
+    const ElementwiseInstruction& reduce = program_[i];
+    Value value = combined(i, chains);
+    if (total) {
+      total->add(value);
+      value = total->get();
+    }
     if (space_.lanes > 1) value = b_.reduce(reduce.op, value);
     scope.bind(i, rounded(b_, value, reduce.dtype));
   }

@@ -1,4 +1,5 @@
 #include "passes/cpu/cpu_kernels.h"
+#include "passes/lowering/block_sums.h"
 #include "passes/lowering/operands/along_dim.h"
 
 namespace lathe::cpu {
@@ -9,7 +10,8 @@ using Scope = ElementwiseEmitter::Scope;
 namespace {
 
 /// Sums along the dim: lanes side by side behind it, each from one end to the other; where nothing stands behind it,
-/// a vector at a time, whose own sums are made by shifts and come on top of what was summed before.
+/// a vector at a time, whose own sums are made by shifts and come on top of what was summed before. The sum of what
+/// precedes a vector, or a block of `block_terms`, is a BlockTotal.
 class ScanKernel {
  public:
   ScanKernel(const LoweringContext& lowering, ir::ValueId id)
@@ -39,7 +41,7 @@ class ScanKernel {
   void rows(ElementwiseEmitter& elements) {
     const Value blocks = b_.ceil_div(size_, lanes_);
     b_.parallel_for(0, context_.dim(along_.rows), 1, [&](Value row) {
-      const kernel::Var before = b_.var(b_.constant(compute_, 0));
+      BlockTotal before(b_, ScalarOp::add, b_.constant(compute_, 0));
       b_.for_loop(0, blocks, 1, [&](Value turn) {
         const Value at = (reverse_ ? blocks - 1 - turn : turn) * lanes_;
         const Value mask = b_.tail_mask(size_ - at, lanes_);
@@ -48,9 +50,9 @@ class ScanKernel {
         const Value own = b_.select(mask, b_.broadcast(elements.emit(along_.operand.result, scope), lanes_), zeros);
         Value sums = own;
         for (int step = 1; step < lanes_; step *= 2) sums = sums + shifted(sums, step);
-        const Value result = (exclusive_ ? shifted(sums, 1) : sums) + b_.get(before);
+        const Value result = (exclusive_ ? shifted(sums, 1) : sums) + before.get();
         b_.store(context_.buffer(out_), row * size_ + at, b_.cast(result, along_.node.type.dtype), mask);
-        b_.set(before, b_.get(before) + (lanes_ == 1 ? sums : b_.extract(sums, reverse_ ? 0 : lanes_ - 1)));
+        before.add(lanes_ == 1 ? sums : b_.extract(sums, reverse_ ? 0 : lanes_ - 1));
       });
     });
   }
@@ -73,14 +75,21 @@ class ScanKernel {
     b_.parallel_for(0, context_.dim(along_.rows) * blocks, 1, [&](Value task) {
       const Value pre = task / blocks, lo = task % blocks * width;
       vector_loop(b_, lo, kernel::min(lo + width, columns_), lanes_, [&](Value column, Value mask) {
-        const kernel::Var sum = b_.var(b_.constant(compute_, 0, lanes_));
-        b_.for_loop(0, size_, 1, [&](Value turn) {
+        const Value zeros = b_.constant(compute_, 0, lanes_);
+        BlockTotal before(b_, ScalarOp::add, zeros);
+        const kernel::Var start = b_.var(zeros), block = b_.var(zeros);
+        const auto add = [&](Value turn) {
           const Value t = reverse_ ? size_ - 1 - turn : turn;
           Scope scope(elements, {{along_.pre, pre, 1}, {{along_.dim}, t, 1}, {along_.post, column, lanes_}}, mask);
-          const Value before = b_.get(sum);
-          b_.set(sum, before + b_.broadcast(elements.emit(along_.operand.result, scope), lanes_));
+          const Value so_far = b_.get(block);
+          b_.set(block, so_far + b_.broadcast(elements.emit(along_.operand.result, scope), lanes_));
           b_.store(context_.buffer(out_), (pre * size_ + t) * columns_ + column,
-                   b_.cast(exclusive_ ? before : b_.get(sum), along_.node.type.dtype), mask);
+                   b_.cast(b_.get(start) + (exclusive_ ? so_far : b_.get(block)), along_.node.type.dtype), mask);
+        };
+        for_blocks(b_, 0, size_, 1, add, [&] {
+          before.add(b_.get(block));
+          b_.set(start, before.get());
+          b_.set(block, zeros);
         });
       });
     });
