@@ -128,23 +128,25 @@ class ScatterKernel {
       }
     };
     // Most rows have few updates: the first block is all there is of them.
+    const bool blocks = adds_in_blocks(ScalarOp::add, compute, count().value());
     const Value begin = b_.load(positions, row), end = b_.load(positions, row + 1),
-                first_end = kernel::min(begin + block_terms, end);
+                first_end = blocks ? kernel::min(begin + block_terms, end) : end;
     b_.for_loop(begin, first_end, 1, add);
-    b_.if_(first_end < end, [&] {
-      std::vector<BlockTotal> totals;
-      const auto next_block = [&] {
-        for (std::size_t v = 0; v < sums.size(); ++v) {
-          totals[v].add(b_.get(sums[v]));
-          b_.set(sums[v], b_.constant(compute, 0, lanes_));
-        }
-      };
-      for (std::size_t v = 0; v < sums.size(); ++v)
-        totals.emplace_back(b_, ScalarOp::add, b_.constant(compute, 0, lanes_));
-      next_block();
-      for_blocks(b_, first_end, end, 1, add, next_block);
-      for (std::size_t v = 0; v < sums.size(); ++v) b_.set(sums[v], totals[v].get());
-    });
+    if (blocks)
+      b_.if_(first_end < end, [&] {
+        std::vector<BlockTotal> totals;
+        const auto next_block = [&] {
+          for (std::size_t v = 0; v < sums.size(); ++v) {
+            totals[v].add(b_.get(sums[v]));
+            b_.set(sums[v], b_.constant(compute, 0, lanes_));
+          }
+        };
+        for (std::size_t v = 0; v < sums.size(); ++v)
+          totals.emplace_back(b_, ScalarOp::add, b_.constant(compute, 0, lanes_));
+        next_block();
+        for_blocks(b_, first_end, end, 1, add, next_block);
+        for (std::size_t v = 0; v < sums.size(); ++v) b_.set(sums[v], totals[v].get());
+      });
     const bool streams = clears_ && !mask && outgrows_caches(node_.type, lowering_.cpu());
     for (std::int64_t v = 0; v < vectors; ++v) {
       const Value sum = b_.cast(b_.get(sums[static_cast<std::size_t>(v)]), node_.type.dtype);

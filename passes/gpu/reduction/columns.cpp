@@ -3,6 +3,7 @@
 
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/gpu/reduction/long_reduction.h"
+#include "passes/lowering/block_sums.h"
 #include "passes/lowering/elementwise/column_space.h"
 
 namespace lathe::gpu {
@@ -169,7 +170,10 @@ class ColumnsKernel {
       };
       b.for_loop(
           0, threads.down, 1,
-          [&](Value y) { b.for_loop(0, threads.across, 1, [&](Value x) { thread(y, x); }, LoopKind::thread_x); },
+          [&](Value y) {
+            b.for_loop(
+                0, threads.across, 1, [&](Value x) { thread(y, x); }, LoopKind::thread_x);
+          },
           LoopKind::thread_y);
     };
     b.for_loop(0, space.outer * space.splits * across, 1, block, LoopKind::block_x);
@@ -186,16 +190,28 @@ class ColumnsKernel {
 
   /// One thread's way down its columns, from its row of the split on.
   Value down(kernel::Builder& b, const Space& space, const At& first, const Element& element) const {
-    const kernel::Var sum = b.var({type(), space.lanes}, reduction_identity(b, reduce()));
+    const Value identity = b.broadcast(reduction_identity(b, reduce()), space.lanes);
+    const kernel::Var sum = b.var(identity);
     const Value lo = first.split * space.length;
     const Value hi = b.select(first.column < space.columns, kernel::min(lo + space.length, space.rows), lo);
-    b.for_loop(lo + first.row, hi, space.threads.down, [&](Value row) {
+    const auto add_row = [&](Value row) {
       unmasked_or_masked(b, first.column, space.columns, space.lanes, space.width, [&](Value mask) {
         const Value value = b.broadcast(element({first.outer, first.split, row, first.column}, mask), space.lanes);
         b.set(sum, b.apply(reduce().op, {b.get(sum), value}));
       });
+    };
+    auto rows = program_.points(dims_.reduced).value();
+    if (rows) *rows /= space.threads.down;
+    if (!adds_in_blocks(reduce().op, type(), rows)) {
+      b.for_loop(lo + first.row, hi, space.threads.down, add_row);
+      return b.get(sum);
+    }
+    BlockTotal total(b, reduce().op, identity);
+    for_blocks(b, lo + first.row, hi, space.threads.down, add_row, [&] {
+      total.add(b.get(sum));
+      b.set(sum, identity);
     });
-    return b.get(sum);
+    return total.get();
   }
 
   void put(ElementwiseEmitter& emitter, std::vector<IndexGroup> groups, Value mask, Value total, Scope& top) const {

@@ -1,5 +1,9 @@
+#include <algorithm>
+#include <optional>
+
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/gpu/reduction/rows_plan.h"
+#include "passes/lowering/block_sums.h"
 
 namespace lathe::gpu {
 
@@ -125,7 +129,9 @@ class RowsKernel {
           b_.set(accumulators[r], b_.apply(program_[reductions[r]].op, {b_.get(accumulators[r]), value}));
         }
       });
-    bind(reductions, combined(reductions, accumulators, x, slot), scope);
+    std::vector<Value> values;
+    for (const kernel::Var& accumulator : accumulators) values.push_back(b_.get(accumulator));
+    bind(reductions, combined(reductions, std::move(values), x, slot), scope);
     keep_spills(row_loop(l));
   }
 
@@ -149,13 +155,45 @@ class RowsKernel {
     for (const int i : l.reductions)
       accumulators.push_back(
           b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
-    b_.for_loop(lo + x * space_.lanes, hi, plan_.threads * space_.lanes, [&](Value at) {
+    const int step = plan_.threads * space_.lanes;
+    std::vector<std::optional<BlockTotal>> totals;
+    for (const int i : l.reductions) totals.push_back(total_of(i, step));
+    const auto add = [&](Value at) {
       unmasked_or_masked(b_, at, hi, space_.lanes, program_.points(space_.inner),
                          [&](Value mask) { split(l, results, row, at, mask, accumulators, row_scope); });
-    });
-    const std::vector<Value> values = combined(l.reductions, accumulators, x, slot);
+    };
+    const auto end_of_block = [&] {
+      for (std::size_t r = 0; r < totals.size(); ++r) {
+        if (!totals[r]) continue;
+        totals[r]->add(of_lanes(l.reductions[r], accumulators[r]));
+        b_.set(accumulators[r], reduction_identity(b_, program_[l.reductions[r]]));
+      }
+    };
+    const bool blocks = std::any_of(totals.begin(), totals.end(), [](const auto& total) { return bool(total); });
+    if (blocks)
+      for_blocks(b_, lo + x * space_.lanes, hi, step, add, end_of_block);
+    else
+      b_.for_loop(lo + x * space_.lanes, hi, step, add);
+    std::vector<Value> values;
+    for (std::size_t r = 0; r < totals.size(); ++r)
+      values.push_back(totals[r] ? totals[r]->get() : of_lanes(l.reductions[r], accumulators[r]));
+    values = combined(l.reductions, std::move(values), x, slot);
     keep_spills(l);
     return values;
+  }
+
+  /// The total of a thread's blocks, of a long sum whose threads go through `step` elements at a time.
+  std::optional<BlockTotal> total_of(int i, int step) {
+    const ElementwiseInstruction& reduce = program_[i];
+    auto steps = program_.points(space_.inner).value();
+    if (steps) *steps /= step;
+    if (!adds_in_blocks(reduce.op, compute_type(reduce.dtype), steps)) return std::nullopt;
+    return BlockTotal(b_, reduce.op, reduction_identity(b_, reduce));
+  }
+
+  Value of_lanes(int i, kernel::Var accumulator) {
+    const Value value = b_.get(accumulator);
+    return value.type.lanes > 1 ? b_.reduce(program_[i].op, value) : value;
   }
 
   /// One vector of the row. All values come before the first store: it may go where others, or saved ones, are read.
@@ -177,16 +215,12 @@ class RowsKernel {
       emitter_.store(spill->node, program_[value].dtype, spill->form, emitter_.emit(value, scope), scope);
   }
 
-  /// Combines the lanes, then the threads.
-  std::vector<Value> combined(const std::vector<int>& reductions, const std::vector<kernel::Var>& accumulators,
-                              Value x, Value slot) {
+  /// Combines the values of the threads.
+  std::vector<Value> combined(const std::vector<int>& reductions, std::vector<Value> values, Value x, Value slot) {
     std::vector<std::size_t> memory;
     std::vector<ScalarOp> ops;
-    std::vector<Value> values;
-    for (std::size_t r = 0; r < accumulators.size(); ++r) {
-      const Value value = b_.get(accumulators[r]);
+    for (std::size_t r = 0; r < values.size(); ++r) {
       ops.push_back(program_[reductions[r]].op);
-      values.push_back(value.type.lanes > 1 ? b_.reduce(ops.back(), value) : value);
       memory.push_back(next_memory_++);
     }
     return values.empty() ? values : tree_->reduce(memory, ops, values, slot, x, plan_.threads);

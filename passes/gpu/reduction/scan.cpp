@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/block_sums.h"
 #include "passes/lowering/operands/along_dim.h"
 
 namespace lathe::gpu {
@@ -11,7 +12,7 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// Sums along the dim, from one end to the other.
+/// Sums along the dim, from one end to the other. The sum of what precedes a block is a BlockTotal.
 class ScanKernel {
  public:
   ScanKernel(const LoweringContext& lowering, ir::ValueId id)
@@ -48,11 +49,18 @@ class ScanKernel {
   void columns() {
     for_threads(b_, lowering_.gpu(), context_.dim(along_.rows) * columns_, 1, [&](Value i) {
       const Value pre = i / columns_, column = i % columns_;
-      const kernel::Var sum = b_.var(b_.constant(compute_, 0));
-      b_.for_loop(0, size_, 1, [&](Value turn) {
-        const Value t = position(turn), before = b_.get(sum);
-        b_.set(sum, before + element(pre, t, column));
-        store((pre * size_ + t) * columns_ + column, exclusive_ ? before : b_.get(sum));
+      const Value zero = b_.constant(compute_, 0);
+      BlockTotal before(b_, ScalarOp::add, zero);
+      const kernel::Var start = b_.var(zero), block = b_.var(zero);
+      const auto add = [&](Value turn) {
+        const Value t = position(turn), so_far = b_.get(block);
+        b_.set(block, so_far + element(pre, t, column));
+        store((pre * size_ + t) * columns_ + column, b_.get(start) + (exclusive_ ? so_far : b_.get(block)));
+      };
+      for_blocks(b_, 0, size_, 1, add, [&] {
+        before.add(b_.get(block));
+        b_.set(start, before.get());
+        b_.set(block, zero);
       });
     });
   }
@@ -63,16 +71,16 @@ class ScanKernel {
     const auto block = [&](Value row) {
       const kernel::Buffer sums = b_.alloc(compute_, threads, kernel::Space::shared, "sums");
       const auto thread = [&](Value x) {
-        const kernel::Var before = b_.var(b_.constant(compute_, 0));
+        BlockTotal before(b_, ScalarOp::add, b_.constant(compute_, 0));
         b_.for_loop(0, b_.ceil_div(size_, threads), 1, [&](Value part) {
           const Value turn = part * threads + x, exists = turn < size_;
           const kernel::Var own = b_.var(b_.constant(compute_, 0));
           b_.if_(exists, [&] { b_.set(own, element(row, position(turn), {})); });
           const Sums here = add_up(sums, own, x, threads);
           b_.if_(exists, [&] {
-            store(row * size_ + position(turn), b_.get(before) + (exclusive_ ? here.before : b_.get(own)));
+            store(row * size_ + position(turn), before.get() + (exclusive_ ? here.before : b_.get(own)));
           });
-          b_.set(before, b_.get(before) + here.all);
+          before.add(here.all);
         });
       };
       b_.for_loop(0, threads, 1, thread, LoopKind::thread_x);

@@ -1,5 +1,8 @@
+#include <optional>
+
 #include "ir/ops/rules/operand_rules.h"
 #include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/block_sums.h"
 
 namespace lathe::gpu {
 
@@ -229,18 +232,30 @@ class ScatterKernels {
                  Scope& top) const {
     kernel::Builder& b = context.builder;
     const Value count = context.dim(count_);
-    const kernel::Var sum = b.var(b.constant(compute_type(node_.type.dtype), 0, lanes_));
+    const Value zeros = b.constant(compute_type(node_.type.dtype), 0, lanes_);
+    std::optional<BlockTotal> total;
+    if (adds_in_blocks(ScalarOp::add, zeros.type.scalar, count_.value())) total.emplace(b, ScalarOp::add, zeros);
+    const kernel::Var sum = b.var(zeros);
+    const auto end_of_block = [&] {
+      total->add(b.get(sum));
+      b.set(sum, zeros);
+    };
+    const auto all = [&] { return total ? total->get() : b.get(sum); };
     const auto add_run = [&](Value run) {
       const Value length = kernel::max(kernel::min(b.cast(b.load(context.buffer(lengths_), run), i64), chunk_), 0);
-      b.for_loop(0, length, 1, [&](Value i) {
+      const auto add = [&](Value i) {
         const Value t = run - place(run) + place(b.load(context.buffer(keys_), run + i));
         Scope scope(updates, {{pre_, pre, 1}, {index_, t, 1}, {post_, column, lanes_}}, mask, &top);
         b.set(sum, b.get(sum) + b.broadcast(updates.emit(updates_.result, scope), lanes_));
-      });
+      };
+      if (total)
+        for_blocks(b, 0, length, 1, add, end_of_block);
+      else
+        b.for_loop(0, length, 1, add);
     };
     if (one_chunk_) {
       add_run(slot);
-      return b.get(sum);
+      return all();
     }
     const kernel::Var at = b.var(slot);
     b.for_loop(slot - place(slot), count, chunk_, [&](Value) {
@@ -251,7 +266,7 @@ class ScatterKernels {
         b.set(at, kernel::min(kernel::max(b.load(context.buffer(next_), run), b.index(0)), count));
       });
     });
-    return b.get(sum);
+    return all();
   }
 
   const LoweringContext& lowering_;

@@ -195,7 +195,7 @@ TEST_CASE("splits of reductions compile without spills and read 16 bytes at a ti
          cuda::compile_kernels(*nvrtc, kernels, cuda::Arch::named(arch), cuda::Output::cubin, nullptr)) {
       INFO(arch << " " << k.symbol << ": " << k.resources.to_string());
       CHECK(k.resources.spill_bytes == 0);
-      CHECK(k.resources.registers <= 40);
+      CHECK(k.resources.registers <= 48);
       CHECK(k.resources.shared_bytes <= 8 * 1024);
     }
   const auto ptx = cuda::compile_kernels(*nvrtc, kernels, cuda::Arch::named("sm_80"), cuda::Output::ptx, nullptr);

@@ -1,0 +1,22 @@
+#include <catch2/catch.hpp>
+
+#include "passes/lower_gpu.h"
+#include "tests/support/long_sums.h"
+#include "tests/support/program_interpreter.h"
+
+/// Sums of many terms lose no digits, whichever of a GPU's schedules adds them up.
+using namespace lathe;
+using lathe::test::long_sums;
+using lathe::test::LongSum;
+
+TEST_CASE("a GPU's long sums are off by a millionth at most") {
+  const auto tenth = [](std::int64_t) { return 0.1; };
+  for (const LongSum& sum : long_sums()) {
+    std::int64_t n = 60'000;
+    for (const std::int64_t dim : sum.dims) n /= dim == 0 ? 1 : dim;
+    CAPTURE(sum.name, n);
+    const Tensors arguments = sum.arguments(f32, n, tenth);
+    const test::ProgramInterpreter program(sum.graph(f32), lower_gpu);
+    CHECK(sum.error_of(program.run(arguments), arguments) <= sum.tolerance);
+  }
+}
