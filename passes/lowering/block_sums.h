@@ -6,11 +6,10 @@
 
 #include "ir/kernel/build/builder.h"
 
-/// Long sums. One f32 accumulator of n equal terms is off by up to n / 4 roundings. So schedules add at most
-/// `block_terms` terms one after the other in f32, and add the sums of these blocks in f64: the relative error of a
-/// sum of terms of one sign is then below 1e-6, whatever their number. The length of a block is a constant, so the
-/// result does not depend on the number of threads. Other reductions, and sums of f64 and integers, stay in their own
-/// type.
+/// Long sums. One f32 accumulator of n equal terms is off by up to n / 4 roundings. Schedules therefore add at most
+/// `block_terms` terms one after the other in f32, and the sums of the blocks in f64. The relative error of a sum of
+/// terms of one sign is then below 1e-6, whatever their number. The length of a block is a constant, so the result
+/// does not depend on the number of threads. Other reductions, and sums of f64 and integers, stay in their own type.
 namespace lathe {
 
 /// Terms that are added one after the other before their sum joins the total.
@@ -18,7 +17,7 @@ inline constexpr std::int64_t block_terms = 32;
 
 /// The type of the total of a reduction that is computed in `compute`.
 DType total_type(ScalarOp op, DType compute);
-/// Whether a reduction of `terms` (empty: unknown), one after the other, is to be made in blocks.
+/// Returns whether one accumulator of `terms` (empty: unknown) needs blocks.
 bool adds_in_blocks(ScalarOp op, DType compute, std::optional<std::int64_t> terms);
 
 /// The total of blocks, in registers.

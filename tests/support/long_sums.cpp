@@ -48,7 +48,7 @@ Numbers running(const Numbers& x, std::size_t outer, std::size_t inner, bool exc
   return found;
 }
 
-std::vector<LongSum> reductions() {
+std::vector<LongSum> plain_sums() {
   return {
       {"sum", {0}, "%y = sum %x {dims=[0]}", [](const Numbers& x) { return sums(x, 1, 1); }},
       {"mean",
@@ -71,6 +71,11 @@ std::vector<LongSum> reductions() {
          for (std::size_t i = 0; i < x.size(); ++i) parts[i] /= rows[i / 35];
          return sums(parts, 1, 35);
        }},
+  };
+}
+
+std::vector<LongSum> functions() {
+  return {
       {"the mean square",
        {2, 0},
        "%c = constant {dtype=f32, shape=[], values=[0.4]}\n%d = sub %x, %c\n%q = mul %d, %d\n%y = mean %q {dims=[1]}",
@@ -179,8 +184,9 @@ double LongSum::error_of(const Tensors& results, const Tensors& arguments) const
 
 const std::vector<LongSum>& long_sums() {
   static const std::vector<LongSum> all = [] {
-    std::vector<LongSum> found = reductions();
-    for (LongSum& sum : scans()) found.push_back(std::move(sum));
+    std::vector<LongSum> found = plain_sums();
+    for (const std::vector<LongSum>& more : {functions(), scans()})
+      found.insert(found.end(), more.begin(), more.end());
     return found;
   }();
   return all;

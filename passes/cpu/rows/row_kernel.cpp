@@ -221,7 +221,7 @@ class RowKernel {
             b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
     }
     const Value n = context_.dim(program_.points(space_.inner));
-    std::vector<std::optional<BlockTotal>> totals;  // by reduction, of those that are made in blocks
+    std::vector<std::optional<BlockTotal>> totals;  // by reduction; empty where one block does
     for (const int i : folds) totals.push_back(total_of(i, chains));
     const bool blocks = std::any_of(totals.begin(), totals.end(), [](const auto& total) { return bool(total); });
     const bool prefetches = prefetched_ && &l == prefetch_loop_;
@@ -334,7 +334,7 @@ class RowKernel {
     return BlockTotal(b_, reduce.op, b_.broadcast(reduction_identity(b_, reduce), space_.lanes));
   }
 
-  /// What the chains of a reduction come to, by lane.
+  /// Returns a reduction's chains, combined in pairs lane by lane.
   Value combined(int i, const std::vector<kernel::Var>& chains) {
     std::vector<Value> values;
     for (const kernel::Var& chain : chains) values.push_back(b_.get(chain));

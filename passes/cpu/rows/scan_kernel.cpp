@@ -10,8 +10,8 @@ using Scope = ElementwiseEmitter::Scope;
 namespace {
 
 /// Sums along the dim: lanes side by side behind it, each from one end to the other; where nothing stands behind it,
-/// a vector at a time, whose own sums are made by shifts and come on top of what was summed before. The sum of what
-/// precedes a vector, or a block of `block_terms`, is a BlockTotal.
+/// a vector at a time, whose own sums are made by shifts and are added to the sum of the vectors before it. The sum
+/// of all that precedes a vector, or a block of `block_terms`, is a BlockTotal.
 class ScanKernel {
  public:
   ScanKernel(const LoweringContext& lowering, ir::ValueId id)
