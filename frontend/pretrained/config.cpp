@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "ir/support/error.h"
@@ -55,6 +56,8 @@ Config Config::parse(std::string_view json, std::string_view file) {
 }
 
 bool Config::has(std::string_view key) const { return json_->find(key) != nullptr; }
+
+bool Config::contains(std::string_view key) const { return json_->value.contains(std::string(key)); }
 
 std::vector<std::string> Config::keys() const {
   std::vector<std::string> found;
@@ -142,6 +145,31 @@ std::vector<Config> Config::objects(std::string_view key) const {
     found.push_back(Config(std::make_shared<Json>(Json{each}), fmt::format("{}: {}[{}]", name_, key, found.size())));
   }
   return found;
+}
+
+std::string Config::json(std::string_view key) const {
+  const nlohmann::json* found = json_->find(key);
+  return found ? found->dump() : "null";
+}
+
+std::string Config::json() const { return json_->value.dump(); }
+
+bool Config::is_one_of(std::string_view key, std::string_view list) const {
+  const nlohmann::json* found = json_->find(key);
+  const nlohmann::json values = nlohmann::json::parse(list);
+  return found && std::find(values.begin(), values.end(), *found) != values.end();
+}
+
+Config Config::with(std::string_view key, std::string_view value) const {
+  auto changed = std::make_shared<Json>(*json_);
+  changed->value[std::string(key)] = nlohmann::json::parse(value);
+  return Config(std::move(changed), name_);
+}
+
+Config Config::without(std::string_view key) const {
+  auto changed = std::make_shared<Json>(*json_);
+  changed->value.erase(std::string(key));
+  return Config(std::move(changed), name_);
 }
 
 void Config::reject(std::string_view key, std::string_view why) const {

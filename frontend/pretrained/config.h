@@ -19,6 +19,8 @@ class Config {
   static Config parse(std::string_view json, std::string_view file);
 
   bool has(std::string_view key) const;
+  /// Whether the object has the key, also with the value null.
+  bool contains(std::string_view key) const;
   /// All keys, sorted, but those whose values are null.
   std::vector<std::string> keys() const;
   /// Whether the value says anything: it is there, and is neither null nor false, nor an empty text, list or object.
@@ -38,6 +40,18 @@ class Config {
   std::vector<std::string> texts(std::string_view key) const;
   Config object(std::string_view key) const;
   std::vector<Config> objects(std::string_view key) const;
+
+  /// The value as JSON text; "null" for an absent key.
+  std::string json(std::string_view key) const;
+  /// Whether the value equals an item of `list`, the text of a JSON list.
+  bool is_one_of(std::string_view key, std::string_view list) const;
+  /// The whole object as JSON text, in the order of its keys' names.
+  std::string json() const;
+
+  /// A copy in which `key` has the value of a JSON text.
+  Config with(std::string_view key, std::string_view value) const;
+  /// A copy without `key`.
+  Config without(std::string_view key) const;
 
   /// The file, and where in it this object is: "config.json: rope_parameters".
   const std::string& name() const { return name_; }
