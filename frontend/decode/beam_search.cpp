@@ -67,6 +67,9 @@ class Search {
     std::vector<Beam> found;
     for (Extension& each : ended_)
       if (each.ended && std::ssize(found) < options_.results) found.push_back({std::move(each.tokens), each.score});
+    if (found.empty())
+      throw UserError("beam search: no sequence is possible", "decoding_logits",
+                      "suppressed, bad and forced tokens exclude all");
     return found;
   }
 
@@ -90,7 +93,8 @@ class Search {
     };
     std::vector<Step> steps;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const std::vector<double> logs = log_softmax(rows[i]);
+      std::vector<double> logs = log_softmax(rows[i]);
+      if (options_.adjust) options_.adjust(going_[i].tokens, logs);
       for (std::size_t token = 0; token < logs.size(); ++token)
         steps.push_back({i, static_cast<std::int64_t>(token), going_[i].score + logs[token]});
     }
@@ -111,12 +115,13 @@ class Search {
     return best;
   }
 
-  /// Marks those that an end token or their length ends; whether that is all of them.
+  /// Marks those that an end token, their length or `ends` ends; whether that is all of them.
   bool mark_ended(std::vector<Extension>& candidates) const {
     const auto& ends = options_.end_tokens;
     for (Extension& each : candidates)
-      each.ended =
-          added_ >= options_.longest || std::find(ends.begin(), ends.end(), each.tokens.back()) != ends.end();
+      each.ended = added_ >= options_.longest ||
+                   std::find(ends.begin(), ends.end(), each.tokens.back()) != ends.end() ||
+                   (options_.ends && options_.ends(each.tokens));
     return std::all_of(candidates.begin(), candidates.end(), [](const Extension& each) { return each.ended; });
   }
 

@@ -22,6 +22,11 @@ struct BeamOptions {
   double length_penalty = 1;  ///< a score is the sum of log-probabilities over count^length_penalty
   EarlyStopping early_stopping = EarlyStopping::no;
   std::vector<std::int64_t> end_tokens = {};  ///< with which a sequence ends
+  /// Changes the log-probabilities of the token after a sequence, such as apply() of TokenRules; they are not
+  /// normalized afterwards.
+  std::function<void(std::span<const std::int64_t> sequence, std::span<double> log_probabilities)> adjust = {};
+  /// Whether a sequence ends for another reason than an end token or its length, such as a stop string.
+  std::function<bool(std::span<const std::int64_t> sequence)> ends = {};
 };
 
 /// Throws UserError [decoding_options] for numbers out of their ranges.
@@ -38,7 +43,8 @@ using NextLogits = std::function<std::vector<std::vector<double>>(
     std::span<const std::vector<std::int64_t>> sequences, std::span<const std::int64_t> parents)>;
 
 /// The best continuations of `start`, the best first. Throws UserError [decoding_options] for options out of range,
-/// [decoding_row] where `next` gives another number of rows, or rows without logits.
+/// [decoding_row] where `next` gives another number of rows, or rows without logits; [decoding_logits] where `adjust`
+/// leaves no sequence possible.
 std::vector<Beam> beam_search(const std::vector<std::int64_t>& start, const BeamOptions& options,
                               const NextLogits& next);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "ir/support/error.h"
 #include "ir/support/philox.h"
@@ -24,7 +25,7 @@ void check(std::span<const double> logits) {
   }
   if (std::isinf(largest))
     throw UserError("decoding: no logit is finite, or one is +inf", "decoding_logits",
-                    "at least one token must be possible");
+                    "at least one token must be possible; suppressed, bad and forced tokens may exclude all");
 }
 
 /// Every token, in their order.
@@ -39,6 +40,31 @@ std::vector<Candidate> all_of(std::span<const double> logits, const Weight& weig
   }
   for (Candidate& each : all) each.probability /= total;
   return all;
+}
+
+/// Those whose information is closest to the entropy, the fewest that reach the mass and all that are as close as the
+/// last of them. Their order stays.
+std::vector<Candidate> typical(std::vector<Candidate> from, double mass) {
+  if (mass == 1) return from;
+  double entropy = 0;
+  for (const Candidate& each : from)
+    if (each.probability > 0) entropy -= each.probability * std::log(each.probability);
+  const auto distance = [&](const Candidate& each) { return std::abs(-std::log(each.probability) - entropy); };
+  std::vector<Candidate> closest = from;
+  std::stable_sort(closest.begin(), closest.end(),
+                   [&](const Candidate& a, const Candidate& b) { return distance(a) < distance(b); });
+  double reached = 0;
+  std::size_t count = 0;
+  for (; count + 1 < closest.size(); ++count) {
+    reached += closest[count].probability;
+    if (reached >= mass) break;
+  }
+  const double farthest = distance(closest[count]);
+  std::erase_if(from, [&](const Candidate& each) { return each.probability == 0 || distance(each) > farthest; });
+  double total = 0;
+  for (const Candidate& each : from) total += each.probability;
+  for (Candidate& each : from) each.probability /= total;
+  return from;
 }
 
 /// Orders tokens by falling logits, equal ones by number, as far as somebody asks.
@@ -84,6 +110,8 @@ void check(const Sampling& s) {
   require(s.top_k >= 0, "top_k", static_cast<double>(s.top_k), "give 0 or more; 0 keeps all");
   require(s.top_p > 0 && s.top_p <= 1, "top_p", s.top_p, "give a number above 0 and at most 1; 1 keeps all");
   require(s.min_p >= 0 && s.min_p <= 1, "min_p", s.min_p, "give 0 to 1; 0 keeps all");
+  require(s.typical_p > 0 && s.typical_p <= 1, "typical_p", s.typical_p,
+          "give a number above 0 and at most 1; 1 keeps all");
 }
 
 std::vector<double> logits_row(const HostTensor& logits, std::int64_t row) {
@@ -121,7 +149,8 @@ std::vector<Candidate> candidates(std::span<const double> logits, const Sampling
   const auto weight = [&](std::int64_t token) {
     return std::exp((logits[static_cast<std::size_t>(token)] - top) / sampling.temperature);
   };
-  if (sampling.top_k == 0 && sampling.top_p == 1 && sampling.min_p == 0) return all_of(logits, weight);
+  if (sampling.top_k == 0 && sampling.top_p == 1 && sampling.min_p == 0)
+    return typical(all_of(logits, weight), sampling.typical_p);
   Ranking ranking(logits);
   const std::size_t most =
       sampling.top_k > 0 ? std::min(ranking.size(), static_cast<std::size_t>(sampling.top_k)) : ranking.size();
@@ -141,7 +170,7 @@ std::vector<Candidate> candidates(std::span<const double> logits, const Sampling
     reached += w;
   }
   for (Candidate& each : chosen) each.probability /= reached;
-  return chosen;
+  return typical(std::move(chosen), sampling.typical_p);
 }
 
 std::vector<double> probabilities(std::span<const double> logits, const Sampling& sampling) {

@@ -9,7 +9,7 @@
 /// How the next token is chosen from logits.
 namespace lathe {
 
-/// Steps in the order of the library transformers: repetition penalty, temperature, top-k, top-p, min-p.
+/// Steps in the order of the library transformers: repetition penalty, temperature, top-k, top-p, min-p, typical-p.
 struct Sampling {
   /// Logits of tokens that were seen are divided by it where positive, else multiplied (Keskar et al. 2019); 1: none.
   double repetition_penalty = 1;
@@ -17,6 +17,9 @@ struct Sampling {
   std::int64_t top_k = 0;  ///< only the k most likely tokens (Fan et al. 2018); 0: all
   double top_p = 1;        ///< the fewest most likely tokens whose probabilities reach p (Holtzman et al. 2020)
   double min_p = 0;        ///< only tokens at least this share as likely as the likeliest (Nguyen et al. 2024)
+  /// The tokens whose information is closest to the entropy, until their probabilities reach this (Meister et al.
+  /// 2022); 1: all
+  double typical_p = 1;
   bool greedy() const { return temperature == 0; }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "frontend/nn/key_value_cache.h"
 #include "ir/support/tensors/tensor_block.h"
 #include "ir/tensor/op/op.h"
 
@@ -28,7 +29,8 @@ void CacheStates::learn(const ir::Graph& graph) {
   states_.clear();
   for (const ir::ValueId id : graph.arguments()) {
     const ir::Node& node = graph[id];
-    if (node.op->name.value == "state") states_.push_back({node.name, node.type.dtype, node.type.shape});
+    if (node.op->name.value == "state" && nn::is_cache_state(node.name))
+      states_.push_back({node.name, node.type.dtype, node.type.shape});
   }
 }
 
@@ -45,6 +47,22 @@ void CacheStates::fit(Parameters& store, const DimBindings& sizes, bool keep) co
     const std::string& name = states_[i].name;
     if (keep && store.contains(name)) copy_rows(store.get(name), rows[i]);
     store.set(name, std::move(rows[i]));
+  }
+}
+
+void CacheStates::repeat(const Parameters& from, Parameters& to, std::int64_t count) const {
+  std::vector<TensorSpec> specs;
+  for (const State& state : states_) {
+    std::vector<std::int64_t> shape = from.get(state.name).shape();
+    shape.front() = count;
+    specs.push_back({state.dtype, shape});
+  }
+  std::vector<HostTensor> copies = make_block(specs);
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const HostTensor& one = from.get(states_[i].name);
+    for (std::int64_t n = 0; n < count; ++n)
+      std::memcpy(copies[i].data() + static_cast<std::size_t>(n) * one.bytes(), one.data(), one.bytes());
+    to.set(states_[i].name, std::move(copies[i]));
   }
 }
 

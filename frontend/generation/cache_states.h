@@ -13,12 +13,14 @@ namespace lathe {
 /// The states of graphs that keep keys and values between runs, as values of a store that grow with the sequences.
 class CacheStates {
  public:
-  /// Takes what a graph declares. Graphs over one store declare the same.
+  /// Takes the states of a graph that hold keys and values. Graphs over one store declare the same.
   void learn(const ir::Graph& graph);
   bool known() const { return !states_.empty(); }
 
   /// Gives the store values of zeros of these sizes, where it has none of them. `keep`: rows that it has stay.
   void fit(Parameters& store, const DimBindings& sizes, bool keep) const;
+  /// Sets the values of `to` to `count` copies of the one sequence in `from`.
+  void repeat(const Parameters& from, Parameters& to, std::int64_t count) const;
   /// Takes them out of a store.
   void erase(Parameters& store) const;
   /// What those that the store has take.

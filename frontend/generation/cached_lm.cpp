@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
+#include "frontend/decode/decoding.h"
 #include "frontend/ops/ops.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
@@ -30,12 +32,13 @@ Tensor rows_at(const Tensor& hidden, const Tensor& last) {
 BuiltGraph build(const pretrained::CausalLm& model, CachedLm::Kind kind, DType dtype, const Dim& B,
                  std::optional<DType> cache_dtype) {
   using Kind = CachedLm::Kind;
-  const bool step = kind == Kind::step;
-  Graph g(step ? "step" : kind == Kind::ragged ? "ragged_prompt" : "prompt");
+  const bool step = kind == Kind::step || kind == Kind::beams;
+  Graph g(kind == Kind::beams ? "beams" : step ? "step" : kind == Kind::ragged ? "ragged_prompt" : "prompt");
   const Dim T = step ? Dim(1) : Dim("T");
   const Tensor ids = g.input("input_ids", i64, {B, T});
   nn::KeyValueCache cache{.dtype = cache_dtype.value_or(default_cache_dtype(model, dtype))};
   if (kind != Kind::prompt) cache.positions = g.input("positions", i64, {B, T});
+  if (kind == Kind::beams) cache.parents = g.input("parents", i64, {B});
   const Tensor hidden = model.hidden_states({.ids = ids, .dtype = dtype, .cache = cache}).back();  // [B, T, d]
   const Tensor row = step ? hidden.squeeze(1) : rows_at(hidden, g.input("last", i64, {B}));        // [B, d]
   g.output("logits", model.head(row).to(logits_type(dtype)));                                      // [B, vocab]
@@ -177,6 +180,12 @@ const HostTensor& CachedLm::step(std::span<const CachedLm::TokenId> tokens, cons
     throw UserError(
         fmt::format("{} tokens and {} marks for {} sequences", tokens.size(), done.size(), lengths_.size()),
         "generation_batch", "give one token for each sequence that was started");
+  return advance(tokens, done, {});
+}
+
+/// A token more of each sequence. With `parents`, which are of one length, each extends one of the step before.
+const HostTensor& CachedLm::advance(std::span<const CachedLm::TokenId> tokens, const std::vector<bool>& done,
+                                    std::span<const std::int64_t> parents) {
   for (std::size_t b = 0; b < tokens.size(); ++b) {
     if (!done.empty() && done[b]) continue;
     check_length(lengths_[b] + 1);
@@ -185,13 +194,46 @@ const HostTensor& CachedLm::step(std::span<const CachedLm::TokenId> tokens, cons
   }
   make_room(length(), true);
   const std::int64_t B = batch();
-  HostTensor ids(i64, {B, 1}), positions(i64, {B, 1});
+  HostTensor ids(i64, {B, 1}), positions(i64, {B, 1}), from(i64, {B});
   for (std::int64_t b = 0; b < B; ++b) {
     ids.set_int(b, last_[static_cast<std::size_t>(b)]);
     positions.set_int(b, lengths_[static_cast<std::size_t>(b)] - 1);
+    if (!parents.empty()) from.set_int(b, parents[static_cast<std::size_t>(b)]);
   }
-  run(Kind::step, {{"input_ids", ids}, {"positions", positions}}, logits_, length());
+  InputRefs inputs{{"input_ids", ids}, {"positions", positions}};
+  if (!parents.empty()) inputs.emplace("parents", from);
+  run(parents.empty() ? Kind::step : Kind::beams, inputs, logits_, length());
   return logits_;
+}
+
+/// The one sequence that was started becomes `count` equal ones.
+void CachedLm::repeat_sequence(std::int64_t count) {
+  Side& one = side();
+  lengths_.assign(static_cast<std::size_t>(count), lengths_.front());
+  last_.assign(static_cast<std::size_t>(count), last_.front());
+  Side& several = side();
+  compiled(Kind::beams);
+  one.states.repeat(one.store, several.store, count);
+  one.states.erase(one.store);
+  logits_ = HostTensor(logits_.dtype(), {count, vocabulary_size()});
+}
+
+std::vector<Beam> CachedLm::beams(const std::vector<TokenId>& prompt, const BeamOptions& options) {
+  check(options);
+  const std::vector<double> first = logits_row(start({&prompt, 1}), 0);
+  bool has_started = false;
+  return beam_search(prompt, options, [&](auto sequences, auto parents) {
+    // All beams begin with the prompt.
+    if (!std::exchange(has_started, true)) return std::vector(sequences.size(), first);
+    if (batch() != options.width) repeat_sequence(options.width);
+    std::vector<TokenId> tokens;
+    for (const std::vector<TokenId>& sequence : sequences) tokens.push_back(sequence.back());
+    // A text is rotated by its length: it is read as a whole.
+    const HostTensor& logits = model_.depends_on_length() ? start(sequences) : advance(tokens, {}, parents);
+    std::vector<std::vector<double>> rows;
+    for (std::int64_t i = 0; i < options.width; ++i) rows.push_back(logits_row(logits, i));
+    return rows;
+  });
 }
 
 }  // namespace lathe

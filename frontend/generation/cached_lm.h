@@ -29,6 +29,8 @@ class CachedLm final : public SequenceModel {
   const HostTensor& logits() const override { return logits_; }
   std::vector<TokenId> opening(const std::vector<TokenId>& prompt) const override { return prompt; }
   std::int64_t most_positions() const override { return most_positions_; }
+  std::int64_t vocabulary_size() const override { return model_.vocabulary_size(); }
+  std::vector<Beam> beams(const std::vector<TokenId>& prompt, const BeamOptions& options) override;
 
   /// Sequences, and tokens of the longest.
   std::int64_t batch() const { return static_cast<std::int64_t>(lengths_.size()); }
@@ -41,8 +43,9 @@ class CachedLm final : public SequenceModel {
   ///   prompt: input_ids i64 [B, T], last i64 [B], the position of each sequence's last token among the T
   ///   ragged: the same with positions i64 [B, T]
   ///   step:   input_ids and positions i64 [B, 1]
+  ///   beams:  the same with parents i64 [B], the sequence of the step before that each extends
   /// Each gives logits [B, vocab], in f64 where that is computed in, else in f32.
-  enum class Kind : std::uint8_t { prompt, ragged, step };
+  enum class Kind : std::uint8_t { prompt, ragged, step, beams };
   static ir::Graph graph(const pretrained::CausalLm& model, Kind kind, DType dtype, const Dim& batch = Dim("B"),
                          std::optional<DType> cache_dtype = {});
 
@@ -65,6 +68,9 @@ class CachedLm final : public SequenceModel {
   void run(Kind kind, const InputRefs& inputs, HostTensor& logits, std::int64_t length);
   void make_room(std::int64_t length, bool keep);
   void check_length(std::int64_t length) const;
+  const HostTensor& advance(std::span<const TokenId> tokens, const std::vector<bool>& done,
+                            std::span<const std::int64_t> parents);
+  void repeat_sequence(std::int64_t count);
   void read_chunk(std::span<const std::vector<TokenId>> prompts, std::int64_t first, std::int64_t count, Kind kind);
 
   const pretrained::CausalLm& model_;

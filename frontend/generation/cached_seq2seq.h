@@ -31,12 +31,12 @@ class CachedSeq2Seq final : public SequenceModel {
   const HostTensor& logits() const override { return logits_; }
   std::vector<TokenId> opening(const std::vector<TokenId>&) const override { return {model_.start_token()}; }
   std::int64_t most_positions() const override;
+  std::int64_t vocabulary_size() const override { return model_.vocabulary_size(); }
 
   /// The most likely token each time, up to `longest` of them, an end token with it; without the start token.
   std::vector<TokenId> greedy(const std::vector<TokenId>& prompt, std::int64_t longest,
                               std::span<const TokenId> end_tokens);
-  /// Sequences from the start token on, the best first. UserErrors of beam_search().
-  std::vector<Beam> beams(const std::vector<TokenId>& prompt, const BeamOptions& options);
+  std::vector<Beam> beams(const std::vector<TokenId>& prompt, const BeamOptions& options) override;
 
   /// The graphs, to be looked at.
   ///   encode: input_ids i64 [N, S], writes the states of nn::SourceCache

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 
+#include "frontend/generation/beam_texts.h"
 #include "frontend/pretrained/language_model.h"
 #include "ir/support/error.h"
 
@@ -15,13 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-void check(const GenerationOptions& options) {
-  check(options.sampling);
-  if (options.max_new_tokens < 1)
-    throw UserError(fmt::format("{} new tokens are asked for", options.max_new_tokens), "generation_length",
-                    "give 1 or more");
-}
 
 std::vector<Generation::TokenId> tokens_of(const Tokenizer& tokenizer, std::string_view text, bool special) {
   const Encoding encoding = tokenizer.encode(text, {.special_tokens = special, .offsets = false});
@@ -42,20 +36,29 @@ std::string_view name(Finish finish) {
 
 Generation::Generation(SequenceModel& model, const Tokenizer& tokenizer, std::vector<std::vector<TokenId>> prompts,
                        const GenerationOptions& options)
-    : model_(&model), options_(options), most_positions_(model.most_positions()) {
-  check(options);
-  const Clock::time_point start = Clock::now();
-  model.start(prompts);
-  prompt_seconds_ = seconds_since(start);
-  for (std::size_t i = 0; i < prompts.size(); ++i)
+    : model_(&model), tokenizer_(tokenizer), options_(options) {
+  check(options, model.vocabulary_size());
+  check_prompts(prompts);
+  if (options.beams.results > 1)
+    throw UserError(fmt::format("{} results of a beam search are asked for", options.beams.results),
+                    "generation_beams", "Generator::beams gives several; a Generation gives the best one");
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const std::vector<TokenId> opening = model.opening(prompts[i]);
     texts_.push_back({.prompt = prompts[i],
-                      .opening = model.opening(prompts[i]),
                       .tokens = {},
+                      .sequence = opening,
+                      .opening = std::ssize(opening),
+                      .longest = longest_sequence(options, std::ssize(opening), model.most_positions()),
                       .stream = tokenizer.stream(),
                       .stops = StopStrings(options.stop_strings),
                       .sampler = Sampler(options.sampling, options.seed + i),
                       .text = {},
                       .piece = {}});
+  }
+  if (options.beams.width > 1) return;
+  const Clock::time_point start = Clock::now();
+  model.start(prompts);
+  prompt_seconds_ = seconds_since(start);
 }
 
 std::int64_t Generation::new_tokens() const {
@@ -74,20 +77,41 @@ void Generation::end(Text& text, Finish finish) {
 
 void Generation::add(Text& text, TokenId token) {
   text.tokens.push_back(token);
+  text.sequence.push_back(token);
   const auto& stops = options_.stop_tokens;
   if (std::find(stops.begin(), stops.end(), token) != stops.end()) return end(text, Finish::stop_token);
-  text.piece = text.stops.push(text.stream.push(static_cast<lathe::TokenId>(token)));
-  text.text += text.piece;
-  const std::int64_t count = std::ssize(text.tokens);
+  const std::string piece = text.stops.push(text.stream.push(static_cast<lathe::TokenId>(token)));
+  text.piece += piece;
+  text.text += piece;
   if (text.stops.met()) return end(text, Finish::stop_string);
-  if (count >= options_.max_new_tokens || std::ssize(text.opening) + count >= most_positions_)
-    end(text, Finish::length);
+  if (std::ssize(text.sequence) >= text.longest) end(text, Finish::length);
+}
+
+PartialSequence Generation::partial(const Text& text) const {
+  return {
+      .tokens = text.sequence, .prompt = text.opening, .longest = text.longest, .end_tokens = options_.stop_tokens};
+}
+
+/// Finds the whole text.
+void Generation::search(Text& text) {
+  const Clock::time_point start = Clock::now();
+  const std::vector<Beam> found =
+      model_->beams(text.prompt, beam_options(options_, text.opening, text.longest, tokenizer_));
+  prompt_seconds_ += seconds_since(start);
+  const std::vector<TokenId>& tokens = found.front().tokens;
+  for (auto token = tokens.begin() + text.opening; token != tokens.end() && text.finish == Finish::none; ++token)
+    add(text, *token);
 }
 
 bool Generation::step() {
   const auto ended = [](const Text& text) { return text.finish != Finish::none; };
   for (Text& text : texts_) text.piece.clear();
-  if (std::all_of(texts_.begin(), texts_.end(), ended)) return false;
+  const auto open = std::find_if_not(texts_.begin(), texts_.end(), ended);
+  if (open == texts_.end()) return false;
+  if (options_.beams.width > 1) {
+    search(*open);
+    return true;
+  }
   if (!has_logits_) {
     const Clock::time_point start = Clock::now();
     std::vector<TokenId> tokens;
@@ -100,15 +124,12 @@ bool Generation::step() {
     step_seconds_ += seconds_since(start);
   }
   has_logits_ = false;
-  std::vector<TokenId> seen;
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     Text& text = texts_[i];
     if (ended(text)) continue;
-    if (options_.sampling.repetition_penalty != 1) {
-      seen = text.opening;
-      seen.insert(seen.end(), text.tokens.begin(), text.tokens.end());
-    }
-    add(text, text.sampler.next(logits_row(model_->logits(), static_cast<std::int64_t>(i)), seen));
+    std::vector<double> logits = logits_row(model_->logits(), static_cast<std::int64_t>(i));
+    adjust_logits(options_, partial(text), logits);
+    add(text, text.sampler.next(logits));
   }
   return true;
 }
@@ -152,9 +173,7 @@ Generator::Generator(pretrained::PretrainedSeq2SeqLm model, const Tokenizer& tok
     : tokenizer_(tokenizer.for_embeddings(model.model->vocabulary_size())), text_folder_(model.folder) {
   const auto kept = std::make_shared<pretrained::PretrainedSeq2SeqLm>(std::move(model));
   files_ = kept;
-  auto cached = std::make_unique<CachedSeq2Seq>(*kept->model, kept->weights, options);
-  seq2seq_ = cached.get();
-  sequences_ = std::move(cached);
+  sequences_ = std::make_unique<CachedSeq2Seq>(*kept->model, kept->weights, options);
 }
 
 Generation Generator::start(std::vector<std::vector<Generation::TokenId>> prompts, const GenerationOptions& options) {
@@ -172,15 +191,19 @@ TextPieces Generator::generate(std::string_view prompt, const GenerationOptions&
   return TextPieces(start(std::span(&text, 1), options));
 }
 
-std::vector<Generator::BeamText> Generator::beams(std::string_view prompt, const BeamOptions& options) {
-  if (!seq2seq_)
-    throw UserError(fmt::format("{} has no encoder", files_->folder.string()), "generation_beams",
-                    "beam search is for models of an encoder and a decoder, such as T5");
+std::vector<Generator::BeamText> Generator::beams(std::string_view prompt, const GenerationOptions& options) {
+  return beams(prompt_tokens(tokenizer_, prompt), options);
+}
+
+std::vector<Generator::BeamText> Generator::beams(const std::vector<Generation::TokenId>& prompt,
+                                                  const GenerationOptions& options) {
+  check(options, sequences_->vocabulary_size());
+  const std::int64_t opening = std::ssize(sequences_->opening(prompt)),
+                     longest = longest_sequence(options, opening, sequences_->most_positions());
   std::vector<BeamText> texts;
-  for (Beam& beam : seq2seq_->beams(prompt_tokens(tokenizer_, prompt), options)) {
-    beam.tokens.erase(beam.tokens.begin());
-    const std::vector<lathe::TokenId> ids(beam.tokens.begin(), beam.tokens.end());
-    texts.push_back({tokenizer_.decode(ids), std::move(beam.tokens), beam.score});
+  for (Beam& beam : sequences_->beams(prompt, beam_options(options, opening, longest, tokenizer_))) {
+    beam.tokens.erase(beam.tokens.begin(), beam.tokens.begin() + opening);
+    texts.push_back({text_of(tokenizer_, beam.tokens, options), std::move(beam.tokens), beam.score});
   }
   return texts;
 }

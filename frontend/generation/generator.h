@@ -24,7 +24,8 @@ enum class Finish : std::uint8_t { none, length, stop_token, stop_string };
 /// "length", "stop_token", "stop_string"; "none" while it goes on.
 std::string_view name(Finish finish);
 
-/// Texts that go on together, token by token. It works on its model, and ends where that starts another.
+/// Texts that are generated together, token by token; with a beam search one after the other, a whole text at a step.
+/// It works on its model, and ends where that starts another.
 class Generation {
  public:
   using TokenId = SequenceModel::TokenId;
@@ -32,7 +33,8 @@ class Generation {
   Generation(SequenceModel& model, const Tokenizer& tokenizer, std::vector<std::vector<TokenId>> prompts,
              const GenerationOptions& options);
 
-  /// Adds a token to every text that has not ended; false where all have.
+  /// Adds a token to every text that has not ended, or finds the next text by a beam search; false where all have
+  /// ended.
   bool step();
   /// step() to the end.
   void run() {
@@ -56,7 +58,9 @@ class Generation {
 
  private:
   struct Text {
-    std::vector<TokenId> prompt, opening, tokens;
+    std::vector<TokenId> prompt, tokens;
+    std::vector<TokenId> sequence;  ///< with what stands before the new tokens
+    std::int64_t opening, longest;  ///< lengths of `sequence` at the start and at most
     Tokenizer::Stream stream;
     StopStrings stops;
     Sampler sampler;
@@ -65,10 +69,12 @@ class Generation {
   };
   void add(Text& text, TokenId token);
   void end(Text& text, Finish finish);
+  PartialSequence partial(const Text& text) const;
+  void search(Text& text);
 
   SequenceModel* model_;
+  Tokenizer tokenizer_;
   GenerationOptions options_;
-  std::int64_t most_positions_;
   std::vector<Text> texts_;
   bool has_logits_ = true;
   double prompt_seconds_ = 0, step_seconds_ = 0;
@@ -146,12 +152,14 @@ class Generator {
   /// A text that beam search has found.
   struct BeamText {
     std::string text;
-    std::vector<Generation::TokenId> tokens;  ///< without that which the decoder begins with
+    std::vector<Generation::TokenId> tokens;  ///< without the prompt, or the token that a decoder begins with
     double score;
   };
-  /// What a decoder most likely says of a text, the best first. UserErrors of beam_search(); [generation_beams] of a
-  /// model without an encoder.
-  std::vector<BeamText> beams(std::string_view prompt, const BeamOptions& options);
+  /// The texts that a beam search of `options.beams` finds most likely, `results` of them, the best first. UserErrors
+  /// of beam_search().
+  std::vector<BeamText> beams(std::string_view prompt) { return beams(prompt, defaults_); }
+  std::vector<BeamText> beams(std::string_view prompt, const GenerationOptions& options);
+  std::vector<BeamText> beams(const std::vector<Generation::TokenId>& prompt, const GenerationOptions& options);
 
   /// The tokens of a conversation up to where the assistant begins to speak.
   std::vector<Generation::TokenId> chat_tokens(const std::vector<ChatMessage>& messages);
@@ -167,7 +175,6 @@ class Generator {
   std::filesystem::path text_folder_;
   std::optional<ChatTemplates> templates_;  ///< once they are asked for
   GenerationOptions defaults_;
-  CachedSeq2Seq* seq2seq_ = nullptr;  ///< that which sequences_ is, where there is an encoder
   std::unique_ptr<SequenceModel> sequences_;
 };
 

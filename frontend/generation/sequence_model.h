@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "frontend/decode/beam_search.h"
 #include "frontend/nn/module.h"
 #include "ir/support/tensors/host_tensor.h"
 #include "runtime/executable.h"
@@ -32,6 +33,12 @@ class SequenceModel {
   virtual std::vector<TokenId> opening(const std::vector<TokenId>& prompt) const = 0;
   /// The longest sequence that there can be, its opening counted.
   virtual std::int64_t most_positions() const = 0;
+  /// Tokens of the vocabulary, the logits of a sequence.
+  virtual std::int64_t vocabulary_size() const = 0;
+
+  /// The most likely sequences that a beam search finds, the best first, each with its opening. The beams share the
+  /// prompt, which is read once. Sequences that were started end. UserErrors of start() and beam_search().
+  virtual std::vector<Beam> beams(const std::vector<TokenId>& prompt, const BeamOptions& options) = 0;
 };
 
 /// How such a model is compiled.

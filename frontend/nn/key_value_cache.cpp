@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "frontend/ops/ops.h"
 #include "ir/support/error.h"
@@ -53,6 +54,11 @@ Tensor KeyValueCache::visible(const Graph& g, const Dim& T, std::optional<std::i
   const Tensor back = last - g.arange(window_rows(), i64);  // [1, R] or [B, 1, 1, R]
   const Tensor held = last - back % g.dim_value(window_rows());
   return (held <= query) & (held > query - *window);
+}
+
+bool is_cache_state(std::string_view name) {
+  constexpr std::string_view ends[] = {".key_cache", ".value_cache", ".source_keys", ".source_values"};
+  return std::any_of(std::begin(ends), std::end(ends), [&](std::string_view end) { return name.ends_with(end); });
 }
 
 }  // namespace lathe::nn

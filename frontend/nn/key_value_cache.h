@@ -54,4 +54,7 @@ struct SourceCache {
   std::optional<DType> dtype = {};  ///< what they are kept in: cache_dtype()
 };
 
+/// Whether a state of a graph holds keys or values of one of these caches, by its name.
+bool is_cache_state(std::string_view name);
+
 }  // namespace lathe::nn

@@ -129,6 +129,13 @@ std::vector<std::int64_t> Config::integers(std::string_view key) const {
 std::vector<std::string> Config::texts(std::string_view key) const {
   return items(required(json_->find(key), name_, key), name_, key, "a list of strings", as_text);
 }
+std::vector<std::vector<std::int64_t>> Config::integer_lists(std::string_view key) const {
+  constexpr std::string_view wanted = "a list of lists of integers";
+  return items(required(json_->find(key), name_, key), name_, key, wanted,
+               [&](const nlohmann::json& list, const std::string& name, std::string_view of) {
+                 return items(list, name, of, wanted, as_integer);
+               });
+}
 
 Config Config::object(std::string_view key) const {
   const nlohmann::json& found = required(json_->find(key), name_, key);

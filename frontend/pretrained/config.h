@@ -38,6 +38,7 @@ class Config {
   std::vector<double> reals(std::string_view key) const;
   std::vector<std::int64_t> integers(std::string_view key) const;
   std::vector<std::string> texts(std::string_view key) const;
+  std::vector<std::vector<std::int64_t>> integer_lists(std::string_view key) const;
   Config object(std::string_view key) const;
   std::vector<Config> objects(std::string_view key) const;
 

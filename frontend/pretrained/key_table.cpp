@@ -69,6 +69,13 @@ Config read_keys(const Config& config, const KeyTable& table) {
   return read;
 }
 
+Config known_keys(const Config& config, const KeyTable& table) {
+  for (const std::string& key : check_keys(config, table))
+    if (config.is_set(key))
+      config.reject(key, "Lathe does not know this option, which may change the result: remove it if it does not");
+  return read_keys(config, table);
+}
+
 std::string ignored_keys_note(const Config& config, const std::vector<std::string>& keys) {
   if (keys.empty()) return {};
   return fmt::format("{}: ignored keys that the original library does not read: {}", config.name(),

@@ -57,6 +57,10 @@ std::vector<std::string> check_keys(const Config& config, const KeyTable& table)
 /// Harmless and unknown keys are dropped, so that no reader can depend on them.
 Config read_keys(const Config& config, const KeyTable& table);
 
+/// read_keys() of a file in which every key has a meaning: UserErrors of check_keys(), and [config_value] for a key
+/// that is set (Config::is_set) and has no rule.
+Config known_keys(const Config& config, const KeyTable& table);
+
 /// "config.json: the library does not read 'a' and 'b', and Lathe ignores them"; empty for no keys.
 std::string ignored_keys_note(const Config& config, const std::vector<std::string>& keys);
 

@@ -88,6 +88,44 @@ TEST_CASE("embedder: no texts give no vectors, and batches of none are refused")
   CHECK(test::failure_of([&] { (void)c.vectors({.batch = 0}); }).label == "embed_batch");
 }
 
+TEST_CASE("config_sentence_transformers.json: every key changes the vectors or their similarities, or is harmless") {
+  const Case c;
+  test::KernelStore store;
+  const auto with = [&](const std::string& json) {
+    test::spit(c.path / "config_sentence_transformers.json", json);
+    return pretrained::Embedder::load(c.path, {.dtype = f64, .cache = &store});
+  };
+  const auto refusal = [&](const std::string& json) { return test::failure_of([&] { (void)with(json); }).text; };
+  const std::vector<std::string> text{"t9 t5"}, prompted{"t3 t4 t9 t5"};
+  const std::string prompts = R"("prompts": {"query": "t3 t4 ", "passage": ""})";
+  const HostTensor plain = with("{}").embed(text), query = with("{}").embed(prompted);
+  CHECK(test::error_of(with("{" + prompts + R"(, "default_prompt_name": "query"})").embed(text), query) == 0);
+  pretrained::Embedder named = with("{" + prompts + "}");
+  CHECK(test::error_of(named.embed(text), plain) == 0);
+  CHECK(test::error_of(named.embed(text, named.model().texts().prompt("query")), query) == 0);
+  CHECK_THAT(refusal(R"({"default_prompt_name": "query"})"), Contains("default_prompt_name is \"query\""));
+  CHECK(with(R"({"similarity_fn_name": "dot"})").model().texts().similarity == pretrained::Similarity::dot);
+  CHECK_THAT(refusal(R"({"similarity_fn_name": "maxsim"})"), Contains("similarity_fn_name is \"maxsim\""));
+  const HostTensor few = with(R"({"truncate_dim": 5})").embed(text);
+  REQUIRE(few.shape() == std::vector<std::int64_t>{1, 5});
+  for (std::int64_t i = 0; i < 5; ++i) CHECK(few.get(i) == plain.get(i));
+  CHECK_THAT(refusal(R"({"model_type": "SparseEncoder"})"), Contains("model_type is \"SparseEncoder\""));
+  CHECK(test::error_of(with(R"({"model_type": "SentenceTransformer", "__version__": {"pytorch": "2"}})").embed(text),
+                       plain) == 0);
+  CHECK_THAT(refusal(R"({"propmts": {"a": "b"}})"), Contains("propmts"));
+}
+
+TEST_CASE("similarities of vectors by dot product and distances") {
+  using pretrained::Similarity;
+  const HostTensor vectors = HostTensor::from({2, 2}, {3, 4, 0, 1}, f64);
+  const auto of = [&](Similarity how) { return pretrained::similarities(vectors, how); };
+  CHECK(of(Similarity::dot).get(1) == 4);
+  CHECK(of(Similarity::dot).get(0) == 25);
+  CHECK(of(Similarity::euclidean).get(2) == Approx(-std::sqrt(18.0)));
+  CHECK(of(Similarity::manhattan).get(1) == -6);
+  CHECK(of(Similarity::manhattan).get(3) == 0);
+}
+
 TEST_CASE("cosine similarities are those of the definition, and 0 of a vector of zeros") {
   const HostTensor cosines =
       pretrained::cosine_similarities(HostTensor::from({4, 2}, {3, 4, -4, 3, 6, 8, 0, 0}, f64));

@@ -31,14 +31,17 @@ TEST_CASE("embed writes vectors of texts, files and standard input", "[tools]") 
   const auto lines = run_lathe(scratch, "embed model 't5 t6 t7' 't9 t5' 't5 t6 t7 t8 t9 t10 t11' --threads 1");
   CAPTURE(lines.err);
   REQUIRE(lines.status == 0);
-  CHECK(run_lathe(scratch, "embed model -f texts.txt --threads 1").out == lines.out);
-  CHECK(run_lathe(scratch, "embed model --threads 1 < texts.txt").out == lines.out);
+  // An empty line is a text too, so that row i is line i.
+  const auto with_empty =
+      run_lathe(scratch, "embed model 't5 t6 t7' '' 't9 t5' 't5 t6 t7 t8 t9 t10 t11' --threads 1");
+  CHECK(run_lathe(scratch, "embed model -f texts.txt --threads 1").out == with_empty.out);
+  CHECK(run_lathe(scratch, "embed model --threads 1 < texts.txt").out == with_empty.out);
   const auto file =
       run_lathe(scratch, "embed model -f texts.txt --batch 1 --dtype f64 -o v.safetensors --similarities");
   REQUIRE(file.status == 0);
   const HostTensor vectors = SafetensorsFile::open(scratch.path("v.safetensors")).tensor("vectors");
-  REQUIRE(vectors.shape() == std::vector<std::int64_t>{3, 32});
-  std::istringstream text(lines.out);
+  REQUIRE(vectors.shape() == std::vector<std::int64_t>{4, 32});
+  std::istringstream text(with_empty.out);
   std::int64_t i = 0;
   for (std::string line; std::getline(text, line); ++i) {
     const auto json = nlohmann::json::parse(line);
@@ -46,10 +49,36 @@ TEST_CASE("embed writes vectors of texts, files and standard input", "[tools]") 
     for (std::int64_t d = 0; d < 32; ++d)
       CHECK(json["vector"][static_cast<std::size_t>(d)].get<double>() ==
             Approx(vectors.get(i * 32 + d)).margin(1e-6));
-    if (i == 1) CHECK(json["text"] == "t9 t5");
+    if (i == 2) CHECK(json["text"] == "t9 t5");
   }
-  CHECK(i == 3);
+  CHECK(i == 4);
   CHECK_THAT(file.out, StartsWith(" 1.0000 ") && Contains("  t9 t5\n"));
+}
+
+TEST_CASE("embed puts a prompt in front of each text: the model's default, a named one, or any", "[tools]") {
+  const Scratch scratch;
+  prepare(scratch);
+  const auto vectors = [&](const std::string& arguments) {
+    const auto ran = run_lathe(scratch, "embed model " + arguments + " --threads 1");
+    CAPTURE(arguments, ran.err);
+    REQUIRE(ran.status == 0);
+    std::string numbers;
+    std::istringstream lines(ran.out);
+    for (std::string line; std::getline(lines, line);) numbers += nlohmann::json::parse(line)["vector"].dump();
+    return numbers;
+  };
+  const std::string plain = vectors("'t9 t5'"), query = vectors("'t3 t4 t9 t5'"), other = vectors("'t8 t9 t5'");
+  CHECK(vectors("'t9 t5' --prompt 't3 t4 '") == query);
+  scratch.write(
+      "model/config_sentence_transformers.json",
+      R"({"__version__": {}, "prompts": {"query": "t3 t4 ", "passage": "t8 "}, "default_prompt_name": "query"})");
+  CHECK(vectors("'t9 t5'") == query);
+  CHECK(vectors("'t9 t5' --prompt-name passage") == other);
+  CHECK(vectors("'t9 t5' --prompt ''") == plain);
+  const auto unknown = run_lathe(scratch, "embed model t9 --prompt-name pasage");
+  CHECK(unknown.status == 1);
+  CHECK_THAT(unknown.err, Contains("[embed_prompt]") && Contains("passage"));
+  CHECK(run_lathe(scratch, "embed model t9 --prompt-name query --prompt x").status == 2);
 }
 
 TEST_CASE("embed takes an adapter, and merge writes the encoder with it", "[tools]") {

@@ -147,6 +147,27 @@ TEST_CASE("finetune goes on with prompts while it trains, and trains as without 
   CHECK(run_lathe(scratch, tune + "--sample-every 2 -o other").status == 2);
   CHECK(run_lathe(scratch, tune + "--sample-prompt and --sample-chat --sample-tokens 2 -o chat").status == 0);
 }
+TEST_CASE("an adapter with dropout generates, samples and is a graph without it", "[tools][finetune]") {
+  const Scratch scratch;
+  const std::string tune = prepare(scratch) + "--lora r=2,dropout=0.5 --steps 3 ";
+  const auto ran = run_lathe(scratch, tune + "--sample-prompt and --sample-tokens 5 -o adapter");
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.status == 0);
+  std::string sample;
+  for (const auto& line : metrics(scratch, "adapter"))
+    if (line.contains("sample")) sample = line["sample"];
+  const auto text = run_lathe(scratch, "generate adapter and -n 5 -q --threads 1");
+  CHECK(text.status == 0);
+  CHECK(text.out == sample + "\n");
+  REQUIRE(run_lathe(scratch, "merge adapter -o merged").status == 0);
+  CHECK(run_lathe(scratch, "generate merged and -n 5 -q --threads 1").out == text.out);
+  for (const char* part : {"logits", "loss", "prompt", "ragged", "step"}) {
+    const auto graph = run_lathe(scratch, std::string("model model --adapter adapter --part ") + part);
+    CHECK(graph.status == 0);
+    CHECK_THAT(graph.out, Contains("lora_A") && !Contains("dropout") && !Contains("rng"));
+  }
+  CHECK_THAT(run_lathe(scratch, "model model --adapter adapter --step").out, Contains("dropout"));
+}
 
 TEST_CASE("an adapter stands for its model in every command, and merges into a model of its own",
           "[tools][finetune]") {

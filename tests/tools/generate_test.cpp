@@ -80,9 +80,33 @@ TEST_CASE("generate writes with an encoder and a decoder, one text, several, and
   CHECK(adapted.status == 0);
   CHECK(run_lathe(scratch, "generate merged -q -n 6 --threads 1 't9 t20 t31 t7'").out == adapted.out);
   CHECK_THAT(run_lathe(scratch, "model t5 --adapter adapter").out, Contains("lora_A"));
-  const auto refused = run_lathe(scratch, "generate " + model("qwen3") + " x --beams 2");
-  CHECK(refused.status == 1);
-  CHECK_THAT(refused.err, Contains("[generation_beams]"));
+}
+
+TEST_CASE("generate searches by beams with a decoder, and obeys rules of the command line", "[tools]") {
+  const Scratch scratch;
+  const std::string command = "generate " + model("qwen3") + " -n 8 -q --threads 1 'To be, or not to be' ";
+  const auto text = [&](const std::string& options) {
+    const auto ran = run_lathe(scratch, command + options);
+    CAPTURE(options, ran.err);
+    CHECK(ran.status == 0);
+    return ran.out;
+  };
+  const std::string greedy = text("");
+  CHECK(text("--beams 1") == greedy);
+  const std::string beams = text("--beams 4"), three = text("--beams 4 --results 3");
+  CHECK_THAT(three, StartsWith(beams));
+  CHECK(text("--beams 4 --length-penalty -2 --early-stopping never") != "");
+  CHECK_FALSE(text("--bad-word ' he'") == greedy);
+  CHECK_FALSE(text("--no-repeat-ngram 1 -n 40") == text("-n 40"));
+  CHECK(text("--typical-p 0.9 --seed 5") == text("--typical-p 0.9 --seed 5"));
+  const auto tokens = run_lathe(scratch, command + "--suppress-tokens 0,1,2,3 --min-new-tokens 3");
+  CHECK(tokens.status == 0);
+  CHECK(run_lathe(scratch, command + "--beams 2 --temperature 2").status == 2);
+  CHECK(run_lathe(scratch, command + "--greedy --top-k 2").status == 2);
+  CHECK(run_lathe(scratch, command + "--beams 2 --early-stopping maybe").status == 2);
+  CHECK_THAT(run_lathe(scratch, command + "--results 2").err, Contains("--results 2 of --beams 1"));
+  const auto outside = run_lathe(scratch, command + "--chat --beams 2");
+  CHECK(outside.status == 0);
 }
 
 TEST_CASE("generate refuses what it cannot do", "[tools]") {

@@ -25,17 +25,18 @@ struct EmbedOptions {
   std::vector<std::string> texts, files;
   std::string output = "-", dtype = "f32", target = "host";
   std::int64_t batch = 32;
+  std::optional<std::string> prompt, prompt_name;
   int threads = 0;
   bool similarities = false;
 };
 
-/// The lines of a text that are not empty.
+/// All lines of a text, empty ones included, so that row i of the vectors is line i.
 void add_lines(const std::string& text, std::vector<std::string>& lines) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     std::string line = text.substr(at, end - at);
     if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) lines.push_back(std::move(line));
+    lines.push_back(std::move(line));
     at = end + 1;
   }
 }
@@ -65,11 +66,11 @@ std::string lines_of(const std::vector<std::string>& texts, const HostTensor& ve
   return lines;
 }
 
-std::string table_of(const std::vector<std::string>& texts, const HostTensor& cosines) {
+std::string table_of(const std::vector<std::string>& texts, const HostTensor& similarities) {
   const auto n = static_cast<std::int64_t>(texts.size());
   std::string table;
   for (std::int64_t i = 0; i < n; ++i) {
-    for (std::int64_t j = 0; j < n; ++j) table += fmt::format("{:>7.4f} ", cosines.get(i * n + j));
+    for (std::int64_t j = 0; j < n; ++j) table += fmt::format("{:>7.4f} ", similarities.get(i * n + j));
     table += fmt::format(" {}\n", visible(texts[static_cast<std::size_t>(i)]));
   }
   return table;
@@ -85,13 +86,15 @@ void embed(const EmbedOptions& options) {
                                                               .cache = cache.enabled() ? &cache : nullptr,
                                                               .target = compile_options(options.target).target},
                                                              options.adapter);
-  const HostTensor vectors = embedder.embed(texts);
+  const pretrained::TextOptions& model = embedder.model().texts();
+  const HostTensor vectors =
+      embedder.embed(texts, options.prompt_name ? model.prompt(*options.prompt_name) : options.prompt);
   const bool to_file = options.output != "-";
   if (to_file && options.output.ends_with(".safetensors"))
     write_safetensors(options.output, {{"vectors", vectors}});
   else if (to_file || !options.similarities)
     write_text(options.output, lines_of(texts, vectors));
-  if (options.similarities) print_text(table_of(texts, pretrained::cosine_similarities(vectors)));
+  if (options.similarities) print_text(table_of(texts, pretrained::similarities(vectors, model.similarity)));
 }
 
 }  // namespace
@@ -111,7 +114,12 @@ void add_embed(CLI::App& app) {
   command->add_option("-o,--output", o->output, "FILE.safetensors with \"vectors\" [texts, width], else JSON lines")
       ->capture_default_str();
   add_adapter_option(*command, o->adapter);
-  command->add_flag("--similarities", o->similarities, "Print the cosines between all texts as a table");
+  CLI::Option* prompt = command->add_option("--prompt", o->prompt,
+                                            "Text in front of each text; default: the model's default_prompt_name");
+  command->add_option("--prompt-name", o->prompt_name, "Prompt of the model's config_sentence_transformers.json")
+      ->excludes(prompt);
+  command->add_flag("--similarities", o->similarities,
+                    "Print the similarities of all texts as a table: the model's similarity_fn_name, default cosine");
   command->add_option("--dtype", o->dtype, "To compute in; weights stay as they are stored")
       ->check(CLI::IsMember({"f64", "f32", "bf16"}))
       ->capture_default_str();
@@ -121,7 +129,8 @@ void add_embed(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  lathe embed all-MiniLM-L6-v2 \"a cat\" \"a kitten\" \"a train\" --similarities\n"
-      "  lathe embed all-MiniLM-L6-v2 -f lines.txt -o vectors.safetensors");
+      "  lathe embed all-MiniLM-L6-v2 -f lines.txt -o vectors.safetensors\n"
+      "  lathe embed multilingual-e5-small -f questions.txt --prompt \"query: \" -o questions.safetensors");
   command->callback([o] { embed(*o); });
 }
 

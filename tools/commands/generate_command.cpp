@@ -25,32 +25,72 @@ namespace {
 struct GenerateOptions {
   std::filesystem::path folder, adapter;
   std::string file, system, dtype = "f32", cache_dtype, weights = "stored";
-  std::vector<std::string> prompts, stop;
+  std::vector<std::string> prompts, stop, bad_words;
+  std::string early_stopping;
   bool chat = false, greedy = false, quiet = false, ignore_end = false;
-  std::optional<std::int64_t> max_new_tokens, top_k;
-  std::optional<double> temperature, top_p, min_p, repetition_penalty;
+  std::optional<std::int64_t> max_new_tokens, min_new_tokens, top_k, no_repeat_ngram, beams, results;
+  std::optional<double> temperature, top_p, min_p, typical_p, repetition_penalty, length_penalty;
+  std::vector<std::int64_t> suppress;
   std::uint64_t seed = 0;
-  std::int64_t chunk = 512, beams = 0;
+  std::int64_t chunk = 512;
   int threads = 0;
 };
 
-/// What the directory says, where the command line says nothing else.
-GenerationOptions generation_options(const GenerateOptions& o, GenerationOptions base) {
-  Sampling& sampling = base.sampling;
-  const auto set = [](auto& to, const auto& from) {
-    if (from) to = *from;
-  };
-  const bool narrows = o.top_k || o.top_p || o.min_p;
+template <class To, class From>
+void set(To& to, const std::optional<From>& from) {
+  if (from) to = *from;
+}
+
+void set_sampling(const GenerateOptions& o, Sampling& sampling) {
+  const bool narrows = o.top_k || o.top_p || o.min_p || o.typical_p;
   if (narrows && sampling.greedy()) sampling.temperature = 1;
   set(sampling.temperature, o.temperature);
   set(sampling.top_k, o.top_k);
   set(sampling.top_p, o.top_p);
   set(sampling.min_p, o.min_p);
+  set(sampling.typical_p, o.typical_p);
   set(sampling.repetition_penalty, o.repetition_penalty);
   if (o.greedy) sampling.temperature = 0;
+}
+
+/// The tokens of a word as it starts a text, and as it follows another word.
+void add_bad_word(const Tokenizer& tokenizer, const std::string& word, TokenRules& rules) {
+  for (const std::string& text : {word, " " + word}) {
+    const Encoding encoding = tokenizer.encode(text, {.special_tokens = false, .offsets = false});
+    std::vector<std::int64_t> tokens(encoding.ids.begin(), encoding.ids.end());
+    if (!tokens.empty()) rules.bad_words.push_back(std::move(tokens));
+  }
+}
+
+void set_beams(const GenerateOptions& o, BeamSettings& beams) {
+  using Early = BeamOptions::EarlyStopping;
+  set(beams.width, o.beams);
+  // The number in the file is for its own width.
+  if (o.beams) beams.results = 1;
+  set(beams.results, o.results);
+  set(beams.length_penalty, o.length_penalty);
+  if (!o.early_stopping.empty())
+    beams.early_stopping = o.early_stopping == "never" ? Early::never
+                           : o.early_stopping == "yes" ? Early::yes
+                                                       : Early::no;
+  if (beams.results > beams.width)
+    throw UserError(fmt::format("--results {} of --beams {}", beams.results, beams.width), "usage",
+                    "give at most as many results as beams");
+}
+
+/// The options of the directory, changed by those of the command line.
+GenerationOptions generation_options(const GenerateOptions& o, const Tokenizer& tokenizer, GenerationOptions base) {
+  set_sampling(o, base.sampling);
+  set_beams(o, base.beams);
   set(base.max_new_tokens, o.max_new_tokens);
+  TokenRules& rules = base.rules;
+  set(rules.no_repeat_ngram_size, o.no_repeat_ngram);
+  if (o.min_new_tokens) rules.min_length = 0;
+  set(rules.min_new_tokens, o.min_new_tokens);
+  rules.suppress_tokens.insert(rules.suppress_tokens.end(), o.suppress.begin(), o.suppress.end());
+  for (const std::string& word : o.bad_words) add_bad_word(tokenizer, word, rules);
   if (o.ignore_end) base.stop_tokens.clear();
-  base.stop_strings = o.stop;
+  if (!o.stop.empty()) base.stop_strings = o.stop;
   base.seed = o.seed;
   return base;
 }
@@ -77,14 +117,14 @@ class Command {
                                     .threads = o_.threads,
                                     .cache = &cache_},
                                    {.weights = weight_format(o_.weights)}, o_.adapter)),
-        how_(generation_options(o_, generator_.defaults())) {}
+        how_(generation_options(o_, generator_.tokenizer(), generator_.defaults())) {}
 
   void run() {
     if (!o_.file.empty()) o_.prompts.push_back(read_text(o_.file));
     const StopSignals signals;
     if (o_.chat)
       chat();
-    else if (o_.beams > 0)
+    else if (o_.beams || how_.beams.width > 1)
       beams();
     else if (o_.prompts.size() > 1)
       several();
@@ -109,10 +149,9 @@ class Command {
   /// What beam search finds most likely of each prompt.
   void beams() {
     if (o_.prompts.empty()) o_.prompts.push_back(read_text("-"));
-    const BeamOptions options{.width = o_.beams, .longest = how_.max_new_tokens, .end_tokens = how_.stop_tokens};
     for (const std::string& prompt : o_.prompts) {
       if (StopSignals::received() != 0) return;
-      for (const Generator::BeamText& found : generator_.beams(prompt, options)) print("{}\n", found.text);
+      for (const Generator::BeamText& found : generator_.beams(prompt, how_)) print("{}\n", found.text);
     }
   }
 
@@ -158,6 +197,84 @@ class Command {
   GenerationOptions how_;
 };
 
+void add_length_options(CLI::App& command, GenerateOptions& o) {
+  between(command.add_option("-n,--max-new-tokens", o.max_new_tokens,
+                             "New tokens of a text at most; default: the model's, or 256"),
+          1, most_steps);
+  between(command.add_option("--min-new-tokens", o.min_new_tokens,
+                             "New tokens before a text may end; default: the model's, or 0"),
+          0, most_steps);
+  command
+      .add_option("--stop", o.stop, "Ends a text before this string (repeatable); default: the model's stop_strings")
+      ->type_size(1)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_flag("--ignore-end", o.ignore_end, "Go on after tokens that end a text");
+}
+
+void add_sampling_options(CLI::App& command, GenerateOptions& o) {
+  CLI::Option* greedy =
+      command.add_flag("--greedy", o.greedy, "Take the most likely token; default without do_sample");
+  not_negative(command.add_option("--temperature", o.temperature,
+                                  "Divides the logits, 0 is greedy; default: the model's, or 1 to draw"))
+      ->excludes(greedy);
+  at_least(command.add_option("--top-k", o.top_k,
+                              "Draw from the k most likely tokens, 0: all; default: the model's, or 0"),
+           0)
+      ->excludes(greedy);
+  positive(command.add_option("--top-p", o.top_p,
+                              "Draw from the fewest tokens that reach this probability; default: the model's, or 1"),
+           1)
+      ->excludes(greedy);
+  real_between(command.add_option(
+                   "--min-p", o.min_p,
+                   "Draw from tokens at least this share as likely as the likeliest; default: the model's, or 0"),
+               0, 1)
+      ->excludes(greedy);
+  positive(
+      command.add_option("--typical-p", o.typical_p,
+                         "Draw from the most typical tokens that reach this probability; default: the model's, or 1"),
+      1)
+      ->excludes(greedy);
+  seed(command.add_option("--seed", o.seed, "The same seed gives the same text"))->capture_default_str();
+}
+
+void add_rule_options(CLI::App& command, GenerateOptions& o) {
+  positive(command.add_option("--repetition-penalty", o.repetition_penalty,
+                              "Makes tokens of the text less likely; default: the model's, or 1, which is none"));
+  at_least(command.add_option("--no-repeat-ngram", o.no_repeat_ngram,
+                              "No n-gram of this size occurs twice, 0: off; default: the model's, or 0"),
+           0);
+  command.add_option("--bad-word", o.bad_words, "A text that is never generated (repeatable), next to the model's")
+      ->type_size(1)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option("--suppress-tokens", o.suppress,
+                  "Tokens that are never generated, such as 5,7, next to the model's")
+      ->delimiter(',')
+      ->expected(1);
+}
+
+void add_beam_options(CLI::App& command, GenerateOptions& o) {
+  CLI::Option* beams = command.add_option(
+      "--beams", o.beams, "Beam search of this width, which draws nothing; default: the model's num_beams, or 1");
+  between(beams, 1, most_size);
+  for (const char* draws : {"--temperature", "--top-k", "--top-p", "--min-p", "--typical-p"})
+    beams->excludes(command.get_option(draws));
+  between(command.add_option("--results", o.results, "Texts that a beam search prints, the best first; default: 1"),
+          1, most_size)
+      ->excludes(command.get_option("--chat"));
+  command.add_option("--length-penalty", o.length_penalty,
+                     "Beams are compared by log-probability / length^PENALTY; default: the model's, or 1");
+  command
+      .add_option(
+          "--early-stopping", o.early_stopping,
+          "Whether beam search ends with enough texts: no (when longer ones are unlikely to be better), yes, or "
+          "never (when they cannot be); default: the model's, or no")
+      ->check(CLI::IsMember({"no", "yes", "never"}));
+}
+
 }  // namespace
 
 void add_generate(CLI::App& app) {
@@ -170,21 +287,10 @@ void add_generate(CLI::App& app) {
   CLI::Option* chat =
       command->add_flag("--chat", o->chat, "Answer by the chat template; each PROMPT, or line of input, is a turn");
   command->add_option("--system", o->system, "The system message of a chat")->needs(chat);
-  between(command->add_option("-n,--max-new-tokens", o->max_new_tokens, "The most tokens to add"), 1, most_steps);
-  not_negative(command->add_option("--temperature", o->temperature, "Divides the logits; 0 is greedy"));
-  at_least(command->add_option("--top-k", o->top_k, "Of the k most likely tokens alone; 0: all"), 0);
-  positive(command->add_option("--top-p", o->top_p, "Of the fewest tokens that reach this probability"), 1);
-  real_between(command->add_option("--min-p", o->min_p, "Of tokens at least this share as likely as the likeliest"),
-               0, 1);
-  positive(command->add_option("--repetition-penalty", o->repetition_penalty,
-                               "Makes tokens that were there less likely; 1: none"));
-  command->add_flag("--greedy", o->greedy, "Always the most likely token");
-  seed(command->add_option("--seed", o->seed, "The same seed gives the same text"))->capture_default_str();
-  command->add_option("--stop", o->stop, "A text ends before this string; may be given again")
-      ->type_size(1)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_flag("--ignore-end", o->ignore_end, "Go on after tokens that end a text");
+  add_length_options(*command, *o);
+  add_sampling_options(*command, *o);
+  add_rule_options(*command, *o);
+  add_beam_options(*command, *o);
   command
       ->add_option("--dtype", o->dtype,
                    "To compute in; weights stay as they are stored. bf16 is faster on CPUs that multiply it")
@@ -195,15 +301,12 @@ void add_generate(CLI::App& app) {
                    "To keep keys and values in; without it what is computed in, or bf16 with weights in 8 bits")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
   add_weights_option(*command, o->weights);
-  CLI::Option* beams = command->add_option("--beams", o->beams,
-                                           "Of a model with an encoder: beam search of this width, without draws");
-  between(beams, 1, most_size)->excludes(chat);
   between(command->add_option("--chunk", o->chunk, "Tokens of a prompt that are read at once"), 1, most_size)
       ->capture_default_str();
   add_threads_option(*command, o->threads);
   command->add_flag("-q,--quiet", o->quiet, "No speeds on standard error");
   command->footer(
-      "What is not given is as generation_config.json says. Prints what is added, without the prompt.\n"
+      "The model's defaults are those of its generation_config.json. Prints the new text without the prompt.\n"
       "Examples:\n"
       "  lathe generate Llama-3.2-1B \"Once upon a time\" -n 100\n"
       "  lathe generate Qwen3-0.6B --chat \"What is a monad?\" --temperature 0.7 --top-p 0.9\n"

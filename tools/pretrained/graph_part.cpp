@@ -3,7 +3,7 @@
 #include "frontend/generation/cached_lm.h"
 #include "frontend/generation/cached_seq2seq.h"
 #include "frontend/pretrained/language_model.h"
-#include "ir/support/error.h"
+#include "passes/transforms/evaluation.h"
 
 namespace lathe::tools {
 
@@ -71,8 +71,9 @@ const std::map<std::string, GraphPart>& graph_parts() {
 }
 
 ir::Graph pretrained_graph(const std::filesystem::path& folder, GraphPart part, const PartOptions& options) {
-  return pretrained::with_language_model(pretrained::find_adapted(folder, options.adapter), options.load,
-                                         [&](const auto& loaded) { return graph_of(loaded.model, part, options); });
+  return pretrained::with_language_model(
+      pretrained::find_adapted(folder, options.adapter), options.load,
+      [&](const auto& loaded) { return ir::evaluation(graph_of(loaded.model, part, options)); });
 }
 
 Parameters pretrained_weights(const std::filesystem::path& folder) {

@@ -34,8 +34,8 @@ struct PartOptions {
   pretrained::LoadOptions load = {};
 };
 
-/// The graph of a directory as load_adapted() and load_seq2seq_lm() take it. Parameters have the names and dtypes
-/// that the files have. UserErrors of these two.
+/// The graph of a directory as load_adapted() and load_seq2seq_lm() take it, for evaluation: the dropout of an
+/// adapter is left out. Parameters have the names and dtypes that the files have. UserErrors of these two.
 ir::Graph pretrained_graph(const std::filesystem::path& folder, GraphPart part, const PartOptions& options = {});
 
 /// The weights of a directory, where they lie in its files. UserErrors likewise.

@@ -56,9 +56,9 @@ std::optional<TokenId> end_token(const pretrained::AdaptedModel& model, const To
     if (config.is_text("eos_token")) return tokenizer.id_of(config.text("eos_token"));
     if (config.has("eos_token")) return tokenizer.id_of(config.object("eos_token").text("content"));
   }
-  const GenerationOptions options = load_generation_options(model.text_folder, model.model.folder);
-  if (options.stop_tokens.empty()) return std::nullopt;
-  return static_cast<TokenId>(options.stop_tokens.front());
+  const std::vector<std::int64_t> tokens = load_stop_tokens(model.text_folder, model.model.folder);
+  if (tokens.empty()) return std::nullopt;
+  return static_cast<TokenId>(tokens.front());
 }
 
 void check_output(const fs::path& output, const fs::path& input) {

@@ -36,7 +36,8 @@ struct Rows {
   HostTensor ids, mask;
 
   Rows(std::span<const std::vector<TokenId>* const> texts, std::int64_t padding) {
-    std::int64_t T = 0, row = 0;
+    // A text may have no tokens, of which a row has one at least.
+    std::int64_t T = 1, row = 0;
     for (const auto* text : texts) T = std::max(T, std::ssize(*text));
     ids = HostTensor(i64, {std::ssize(texts), T});
     mask = HostTensor(i64, {std::ssize(texts), T});
@@ -75,9 +76,10 @@ std::vector<TokenId> Embedder::tokens_of(const std::string& text) const {
       .ids;
 }
 
-HostTensor Embedder::embed(std::span<const std::string> texts) {
+HostTensor Embedder::embed(std::span<const std::string> texts, const std::optional<std::string>& prompt) {
+  const std::string before = prompt ? *prompt : model().texts().default_prompt_text();
   std::vector<std::vector<TokenId>> tokens;
-  for (const std::string& text : texts) tokens.push_back(tokens_of(text));
+  for (const std::string& text : texts) tokens.push_back(tokens_of(before + text));
   std::vector<std::size_t> order(texts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -97,23 +99,41 @@ HostTensor Embedder::embed(std::span<const std::string> texts) {
   return vectors;
 }
 
-HostTensor cosine_similarities(const HostTensor& vectors) {
+HostTensor similarities(const HostTensor& vectors, Similarity how) {
   const std::int64_t n = vectors.shape()[0], d = vectors.shape()[1];
-  HostTensor products(f64, {n, n}), cosines(f64, {n, n});
+  const auto sum = [&](std::int64_t i, std::int64_t j, const auto& term) {
+    double total = 0;
+    for (std::int64_t k = 0; k < d; ++k) total += term(vectors.get(i * d + k), vectors.get(j * d + k));
+    return total;
+  };
+  const auto dot = [&](std::int64_t i, std::int64_t j) {
+    return sum(i, j, [](double x, double y) { return x * y; });
+  };
+  std::vector<double> squares;  // of the lengths
+  for (std::int64_t i = 0; i < n; ++i) squares.push_back(dot(i, i));
+  const auto cosine = [&](std::int64_t i, std::int64_t j) {
+    const double lengths = std::sqrt(squares[static_cast<std::size_t>(i)] * squares[static_cast<std::size_t>(j)]);
+    return lengths == 0 ? 0 : dot(i, j) / lengths;
+  };
+  const auto similarity = [&](std::int64_t i, std::int64_t j) {
+    switch (how) {
+      case Similarity::cosine: return cosine(i, j);
+      case Similarity::dot: return dot(i, j);
+      case Similarity::euclidean: return -std::sqrt(sum(i, j, [](double x, double y) { return (x - y) * (x - y); }));
+      case Similarity::manhattan: return -sum(i, j, [](double x, double y) { return std::abs(x - y); });
+    }
+    throw InternalError("a similarity out of range");
+  };
+  HostTensor all(f64, {n, n});
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t j = 0; j <= i; ++j) {
-      double sum = 0;
-      for (std::int64_t k = 0; k < d; ++k) sum += vectors.get(i * d + k) * vectors.get(j * d + k);
-      products.set(i * n + j, sum);
+      const double value = similarity(i, j);
+      all.set(i * n + j, value);
+      all.set(j * n + i, value);
     }
-  for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t j = 0; j <= i; ++j) {
-      const double lengths = std::sqrt(products.get(i * n + i) * products.get(j * n + j));
-      const double cosine = lengths == 0 ? 0 : products.get(i * n + j) / lengths;
-      cosines.set(i * n + j, cosine);
-      cosines.set(j * n + i, cosine);
-    }
-  return cosines;
+  return all;
 }
+
+HostTensor cosine_similarities(const HostTensor& vectors) { return similarities(vectors, Similarity::cosine); }
 
 }  // namespace lathe::pretrained

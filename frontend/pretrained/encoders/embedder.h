@@ -34,10 +34,11 @@ class Embedder {
                        const std::filesystem::path& adapter = {});
   Embedder(PretrainedSentenceEncoder model, Tokenizer tokenizer, const EmbedderOptions& options = {});
 
-  /// [texts, width], f64 where that is computed in, else f32. White space around a text does not count; what is
-  /// longer than texts().longest tokens loses its end. Texts of like length are computed together, padding masked, so
+  /// [texts, width], f64 where that is computed in, else f32. Each text comes after the prompt; without one, after
+  /// the model's default prompt. White space around both together does not count; what is longer than texts().longest
+  /// tokens loses its end. Texts of like length are computed together, padding masked, so
   /// that a vector does not depend on the others. UserErrors of Tokenizer::encode.
-  HostTensor embed(std::span<const std::string> texts);
+  HostTensor embed(std::span<const std::string> texts, const std::optional<std::string>& prompt = {});
 
   const SentenceEncoder& model() const { return *model_.model; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
@@ -51,7 +52,8 @@ class Embedder {
   Executable embed_;
 };
 
-/// x y / (|x| |y|) of all pairs of vectors [n, d]: f64 [n, n]. A vector of zeros is like none: 0.
+/// Of all pairs of vectors [n, d]: f64 [n, n].
+HostTensor similarities(const HostTensor& vectors, Similarity how);
 HostTensor cosine_similarities(const HostTensor& vectors);
 
 }  // namespace lathe::pretrained

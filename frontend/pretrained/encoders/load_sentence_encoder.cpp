@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "frontend/pretrained/encoders/sentence_config.h"
 #include "frontend/pretrained/encoders/sentence_encoder.h"
 #include "ir/support/nearest.h"
 #include "runtime/files/file_io.h"
@@ -115,7 +116,8 @@ PretrainedSentenceEncoder load_sentence_encoder(const std::filesystem::path& fol
   Pooling pooling{.mean = true};
   if (const std::string* modules = read_other(loaded, "modules.json"))
     pooling = read_modules(loaded, *modules, encoder.model->width());
-  const TextOptions texts = read_texts(loaded, encoder.model->longest());
+  TextOptions texts = read_texts(loaded, encoder.model->longest());
+  read_sentence_config(loaded, pooling, texts);
   loaded.model = std::make_unique<SentenceEncoder>(std::move(encoder.model), pooling, texts);
   return loaded;
 }

@@ -1,8 +1,14 @@
 #include "frontend/pretrained/encoders/sentence_encoder.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <limits>
 
 #include "frontend/ops/ops.h"
+#include "ir/support/error.h"
+#include "ir/support/nearest.h"
+#include "runtime/files/file_io.h"
 
 namespace lathe::pretrained {
 
@@ -39,13 +45,24 @@ Tokens tokens_of(const EncoderInputs& inputs, const Tensor& states) {
 
 }  // namespace
 
+const std::string& TextOptions::prompt(std::string_view name) const {
+  const auto found = prompts.find(std::string(name));
+  if (found != prompts.end()) return found->second;
+  std::vector<std::string_view> names;
+  for (const auto& [known, text] : prompts) names.push_back(known);
+  throw UserError(fmt::format("the model has no prompt named {}", quote(name)), "embed_prompt",
+                  names.empty() ? "its config_sentence_transformers.json has no prompts: give the text of the prompt"
+                                : did_you_mean_or_list(name, names, "the prompts are"));
+}
+
 SentenceEncoder::SentenceEncoder(std::unique_ptr<Encoder> encoder, const Pooling& pooling, const TextOptions& texts)
     : Module(*encoder), encoder_(std::move(encoder)), pooling_(pooling), texts_(texts) {}
 
 std::int64_t SentenceEncoder::width() const {
   const Pooling& p = pooling_;
   const int ways = p.cls + p.max + p.mean + p.mean_sqrt + p.weighted_mean + p.last;
-  return ways * encoder_->width().value().value_or(0);
+  const std::int64_t all = ways * encoder_->width().value().value_or(0);
+  return std::min(all, p.truncate_dim.value_or(all));
 }
 
 Tensor SentenceEncoder::embed(const EncoderInputs& inputs) const {
@@ -61,10 +78,9 @@ Tensor SentenceEncoder::embed(const EncoderInputs& inputs, const Tensor& states)
   if (pooling_.mean_sqrt) parts.push_back(tokens.sum() / sqrt(Tokens::at_least(tokens.count(), 1e-9)));
   if (pooling_.weighted_mean) parts.push_back(tokens.weighted_mean());
   if (pooling_.last) parts.push_back(tokens.last());
-  const Tensor vector = parts.size() == 1 ? parts.front() : concat(parts, -1);
-  if (!pooling_.normalize) return vector;
-  const Tensor length = sqrt(square(vector).sum(-1, true));  // [B, 1]
-  return vector / Tokens::at_least(length, 1e-12);
+  Tensor vector = parts.size() == 1 ? parts.front() : concat(parts, -1);
+  if (pooling_.normalize) vector = vector / Tokens::at_least(sqrt(square(vector).sum(-1, true)), 1e-12);
+  return pooling_.truncate_dim ? vector.slice(1, 0, width()) : vector;
 }
 
 }  // namespace lathe::pretrained

@@ -68,11 +68,24 @@ void save_whole(const LoraBase& base, const nn::Module& module, Lora& lora) {
   }
 }
 
+/// An output layer that has no weight of its own is no module here, and one of its own in PEFT.
+void check_tied(const LoraBase& base, const LoraConfig& config) {
+  if (!base.tied || config.targets == ModuleNames("all-linear")) return;
+  for (const char* name : {"lm_head", "embed_out", "cls.predictions.decoder", "lm_head.decoder", "vocab_projector"})
+    if (is_target(config, name, true) || is_saved_whole(config, name))
+      throw UserError(fmt::format("{} shares the table {} of the embeddings, and has no adapter and no weight apart "
+                                  "from it",
+                                  name, base.tied->name()),
+                      "adapter_target",
+                      "leave the output layer out of target_modules and modules_to_save, or untie it in the model");
+}
+
 }  // namespace
 
 Lora attach(const LoraBase& base, const LoraConfig& config) {
   const nn::Module& model = base.model;
   const std::vector<nn::Module> modules = modules_of(model);
+  check_tied(base, config);
   Lora lora{.config = config, .layers = {}, .root = base.root};
   for (const nn::Module& module : modules) {
     const std::string path = base.name_of(module.path());

@@ -24,9 +24,9 @@ std::string file_name(const nn::Parameter& parameter, std::string_view root) {
   return fmt::format("{}{}", prefix, name);
 }
 
-/// A parameter takes the value that the file has.
-void take(const SafetensorsFile& file, const nn::Parameter& parameter, const LoraBase& base) {
-  const std::string name = file_name(parameter, base.root);
+/// A parameter takes the value of a tensor of the file.
+void take(const SafetensorsFile& file, const std::string& name, const nn::Parameter& parameter,
+          const LoraBase& base) {
   if (!file.contains(name))
     throw UserError(fmt::format("{} lacks the tensor {}", file.path().string(), name), "adapter_missing",
                     fmt::format("it does not belong to this {} or this model", adapter_config_name));
@@ -40,21 +40,31 @@ void take(const SafetensorsFile& file, const nn::Parameter& parameter, const Lor
   base.files.weights.set(parameter.name(), file.tensor(name));
 }
 
-/// Tensors of the file that replace frozen values of the model, as PEFT saves tables that it has made larger. What
-/// else is left is an error.
-void take_rest(const SafetensorsFile& file, const Lora& lora, const LoraBase& base) {
+/// The model's parameter that a tensor of the file is the value of; nothing where there is none. PEFT calls the
+/// weight of a layer with an adapter "lm_head.base_layer.weight".
+std::optional<std::string> replaced_parameter(const std::string& tensor, const LoraBase& base) {
+  if (!tensor.starts_with(prefix)) return std::nullopt;
+  std::string bare = tensor.substr(prefix.size());
+  constexpr std::string_view inner = ".base_layer.";
+  if (const std::size_t at = bare.find(inner); at != std::string::npos) bare.replace(at, inner.size(), ".");
+  for (const std::string& name : {base.root + bare, bare})
+    if (base.files.places.contains(name)) return name;
+  return std::nullopt;
+}
+
+/// Takes the tensors of the file that are no adapters; what belongs to nothing is an error.
+void take_rest(const SafetensorsFile& file, Lora& lora, const LoraBase& base) {
   std::vector<std::string> names;
   for (const nn::Parameter& parameter : lora.parameters()) names.push_back(file_name(parameter, base.root));
   std::string left_over;
   for (const std::string& tensor : file.names()) {
     if (std::find(names.begin(), names.end(), tensor) != names.end()) continue;
-    const std::string bare = tensor.starts_with(prefix) ? tensor.substr(prefix.size()) : std::string();
-    const std::string known = base.files.places.contains(base.root + bare) ? base.root + bare : bare;
-    if (!base.files.places.contains(known)) {
+    if (const auto name = replaced_parameter(tensor, base)) {
+      lora.replaced.emplace_back(tensor, base.model.parameter(*name));
+      take(file, tensor, lora.replaced.back().second, base);
+    } else {
       left_over += (left_over.empty() ? "" : ", ") + tensor;
-      continue;
     }
-    take(file, base.model.parameter(known), base);
   }
   if (!left_over.empty())
     throw UserError(fmt::format("{} has tensors that no layer of the {} has a use for: {}", file.path().string(),
@@ -97,7 +107,8 @@ Lora load_lora(const LoraBase& base, const std::filesystem::path& folder) {
   const LoraConfig config = read_lora_config(folder);
   const SafetensorsFile file = SafetensorsFile::open(folder / tensors_name);
   Lora lora = attach(base, config);
-  for (const nn::Parameter& parameter : lora.parameters()) take(file, parameter, base);
+  for (const nn::Parameter& parameter : lora.parameters())
+    take(file, file_name(parameter, base.root), parameter, base);
   take_rest(file, lora, base);
   return lora;
 }
@@ -111,6 +122,7 @@ void save_lora(const Lora& lora, const Parameters& weights, const std::filesyste
   std::vector<TensorView> tensors;
   for (const nn::Parameter& parameter : lora.parameters())
     tensors.push_back(view_of(file_name(parameter, lora.root), weights.get(parameter.name())));
+  for (const auto& [name, parameter] : lora.replaced) tensors.push_back(view_of(name, weights.get(parameter.name())));
   write_safetensors(folder / tensors_name, tensors, {{"format", "pt"}});
   const bool in_out =
       std::any_of(lora.layers.begin(), lora.layers.end(), [](const nn::Linear& layer) { return layer.in_out(); });

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "frontend/nn/low_rank.h"
@@ -56,6 +57,9 @@ struct Lora {
     DType stored;  ///< as the model's own files have it
   };
   std::vector<Whole> whole = {};
+  /// Frozen parameters of the model whose values the file of the adapter replaces, with their names there: PEFT saves
+  /// the weights of output layers that have an adapter, and of tables that it has made larger.
+  std::vector<std::pair<std::string, nn::Parameter>> replaced = {};
 
   /// All that is trained: A and B of each layer, then those of modules_to_save.
   std::vector<nn::Parameter> parameters() const;

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "frontend/pretrained/lora/module_names.h"
 #include "runtime/files/file_io.h"
@@ -12,26 +11,6 @@ namespace lathe::pretrained {
 namespace {
 
 constexpr std::int64_t largest_rank = std::int64_t{1} << 20;
-
-/// What LoraConfig holds, and what says nothing about the numbers.
-const std::set<std::string, std::less<>>& known_keys() {
-  static const std::set<std::string, std::less<>> known{
-      // read
-      "alpha_pattern", "base_model_name_or_path", "bias", "exclude_modules", "init_lora_weights", "layers_pattern",
-      "layers_to_transform", "lora_alpha", "lora_dropout", "modules_to_save", "peft_type", "r", "rank_pattern",
-      "target_modules", "task_type", "use_rslora",
-      // without meaning here: Lathe sees the layout of a weight itself, and refuses to save a tied table
-      "auto_mapping", "ensure_weight_tying", "fan_in_fan_out", "inference_mode", "megatron_core", "peft_version",
-      "qalora_group_size", "revision", "runtime_config"};
-  return known;
-}
-
-void refuse_unknown(const Config& config) {
-  for (const std::string& key : config.keys())
-    if (!known_keys().contains(key) && config.is_set(key))
-      config.reject(key, "Lathe does not know this option, which may change what the adapter computes");
-  if (config.text("bias", "none") != "none") config.reject("bias", "Lathe trains no biases beside an adapter");
-}
 
 LoraConfig::Start read_start(const Config& config) {
   constexpr std::string_view key = "init_lora_weights";
@@ -127,9 +106,9 @@ double LoraConfig::scale_of(std::string_view path) const {
   return a / (rslora ? std::sqrt(rank) : rank);
 }
 
-LoraConfig read_lora_config(const Config& config) {
-  if (config.text("peft_type") != "LORA") config.reject("peft_type", "Lathe knows LORA");
-  refuse_unknown(config);
+LoraConfig read_lora_config(const Config& file) {
+  if (file.text("peft_type") != "LORA") file.reject("peft_type", "Lathe knows LORA");
+  const Config config = known_keys(file, lora_keys());
   if (!config.is_set("target_modules")) config.reject("target_modules", "it names the layers that have an adapter");
   LoraConfig lora{.r = config.integer("r", 8),
                   .alpha = config.real("lora_alpha", 8),

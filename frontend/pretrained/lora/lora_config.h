@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "frontend/pretrained/config.h"
+#include "frontend/pretrained/key_table.h"
 
 /// Low-rank adapters (Hu et al. 2021) as the library PEFT describes them in an adapter_config.json.
 namespace lathe::pretrained {
@@ -53,8 +53,11 @@ struct LoraConfig {
   double scale_of(std::string_view path) const;
 };
 
-/// Reads an adapter_config.json. Options of PEFT that Lathe does not know and that would change the numbers, such as
-/// use_dora, are refused. UserErrors of Config, [config_value].
+/// Every key of PEFT's LoraConfig.
+const KeyTable& lora_keys();
+
+/// Reads an adapter_config.json. Keys that lora_keys() refuses or does not have are errors. UserErrors of Config,
+/// [config_value].
 LoraConfig read_lora_config(const Config& config);
 LoraConfig read_lora_config(const std::filesystem::path& folder);
 

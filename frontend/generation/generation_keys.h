@@ -1,0 +1,10 @@
+#pragma once
+
+#include "frontend/pretrained/key_table.h"
+
+namespace lathe {
+
+/// Every key of generation_config.json that transformers' GenerationConfig has.
+const pretrained::KeyTable& generation_keys();
+
+}  // namespace lathe

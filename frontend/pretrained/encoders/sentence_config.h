@@ -1,0 +1,15 @@
+#pragma once
+
+#include "frontend/pretrained/encoders/sentence_encoder.h"
+#include "frontend/pretrained/key_table.h"
+
+namespace lathe::pretrained {
+
+/// Every key of config_sentence_transformers.json.
+const KeyTable& sentence_keys();
+
+/// Reads prompts, default_prompt_name, similarity_fn_name and truncate_dim of config_sentence_transformers.json,
+/// where a directory has that file. UserErrors of Config, [config_value].
+void read_sentence_config(ModelFiles& files, Pooling& pooling, TextOptions& texts);
+
+}  // namespace lathe::pretrained
