@@ -31,11 +31,12 @@ struct Sample {
 const std::map<std::string, Sample>& samples() {
   static const Json drawn{{"do_sample", true}, {"temperature", 20.0}, {"top_k", 0}};
   static const Json beams{{"num_beams", 3}, {"eos_token_id", {11, 77}}, {"max_new_tokens", 12}};
+  static const Json ending{{"num_beams", 3}, {"eos_token_id", {11, 77, 193, 302}}, {"length_penalty", 3.0}};
   static const std::map<std::string, Sample> all{
       {"bad_words_ids", {.value = Json::array({Json::array({77})})}},
       {"begin_suppress_tokens", {.value = {77}}},
       {"do_sample", {.value = true, .others = {{"temperature", 20.0}}}},
-      {"early_stopping", {.value = true, .others = beams}},
+      {"early_stopping", {.value = true, .others = ending}},
       {"eos_token_id", {.value = 77}},
       {"forced_bos_token_id", {.value = 23, .prompt = {7}}},
       {"forced_eos_token_id", {.value = 41}},
@@ -81,7 +82,7 @@ std::string generated(const Json& config, const Ids& prompt) {
     for (const Generator::BeamText& text : generator.beams(prompt, options)) texts += text.text + "\n";
     return texts;
   }
-  Generation generation = generator.start(std::vector{prompt}, options);
+  Generation generation = generator.start(std::vector<Ids>{prompt}, options);
   generation.run();
   return generation.text() + "\n";
 }

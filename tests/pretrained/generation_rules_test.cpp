@@ -16,7 +16,9 @@ using Json = nlohmann::json;
 
 namespace {
 
-Json cases() { return Json::parse(std::ifstream(test_data("hf/generation.json"))); }
+std::vector<Json> cases(const char* kind) {
+  return Json::parse(std::ifstream(test_data("hf/generation.json"))).at(kind).get<std::vector<Json>>();
+}
 
 /// A generator of a model of tests/hf that computes in f64; token i is the word "ti".
 Generator made(const std::string& name, ObjectStore& store) {
@@ -42,7 +44,7 @@ void check_beams(Generator& generator, const Json& row, const Ids& prompt, Gener
     CHECK(found[i].score == Approx(row.at("scores")[i].get<double>()).epsilon(1e-5));
   }
   options.beams.results = 1;
-  Generation best = generator.start(std::vector{prompt}, options);
+  Generation best = generator.start(std::vector<Ids>{prompt}, options);
   best.run();
   CHECK(best.tokens() == found.front().tokens);
   CHECK(best.text() == found.front().text);
@@ -51,11 +53,11 @@ void check_beams(Generator& generator, const Json& row, const Ids& prompt, Gener
 /// One text, and the same next to another.
 void check_text(Generator& generator, const Json& row, const Ids& prompt, const GenerationOptions& options) {
   const Ids wanted = row.at("results")[0].get<Ids>();
-  Generation alone = generator.start(std::vector{prompt}, options);
+  Generation alone = generator.start(std::vector<Ids>{prompt}, options);
   alone.run();
   CHECK(alone.tokens() == wanted);
   if (options.max_length) return;
-  Generation two = generator.start(std::vector{Ids{3, 8}, prompt}, options);
+  Generation two = generator.start(std::vector<Ids>{{3, 8}, prompt}, options);
   two.run();
   CHECK(two.tokens(1) == wanted);
 }
@@ -64,7 +66,7 @@ void check_model(const std::string& name) {
   test::KernelStore store;
   Generator generator = made(name, store);
   int checked = 0;
-  for (const Json& row : cases().at("texts")) {
+  for (const Json& row : cases("texts")) {
     if (row.at("model") != name) continue;
     INFO(name << " " << row.at("prompt") << " " << row.at("config"));
     const GenerationOptions options = options_of(row.at("config"));
@@ -86,7 +88,7 @@ TEST_CASE("generation_config.json: texts and beams are those of transformers, ge
 TEST_CASE("generation_config.json: texts and beams are those of transformers, t5") { check_model("t5"); }
 
 TEST_CASE("sampling: typical-p keeps the tokens that transformers keeps") {
-  for (const Json& row : cases().at("typical")) {
+  for (const Json& row : cases("typical")) {
     INFO(row);
     const Sampling sampling{.temperature = row.value("temperature", 1.0),
                             .top_k = row.value("top_k", std::int64_t{0}),

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/generation/generator.h"
+#include "tests/pretrained/continuations.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"

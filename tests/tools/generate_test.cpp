@@ -97,16 +97,15 @@ TEST_CASE("generate searches by beams with a decoder, and obeys rules of the com
   CHECK_THAT(three, StartsWith(beams));
   CHECK(text("--beams 4 --length-penalty -2 --early-stopping never") != "");
   CHECK_FALSE(text("--bad-word ' he'") == greedy);
-  CHECK_FALSE(text("--no-repeat-ngram 1 -n 40") == text("-n 40"));
+  const std::string longer = "generate " + model("qwen3") + " -n 60 -q --threads 1 'To be, or not to be' ";
+  CHECK_FALSE(run_lathe(scratch, longer + "--no-repeat-ngram 1").out == run_lathe(scratch, longer).out);
   CHECK(text("--typical-p 0.9 --seed 5") == text("--typical-p 0.9 --seed 5"));
-  const auto tokens = run_lathe(scratch, command + "--suppress-tokens 0,1,2,3 --min-new-tokens 3");
-  CHECK(tokens.status == 0);
+  CHECK(text("--suppress-tokens 0,1,2,3 --min-new-tokens 3 --suppress-tokens 5") != "");
   CHECK(run_lathe(scratch, command + "--beams 2 --temperature 2").status == 2);
   CHECK(run_lathe(scratch, command + "--greedy --top-k 2").status == 2);
   CHECK(run_lathe(scratch, command + "--beams 2 --early-stopping maybe").status == 2);
   CHECK_THAT(run_lathe(scratch, command + "--results 2").err, Contains("--results 2 of --beams 1"));
-  const auto outside = run_lathe(scratch, command + "--chat --beams 2");
-  CHECK(outside.status == 0);
+  CHECK(text("--chat --beams 2") != "");
 }
 
 TEST_CASE("generate refuses what it cannot do", "[tools]") {

@@ -116,7 +116,9 @@ void add_embed(CLI::App& app) {
   add_adapter_option(*command, o->adapter);
   CLI::Option* prompt = command->add_option("--prompt", o->prompt,
                                             "Text in front of each text; default: the model's default_prompt_name");
-  command->add_option("--prompt-name", o->prompt_name, "Prompt of the model's config_sentence_transformers.json")
+  command
+      ->add_option("--prompt-name", o->prompt_name,
+                   "Named prompt of the model's config_sentence_transformers.json; default: see --prompt")
       ->excludes(prompt);
   command->add_flag("--similarities", o->similarities,
                     "Print the similarities of all texts as a table: the model's similarity_fn_name, default cosine");

@@ -52,7 +52,8 @@ void add_finetune(CLI::App& app) {
   add_data_options(*command, *s);
   add_lora_option(*command, s->lora);
   command->add_option("-o,--output", s->output, "Folder for the model or adapter")->capture_default_str();
-  command->add_option("--valid", s->valid, "JSONL to validate on, or a share of the data, such as 0.1");
+  command->add_option("--valid", s->valid,
+                      "JSONL to validate on, or a share of the data, such as 0.1; default: none");
   const auto number = [&](const char* name, auto& value, const char* doc) {
     return command->add_option(name, value, doc)->capture_default_str();
   };

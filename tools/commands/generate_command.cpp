@@ -249,11 +249,12 @@ void add_rule_options(CLI::App& command, GenerateOptions& o) {
       ->type_size(1)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command
-      .add_option("--suppress-tokens", o.suppress,
-                  "Tokens that are never generated, such as 5,7, next to the model's")
-      ->delimiter(',')
-      ->expected(1);
+  at_least(command
+               .add_option("--suppress-tokens", o.suppress,
+                           "Tokens that are never generated, such as 5,7, next to the model's")
+               ->allow_extra_args(false)
+               ->delimiter(','),
+           0);
 }
 
 void add_beam_options(CLI::App& command, GenerateOptions& o) {
@@ -265,8 +266,10 @@ void add_beam_options(CLI::App& command, GenerateOptions& o) {
   between(command.add_option("--results", o.results, "Texts that a beam search prints, the best first; default: 1"),
           1, most_size)
       ->excludes(command.get_option("--chat"));
-  command.add_option("--length-penalty", o.length_penalty,
-                     "Beams are compared by log-probability / length^PENALTY; default: the model's, or 1");
+  real_between(
+      command.add_option("--length-penalty", o.length_penalty,
+                         "Beams are compared by log-probability / length^PENALTY; default: the model's, or 1"),
+      -1000, 1000);
   command
       .add_option(
           "--early-stopping", o.early_stopping,
@@ -298,7 +301,7 @@ void add_generate(CLI::App& app) {
       ->capture_default_str();
   command
       ->add_option("--cache", o->cache_dtype,
-                   "To keep keys and values in; without it what is computed in, or bf16 with weights in 8 bits")
+                   "To keep keys and values in; default: that of --dtype, or bf16 with weights in 8 bits")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
   add_weights_option(*command, o->weights);
   between(command->add_option("--chunk", o->chunk, "Tokens of a prompt that are read at once"), 1, most_size)

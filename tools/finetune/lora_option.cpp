@@ -107,7 +107,7 @@ CLI::Option* add_lora_option(CLI::App& command, std::optional<std::string>& lora
   return command
       .add_option_function<std::string>(
           "--lora", [&lora](const std::string& settings) { lora = settings; },
-          "Train an adapter alone: r=16,alpha=32,targets=q_proj:v_proj,..")
+          "Train an adapter alone: r=16,alpha=32,targets=q_proj:v_proj,..; default: train all weights")
       ->expected(0, 1);
 }
 

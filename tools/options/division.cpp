@@ -62,8 +62,8 @@ std::string Division::to_string() const {
 }
 
 CLI::Option* add_division(CLI::App& command, Division& division) {
-  CLI::Option* mesh =
-      command.add_option("--mesh", division.mesh_text, "Axes and their numbers of processes, as data=4,model=2");
+  CLI::Option* mesh = command.add_option(
+      "--mesh", division.mesh_text, "Axes and their numbers of processes, as data=4,model=2; default: one process");
   command.add_option("--split", division.splits_text, "Dims and the axes they are split over, as B:data,h:model")
       ->needs(mesh);
   command

@@ -30,8 +30,9 @@ constexpr std::array<ByteUnit, 10> units = {{{"", 1},
 }  // namespace
 
 CLI::Option* add_memory_budget(CLI::App& command, std::string& size) {
-  return command.add_option("--memory-budget", size,
-                            "The most memory that a run may take, such as 1.5GiB: values are computed again to fit");
+  return command.add_option(
+      "--memory-budget", size,
+      "The most memory that a run may take, such as 1.5GiB: values are computed again to fit; default: no limit");
 }
 
 std::int64_t parse_bytes(std::string_view text) {

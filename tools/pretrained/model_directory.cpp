@@ -41,7 +41,9 @@ void copy_one(const fs::path& from, const fs::path& to) {
 }  // namespace
 
 void add_adapter_option(CLI::App& command, fs::path& adapter) {
-  command.add_option("--adapter", adapter, "A directory with a LoRA adapter on the model, as PEFT writes it")
+  command
+      .add_option("--adapter", adapter,
+                  "A directory with a LoRA adapter on the model, as PEFT writes it; default: none")
       ->check(CLI::ExistingDirectory);
 }
 

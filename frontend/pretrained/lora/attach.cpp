@@ -111,6 +111,7 @@ Lora attach(const LoraBase& base, const LoraConfig& config) {
 }
 
 void check_names(const LoraBase& base, const LoraConfig& config) {
+  check_tied(base, config);
   const std::vector<nn::Module> modules = modules_of(base.model);
   const auto check = [&](const std::vector<std::string>& names) {
     for (const std::string& name : names)

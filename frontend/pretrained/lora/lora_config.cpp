@@ -121,7 +121,7 @@ LoraConfig read_lora_config(const Config& file) {
                   .layers_pattern = texts(config, "layers_pattern"),
                   .modules_to_save = texts(config, "modules_to_save"),
                   .base_model = config.text("base_model_name_or_path", ""),
-                  .task_type = config.text("task_type", "")};
+                  .task_type = file.text("task_type", "")};
   if (config.has("r")) check_rank(config, "r");
   if (config.has("lora_alpha")) check_alpha(config, "lora_alpha");
   if (!(lora.dropout >= 0 && lora.dropout < 1)) config.reject("lora_dropout", "a rate is from 0 up to, without, 1");
