@@ -25,7 +25,7 @@ namespace {
 /// A value other than the default, with the other keys that it has a meaning with.
 struct Sample {
   Json value, others = Json::object();
-  Ids prompt = {5, 9, 17, 5, 9, 30, 11};  // the model goes on with 77, 11, 174
+  Ids prompt = {5, 9, 17, 5, 9, 30, 11};  // followed by 77, 11, 174
 };
 
 const std::map<std::string, Sample>& samples() {
@@ -66,7 +66,7 @@ GenerationOptions read(const Json& config) {
   return load_generation_options(folder.path());
 }
 
-/// What is generated, of all results.
+/// The generated texts of all results.
 std::string generated(const Json& config, const Ids& prompt) {
   static test::KernelStore store;
   static Generator generator = [] {

@@ -40,7 +40,7 @@ void take(const SafetensorsFile& file, const std::string& name, const nn::Parame
   base.files.weights.set(parameter.name(), file.tensor(name));
 }
 
-/// The model's parameter that a tensor of the file is the value of; nothing where there is none. PEFT calls the
+/// The name of the model's parameter whose value a tensor of the file is, or nothing. PEFT calls the
 /// weight of a layer with an adapter "lm_head.base_layer.weight".
 std::optional<std::string> replaced_parameter(const std::string& tensor, const LoraBase& base) {
   if (!tensor.starts_with(prefix)) return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<std::string> replaced_parameter(const std::string& tensor, const L
   return std::nullopt;
 }
 
-/// Takes the tensors of the file that are no adapters; what belongs to nothing is an error.
+/// Takes the tensors of the file that are no adapters. A tensor that no parameter has is an error.
 void take_rest(const SafetensorsFile& file, Lora& lora, const LoraBase& base) {
   std::vector<std::string> names;
   for (const nn::Parameter& parameter : lora.parameters()) names.push_back(file_name(parameter, base.root));
