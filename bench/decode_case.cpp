@@ -21,8 +21,8 @@ class Decoder {
 
   /// [1, vocab]
   Tensor logits() {
-    const Tensor wte = g_.parameter("wte", f32, {Dim(vocab), d_}, Init::normal(0.02));
-    const Tensor wpe = g_.parameter("wpe", f32, {Dim(context_), d_}, Init::normal(0.02));
+    const Tensor wte = g_.parameter("wte", f32, {Dim(vocab), d_}, Init::normal({.deviation = 0.02}));
+    const Tensor wpe = g_.parameter("wpe", f32, {Dim(context_), d_}, Init::normal({.deviation = 0.02}));
     Tensor x = embedding(token_, wte) + embedding(position_, wpe);  // [1, d]
     for (std::int64_t i = 0; i < layers; ++i) {
       const auto scope = g_.scope(fmt::format("h.{}", i));
@@ -52,7 +52,7 @@ class Decoder {
   /// The cache [h, context, d_k] with this token's row in place.
   Tensor remember(const std::string& name, const Tensor& row) {
     const Tensor cache =
-        g_.state("cache." + name, f32, {Dim("h", heads), Dim(context_), row.size(2)}, Init::normal(1));
+        g_.state("cache." + name, f32, {Dim("h", heads), Dim(context_), row.size(2)}, Init::normal({.deviation = 1}));
     const Tensor here = (g_.arange(Dim(context_), i64) == position_).unsqueeze(1);  // [context, 1]
     const Tensor updated = where(here, row, cache);
     g_.update(cache, updated);
@@ -79,9 +79,9 @@ StepCase gpt2_decode_case(std::int64_t context) {
   made.initializers = g.initializers();
   made.forward = g.finish();
   made.trains = false;
-  made.inputs["token"] = HostTensor::from_ints({1}, {42});
-  made.inputs["next"] = HostTensor::from_ints({1}, {43});
-  made.inputs["position"] = HostTensor::from_ints({1}, {context - 1});
+  made.inputs.set("token", HostTensor::from_ints({1}, {42}));
+  made.inputs.set("next", HostTensor::from_ints({1}, {43}));
+  made.inputs.set("position", HostTensor::from_ints({1}, {context - 1}));
   made.tokens = 1;
   for (const ir::ValueId id : made.forward.arguments()) {
     const ir::Node& node = made.forward[id];

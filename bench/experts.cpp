@@ -30,11 +30,12 @@ Executable compiled(const Row& row, const Model& model, const nn::Module& module
   Graph g("experts");
   Tensors states;
   const auto state = [&](const std::string& name, const Shape& shape, const Init& init) {
-    states[name] = initial_value(init, name, f32, shape.evaluate({}), 1);
+    states.set(name, initial_value(init, name, f32, shape.evaluate({}), 1));
     return g.state(name, f32, shape);
   };
   const Shape shape{Dim(row.tokens), Dim(row.d)};
-  const Tensor x = state("x", shape, Init::normal(1)), dy = state("dy", shape, Init::normal(1));
+  const Tensor x = state("x", shape, Init::normal({.deviation = 1})),
+               dy = state("dy", shape, Init::normal({.deviation = 1}));
   std::vector<Tensor> wanted = {x};
   for (const nn::Parameter& parameter : module.parameters()) wanted.push_back(parameter.in(g));
   const std::vector<Tensor> gradients = grad((model(x) * dy).sum(), wanted);

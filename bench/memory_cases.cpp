@@ -22,14 +22,14 @@ class Case {
     HostTensor value(f32, sizes);
     float* const data = value.as<float>().data();
     for (std::int64_t i = 0; i < value.numel(); ++i) data[i] = 0.001f * static_cast<float>(i % 4093) - 2;
-    case_.states[name] = std::move(value);
+    case_.states.set(name, std::move(value));
     return g_.state(name, f32, shape_of(sizes));
   }
   /// Numbers below `limit`, one for each row.
   Tensor numbers(const std::string& name, std::int64_t limit) {
     HostTensor value(i64, {rows_});
     for (std::int64_t i = 0; i < rows_; ++i) value.set_int(i, i * 7919 % limit);
-    case_.inputs[name] = std::move(value);
+    case_.inputs.set(name, std::move(value));
     return g_.input(name, i64, shape_of({rows_}));
   }
   /// A result that is stored over a state of its own.
@@ -120,9 +120,9 @@ MemoryCase adamw(std::int64_t rows, std::int64_t columns) {
       .update = [&](const ir::Value& state, const ir::Value& value) { c.graph().builder().update(state, value); }};
   add_update(AdamW{}, shared, p.value(), gradient.value(), true);
   MemoryCase made = c.finish({{.reads = 4, .writes = 3, .count = c.size(), .in_place = true}});
-  made.states["count"] = step;
+  made.states.set("count", step);
   for (const char* moment : {"optimizer.m.p", "optimizer.v.p"})
-    made.states[moment] = HostTensor(f32, {rows, columns});
+    made.states.set(moment, HostTensor(f32, {rows, columns}));
   return made;
 }
 

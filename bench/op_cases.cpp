@@ -17,9 +17,9 @@ namespace {
 /// A state with values of a standard normal distribution, of which a large one has the first million again and again.
 Tensor random_state(Graph& g, OpCase& made, const std::string& name, const std::vector<std::int64_t>& sizes,
                     DType dtype) {
-  HostTensor& values = made.states[name] = HostTensor(dtype, sizes);
-  const HostTensor some =
-      initial_value(Init::normal(1), name, dtype, {std::min<std::int64_t>(values.numel(), 1 << 20)}, 1);
+  HostTensor& values = made.states.set(name, HostTensor(dtype, sizes));
+  const HostTensor some = initial_value(Init::normal({.deviation = 1}), name, dtype,
+                                        {std::min<std::int64_t>(values.numel(), 1 << 20)}, 1);
   for (std::size_t at = 0; at < values.bytes(); at += some.bytes())
     std::memcpy(values.data() + at, some.data(), std::min(some.bytes(), values.bytes() - at));
   Shape shape;
@@ -31,7 +31,7 @@ Tensor random_state(Graph& g, OpCase& made, const std::string& name, const std::
 void keep(Graph& g, OpCase& made, const std::string& name, const Tensor& value) {
   std::vector<std::int64_t> sizes;
   for (int d = 0; d < value.rank(); ++d) sizes.push_back(*value.shape()[d].value());
-  made.states[name] = HostTensor(value.dtype(), sizes);
+  made.states.set(name, HostTensor(value.dtype(), sizes));
   g.update(g.state(name, value.dtype(), value.shape()), value);
 }
 

@@ -55,7 +55,7 @@ StepCase gpt(std::string_view name, const GptSizes& s, DType dtype) {
   config.context = Dim("context", std::max<std::int64_t>(s.sequence, 1024));
   StepCase made = case_of(name, models::loss_graph(config),
                           {{"layers", s.layers}, {"d_model", s.d_model}, {"heads", s.heads}}, s.batch * s.sequence);
-  made.inputs["tokens"] = pattern(s.batch, s.sequence + 1, s.vocab);
+  made.inputs.set("tokens", pattern(s.batch, s.sequence + 1, s.vocab));
   made.flops = static_cast<double>(made.tokens) *
                (6 * count_parameters(made.forward) + 6.0 * static_cast<double>(s.layers * s.d_model * s.sequence));
   made.what = fmt::format("GPT: {} layers, d={}, {} heads, vocab {}, B={} T={}", s.layers, s.d_model, s.heads,
@@ -76,8 +76,8 @@ StepCase encoder_decoder(DType dtype) {
                                             .dtype = dtype};
   StepCase made = case_of("encoder-decoder", models::loss_graph(config),
                           {{"layers", layers}, {"d_model", d}, {"heads", heads}}, batch * length);
-  made.inputs["src"] = pattern(batch, length, vocab);
-  made.inputs["tgt"] = pattern(batch, length + 1, vocab);
+  made.inputs.set("src", pattern(batch, length, vocab));
+  made.inputs.set("tgt", pattern(batch, length + 1, vocab));
   // A pair of source and target tokens meets every matrix once. Encoder and cross attention are not causal.
   made.flops =
       static_cast<double>(made.tokens) * (6 * count_parameters(made.forward, {"src_embedding", "tgt_embedding"}) +
@@ -100,7 +100,7 @@ StepCase llama_block(DType dtype) {
                                    .dtype = dtype};
   StepCase made = case_of("llama-block", models::loss_graph(config),
                           {{"layers", 1}, {"d_model", d}, {"heads", heads}, {"kv_heads", kv_heads}}, batch * length);
-  made.inputs["tokens"] = pattern(batch, length + 1, vocab);
+  made.inputs.set("tokens", pattern(batch, length + 1, vocab));
   made.flops = static_cast<double>(made.tokens) *
                (6 * count_parameters(made.forward, {"embed"}) + 6.0 * static_cast<double>(d * length));
   made.what = fmt::format("Llama block: d={}, {}/{} heads, SwiGLU {}, vocab {}, B={} T={}", d, heads, kv_heads, d_ff,

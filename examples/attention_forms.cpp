@@ -14,7 +14,7 @@ using namespace lathe;
 namespace {
 
 HostTensor random_input(const std::string& name, std::vector<std::int64_t> shape) {
-  return initial_value(Init::uniform(0, 1), name, f32, shape, 7);
+  return initial_value(Init::uniform({.low = 0, .high = 1}), name, f32, shape, 7);
 }
 
 /// The later words of a causal row must not matter: the first two rows stay as they are when the last word changes.

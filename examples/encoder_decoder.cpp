@@ -68,7 +68,8 @@ Parameters train(std::int64_t steps) {
   const models::EncoderDecoder model(g, config_with(0.1, 0.1));
   const Dim B{"nbatches"}, S{"n_seq_src"}, T{"n_seq_tgt"};
   const Tensor loss = model.loss(g.input("src", i64, {B, S}), g.input("tgt", i64, {B, T + 1}));
-  const Adam optimizer{.lr = Schedule::noam(0.5, 64, 200), .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9};
+  const Adam optimizer{
+      .lr = Schedule::noam({.factor = 0.5, .d_model = 64, .warmup = 200}), .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9};
   const auto initializers = g.initializers();
   const ir::Graph graph = training_step(g, loss, optimizer);
   Executable step = compile(graph);

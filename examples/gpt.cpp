@@ -38,7 +38,8 @@ Parameters train(const text::Vocabulary& vocabulary, const std::vector<std::int6
   const Tensor loss = model.loss(g.input("tokens", i64, {B, T + 1}));
   TrainingOptions options;
   options.clip_norm = 1;
-  const AdamW optimizer{.lr = Schedule::warmup_cosine(3e-3, 20, steps, 1e-4), .weight_decay = 0.01};
+  const AdamW optimizer{.lr = Schedule::warmup_cosine({.peak = 3e-3, .warmup = 20, .total = steps, .floor = 1e-4}),
+                        .weight_decay = 0.01};
   const auto initializers = g.initializers();
   const ir::Graph graph = training_step(g, loss, optimizer, options);
   Executable step = compile(graph);

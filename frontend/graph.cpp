@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "frontend/built.h"
 #include "ir/ops/functional/functional.h"
@@ -17,6 +19,16 @@ std::string join(std::string_view scope, std::string_view name) {
   return scope.empty() ? std::string(name) : fmt::format("{}.{}", scope, name);
 }
 }  // namespace
+
+void detail::GraphState::note_frozen_mark(const std::string& parameter, std::shared_ptr<const bool> is_frozen) {
+  auto& marks = frozen_marks_[parameter];
+  if (std::ranges::find(marks, is_frozen) == marks.end()) marks.push_back(std::move(is_frozen));
+}
+
+bool detail::GraphState::is_frozen(std::string_view parameter) const {
+  const auto found = frozen_marks_.find(parameter);
+  return found != frozen_marks_.end() && std::ranges::any_of(found->second, [](const auto& mark) { return *mark; });
+}
 
 Graph::Graph(std::string_view name) : state_(std::make_shared<detail::GraphState>(name)) {}
 
@@ -61,22 +73,22 @@ Tensor Graph::dim_value(const Dim& dim, DType dtype, Where at) const {
   return Tensor(ir::dim_value(*state_, dim, dtype));
 }
 
-Tensor Graph::random_uniform(const Shape& shape, DType dtype, double low, double high, Where at) const {
-  if (!(low < high) || !std::isfinite(high - low))
-    throw UserError(Location(at), "random_uniform", fmt::format("low is {} and high {}", low, high), "random_range",
-                    "low must be below high, and both finite");
+Tensor Graph::random_uniform(const Shape& shape, DType dtype, const Uniform& of, Where at) const {
+  if (!(of.low < of.high) || !std::isfinite(of.high - of.low))
+    throw UserError(Location(at), "random_uniform", fmt::format("low is {} and high {}", of.low, of.high),
+                    "random_range", "low must be below high, and both finite");
   const Tensor state = random_state(at);
   const detail::Line line(builder(at), at);
-  return Tensor(ir::random_uniform(state.value(), shape, dtype, low, high));
+  return Tensor(ir::random_uniform(state.value(), shape, dtype, of.low, of.high));
 }
 
-Tensor Graph::random_normal(const Shape& shape, DType dtype, double mean, double deviation, Where at) const {
-  if (!std::isfinite(mean) || !std::isfinite(deviation) || deviation < 0)
-    throw UserError(Location(at), "random_normal", fmt::format("mean is {}, deviation {}", mean, deviation),
+Tensor Graph::random_normal(const Shape& shape, DType dtype, const Normal& of, Where at) const {
+  if (!std::isfinite(of.mean) || !std::isfinite(of.deviation) || of.deviation < 0)
+    throw UserError(Location(at), "random_normal", fmt::format("mean is {}, deviation {}", of.mean, of.deviation),
                     "random_range", "both must be finite, and the deviation not negative");
   const Tensor state = random_state(at);
   const detail::Line line(builder(at), at);
-  return Tensor(ir::add(ir::mul(ir::random_normal(state.value(), shape, dtype), deviation), mean));
+  return Tensor(ir::add(ir::mul(ir::random_normal(state.value(), shape, dtype), of.deviation), of.mean));
 }
 
 Tensor Graph::constant(double value, DType dtype, Where at) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +22,14 @@ namespace detail {
 /// What a Graph and its tensors share.
 struct GraphState final : ir::GraphBuilder {
   using ir::GraphBuilder::GraphBuilder;
+  /// Of each parameter, whether it is frozen, as the modules that declared it say at any time.
+  void note_frozen_mark(const std::string& parameter, std::shared_ptr<const bool> is_frozen);
+  bool is_frozen(std::string_view parameter) const;
+
   std::vector<Initializer> initializers;
+
+ private:
+  std::map<std::string, std::vector<std::shared_ptr<const bool>>, std::less<>> frozen_marks_;
 };
 
 }  // namespace detail
@@ -65,16 +74,19 @@ class Graph {
   Tensor dim_value(const Dim& dim, DType dtype = i64, Where at = Where::current()) const;  ///< its size: []
   /// Draws from random_state(): of low <= x < high, where a rounding to the dtype can give high itself, and of the
   /// normal distribution. Every call draws numbers of its own, and so does every run.
-  Tensor random_uniform(const Shape& shape, DType dtype, double low = 0, double high = 1,
-                        Where at = Where::current()) const;
-  Tensor random_normal(const Shape& shape, DType dtype, double mean = 0, double deviation = 1,
-                       Where at = Where::current()) const;
+  Tensor random_uniform(const Shape& shape, DType dtype, const Uniform& of = {}, Where at = Where::current()) const;
+  Tensor random_normal(const Shape& shape, DType dtype, const Normal& of = {}, Where at = Where::current()) const;
   /// bool [rows, columns], true where column <= row + diagonal: tril of ones, from iota.
   Tensor causal_mask(const Dim& rows, const Dim& columns, std::int64_t diagonal = 0,
                      Where at = Where::current()) const;
 
   /// The parameters, in the order of their declaration: grad(loss, g.parameters()).
   std::vector<Tensor> parameters(Where at = Where::current()) const;
+
+  /// Whether a module froze the parameter of this name: nn::Module::freeze(), before or after it was declared here.
+  bool is_frozen(std::string_view parameter, Where at = Where::current()) const {
+    return shared(at).is_frozen(parameter);
+  }
 
   void output(std::string_view name, const Tensor& value, Where at = Where::current()) const;
   /// After each run `state` (a state or a parameter) takes `value`.

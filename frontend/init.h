@@ -10,6 +10,15 @@
 
 namespace lathe {
 
+/// The parameters of a normal distribution.
+struct Normal {
+  double mean = 0, deviation = 1;
+};
+/// The bounds of a uniform distribution over [low, high).
+struct Uniform {
+  double low = 0, high = 1;
+};
+
 /// How a parameter starts, as data: the runtime draws the numbers on the host (frontend/initialize.h).
 struct Init {
   enum class Kind {
@@ -30,8 +39,9 @@ struct Init {
   static Init constant(double value) { return {Kind::constant, value, 0, {}}; }
   static Init zeros() { return constant(0); }
   static Init ones() { return constant(1); }
-  static Init normal(double std, double mean = 0) { return {Kind::normal, mean, std, {}}; }
-  static Init uniform(double low, double high) { return {Kind::uniform, low, high, {}}; }
+  /// Init::normal({.deviation = 0.02})
+  static Init normal(const Normal& of) { return {Kind::normal, of.mean, of.deviation, {}}; }
+  static Init uniform(const Uniform& of) { return {Kind::uniform, of.low, of.high, {}}; }
   static Init xavier_uniform(double gain = 1) { return {Kind::xavier_uniform, gain, 0, {}}; }
   static Init xavier_normal(double gain = 1) { return {Kind::xavier_normal, gain, 0, {}}; }
   static Init kaiming_normal(double gain = 1.4142135623730951) { return {Kind::kaiming_normal, gain, 0, {}}; }

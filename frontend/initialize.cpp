@@ -53,13 +53,14 @@ Fan fan_of(const std::vector<std::int64_t>& sizes) {
 Init resolve(const Init& init, const std::vector<std::int64_t>& sizes) {
   const Fan fan = fan_of(sizes);
   switch (init.kind) {
-    case Init::Kind::automatic: return sizes.size() >= 2 ? Init::normal(1 / std::sqrt(fan.in)) : Init::zeros();
+    case Init::Kind::automatic:
+      return sizes.size() >= 2 ? Init::normal({.deviation = 1 / std::sqrt(fan.in)}) : Init::zeros();
     case Init::Kind::xavier_uniform: {
       const double limit = init.a * std::sqrt(6 / (fan.in + fan.out));
-      return Init::uniform(-limit, limit);
+      return Init::uniform({.low = -limit, .high = limit});
     }
-    case Init::Kind::xavier_normal: return Init::normal(init.a * std::sqrt(2 / (fan.in + fan.out)));
-    case Init::Kind::kaiming_normal: return Init::normal(init.a / std::sqrt(fan.in));
+    case Init::Kind::xavier_normal: return Init::normal({.deviation = init.a * std::sqrt(2 / (fan.in + fan.out))});
+    case Init::Kind::kaiming_normal: return Init::normal({.deviation = init.a / std::sqrt(fan.in)});
     case Init::Kind::constant:
     case Init::Kind::normal:
     case Init::Kind::uniform:

@@ -85,11 +85,11 @@ void Tensor::throw_empty(const Where& at) {
   throw UserError(Location(at), "tensor", "the tensor is empty", "tensor_empty", assign_first);
 }
 
-Dim Tensor::size(int dim, Where at) const {
-  const int rank = value(at).rank(), i = dim < 0 ? dim + rank : dim;
+Dim Tensor::size(DimIndex dim, Where at) const {
+  const int rank = value(at).rank(), i = dim.value < 0 ? dim.value + rank : dim.value;
   if (i < 0 || i >= rank)
     throw UserError(detail::line_of(builder(), at), "size",
-                    fmt::format("dim {} is out of range for {}", dim, value().type().to_string()), "dim_range",
+                    fmt::format("dim {} is out of range for {}", dim.value, value().type().to_string()), "dim_range",
                     rank == 0 ? "a scalar has no dims" : fmt::format("use {} to {}", -rank, rank - 1));
   return shape()[i];
 }
@@ -113,7 +113,7 @@ Tensor Tensor::reshape(const Shape& shape, Where at) const {
   return built("reshape", at, [&](auto& a) { return ir::reshape(a, shape); }, *this);
 }
 Tensor Tensor::contiguous(Where at) const { return built("contiguous", at, ir::contiguous, *this); }
-Tensor Tensor::transpose(int dim0, int dim1, Where at) const {
+Tensor Tensor::transpose(DimIndex dim0, DimIndex dim1, Where at) const {
   return built("transpose", at, [&](auto& a) { return ir::transpose(a, dim0, dim1); }, *this);
 }
 Tensor Tensor::permute(const std::vector<std::int64_t>& dims, Where at) const {
@@ -122,35 +122,35 @@ Tensor Tensor::permute(const std::vector<std::int64_t>& dims, Where at) const {
 Tensor Tensor::expand(const Shape& shape, Where at) const {
   return built("expand", at, [&](auto& a) { return ir::expand(a, shape); }, *this);
 }
-Tensor Tensor::unsqueeze(int dim, Where at) const {
+Tensor Tensor::unsqueeze(DimIndex dim, Where at) const {
   return built("unsqueeze", at, [&](auto& a) { return ir::unsqueeze(a, dim); }, *this);
 }
-Tensor Tensor::squeeze(int dim, Where at) const {
+Tensor Tensor::squeeze(DimIndex dim, Where at) const {
   return built("squeeze", at, [&](auto& a) { return ir::squeeze(a, dim); }, *this);
 }
-Tensor Tensor::flatten(int first, int last, Where at) const {
+Tensor Tensor::flatten(DimIndex first, DimIndex last, Where at) const {
   return built("flatten", at, [&](auto& a) { return ir::flatten(a, first, last); }, *this);
 }
-Tensor Tensor::slice(int dim, const Dim& start, const Dim& stop, std::int64_t step, Where at) const {
+Tensor Tensor::slice(DimIndex dim, const Dim& start, const Dim& stop, std::int64_t step, Where at) const {
   return built("slice", at, [&](auto& a) { return ir::slice(a, dim, start, stop, step); }, *this);
 }
-Tensor Tensor::select(int dim, const Dim& index, Where at) const {
+Tensor Tensor::select(DimIndex dim, const Dim& index, Where at) const {
   return built("select", at, [&](auto& a) { return ir::select(a, dim, index); }, *this);
 }
-std::vector<Tensor> Tensor::split(const Dim& size, int dim, Where at) const {
+std::vector<Tensor> Tensor::split(const Dim& size, DimIndex dim, Where at) const {
   detail::check_operands("split", at, {this});
   const detail::Line line(*this, at);
   return tensors(ir::split(value(), size, dim));
 }
-std::vector<Tensor> Tensor::chunk(std::int64_t chunks, int dim, Where at) const {
+std::vector<Tensor> Tensor::chunk(std::int64_t chunks, DimIndex dim, Where at) const {
   detail::check_operands("chunk", at, {this});
   const detail::Line line(*this, at);
   return tensors(ir::chunk(value(), chunks, dim));
 }
-Tensor Tensor::diagonal(int dim0, int dim1, Where at) const {
+Tensor Tensor::diagonal(DimIndex dim0, DimIndex dim1, Where at) const {
   return built("diagonal", at, [&](auto& a) { return ir::diagonal(a, dim0, dim1); }, *this);
 }
-Tensor Tensor::repeat_interleave(std::int64_t times, int dim, Where at) const {
+Tensor Tensor::repeat_interleave(std::int64_t times, DimIndex dim, Where at) const {
   return built("repeat_interleave", at, [&](auto& a) { return ir::repeat_interleave(a, times, dim); }, *this);
 }
 Tensor Tensor::to(DType dtype, Where at) const {
@@ -158,31 +158,31 @@ Tensor Tensor::to(DType dtype, Where at) const {
   return built("to", at, [&](auto& a) { return ir::cast(a, dtype); }, *this);
 }
 
-Tensor Tensor::sum(const Axes& axes, bool keepdim, Where at) const {
+Tensor Tensor::sum(const Axes& axes, Flag keepdim, Where at) const {
   return built("sum", at, [&](auto& a) { return ir::sum(a, axes.dims, keepdim); }, *this);
 }
-Tensor Tensor::mean(const Axes& axes, bool keepdim, Where at) const {
+Tensor Tensor::mean(const Axes& axes, Flag keepdim, Where at) const {
   return built("mean", at, [&](auto& a) { return ir::mean(a, axes.dims, keepdim); }, *this);
 }
-Tensor Tensor::max(const Axes& axes, bool keepdim, Where at) const {
+Tensor Tensor::max(const Axes& axes, Flag keepdim, Where at) const {
   return built("max", at, [&](auto& a) { return ir::max(a, axes.dims, keepdim); }, *this);
 }
-Tensor Tensor::min(const Axes& axes, bool keepdim, Where at) const {
+Tensor Tensor::min(const Axes& axes, Flag keepdim, Where at) const {
   return built("min", at, [&](auto& a) { return ir::min(a, axes.dims, keepdim); }, *this);
 }
-Tensor Tensor::var(const Axes& axes, bool keepdim, std::int64_t correction, Where at) const {
+Tensor Tensor::var(const Axes& axes, Flag keepdim, std::int64_t correction, Where at) const {
   return built("var", at, [&](auto& a) { return ir::var(a, axes.dims, keepdim, correction); }, *this);
 }
-Tensor Tensor::logsumexp(int dim, bool keepdim, Where at) const {
+Tensor Tensor::logsumexp(DimIndex dim, Flag keepdim, Where at) const {
   return built("logsumexp", at, [&](auto& a) { return ir::logsumexp(a, dim, keepdim); }, *this);
 }
-Tensor Tensor::argmax(int dim, Where at) const {
+Tensor Tensor::argmax(DimIndex dim, Where at) const {
   return built("argmax", at, [&](auto& a) { return ir::argmax(a, dim); }, *this);
 }
-Tensor Tensor::softmax(int dim, Where at) const {
+Tensor Tensor::softmax(DimIndex dim, Where at) const {
   return built("softmax", at, [&](auto& a) { return ir::softmax(a, dim); }, *this);
 }
-Tensor Tensor::log_softmax(int dim, Where at) const {
+Tensor Tensor::log_softmax(DimIndex dim, Where at) const {
   return built("log_softmax", at, [&](auto& a) { return ir::log_softmax(a, dim); }, *this);
 }
 Tensor Tensor::masked_fill(const Tensor& mask, double value, Where at) const {
@@ -194,6 +194,8 @@ Tensor Tensor::pow(double exponent, Where at) const {
 }
 Tensor Tensor::detach(Where at) const { return built("detach", at, ir::stop_gradient, *this); }
 
-std::int64_t from_front(const Tensor& a, int dim) { return a.value_ ? ir::from_front(*a.value_, dim) : dim; }
+std::int64_t from_front(const Tensor& a, DimIndex dim) {
+  return a.value_ ? ir::from_front(*a.value_, dim) : dim.value;
+}
 
 }  // namespace lathe

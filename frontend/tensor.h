@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -19,10 +20,29 @@ class Graph;
 /// name the line that wrote the op.
 using Where = std::source_location;
 
-/// Dims to reduce: one number, a list, or nothing for all of them. Negative ones count from the end.
+/// The position of a dim, counted from the end where it is negative. An integer: x.squeeze(true) does not compile.
+struct DimIndex {
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) DimIndex(T position)
+      : value(static_cast<int>(position)) {}  // NOLINT(google-explicit-constructor)
+  operator int() const { return value; }      // NOLINT(google-explicit-constructor)
+  int value;
+};
+
+/// True or false, and no number: x.sum(0, 1) does not compile, x.sum({0, 1}) sums two dims.
+struct Flag {
+  Flag(std::same_as<bool> auto flag) : value(flag) {}  // NOLINT(google-explicit-constructor)
+  operator bool() const { return value; }              // NOLINT(google-explicit-constructor)
+  bool value;
+};
+
+/// Dims to reduce: one number, a list, or nothing for all of them. Negative ones count from the end. x.sum(true) does
+/// not compile.
 struct Axes {
   Axes() = default;
-  Axes(int axis) : dims{axis} {}  // NOLINT(google-explicit-constructor)
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) Axes(T axis)
+      : dims{static_cast<std::int64_t>(axis)} {}  // NOLINT(google-explicit-constructor)
   Axes(std::initializer_list<std::int64_t> axes) : dims(axes) {}
   std::vector<std::int64_t> dims;
 };
@@ -55,7 +75,7 @@ class Tensor {
   DType dtype(Where at = Where::current()) const { return value(at).dtype(); }
   int rank(Where at = Where::current()) const { return value(at).rank(); }
   /// The size of one dim, name included: x.size(-1). Throws UserError [dim_range].
-  Dim size(int dim, Where at = Where::current()) const;
+  Dim size(DimIndex dim, Where at = Where::current()) const;
 
   /// Names the value in dumps, and for ir::interpret_named. The first name given wins. Where a value already has
   /// another name (equal ops are one node), a view of the same shape carries the new one.
@@ -65,34 +85,35 @@ class Tensor {
   Tensor view(const Shape& shape, Where at = Where::current()) const;     ///< only where strides allow [view_stride]
   Tensor reshape(const Shape& shape, Where at = Where::current()) const;  ///< a view where it can be, else a copy
   Tensor contiguous(Where at = Where::current()) const;                   ///< copies only when needed
-  Tensor transpose(int dim0, int dim1, Where at = Where::current()) const;  ///< (1, 2) -> [B, h, S, d]
+  Tensor transpose(DimIndex dim0, DimIndex dim1, Where at = Where::current()) const;  ///< (1, 2) -> [B, h, S, d]
   Tensor permute(const std::vector<std::int64_t>& dims, Where at = Where::current()) const;
   Tensor expand(const Shape& shape, Where at = Where::current()) const;  ///< dims of size 1 are repeated
-  Tensor unsqueeze(int dim, Where at = Where::current()) const;          ///< (1) -> [B, 1, S, h, d]
-  Tensor squeeze(int dim, Where at = Where::current()) const;
-  Tensor flatten(int first, int last, Where at = Where::current()) const;  ///< (2, 3) -> [B, S, h*d]
-  Tensor slice(int dim, const Dim& start, const Dim& stop, std::int64_t step = 1, Where at = Where::current()) const;
-  Tensor select(int dim, const Dim& index, Where at = Where::current()) const;  ///< (1, 0) -> [B, h, d]
-  std::vector<Tensor> split(const Dim& size, int dim, Where at = Where::current()) const;
-  std::vector<Tensor> chunk(std::int64_t chunks, int dim, Where at = Where::current()) const;
-  Tensor diagonal(int dim0 = 0, int dim1 = 1, Where at = Where::current()) const;
-  Tensor repeat_interleave(std::int64_t times, int dim,
+  Tensor unsqueeze(DimIndex dim, Where at = Where::current()) const;     ///< (1) -> [B, 1, S, h, d]
+  Tensor squeeze(DimIndex dim, Where at = Where::current()) const;
+  Tensor flatten(DimIndex first, DimIndex last, Where at = Where::current()) const;  ///< (2, 3) -> [B, S, h*d]
+  Tensor slice(DimIndex dim, const Dim& start, const Dim& stop, std::int64_t step = 1,
+               Where at = Where::current()) const;
+  Tensor select(DimIndex dim, const Dim& index, Where at = Where::current()) const;  ///< (1, 0) -> [B, h, d]
+  std::vector<Tensor> split(const Dim& size, DimIndex dim, Where at = Where::current()) const;
+  std::vector<Tensor> chunk(std::int64_t chunks, DimIndex dim, Where at = Where::current()) const;
+  Tensor diagonal(DimIndex dim0 = 0, DimIndex dim1 = 1, Where at = Where::current()) const;
+  Tensor repeat_interleave(std::int64_t times, DimIndex dim,
                            Where at = Where::current()) const;  ///< (2, 2) -> [B, S, 2h, d]
   Tensor to(DType dtype, Where at = Where::current()) const;    ///< itself where it has that dtype
 
   // ---- reductions; no axes: over everything
-  Tensor sum(const Axes& axes = {}, bool keepdim = false, Where at = Where::current()) const;
-  Tensor mean(const Axes& axes = {}, bool keepdim = false, Where at = Where::current()) const;
-  Tensor max(const Axes& axes = {}, bool keepdim = false, Where at = Where::current()) const;
-  Tensor min(const Axes& axes = {}, bool keepdim = false, Where at = Where::current()) const;
-  Tensor var(const Axes& axes = {}, bool keepdim = false, std::int64_t correction = 1,
+  Tensor sum(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;
+  Tensor mean(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;
+  Tensor max(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;
+  Tensor min(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;
+  Tensor var(const Axes& axes = {}, Flag keepdim = false, std::int64_t correction = 1,
              Where at = Where::current()) const;
-  Tensor logsumexp(int dim, bool keepdim = false, Where at = Where::current()) const;
-  Tensor argmax(int dim, Where at = Where::current()) const;  ///< i64; the first of equals
+  Tensor logsumexp(DimIndex dim, Flag keepdim = false, Where at = Where::current()) const;
+  Tensor argmax(DimIndex dim, Where at = Where::current()) const;  ///< i64; the first of equals
 
   // ---- what reads well as a method
-  Tensor softmax(int dim, Where at = Where::current()) const;
-  Tensor log_softmax(int dim, Where at = Where::current()) const;
+  Tensor softmax(DimIndex dim, Where at = Where::current()) const;
+  Tensor log_softmax(DimIndex dim, Where at = Where::current()) const;
   Tensor masked_fill(const Tensor& mask, double value, Where at = Where::current()) const;
   Tensor matmul(const Tensor& other, Where at = Where::current()) const;
   Tensor pow(double exponent, Where at = Where::current()) const;
@@ -100,7 +121,7 @@ class Tensor {
 
   /// A dim counted from the front. One out of range, and that of an empty tensor, stay as they are, for the op to
   /// refuse.
-  friend std::int64_t from_front(const Tensor& a, int dim);
+  friend std::int64_t from_front(const Tensor& a, DimIndex dim);
 
  private:
   [[noreturn]] static void throw_empty(const Where& at);
@@ -119,8 +140,8 @@ struct Operand {
 /// A number as an operand, of any arithmetic type.
 struct Number {
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Number(T v) : value(static_cast<double>(v)) {}  // NOLINT(google-explicit-constructor)
+  requires std::is_arithmetic_v<T> Number(T v)
+      : value(static_cast<double>(v)) {}  // NOLINT(google-explicit-constructor)
   double value;
 };
 

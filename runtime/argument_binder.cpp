@@ -45,6 +45,38 @@ std::pair<const std::byte*, const std::byte*> extent(const TensorRef& tensor) {
   return {tensor.data + low * size, tensor.data + (high + 1) * size};
 }
 
+/// Whether a shape has the unknown, which sizes of others may then determine.
+bool mentions(const std::vector<Program::Slot>& slots, const std::string& unknown) {
+  return std::ranges::any_of(slots, [&](const Program::Slot& slot) {
+    return std::ranges::any_of(slot.shape, [&](const Dim& dim) {
+      const std::vector<std::string> unknowns = dim.unknowns();
+      return std::ranges::find(unknowns, unknown) != unknowns.end();
+    });
+  });
+}
+
+/// Whether a run reads or writes the memory of a slot.
+bool is_touched(const Program& program, const Program::Slot& slot) {
+  bool touched = slot.is_updated;
+  for (const Launch& launch : program.launches)
+    touched = touched || std::ranges::find(launch.buffers, slot.buffer) != launch.buffers.end();
+  for (const Exchange& exchange : program.exchanges)
+    for_buffers(exchange, [&](int buffer, bool) { touched = touched || buffer == slot.buffer; });
+  for (const Program::Slot& output : program.outputs) touched = touched || output.buffer == slot.buffer;
+  return touched;
+}
+
+/// Zeros in place of the value of a state that no run reads or writes; nothing where its size is not known.
+std::optional<StoredTensor> stand_in_for(const Program& program, const Program::Slot& slot) {
+  std::vector<std::int64_t> sizes;
+  for (const Dim& dim : slot.shape) {
+    if (!dim.value()) return std::nullopt;
+    sizes.push_back(*dim.value());
+  }
+  if (is_touched(program, slot)) return std::nullopt;
+  return StoredTensor{.host = HostTensor(slot.dtype, sizes)};
+}
+
 std::pair<const std::byte*, const std::byte*> extent(const HostTensor& tensor) {
   return {tensor.data(), tensor.data() + tensor.bytes()};
 }
@@ -70,6 +102,15 @@ void ArgumentBinder::resolve_states(ParameterStore& store) {
   store_ = nullptr;
   bound_ = false;
   states_ = store.resolve(program_);
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    if (states_[i]) continue;
+    if (!stand_ins_.contains(i)) {
+      auto made = stand_in_for(program_, program_.states[i]);
+      if (!made) store.throw_unset(program_, program_.states[i]);
+      stand_ins_.emplace(i, std::move(*made));
+    }
+    states_[i] = &stand_ins_.at(i);
+  }
   store_ = &store;
   version_ = store.version;
 }
@@ -191,7 +232,7 @@ void ArgumentBinder::bind_anew(const std::map<std::string, ir::ArgumentShape>& i
 
 void ArgumentBinder::check_given(const DimBindings& given) const {
   for (const std::string& name : to_be_given_)
-    if (!given.contains(name))
+    if (!given.contains(name) && !mentions(program_.inputs, name) && !mentions(program_.states, name))
       throw UserError(fmt::format("no argument of @{} tells the size {}", program_.name, name), "dim_unbound",
                       "give it with the arguments of the run");
   const std::vector<std::string_view> known(to_be_given_.begin(), to_be_given_.end());
@@ -251,7 +292,7 @@ RunArguments ArgumentBinder::arguments(Tensors& outputs) {
   const auto& slots = program_.outputs;
   bool kept = false;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    HostTensor& tensor = outputs[slots[i].name];
+    HostTensor& tensor = outputs.try_emplace(slots[i].name).first->second;
     if (tensor.dtype() == slots[i].dtype && tensor.shape() == output_shapes_[i])
       kept = true;
     else
@@ -329,9 +370,9 @@ Tensors ArgumentBinder::copies(std::span<const std::string> names) const {
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       if (program_.inputs[i].name == name)
         gather({program_.inputs[i].dtype, input_shapes_[i], inputs_[i]},
-               (found[name] = HostTensor(program_.inputs[i].dtype, input_shapes_[i])).data());
+               found.set(name, HostTensor(program_.inputs[i].dtype, input_shapes_[i])).data());
     for (std::size_t i = 0; i < states_.size(); ++i)
-      if (program_.states[i].name == name) found[name] = states_[i]->on_host();
+      if (program_.states[i].name == name) found.set(name, states_[i]->on_host());
   }
   return found;
 }

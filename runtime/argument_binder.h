@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,8 @@ class ArgumentBinder {
   ArgumentBinder(const ir::Graph& signature, const Program& program, std::vector<std::string> given,
                  DimBindings fixed);
 
-  /// Finds the program's states in the store, unless it has not changed since. UserError [state_unset].
+  /// Finds the program's states in the store, unless it has not changed since. UserError [state_unset] for one that a
+  /// run uses; a declared parameter that it does not use needs no value.
   void resolve_states(ParameterStore& store);
   std::span<StoredTensor* const> states() const { return states_; }
   /// The next run works on another store.
@@ -69,9 +71,10 @@ class ArgumentBinder {
   const std::vector<std::string> to_be_given_;
   const DimBindings fixed_;
   const ParameterStore* store_ = nullptr;
-  std::uint64_t version_ = 0;          ///< of the store that states_ are found in
-  std::vector<StoredTensor*> states_;  ///< by slot
-  std::vector<Given> given_;           ///< inputs of this run, by slot
+  std::uint64_t version_ = 0;                      ///< of the store that states_ are found in
+  std::vector<StoredTensor*> states_;              ///< by slot
+  std::map<std::size_t, StoredTensor> stand_ins_;  ///< zeros for unset states that no run uses, by slot
+  std::vector<Given> given_;                       ///< inputs of this run, by slot
   std::vector<const std::byte*> inputs_;
   std::vector<std::byte*> outputs_;
   std::vector<HostTensor> dense_inputs_, dense_outputs_;  ///< copies of what is not row-major, by slot

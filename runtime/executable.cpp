@@ -42,12 +42,18 @@ using Clock = std::chrono::steady_clock;
 }  // namespace
 
 struct Executable::Impl {
+  Impl() = default;
+  ~Impl() { leave_store(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
   ir::Graph signature;  ///< arguments and checks of the graph as given
   Program program;
   CompileSummary summary;
   std::shared_ptr<Ranks> ranks;
   std::unique_ptr<ProgramRunner> runner;
   Parameters parameters;
+  bool shares_states = false;
   std::mutex running;
   std::unique_ptr<ArgumentBinder> binder;
   ir::IndexLookups lookups;
@@ -59,6 +65,7 @@ struct Executable::Impl {
   void run_bound(const Inputs& inputs, Outputs& outputs, const DimBindings& dims, std::vector<LaunchTime>* times);
   template <class Run>
   void ending_all(const Run& run) const;
+  void leave_store();
   [[noreturn]] void explain_index_error(const UserError& error);
 };
 
@@ -107,6 +114,11 @@ void Executable::Impl::explain_index_error(const UserError& error) {
   throw error;
 }
 
+void Executable::Impl::leave_store() {
+  const std::lock_guard lock(parameters.store()->mutex);
+  parameters.store()->detach(program);
+}
+
 Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Executable::Executable(Executable&&) noexcept = default;
 Executable& Executable::operator=(Executable&&) noexcept = default;
@@ -123,8 +135,11 @@ Parameters Executable::parameters() const { return impl().parameters; }
 
 void Executable::use(const Parameters& parameters) {
   const std::lock_guard running(impl().running);
-  const std::lock_guard lock(parameters.store()->mutex);
-  parameters.store()->attach(impl().program);
+  {
+    const std::lock_guard lock(parameters.store()->mutex);
+    parameters.store()->attach(impl().program, impl().shares_states);
+  }
+  if (!(impl().parameters == parameters)) impl().leave_store();
   impl().parameters = parameters;
   impl().binder->forget_states();
 }
@@ -402,6 +417,11 @@ void plan_known_sizes(ProgramRunner& runner, const ir::Graph& graph, const DimBi
                             fmt::format("an arena of {}", format_bytes(bytes))});
 }
 
+void list_parameters(const Program& program, CompileSummary& summary) {
+  for (const Program::Slot& slot : program.states)
+    if (slot.is_parameter) (slot.is_updated ? summary.trained : summary.not_trained).push_back(slot.name);
+}
+
 void add_code_generation(const Target& target, CompileSummary& summary) {
   summary.passes.push_back(
       {code_stages(target).back().name, summary.codegen_seconds, summary.nodes, summary.nodes,
@@ -417,6 +437,7 @@ Executable compile(const ir::Graph& graph, const CompileOptions& given) {
   auto start = Clock::now();
   auto impl = std::make_unique<Executable::Impl>();
   impl->ranks = options.ranks;
+  impl->shares_states = options.share_states;
   const DimBindings positions = options.ranks ? options.ranks->positions() : DimBindings();
   if (options.ranks) compare_targets(options);
   if (options.lower.memory) require_budget_kept(machine_of(options.target));
@@ -452,6 +473,7 @@ Executable compile(const ir::Graph& graph, const CompileOptions& given) {
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());
   impl->summary.launches = static_cast<int>(impl->program.launches.size());
+  list_parameters(impl->program, impl->summary);
 
   if (options.ranks) compare_ranks(options, gpu, own, impl->program);
   impl->runner = gpu ? gpu_runner(options, *gpu, impl->program, impl->summary)

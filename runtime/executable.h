@@ -42,6 +42,9 @@ struct CompileOptions {
   Mode mode = Mode::training;
   /// The store of parameters and states to work on; nothing: a new one of its own.
   std::optional<Parameters> parameters = {};
+  /// Lets it update states that another executable on the store updates too, such as a cache that a prompt fills and
+  /// each token extends. Otherwise that is an error [state_shared]: two optimizers would count each other's steps.
+  bool share_states = false;
   /// Sizes that unknown dims are expected to reach: memory is planned for these at once, so that runs of any smaller
   /// sizes plan and allocate nothing.
   DimBindings reserve = {};
@@ -85,6 +88,9 @@ struct CompileSummary {
   /// where every size is known or reserved, else the first run plans; code generation (asm, cuda).
   std::vector<ir::PassRun> passes;
   std::optional<TuneReport> tuned;  ///< where it was asked for
+  /// Names of the parameters that a run updates, and of the others. In a training step the others are frozen, not
+  /// chosen, or not used by the loss.
+  std::vector<std::string> trained, not_trained;
   /// What the ranks decided for themselves, with its reason, a sentence a line: whether gathered parameters are kept
   /// for the backward pass, whether keys and values go around in a ring. Empty where there was nothing to decide.
   std::string division;
@@ -105,7 +111,8 @@ class Executable {
 
   /// The values that it works on: set them before the first run, read them after any.
   Parameters parameters() const;
-  /// Works on another store from now on. UserError [parameters_conflict] where a value there has another type.
+  /// Works on another store from now on. UserError [parameters_conflict] where a value there has another type,
+  /// [state_shared] where another executable updates the same states there, unless CompileOptions::share_states.
   void use(const Parameters& parameters);
 
   /// Runs the graph once: outputs by name. Updated states keep their new values for the next run. Throws the
@@ -155,12 +162,12 @@ class Executable {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Passes, lowering and code generation. Throws UserErrors of the passes, [parameters_conflict]; for Target::cuda()
-/// also [driver_missing], [nvrtc_missing], [no_device], and [arch_mismatch] where the GPU is not of the architecture
-/// asked for; with `tune` [tune_dims]. With `mesh` those of Ranks and mpi_processes(), [mesh_processes] where another
-/// number of processes runs. With `ranks` and `split` those of shard::shard, and [ranks_differ] on all of
-/// them where one has another graph, CPU, GPU or Lathe, [rank_devices] where there are fewer GPUs than ranks,
-/// [nccl_missing], [nccl_failed]; without ranks [one_process] for a graph that is one of several.
+/// Passes, lowering and code generation. Throws UserErrors of the passes, [parameters_conflict], [state_shared]; for
+/// Target::cuda() also [driver_missing], [nvrtc_missing], [no_device], and [arch_mismatch] where the GPU is not of
+/// the architecture asked for; with `tune` [tune_dims]. With `mesh` those of Ranks and mpi_processes(),
+/// [mesh_processes] where another number of processes runs. With `ranks` and `split` those of shard::shard, and
+/// [ranks_differ] on all of them where one has another graph, CPU, GPU or Lathe, [rank_devices] where there are fewer
+/// GPUs than ranks, [nccl_missing], [nccl_failed]; without ranks [one_process] for a graph that is one of several.
 Executable compile(const ir::Graph& graph, const CompileOptions& options = {});
 
 }  // namespace lathe

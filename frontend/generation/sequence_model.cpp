@@ -18,6 +18,7 @@ Executable compile_over(const Parameters& store, const ir::Graph& graph, const S
   return compile(graph, {.target = options.target,
                          .mode = Mode::evaluation,
                          .parameters = store,
+                         .share_states = true,
                          .threads = options.threads,
                          .cache = options.cache});
 }

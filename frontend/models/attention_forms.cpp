@@ -58,7 +58,7 @@ void attention_forms(Graph& g, const AttentionFormsConfig& config) {
   const Tensor x = g.input("x", config.dtype, {n, d});
   const Tensor encoder = g.input("encoder_input", config.dtype, {1, n, d});
   const Tensor decoder = g.input("decoder_input", config.dtype, {1, n, d});
-  const Init uniform = Init::uniform(0, 1);
+  const Init uniform = Init::uniform({.low = 0, .high = 1});
   const Weights w{.q = g.parameter("W_q", config.dtype, {h, d, f}, uniform),
                   .k = g.parameter("W_k", config.dtype, {h, d, f}, uniform),
                   .v = g.parameter("W_v", config.dtype, {h, d, f}, uniform),

@@ -14,7 +14,7 @@ namespace {
 
 nn::EmbeddingOptions table(const EncoderDecoderConfig& config) {
   const double width = static_cast<double>(config.d_model.value().value_or(1));
-  return {.dtype = config.dtype, .table = Init::normal(1 / std::sqrt(width))};
+  return {.dtype = config.dtype, .table = Init::normal({.deviation = 1 / std::sqrt(width)})};
 }
 nn::AttentionOptions attention(const EncoderDecoderConfig& config) {
   return {.dtype = config.dtype, .d_k = config.d_k, .d_v = config.d_v, .dropout = config.dropout};

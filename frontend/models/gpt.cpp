@@ -14,7 +14,7 @@ namespace {
 
 /// GPT-2's scales: 0.02, and for the layers that end in the residual stream 0.02 / sqrt(2 * layers).
 Init residual_init(const GptConfig& config) {
-  return Init::normal(0.02 / std::sqrt(2.0 * std::max(1, config.layers)));
+  return Init::normal({.deviation = 0.02 / std::sqrt(2.0 * std::max(1, config.layers))});
 }
 
 nn::LinearOptions conv1d(const GptConfig& config, const Init& weight) {
@@ -36,8 +36,10 @@ Gpt::Gpt(const Module& parent, const GptConfig& config, Where at)
     : Module(parent),
       config_(config),
       d_k_(head_size(config, at)),
-      wte_(*this, "wte", config.vocab, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}, at),
-      wpe_(*this, "wpe", config.context, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}, at),
+      wte_(*this, "wte", config.vocab, config.d_model,
+           {.dtype = config.dtype, .table = Init::normal({.deviation = 0.02})}, at),
+      wpe_(*this, "wpe", config.context, config.d_model,
+           {.dtype = config.dtype, .table = Init::normal({.deviation = 0.02})}, at),
       ln_f_(*this, "ln_f", config.d_model, {.dtype = config.dtype, .eps = config.norm_eps}, at),
       dropout_(config.dropout, at) {
   for (int i = 0; i < config.layers; ++i) blocks_.emplace_back(*this, fmt::format("h.{}", i), config, at);
@@ -47,7 +49,8 @@ Gpt::Block::Block(const Module& parent, std::string_view name, const GptConfig& 
     : Module(parent, name, "GptBlock"),
       ln_1(*this, "ln_1", config.d_model, {.dtype = config.dtype, .eps = config.norm_eps}, at),
       ln_2(*this, "ln_2", config.d_model, {.dtype = config.dtype, .eps = config.norm_eps}, at),
-      c_attn(*this, "attn.c_attn", config.d_model, config.d_model * 3, conv1d(config, Init::normal(0.02)), at),
+      c_attn(*this, "attn.c_attn", config.d_model, config.d_model * 3,
+             conv1d(config, Init::normal({.deviation = 0.02})), at),
       c_proj(*this, "attn.c_proj", config.d_model, config.d_model, conv1d(config, residual_init(config)), at),
       mlp(*this, "mlp", config.d_model, config.d_ff ? *config.d_ff : Dim("d_ff", config.d_model * 4),
           {.dtype = config.dtype,
@@ -55,7 +58,7 @@ Gpt::Block::Block(const Module& parent, std::string_view name, const GptConfig& 
            .in_out = true,
            .up = "c_fc",
            .down = "c_proj",
-           .up_init = Init::normal(0.02),
+           .up_init = Init::normal({.deviation = 0.02}),
            .down_init = residual_init(config)},
           at) {}
 

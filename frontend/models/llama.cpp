@@ -42,7 +42,8 @@ Llama::Llama(const Module& parent, const LlamaConfig& config, Where at)
     : Module(parent),
       config_(config),
       groups_(groups_of(config, at)),
-      embed_(*this, "embed", config.vocab, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}, at),
+      embed_(*this, "embed", config.vocab, config.d_model,
+             {.dtype = config.dtype, .table = Init::normal({.deviation = 0.02})}, at),
       norm_(*this, "norm", config.d_model, norm(config), at),
       lm_head_(*this, "lm_head", config.d_model, config.vocab, projection(config), at) {
   for (int i = 0; i < config.layers; ++i) blocks_.emplace_back(*this, fmt::format("layers.{}", i), config, at);

@@ -15,7 +15,8 @@ Tensor attention_walkthrough(Graph& g, const WalkthroughConfig& config) {
   const Dim d_k{"d_k", *per_head};
 
   const Tensor token_ids = g.input("token_ids", i64, {B, S});
-  const Tensor table = g.parameter("embedding", config.dtype, {config.vocab, d_model}, Init::normal(1));
+  const Tensor table =
+      g.parameter("embedding", config.dtype, {config.vocab, d_model}, Init::normal({.deviation = 1}));
   const Tensor W_q = g.parameter("W_q", config.dtype, {d_model, d_model});
   const Tensor W_k = g.parameter("W_k", config.dtype, {d_model, d_model});
   const Tensor W_v = g.parameter("W_v", config.dtype, {d_model, d_model});

@@ -25,7 +25,7 @@ std::string_view weight_name(bool flat) { return flat ? "" : "weight"; }
 Init weight_init(const LinearOptions& options, const Dim& in) {
   const bool automatic = options.weight.kind == Init::Kind::automatic;
   if (!options.in_out || !automatic || in.value().value_or(0) < 1) return options.weight;
-  return Init::normal(1 / std::sqrt(static_cast<double>(*in.value())));
+  return Init::normal({.deviation = 1 / std::sqrt(static_cast<double>(*in.value()))});
 }
 
 /// Whether a product of x is known to read its weights for a handful of rows, which takes as long as reading them.

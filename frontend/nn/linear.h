@@ -58,7 +58,7 @@ class Linear : public Module {
 struct EmbeddingOptions {
   DType dtype = f32;
   bool flat = true;  ///< the table is named as the module itself
-  Init table = Init::normal(0.02);
+  Init table = Init::normal({.deviation = 0.02});
 };
 
 /// A row of the table for each id: i64 [..] -> [.., d].

@@ -21,7 +21,7 @@ void check(const LowRankOptions& options, const Where& at) {
 Init start_of_a(const LowRankOptions& options, const Dim& in) {
   if (options.a.kind != Init::Kind::automatic) return options.a;
   const double limit = 1 / std::sqrt(static_cast<double>(in.value().value_or(1)));
-  return Init::uniform(-limit, limit);
+  return Init::uniform({.low = -limit, .high = limit});
 }
 
 Init start_of_b(const LowRankOptions& options) {

@@ -47,6 +47,7 @@ ParameterFilter filter(const Module& module, const Choose& choose) {
 
 /// An argument of its own in a graph, declared at the first use.
 Tensor Parameter::declared(const Graph& graph, const std::string& name, DType dtype, const Shape& shape) const {
+  graph.state_->note_frozen_mark(name, std::shared_ptr<const bool>(info_, &info_->frozen));
   if (const auto found = graph.builder().find_argument(name)) {
     const ir::TensorType& type = found->type();
     if (found->node().op == &ir::ops::parameter && type.dtype == dtype && type.shape == shape) return Tensor(*found);
@@ -188,8 +189,8 @@ std::vector<Initializer> Module::initializers() const {
   return all;
 }
 
-std::map<std::string, HostTensor> Module::initial_values(std::uint64_t seed) const {
-  std::map<std::string, HostTensor> values;
+Tensors Module::initial_values(std::uint64_t seed) const {
+  Tensors values;
   for (const Parameter& parameter : parameters())
     values.emplace(parameter.name(), initial_value(parameter.init(), parameter.name(), parameter.dtype(),
                                                    parameter.shape().evaluate({}), seed));

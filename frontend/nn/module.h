@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,7 +8,7 @@
 
 #include "frontend/graph.h"
 #include "frontend/train/optim.h"
-#include "ir/support/tensors/host_tensor.h"
+#include "ir/support/tensors/tensors.h"
 
 /// Modules: named trees of parameters, with a call that adds ops. A module belongs to no graph: called on a tensor,
 /// it builds in that tensor's graph, so one model serves a graph for training, another for decoding, and any later
@@ -31,7 +30,7 @@ class Parameter {
   const Shape& shape() const { return info_->shape; }
   const Init& init() const { return info_->init; }
 
-  /// A frozen parameter is not trained.
+  /// A frozen parameter is not trained: training_step() of a Graph leaves it alone, whatever its options choose.
   bool is_frozen() const { return info_->frozen; }
   void freeze(bool frozen = true) const { info_->frozen = frozen; }
   /// A word that optimizers choose parameters by; empty at first.
@@ -119,7 +118,7 @@ class Module {
   /// How all of them start, by name: what initial_values() of a whole graph takes.
   std::vector<Initializer> initializers() const;
   /// How all of them start: the values for a store. See initial_value() in frontend/initialize.h.
-  std::map<std::string, HostTensor> initial_values(std::uint64_t seed) const;
+  Tensors initial_values(std::uint64_t seed) const;
   /// The tree as text: kinds, names, shapes, counts; neighbours that are alike are printed once.
   std::string print_tree() const;
 
@@ -141,7 +140,8 @@ class Module {
   std::shared_ptr<Node> node_;
 };
 
-/// What TrainingOptions::trainable takes: the parameters of a module that are not frozen.
+/// The parameters of a module that are not frozen: for TrainingOptions::trainable of a finished graph, which knows no
+/// modules.
 ParameterFilter trainable(const Module& module);
 /// The parameters of a module that are in a group.
 ParameterFilter in_group(const Module& module, std::string_view group);

@@ -30,10 +30,10 @@ using Values = std::vector<ir::Value>;
 Tensor einsum_of(std::string_view equation, std::span<const Tensor> operands, const Where& at) {
   return built_of_all("einsum", at, [&](const Values& all) { return ir::einsum(equation, all); }, operands);
 }
-Tensor concat_of(std::span<const Tensor> parts, int dim, const Where& at) {
+Tensor concat_of(std::span<const Tensor> parts, DimIndex dim, const Where& at) {
   return built_of_all("concat", at, [&](const Values& all) { return ir::concat(all, dim); }, parts);
 }
-Tensor stack_of(std::span<const Tensor> parts, int dim, const Where& at) {
+Tensor stack_of(std::span<const Tensor> parts, DimIndex dim, const Where& at) {
   return built_of_all("stack", at, [&](const Values& all) { return ir::stack(all, dim); }, parts);
 }
 
@@ -83,7 +83,7 @@ Tensor grouped_matmul(const Tensor& x, const Tensor& offsets, const std::vector<
       [&](const Values& all) { return ir::grouped_matmul(all[0], all[1], std::span(all).subspan(2)); }, operands);
 }
 
-Tensor gather(const Tensor& table, const Tensor& indices, int dim, Where at) {
+Tensor gather(const Tensor& table, const Tensor& indices, DimIndex dim, Where at) {
   return built("gather", at, [&](auto& x, auto& y) { return ir::gather(x, y, dim); }, table, indices);
 }
 Tensor embedding(const Tensor& ids, const Tensor& table, Where at) {
@@ -99,43 +99,47 @@ Tensor embedding(const Tensor& ids, const Tensor& table, std::int64_t padding_id
       },
       table, ids);
 }
-Tensor scatter_add(const Tensor& indices, const Tensor& updates, const Dim& size, int dim, Where at) {
+Tensor scatter_add(const Tensor& indices, const Tensor& updates, const Dim& size, DimIndex dim, Where at) {
   return built(
       "scatter_add", at, [&](auto& x, auto& y) { return ir::scatter_add(x, y, size, dim); }, indices, updates);
 }
-Tensor update_rows(const Tensor& a, const Tensor& positions, const Tensor& rows, int dim, Where at) {
+Tensor update_rows(const Tensor& a, const Tensor& positions, const Tensor& rows, DimIndex dim, Where at) {
   return built(
       "update_rows", at, [&](auto& x, auto& p, auto& y) { return ir::update_rows(x, p, y, dim); }, a, positions,
       rows);
 }
 
-Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, int dim, Where at) {
+Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, DimIndex dim, Where at) {
   return built(
       "scatter", at, [&](auto& x, auto& p, auto& y) { return ir::scatter(x, p, y, dim); }, a, indices, source);
 }
 
-Tensor take_along(const Tensor& a, const Tensor& indices, int dim, Where at) {
+Tensor take_along(const Tensor& a, const Tensor& indices, DimIndex dim, Where at) {
   return built("take_along", at, [&](auto& x, auto& y) { return ir::take_along(x, y, dim); }, a, indices);
 }
-Tensor concat(std::initializer_list<Tensor> parts, int dim, Where at) { return concat_of(span_of(parts), dim, at); }
-Tensor concat(const std::vector<Tensor>& parts, int dim, Where at) { return concat_of(parts, dim, at); }
-Tensor stack(std::initializer_list<Tensor> parts, int dim, Where at) { return stack_of(span_of(parts), dim, at); }
-Tensor stack(const std::vector<Tensor>& parts, int dim, Where at) { return stack_of(parts, dim, at); }
-Tensor pad(const Tensor& a, int dim, const Dim& low, const Dim& high, Where at) {
+Tensor concat(std::initializer_list<Tensor> parts, DimIndex dim, Where at) {
+  return concat_of(span_of(parts), dim, at);
+}
+Tensor concat(const std::vector<Tensor>& parts, DimIndex dim, Where at) { return concat_of(parts, dim, at); }
+Tensor stack(std::initializer_list<Tensor> parts, DimIndex dim, Where at) {
+  return stack_of(span_of(parts), dim, at);
+}
+Tensor stack(const std::vector<Tensor>& parts, DimIndex dim, Where at) { return stack_of(parts, dim, at); }
+Tensor pad(const Tensor& a, DimIndex dim, const Dim& low, const Dim& high, Where at) {
   return built("pad", at, [&](auto& x) { return ir::pad(x, dim, low, high); }, a);
 }
 
-Tensor cumsum(const Tensor& a, int dim, const CumsumOptions& options, Where at) {
+Tensor cumsum(const Tensor& a, DimIndex dim, const CumsumOptions& options, Where at) {
   return built("cumsum", at, [&](auto& x) { return ir::cumsum(x, dim, options.exclusive, options.reverse); }, a);
 }
-Ranked sort(const Tensor& a, int dim, bool descending, Where at) {
+Ranked sort(const Tensor& a, DimIndex dim, Flag descending, Where at) {
   const Tensor order = argsort(a, dim, descending, at);
   return {take_along(a, order, dim, at), order};
 }
-Tensor argsort(const Tensor& a, int dim, bool descending, Where at) {
+Tensor argsort(const Tensor& a, DimIndex dim, Flag descending, Where at) {
   return built("argsort", at, [&](auto& x) { return ir::argsort(x, dim, descending); }, a);
 }
-Ranked top_k(const Tensor& a, const Dim& k, int dim, bool largest, Where at) {
+Ranked top_k(const Tensor& a, const Dim& k, DimIndex dim, Flag largest, Where at) {
   const Tensor indices = built("top_k", at, [&](auto& x) { return ir::top_k(x, k, dim, largest); }, a);
   return {take_along(a, indices, dim, at), indices};
 }
@@ -158,7 +162,7 @@ std::optional<Tensor> Causal::offset(ir::GraphBuilder& graph) const {
 }
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
-                 const Causal& causal, bool zero_masked, Where at) {
+                 const Causal& causal, Flag zero_masked, Where at) {
   detail::check_operands("attention", at, {&q, &k, &v});
   const detail::Line line(q, at);
   const auto value_of = [&](const std::optional<Tensor>& given) -> std::optional<ir::Value> {

@@ -32,26 +32,27 @@ Tensor grouped_matmul(const Tensor& x, const Tensor& offsets, const std::vector<
 
 // ---- indexing and joining
 /// table [.., n, ..], indices [i..] -> [.., i.., ..]: the indices' dims stand where `dim` stood.
-Tensor gather(const Tensor& table, const Tensor& indices, int dim = 0, Where at = Where::current());
+Tensor gather(const Tensor& table, const Tensor& indices, DimIndex dim = 0, Where at = Where::current());
 /// ids [..], table [n, d] -> [.., d].
 Tensor embedding(const Tensor& ids, const Tensor& table, Where at = Where::current());
 /// The same; ids of `padding_idx` give its row too, which they leave without a gradient, as PyTorch.
 Tensor embedding(const Tensor& ids, const Tensor& table, std::int64_t padding_idx, Where at = Where::current());
 /// gather transposed: zeros [.., size, ..] with updates [.., i.., ..] added where indices [i..] say; indices that
 /// occur several times add up, in a fixed order. `size` stands where the indices' dims stood, at `dim`.
-Tensor scatter_add(const Tensor& indices, const Tensor& updates, const Dim& size, int dim = 0,
+Tensor scatter_add(const Tensor& indices, const Tensor& updates, const Dim& size, DimIndex dim = 0,
                    Where at = Where::current());
 /// `a` [.., n, ..] with its rows at `positions` replaced by rows [.., t, ..]; of equal positions the last counts. One
 /// list of positions [t] for all, or [b, t]: one for each index of dim 0, or positions of the shape of rows: see
 /// scatter. A state that is updated with the result, and not read otherwise, is written in place: only the rows are
 /// touched.
-Tensor update_rows(const Tensor& a, const Tensor& positions, const Tensor& rows, int dim = 0,
+Tensor update_rows(const Tensor& a, const Tensor& positions, const Tensor& rows, DimIndex dim = 0,
                    Where at = Where::current());
 /// torch.scatter: `a` with source[.., t, ..] at position indices[.., t, ..] along dim; indices have the shape of the
 /// source, which is that of `a` but for dim. Of equal indices the last counts, and it alone has a gradient.
-Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, int dim, Where at = Where::current());
+Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, DimIndex dim,
+               Where at = Where::current());
 /// torch.gather: the element of each index along dim; indices have a dim for each of `a`.
-Tensor take_along(const Tensor& a, const Tensor& indices, int dim, Where at = Where::current());
+Tensor take_along(const Tensor& a, const Tensor& indices, DimIndex dim, Where at = Where::current());
 
 // ---- along a dim
 /// Sums along dim of all elements up to each. bf16 and f16 are summed in f32.
@@ -59,21 +60,21 @@ struct CumsumOptions {
   bool exclusive = false;  ///< without the element itself
   bool reverse = false;    ///< of the elements from it on
 };
-Tensor cumsum(const Tensor& a, int dim, const CumsumOptions& options = {}, Where at = Where::current());
+Tensor cumsum(const Tensor& a, DimIndex dim, const CumsumOptions& options = {}, Where at = Where::current());
 /// Elements in order and where they stood, as i64.
 struct Ranked {
   Tensor values, indices;
 };
 /// Stable: equal elements keep their order. A NaN counts as larger than every number, as in PyTorch.
-Ranked sort(const Tensor& a, int dim = -1, bool descending = false, Where at = Where::current());
-Tensor argsort(const Tensor& a, int dim = -1, bool descending = false, Where at = Where::current());
+Ranked sort(const Tensor& a, DimIndex dim = -1, Flag descending = false, Where at = Where::current());
+Tensor argsort(const Tensor& a, DimIndex dim = -1, Flag descending = false, Where at = Where::current());
 /// The first k of that order, descending or, for the smallest, ascending: of equal elements the first ones.
-Ranked top_k(const Tensor& a, const Dim& k, int dim = -1, bool largest = true, Where at = Where::current());
-Tensor concat(std::initializer_list<Tensor> parts, int dim, Where at = Where::current());
-Tensor concat(const std::vector<Tensor>& parts, int dim, Where at = Where::current());
-Tensor stack(std::initializer_list<Tensor> parts, int dim, Where at = Where::current());
-Tensor stack(const std::vector<Tensor>& parts, int dim, Where at = Where::current());
-Tensor pad(const Tensor& a, int dim, const Dim& low, const Dim& high, Where at = Where::current());
+Ranked top_k(const Tensor& a, const Dim& k, DimIndex dim = -1, Flag largest = true, Where at = Where::current());
+Tensor concat(std::initializer_list<Tensor> parts, DimIndex dim, Where at = Where::current());
+Tensor concat(const std::vector<Tensor>& parts, DimIndex dim, Where at = Where::current());
+Tensor stack(std::initializer_list<Tensor> parts, DimIndex dim, Where at = Where::current());
+Tensor stack(const std::vector<Tensor>& parts, DimIndex dim, Where at = Where::current());
+Tensor pad(const Tensor& a, DimIndex dim, const Dim& low, const Dim& high, Where at = Where::current());
 
 // ---- networks
 /// Zeros each element with probability p and scales the rest by 1 / (1 - p); `random_state` is Graph::random_state().
@@ -104,6 +105,6 @@ class Causal {
 /// `zero_masked` 0, and no gradient, as PyTorch's scaled_dot_product_attention does. New queries over the keys of a
 /// cache, theirs the last of `length`, are Causal::from(length - n).
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
-                 const Causal& causal, bool zero_masked = false, Where at = Where::current());
+                 const Causal& causal, Flag zero_masked = false, Where at = Where::current());
 
 }  // namespace lathe

@@ -86,11 +86,11 @@ inline Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, 
   return detail::op("linear", at, {&x, &weight, &bias});
 }
 /// exp(a) / sum(exp(a)) along a dim, without overflow; zero_masked: 0 where all is -inf. [dtype_kind] [dim_range]
-inline Tensor softmax(const Tensor& a, int dim, bool zero_masked = false, Where at = Where::current()) {
+inline Tensor softmax(const Tensor& a, DimIndex dim, bool zero_masked = false, Where at = Where::current()) {
   return detail::op("softmax", at, {&a}, {{"dim", from_front(a, dim)}, {"zero_masked", zero_masked}});
 }
 /// log(softmax(a)) along a dim, without overflow. [dtype_kind] [dim_range]
-inline Tensor log_softmax(const Tensor& a, int dim, Where at = Where::current()) {
+inline Tensor log_softmax(const Tensor& a, DimIndex dim, Where at = Where::current()) {
   return detail::op("log_softmax", at, {&a}, {{"dim", from_front(a, dim)}});
 }
 /// (x - mean) / sqrt(variance + eps) over the last dim [* weight [+ bias]].

@@ -7,10 +7,10 @@ namespace lathe {
 
 using ir::Value;
 
-LossScale::LossScale(ir::GraphBuilder& builder, const LossScaling& options)
+LossScale::LossScale(ir::GraphBuilder& builder, const LossScaling& options, const std::string& scope)
     : options_(options),
-      exponent_(builder.argument(ir::ops::state, "optimizer.loss_scale.exponent", i64, {})),
-      good_steps_(builder.argument(ir::ops::state, "optimizer.loss_scale.good_steps", i64, {})),
+      exponent_(builder.argument(ir::ops::state, scope + ".loss_scale.exponent", i64, {})),
+      good_steps_(builder.argument(ir::ops::state, scope + ".loss_scale.good_steps", i64, {})),
       scale_(
           ir::cast(ir::mul(ir::pow(ir::constant(builder, 2, f64), ir::cast(exponent_, f64)), options.start), f32)) {}
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "ir/tensor/builder.h"
 
@@ -15,11 +16,11 @@ struct LossScaling {
   std::int64_t growth_interval = 2000;  ///< it doubles after so many updates in a row that were not skipped
 };
 
-/// The scale of this run, start * 2^exponent, and what becomes of it. The states "optimizer.loss_scale.exponent" and
-/// "optimizer.loss_scale.good_steps", i64 scalars, start at zero as every optimizer state does.
+/// The scale of this run, start * 2^exponent, and what becomes of it. The states "<scope>.loss_scale.exponent" and
+/// "<scope>.loss_scale.good_steps", i64 scalars, start at zero as every optimizer state does.
 class LossScale {
  public:
-  LossScale(ir::GraphBuilder& builder, const LossScaling& options);
+  LossScale(ir::GraphBuilder& builder, const LossScaling& options, const std::string& scope);
   /// f32 scalar.
   const ir::Value& scale() const { return scale_; }
   /// gradient / scale(), in f32 (f64 for f64).

@@ -17,9 +17,9 @@ namespace {
 
 DType compute_dtype(const Value& parameter) { return parameter.dtype() == f64 ? f64 : f32; }
 
-/// A zero-initialised state beside a parameter.
-Value state_for(const Value& parameter, std::string_view kind) {
-  const std::string name = "optimizer." + std::string(kind) + "." + parameter.node().name;
+/// A zero-initialised state of a parameter.
+Value state_for(const OptimizerStep& step, const Value& parameter, std::string_view kind) {
+  const std::string name = fmt::format("{}.{}.{}", step.scope, kind, parameter.node().name);
   // A copy, for the graph's nodes move as it grows.
   const Shape shape = parameter.shape();
   return parameter.builder().argument(ir::ops::state, name, compute_dtype(parameter), shape);
@@ -38,7 +38,7 @@ void add_sgd(const SGD& sgd, const OptimizerStep& step, const Value& parameter, 
   Value g = ir::cast(gradient, dtype);
   if (decay && sgd.weight_decay != 0) g = ir::add(g, ir::mul(p, sgd.weight_decay));
   if (sgd.momentum != 0) {
-    const Value buffer = state_for(parameter, "momentum");
+    const Value buffer = state_for(step, parameter, "momentum");
     const Value moved = ir::add(ir::mul(buffer, sgd.momentum), g);
     step.update(buffer, moved);
     g = sgd.nesterov ? ir::add(g, ir::mul(moved, sgd.momentum)) : moved;
@@ -55,7 +55,7 @@ Value bias_correction(const OptimizerStep& step, double beta) {
 void add_adam_step(double beta1, double beta2, double eps, const OptimizerStep& step, const Value& parameter,
                    const Value& start, const Value& g) {
   const DType dtype = g.dtype();
-  const Value m = state_for(parameter, "m"), v = state_for(parameter, "v");
+  const Value m = state_for(step, parameter, "m"), v = state_for(step, parameter, "v");
   const Value m1 = ir::add(ir::mul(m, beta1), ir::mul(g, 1 - beta1));
   const Value v1 = ir::add(ir::mul(v, beta2), ir::mul(ir::mul(g, 1 - beta2), g));
   step.update(m, m1);

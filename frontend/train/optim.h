@@ -68,8 +68,9 @@ struct ParameterGroup {
 
 /// What the update of each parameter shares.
 struct OptimizerStep {
-  ir::Value count;  ///< f64 scalar: the number of this update, from 1
-  ir::Value rate;   ///< f64 scalar: the learning rate
+  ir::Value count;    ///< f64 scalar: the number of this update, from 1
+  ir::Value rate;     ///< f64 scalar: the learning rate
+  std::string scope;  ///< that its states are named in: "optimizer"
   /// Declares the new value of a parameter or state; training.h holds it back between micro-batches.
   std::function<void(const ir::Value& state, const ir::Value& value)> update;
 };

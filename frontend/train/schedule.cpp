@@ -19,6 +19,8 @@ void require(bool condition, const At& at, std::string_view message, std::string
   if (!condition) throw UserError(Location(at), "learning rate", message, "schedule_steps", hint);
 }
 
+double to_double(std::int64_t steps) { return static_cast<double>(steps); }
+
 template <class... Handlers>
 struct Overload : Handlers... {
   using Handlers::operator()...;
@@ -28,36 +30,44 @@ Overload(Handlers...) -> Overload<Handlers...>;
 
 }  // namespace
 
-Schedule Schedule::warmup_cosine(double peak, std::int64_t warmup, std::int64_t total, double floor, const At& at) {
-  require(warmup >= 0 && total > warmup, at, fmt::format("{} steps of warm-up in {} steps in all", warmup, total),
+Schedule Schedule::warmup_cosine(const WarmupCosine& of, const At& at) {
+  require(of.warmup >= 0 && of.total > of.warmup, at,
+          fmt::format("{} steps of warm-up in {} steps in all", of.warmup, of.total),
           "the warm-up takes 0 steps or more, and fewer than all");
-  return Schedule(Kind(WarmupCosine{peak, static_cast<double>(warmup), static_cast<double>(total), floor}));
+  return Schedule(Kind(of));
 }
 
-Schedule Schedule::inverse_sqrt(double scale, std::int64_t warmup, const At& at) {
-  require(warmup >= 1, at, fmt::format("{} steps of warm-up", warmup), "give 1 or more");
-  return Schedule(Kind(InverseSqrt{scale, static_cast<double>(warmup)}));
+Schedule Schedule::inverse_sqrt(const InverseSqrt& of, const At& at) {
+  require(of.warmup >= 1, at, fmt::format("{} steps of warm-up", of.warmup), "give 1 or more");
+  return Schedule(Kind(of));
 }
 
-Schedule Schedule::noam(double factor, std::int64_t d_model, std::int64_t warmup, const At& at) {
-  require(d_model >= 1, at, fmt::format("d_model is {}", d_model), "give the width of the model");
-  return inverse_sqrt(factor / std::sqrt(static_cast<double>(d_model)), warmup, at);
+Schedule Schedule::noam(const Noam& of, const At& at) {
+  require(of.d_model >= 1, at, fmt::format("d_model is {}", of.d_model), "give the width of the model");
+  return inverse_sqrt({.scale = of.factor / std::sqrt(to_double(of.d_model)), .warmup = of.warmup}, at);
 }
 
-Schedule Schedule::step_decay(double rate, std::int64_t every, double gamma, const At& at) {
-  require(every >= 1, at, fmt::format("a decay every {} steps", every), "give 1 or more");
-  return Schedule(Kind(StepDecay{rate, static_cast<double>(every), gamma}));
+Schedule Schedule::step_decay(const StepDecay& of, const At& at) {
+  require(of.every >= 1, at, fmt::format("a decay every {} steps", of.every), "give 1 or more");
+  return Schedule(Kind(of));
 }
 
 std::optional<std::string> Schedule::fault() const {
   using Numbers = std::vector<std::pair<std::string_view, double>>;
-  const Numbers numbers = std::visit(
-      Overload{
-          [](const Constant& s) { return Numbers{{"lr", s.rate}}; },
-          [](const WarmupCosine& s) { return Numbers{{"the peak of lr", s.peak}, {"the floor of lr", s.floor}}; },
-          [](const InverseSqrt& s) { return Numbers{{"the scale of lr", s.scale}}; },
-          [](const StepDecay& s) { return Numbers{{"lr", s.rate}, {"gamma", s.gamma}}; }},
-      kind_);
+  const Numbers numbers =
+      std::visit(Overload{[](const Constant& s) {
+                            return Numbers{{"lr", s.rate}};
+                          },
+                          [](const WarmupCosine& s) {
+                            return Numbers{{"the peak of lr", s.peak}, {"the floor of lr", s.floor}};
+                          },
+                          [](const InverseSqrt& s) {
+                            return Numbers{{"the scale of lr", s.scale}};
+                          },
+                          [](const StepDecay& s) {
+                            return Numbers{{"lr", s.rate}, {"gamma", s.gamma}};
+                          }},
+                 kind_);
   for (const auto& [name, value] : numbers)
     if (!(value >= 0 && std::isfinite(value)))
       return fmt::format("{} is {}, not a finite number of 0 or more", name, value);
@@ -67,17 +77,18 @@ std::optional<std::string> Schedule::fault() const {
 ir::Value Schedule::at(const ir::Value& step) const {
   const auto constant = [&](const Constant& s) { return ir::constant(step.builder(), s.rate, f64); };
   const auto cosine = [&](const WarmupCosine& s) {
-    const auto progress = ir::minimum(ir::div(ir::sub(step, s.warmup), s.total - s.warmup), 1.0);
+    const double warmup = to_double(s.warmup);
+    const auto progress = ir::minimum(ir::div(ir::sub(step, warmup), to_double(s.total) - warmup), 1.0);
     const auto wave = ir::add(ir::cos(ir::mul(progress, std::numbers::pi)), 1.0);
     const auto down = ir::add(ir::mul(wave, 0.5 * (s.peak - s.floor)), s.floor);
     if (s.warmup == 0) return down;
-    return ir::where(ir::le(step, s.warmup), ir::mul(step, s.peak / s.warmup), down);
+    return ir::where(ir::le(step, warmup), ir::mul(step, s.peak / warmup), down);
   };
   const auto inverse_sqrt = [&](const InverseSqrt& s) {
-    return ir::mul(ir::minimum(ir::pow(step, -0.5), ir::mul(step, std::pow(s.warmup, -1.5))), s.scale);
+    return ir::mul(ir::minimum(ir::pow(step, -0.5), ir::mul(step, std::pow(to_double(s.warmup), -1.5))), s.scale);
   };
   const auto decay = [&](const StepDecay& s) {
-    const auto times = ir::floor(ir::div(ir::sub(step, 1.0), s.every));
+    const auto times = ir::floor(ir::div(ir::sub(step, 1.0), to_double(s.every)));
     return ir::mul(ir::pow(ir::constant(step.builder(), s.gamma, f64), times), s.rate);
   };
   return std::visit(Overload{constant, cosine, inverse_sqrt, decay}, kind_);
@@ -86,17 +97,19 @@ ir::Value Schedule::at(const ir::Value& step) const {
 double Schedule::at(std::int64_t step) const {
   const auto t = static_cast<double>(step);
   const auto cosine = [&](const WarmupCosine& s) {
-    if (t <= s.warmup) return s.peak * t / s.warmup;
-    const double progress = std::min((t - s.warmup) / (s.total - s.warmup), 1.0);
+    const double warmup = to_double(s.warmup);
+    if (t <= warmup) return s.peak * t / warmup;
+    const double progress = std::min((t - warmup) / (to_double(s.total) - warmup), 1.0);
     return s.floor + (s.peak - s.floor) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
   };
   const auto inverse_sqrt = [&](const InverseSqrt& s) {
-    return s.scale * std::min(std::pow(t, -0.5), t * std::pow(s.warmup, -1.5));
+    return s.scale * std::min(std::pow(t, -0.5), t * std::pow(to_double(s.warmup), -1.5));
   };
-  return std::visit(
-      Overload{[](const Constant& s) { return s.rate; }, cosine, inverse_sqrt,
-               [&](const StepDecay& s) { return s.rate * std::pow(s.gamma, std::floor((t - 1) / s.every)); }},
-      kind_);
+  return std::visit(Overload{[](const Constant& s) { return s.rate; }, cosine, inverse_sqrt,
+                             [&](const StepDecay& s) {
+                               return s.rate * std::pow(s.gamma, std::floor((t - 1) / to_double(s.every)));
+                             }},
+                    kind_);
 }
 
 }  // namespace lathe

@@ -11,25 +11,43 @@
 namespace lathe {
 
 /// A learning rate as a function of the step, where the first update is step 1. A number is a constant rate:
-///   AdamW{.lr = 3e-4}      AdamW{.lr = Schedule::warmup_cosine(3e-4, 100, 2000, 3e-5)}
+///   AdamW{.lr = 3e-4}
+///   AdamW{.lr = Schedule::warmup_cosine({.peak = 3e-4, .warmup = 100, .total = 2000, .floor = 3e-5})}
 /// Steps that make no sense are a UserError [schedule_steps] at the line that asks for them; rates are checked by the
 /// training step that takes them [optimizer_options].
 class Schedule {
  public:
+  struct WarmupCosine {
+    double peak = 0;
+    std::int64_t warmup = 0, total = 0;
+    double floor = 0;
+  };
+  struct InverseSqrt {
+    double scale = 1;
+    std::int64_t warmup = 0;
+  };
+  struct Noam {
+    double factor = 1;
+    std::int64_t d_model = 0, warmup = 0;
+  };
+  struct StepDecay {
+    double rate = 0;
+    std::int64_t every = 0;
+    double gamma = 1;
+  };
+
   /// Always `rate`.
   Schedule(double rate) : kind_(Constant{rate}) {}  // NOLINT(google-explicit-constructor)
-  /// Up in a line to `peak` at step `warmup`, then down half a cosine to `floor` at step `total`, then `floor`.
-  static Schedule warmup_cosine(double peak, std::int64_t warmup, std::int64_t total, double floor = 0,
+  /// Linear up to `peak` at step `warmup`, then half a cosine down to `floor` at step `total`, then `floor`.
+  static Schedule warmup_cosine(const WarmupCosine& of,
                                 const std::source_location& at = std::source_location::current());
   /// scale * min(step^-0.5, step * warmup^-1.5).
-  static Schedule inverse_sqrt(double scale, std::int64_t warmup,
+  static Schedule inverse_sqrt(const InverseSqrt& of,
                                const std::source_location& at = std::source_location::current());
   /// The Transformer's own (Vaswani et al. 2017, 5.3): factor * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5).
-  static Schedule noam(double factor, std::int64_t d_model, std::int64_t warmup,
-                       const std::source_location& at = std::source_location::current());
+  static Schedule noam(const Noam& of, const std::source_location& at = std::source_location::current());
   /// rate * gamma^floor((step - 1) / every).
-  static Schedule step_decay(double rate, std::int64_t every, double gamma,
-                             const std::source_location& at = std::source_location::current());
+  static Schedule step_decay(const StepDecay& of, const std::source_location& at = std::source_location::current());
 
   /// The rate as an f64 scalar; `step` is an f64 scalar.
   ir::Value at(const ir::Value& step) const;
@@ -42,15 +60,6 @@ class Schedule {
  private:
   struct Constant {
     double rate;
-  };
-  struct WarmupCosine {
-    double peak, warmup, total, floor;
-  };
-  struct InverseSqrt {
-    double scale, warmup;
-  };
-  struct StepDecay {
-    double rate, every, gamma;
   };
   using Kind = std::variant<Constant, WarmupCosine, InverseSqrt, StepDecay>;
   explicit Schedule(Kind kind) : kind_(kind) {}

@@ -4,8 +4,8 @@
 
 namespace lathe {
 
-ir::Graph training_step(const Graph& g, const Tensor& loss, const Optimizer& optimizer,
-                        const TrainingOptions& options, Where at) {
+ir::Graph training_step(const Graph& g, const Tensor& loss, const Optimizer& optimizer, const TrainingOptions& given,
+                        Where at) {
   detail::check_operands("training_step", at, {&loss});
   {
     const CallSite line(g.builder(at), at);
@@ -17,6 +17,10 @@ ir::Graph training_step(const Graph& g, const Tensor& loss, const Optimizer& opt
   const CallSite site(builder, at);
   g.builder().require_own("training_step", loss.value());
   const ir::Value own(builder, loss.value().id());
+  TrainingOptions options = given;
+  options.frozen = [g, more = given.frozen](const ir::Node& parameter) {
+    return g.is_frozen(parameter.name) || (more && more(parameter));
+  };
   if (options.precision == f32) {
     add_training_step(own, optimizer, options);
     return detail::finish_step(*shared);

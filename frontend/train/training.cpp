@@ -3,17 +3,21 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
 
 #include "frontend/graph.h"
 #include "frontend/train/named_gradient.h"
+#include "frontend/train/parameter_choice.h"
 #include "frontend/train/step_error.h"
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/float_environment.h"
+#include "ir/support/nearest.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/transforms/mixed_precision.h"
 #include "passes/transforms/rebuild.h"
@@ -52,6 +56,22 @@ void check_groups(const Location& line, const std::vector<ParameterGroup>& group
   }
 }
 
+/// Names of states: "optimizer.<name>.<kind>.<parameter>" is none of an optimizer without a name.
+void check_name(const Location& line, const std::string& name) {
+  constexpr std::string_view kinds[] = {"step", "micro_step", "accumulated", "loss_scale", "momentum", "m", "v"};
+  const auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+  require_at(line, std::ranges::all_of(name, is_letter),
+             fmt::format("the optimizer's name '{}' has other characters than letters, digits, _ and -", name),
+             "train_options", "it is part of the names of states");
+  require_at(line, std::ranges::find(kinds, name) == std::end(kinds),
+             fmt::format("the optimizer's name '{}' is that of a state of optimizers", name), "train_options",
+             "give it another");
+}
+
+std::string scope_of(const TrainingOptions& options) {
+  return options.name.empty() ? "optimizer" : "optimizer." + options.name;
+}
+
 void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions& options) {
   const Location& line = loss.builder().location();
   const auto require = [&](bool condition, const std::string& message, std::string_view label,
@@ -63,6 +83,7 @@ void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
           "train_loss", "take its sum or mean over every dim");
   if (const auto fault = fault_of(optimizer)) require(false, *fault, "optimizer_options", about_options);
   check_groups(line, options.groups);
+  check_name(line, options.name);
   require(options.accumulate >= 1, fmt::format("{} micro-batches an update", options.accumulate), "train_options",
           "accumulate is 1 or more");
   require(options.clip_norm >= 0, fmt::format("clipping to the norm {}", options.clip_norm), "train_options",
@@ -76,29 +97,23 @@ void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
 /// The trainable parameters that the loss depends on, with the gradients of loss * scale.
 std::vector<Trained> differentiate(const Value& loss, const TrainingOptions& options,
                                    const std::optional<Value>& scale) {
-  GraphBuilder& builder = loss.builder();
-  std::vector<Value> parameters;
-  for (const ir::ValueId id : builder.graph().arguments()) {
-    const ir::Node& node = builder.graph()[id];
-    if (node.op == &ir::ops::parameter && is_float(node.type.dtype) &&
-        (!options.trainable || options.trainable(node)))
-      parameters.emplace_back(builder, id);
-  }
-  const auto found = ir::gradients(builder, loss, scale, parameters, ir::Unused::zeros);
+  detail::ParameterChoice choice = detail::choose_parameters(loss.builder(), options);
+  const auto found = ir::gradients(loss.builder(), loss, scale, choice.candidates, ir::Unused::zeros);
   std::vector<Trained> trained;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (found.reached[i])
-      trained.push_back({parameters[i], found[i]});
-    else if (options.note)
-      options.note(
-          fmt::format("the loss does not use the parameter {}: it is not trained", parameters[i].node().name));
+  std::vector<Value> parameters;
+  for (std::size_t i = 0; i < choice.candidates.size(); ++i) {
+    const Value& parameter = choice.candidates[i];
+    if (found.reached[i]) {
+      trained.push_back({parameter, found[i]});
+      parameters.push_back(parameter);
+      continue;
+    }
+    choice.unused.push_back(parameter.node().name);
+    if (options.note)
+      options.note(fmt::format("the loss does not use the parameter {}: it is not trained", parameter.node().name));
   }
-  if (trained.empty()) {
-    const Location& line = builder.location();
-    throw UserError(line.known() ? line : loss.node().loc, "training_step",
-                    "the loss depends on no trainable parameter", "train_parameters",
-                    "declare the weights with parameter()");
-  }
+  if (trained.empty()) detail::throw_none_trained(choice, loss);
+  if (options.note) options.note(detail::summary_of(choice, parameters));
   return trained;
 }
 
@@ -118,14 +133,14 @@ void choose_groups(std::vector<Trained>& trained, const std::vector<ParameterGro
 }
 
 /// Adds the gradients to accumulators, replaces each by the mean so far, and tells whether this run completes it.
-Value accumulate(std::vector<Trained>& trained, std::int64_t times) {
+Value accumulate(std::vector<Trained>& trained, std::int64_t times, const std::string& scope) {
   GraphBuilder& builder = trained.front().parameter.builder();
-  const Value counter = builder.argument(ir::ops::state, "optimizer.micro_step", i64, {});
+  const Value counter = builder.argument(ir::ops::state, scope + ".micro_step", i64, {});
   const Value runs = ir::add(counter, 1.0);
   const Value complete = ir::eq(runs, static_cast<double>(times));
   builder.update(counter, ir::where(complete, 0.0, runs));
   for (Trained& each : trained) {
-    const std::string name = "optimizer.accumulated." + each.parameter.node().name;
+    const std::string name = fmt::format("{}.accumulated.{}", scope, each.parameter.node().name);
     const Shape shape = each.parameter.shape();
     const DType dtype = f32_or_f64(each.parameter.dtype());
     const Value sum = builder.argument(ir::ops::state, name, dtype, shape);
@@ -145,10 +160,18 @@ void run_hook(std::vector<Trained>& trained, const GradientHook& hook) {
   for (std::size_t i = 0; i < trained.size(); ++i) trained[i].gradient = gradients[i].gradient.value();
 }
 
-void report_gradients(const std::vector<Trained>& trained, const ParameterFilter& reported) {
-  for (const Trained& each : trained)
-    if (reported(each.parameter.node()))
-      each.parameter.builder().output("grad." + each.parameter.node().name, each.gradient);
+void report_gradients(const std::vector<Trained>& trained, const ParameterFilter& reported, const Location& line) {
+  std::vector<std::string_view> others;
+  for (const Trained& each : trained) {
+    const ir::Node& parameter = each.parameter.node();
+    if (!reported(parameter)) {
+      others.push_back(parameter.name);
+      continue;
+    }
+    each.parameter.builder().output("grad." + parameter.name, each.gradient);
+  }
+  require_at(line, others.size() < trained.size(), "reported_gradients chooses no parameter that is trained",
+             "reported_gradients", fmt::format("trained are: {}", list_of(others)));
 }
 
 /// The global norm of the gradients; nothing where neither clipping nor the user wants it.
@@ -188,13 +211,14 @@ Value skip_if_not_finite(const LossScale& scaling, const Value& norm, const std:
 }
 
 /// Counts updates, and gives what all parameters' updates share.
-OptimizerStep begin_update(GraphBuilder& builder, const Optimizer& optimizer, const std::optional<Value>& complete) {
+OptimizerStep begin_update(GraphBuilder& builder, const Optimizer& optimizer, const std::optional<Value>& complete,
+                           const std::string& scope) {
   const auto update = only_if(builder, complete);
-  const Value done = builder.argument(ir::ops::state, "optimizer.step", i64, {});
+  const Value done = builder.argument(ir::ops::state, scope + ".step", i64, {});
   const Value next = ir::add(done, 1.0);
   update(done, next);
   const Value count = ir::cast(next, f64);
-  return {count, learning_rate(optimizer).at(count), update};
+  return {count, learning_rate(optimizer).at(count), scope, update};
 }
 
 /// Everything but the output of the loss itself.
@@ -203,25 +227,27 @@ void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
   const FloatEnvironment environment;
   GraphBuilder& builder = loss.builder();
   std::optional<LossScale> scaling;
-  if (options.precision == f16) scaling.emplace(builder, options.loss_scaling);
+  const std::string scope = scope_of(options);
+  if (options.precision == f16) scaling.emplace(builder, options.loss_scaling, scope);
   auto trained =
       differentiate(loss, options, scaling ? std::optional(ir::cast(scaling->scale(), loss.dtype())) : std::nullopt);
   const Location line = builder.location().known() ? builder.location() : loss.node().loc;
-  const GraphBuilder::At at(builder, line.known() ? Location(line.file(), line.line(), "optimizer") : line);
+  const GraphBuilder::At at(builder, line.known() ? Location(line.file(), line.line(), scope) : line);
   choose_groups(trained, options.groups, line);
   if (scaling)
     for (Trained& each : trained) each.gradient = scaling->unscaled(each.gradient);
   std::optional<Value> complete;
-  if (options.accumulate > 1) complete = accumulate(trained, options.accumulate);
+  if (options.accumulate > 1) complete = accumulate(trained, options.accumulate, scope);
   if (options.gradient_hook) run_hook(trained, options.gradient_hook);
-  if (options.reported_gradients) report_gradients(trained, options.reported_gradients);
+  if (options.reported_gradients) report_gradients(trained, options.reported_gradients, line);
   const std::optional<Value> norm = norm_of(trained, options);
   if (options.clip_norm > 0) clip(trained, options.clip_norm, *norm);
   if (scaling) complete = skip_if_not_finite(*scaling, *norm, complete);
-  const OptimizerStep step = begin_update(builder, optimizer, complete);
+  const OptimizerStep step = begin_update(builder, optimizer, complete, scope);
   std::map<const ParameterGroup*, OptimizerStep> steps;  // the same, at the group's own rate
   for (const ParameterGroup& group : options.groups)
-    steps.emplace(&group, OptimizerStep{step.count, learning_rate(group.optimizer).at(step.count), step.update});
+    steps.emplace(&group,
+                  OptimizerStep{step.count, learning_rate(group.optimizer).at(step.count), scope, step.update});
   for (const Trained& each : trained) {
     const bool decay = !options.decayed || options.decayed(each.parameter.node());
     add_update(each.group ? each.group->optimizer : optimizer, each.group ? steps.at(each.group) : step,

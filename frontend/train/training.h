@@ -15,6 +15,9 @@
 namespace lathe {
 
 struct TrainingOptions {
+  /// Of the optimizer, for several training steps over one store, such as those of a GAN: its states are then
+  /// "optimizer.<name>.step" and so on in place of "optimizer.step". Letters, digits, _ and -.
+  std::string name = {};
   /// Scales the gradients by min(1, clip_norm / (norm + 1e-6)), norm being the root of the sum of all squares, as
   /// torch.nn.utils.clip_grad_norm_ does. 0: no clipping.
   double clip_norm = 0;
@@ -34,17 +37,20 @@ struct TrainingOptions {
   LossScaling loss_scaling = {};
   /// Which parameters are trained; empty: every float parameter.
   ParameterFilter trainable = {};
+  /// Which of them stay as they are all the same. training_step() of a Graph adds what its modules froze.
+  ParameterFilter frozen = {};
   /// Which of them decay, for optimizers with weight decay; empty: all.
   ParameterFilter decayed = {};
   /// Parameters with an optimizer of their own; the first group that has a parameter counts, and what none has takes
   /// the step's own optimizer. The norm that clips is that of all gradients together.
   std::vector<ParameterGroup> groups = {};
   /// Which gradients are outputs, "grad.<parameter>": with accumulation the mean so far, before clipping, not scaled.
-  /// Empty: none.
+  /// Empty: none. A filter that chooses no trained parameter is an error [reported_gradients].
   ParameterFilter reported_gradients = {};
   /// Changes gradients before anything reads them: norm, outputs, clipping and update see what it gives.
   GradientHook gradient_hook = {};
-  /// Told what a person may want to know: "the loss does not use the parameter wpe: it is not trained".
+  /// Called with texts for people: "the loss does not use the parameter wpe: it is not trained", and which parameters
+  /// are trained and which are not: "trains 2 of 4 parameters, 5 of 25 numbers; frozen: a.weight, a.bias".
   std::function<void(std::string_view)> note = {};
 };
 
@@ -52,11 +58,12 @@ struct TrainingOptions {
 /// value), "grad_norm" (before clipping; with accumulation: of the mean so far) and "learning_rate", all scalars in
 /// the dtype of the loss, and what options ask for: "learning_rate.<group>", "grad.<parameter>". New states:
 /// "optimizer.step" (i64, updates done), those of the optimizer, and with accumulation "optimizer.micro_step" (i64,
-/// runs since the last update). Every state starts at zero. Random states
+/// runs since the last update). Every state starts at zero. A named optimizer has the prefix "optimizer.<name>"
+/// instead of "optimizer". Random states
 /// ({seed, step} read by dropout and other draws) advance by one step a run. Parameters that the loss does not depend
 /// on stay as they are. Throws UserError [train_loss], [train_parameters], [optimizer_options], [train_groups] for
-/// a group without a name, with that of another, or without a trained parameter, [gradient_hook], [train_options];
-/// the last also for mixed precision, which rewrites a finished graph: see below.
+/// a group without a name, with that of another, or without a trained parameter, [gradient_hook], [train_options],
+/// [reported_gradients]; [train_options] also for mixed precision, which rewrites a finished graph: see below.
 void add_training_step(const ir::Value& loss, const Optimizer& optimizer, const TrainingOptions& options = {});
 
 /// Makes the loss the output "loss", unless it is.

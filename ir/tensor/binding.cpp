@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 #include "ir/support/error.h"
@@ -141,6 +142,22 @@ class Solver {
   std::map<std::string, std::string> found_in_;
 };
 
+bool mentions(const Dim& dim, std::string_view name) {
+  const std::vector<std::string> unknowns = dim.unknowns();
+  return std::find(unknowns.begin(), unknowns.end(), name) != unknowns.end();
+}
+
+/// ": dim 0 of x: f32[B*T, 4] gives it together with other sizes only", where an argument does so.
+std::string mention_of(const Graph& graph, std::string_view name) {
+  for (const ValueId id : graph.arguments()) {
+    const Node& node = graph[id];
+    for (int d = 0; d < node.type.rank(); ++d)
+      if (mentions(node.type.shape[d], name))
+        return fmt::format(": dim {} of {}: {} does not determine it alone", d, node.name, node.type.to_string());
+  }
+  return "";
+}
+
 /// Every unknown of the graph has a value, so that nothing later meets one without.
 void check_bound(const Graph& graph, const DimBindings& bindings) {
   for (const Node& node : graph.nodes)
@@ -148,8 +165,25 @@ void check_bound(const Graph& graph, const DimBindings& bindings) {
       for (const std::string& name : dim.unknowns())
         if (!bindings.contains(name))
           throw UserError(node.loc, node.op->name.value,
-                          fmt::format("no argument tells the size {} in {}", name, node.type.to_string()),
-                          "dim_unbound", "name it in the shape of an argument");
+                          fmt::format("no argument gives the size {} in {}{}", name, node.type.to_string(),
+                                      mention_of(graph, name)),
+                          "dim_unbound",
+                          fmt::format("give it with the arguments, as in {{{{\"{}\", 8}}}}, or make it a dim of an "
+                                      "argument by itself",
+                                      name));
+}
+
+/// Whether a size of this dim gives the one unknown of it that is not known: it is linear in that.
+bool determines(const Dim& dim, const std::set<std::string>& known, std::string& name) {
+  std::vector<std::string> open;
+  for (const std::string& unknown : dim.unknowns())
+    if (!known.contains(unknown)) open.push_back(unknown);
+  if (open.size() != 1) return false;
+  name = open.front();
+  for (const auto& term : dim.terms())
+    for (const auto& [factor, power] : term.monomial)
+      if (factor == name && power > 1) return false;
+  return true;
 }
 
 }  // namespace
@@ -182,11 +216,17 @@ std::vector<std::string> unbound_dims(const Graph& graph, const DimBindings& bin
 }
 
 std::vector<std::string> dims_without_argument(const Graph& graph) {
-  DimBindings told;
-  for (const ValueId id : graph.arguments())
-    for (const Dim& dim : graph[id].type.shape)
-      for (const std::string& name : dim.unknowns()) told[name] = 0;
-  return unbound_dims(graph, told);
+  std::set<std::string> known;
+  std::string name;
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (const ValueId id : graph.arguments())
+      for (const Dim& dim : graph[id].type.shape)
+        if (determines(dim, known, name)) known.insert(name), progress = true;
+  }
+  DimBindings found;
+  for (const std::string& each : known) found[each] = 0;
+  return unbound_dims(graph, found);
 }
 
 void check_dims(const Graph& graph, const DimBindings& bindings) {

@@ -28,7 +28,8 @@ DimBindings bind_dims(const Graph& graph, const std::map<std::string, ArgumentSh
 /// The unknown dims of a graph that have no size yet, by name.
 std::vector<std::string> unbound_dims(const Graph& graph, const DimBindings& bindings);
 
-/// The dims that no argument mentions, by name: whoever runs the graph gives them.
+/// The dims that the sizes of the arguments do not determine, by name: the caller of a run gives them. Of x: f32[B*T]
+/// these are B and T, one of which is enough.
 std::vector<std::string> dims_without_argument(const Graph& graph);
 
 /// Throws a UserError with the check's label, at its line, for the first relation that does not hold.

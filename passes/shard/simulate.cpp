@@ -33,7 +33,7 @@ class Simulation {
         if (last[slot(operand)] == id.index) values_[slot(operand)].clear();
     }
     Tensors results;
-    for (const Output& output : wanted) results[output.name] = joined(output);
+    for (const Output& output : wanted) results.set(output.name, joined(output));
     return results;
   }
 

@@ -52,9 +52,40 @@ void check_type(const ParameterStore::Declaration& declared, const HostTensor& v
                   dtype ? "give a value of that shape" : "cast the value first");
 }
 
+/// Graph::random_state(): programs that share it draw different numbers, since each run of any advances it.
+bool is_random_state(const Program::Slot& slot) {
+  return slot.name == "rng" && slot.dtype == i64 && slot.shape == Shape{2};
+}
+
+/// Of an optimizer or a model, such as a running mean, a cache.
+bool is_own_state(const Program::Slot& slot) {
+  return slot.is_updated && !slot.is_parameter && !is_random_state(slot);
+}
+
+bool updates_state(const Program& program, std::string_view name) {
+  return std::ranges::any_of(program.states,
+                             [&](const Program::Slot& slot) { return is_own_state(slot) && slot.name == name; });
+}
+
+void require_states_apart(const Program& one, const Program& other) {
+  std::vector<std::string_view> both;
+  for (const Program::Slot& slot : one.states)
+    if (is_own_state(slot) && updates_state(other, slot.name))
+      both.push_back(slot.name);
+  if (both.empty()) return;
+  throw UserError(
+      fmt::format("@{} and @{} work on one store and both update {}", one.name, other.name, list_of(both)),
+      "state_shared",
+      "give one of the optimizers a name (TrainingOptions::name), or one of the programs a store of its own "
+      "(Parameters::borrowed()); CompileOptions::share_states lets both update the same states");
+}
+
 }  // namespace
 
-void ParameterStore::attach(const Program& program) {
+void ParameterStore::attach(const Program& program, bool shares_states) {
+  if (!shares_states)
+    for (const Program* other : programs)
+      if (other != &program) require_states_apart(*other, program);
   for (const Program::Slot& slot : program.states) {
     const auto found = declared.find(slot.name);
     if (found != declared.end()) {
@@ -70,19 +101,28 @@ void ParameterStore::attach(const Program& program) {
       check_type(declaration, value->second.host, "parameters_conflict");
     declared.emplace(slot.name, declaration);
   }
+  if (std::ranges::find(programs, &program) == programs.end()) programs.push_back(&program);
 }
+
+bool ParameterStore::is_updated_state(std::string_view name) const {
+  return std::ranges::any_of(programs, [&](const Program* program) { return updates_state(*program, name); });
+}
+
+void ParameterStore::detach(const Program& program) { std::erase(programs, &program); }
 
 std::vector<StoredTensor*> ParameterStore::resolve(const Program& program) {
   std::vector<StoredTensor*> found;
   for (const Program::Slot& slot : program.states) {
     const auto at = values.find(slot.name);
-    if (at == values.end())
-      throw UserError(fmt::format("the {} {}: {} of @{} has no value", slot.is_parameter ? "parameter" : "state",
-                                  slot.name, describe(slot), program.name),
-                      "state_unset", "set it in the executable's parameters() before the first run");
-    found.push_back(&at->second);
+    found.push_back(at == values.end() ? nullptr : &at->second);
   }
   return found;
+}
+
+void ParameterStore::throw_unset(const Program& program, const Program::Slot& slot) const {
+  throw UserError(fmt::format("the {} {}: {} of @{} has no value", slot.is_parameter ? "parameter" : "state",
+                              slot.name, describe(slot), program.name),
+                  "state_unset", "set it in the executable's parameters() before the first run");
 }
 
 void ParameterStore::missing(std::string_view name) const {
@@ -133,7 +173,8 @@ void Parameters::save(const std::filesystem::path& file) const {
 Parameters Parameters::borrowed() const {
   const std::lock_guard lock(store_->mutex);
   Parameters other;
-  for (auto& [name, stored] : store_->values) other.store_->set(name, stored.on_host().share(), stored.file);
+  for (auto& [name, stored] : store_->values)
+    if (!store_->is_updated_state(name)) other.store_->set(name, stored.on_host().share(), stored.file);
   return other;
 }
 

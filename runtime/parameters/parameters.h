@@ -40,8 +40,9 @@ class Parameters {
   /// Writes every value to a .safetensors file, which appears whole or not at all. UserErrors of write_safetensors.
   void save(const std::filesystem::path& file) const;
 
-  /// Another store whose values lie where those of this one do: for executables that work on the same weights beside
-  /// others and have states of their own. Values live as long as one of both has them; memory that was lent to this
+  /// Another store whose values are in the memory of this one's: for executables that work on the same weights as
+  /// others and have states of their own. States that an executable on this store updates are not lent: the other
+  /// store has none of them until they are set there. Values live as long as one of both has them; memory that was lent to this
   /// store must stay for both. What is set in one is not seen in the other; what runs write in place is, so a run
   /// that updates a value must not go beside one that reads it by another store.
   Parameters borrowed() const;

@@ -46,12 +46,12 @@ TEST_CASE("a parameter whose size is not known asks for the size") {
 TEST_CASE("initial values have the moments of their distributions") {
   const std::vector<std::int64_t> sizes{200, 300};
   const auto of = [&](const Init& init) { return moments(initial_value(init, "w", f64, sizes, 5)); };
-  CHECK(of(Init::normal(0.02)).std == Approx(0.02).epsilon(0.02));
-  CHECK(of(Init::normal(2, 10)).mean == Approx(10).epsilon(0.01));
+  CHECK(of(Init::normal({.deviation = 0.02})).std == Approx(0.02).epsilon(0.02));
+  CHECK(of(Init::normal({.mean = 10, .deviation = 2})).mean == Approx(10).epsilon(0.01));
   CHECK(of(Init::automatic()).std == Approx(1 / std::sqrt(300.0)).epsilon(0.02));
   CHECK(of(Init::kaiming_normal(1)).std == Approx(1 / std::sqrt(300.0)).epsilon(0.02));
   CHECK(of(Init::xavier_normal()).std == Approx(std::sqrt(2 / 500.0)).epsilon(0.02));
-  const Moments uniform = of(Init::uniform(-3, 1)), xavier = of(Init::xavier_uniform());
+  const Moments uniform = of(Init::uniform({.low = -3, .high = 1})), xavier = of(Init::xavier_uniform());
   CHECK(uniform.mean == Approx(-1).epsilon(0.02));
   CHECK((uniform.low >= -3 && uniform.high < 1));
   CHECK(xavier.high == Approx(std::sqrt(6 / 500.0)).epsilon(0.01));
@@ -61,7 +61,7 @@ TEST_CASE("initial values have the moments of their distributions") {
 
 TEST_CASE("an initial value depends on seed, name and element alone") {
   const auto draw = [](const char* name, std::uint64_t seed, std::int64_t rows) {
-    return initial_value(Init::normal(1), name, f32, {rows, 4}, seed);
+    return initial_value(Init::normal({.deviation = 1}), name, f32, {rows, 4}, seed);
   };
   CHECK(draw("a", 1, 3).same_bits(draw("a", 1, 3)));
   CHECK_FALSE(draw("a", 1, 3).same_bits(draw("a", 2, 3)));

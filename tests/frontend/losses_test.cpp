@@ -193,9 +193,9 @@ TEST_CASE("random tensors are drawn anew by every call and every run") {
   Graph g{"random"};
   const Dim n{"n"};
   (void)g.input("like", f64, {n});
-  g.output("a", g.random_uniform({n}, f64, -2, 6));
-  g.output("b", g.random_uniform({n}, f64, -2, 6));
-  g.output("normal", g.random_normal({n}, f64, 5, 0.5));
+  g.output("a", g.random_uniform({n}, f64, {.low = -2, .high = 6}));
+  g.output("b", g.random_uniform({n}, f64, {.low = -2, .high = 6}));
+  g.output("normal", g.random_normal({n}, f64, {.mean = 5, .deviation = 0.5}));
   const ir::Graph graph = g.finish();
   Tensors arguments{{"like", HostTensor(f64, {4000})}, {"rng", HostTensor::from_ints({2}, {7, 0})}};
   const Tensors first = ir::interpret(graph, arguments);

@@ -8,6 +8,7 @@
 #include "frontend/ops/ops.h"
 #include "frontend/train/step.h"
 #include "ir/tensor/text/printer.h"
+#include "tests/support/error_label.h"
 
 using namespace lathe;
 
@@ -125,17 +126,33 @@ TEST_CASE("training leaves frozen parameters alone, and groups are chosen by nam
   const Tensor loss = model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1}));
   model.parameter("wte").freeze();
   model.children()[1].freeze();  // wpe
-  const ir::Graph step = training_step(g, loss, SGD{.lr = 0.1}, {.trainable = nn::trainable(model)});
-  std::set<std::string> updated;
-  for (const ir::Update& update : step.updates) updated.insert(step[update.state].name);
-  CHECK_FALSE(updated.contains("wte"));
-  CHECK_FALSE(updated.contains("wpe"));
-  CHECK(updated.contains("h.0.attn.c_attn.weight"));
+  const auto updated_by = [&](const TrainingOptions& options) {
+    const ir::Graph step = training_step(g, loss, SGD{.lr = 0.1}, options);
+    std::set<std::string> names;
+    for (const ir::Update& update : step.updates) names.insert(step[update.state].name);
+    return names;
+  };
+  for (const bool chosen : {false, true}) {
+    const std::set<std::string> updated =
+        updated_by(chosen ? TrainingOptions{.trainable = nn::trainable(model)} : TrainingOptions{});
+    CHECK_FALSE(updated.contains("wte"));
+    CHECK_FALSE(updated.contains("wpe"));
+    CHECK(updated.contains("h.0.attn.c_attn.weight"));
+  }
+  CHECK(updated_by({.precision = bf16}) == updated_by({}));
+  CHECK_FALSE(updated_by({.trainable = names_with({"wpe", "ln_f"})}).contains("wpe"));
+  model.children()[1].freeze(false);  // a step that is built later trains it
+  CHECK(updated_by({}).contains("wpe"));
+  model.freeze();
+  std::string text;
+  CHECK(test::error_label([&] { updated_by({}); }, &text) == "train_parameters");
+  CHECK_THAT(text, Catch::Contains("frozen: ") && Catch::Contains("wpe"));
+  model.freeze(false);
 
   model.parameter("ln_f.weight").set_group("norms");
   const ParameterFilter norms = nn::in_group(model, "norms");
   int count = 0;
-  for (const ir::ValueId id : step.arguments()) count += norms(step[id]);
+  for (const ir::ValueId id : g.ir().arguments()) count += norms(g.ir()[id]);
   CHECK(count == 1);
 }
 

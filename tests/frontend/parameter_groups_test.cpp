@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "frontend/dsl.h"
 #include "ir/support/error.h"
@@ -84,6 +85,34 @@ TEST_CASE("gradients are outputs by name") {
   check_near(out.at("grad.layer.bias"), 6, 8);
   const ir::Graph one = training_step(s.g, s.loss, SGD{}, {.reported_gradients = names_with({"bias"})});
   CHECK(first_run(one).count("grad.layer.w") == 0);
+}
+
+TEST_CASE("reported gradients that choose no trained parameter are an error") {
+  CHECK_THAT(error_of({.reported_gradients = names_with({"head"})}),
+             Contains("[reported_gradients]") && Contains("trained are: layer.w, layer.bias"));
+  CHECK_THAT(error_of({.trainable = names_with({"bias"}), .reported_gradients = names_with({".w"})}),
+             Contains("[reported_gradients]") && Contains("trained are: layer.bias"));
+}
+
+TEST_CASE("the name of an optimizer is part of its states' names") {
+  const Small s;
+  const auto states = [&](const TrainingOptions& options) {
+    const ir::Graph step = training_step(s.g, s.loss, Adam{}, options);
+    std::set<std::string> names;
+    for (const ir::ValueId id : step.arguments())
+      if (step[id].op->name.value == "state") names.insert(step[id].name);
+    return names;
+  };
+  const std::set<std::string> plain = states({.accumulate = 2, .trainable = names_with({"bias"})});
+  CHECK(plain == std::set<std::string>{"optimizer.step", "optimizer.micro_step", "optimizer.accumulated.layer.bias",
+                                       "optimizer.m.layer.bias", "optimizer.v.layer.bias"});
+  std::set<std::string> named;
+  for (const std::string& name : plain)
+    named.insert("optimizer.slow-1." + name.substr(std::string("optimizer.").size()));
+  CHECK(states({.name = "slow-1", .accumulate = 2, .trainable = names_with({"bias"})}) == named);
+  CHECK(states({.name = "a", .precision = f16}).contains("optimizer.a.loss_scale.exponent"));
+  for (const char* name : {"a.b", "a b", "m", "step", "loss_scale"})
+    CHECK_THAT(error_of({.name = name}), Contains("[train_options]") && Contains(name));
 }
 
 TEST_CASE("gradients by name without a training step") {

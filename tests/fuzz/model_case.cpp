@@ -136,7 +136,7 @@ Optimizer random_optimizer(Random& random) {
   switch (random() % 3) {
     case 0: return SGD{.momentum = 0.9, .weight_decay = 0.01, .nesterov = random() % 2 == 0};
     case 1: return Adam{};
-    default: return AdamW{.lr = Schedule::warmup_cosine(3e-4, 10, 100)};
+    default: return AdamW{.lr = Schedule::warmup_cosine({.peak = 3e-4, .warmup = 10, .total = 100})};
   }
 }
 

@@ -120,7 +120,7 @@ Complaint finite_differences(const Case& from) {
       const Node& node = from.graph[id];
       const auto gradient = results.find("grad." + node.name);
       if (node.type.dtype != f64 || gradient == results.end()) continue;
-      HostTensor& along = direction[node.name] = HostTensor(f64, gradient->second.shape());
+      HostTensor& along = direction.set(node.name, HostTensor(f64, gradient->second.shape()));
       for (std::int64_t i = 0; i < along.numel(); ++i) {
         along.set(i, real(random));
         promised += along.get(i) * gradient->second.get(i);

@@ -40,7 +40,7 @@ Tensors train(const Model& model, const CompileOptions& options, bool traced = f
   for (const auto& [batch, length] : {std::pair{3, 20}, {3, 20}, {5, 9}, {8, 33}}) {
     Tensors inputs;
     for (const std::string& name : model.inputs) {
-      HostTensor& values = inputs[name] = HostTensor(i64, {batch, length + 1});
+      HostTensor& values = inputs.set(name, HostTensor(i64, {batch, length + 1}));
       for (std::int64_t i = 0; i < values.numel(); ++i) values.set_int(i, i * 5 % 31);
     }
     std::vector<LaunchTime> times;

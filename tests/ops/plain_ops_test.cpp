@@ -37,6 +37,13 @@ Tensor op(std::string_view name, const Where& at, std::initializer_list<const Te
 /// What stands between the outer parentheses.
 std::string_view inside(std::string_view text) { return text.substr(1, text.size() - 2); }
 
+/// The parameters of a function of ir/ops/functional as those of the DSL, which takes no bool for a dim.
+std::string dsl_parameters(std::string_view parameters) {
+  std::string text(inside(parameters));
+  if (const auto dim = text.find("int dim"); dim != std::string::npos) text.replace(dim, 3, "DimIndex");
+  return text;
+}
+
 /// A record's doc as a sentence; what begins with a letter of a formula, or is one, stays as it is.
 std::string sentence(std::string doc) {
   const std::string word = doc.substr(0, doc.find(' '));
@@ -72,7 +79,7 @@ std::string function(std::string_view name, std::initializer_list<std::string_vi
     taken += fmt::format("const Tensor& {}, ", operand);
     given += fmt::format("{}&{}", given.empty() ? "" : ", ", operand);
   }
-  if (parameters != "()") taken += fmt::format("{}, ", inside(parameters));
+  if (parameters != "()") taken += fmt::format("{}, ", dsl_parameters(parameters));
   if (attributes != "()") given += fmt::format("}}, {{{}", inside(attributes));
   const std::string head = fmt::format("inline Tensor {}({}Where at = Where::current()) {{", name, taken);
   const std::string body = fmt::format("return detail::op(\"{}\", at, {{{}}});", name, given);

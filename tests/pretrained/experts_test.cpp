@@ -53,7 +53,7 @@ TEST_CASE("experts: sparse gives what dense gives, gradients too, for any number
       CHECK(multiplies_segments(sparse));
       for (const auto& [b, t] : {std::pair<std::int64_t, std::int64_t>{3, 7}, {1, 1}, {2, 40}, {0, 3}}) {
         CAPTURE(name(dtype), chosen, b, t);
-        const Tensors arguments{{"x", initial_value(Init::normal(1), "x", dtype, {b, t, 12}, 7)}};
+        const Tensors arguments{{"x", initial_value(Init::normal({.deviation = 1}), "x", dtype, {b, t, 12}, 7)}};
         const Tensors expected = dense.run(arguments), found = sparse.run(arguments);
         for (const auto& [name, value] : expected) {
           INFO(name);

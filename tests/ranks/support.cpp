@@ -57,7 +57,7 @@ Trained train(const ir::Graph& step, int steps, const Division& division, const 
   }
   if (ranks) trained.sent = {ranks->sent()};
   for (const auto& [name, value] : executable.parameters().values())
-    trained.states[name] = ranks ? whole_of(*ranks, value, placement(name), name) : value;
+    trained.states.set(name, ranks ? whole_of(*ranks, value, placement(name), name) : value);
   return trained;
 }
 

@@ -171,14 +171,15 @@ TEST_CASE("the caller's floating-point environment: the interpreter, initial val
   const ir::Graph graph = ir::parse_graph(program, "test");
   const Tensors inputs = arguments(50);
   const Tensors expected = ir::interpret(graph, inputs, {.round = true});
-  const auto initial = [] { return initial_value(Init::normal(1e-38), "w", f32, {40, 40}, 7); };
+  const auto initial = [] { return initial_value(Init::normal({.deviation = 1e-38}), "w", f32, {40, 40}, 7); };
   const HostTensor weights = initial(), numbers = HostTensor::from({4}, {1e-40, 0.1, 1e-45, 1.0 / 3}, f32);
   for (const FloatMode& mode : modes()) {
     INFO(mode.name);
     InMode in(mode);
     const Tensors found = in.run([&] { return ir::interpret(graph, inputs, {.round = true}); });
-    const HostTensor made = in.run(initial),
-                     from = in.run([] { return HostTensor::from({4}, {1e-40, 0.1, 1e-45, 1.0 / 3}, f32); }),
+    const HostTensor made = in.run(initial), from = in.run([] {
+      return HostTensor::from({4}, {1e-40, 0.1, 1e-45, 1.0 / 3}, f32);
+    }),
                      narrow = in.run([&] { return weights.cast(f16); });
     CHECK(in.kept());
     in.end();

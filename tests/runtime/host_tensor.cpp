@@ -36,7 +36,8 @@ TEST_CASE("rank 0 is one element and a zero dim none") {
   CHECK(HostTensor(f32, {}).numel() == 1);
   CHECK(HostTensor::scalar(2.5, f64).get(0) == 2.5);
   CHECK(HostTensor(f32, {4, 0, 3}).numel() == 0);
-  CHECK(HostTensor(f32, {4, 0, 3}).as<float>().empty());
+  HostTensor none(f32, {4, 0, 3});
+  CHECK(none.as<float>().empty());
   CHECK(HostTensor(HostTensor(f32, {0})).same_bits(HostTensor()));
 }
 
@@ -105,7 +106,8 @@ TEST_CASE("elements are seen with their own type only") {
   CHECK(error_label([&] { (void)bytes.as<std::uint8_t>(); }) == "host_tensor_dtype");
   CHECK(error_label([&] { (void)counts.as<bool>(); }) == "host_tensor_dtype");
   CHECK(bytes.to_string() == "i8[2] [-128, 127]");
-  CHECK(HostTensor::from({1}, {1}, bf16).as<std::uint16_t>()[0] == 0x3f80);
+  const HostTensor one = HostTensor::from({1}, {1}, bf16);
+  CHECK(one.as<std::uint16_t>()[0] == 0x3f80);
 }
 
 TEST_CASE("i64 is exact through the integer accessors") {

@@ -73,9 +73,9 @@ TEST_CASE("launches that make parts of one value are a group with their checks")
   CHECK(sizes(program, plan_memory(program, {}), 2) == std::vector<int>{4});
   Executable executable = compile(test::parse(three_experts), {.threads = 2});
   Tensors arguments = test::random_arguments(test::parse(three_experts), {});
-  arguments["o"] = HostTensor::from_ints({4}, {0, 40, 30, 96});
+  arguments.set("o", HostTensor::from_ints({4}, {0, 40, 30, 96}));
   CHECK_THROWS_WITH(executable.run(arguments), Catch::Contains("offsets do not ascend in [0, 96]"));
-  arguments["o"] = HostTensor::from_ints({4}, {0, 40, 70, 96});
+  arguments.set("o", HostTensor::from_ints({4}, {0, 40, 70, 96}));
   const HostTensor expected = compile(test::parse(three_experts), {.threads = 1}).run(arguments).at("y");
   for (int run = 0; run < 20; ++run) REQUIRE(executable.run(arguments).at("y").same_bits(expected));
 }
@@ -108,7 +108,7 @@ TEST_CASE("products of the segments of one matrix are a group, each with a buffe
   CHECK(program.kernels.size() == 2);
   const Tensors arguments = [&] {
     Tensors made = test::random_arguments(test::parse(text), {});
-    made["o"] = HostTensor::from_ints({4}, {0, 40, 70, 96});
+    made.set("o", HostTensor::from_ints({4}, {0, 40, 70, 96}));
     return made;
   }();
   const Tensors expected = compile(test::parse(text), {.threads = 1}).run(arguments);

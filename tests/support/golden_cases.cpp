@@ -61,7 +61,10 @@ void encoder_decoder(Graph& g, const Files& files, DType dtype) {
 Training encoder_decoder_training(const Files& files) {
   // The goldens' own schedule: 0.5 * d_model^-0.5 * min(step^-0.5, step * 8^-1.5).
   const auto d_model = static_cast<std::int64_t>(number(files, "d_model"));
-  return {.optimizer = Adam{.lr = Schedule::noam(0.5, d_model, 8), .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9},
+  return {.optimizer = Adam{.lr = Schedule::noam({.factor = 0.5, .d_model = d_model, .warmup = 8}),
+                            .beta1 = 0.9,
+                            .beta2 = 0.98,
+                            .eps = 1e-9},
           .steps = static_cast<std::int64_t>(number(files, "training.steps"))};
 }
 

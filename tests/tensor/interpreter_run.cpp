@@ -189,13 +189,13 @@ TEST_CASE("nothing is looped over where nothing is, however many rows") {
 })");
   const auto empty = [](std::int64_t rows) { return HostTensor(f64, {many, rows, 0}); };
   Tensors arguments = {{"x", empty(3)}, {"z", empty(2)}, {"u", empty(4)}, {"y", HostTensor(f64, {0})}};
-  arguments["i"] = HostTensor::from_ints({4}, {0, 2, 1, 1});
+  arguments.set("i", HostTensor::from_ints({4}, {0, 2, 1, 1}));
   const Tensors found = interpret(graph, arguments);
   CHECK(found.at("concat").shape() == std::vector<std::int64_t>{many, 5, 0});
   CHECK(found.at("sum").shape() == std::vector<std::int64_t>{3, 0});
   CHECK(found.at("iota").to_string(1) == "f64[1152921504606846976, 0] [[], ..., []]");
   // Where something would be added the indices are looked at, but not for every row.
-  arguments["i"] = HostTensor::from_ints({4}, {0, 2, 1, 3});
+  arguments.set("i", HostTensor::from_ints({4}, {0, 2, 1, 3}));
   CHECK(error_label([&] { interpret(graph, arguments); }) == "index_range");
 }
 

@@ -75,7 +75,7 @@ Schedule OptimizerSettings::schedule(double floor) const {
   if (warmup_steps() >= steps)
     throw UserError(fmt::format("{} steps of warm-up leave none of {} steps to train", warmup_steps(), steps),
                     "train_warmup", "give more --steps or fewer --warmup");
-  return Schedule::warmup_cosine(lr, warmup_steps(), steps, floor);
+  return Schedule::warmup_cosine({.peak = lr, .warmup = warmup_steps(), .total = steps, .floor = floor});
 }
 
 LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer) {

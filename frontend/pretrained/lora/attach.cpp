@@ -48,10 +48,10 @@ nn::LowRankOptions options_of(const LoraConfig& config, const std::string& path)
   nn::LowRankOptions options{.r = Dim("r", r), .scale = config.scale_of(path), .dropout = config.dropout};
   switch (config.start) {
     case LoraConfig::Start::kaiming: break;
-    case LoraConfig::Start::gaussian: options.a = Init::normal(1 / static_cast<double>(r)); break;
+    case LoraConfig::Start::gaussian: options.a = Init::normal({.deviation = 1 / static_cast<double>(r)}); break;
     case LoraConfig::Start::random: {
       const double limit = 1 / std::sqrt(static_cast<double>(r));
-      options.b = Init::uniform(-limit, limit);
+      options.b = Init::uniform({.low = -limit, .high = limit});
       break;
     }
   }

@@ -15,14 +15,22 @@ bool is_kind(DType dtype, unsigned kinds) {
 
 namespace {
 
+/// "a float, i64 or i32": i8 and u8 are integers too, which few ops compute with.
 std::string kinds_text(unsigned kinds) {
   std::vector<std::string_view> names;
-  if (kinds & floats) names.push_back("a float");
-  if (kinds & integers) names.push_back("an integer");
-  if ((kinds & bytes) && !(kinds & integers)) names.push_back("an i8 or u8");
+  if (kinds & floats) names.push_back("float");
+  if ((kinds & integers) && (kinds & bytes))
+    names.push_back("integer");
+  else if (kinds & integers)
+    names.insert(names.end(), {"i64", "i32"});
+  else if (kinds & bytes)
+    names.insert(names.end(), {"i8", "u8"});
   if (kinds & booleans) names.push_back("bool");
-  if (kinds & complexes) names.push_back("a complex");
-  return fmt::format("{}", fmt::join(names, " or "));
+  if (kinds & complexes) names.push_back("complex");
+  const std::string article = names.front().starts_with('i') ? "an " : "a ";
+  const std::string_view last = names.back();
+  names.pop_back();
+  return article + (names.empty() ? "" : fmt::format("{} or ", fmt::join(names, ", "))) + std::string(last);
 }
 
 std::string_view cast_hint(unsigned kinds) {

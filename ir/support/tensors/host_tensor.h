@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "ir/support/dtype.h"
@@ -69,21 +70,29 @@ class HostTensor {
   bool is_sole_borrower() const { return owner_.use_count() == 1; }
 
   DType dtype() const { return dtype_; }
-  const std::vector<std::int64_t>& shape() const { return shape_; }
+  const std::vector<std::int64_t>& shape() const& { return shape_; }
+  std::vector<std::int64_t> shape() && { return std::move(shape_); }
   std::int64_t rank() const { return static_cast<std::int64_t>(shape_.size()); }
   std::int64_t numel() const { return numel_; }
   std::size_t bytes() const { return static_cast<std::size_t>(numel_) * size_in_bytes(dtype_); }
-  std::byte* data() { return data_; }
-  const std::byte* data() const { return data_; }
+  /// Of a temporary they would dangle, and do not compile: keep the tensor in a variable.
+  std::byte* data() & { return data_; }
+  const std::byte* data() const& { return data_; }
+  const std::byte* data() const&& = delete;
 
-  /// All elements in row-major order.
+  /// All elements in row-major order. Of a temporary the span would dangle, and does not compile.
   template <class T>
-  std::span<T> as() {
+  std::span<T> as() & {
     if (!holds<std::remove_const_t<T>>(dtype_)) wrong_type(sizeof(T));
     return {reinterpret_cast<T*>(data_), static_cast<std::size_t>(numel_)};
   }
   template <class T>
-  std::span<const T> as() const {
+  auto as() const&& {
+    static_assert(sizeof(T) == 0, "the span of a temporary tensor dangles: keep the tensor in a variable");
+    return std::span<const T>();
+  }
+  template <class T>
+  std::span<const T> as() const& {
     if (!holds<std::remove_const_t<T>>(dtype_)) wrong_type(sizeof(T));
     return {reinterpret_cast<const T*>(data_), static_cast<std::size_t>(numel_)};
   }
@@ -113,7 +122,7 @@ class HostTensor {
   /// as by set_int(), exactly where the dtype is an integer that holds it. Throws UserError [host_tensor_index] at
   /// the caller's line.
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   void set(std::initializer_list<std::int64_t> position, T value,
            const std::source_location& where = std::source_location::current()) {
     const std::int64_t i = offset("set", position, where);

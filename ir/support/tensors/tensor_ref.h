@@ -29,6 +29,7 @@ struct ConstTensorRef {
         strides(std::move(steps)) {}
   ConstTensorRef(const HostTensor& t)  // NOLINT(google-explicit-constructor)
       : ConstTensorRef(t.dtype(), t.shape(), t.data()) {}
+  ConstTensorRef(const HostTensor&&) = delete;  ///< a temporary's memory is gone before it is read
 };
 
 /// The same, to be written to.

@@ -22,7 +22,7 @@ std::string offer(const Tensors& tensors, std::string_view name) {
 
 }  // namespace
 
-const HostTensor& Tensors::at(std::string_view name, const std::source_location& where) const {
+const HostTensor& Tensors::at(std::string_view name, const std::source_location& where) const& {
   const auto found = find(name);
   if (found == end())
     throw UserError(Location(where), "at", fmt::format("there is no tensor named {}", name), "tensor_unknown",
@@ -30,8 +30,16 @@ const HostTensor& Tensors::at(std::string_view name, const std::source_location&
   return found->second;
 }
 
-HostTensor& Tensors::at(std::string_view name, const std::source_location& where) {
+HostTensor& Tensors::at(std::string_view name, const std::source_location& where) & {
   return const_cast<HostTensor&>(std::as_const(*this).at(name, where));
+}
+
+HostTensor Tensors::at(std::string_view name, const std::source_location& where) && {
+  return std::move(at(name, where));
+}
+
+HostTensor& Tensors::set(std::string_view name, HostTensor value) {
+  return insert_or_assign(std::string(name), std::move(value)).first->second;
 }
 
 }  // namespace lathe

@@ -146,7 +146,7 @@ Tensors named(const Graph& graph, const Tensors& arguments, const std::vector<Ou
   for (const Output& output : wanted) ids.push_back(output.value);
   std::vector<HostTensor> values = interpret_values(graph, arguments, ids, options);
   Tensors results;
-  for (std::size_t i = 0; i < wanted.size(); ++i) results[wanted[i].name] = std::move(values[i]);
+  for (std::size_t i = 0; i < wanted.size(); ++i) results.set(wanted[i].name, std::move(values[i]));
   return results;
 }
 

@@ -208,26 +208,27 @@ TEST_CASE("learning-rate schedules: as graphs, as numbers and by their formulas"
     b.output("rate", schedule.at(ir::constant(b, step, f64)));
     return interpret(b.finish(), {}).at("rate").get(0);
   };
-  const auto cosine = Schedule::warmup_cosine(1.0, 10, 110, 0.1);
+  const auto cosine = Schedule::warmup_cosine({.peak = 1.0, .warmup = 10, .total = 110, .floor = 0.1});
   CHECK(cosine.at(5) == Approx(0.5));
   CHECK(cosine.at(10) == Approx(1.0));
   CHECK(cosine.at(60) == Approx(0.55));
   CHECK(cosine.at(110) == Approx(0.1));
   CHECK(cosine.at(500) == Approx(0.1));
-  const auto noam = Schedule::noam(0.5, 32, 8);
+  const auto noam = Schedule::noam({.factor = 0.5, .d_model = 32, .warmup = 8});
   CHECK(noam.at(3) == Approx(0.5 * std::pow(32, -0.5) * 3 * std::pow(8, -1.5)));
   CHECK(noam.at(20) == Approx(0.5 * std::pow(32, -0.5) * std::pow(20, -0.5)));
-  const auto steps = Schedule::step_decay(1.0, 3, 0.5);
+  const auto steps = Schedule::step_decay({.rate = 1.0, .every = 3, .gamma = 0.5});
   CHECK(steps.at(3) == 1.0);
   CHECK(steps.at(4) == 0.5);
   CHECK(steps.at(7) == 0.25);
-  for (const Schedule& schedule : {Schedule(0.3), cosine, Schedule::warmup_cosine(2, 0, 50), noam, steps})
+  for (const Schedule& schedule :
+       {Schedule(0.3), cosine, Schedule::warmup_cosine({.peak = 2, .warmup = 0, .total = 50}), noam, steps})
     for (const int step : {1, 2, 3, 4, 8, 9, 10, 11, 60, 110, 111, 1000})
       CHECK(as_graph(schedule, step) == Approx(schedule.at(step)).epsilon(1e-12));
 }
 
 TEST_CASE("the learning rate of a step is that of its number", "[training]") {
-  const auto schedule = Schedule::inverse_sqrt(0.1, 3);
+  const auto schedule = Schedule::inverse_sqrt({.scale = 0.1, .warmup = 3});
   const Graph step = training_step(regression(), "loss", Adam{.lr = schedule});
   Tensors arguments = with_states(step, make_problem(4).given);
   for (int t = 1; t <= 5; ++t)
@@ -316,5 +317,6 @@ TEST_CASE("errors of training steps", "[training]") {
   TrainingOptions none;
   none.accumulate = 0;
   CHECK_THAT(error("constant", none), Contains("[train_options]"));
-  CHECK_THAT(error_text([] { Schedule::warmup_cosine(1, 10, 10); }), Contains("[schedule_steps]"));
+  CHECK_THAT(error_text([] { Schedule::warmup_cosine({.peak = 1, .warmup = 10, .total = 10}); }),
+             Contains("[schedule_steps]"));
 }

@@ -17,7 +17,7 @@ std::string label_with(const ir::Graph& graph, const Tensors& others, const std:
                        const std::vector<std::int64_t>& indices, std::string_view says = "") {
   static KernelStore store;
   Tensors arguments = others;
-  arguments["indices"] = HostTensor::from_ints(shape, indices);
+  arguments.set("indices", HostTensor::from_ints(shape, indices));
   Executable exe = compile(graph, {.threads = 1, .cache = &store});
   std::string text;
   const std::string label = test::error_label([&] { exe.run(arguments); }, &text);

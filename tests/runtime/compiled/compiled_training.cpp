@@ -49,7 +49,7 @@ Model encoder_decoder(const Setting& setting = {}) {
 Tensors tokens(const Model& model, std::int64_t batch, std::int64_t length) {
   Tensors inputs;
   for (const std::string& name : model.token_inputs) {
-    HostTensor& values = inputs[name] = HostTensor(i64, {batch, length + 1});
+    HostTensor& values = inputs.set(name, HostTensor(i64, {batch, length + 1}));
     for (std::int64_t i = 0; i < values.numel(); ++i) values.set_int(i, i * 5 % 31);
   }
   return inputs;

@@ -1,0 +1,39 @@
+#include <catch2/catch.hpp>
+
+#include "frontend/generation/cached_lm.h"
+#include "tests/pretrained/cases.h"
+#include "tests/pretrained/continuations.h"
+#include "tests/support/kernel_store.h"
+
+using namespace lathe;
+using test::Continuations;
+using test::HfCase;
+
+TEST_CASE("two generators on one store, step by step in turns, give what each gives on a store of its own") {
+  test::KernelStore kernels;
+  int compared = 0;
+  for (const HfCase& which : test::hf_cases("causal-lm")) {
+    if (which.name != "llama" && which.name != "gemma2") continue;
+    INFO(which.name);
+    const CachedLm::Options options{.chunk = 3, .threads = 1, .cache = &kernels};
+    const pretrained::Pretrained shared = pretrained::load(which.folder());
+    const Continuations known(which);
+    std::vector<CachedLm> together, apart;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const pretrained::Pretrained own = pretrained::load(which.folder());
+      together.emplace_back(*shared.model, shared.weights, options);
+      apart.emplace_back(*shared.model, own.weights, options);
+    }
+    const std::size_t steps = std::min<std::size_t>(6, known.new_ids[0].size());
+    for (std::size_t step = 0; step < steps; ++step)
+      for (std::size_t i = 0; i < 2; ++i) {
+        const auto logits = [&](CachedLm& lm) -> HostTensor {
+          if (step == 0) return lm.start(std::vector<std::vector<CachedLm::TokenId>>{known.prompts[i]});
+          return lm.step(std::vector{known.new_ids[i][step - 1]});
+        };
+        CHECK(logits(together[i]).same_bits(logits(apart[i])));
+      }
+    ++compared;
+  }
+  CHECK(compared == 2);
+}

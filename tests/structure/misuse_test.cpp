@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "tests/support/test_data.h"
+
+/// Programs that a reader of the headers may write by mistake and that must not compile, with a part of the error
+/// that they get. All are compiled at once; "#line" gives each a file name, by which its errors are found. A template
+/// reports an error once, so each misuse of one has a type of its own.
+using namespace lathe::test;
+
+namespace {
+
+struct Misuse {
+  std::string_view name, code, error;
+};
+
+constexpr Misuse misuses[] = {
+    // What is left of a temporary when the expression ends.
+    {"span_of_a_result", R"(for (float v : exe.run(in).at("y").as<float>()) (void)v;)",
+     "keep the tensor in a variable"},
+    {"span_of_a_new_tensor", R"((void)HostTensor(f64, {2}).as<double>();)", "keep the tensor in a variable"},
+    {"data_of_a_result", R"((void)exe.run(in).at("y").data();)", "deleted"},
+    {"reference_to_a_result", R"(HostTensor& y = exe.run(in).at("y"); (void)y;)", "HostTensor"},
+    {"reference_to_a_temporary", R"(InputRefs refs{{"x", HostTensor(f32, {2})}};)", "deleted"},
+    // An empty tensor of a misspelled name.
+    {"bracket_of_a_result", R"((void)exe.run(in)["typo"].get(0);)", "at(name) reads, set(name, tensor) inserts"},
+    {"bracket_assigned", R"(Tensors t; t["x"] = HostTensor();)", "at(name) reads, set(name, tensor) inserts"},
+    // A bool is no dim, and a number no flag.
+    {"sum_true", "x.sum(true);", "Axes"},
+    {"sum_two_numbers", "x.sum(0, 1);", "Flag"},
+    {"sum_of_half", "x.sum(0.5);", "Axes"},
+    {"squeeze_true", "x.squeeze(true);", "DimIndex"},
+    {"softmax_one_and_a_half", "x.softmax(1.5);", "DimIndex"},
+    {"sort_true", "sort(x, true);", "DimIndex"},
+    {"gather_true", "gather(x, x, true);", "DimIndex"},
+    // Numbers that stand side by side have names.
+    {"init_normal", "Init::normal(0.02, 0);", "normal"},
+    {"init_uniform", "Init::uniform(0, 1);", "uniform"},
+    {"random_normal", "g.random_normal({2}, f32, 0, 1);", "Normal"},
+    {"random_uniform", "g.random_uniform({2}, f32, 0, 1);", "Uniform"},
+    {"warmup_cosine", "Schedule::warmup_cosine(3e-4, 100, 2000);", "warmup_cosine"},
+    {"noam", "Schedule::noam(0.5, 64, 200);", "noam"},
+    // Tensors of a graph have no values yet.
+    {"if_of_a_tensor", "if (x > 0) return;", "bool"},
+    {"and_of_tensors", "(void)(x > 0 && x < 1);", "bool"},
+    {"copy_of_an_executable", "const Executable copy = exe; (void)copy;", "deleted"},
+};
+
+/// What to write in their place.
+constexpr std::string_view correct = R"(
+  const HostTensor y = exe.run(in).at("y");
+  for (float v : y.as<float>()) (void)v;
+  for (std::int64_t size : exe.run(in).at("y").shape()) (void)size;
+  (void)exe.run(in).at("y").get(0);
+  Tensors t;
+  t.set("x", HostTensor(f32, {2})).set(0, 1);
+  const InputRefs refs{{"x", t.at("x")}};
+  (void)x.sum(1), (void)x.sum({0, 1}, true), (void)x.sum(std::size_t{0}), (void)sort(x, -1, true);
+  (void)Init::normal({.deviation = 0.02}), (void)g.random_uniform({2}, f32, {.low = -1, .high = 1});
+  (void)Schedule::warmup_cosine({.peak = 3e-4, .warmup = 100, .total = 2000});
+)";
+
+std::string function(std::string_view name, std::string_view code) {
+  std::string text = "#line 1 \"" + std::string(name) + ".cpp\"\n";
+  text += "void " + std::string(name) + "(Executable& exe, const Tensors& in, const Tensor& x, const Graph& g) {";
+  text += " (void)exe, (void)in, (void)x, (void)g; " + std::string(code) + " }\n";
+  return text;
+}
+
+/// What the compiler says about the program.
+std::string compiler_output(const std::string& program) {
+  const std::string root = source_path(".").string();
+  std::array<char, 4096> buffer{};
+  std::string path = (std::filesystem::temp_directory_path() / "lathe_misuse_XXXXXX").string();
+  const int file = mkstemp(path.data());
+  REQUIRE(file >= 0);
+  std::FILE* source = fdopen(file, "w");
+  CHECK(std::fwrite(program.data(), 1, program.size(), source) == program.size());
+  std::fclose(source);
+  const std::string command = std::string("LC_ALL=C '") + LATHE_CXX_COMPILER + "' -std=c++20 -fsyntax-only -I '" +
+                              root + "/tools/include' -I '" + root + "' -x c++ '" + path + "' 2>&1";
+  std::FILE* compiler = popen(command.c_str(), "r");
+  REQUIRE(compiler != nullptr);
+  std::string output;
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), compiler))
+    output.append(buffer.data(), count);
+  CHECK(pclose(compiler) != 0);
+  std::filesystem::remove(path);
+  return output;
+}
+
+/// The errors by the snippet that they are in, or in whose templates: GCC names it in a line before the error
+/// ("required from here"), Clang in a note behind it ("requested here").
+std::map<std::string, std::string> errors_by_snippet(const std::string& output) {
+  std::map<std::string, std::string> errors;
+  std::istringstream lines(output);
+  std::string snippet, last;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t end = line.find(".cpp:");
+    const std::string file = end == std::string::npos || line.find('/') < end ? "" : line.substr(0, end);
+    const bool is_error = line.find(" error: ") != std::string::npos;
+    if (is_error) errors[file.empty() ? snippet : file] += line + "\n", last = line;
+    if (is_error) snippet.clear();
+    if (!is_error && !file.empty() && line.find("required from here") != std::string::npos) snippet = file;
+    if (!is_error && !file.empty() && line.find("requested here") != std::string::npos) errors[file] += last + "\n";
+  }
+  return errors;
+}
+
+}  // namespace
+
+TEST_CASE("misuse of the public headers does not compile, and the error says what to write") {
+  std::string program = "#include <lathe/lathe.h>\nusing namespace lathe;\n" + function("correct", correct);
+  for (const Misuse& misuse : misuses) program += function(misuse.name, misuse.code);
+  const std::string output = compiler_output(program);
+  const std::map<std::string, std::string> errors = errors_by_snippet(output);
+  CHECK(errors.count("correct") == 0);
+  for (const Misuse& misuse : misuses) {
+    const auto found = errors.find(std::string(misuse.name));
+    INFO(misuse.code);
+    REQUIRE(found != errors.end());
+    CHECK_THAT(found->second, Catch::Contains(std::string(misuse.error)));
+  }
+}
