@@ -38,9 +38,10 @@ Experts::Experts(const Module& parent, std::string_view name, const Dim& d, cons
     experts_.emplace_back(*this, fmt::format("experts.{}", i), d, d_ff, options.expert, at);
 }
 
-Tensor Experts::operator()(const Tensor& x, Dispatch dispatch, Where at) const {
+Tensor Experts::operator()(const Tensor& x, Dispatch dispatch, std::vector<Tensor>* routers, Where at) const {
   const CallSite line(x, at, path());
   const Tensor probabilities = gate_(x).softmax(-1);  // [.., experts]
+  if (routers) routers->push_back(probabilities);
   return is_sparse(dispatch) ? sparse(x, probabilities) : dense(x, probabilities);
 }
 

@@ -29,7 +29,9 @@ class Experts : public Module {
  public:
   Experts(const Module& parent, std::string_view name, const Dim& d, const Dim& d_ff, const ExpertsOptions& options,
           Where at = Where::current());
-  Tensor operator()(const Tensor& x, Dispatch dispatch = Dispatch::automatic, Where at = Where::current()) const;
+  /// Appends the router's probabilities [.., experts] to `routers`, unless that is null.
+  Tensor operator()(const Tensor& x, Dispatch dispatch = Dispatch::automatic, std::vector<Tensor>* routers = nullptr,
+                    Where at = Where::current()) const;
 
  private:
   bool is_sparse(Dispatch dispatch) const;

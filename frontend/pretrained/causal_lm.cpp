@@ -6,6 +6,7 @@
 
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
+#include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
 
 namespace lathe::pretrained {
@@ -14,34 +15,62 @@ namespace {
 
 constexpr std::int64_t ignored_label = -100;
 
-struct CausalFamily {
-  std::string_view model_type;
+struct CausalFamily : FamilyRecord {
   std::unique_ptr<CausalLm> (*make)(const Config&);
   TensorNames names = {};
+  std::string_view table = "model.embed_tokens.weight", head = "lm_head.weight";
 };
 
 const std::vector<CausalFamily>& causal_families() {
   static const std::vector<CausalFamily> all{
-      {"llama", make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
-      {"mistral", make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
-      {"qwen2", make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
-      {"qwen3", make_llama},
-      {"mixtral", make_mixtral},
-      {"phi3", make_phi3},
-      {"olmo2", make_olmo2},
-      {"gemma2", make_gemma},
-      {"gemma3_text", make_gemma},
-      {"gpt_neox",
+      {{"llama", llama_keys}, make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
+      {{"mistral", mistral_keys}, make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
+      {{"qwen2", qwen2_keys}, make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
+      {{"qwen3", qwen3_keys}, make_llama},
+      {{"mixtral", mixtral_keys}, make_mixtral},
+      {{"phi3", phi3_keys}, make_phi3},
+      {{"olmo2", olmo2_keys}, make_olmo2},
+      {{"gemma2", gemma2_keys}, make_gemma},
+      {{"gemma3_text", gemma3_keys}, make_gemma},
+      {{"gpt_neox", gpt_neox_keys},
        make_gpt_neox,
-       {.ignored = {"*.attention.bias", "*.attention.masked_bias", "*.rotary_emb.inv_freq"}}},
-      {"gpt2", make_gpt2, {.ignored = {"*.attn.bias", "*.attn.masked_bias"}, .prefix = "transformer."}},
+       {.ignored = {"*.attention.bias", "*.attention.masked_bias", "*.rotary_emb.inv_freq"},
+        .others = {{"embed_out.weight", "lm_head.weight"}}},
+       "gpt_neox.embed_in.weight",
+       "embed_out.weight"},
+      {{"gpt2", gpt2_keys},
+       make_gpt2,
+       {.ignored = {"*.attn.bias", "*.attn.masked_bias"}, .prefix = "transformer."},
+       "transformer.wte.weight"},
   };
   return all;
 }
 
-bool tie_by_default(const Config& config) {
-  const std::string family = config.text("model_type");
-  return family == "gpt2" || family.starts_with("gemma");
+/// E sum_e (share of the tokens that take expert e) (mean probability of e), over all layers and tokens that count,
+/// as in transformers.
+Tensor balance_loss(const std::vector<Tensor>& routers, const TokenInputs& inputs, std::int64_t chosen) {
+  const DType dtype = routers.front().dtype() == f64 ? f64 : f32;
+  const std::optional<Tensor>& counted = inputs.routed ? inputs.routed : inputs.mask;
+  const Tensor weight =
+      counted ? (*counted != 0).to(dtype) : inputs.ids.graph().full(inputs.ids.shape(), 1, dtype);  // [B, T]
+  const Tensor rows = weight.sum() * static_cast<double>(routers.size());
+  Tensor taken, likely;  // [experts]
+  for (const Tensor& router : routers) {
+    const Tensor which = top_k(router, chosen).indices;  // [B, T, chosen]
+    const Tensor counts = one_hot(which, router.size(-1), dtype).sum(-2) * weight.unsqueeze(-1);
+    const Tensor chances = router.to(dtype) * weight.unsqueeze(-1);
+    taken = taken.is_empty() ? counts.sum(0).sum(0) : taken + counts.sum(0).sum(0);
+    likely = likely.is_empty() ? chances.sum(0).sum(0) : likely + chances.sum(0).sum(0);
+  }
+  const Tensor products = (taken / rows) * (likely / rows);
+  return products.sum() * static_cast<double>(*routers.front().size(-1).value());
+}
+
+/// Of models with an output layer of their own kind, whose names transformers and its forks choose.
+void check_architecture(const Config& config) {
+  const std::string name = architecture(config);
+  if (!name.empty() && !name.ends_with("ForCausalLM") && !name.ends_with("LMHeadModel"))
+    reject_architecture(config, "causal language models, such as LlamaForCausalLM and GPT2LMHeadModel");
 }
 
 std::optional<std::int64_t> context_length(const Config& config) {
@@ -58,7 +87,7 @@ CausalLm::CausalLm(const Config& config, const Names& names, std::string_view ki
       embed_(*this, names.embed, size(config, "vocab_size", "vocab"),
              size(config, config.has("hidden_size") ? "hidden_size" : "n_embd", "hidden"),
              {.dtype = stored_dtype(config), .flat = false}) {
-  if (config.boolean("tie_word_embeddings", tie_by_default(config))) return;
+  if (config.boolean("tie_word_embeddings", false)) return;
   head_.emplace(*this, names.head, embed_.table().shape()[1], embed_.table().shape()[0],
                 nn::LinearOptions{.dtype = stored_dtype(config), .bias = false});
 }
@@ -89,13 +118,14 @@ Tensor CausalLm::positions_of(const TokenInputs& inputs) {
   return inputs.positions ? *inputs.positions : inputs.ids.graph().arange(T, i64);
 }
 
-std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs) const {
+std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs, std::vector<Tensor>* routers) const {
   const Dim T = inputs.ids.size(1);
   const Tensor positions = positions_of(inputs);
   Call call{.context = inputs.cache ? nn::AttentionContext(T, *inputs.cache)
                                     : nn::AttentionContext(T, inputs.mask, inputs.segments),
             .tables = {},
-            .dispatch = inputs.dispatch};
+            .dispatch = inputs.dispatch,
+            .routers = routers};
   for (const nn::RopeOptions& rope : ropes())
     call.tables.push_back(nn::rope_tables(positions, rotary_dim(), rope, inputs.dtype));
   std::vector<Tensor> states{embed(inputs, positions).named("hidden_0")};
@@ -110,7 +140,11 @@ Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels) const {
   // sequence is split among processes too.
   const Tensor none = labels.graph().full({labels.size(0), 1}, static_cast<double>(ignored_label), i64);
   const Tensor next = concat({labels.slice(1, 1, inputs.ids.size(1)), none}, 1);  // [B, T]
-  return cross_entropy(logits(inputs), next, ignored_label);
+  const RouterLoss routing = router_loss();
+  if (routing.factor == 0) return cross_entropy(logits(inputs), next, ignored_label);
+  std::vector<Tensor> routers;
+  const Tensor own = cross_entropy(head(hidden_states(inputs, &routers).back()), next, ignored_label);
+  return own + (balance_loss(routers, inputs, routing.chosen) * routing.factor).to(own.dtype());
 }
 
 Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels, const Tensor& weight) const {
@@ -119,9 +153,26 @@ Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels, const Ten
   return mean * (count * weight.to(mean.dtype()));
 }
 
-MadeCausalLm make_causal_lm(const Config& config) {
-  const CausalFamily& family = family_of(config, causal_families());
-  return {family.make(config), family.names};
+MadeCausalLm make_causal_lm(ModelFiles& files, const TensorFolder& tensors) {
+  const CausalFamily& family = family_of(files.config, causal_families(), ModelKind::causal);
+  Config config = model_config(files.config, family.keys());
+  check_architecture(config);
+  check_counts(config, tensors.names().size());
+  TensorNames names = family.names;
+  const std::string table(family.table), head(family.head);
+  if (config.boolean("tie_word_embeddings", false)) {
+    if (differ(tensors, table, head, names)) {
+      set_config(files, "tie_word_embeddings", "false");
+      config = config.with("tie_word_embeddings", "false");
+    } else {
+      // Files may hold the one table under either name.
+      names.others.emplace_back(table, head);
+      names.ignored.insert(names.ignored.end(), {"lm_head.weight", "embed_out.weight"});
+    }
+  }
+  return {family.make(config), names};
 }
+
+std::vector<FamilyRecord> causal_records() { return records_of(causal_families()); }
 
 }  // namespace lathe::pretrained

@@ -7,7 +7,7 @@
 
 #include "frontend/nn/experts.h"
 #include "frontend/nn/self_attention.h"
-#include "frontend/pretrained/family.h"
+#include "frontend/pretrained/model_files.h"
 
 /// Decoder-only language models as Hugging Face's files describe them: a family is a file of its own, made of the
 /// blocks of frontend/nn, and a line in causal_lm.cpp.
@@ -25,6 +25,8 @@ struct TokenInputs {
   /// Keys and values of the tokens before; its positions count, and a mask is not for it.
   std::optional<nn::KeyValueCache> cache = {};
   nn::Dispatch dispatch = nn::Dispatch::automatic;  ///< of mixtures of experts, where the model has any
+  /// i64 [B, T]: 0 for tokens that the routers' loss leaves out. None: as the mask.
+  std::optional<Tensor> routed = {};
 };
 
 /// What all layers of a call share.
@@ -32,6 +34,13 @@ struct Call {
   nn::AttentionContext context;
   std::vector<nn::RotaryTables> tables = {};  ///< one for each of the family's ropes
   nn::Dispatch dispatch = nn::Dispatch::automatic;
+  std::vector<Tensor>* routers = nullptr;  ///< takes the probabilities of each mixture of experts, unless null
+};
+
+/// The loss that spreads tokens evenly over experts (Fedus et al. 2022), added to that of the labels.
+struct RouterLoss {
+  double factor = 0;        ///< 0: none
+  std::int64_t chosen = 0;  ///< experts of each token
 };
 
 /// A language model: embedding, layers, norm, output layer.
@@ -40,17 +49,19 @@ class CausalLm : public nn::Module {
   virtual ~CausalLm() = default;
 
   /// The embeddings, the output of each layer, of the last one after the final norm: [B, T, hidden] each.
-  std::vector<Tensor> hidden_states(const TokenInputs& inputs) const;
+  std::vector<Tensor> hidden_states(const TokenInputs& inputs) const { return hidden_states(inputs, nullptr); }
   /// [B, T, vocab], of the token after each.
   Tensor logits(const TokenInputs& inputs) const { return head(hidden_states(inputs).back()); }
   /// Of hidden states of the last layer [.., hidden] alone: [.., vocab].
   virtual Tensor head(const Tensor& x) const;
   /// The mean over labels i64 [B, T] other than -100, each the token at its position: logits[i] predicts labels[i +
-  /// 1].
+  /// 1]. A model with router_loss() adds that.
   Tensor loss(const TokenInputs& inputs, const Tensor& labels) const;
   /// The sum over these labels, of which there is at least one, times `weight`, a float scalar: with 1 / n, n labels
   /// in all batches of an update, the losses of these batches add up to that of one large batch.
   Tensor loss(const TokenInputs& inputs, const Tensor& labels, const Tensor& weight) const;
+
+  virtual RouterLoss router_loss() const { return {}; }
 
   /// How many positions the model was made for, as its configuration says; nothing where that does not.
   std::optional<std::int64_t> context_length() const { return context_length_; }
@@ -87,6 +98,7 @@ class CausalLm : public nn::Module {
 
  private:
   static Tensor positions_of(const TokenInputs& inputs);
+  std::vector<Tensor> hidden_states(const TokenInputs& inputs, std::vector<Tensor>* routers) const;
 
   std::optional<std::int64_t> context_length_;
   nn::Embedding embed_;
@@ -132,12 +144,14 @@ class DecoderStack : public CausalLm {
 };
 
 /// A model of the family that config.json names as its model_type, and how files of the family name its tensors.
-/// UserError [config_value] for an unknown family or option.
 struct MadeCausalLm {
   std::unique_ptr<CausalLm> model;
   TensorNames names;
 };
-MadeCausalLm make_causal_lm(const Config& config);
+/// A model with tied tables whose files hold an output layer with other values than the embeddings is untied, as
+/// transformers does: tie_word_embeddings becomes false in `files`. UserError [config_value] for an unknown family or
+/// option.
+MadeCausalLm make_causal_lm(ModelFiles& files, const TensorFolder& tensors);
 
 // The families.
 std::unique_ptr<CausalLm> make_llama(const Config& config);  ///< Llama, Mistral, Qwen2, Qwen3
@@ -147,5 +161,18 @@ std::unique_ptr<CausalLm> make_olmo2(const Config& config);
 std::unique_ptr<CausalLm> make_gemma(const Config& config);  ///< Gemma 2, Gemma 3 (text)
 std::unique_ptr<CausalLm> make_gpt_neox(const Config& config);
 std::unique_ptr<CausalLm> make_gpt2(const Config& config);
+
+// What each family does with the keys of config.json.
+const KeyTable& llama_keys();
+const KeyTable& mistral_keys();
+const KeyTable& qwen2_keys();
+const KeyTable& qwen3_keys();
+const KeyTable& mixtral_keys();
+const KeyTable& phi3_keys();
+const KeyTable& olmo2_keys();
+const KeyTable& gemma2_keys();
+const KeyTable& gemma3_keys();
+const KeyTable& gpt_neox_keys();
+const KeyTable& gpt2_keys();
 
 }  // namespace lathe::pretrained

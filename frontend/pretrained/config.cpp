@@ -34,7 +34,8 @@ const nlohmann::json& required(const nlohmann::json* found, const std::string& n
 }
 
 std::int64_t as_integer(const nlohmann::json& value, const std::string& name, std::string_view key) {
-  if (!value.is_number_integer()) wrong_type(name, key, value, "an integer");
+  const bool fits = !value.is_number_unsigned() || value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX};
+  if (!value.is_number_integer() || !fits) wrong_type(name, key, value, "an integer of 64 bits");
   return value.get<std::int64_t>();
 }
 double as_real(const nlohmann::json& value, const std::string& name, std::string_view key) {
@@ -182,6 +183,12 @@ Config Config::without(std::string_view key) const {
 void Config::reject(std::string_view key, std::string_view why) const {
   const nlohmann::json* found = json_->find(key);
   throw UserError(fmt::format("{}: {} is {}", name_, key, found ? found->dump() : "absent"), "config_value", why);
+}
+
+std::string with_json_key(std::string_view object, std::string_view key, std::string_view value) {
+  auto parsed = nlohmann::ordered_json::parse(object);
+  parsed[std::string(key)] = nlohmann::ordered_json::parse(value);
+  return parsed.dump(2) + "\n";
 }
 
 }  // namespace lathe::pretrained

@@ -67,4 +67,7 @@ class Config {
   std::string name_;
 };
 
+/// The text of a JSON object with `key` set to the value of a JSON text. The other keys keep their order.
+std::string with_json_key(std::string_view object, std::string_view key, std::string_view value);
+
 }  // namespace lathe::pretrained

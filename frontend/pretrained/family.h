@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "frontend/pretrained/config.h"
-#include "ir/support/nearest.h"
+#include "frontend/pretrained/keys/families.h"
 
 namespace lathe::pretrained {
 
@@ -20,16 +20,18 @@ struct TensorNames {
   std::vector<std::pair<std::string, std::string>> others = {};
 };
 
-/// The family, a struct with a `model_type`, that config.json names. UserError [config_value] where there is none.
+/// The family, derived from FamilyRecord, that config.json names. UserError [config_value] of reject_model_type().
 template <class Family>
-const Family& family_of(const Config& config, const std::vector<Family>& families) {
+const Family& family_of(const Config& config, const std::vector<Family>& families, ModelKind kind) {
   const std::string type = config.text("model_type");
-  std::vector<std::string_view> known;
-  for (const Family& family : families) {
+  for (const Family& family : families)
     if (family.model_type == type) return family;
-    known.push_back(family.model_type);
-  }
-  config.reject("model_type", did_you_mean_or_list(type, known, "Lathe knows"));
+  reject_model_type(config, kind);
+}
+
+template <class Family>
+std::vector<FamilyRecord> records_of(const std::vector<Family>& families) {
+  return {families.begin(), families.end()};
 }
 
 /// Whether config.json names one of the families.

@@ -7,6 +7,7 @@
 
 #include "frontend/ops/ops.h"
 #include "frontend/pretrained/causal_lm.h"
+#include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
 
 namespace lathe::pretrained {
@@ -25,9 +26,29 @@ nn::SelfAttentionOptions gemma_attention(const Config& config, int layer) {
   options.norm = is_gemma3(config) ? nn::QueryNorm::head : nn::QueryNorm::none;
   options.norm_options = gemma_norm(config);
   options.attention = {.scale = 1 / std::sqrt(config.real("query_pre_attn_scalar", 256)),
-                       .soft_cap = config.real("attn_logit_softcapping", 0),
+                       .soft_cap = config.real("attn_logit_softcapping", 0),  // of Gemma 2 alone
                        .window = window_of(config, layer)};
   return options;
+}
+
+/// The keys that Gemma 2 and 3 share.
+std::vector<KeyRule> gemma_keys(std::string_view theta, std::string_view max_length) {
+  std::vector<KeyRule> rules = decoder_keys(theta, max_length);
+  const std::vector<KeyRule> others{
+      used("num_key_value_heads", "4"),
+      used("head_dim", "256"),
+      used("hidden_activation", "\"gelu_pytorch_tanh\""),
+      harmless("hidden_act", "the library reads hidden_activation"),
+      used("tie_word_embeddings", "true"),
+      used("attention_bias"),
+      used("query_pre_attn_scalar", "256"),
+      used("sliding_window", "4096"),
+      used("layer_types"),
+      refused("use_bidirectional_attention", "[false]",
+              "its tokens see those after them, so that it is no causal language model"),
+  };
+  rules.insert(rules.end(), others.begin(), others.end());
+  return rules;
 }
 
 struct GemmaLayer : nn::Module {
@@ -88,6 +109,23 @@ class Gemma final : public DecoderStack<GemmaLayer, nn::RmsNorm> {
 };
 
 }  // namespace
+
+const KeyTable& gemma2_keys() {
+  static const KeyTable table({base_keys(),
+                               gemma_keys("10000.0", "8192"),
+                               {used("attn_logit_softcapping", "50.0"), used("final_logit_softcapping", "30.0")}});
+  return table;
+}
+
+const KeyTable& gemma3_keys() {
+  static const KeyTable table(
+      {base_keys(),
+       gemma_keys("1000000.0", "131072"),
+       {used("rope_local_base_freq", "10000.0"), used("sliding_window_pattern"), used("final_logit_softcapping"),
+        harmless("_sliding_window_pattern", "the library reads layer_types or sliding_window_pattern"),
+        harmless("attn_logit_softcapping", "the library's Gemma 3 keeps the value and does not apply it")}});
+  return table;
+}
 
 std::unique_ptr<CausalLm> make_gemma(const Config& config) { return std::make_unique<Gemma>(config); }
 

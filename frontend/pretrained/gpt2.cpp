@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "frontend/pretrained/causal_lm.h"
+#include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
 
 namespace lathe::pretrained {
@@ -83,6 +84,41 @@ class Gpt2 final : public DecoderStack<Gpt2Layer, nn::LayerNorm> {
 };
 
 }  // namespace
+
+const KeyTable& gpt2_keys() {
+  static const KeyTable table({base_keys(),
+                               {
+                                   used("vocab_size"),
+                                   used("n_positions", "1024"),
+                                   used("n_embd"),
+                                   used("n_layer"),
+                                   used("n_head"),
+                                   used("n_inner"),
+                                   alias("max_position_embeddings", "n_positions"),
+                                   alias("hidden_size", "n_embd"),
+                                   alias("num_hidden_layers", "n_layer"),
+                                   alias("num_attention_heads", "n_head"),
+                                   used("activation_function", "\"gelu_new\""),
+                                   used("layer_norm_epsilon", "1e-05"),
+                                   used("tie_word_embeddings", "true"),
+                                   used("scale_attn_weights", "true"),
+                                   used("scale_attn_by_inverse_layer_idx", "false"),
+                                   harmless("reorder_and_upcast_attn", "it chooses the dtype of the scores alone"),
+                                   harmless("resid_pdrop", dropout_reason),
+                                   harmless("embd_pdrop", dropout_reason),
+                                   harmless("attn_pdrop", dropout_reason),
+                                   harmless("hidden_dropout", other_head_reason),
+                                   harmless("summary_type", other_head_reason),
+                                   harmless("summary_use_proj", other_head_reason),
+                                   harmless("summary_activation", other_head_reason),
+                                   harmless("summary_proj_to_labels", other_head_reason),
+                                   harmless("summary_first_dropout", other_head_reason),
+                                   harmless("summary_last_dropout", other_head_reason),
+                                   harmless("n_ctx", unread_reason),
+                                   harmless("is_decoder", "a model of this family is a decoder"),
+                               }});
+  return table;
+}
 
 std::unique_ptr<CausalLm> make_gpt2(const Config& config) { return std::make_unique<Gpt2>(config); }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "frontend/pretrained/causal_lm.h"
+#include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
 
 namespace lathe::pretrained {
@@ -47,6 +48,31 @@ struct GptNeoxLayer : nn::Module {
 };
 
 }  // namespace
+
+const KeyTable& gpt_neox_keys() {
+  static const KeyTable table({base_keys(),
+                               {
+                                   used("vocab_size"),
+                                   used("hidden_size"),
+                                   used("intermediate_size"),
+                                   used("num_hidden_layers"),
+                                   used("num_attention_heads"),
+                                   used("hidden_act", "\"gelu\""),
+                                   used("max_position_embeddings", "2048"),
+                                   used("layer_norm_eps", "1e-05"),
+                                   used("use_parallel_residual", "true"),
+                                   used("attention_bias", "true"),
+                                   used("rope_parameters"),
+                                   used("rope_scaling"),
+                                   used("rotary_emb_base", "10000"),
+                                   used("rotary_pct", "0.25"),
+                                   refused("head_dim", {}, "a head is hidden_size / num_attention_heads wide"),
+                                   harmless("attention_dropout", dropout_reason),
+                                   harmless("hidden_dropout", dropout_reason),
+                                   harmless("is_decoder", "a model of this family is a decoder"),
+                               }});
+  return table;
+}
 
 std::unique_ptr<CausalLm> make_gpt_neox(const Config& config) {
   using Stack = DecoderStack<GptNeoxLayer, nn::LayerNorm>;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "frontend/pretrained/causal_lm.h"
+#include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
 
 namespace lathe::pretrained {
@@ -46,6 +47,36 @@ struct LlamaLayer : nn::Module {
 };
 
 }  // namespace
+
+const KeyTable& llama_keys() {
+  static const KeyTable table(
+      {base_keys(), decoder_keys("10000.0", "2048"), {used("attention_bias"), used("mlp_bias")}});
+  return table;
+}
+
+const KeyTable& mistral_keys() {
+  static const KeyTable table(
+      {base_keys(),
+       decoder_keys("10000.0", "131072"),
+       {used("num_key_value_heads", "8"), used("sliding_window", "4096"),
+        refused("layer_types", {},
+                "a Mistral has one kind of layer; a model with several is a Ministral, which Lathe does not read")}});
+  return table;
+}
+
+const KeyTable& qwen2_keys() {
+  static const KeyTable table(
+      {base_keys(),
+       decoder_keys("10000.0", "32768"),
+       {used("num_key_value_heads", "32"), used("use_sliding_window"), used("sliding_window", "4096"),
+        used("max_window_layers", "28"), used("layer_types")}});
+  return table;
+}
+
+const KeyTable& qwen3_keys() {
+  static const KeyTable table({qwen2_keys().rules(), {used("head_dim", "128"), used("attention_bias")}});
+  return table;
+}
 
 std::unique_ptr<CausalLm> make_llama(const Config& config) {
   using Stack = DecoderStack<LlamaLayer, nn::RmsNorm>;

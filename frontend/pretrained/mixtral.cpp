@@ -3,6 +3,7 @@
 
 #include "frontend/nn/experts.h"
 #include "frontend/pretrained/causal_lm.h"
+#include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
 
 namespace lathe::pretrained {
@@ -43,7 +44,7 @@ struct MixtralLayer : nn::Module {
 
   Tensor operator()(const Tensor& x, const Call& call) const {
     const Tensor y = x + self_attn(input_norm(x), call.context, call.tables[0]);
-    return y + block_sparse_moe(post_norm(y), call.dispatch);
+    return y + block_sparse_moe(post_norm(y), call.dispatch, call.routers);
   }
 
   nn::SelfAttention self_attn;
@@ -51,15 +52,37 @@ struct MixtralLayer : nn::Module {
   nn::RmsNorm input_norm, post_norm;
 };
 
+class Mixtral final : public DecoderStack<MixtralLayer, nn::RmsNorm> {
+ public:
+  Mixtral(const Config& config, const Options& options) : DecoderStack(config, options) {
+    if (config.boolean("output_router_logits", false))
+      router_loss_ = {.factor = config.real("router_aux_loss_coef"), .chosen = config.integer("num_experts_per_tok")};
+  }
+  RouterLoss router_loss() const override { return router_loss_; }
+
+ private:
+  RouterLoss router_loss_;
+};
+
 }  // namespace
 
+const KeyTable& mixtral_keys() {
+  static const KeyTable table(
+      {base_keys(),
+       decoder_keys("1000000.0", "131072"),
+       {used("num_key_value_heads", "8"), used("rms_norm_eps", "1e-05"), used("sliding_window"),
+        used("num_local_experts", "8"), alias("num_experts", "num_local_experts"), used("num_experts_per_tok", "2"),
+        used("output_router_logits", "false"), used("router_aux_loss_coef", "0.001"),
+        harmless("router_jitter_noise", "inference adds no noise, and fine-tuning runs without it")}});
+  return table;
+}
+
 std::unique_ptr<CausalLm> make_mixtral(const Config& config) {
-  using Stack = DecoderStack<MixtralLayer, nn::RmsNorm>;
-  return std::make_unique<Stack>(config, Stack::Options{.names = {"model.embed_tokens", "model.norm", "lm_head"},
-                                                        .kind = "Mixtral",
-                                                        .norm = mixtral_norm(config),
-                                                        .ropes = {rope_options(config)},
-                                                        .rotary_dim = attention_options(config).d});
+  return std::make_unique<Mixtral>(config, Mixtral::Options{.names = {"model.embed_tokens", "model.norm", "lm_head"},
+                                                            .kind = "Mixtral",
+                                                            .norm = mixtral_norm(config),
+                                                            .ropes = {rope_options(config)},
+                                                            .rotary_dim = attention_options(config).d});
 }
 
 }  // namespace lathe::pretrained

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "ir/support/error.h"
 #include "runtime/files/file_io.h"
@@ -75,6 +76,21 @@ ModelFiles read_config(const std::filesystem::path& folder) {
 const std::string* read_other(ModelFiles& files, const std::string& path) {
   if (!std::filesystem::exists(files.folder / path)) return nullptr;
   return &files.others.insert_or_assign(path, read_file(files.folder / path, largest_config)).first->second;
+}
+
+bool differ(const TensorFolder& tensors, const std::string& first, const std::string& second,
+            const TensorNames& names) {
+  const auto one = tensor_of(tensors, first, names), other = tensor_of(tensors, second, names);
+  if (!one || !other || *one == *other) return false;
+  const TensorInfo &a = tensors.info(*one), &b = tensors.info(*other);
+  if (a.dtype != b.dtype || a.shape != b.shape) return true;
+  const std::span x = tensors.file(*one).view(*one), y = tensors.file(*other).view(*other);
+  return x.data() != y.data() && !std::equal(x.begin(), x.end(), y.begin(), y.end());
+}
+
+void set_config(ModelFiles& files, std::string_view key, std::string_view value) {
+  files.config = files.config.with(key, value);
+  files.config_text = with_json_key(files.config_text, key, value);
 }
 
 bool has_tensor(const TensorFolder& tensors, const std::string& parameter, const TensorNames& names) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "frontend/nn/module.h"
 #include "frontend/pretrained/family.h"
@@ -33,6 +34,14 @@ ModelFiles read_config(const std::filesystem::path& folder);
 
 /// The text of a file that is the model's own, read into ModelFiles::others; nothing where there is no such file.
 const std::string* read_other(ModelFiles& files, const std::string& path);
+
+/// Whether the files hold both parameters and their dtypes, shapes or bytes differ. Reads no values of tensors that
+/// have one place in the files.
+bool differ(const TensorFolder& tensors, const std::string& first, const std::string& second,
+            const TensorNames& names);
+
+/// Sets a key of config.json, in `files.config` and in the text that save() writes.
+void set_config(ModelFiles& files, std::string_view key, std::string_view value);
 
 /// Whether the files hold a parameter of this name, by one of the names that they may have for it.
 bool has_tensor(const TensorFolder& tensors, const std::string& parameter, const TensorNames& names);

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "frontend/pretrained/causal_lm.h"
+#include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
 
 namespace lathe::pretrained {
@@ -41,6 +42,12 @@ struct Olmo2Layer : nn::Module {
 };
 
 }  // namespace
+
+const KeyTable& olmo2_keys() {
+  static const KeyTable table(
+      {base_keys(), decoder_keys("10000.0", "2048"), {used("rms_norm_eps", "1e-05"), used("attention_bias")}});
+  return table;
+}
 
 std::unique_ptr<CausalLm> make_olmo2(const Config& config) {
   using Stack = DecoderStack<Olmo2Layer, nn::RmsNorm>;

@@ -51,8 +51,7 @@ bool is_full_by_pattern(const Config& config, int layer) {
   const std::string family = config.text("model_type");
   if (family == "gemma2") return layer % 2 == 1;
   if (family == "gemma3_text") {
-    const std::int64_t pattern =
-        config.integer("sliding_window_pattern", config.integer("_sliding_window_pattern", 6));
+    const std::int64_t pattern = config.integer("sliding_window_pattern", 6);
     if (pattern < 1) config.reject("sliding_window_pattern", "it must be 1 or more");
     return (layer + 1) % pattern == 0;
   }
@@ -171,8 +170,9 @@ nn::RopeOptions rope_options(const Config& config, std::string_view kind) {
   if (!rope || (kind == "sliding_attention" && !config.has("rope_parameters"))) return options;
   options.scaling = scaling_of(*rope);
   options.max_length = config.integer("max_position_embeddings", 0);
-  options.original_length = rope->integer("original_max_position_embeddings",
-                                          config.integer("original_max_position_embeddings", options.max_length));
+  // Phi-3 has it outside of the object, which counts as in transformers.
+  options.original_length = config.integer("original_max_position_embeddings",
+                                           rope->integer("original_max_position_embeddings", options.max_length));
   using Scaling = nn::RopeOptions::Scaling;
   const bool needs_length = options.scaling != Scaling::none && options.scaling != Scaling::linear;
   if (needs_length && (options.max_length < 1 || options.original_length < 1))
@@ -211,15 +211,10 @@ std::optional<std::int64_t> window_of(const Config& config, int layer) {
   if (!config.has("sliding_window")) return std::nullopt;
   bool full = is_full_by_pattern(config, layer);
   if (config.has("layer_types")) {
-    const std::vector<std::string> types = config.texts("layer_types");
-    if (static_cast<std::size_t>(layer) >= types.size())
-      config.reject("layer_types", fmt::format("it has no entry for layer {}", layer));
-    full = types[static_cast<std::size_t>(layer)] == "full_attention";
+    full = config.texts("layer_types").at(static_cast<std::size_t>(layer)) == "full_attention";
   }
   if (full) return std::nullopt;
-  const std::int64_t window = config.integer("sliding_window");
-  if (window < 1) config.reject("sliding_window", "a window is 1 or more");
-  return window;
+  return config.integer("sliding_window");
 }
 
 }  // namespace lathe::pretrained

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "frontend/pretrained/causal_lm.h"
+#include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
 
 namespace lathe::pretrained {
@@ -39,6 +40,16 @@ struct Phi3Layer : nn::Module {
 };
 
 }  // namespace
+
+const KeyTable& phi3_keys() {
+  static const KeyTable table({base_keys(),
+                               decoder_keys("10000.0", "4096"),
+                               {used("rms_norm_eps", "1e-05"), used("original_max_position_embeddings", "4096"),
+                                used("partial_rotary_factor"), used("sliding_window"),
+                                harmless("resid_pdrop", dropout_reason), harmless("embd_pdrop", dropout_reason),
+                                refused("attention_bias", "[false]", "the library's Phi-3 has no biases")}});
+  return table;
+}
 
 std::unique_ptr<CausalLm> make_phi3(const Config& config) {
   using Stack = DecoderStack<Phi3Layer, nn::RmsNorm>;

@@ -29,8 +29,7 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
 Pretrained load(const std::filesystem::path& folder, const LoadOptions& options) {
   const TensorFolder tensors = TensorFolder::open(folder);
   Pretrained loaded{{read_config(folder)}, nullptr};
-  MadeCausalLm made = make_causal_lm(loaded.config);
-  if (made.model->tied()) made.names.ignored.insert(made.names.ignored.end(), {"lm_head.weight", "embed_out.weight"});
+  MadeCausalLm made = make_causal_lm(loaded, tensors);
   take_weights(loaded, tensors, *made.model, made.names);
   loaded.model = std::move(made.model);
   if (options.weights == WeightFormat::q8) quantize_weights(loaded, *loaded.model, loaded.model->table());

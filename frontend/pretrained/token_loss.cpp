@@ -1,5 +1,7 @@
 #include "frontend/pretrained/token_loss.h"
 
+#include "frontend/ops/ops.h"
+
 namespace lathe::pretrained {
 
 Graph token_loss(const CausalLm& model, std::string_view name, const Dim& B, const Dim& T, bool packed, DType dtype) {
@@ -10,6 +12,11 @@ Graph token_loss(const CausalLm& model, std::string_view name, const Dim& B, con
   if (packed) {
     inputs.positions = g.input("position_ids", i64, shape);
     inputs.segments = g.input("segments", i64, shape);
+  }
+  if (model.router_loss().factor != 0) {
+    // Padding follows the last label of its row.
+    const Tensor has_label = (labels != -100).to(i64);
+    inputs.routed = (has_label.sum(1, true) - cumsum(has_label, 1) + has_label > 0).to(i64);
   }
   g.output("loss", model.loss(inputs, labels, weight));
   return g;

@@ -47,7 +47,8 @@ std::filesystem::path with_pooling(const test::ScratchFolder& folder, const std:
   const auto path = folder / "model";
   std::filesystem::remove_all(path);
   std::filesystem::copy(the_case().folder(), path, std::filesystem::copy_options::recursive);
-  test::spit(path / "1_Pooling/config.json", fmt::format(R"({{"word_embedding_dimension": 32, {}}})", pooling));
+  test::spit(path / "1_Pooling/config.json",
+             fmt::format(R"({{"word_embedding_dimension": 32{}{}}})", pooling.empty() ? "" : ", ", pooling));
   if (!normalize)
     test::spit(path / "modules.json", R"([{"path": "", "type": "sentence_transformers.models.Transformer"},
                                           {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}])");
@@ -121,4 +122,79 @@ TEST_CASE("vectors of sentences: what is not known is refused") {
     test::spit(path / "modules.json", text);
     CHECK(test::failure_of([&] { (void)pretrained::load_sentence_encoder(path); }).label == "config_value");
   }
+}
+
+TEST_CASE("vectors of sentences: newer files name the ways of pooling") {
+  const test::ScratchFolder folder;
+  const auto path = with_pooling(folder, "", true);
+  const auto pooling_of = [&](const std::string& text) {
+    test::spit(path / "1_Pooling/config.json", text);
+    return pretrained::load_sentence_encoder(path).model->pooling();
+  };
+  const pretrained::Pooling max = pooling_of(R"({"embedding_dimension": 32, "pooling_mode": "max"})");
+  CHECK((max.max && !max.mean));
+  const pretrained::Pooling both =
+      pooling_of(R"({"embedding_dimension": 32, "pooling_mode": ["cls", "lasttoken"], "include_prompt": true})");
+  CHECK((both.cls && both.last && !both.mean && !both.max));
+  for (const auto& [text, key] :
+       {std::pair{R"({"embedding_dimension": 32, "pooling_mode": ["lasttoken", "cls"]})", "pooling_mode"},
+        {R"({"embedding_dimension": 32, "pooling_mode": "best"})", "pooling_mode"},
+        {R"({"embedding_dimension": 32, "pooling_mode": []})", "pooling_mode"},
+        {R"({"embedding_dimension": 33, "pooling_mode": "cls"})", "word_embedding_dimension"},
+        {R"({"embedding_dimension": 32, "word_embedding_dimension": 31})", "embedding_dimension"}}) {
+    const auto failure = test::failure_of([&] { (void)pooling_of(text); });
+    INFO(failure.text);
+    CHECK(failure.label == "config_value");
+    CHECK_THAT(failure.text, Contains(key));
+  }
+}
+
+TEST_CASE("vectors of sentences: every key of the library is used, harmless or refused") {
+  const test::ScratchFolder folder;
+  const auto path = with_pooling(folder, R"("pooling_mode_mean_tokens": true)", true);
+  const auto refusal = [&](const std::string& file, const std::string& text) {
+    const std::string before = test::slurp(path / file);
+    std::filesystem::create_directories((path / file).parent_path());
+    test::spit(path / file, text);
+    const auto failure = test::failure_of([&] { (void)pretrained::load_sentence_encoder(path); });
+    if (before.empty())
+      std::filesystem::remove(path / file);
+    else
+      test::spit(path / file, before);
+    return failure;
+  };
+  const std::string transformer = "sentence_bert_config.json";
+  const struct {
+    std::string file, key, value;
+  } refused[] = {
+      {transformer, "transformer_task", "\"fill-mask\""},
+      {transformer, "modality_config", "{\"image\": {}}"},
+      {transformer, "module_output_name", "\"scores\""},
+      {transformer, "processing_kwargs", "{\"text\": {\"padding\": true}}"},
+      {transformer, "tokenizer_args", "{\"use_fast\": false}"},
+      {transformer, "processor_kwargs", "{\"use_fast\": false}"},
+      {transformer, "tokenizer_name_or_path", "\"other\""},
+      {transformer, "model_args", "{\"dtype\": \"float16\"}"},
+      {transformer, "model_kwargs", "{\"dtype\": \"float16\"}"},
+      {transformer, "config_args", "{\"num_labels\": 3}"},
+      {transformer, "config_kwargs", "{\"num_labels\": 3}"},
+      {"2_Normalize/config.json", "module_input_name", "\"token_embeddings\""},
+      {"2_Normalize/config.json", "module_output_name", "\"token_embeddings\""},
+  };
+  for (const auto& row : refused) {
+    const auto failure = refusal(row.file, fmt::format("{{\"{}\": {}}}", row.key, row.value));
+    INFO(row.key << " " << failure.text);
+    CHECK(failure.label == "config_value");
+    CHECK_THAT(failure.text, Contains(row.key) && Contains(row.file));
+  }
+  for (const char* harmless : {R"("unpad_inputs": true)", R"("query_length": 3)", R"("document_length": 3)",
+                               R"("query_expansion": {"length": 3})", R"("transformer_task": "feature-extraction")"})
+    CHECK(refusal(transformer, fmt::format("{{{}}}", harmless)).label == "no error");
+  // Both are read: max_seq_length as tokens, do_lower_case before the tokenizer.
+  test::spit(path / transformer, R"({"max_seq_length": 5, "do_lower_case": true})");
+  const pretrained::TextOptions texts = pretrained::load_sentence_encoder(path).model->texts();
+  CHECK((texts.longest == 5 && texts.lower_case));
+  const auto modules = refusal("modules.json", R"([{"path": "", "type": "m.Transformer", "idx": 7, "name": "x"},
+      {"path": "1_Pooling", "type": "m.Pooling", "kwargs": ["a"]}])");
+  CHECK_THAT(modules.text, Contains("kwargs"));
 }

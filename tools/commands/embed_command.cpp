@@ -13,6 +13,7 @@
 #include "tools/files.h"
 #include "tools/options/number_option.h"
 #include "tools/options/target_option.h"
+#include "tools/pretrained/ignored_keys.h"
 #include "tools/pretrained/model_directory.h"
 #include "tools/streams.h"
 
@@ -86,6 +87,7 @@ void embed(const EmbedOptions& options) {
                                                               .cache = cache.enabled() ? &cache : nullptr,
                                                               .target = compile_options(options.target).target},
                                                              options.adapter);
+  note_ignored_keys(options.folder, options.adapter);
   const pretrained::TextOptions& model = embedder.model().texts();
   const HostTensor vectors =
       embedder.embed(texts, options.prompt_name ? model.prompt(*options.prompt_name) : options.prompt);

@@ -13,6 +13,7 @@
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
+#include "tools/pretrained/ignored_keys.h"
 #include "tools/pretrained/model_directory.h"
 #include "tools/streams.h"
 
@@ -58,6 +59,7 @@ TokenBatches batches_of(const EvalOptions& options, const pretrained::AdaptedMod
 
 void evaluate(const EvalOptions& options) {
   const pretrained::AdaptedModel loaded = pretrained::load_adapted(options.model, options.adapter);
+  note_ignored_keys(options.model, options.adapter);
   const TokenBatches batches = batches_of(options, loaded);
   DiskCache cache(cache_folder());
   CompileOptions compiling = compile_options(options.target);

@@ -14,6 +14,7 @@
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
+#include "tools/pretrained/ignored_keys.h"
 #include "tools/pretrained/model_directory.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
@@ -117,7 +118,9 @@ class Command {
                                     .threads = o_.threads,
                                     .cache = &cache_},
                                    {.weights = weight_format(o_.weights)}, o_.adapter)),
-        how_(generation_options(o_, generator_.tokenizer(), generator_.defaults())) {}
+        how_(generation_options(o_, generator_.tokenizer(), generator_.defaults())) {
+    note_ignored_keys(o_.folder, o_.adapter);
+  }
 
   void run() {
     if (!o_.file.empty()) o_.prompts.push_back(read_text(o_.file));

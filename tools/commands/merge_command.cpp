@@ -11,6 +11,7 @@
 #include "runtime/cache/disk_cache.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
+#include "tools/pretrained/ignored_keys.h"
 #include "tools/pretrained/model_directory.h"
 #include "tools/streams.h"
 
@@ -51,6 +52,7 @@ void merge(const MergeOptions& options) {
     merge_by(pretrained::load_encoder, folders, options.output);
   else
     merge_by([](const auto& folder) { return pretrained::load(folder); }, folders, options.output);
+  note_ignored_keys(folders.model);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/pretrained/graph_part.h"
+#include "tools/pretrained/ignored_keys.h"
 #include "tools/pretrained/model_directory.h"
 
 namespace lathe::tools {
@@ -157,7 +158,10 @@ void check_no_folder(const ModelOptions& options) {
 }
 
 void run(const ModelOptions& options) {
-  if (is_model_folder(options.name)) return write_folder(options);
+  if (is_model_folder(options.name)) {
+    write_folder(options);
+    return note_ignored_keys(options.name, options.adapter);
+  }
   check_no_folder(options);
   Graph g(options.step ? options.name + "_step" : options.name);
   const std::optional<Tensor> loss = catalogue().at(options.name).build(g, options);

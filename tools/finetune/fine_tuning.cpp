@@ -23,6 +23,7 @@
 #include "tools/finetune/step_graph.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/target_option.h"
+#include "tools/pretrained/ignored_keys.h"
 #include "tools/pretrained/model_directory.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
@@ -87,6 +88,7 @@ class FineTuning {
 
   void load() {
     loaded_.emplace(pretrained::load_adapted(folders_, [](const auto& folder) { return pretrained::load(folder); }));
+    note_ignored_keys(folders_.model);
     if (const auto longest = model().model->context_length(); longest && s_.context > *longest)
       throw UserError(fmt::format("--context {}: the model has {} positions", s_.context, *longest),
                       "finetune_context", "give a smaller --context");

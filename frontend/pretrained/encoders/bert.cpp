@@ -1,5 +1,6 @@
 // BERT (Devlin et al. 2019) and RoBERTa (Liu et al. 2019), which counts positions from its padding's id + 1 on.
 #include "frontend/pretrained/encoders/encoder.h"
+#include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
 
 namespace lathe::pretrained {
@@ -19,9 +20,6 @@ constexpr EncoderLayerNames bert_names{
 
 /// What both have: all but the output layer. `root` is above all names.
 EncoderOptions options_of(const Config& config, const std::string& root) {
-  require_plain(config, "is_decoder", !config.boolean("is_decoder", false));
-  require_plain(config, "add_cross_attention", !config.boolean("add_cross_attention", false));
-  require_plain(config, "position_embedding_type", config.text("position_embedding_type", "absolute") == "absolute");
   return {
       .kind = "Encoder",
       .vocab = size(config, "vocab_size", "vocab", 30522),
@@ -41,28 +39,38 @@ EncoderOptions options_of(const Config& config, const std::string& root) {
 
 }  // namespace
 
+const KeyTable& bert_keys() {
+  static const KeyTable table({base_keys(), encoder_keys(), {used("tie_word_embeddings", "true")}});
+  return table;
+}
+
+const KeyTable& roberta_keys() {
+  static const KeyTable table({bert_keys().rules(), {used("pad_token_id", "1")}});
+  return table;
+}
+
 DescribedEncoder describe_bert(const Config& config) {
   DescribedEncoder bert{.options = options_of(config, "bert"),
                         .names = {.ignored = {"*.embeddings.position_ids", "cls.seq_relationship.*"},
                                   .prefix = "bert.",
                                   .others = {{".LayerNorm.weight", ".LayerNorm.gamma"},
                                              {".LayerNorm.bias", ".LayerNorm.beta"},
-                                             {"cls.predictions.bias", "cls.predictions.decoder.bias"}}}};
+                                             {"cls.predictions.decoder.bias", "cls.predictions.bias"}}}};
   bert.options.kind = "Bert";
   const std::string name = architecture(config);
   if (name == "BertForMaskedLM" || name == "BertForPreTraining") {
     bert.options.head = {.dense = "cls.predictions.transform.dense",
                          .norm = "cls.predictions.transform.LayerNorm",
                          .table = "cls.predictions.decoder.weight",
-                         .bias = "cls.predictions.bias",
+                         .bias = "cls.predictions.decoder.bias",
                          .activation = bert.options.activation,
                          .is_tied = config.boolean("tie_word_embeddings", true)};
-    bert.names.ignored.push_back("cls.predictions.decoder.bias");
+    bert.names.ignored.push_back("cls.predictions.bias");
     if (bert.options.head->is_tied) bert.names.ignored.push_back("cls.predictions.decoder.weight");
   } else if (name.empty() || name == "BertModel") {
     bert.names.ignored.push_back("cls.predictions.*");
   } else {
-    config.reject("architectures", "of BERT, Lathe reads BertModel, BertForMaskedLM and BertForPreTraining");
+    reject_architecture(config, "BertModel, BertForMaskedLM and BertForPreTraining");
   }
   return bert;
 }
@@ -73,7 +81,7 @@ DescribedEncoder describe_roberta(const Config& config) {
                                      .prefix = "roberta.",
                                      .others = {{".LayerNorm.weight", ".LayerNorm.gamma"},
                                                 {".LayerNorm.bias", ".LayerNorm.beta"},
-                                                {"lm_head.bias", "lm_head.decoder.bias"}}}};
+                                                {"lm_head.decoder.bias", "lm_head.bias"}}}};
   roberta.options.kind = "Roberta";
   roberta.options.vocab = size(config, "vocab_size", "vocab", 50265);
   roberta.options.padding = config.integer("pad_token_id", 1);
@@ -84,14 +92,14 @@ DescribedEncoder describe_roberta(const Config& config) {
     roberta.options.head = {.dense = "lm_head.dense",
                             .norm = "lm_head.layer_norm",
                             .table = "lm_head.decoder.weight",
-                            .bias = "lm_head.bias",
+                            .bias = "lm_head.decoder.bias",
                             .is_tied = config.boolean("tie_word_embeddings", true)};
-    roberta.names.ignored.push_back("lm_head.decoder.bias");
+    roberta.names.ignored.push_back("lm_head.bias");
     if (roberta.options.head->is_tied) roberta.names.ignored.push_back("lm_head.decoder.weight");
   } else if (name.empty() || name == "RobertaModel" || name == "XLMRobertaModel") {
     roberta.names.ignored.push_back("lm_head.*");
   } else {
-    config.reject("architectures", "of RoBERTa, Lathe reads RobertaModel and RobertaForMaskedLM, and XLMRoberta's");
+    reject_architecture(config, "RobertaModel and RobertaForMaskedLM, and XLMRoberta's");
   }
   return roberta;
 }

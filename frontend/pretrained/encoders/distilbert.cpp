@@ -1,5 +1,6 @@
 // DistilBERT (Sanh et al. 2019): BERT without segments and without a pooler, under names of its own.
 #include "frontend/pretrained/encoders/encoder.h"
+#include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
 
 namespace lathe::pretrained {
@@ -17,28 +18,47 @@ constexpr EncoderLayerNames distilbert_names{
     .output_norm = "output_layer_norm",
 };
 
-/// The family's own key, or that which other families have.
-std::string_view either(const Config& config, std::string_view own, std::string_view other) {
-  return config.has(own) || !config.has(other) ? own : other;
-}
-
 EncoderOptions options_of(const Config& config) {
-  const Dim hidden = size(config, either(config, "dim", "hidden_size"), "hidden", 768);
+  const Dim hidden = size(config, "dim", "hidden", 768);
   return {
       .kind = "DistilBert",
       .vocab = size(config, "vocab_size", "vocab", 30522),
       .positions = size(config, "max_position_embeddings", "positions", 512),
       .d_ff = size(config, "hidden_dim", "d_ff", 3072),
-      .layers = layers_of(config, either(config, "n_layers", "num_hidden_layers"), 6),
+      .layers = layers_of(config, "n_layers", 6),
       .activation = activation(config, "activation", nn::Activation::gelu),
       .embeddings = "distilbert.embeddings",
       .layer = "distilbert.transformer.layer",
-      .attention = even_heads(config, hidden, either(config, "n_heads", "num_attention_heads")),
+      .attention = even_heads(config, hidden, "n_heads"),
       .names = distilbert_names,
   };
 }
 
 }  // namespace
+
+const KeyTable& distilbert_keys() {
+  static const KeyTable table({base_keys(),
+                               {
+                                   used("vocab_size"),
+                                   used("max_position_embeddings", "512"),
+                                   used("n_layers", "6"),
+                                   alias("num_hidden_layers", "n_layers"),
+                                   used("n_heads", "12"),
+                                   alias("num_attention_heads", "n_heads"),
+                                   used("dim", "768"),
+                                   alias("hidden_size", "dim"),
+                                   used("hidden_dim", "3072"),
+                                   used("activation", "\"gelu\""),
+                                   used("tie_word_embeddings", "true"),
+                                   harmless("sinusoidal_pos_embds", initial_reason),
+                                   harmless("dropout", dropout_reason),
+                                   harmless("attention_dropout", dropout_reason),
+                                   harmless("qa_dropout", other_head_reason),
+                                   harmless("seq_classif_dropout", other_head_reason),
+                                   harmless("tie_weights_", unread_reason),
+                               }});
+  return table;
+}
 
 DescribedEncoder describe_distilbert(const Config& config) {
   DescribedEncoder distilbert{.options = options_of(config),
@@ -55,7 +75,7 @@ DescribedEncoder describe_distilbert(const Config& config) {
   } else if (name.empty() || name == "DistilBertModel") {
     distilbert.names.ignored.push_back("vocab_*");
   } else {
-    config.reject("architectures", "of DistilBERT, Lathe reads DistilBertModel and DistilBertForMaskedLM");
+    reject_architecture(config, "DistilBertModel and DistilBertForMaskedLM");
   }
   return distilbert;
 }

@@ -131,6 +131,7 @@ using PretrainedEncoder = PretrainedModel<Encoder>;
 ///   g.output("states", bert.model->hidden_states(inputs).back());
 ///   Executable exe = compile(g.finish(), {.parameters = bert.weights});
 ///
+/// An output layer with other values than the embeddings has a table of its own, whatever tie_word_embeddings says.
 /// UserErrors are those of load().
 PretrainedEncoder load_encoder(const std::filesystem::path& folder);
 
@@ -145,5 +146,8 @@ struct DescribedEncoder {
 DescribedEncoder describe_bert(const Config& config);
 DescribedEncoder describe_roberta(const Config& config);  ///< and XLM-RoBERTa
 DescribedEncoder describe_distilbert(const Config& config);
+const KeyTable& bert_keys();
+const KeyTable& roberta_keys();
+const KeyTable& distilbert_keys();
 
 }  // namespace lathe::pretrained

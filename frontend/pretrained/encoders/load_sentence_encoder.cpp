@@ -1,10 +1,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 
 #include "frontend/pretrained/encoders/sentence_config.h"
 #include "frontend/pretrained/encoders/sentence_encoder.h"
+#include "frontend/pretrained/encoders/sentence_keys.h"
 #include "ir/support/nearest.h"
 #include "runtime/files/file_io.h"
 
@@ -14,35 +15,56 @@ namespace {
 
 constexpr std::string_view mode_prefix = "pooling_mode_";
 
-/// The ways of pooling by the ends of their keys.
-const std::map<std::string, bool Pooling::*, std::less<>>& modes() {
-  static const std::map<std::string, bool Pooling::*, std::less<>> all{
-      {"cls_token", &Pooling::cls},
-      {"max_tokens", &Pooling::max},
-      {"mean_tokens", &Pooling::mean},
-      {"mean_sqrt_len_tokens", &Pooling::mean_sqrt},
-      {"weightedmean_tokens", &Pooling::weighted_mean},
-      {"lasttoken", &Pooling::last},
-  };
-  return all;
+/// A way of pooling: the end of its key, and the name that newer files have for it.
+struct Mode {
+  std::string_view key, name;
+  bool Pooling::*member;
+};
+
+/// In the order in which their vectors are joined.
+constexpr Mode modes[] = {
+    {"cls_token", "cls", &Pooling::cls},
+    {"max_tokens", "max", &Pooling::max},
+    {"mean_tokens", "mean", &Pooling::mean},
+    {"mean_sqrt_len_tokens", "mean_sqrt_len_tokens", &Pooling::mean_sqrt},
+    {"weightedmean_tokens", "weightedmean", &Pooling::weighted_mean},
+    {"lasttoken", "lasttoken", &Pooling::last},
+};
+
+/// pooling_mode, a name or a list of them, of newer files.
+Pooling read_named_modes(const Config& config) {
+  const std::string_view key = "pooling_mode";
+  Pooling pooling;
+  const Mode* last = nullptr;
+  for (const std::string& name : config.is_list(key) ? config.texts(key) : std::vector{config.text(key)}) {
+    const Mode* const mode =
+        std::find_if(std::begin(modes), std::end(modes), [&](const Mode& each) { return each.name == name; });
+    if (mode == std::end(modes)) config.reject(key, fmt::format("Lathe does not know {} as a way of pooling", name));
+    if (last && mode <= last)
+      config.reject(key,
+                    "Lathe joins cls, max, mean, mean_sqrt_len_tokens, weightedmean and lasttoken in this order");
+    pooling.*mode->member = true;
+    last = mode;
+  }
+  if (!last) config.reject(key, "name one way of pooling or more");
+  return pooling;
 }
 
-Pooling read_pooling(const Config& config, const Dim& width) {
+Pooling read_pooling(const Config& file, const Dim& width) {
+  // An unknown way of pooling may be off.
+  for (const std::string& key : check_keys(file, pooling_keys()))
+    if (key.starts_with(mode_prefix) && file.boolean(key, false))
+      file.reject(key, "Lathe does not know this way of pooling");
+  const Config config = read_keys(file, pooling_keys());
   Pooling pooling;
   const std::int64_t wanted = config.integer("word_embedding_dimension");
   if (!width.is(wanted))
     config.reject("word_embedding_dimension", fmt::format("the encoder gives {}", width.to_string()));
-  if (!config.boolean("include_prompt", true)) config.reject("include_prompt", "Lathe pools all tokens");
+  if (config.has("pooling_mode")) return read_named_modes(config);
   bool any = false;
-  for (const std::string& key : config.keys()) {
-    if (!key.starts_with(mode_prefix)) continue;
-    const auto found = modes().find(key.substr(mode_prefix.size()));
-    const bool is_on = config.boolean(key, false);
-    any |= is_on;
-    if (found != modes().end())
-      pooling.*found->second = is_on;
-    else if (is_on)
-      config.reject(key, "Lathe does not know this way of pooling");
+  for (const Mode& mode : modes) {
+    pooling.*mode.member = config.boolean(fmt::format("{}{}", mode_prefix, mode.key), false);
+    any |= pooling.*mode.member;
   }
   if (!any) config.reject("pooling_mode_mean_tokens", "one way of pooling or more is true");
   return pooling;
@@ -64,6 +86,7 @@ Pooling read_modules(ModelFiles& files, const std::string& text, const Dim& widt
   Pooling pooling;
   int step = 0;
   for (const Config& module : list.objects("modules")) {
+    (void)check_keys(module, module_keys());
     const std::string type = module.text("type");
     const std::string kind = type.substr(type.rfind('.') + 1);
     const std::string path = path_of(module);
@@ -73,6 +96,8 @@ Pooling read_modules(ModelFiles& files, const std::string& text, const Dim& widt
       if (!found) module.reject("path", "that folder has no config.json");
       pooling = read_pooling(Config::parse(*found, (files.folder / path / "config.json").string()), width);
     } else if (step == 2 && kind == "Normalize") {
+      if (const std::string* found = read_other(files, path + "/config.json"))
+        (void)check_keys(Config::parse(*found, (files.folder / path / "config.json").string()), normalize_keys());
       pooling.normalize = true;
     } else {
       module.reject("type", "Lathe knows a Transformer in the folder itself, then Pooling, then perhaps Normalize");
@@ -91,6 +116,7 @@ TextOptions read_texts(ModelFiles& files, std::int64_t positions) {
     const std::string* text = read_other(files, name);
     if (!text) continue;
     const Config config = Config::parse(*text, (files.folder / name).string());
+    (void)check_keys(config, sentence_encoder_keys());
     texts.lower_case = config.boolean("do_lower_case", false);
     if (!config.has("max_seq_length")) break;
     texts.longest = config.integer("max_seq_length");

@@ -3,6 +3,7 @@
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
 #include "frontend/pretrained/image_models/image_model.h"
+#include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
 #include "ir/support/error.h"
 
@@ -40,8 +41,8 @@ struct Side {
   Side(const Config& config, std::size_t index)
       : image(side(config, "image_size", index, 224)), patch(side(config, "patch_size", index, 16)) {
     if (patch < 1) config.reject("patch_size", "it is 1 or more");
-    if (image < patch || image > (1 << 20) || image % patch != 0)
-      config.reject("image_size", "it is a multiple of patch_size, up to 2^20");
+    if (image < patch || image > (1 << 16) || image % patch != 0)
+      config.reject("image_size", "it is a multiple of patch_size, up to 2^16");
   }
   std::int64_t image, patch;
   std::int64_t patches() const { return image / patch; }
@@ -64,12 +65,35 @@ std::int64_t classes_of(const Config& config) {
                   "its config.json and its tensors say which parts it has");
 }
 
-struct ImageFamily {
-  std::string_view model_type;
-};
+const KeyTable& vit_keys() {
+  static const KeyTable table({base_keys(),
+                               {
+                                   used("hidden_size", "768"),
+                                   used("num_hidden_layers", "12"),
+                                   used("num_attention_heads", "12"),
+                                   used("intermediate_size", "3072"),
+                                   used("hidden_act", "\"gelu\""),
+                                   used("layer_norm_eps", "1e-12"),
+                                   used("image_size", "224"),
+                                   used("patch_size", "16"),
+                                   used("num_channels", "3"),
+                                   used("qkv_bias", "true"),
+                                   used("pooler_output_size"),
+                                   used("pooler_act", "\"tanh\""),
+                                   used("id2label"),
+                                   used("num_labels"),
+                                   used("problem_type"),
+                                   harmless("tie_word_embeddings", "the model has no words"),
+                                   harmless("eos_token_id", "the model has no words"),
+                                   harmless("encoder_stride", other_head_reason),
+                                   harmless("hidden_dropout_prob", dropout_reason),
+                                   harmless("attention_probs_dropout_prob", dropout_reason),
+                               }});
+  return table;
+}
 
-const std::vector<ImageFamily>& image_families() {
-  static const std::vector<ImageFamily> all{{"vit"}};
+const std::vector<FamilyRecord>& image_families() {
+  static const std::vector<FamilyRecord> all{{"vit", vit_keys}};
   return all;
 }
 
@@ -119,7 +143,7 @@ ImageModel::ImageModel(const Config& config, bool has_pooler)
     require_plain(config, "problem_type", config.text("problem_type", "") == "single_label_classification");
     classifier_.emplace(*this, "classifier", vit_hidden(config), Dim("classes", classes), linear);
   } else if (!name.empty() && name != "ViTModel") {
-    config.reject("architectures", "of ViT, Lathe reads ViTModel and ViTForImageClassification");
+    reject_architecture(config, "ViTModel and ViTForImageClassification");
   } else if (has_pooler) {
     const Dim width =
         config.has("pooler_output_size") ? size(config, "pooler_output_size", "pooled") : vit_hidden(config);
@@ -174,14 +198,18 @@ Tensor ImageModel::pool(const Tensor& images, Where at) const {
   return nn::activate(pooler_activation_, (*pooler_)(states(images).select(1, 0)));
 }
 
+std::vector<FamilyRecord> image_records() { return image_families(); }
+
 bool is_image_model(const Config& config) { return is_one_of(config, image_families()); }
 
 PretrainedImageModel load_image_model(const std::filesystem::path& folder) {
   const TensorFolder tensors = TensorFolder::open(folder);
   PretrainedImageModel loaded{{read_config(folder)}, nullptr};
-  (void)family_of(loaded.config, image_families());
+  const FamilyRecord& family = family_of(loaded.config, image_families(), ModelKind::image);
+  const Config config = model_config(loaded.config, family.keys());
+  check_counts(config, tensors.names().size());
   TensorNames names{.prefix = "vit."};
-  loaded.model = std::make_unique<ImageModel>(loaded.config, has_tensor(tensors, "vit.pooler.dense.weight", names));
+  loaded.model = std::make_unique<ImageModel>(config, has_tensor(tensors, "vit.pooler.dense.weight", names));
   if (loaded.model->has_classes())
     names.ignored = {"*.pooler.dense.weight", "*.pooler.dense.bias"};
   else

@@ -71,7 +71,8 @@ class Seq2SeqLm : public nn::Module {
   /// Reads decoder_start_token_id, pad_token_id and eos_token_id.
   Seq2SeqLm(const Config& config, std::string_view kind);
 
-  virtual Tensor embed(const Tensor& ids, DType dtype) const = 0;
+  /// Of the tokens that the encoder or the decoder reads.
+  virtual Tensor embed(const Tensor& ids, DType dtype, bool is_decoder) const = 0;
   virtual std::vector<Tensor> encode(const Tensor& embedded, const std::optional<Tensor>& mask) const = 0;
   virtual std::vector<Tensor> decode(const Tensor& embedded, const std::optional<Tensor>& mask, const Tensor& memory,
                                      const std::optional<Tensor>& memory_mask) const = 0;
@@ -90,12 +91,18 @@ using PretrainedSeq2SeqLm = PretrainedModel<Seq2SeqLm>;
 ///   g.output("logits", t5.model->logits({.ids = g.input("input_ids", i64, {B, S}),
 ///                                        .decoder_ids = g.input("decoder_input_ids", i64, {B, T})}));
 ///
-/// UserErrors are those of load().
+/// The encoder, the decoder and the output layer have tables of their own where the files hold other values for them
+/// than `shared`, as in transformers, whatever tie_word_embeddings says. UserErrors are those of load().
 PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder, const LoadOptions& options = {});
 
 /// Whether a configuration is one of these models'.
 bool is_seq2seq(const Config& config);
 
-std::unique_ptr<Seq2SeqLm> make_t5(const Config& config);
+/// The tables that a model has apart from that of the embeddings.
+struct SeparateTables {
+  bool encoder = false, decoder = false, head = false;
+};
+std::unique_ptr<Seq2SeqLm> make_t5(const Config& config, const SeparateTables& separate);
+const KeyTable& t5_keys();
 
 }  // namespace lathe::pretrained

@@ -9,6 +9,7 @@
 #include "frontend/nn/relative_bias.h"
 #include "frontend/nn/self_attention.h"
 #include "frontend/ops/ops.h"
+#include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 
@@ -191,19 +192,22 @@ class Stack : public nn::Module {
 
 class T5 final : public Seq2SeqLm {
  public:
-  explicit T5(const Config& config)
+  T5(const Config& config, const SeparateTables& separate)
       : Seq2SeqLm(config, "T5"),
         shared_(*this, "shared", size(config, "vocab_size", "vocab", 32128), t5_hidden(config),
                 {.dtype = stored_dtype(config), .flat = false}),
         encoder_(*this, "encoder", config, layers_of(config, "num_layers", 6), false),
         decoder_(*this, "decoder", config,
                  layers_of(config, "num_decoder_layers", layers_of(config, "num_layers", 6)), true) {
+    // Of tie_word_embeddings, transformers reads this alone: the files say which tables are tied.
     const bool is_tied = config.boolean("tie_word_embeddings", true);
     if (config.boolean("scale_decoder_outputs", is_tied)) scale_ = 1 / std::sqrt(config.real("d_model", 512));
     const std::string name = architecture(config);
     if (!name.empty() && name != "T5ForConditionalGeneration" && name != "T5WithLMHeadModel")
-      config.reject("architectures", "of T5, Lathe reads T5ForConditionalGeneration");
-    if (!is_tied)
+      reject_architecture(config, "T5ForConditionalGeneration");
+    if (separate.encoder) encoder_table_.emplace(own_table("encoder.embed_tokens", config));
+    if (separate.decoder) decoder_table_.emplace(own_table("decoder.embed_tokens", config));
+    if (separate.head)
       head_.emplace(*this, "lm_head", t5_hidden(config), shared_.table().shape()[0],
                     nn::LinearOptions{.dtype = stored_dtype(config), .bias = false});
   }
@@ -215,7 +219,7 @@ class T5 final : public Seq2SeqLm {
   }
   Tensor step(const Seq2SeqStep& step) const override {
     const Memory seen{step.source, nn::AttentionContext::bidirectional(step.mask)};
-    return decoder_.step(embed(step.ids, step.dtype), step.cache, seen);
+    return decoder_.step(embed(step.ids, step.dtype, true), step.cache, seen);
   }
   Tensor head(const Tensor& states) const override {
     const Tensor x = scale_ == 1 ? states : states * scale_;
@@ -223,7 +227,14 @@ class T5 final : public Seq2SeqLm {
   }
 
  private:
-  Tensor embed(const Tensor& ids, DType dtype) const override { return shared_(ids).to(dtype); }
+  nn::Embedding own_table(std::string_view name, const Config& config) const {
+    return {
+        *this, name, shared_.table().shape()[0], t5_hidden(config), {.dtype = stored_dtype(config), .flat = false}};
+  }
+  Tensor embed(const Tensor& ids, DType dtype, bool is_decoder) const override {
+    const std::optional<nn::Embedding>& own = is_decoder ? decoder_table_ : encoder_table_;
+    return (own ? *own : shared_)(ids).to(dtype);
+  }
   std::vector<Tensor> encode(const Tensor& embedded, const std::optional<Tensor>& mask) const override {
     return encoder_(embedded, nn::AttentionContext::bidirectional(mask), nullptr);
   }
@@ -236,11 +247,47 @@ class T5 final : public Seq2SeqLm {
   nn::Embedding shared_;
   Stack encoder_, decoder_;
   double scale_ = 1;
+  std::optional<nn::Embedding> encoder_table_, decoder_table_;
   std::optional<nn::Linear> head_;
 };
 
 }  // namespace
 
-std::unique_ptr<Seq2SeqLm> make_t5(const Config& config) { return std::make_unique<T5>(config); }
+const KeyTable& t5_keys() {
+  static const KeyTable table({base_keys(),
+                               {
+                                   used("vocab_size", "32128"),
+                                   used("d_model", "512"),
+                                   alias("hidden_size", "d_model"),
+                                   used("d_kv", "64"),
+                                   alias("head_dim", "d_kv"),
+                                   used("d_ff", "2048"),
+                                   used("num_layers", "6"),
+                                   alias("num_hidden_layers", "num_layers"),
+                                   used("num_decoder_layers"),
+                                   used("num_heads", "8"),
+                                   alias("num_attention_heads", "num_heads"),
+                                   used("relative_attention_num_buckets", "32"),
+                                   used("relative_attention_max_distance", "128"),
+                                   used("layer_norm_epsilon", "1e-06"),
+                                   used("feed_forward_proj", "\"relu\""),
+                                   used("is_gated_act"),
+                                   used("dense_act_fn"),
+                                   used("scale_decoder_outputs"),
+                                   used("pad_token_id", "0"),
+                                   used("eos_token_id", "1"),
+                                   used("decoder_start_token_id"),
+                                   refused("is_encoder_decoder", "[true]", "Lathe reads T5 with both parts"),
+                                   harmless("dropout_rate", dropout_reason),
+                                   harmless("initializer_factor", initial_reason),
+                                   harmless("n_positions", unread_reason),
+                                   harmless("output_past", unread_reason),
+                               }});
+  return table;
+}
+
+std::unique_ptr<Seq2SeqLm> make_t5(const Config& config, const SeparateTables& separate) {
+  return std::make_unique<T5>(config, separate);
+}
 
 }  // namespace lathe::pretrained
