@@ -162,7 +162,7 @@ std::unique_ptr<CausalLm> make_gemma(const Config& config);  ///< Gemma 2, Gemma
 std::unique_ptr<CausalLm> make_gpt_neox(const Config& config);
 std::unique_ptr<CausalLm> make_gpt2(const Config& config);
 
-// What each family does with the keys of config.json.
+// The key tables of the families.
 const KeyTable& llama_keys();
 const KeyTable& mistral_keys();
 const KeyTable& qwen2_keys();

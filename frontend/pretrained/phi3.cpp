@@ -53,10 +53,15 @@ const KeyTable& phi3_keys() {
 
 std::unique_ptr<CausalLm> make_phi3(const Config& config) {
   using Stack = DecoderStack<Phi3Layer, nn::RmsNorm>;
+  const nn::RopeOptions rope = rope_options(config);
+  using Scaling = nn::RopeOptions::Scaling;
+  if (rope.scaling != Scaling::none && rope.scaling != Scaling::longrope)
+    config.reject(config.has("rope_parameters") ? "rope_parameters" : "rope_scaling",
+                  "of scalings, a Phi-3 has longrope alone");
   return std::make_unique<Stack>(config, Stack::Options{.names = {"model.embed_tokens", "model.norm", "lm_head"},
                                                         .kind = "Phi3",
                                                         .norm = phi3_norm(config),
-                                                        .ropes = {rope_options(config)},
+                                                        .ropes = {rope},
                                                         .rotary_dim = rotary_dim(config)});
 }
 

@@ -21,8 +21,7 @@ struct KindOfModel {
 
 std::vector<KindOfModel> all_kinds() {
   return {
-      {ModelKind::causal, "a causal language model", "generate, eval, finetune and merge read",
-       causal_records()},
+      {ModelKind::causal, "a causal language model", "generate, eval, finetune and merge read", causal_records()},
       {ModelKind::seq2seq, "a model of an encoder and a decoder", "generate and merge read", seq2seq_records()},
       {ModelKind::encoder, "an encoder", "embed reads", encoder_records()},
       {ModelKind::image, "an image model", "load_image_model() of the library reads", image_records()},

@@ -127,7 +127,7 @@ bool has_ropes_by_layer(const KeyTable& table) { return table.find("rope_local_b
 void check_ropes(const Config& config, const KeyTable& table) {
   if (!table.find("rope_parameters")) return;
   const std::vector<Config> ropes = rope_objects(config, has_ropes_by_layer(table));
-  if (config.is_set("rope_scaling") && config.is_set("rope_parameters") && !has_ropes_by_layer(table) &&
+  if (config.is_set("rope_scaling") && config.is_set("rope_parameters") &&
       config.json("rope_scaling") != config.json("rope_parameters"))
     config.reject("rope_scaling", "rope_parameters says something else; leave one of them out");
   const KeyRule* const partial = table.find("partial_rotary_factor");
