@@ -91,17 +91,17 @@ Tensor Graph::random_normal(const Shape& shape, DType dtype, const Normal& of, W
   return Tensor(ir::add(ir::mul(ir::random_normal(state.value(), shape, dtype), of.deviation), of.mean));
 }
 
-Tensor Graph::constant(double value, DType dtype, Where at) const {
+Tensor Graph::constant(const Number& value, DType dtype, Where at) const {
   const detail::Line line(builder(at), at);
   return Tensor(ir::constant(*state_, value, dtype));
 }
 
-Tensor Graph::full(const Shape& shape, double value, DType dtype, Where at) const {
+Tensor Graph::full(const Shape& shape, const Number& value, DType dtype, Where at) const {
   const detail::Line line(builder(at), at);
   return Tensor(ir::full(*state_, shape, value, dtype));
 }
 
-Tensor Graph::literal(const Shape& shape, std::vector<double> values, DType dtype, Where at) const {
+Tensor Graph::literal(const Shape& shape, NumberList values, DType dtype, Where at) const {
   const detail::Line line(builder(at), at);
   return Tensor(ir::literal(*state_, shape, std::move(values), dtype));
 }
@@ -115,7 +115,7 @@ Tensor Graph::causal_mask(const Dim& rows, const Dim& columns, std::int64_t diag
   const detail::Line line(builder(at), at);
   const ir::Value row = ir::iota(*state_, {rows, columns}, 0, i64),
                   column = ir::iota(*state_, {rows, columns}, 1, i64);
-  const ir::Value limit = diagonal == 0 ? row : ir::add(row, static_cast<double>(diagonal));
+  const ir::Value limit = diagonal == 0 ? row : ir::add(row, diagonal);
   return Tensor(ir::le(column, limit));
 }
 

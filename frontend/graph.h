@@ -67,9 +67,9 @@ class Graph {
   Tensor random_state(Where at = Where::current()) const;
 
   /// Values from nothing.
-  Tensor constant(double value, DType dtype, Where at = Where::current()) const;
-  Tensor full(const Shape& shape, double value, DType dtype, Where at = Where::current()) const;
-  Tensor literal(const Shape& shape, std::vector<double> values, DType dtype, Where at = Where::current()) const;
+  Tensor constant(const Number& value, DType dtype, Where at = Where::current()) const;
+  Tensor full(const Shape& shape, const Number& value, DType dtype, Where at = Where::current()) const;
+  Tensor literal(const Shape& shape, NumberList values, DType dtype, Where at = Where::current()) const;
   Tensor arange(const Dim& size, DType dtype, Where at = Where::current()) const;          ///< 0, 1, .. size-1
   Tensor dim_value(const Dim& dim, DType dtype = i64, Where at = Where::current()) const;  ///< its size: []
   /// Draws from random_state(): of low <= x < high, where a rounding to the dtype can give high itself, and of the

@@ -185,7 +185,7 @@ Tensor Tensor::softmax(DimIndex dim, Where at) const {
 Tensor Tensor::log_softmax(DimIndex dim, Where at) const {
   return built("log_softmax", at, [&](auto& a) { return ir::log_softmax(a, dim); }, *this);
 }
-Tensor Tensor::masked_fill(const Tensor& mask, double value, Where at) const {
+Tensor Tensor::masked_fill(const Tensor& mask, const Number& value, Where at) const {
   return built("masked_fill", at, [&](auto& a, auto& m) { return ir::masked_fill(a, m, value); }, *this, mask);
 }
 Tensor Tensor::matmul(const Tensor& other, Where at) const { return built("matmul", at, ir::matmul, *this, other); }

@@ -49,7 +49,7 @@ struct Axes {
 
 /// A value of a Graph: cheap to copy, and good for as long as it lives, for it keeps what the Graph has built alive.
 /// Methods add ops; all rules are those of docs/ops.md, and every error is raised at the caller's line. Dims count
-/// from the end when negative. Numbers take the tensor's dtype.
+/// from the end when negative. NumberList take the tensor's dtype.
 ///
 /// A Tensor that was made without a value is empty: any use but assignment throws UserError [tensor_empty]. Tensors
 /// of two graphs do not mix [op_other_graph].
@@ -114,7 +114,7 @@ class Tensor {
   // ---- what reads well as a method
   Tensor softmax(DimIndex dim, Where at = Where::current()) const;
   Tensor log_softmax(DimIndex dim, Where at = Where::current()) const;
-  Tensor masked_fill(const Tensor& mask, double value, Where at = Where::current()) const;
+  Tensor masked_fill(const Tensor& mask, const Number& value, Where at = Where::current()) const;
   Tensor matmul(const Tensor& other, Where at = Where::current()) const;
   Tensor pow(double exponent, Where at = Where::current()) const;
   Tensor detach(Where at = Where::current()) const;  ///< stop_gradient
@@ -137,41 +137,33 @@ struct Operand {
   Where at;
 };
 
-/// A number as an operand, of any arithmetic type.
-struct Number {
-  template <class T>
-  requires std::is_arithmetic_v<T> Number(T v)
-      : value(static_cast<double>(v)) {}  // NOLINT(google-explicit-constructor)
-  double value;
-};
-
 // Operators broadcast by NumPy's rule and want equal dtypes; a number takes the tensor's dtype.
 Tensor operator+(const Operand& a, const Operand& b);
-Tensor operator+(const Operand& a, Number b);
-Tensor operator+(Number a, const Operand& b);
+Tensor operator+(const Operand& a, const Number& b);
+Tensor operator+(const Number& a, const Operand& b);
 Tensor operator-(const Operand& a, const Operand& b);
-Tensor operator-(const Operand& a, Number b);
-Tensor operator-(Number a, const Operand& b);
+Tensor operator-(const Operand& a, const Number& b);
+Tensor operator-(const Number& a, const Operand& b);
 Tensor operator*(const Operand& a, const Operand& b);
-Tensor operator*(const Operand& a, Number b);
-Tensor operator*(Number a, const Operand& b);
+Tensor operator*(const Operand& a, const Number& b);
+Tensor operator*(const Number& a, const Operand& b);
 Tensor operator/(const Operand& a, const Operand& b);
-Tensor operator/(const Operand& a, Number b);
-Tensor operator/(Number a, const Operand& b);
+Tensor operator/(const Operand& a, const Number& b);
+Tensor operator/(const Number& a, const Operand& b);
 Tensor operator%(const Operand& a, const Operand& b);  ///< integers
 Tensor operator-(const Operand& a);
 Tensor operator==(const Operand& a, const Operand& b);  ///< comparisons give bool tensors
-Tensor operator==(const Operand& a, Number b);
+Tensor operator==(const Operand& a, const Number& b);
 Tensor operator!=(const Operand& a, const Operand& b);
-Tensor operator!=(const Operand& a, Number b);
+Tensor operator!=(const Operand& a, const Number& b);
 Tensor operator<(const Operand& a, const Operand& b);
-Tensor operator<(const Operand& a, Number b);
+Tensor operator<(const Operand& a, const Number& b);
 Tensor operator<=(const Operand& a, const Operand& b);
-Tensor operator<=(const Operand& a, Number b);
+Tensor operator<=(const Operand& a, const Number& b);
 Tensor operator>(const Operand& a, const Operand& b);
-Tensor operator>(const Operand& a, Number b);
+Tensor operator>(const Operand& a, const Number& b);
 Tensor operator>=(const Operand& a, const Operand& b);
-Tensor operator>=(const Operand& a, Number b);
+Tensor operator>=(const Operand& a, const Number& b);
 Tensor operator&(const Operand& a, const Operand& b);  ///< bool; no short circuit, hence not &&
 Tensor operator|(const Operand& a, const Operand& b);
 Tensor operator~(const Operand& a);  ///< bool: not

@@ -36,8 +36,8 @@ std::map<int, HostTensor> constant_tensors(const Program& program) {
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     const ProgramBuffer& buffer = program.buffers[b];
     if (buffer.kind == ProgramBuffer::Kind::constant)
-      constants.emplace(static_cast<int>(b),
-                        HostTensor::from({static_cast<std::int64_t>(buffer.data.size())}, buffer.data, buffer.dtype));
+      constants.emplace(static_cast<int>(b), HostTensor::from_numbers({static_cast<std::int64_t>(buffer.data.size())},
+                                                                      buffer.data, buffer.dtype));
   }
   return constants;
 }

@@ -74,15 +74,48 @@ Value* ScalarOps::widen_f16(Value* value) {
   return b_.CreateBitCast(b_.CreateOr(b_.CreateSelect(is_special, special, finite), sign), f32_type);
 }
 
+/// f64 as one of the f32 next to it, of two the one whose last bit is 1: rounding that to 16 bits gives what rounding
+/// the f64 gives (see round_to_odd in ir/support/tensors/narrow_float.h).
+Value* ScalarOps::f64_to_odd(Value* value) {
+  Value* nearest = b_.CreateFPTrunc(value, like(value, b_.getFloatTy()));
+  Value* back = b_.CreateFPExt(nearest, value->getType());
+  Value* bits = b_.CreateBitCast(nearest, like(value, b_.getInt32Ty()));
+  const auto magnitude = [&](Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); };
+  Value* beyond = b_.CreateFCmpOGT(magnitude(back), magnitude(value));
+  Value* lower = b_.CreateSub(bits, b_.CreateZExt(beyond, bits->getType()));
+  Value* odd = b_.CreateOr(lower, b_.CreateZExt(b_.CreateFCmpONE(back, value), bits->getType()));
+  return b_.CreateBitCast(odd, nearest->getType());
+}
+
+/// An i64 as f64 with at least 42 bits, the last of them 1 where bits below it were: exact below 2^53.
+Value* ScalarOps::i64_to_odd(Value* value) {
+  const auto integer = [&](std::int64_t n) { return llvm::ConstantInt::get(value->getType(), n); };
+  Value* rest = b_.CreateAnd(value, integer(0x7ff));
+  Value* kept = b_.CreateSub(value, rest);
+  Value* sticky = b_.CreateSelect(b_.CreateICmpNE(rest, integer(0)), integer(0x800), integer(0));
+  const std::int64_t exact = std::int64_t{1} << 53;
+  Value* large = b_.CreateICmpUGT(b_.CreateAdd(value, integer(exact)), integer(2 * exact));
+  value = b_.CreateSelect(large, b_.CreateOr(kept, sticky), value);
+  return b_.CreateSIToFP(value, like(value, b_.getDoubleTy()));
+}
+
 /// From f32, f64, integers or boolean.
 Value* ScalarOps::to_float(Value* value, DType from, DType to) {
+  if ((to == bf16 || to == f16) && is_integer(from)) {
+    value = from == i64 ? i64_to_odd(value) : b_.CreateSIToFP(value, like(value, b_.getDoubleTy()));
+    from = f64;
+  }
+  if ((to == bf16 || to == f16) && from == f64) {
+    value = f64_to_odd(value);
+    from = f32;
+  }
   llvm::Type* f32_type = like(value, b_.getFloatTy());
   llvm::Type* target = to == f64 ? like(value, b_.getDoubleTy()) : f32_type;
   if (from == boolean || from == u8)
     value = b_.CreateUIToFP(value, target);
   else if (is_integer(from) || from == i8)
     value = b_.CreateSIToFP(value, target);
-  else if (from != to && (from == f64 || to == f64))
+  else if (value->getType() != target)
     value = b_.CreateFPCast(value, target);
   if (to == bf16) return narrow_bf16(value);
   return to == f16 ? narrow_f16(value) : value;

@@ -37,6 +37,8 @@ class ScalarOps {
   llvm::Value* min_max(llvm::CmpInst::Predicate better, llvm::Value* a, llvm::Value* b);
   llvm::Value* halve(llvm::Value* vector, llvm::function_ref<llvm::Value*(llvm::Value*, llvm::Value*)> combine);
   llvm::Value* to_float(llvm::Value* value, DType from, DType to);
+  llvm::Value* f64_to_odd(llvm::Value* value);
+  llvm::Value* i64_to_odd(llvm::Value* value);
   llvm::Value* to_integer(llvm::Value* value, llvm::Type* target);
   llvm::Value* saturated(llvm::Value* value, DType to);
   llvm::Value* widen(llvm::Value* value, DType from);

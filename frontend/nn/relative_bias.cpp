@@ -41,7 +41,7 @@ Tensor RelativeBias::bucket(const Tensor& distance) const {
   const double range = std::log(static_cast<double>(options_.max_distance) / near);
   const Tensor logarithm = log(maximum(distance.to(f64), near) / near) / range;  // 0 at `near`, 1 at max_distance
   const Tensor beyond = (logarithm * far).to(i64) + near_;
-  return where(distance < near_, distance, minimum(beyond, static_cast<double>(side_ - 1)));
+  return where(distance < near_, distance, minimum(beyond, side_ - 1));
 }
 
 /// Of keys that lie i64 [..] positions ahead of their query, or behind it: [.., h].

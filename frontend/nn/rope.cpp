@@ -89,8 +89,7 @@ Tensor longrope_frequencies(const Tensor& positions, std::int64_t d, const RopeO
                                 o.long_factor.size(), half),
                     "rope_factors", "give one of each for every frequency");
   const std::vector<double> plain = plain_frequencies(d, o.theta);
-  return where(length_of(positions) > static_cast<double>(o.original_length),
-               as_tensor(positions, divided(plain, o.long_factor)),
+  return where(length_of(positions) > o.original_length, as_tensor(positions, divided(plain, o.long_factor)),
                as_tensor(positions, divided(plain, o.short_factor)));
 }
 

@@ -127,7 +127,7 @@ class Trial {
     if (found.shape() != expected.shape())
       fail(fmt::format("{} has the shape {}, {} {}", one, shape_to_string(found.shape()), other,
                        shape_to_string(expected.shape())));
-    if (is_complex(found.dtype())) {
+    if (!is_float(found.dtype())) {
       if (!found.same_bits(expected)) fail(fmt::format("{} and {} differ", one, other));
       return;
     }

@@ -52,19 +52,19 @@ Tensor detail::op(std::string_view name, const Where& at, std::initializer_list<
   return Tensor(all[0].builder().add(*record, all, std::move(attrs)));
 }
 
-Tensor maximum(const Tensor& a, double b, Where at) {
+Tensor maximum(const Tensor& a, const Number& b, Where at) {
   return built("maximum", at, [&](auto& x) { return ir::maximum(x, b); }, a);
 }
-Tensor minimum(const Tensor& a, double b, Where at) {
+Tensor minimum(const Tensor& a, const Number& b, Where at) {
   return built("minimum", at, [&](auto& x) { return ir::minimum(x, b); }, a);
 }
-Tensor pow(const Tensor& a, double b, Where at) {
+Tensor pow(const Tensor& a, const Number& b, Where at) {
   return built("pow", at, [&](auto& x) { return ir::pow(x, b); }, a);
 }
-Tensor where(const Tensor& condition, const Tensor& a, double b, Where at) {
+Tensor where(const Tensor& condition, const Tensor& a, const Number& b, Where at) {
   return built("where", at, [&](auto& x, auto& y) { return ir::where(x, y, b); }, condition, a);
 }
-Tensor where(const Tensor& condition, double a, const Tensor& b, Where at) {
+Tensor where(const Tensor& condition, const Number& a, const Tensor& b, Where at) {
   return built("where", at, [&](auto& x, auto& y) { return ir::where(x, a, y); }, condition, b);
 }
 
@@ -94,7 +94,7 @@ Tensor embedding(const Tensor& ids, const Tensor& table, std::int64_t padding_id
       "embedding", at,
       [&](auto& x, auto& y) {
         const ir::Value rows = ir::gather(x, y, 0);
-        const ir::Value is_padding = ir::eq(ir::unsqueeze(y, -1), static_cast<double>(padding_idx));
+        const ir::Value is_padding = ir::eq(ir::unsqueeze(y, -1), padding_idx);
         return ir::where(is_padding, ir::stop_gradient(rows), rows);
       },
       table, ids);

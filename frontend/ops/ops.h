@@ -15,11 +15,11 @@
 namespace lathe {
 
 // ---- element-wise, any float shape
-Tensor maximum(const Tensor& a, double b, Where at = Where::current());
-Tensor minimum(const Tensor& a, double b, Where at = Where::current());
-Tensor pow(const Tensor& a, double b, Where at = Where::current());
-Tensor where(const Tensor& condition, const Tensor& a, double b, Where at = Where::current());
-Tensor where(const Tensor& condition, double a, const Tensor& b, Where at = Where::current());
+Tensor maximum(const Tensor& a, const Number& b, Where at = Where::current());
+Tensor minimum(const Tensor& a, const Number& b, Where at = Where::current());
+Tensor pow(const Tensor& a, const Number& b, Where at = Where::current());
+Tensor where(const Tensor& condition, const Tensor& a, const Number& b, Where at = Where::current());
+Tensor where(const Tensor& condition, const Number& a, const Tensor& b, Where at = Where::current());
 
 // ---- products
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands, Where at = Where::current());

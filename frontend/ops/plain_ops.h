@@ -124,11 +124,11 @@ inline Tensor square(const Tensor& a, Where at = Where::current()) { return deta
 /// 1 / a. [dtype_kind]
 inline Tensor reciprocal(const Tensor& a, Where at = Where::current()) { return detail::op("reciprocal", at, {&a}); }
 /// a brought into low .. high. [dtype_kind]
-inline Tensor clamp(const Tensor& a, double low, double high, Where at = Where::current()) {
+inline Tensor clamp(const Tensor& a, const Number& low, const Number& high, Where at = Where::current()) {
   return detail::op("clamp", at, {&a}, {{"low", low}, {"high", high}});
 }
 /// Value where the mask is true, a elsewhere; broadcast. [masked_fill_mask] [masked_fill_value] [broadcast]
-inline Tensor masked_fill(const Tensor& a, const Tensor& mask, double value, Where at = Where::current()) {
+inline Tensor masked_fill(const Tensor& a, const Tensor& mask, const Number& value, Where at = Where::current()) {
   return detail::op("masked_fill", at, {&a, &mask}, {{"value", value}});
 }
 /// a on and below a diagonal of the last two dims, 0 above. [dtype_kind] [triangle_rank]

@@ -138,7 +138,7 @@ std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs, std::vect
 Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels) const {
   // What follows each token; nothing the last one. It is labels that are moved, since logits are large, where a
   // sequence is split among processes too.
-  const Tensor none = labels.graph().full({labels.size(0), 1}, static_cast<double>(ignored_label), i64);
+  const Tensor none = labels.graph().full({labels.size(0), 1}, ignored_label, i64);
   const Tensor next = concat({labels.slice(1, 1, inputs.ids.size(1)), none}, 1);  // [B, T]
   const RouterLoss routing = router_loss();
   if (routing.factor == 0) return cross_entropy(logits(inputs), next, ignored_label);

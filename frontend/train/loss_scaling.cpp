@@ -22,7 +22,7 @@ Value LossScale::unscaled(const Value& gradient) const {
 void LossScale::advance(const Value& finite,
                         const std::function<void(const Value& state, const Value& value)>& update) const {
   const Value good = ir::add(good_steps_, 1.0);
-  const Value grows = ir::eq(good, static_cast<double>(options_.growth_interval));
+  const Value grows = ir::eq(good, options_.growth_interval);
   const Value after_good = ir::where(grows, ir::add(exponent_, 1.0), exponent_);
   update(exponent_, ir::where(finite, after_good, ir::sub(exponent_, 1.0)));
   update(good_steps_, ir::where(ir::logical_and(finite, ir::logical_not(grows)), good, 0.0));

@@ -137,14 +137,14 @@ Value accumulate(std::vector<Trained>& trained, std::int64_t times, const std::s
   GraphBuilder& builder = trained.front().parameter.builder();
   const Value counter = builder.argument(ir::ops::state, scope + ".micro_step", i64, {});
   const Value runs = ir::add(counter, 1.0);
-  const Value complete = ir::eq(runs, static_cast<double>(times));
+  const Value complete = ir::eq(runs, times);
   builder.update(counter, ir::where(complete, 0.0, runs));
   for (Trained& each : trained) {
     const std::string name = fmt::format("{}.accumulated.{}", scope, each.parameter.node().name);
     const Shape shape = each.parameter.shape();
     const DType dtype = f32_or_f64(each.parameter.dtype());
     const Value sum = builder.argument(ir::ops::state, name, dtype, shape);
-    const Value mean = ir::add(sum, ir::div(ir::cast(each.gradient, dtype), static_cast<double>(times)));
+    const Value mean = ir::add(sum, ir::div(ir::cast(each.gradient, dtype), times));
     builder.update(sum, ir::where(complete, 0.0, mean));
     each.gradient = mean;
   }

@@ -18,12 +18,14 @@ std::string_view kind_word(AttrKind kind) {
   switch (kind) {
     case AttrKind::boolean: return "bool";
     case AttrKind::integer: return "integer";
-    case AttrKind::real: return "number";
+    case AttrKind::real:
+    case AttrKind::number: return "number";
     case AttrKind::text: return "text";
     case AttrKind::dtype: return "dtype";
     case AttrKind::dim: return "dim";
     case AttrKind::integers: return "list of integers";
-    case AttrKind::reals: return "list of numbers";
+    case AttrKind::reals:
+    case AttrKind::numbers: return "list of numbers";
     case AttrKind::shape: return "shape";
   }
   throw InternalError("an attribute kind out of range");

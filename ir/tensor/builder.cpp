@@ -23,6 +23,8 @@ std::string_view kind_name(AttrKind kind) {
     case AttrKind::integers: return "a list of integers";
     case AttrKind::reals: return "a list of numbers";
     case AttrKind::shape: return "a shape";
+    case AttrKind::number: return "a number";
+    case AttrKind::numbers: return "a list of numbers";
   }
   throw InternalError("an attribute kind out of range");
 }
@@ -35,23 +37,36 @@ std::optional<Attribute> fallback(const AttrSpec& spec) {
   return std::nullopt;
 }
 
+/// The attribute, where a number is wanted: of a real or an integer, which may be given for it.
+Attribute of_kind(AttrKind kind, const Attribute& given) {
+  if (kind == AttrKind::number) {
+    if (const auto* real = std::get_if<double>(&given)) return Number(*real);
+    if (const auto* integer = std::get_if<std::int64_t>(&given)) return Number(*integer);
+  } else if (kind == AttrKind::numbers) {
+    if (const auto* reals = std::get_if<std::vector<double>>(&given)) return NumberList(*reals);
+    if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&given)) return NumberList(*integers);
+  }
+  return given;
+}
+
 /// The attributes in schema order, defaults filled in, kinds checked.
 Attributes conform(const Op& op, const Attributes& given, const Location& loc) {
   const std::string_view op_name = op.name.value;
   Attributes result;
   for (const AttrSpec& spec : op.attrs.value) {
-    const Attribute* value = given.find(spec.name);
-    if (!value) {
+    const Attribute* found = given.find(spec.name);
+    if (!found) {
       if (spec.required)
         throw UserError(loc, op_name, fmt::format("the attribute {} is missing", spec.name), "op_attribute",
                         fmt::format("give {}: {}", spec.name, spec.doc));
-      if (auto other = fallback(spec)) result.set(spec.name, std::move(*other));
+      if (auto other = fallback(spec)) result.set(spec.name, of_kind(spec.kind, *other));
       continue;
     }
-    if (static_cast<AttrKind>(value->index()) != spec.kind)
+    Attribute value = of_kind(spec.kind, *found);
+    if (static_cast<AttrKind>(value.index()) != spec.kind)
       throw UserError(loc, op_name, fmt::format("the attribute {} must be {}", spec.name, kind_name(spec.kind)),
                       "op_attribute", spec.doc);
-    result.set(spec.name, *value);
+    result.set(spec.name, std::move(value));
   }
   for (const auto& [name, value] : given.entries())
     if (!result.find(name))

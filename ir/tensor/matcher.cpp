@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/tensor/constants.h"
 #include "ir/tensor/text/printer.h"
 
 namespace lathe::ir {
@@ -194,18 +195,29 @@ Pattern constant() {
   return constant("is any number", [](double) { return true; });
 }
 
+namespace {
+/// A constant for whose value and dtype `holds` is true.
+template <class Holds>
+Pattern constant_that(std::string what, Holds holds) {
+  return tested([what = std::move(what), holds = std::move(holds)](const Graph& graph, ValueId id,
+                                                                   int) -> std::optional<std::string> {
+    const auto value = uniform_value(graph, id);
+    if (value && holds(*value, graph[id].type.dtype)) return std::nullopt;
+    return fmt::format("wanted a constant that {}, found {}", what,
+                       value ? print_number(*written_number(graph, id)) : op_name(graph, id));
+  });
+}
+}  // namespace
+
 Pattern constant(double value) {
-  return constant(fmt::format("is {}", print_real(value)),
-                  [value](double found) { return found == value || (std::isnan(found) && std::isnan(value)); });
+  return constant_that(fmt::format("is {}", print_real(value)), [value](const Number& found, DType dtype) {
+    return found == Number(value).rounded_to(dtype) || (std::isnan(found.real()) && std::isnan(value));
+  });
 }
 
 Pattern constant(std::string_view what, std::function<bool(double)> holds) {
-  return tested([text = std::string(what), holds = std::move(holds)](const Graph& graph, ValueId id,
-                                                                     int) -> std::optional<std::string> {
-    const auto value = uniform_value(graph, id);
-    if (value && holds(*value)) return std::nullopt;
-    return fmt::format("wanted a constant that {}, found {}", text, value ? print_real(*value) : op_name(graph, id));
-  });
+  return constant_that(std::string(what),
+                       [holds = std::move(holds)](const Number& found, DType) { return holds(found.real()); });
 }
 
 Pattern either(std::vector<Pattern> alternatives) { return make({.alternatives = std::move(alternatives)}); }
@@ -217,21 +229,6 @@ Pattern through(std::vector<const Op*> ops, Pattern inner) {
 bool is_commutative(const Op& op) {
   const auto* elementwise = op.as<Elementwise>();
   return elementwise && traits(elementwise->op).commutes;
-}
-
-std::optional<double> uniform_value(const Graph& graph, ValueId id) {
-  const auto shows_its_operand = [](const Op& op) {
-    return op.as<View>() || op.name.value == "reshape" || op.name.value == "contiguous";
-  };
-  while (graph[id].operands.size() == 1 && shows_its_operand(*graph[id].op)) id = graph[id].operands[0];
-  const Node& node = graph[id];
-  const auto* custom = node.op->as<Custom>();
-  if (!custom || custom->kind != CustomKind::constant || is_complex(node.type.dtype)) return std::nullopt;
-  const auto& values = node.attrs.get<std::vector<double>>("values");
-  if (values.empty()) return std::nullopt;
-  const bool same = std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; });
-  if (!same && values.size() > 1) return std::nullopt;
-  return values[0];
 }
 
 ValueId Match::operator[](std::string_view name) const {

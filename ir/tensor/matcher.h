@@ -46,7 +46,8 @@ Pattern argument();
 Pattern pattern(const Op& op);
 /// A value of this op with these operands; those of a commutative op may stand in any order.
 Pattern pattern(const Op& op, std::vector<Pattern> operands);
-/// A value that is one number everywhere (see uniform_value), and the number satisfies `holds`.
+/// A value that is one number everywhere (see uniform_value), and the number satisfies `holds`, or is `value` as its
+/// dtype has it.
 Pattern constant();
 Pattern constant(double value);
 Pattern constant(std::string_view what, std::function<bool(double)> holds);
@@ -58,10 +59,6 @@ Pattern through(std::vector<const Op*> ops, Pattern inner);
 /// Whether swapping the op's two operands changes nothing: add, mul, minimum, maximum, eq, ne, logical_and,
 /// logical_or.
 bool is_commutative(const Op& op);
-
-/// The number that every element of a real value is, where a constant says so, seen through views, reshape and
-/// contiguous.
-std::optional<double> uniform_value(const Graph& graph, ValueId id);
 
 /// What a match bound, or why there was none.
 class Match {

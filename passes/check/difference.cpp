@@ -21,12 +21,6 @@ double apart(double a, double b) {
 
 bool is_exact(DType dtype) { return is_integer(dtype) || is_byte(dtype) || dtype == boolean; }
 
-double apart(const HostTensor& a, const HostTensor& b, std::int64_t i) {
-  if (is_exact(a.dtype()) && is_exact(b.dtype())) return a.get_int(i) == b.get_int(i) ? 0 : infinite;
-  const std::complex<double> x = a.get_complex(i), y = b.get_complex(i);
-  return std::max(apart(x.real(), y.real()), apart(x.imag(), y.imag()));
-}
-
 std::string element(const HostTensor& tensor, std::int64_t i) {
   if (is_exact(tensor.dtype())) return fmt::format("{}", tensor.get_int(i));
   const std::complex<double> value = tensor.get_complex(i);
@@ -36,11 +30,19 @@ std::string element(const HostTensor& tensor, std::int64_t i) {
 
 }  // namespace
 
-Difference difference(const HostTensor& a, const HostTensor& b) {
+double element_difference(const HostTensor& a, const HostTensor& b, std::int64_t i) {
+  if (is_exact(a.dtype()) && is_exact(b.dtype())) return a.get_int(i) == b.get_int(i) ? 0 : infinite;
+  const std::complex<double> x = a.get_complex(i), y = b.get_complex(i);
+  return std::max(apart(x.real(), y.real()), apart(x.imag(), y.imag()));
+}
+
+Difference difference(const HostTensor& a, const HostTensor& b, const std::vector<bool>& skipped) {
   if (a.shape() != b.shape()) return {infinite, 0};
   Difference found;
-  for (std::int64_t i = 0; i < a.numel(); ++i)
-    if (const double d = apart(a, b, i); d > found.largest) found = {d, i};
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    if (!skipped.empty() && skipped[static_cast<std::size_t>(i)]) continue;
+    if (const double d = element_difference(a, b, i); d > found.largest) found = {d, i};
+  }
   return found;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ir/support/tensors/host_tensor.h"
 
@@ -14,8 +15,12 @@ struct Difference {
 };
 
 /// Elements are compared as numbers, whatever the float dtypes; of complex ones the part that differs more. Two NaNs,
-/// and equal infinities, do not differ. Tensors of different shapes differ infinitely.
-Difference difference(const HostTensor& a, const HostTensor& b);
+/// and equal infinities, do not differ. Tensors of different shapes differ infinitely. Elements that are `skipped`,
+/// if any are, do not count.
+Difference difference(const HostTensor& a, const HostTensor& b, const std::vector<bool>& skipped = {});
+
+/// How far element i of two tensors of one shape is apart.
+double element_difference(const HostTensor& a, const HostTensor& b, std::int64_t i);
 
 /// The largest finite |element|; 0 where there is none.
 double largest_magnitude(const HostTensor& tensor);

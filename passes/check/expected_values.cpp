@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -59,19 +60,32 @@ ExpectedValues::Way ExpectedValues::rewritten() const {
 }
 
 /// How far the values move when they are computed so.
-std::vector<double> ExpectedValues::spread(const Way& way, const InterpretOptions& options) const {
-  std::vector<double> moved(way.values.size(), std::numeric_limits<double>::infinity());
+std::vector<ExpectedValues::Spread> ExpectedValues::spread(const Way& way, const InterpretOptions& options) const {
+  std::vector<Spread> moved(way.values.size());
   try {
     const auto others = interpret_values(way.graph, arguments_, way.values, options);
-    for (std::size_t i = 0; i < moved.size(); ++i) moved[i] = difference(others[i], way.expected[i]).largest;
+    for (std::size_t v = 0; v < moved.size(); ++v) {
+      const HostTensor& expected = way.expected[v];
+      for (std::int64_t i = 0; i < expected.numel(); ++i) {
+        const double by = element_difference(others[v], expected, i);
+        if (std::isfinite(by)) {
+          moved[v].largest = std::max(moved[v].largest, by);
+        } else {
+          moved[v].undecided.resize(static_cast<std::size_t>(expected.numel()));
+          moved[v].undecided[static_cast<std::size_t>(i)] = true;
+        }
+      }
+    }
   } catch (const UserError&) {  // roundings decide an index, which is out of range without them
+    for (std::size_t v = 0; v < moved.size(); ++v)
+      moved[v] = {0, std::vector<bool>(static_cast<std::size_t>(way.expected[v].numel()), true)};
   }
   return moved;
 }
 
 /// How far another way of computing moves the values: without roundings, which is sample 0, or with noise, in the
 /// graph or, every other sample, in the rewritten one; samples 2, 3, 6, 7 ... move equal elements alike.
-const std::vector<double>& ExpectedValues::spreads(int sample) {
+const std::vector<ExpectedValues::Spread>& ExpectedValues::spreads(int sample) {
   while (std::cmp_less_equal(spreads_.size(), sample)) {
     InterpretOptions options = options_.interpret;
     const std::uint64_t seed = spreads_.size();
@@ -98,12 +112,23 @@ Nearness ExpectedValues::compare(std::size_t i, const HostTensor& found) {
   // More samples make it certain that what is not near is wrong.
   const int samples = options_.rewrite ? 13 : 7;
   constexpr double multiple = 8;
-  Nearness result{difference(found, given_.expected[i]), base(i), largest_magnitude(given_.expected[i])};
+  const HostTensor& expected = given_.expected[i];
+  Nearness result{.difference = difference(found, expected), .largest = largest_magnitude(expected)};
+  result.allowed = base(i);
   const double least = result.allowed;
+  std::vector<bool> undecided;
   for (int sample = 0; sample < samples; ++sample) {
-    if (result.near() || options_.tolerance || found.shape() != given_.expected[i].shape()) break;
-    result.allowed = std::max(result.allowed, least + multiple * spreads(sample)[i]);
+    if (result.near() || options_.tolerance || found.shape() != expected.shape()) break;
+    const Spread& spread = spreads(sample)[i];
+    const double allowed = least + multiple * spread.largest;
+    result.allowed = std::max(result.allowed, std::min(allowed, std::numeric_limits<double>::max()));
+    if (spread.undecided.empty()) continue;
+    undecided.resize(spread.undecided.size());
+    for (std::size_t e = 0; e < undecided.size(); ++e) undecided[e] = undecided[e] || spread.undecided[e];
+    result.difference = difference(found, expected, undecided);
   }
+  result.undecided = std::ranges::count(undecided, true);
+  result.none_decided = result.undecided > 0 && result.undecided == found.numel();
   return result;
 }
 

@@ -10,11 +10,13 @@
 
 namespace lathe::ir {
 
-/// How near a computed value comes to the expected one. All three are absolute: differences of elements.
+/// How near a computed value comes to the expected one, in absolute differences of elements.
 struct Nearness {
-  Difference difference;
-  double allowed = 0;
-  double largest = 0;  ///< the largest magnitude of the expected value
+  Difference difference;       ///< of the elements that have a tolerance
+  double allowed = 0;          ///< always finite
+  double largest = 0;          ///< the largest magnitude of the expected value
+  std::int64_t undecided = 0;  ///< elements without a tolerance, because roundings alone move them without bound
+  bool none_decided = false;   ///< no element has one
   bool near() const { return difference.largest <= allowed; }
 };
 
@@ -37,9 +39,10 @@ struct ExpectOptions {
 /// where base is what a few roundings in the value's dtype amount to, and spread is how far roundings alone move the
 /// value: the most that it differs when intermediate roundings are left out, or when noise of a few units in the last
 /// place is added to what each op computes (Monte Carlo arithmetic; Parker 1997), in the graph or in what passes make
-/// of it. A sum whose terms cancel, whose true value may be zero, so says itself what error it has. Where roundings
-/// move NaNs, infinities or integers, nothing is compared. The spread is only computed for values that are not near
-/// without it.
+/// of it. A sum whose terms cancel, whose true value may be zero, so says itself what error it has. An element that
+/// roundings make or unmake a NaN or an infinity, or that is an integer or a truth and that they move, is undecided:
+/// it has no tolerance, and the others are compared without it. The spread is only computed for values that are not
+/// near without it.
 class ExpectedValues {
  public:
   /// Throws what interpret_values throws.
@@ -52,7 +55,12 @@ class ExpectedValues {
 
  private:
   double base(std::size_t i) const;
-  const std::vector<double>& spreads(int sample);
+  /// How far roundings move a value: its elements by finite differences, and those that they move without bound.
+  struct Spread {
+    double largest = 0;
+    std::vector<bool> undecided;  ///< empty: none
+  };
+  const std::vector<Spread>& spreads(int sample);
   /// A way to the values: a graph, where they are in it, and what they are.
   struct Way {
     Graph graph;
@@ -60,13 +68,13 @@ class ExpectedValues {
     std::vector<HostTensor> expected;
   };
   Way rewritten() const;
-  std::vector<double> spread(const Way& way, const InterpretOptions& options) const;
+  std::vector<Spread> spread(const Way& way, const InterpretOptions& options) const;
 
   Tensors arguments_;
   ExpectOptions options_;
   Way given_;
   std::optional<Way> rewritten_;
-  std::vector<std::vector<double>> spreads_;  ///< by sample and value
+  std::vector<std::vector<Spread>> spreads_;  ///< by sample and value
 };
 
 }  // namespace lathe::ir

@@ -28,7 +28,7 @@ namespace lathe {
 using namespace ir;
 
 bool is_splat(const Node& node) {
-  return node.op == &ops::constant && node.attrs.get<std::vector<double>>("values").size() == 1;
+  return node.op == &ops::constant && node.attrs.get<NumberList>("values").size() == 1;
 }
 
 bool reduces_by(const Node& node, ScalarOp op) {

@@ -12,6 +12,7 @@
 #include "ir/ops/collectives.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/visible.h"
+#include "ir/tensor/constants.h"
 #include "ir/tensor/verifier.h"
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/attention/require_attention.h"
@@ -188,7 +189,7 @@ class Lowering {
                                          .name = describe(id),
                                          .dtype = node.type.dtype,
                                          .elements = node.type.shape.numel(),
-                                         .data = node.attrs.get<std::vector<double>>("values"),
+                                         .data = constant_values(node),
                                          .loc = node.loc});
       } else if (plan_.is_stored(id) && plan_.region(id) >= 0 && plan_.placement[at(id)].base == id) {
         buffer_of_[at(id)] = temporary(node.type.dtype, node.type.shape.numel(), describe(id), node.loc);

@@ -60,8 +60,9 @@ void declare_buffers(KernelContext& context, const std::vector<const Elementwise
 
 kernel::Value reduction_identity(kernel::Builder& b, const ElementwiseInstruction& reduce) {
   const DType dtype = compute_type(reduce.dtype);
-  if (!std::isinf(reduce.value) || is_float(dtype)) return b.constant(dtype, reduce.value);
-  const bool low = reduce.value < 0;
+  const double identity = reduce.value.real();
+  if (!std::isinf(identity) || is_float(dtype)) return b.constant(dtype, identity);
+  const bool low = identity < 0;
   if (dtype == i32)
     return b.constant_int(i32,
                           low ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<std::int32_t>::max());

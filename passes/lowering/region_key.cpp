@@ -129,6 +129,14 @@ class KeyWriter {
   void value(DType v) { number(static_cast<std::int64_t>(v)); }
   void value(const Dim& v) { dim(v); }
   void value(const Shape& v) { shape(v); }
+  void value(const Number& v) {
+    value(v.real());
+    number(v.integer_rest());
+  }
+  void value(const NumberList& v) {
+    list(v.reals());
+    list(v.integer_rests());
+  }
   template <class T>
   void value(const std::vector<T>& v) {
     list(v);

@@ -106,7 +106,7 @@ class LocalOp {
   }
 
   Value constant() const {
-    const bool one_value = node_.attrs.get<std::vector<double>>("values").size() == 1;
+    const bool one_value = node_.attrs.get<NumberList>("values").size() == 1;
     Attributes attrs = node_.attrs;
     Shape shape;
     for (const Dim& size : node_.type.shape) shape.push_back(splits_.whole(size));

@@ -38,17 +38,15 @@ std::vector<bool> constant_nodes(const Graph& graph, std::int64_t limit) {
   return known;
 }
 
-/// Whether a number computed now is the one that the constant's text can hold.
-bool exact(double value, DType dtype) { return !is_integer(dtype) || std::fabs(value) < 0x1p53; }
-
-std::optional<Value> as_constant(GraphBuilder& builder, const Node& node, const HostTensor& computed) {
-  std::vector<double> values;
+Value as_constant(GraphBuilder& builder, const Node& node, const HostTensor& computed) {
+  NumberList values;
+  bool same = true;
   for (std::int64_t i = 0; i < computed.numel(); ++i) {
-    values.push_back(computed.get(i));
-    if (!exact(values.back(), node.type.dtype)) return std::nullopt;
+    values.push_back(computed.get_number(i));
+    const Number first = values[0], last = values[values.size() - 1];
+    same = same && last == first && std::signbit(last.real()) == std::signbit(first.real());
   }
-  const auto same = [&](double v) { return v == values[0] && std::signbit(v) == std::signbit(values[0]); };
-  if (!values.empty() && std::all_of(values.begin(), values.end(), same)) values.resize(1);
+  if (same && !values.empty()) values = {values[0]};
   return literal(builder, node.type.shape, std::move(values), node.type.dtype);
 }
 

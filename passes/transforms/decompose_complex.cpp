@@ -98,7 +98,7 @@ class Decomposer {
   }
 
   Value constant_pair(const Node& node) {
-    auto values = node.attrs.get<std::vector<double>>("values");
+    auto values = node.attrs.get<NumberList>("values");
     if (values.size() == 1) values.push_back(0);
     const DType dtype = real_part(node.type.dtype);
     if (values.size() > 2) return literal(to_.builder(), with_pair(node.type.shape), std::move(values), dtype);

@@ -66,11 +66,13 @@ class Mixer {
   /// Whether a finite number is written there that the low-precision dtype cannot hold.
   bool holds_too_large(const Attributes& attrs) const {
     const auto too_large = [&](double x) { return std::isfinite(x) && std::abs(x) > largest(low_precision_); };
+    const auto any_too_large = [&](const std::vector<double>& list) { return std::ranges::any_of(list, too_large); };
     for (const auto& [key, value] : attrs.entries()) {
-      const auto* one = std::get_if<double>(&value);
-      const auto* many = std::get_if<std::vector<double>>(&value);
-      if (one && too_large(*one)) return true;
-      if (many && std::any_of(many->begin(), many->end(), too_large)) return true;
+      if (const auto* real = std::get_if<double>(&value); real && too_large(*real)) return true;
+      if (const auto* number = std::get_if<Number>(&value); number && too_large(number->real())) return true;
+      if (const auto* reals = std::get_if<std::vector<double>>(&value); reals && any_too_large(*reals)) return true;
+      if (const auto* numbers = std::get_if<NumberList>(&value); numbers && any_too_large(numbers->reals()))
+        return true;
     }
     return false;
   }

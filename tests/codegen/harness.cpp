@@ -28,11 +28,12 @@ std::int64_t ordered(DType dtype, const std::byte* at) {
 
 std::vector<double> float_cases() {
   const double inf = std::numeric_limits<double>::infinity();
-  return {0.0,  -0.0,         1.0,           -1.0,   0.5,     -0.5,         1.5,        2.5,
-          -2.5, 3.0,          inf,           -inf,   NAN,     1e-40,        -1e-42,     1e-38,
-          3e38, -3e38,        1e10,          -1e10,  65504.0, 65520.0,      65519.0,    6e-8,
-          3e-8, 6.1e-5,       88.5,          -87.5,  -103.9,  0.625,        0.92,       4.1,
-          -9.5, 2147483648.0, -2147483649.0, 9.3e18, 100.25,  1.0009765625, 1.00390625, 1.01171875};
+  return {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, inf, -inf, NAN, 1e-40, -1e-42, 1e-38, 3e38, -3e38,
+          1e10, -1e10, 65504.0, 65520.0, 65519.0, 6e-8, 3e-8, 6.1e-5, 88.5, -87.5, -103.9, 0.625, 0.92, 4.1, -9.5,
+          2147483648.0, -2147483649.0, 9.3e18, 100.25, 1.0009765625, 1.00390625, 1.01171875,
+          // Next to ties of bf16 and f16, which f32 rounds to them.
+          1.0039062500009095, 4.5917748124e-41, 3.3961775e38, -1.0004882812509095, 2.9802322417e-08, 65519.999999999,
+          1e300};
 }
 
 }  // namespace
@@ -59,6 +60,10 @@ Data samples(DType dtype, std::int64_t count, std::uint64_t seed) {
                                    std::numeric_limits<std::int64_t>::min(),
                                    std::numeric_limits<std::int64_t>::max(),
                                    1000003,
+                                   0x1010001,
+                                   (std::int64_t{1} << 60) + (std::int64_t{1} << 52) + 1,
+                                   -(std::int64_t{1} << 60) - (std::int64_t{1} << 49) - 1,
+                                   (std::int64_t{1} << 53) + 1,
                                    -12345678901};
   for (std::int64_t i = 0; i < count; ++i) {
     kernel::Scalar value;

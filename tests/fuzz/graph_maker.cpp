@@ -205,7 +205,7 @@ Case GraphMaker::run() {
 
 GraphMaker::Maybe GraphMaker::step() {
   static const std::vector<int> heavy = {22, 23, 24, 25, 29, 29};
-  switch (wide_ && one_in(2) ? any_of(heavy) : below(30)) {
+  switch (wide_ && one_in(2) ? any_of(heavy) : below(32)) {
     case 0:
     case 1:
     case 2: return unary();
@@ -235,6 +235,8 @@ GraphMaker::Maybe GraphMaker::step() {
     case 26: return masked(pick_float());
     case 27: return complex_of(pick_float());
     case 28: return training_loss(pick_float());
+    case 30: return one_in(2) ? rounded_constant() : rounded_once();
+    case 31: return integer_extreme();
     default: return attention_block();
   }
 }

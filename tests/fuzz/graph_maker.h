@@ -60,6 +60,9 @@ class GraphMaker {
   Maybe conversion();
   Value to_integer(const Value& a);
   Maybe source();
+  Maybe rounded_constant();
+  Maybe integer_extreme();
+  Maybe rounded_once();
   Maybe view_of(const Value& a);
   Maybe reshaped(const Value& a);
   Maybe split_bf16(const Value& a);

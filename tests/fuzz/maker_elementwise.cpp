@@ -150,4 +150,61 @@ GraphMaker::Maybe GraphMaker::source() {
   }
 }
 
+/// A constant that 16-bit floats round, against the same one where it was chosen: max(min(a, 0), c) is c.
+GraphMaker::Maybe GraphMaker::rounded_constant() {
+  const Value a = pick_float();
+  const double c = any_of(std::vector<double>{0.1, 0.3, 1.0 / 3, 1000.1});
+  const Value chosen = maximum(minimum(a, 0.0), c);
+  switch (below(7)) {
+    case 0: return eq(chosen, c);
+    case 1: return lt(chosen, c);
+    case 2: return le(chosen, c);
+    case 3: return sub(chosen, c);
+    case 4: return sub(masked_fill(a, eq(chosen, c), c), c);
+    case 5: return eq(where(le(chosen, c), c, a), chosen);
+    default: return eq(clamp(minimum(a, 0.0), c, 2000), c);
+  }
+}
+
+/// Integers next to the ends of their dtype, and above 2^53, in attributes; the result is small again.
+GraphMaker::Maybe GraphMaker::integer_extreme() {
+  const Maybe a = pick_kind(is_integer);
+  if (!a) return std::nullopt;
+  const auto [lowest, highest] = integer_limits(a->dtype());
+  std::vector<std::int64_t> edges = {lowest, lowest + 1, highest, highest - 1};
+  const std::int64_t odd = (std::int64_t{1} << 53) + 1;
+  if (a->dtype() == i64) edges.insert(edges.end(), {odd, -odd, odd + 2, (std::int64_t{1} << 62) + 1});
+  const std::int64_t edge = any_of(edges);
+  const Value far = full(builder_, {}, edge, a->dtype());
+  switch (below(10)) {
+    case 0: return rem(add(*a, edge), number_like(*a, 1009));
+    case 1: return rem(sub(*a, edge), number_like(*a, 1009));
+    case 2: return rem(mul(*a, edge), number_like(*a, 1009));
+    case 3: return div(mul(*a, edge), number_like(*a, std::int64_t{1} << (a->dtype() == i64 ? 52 : 20)));
+    case 4: return eq(maximum(*a, edge), edge);
+    case 5: return lt(minimum(*a, edge), edge);
+    case 6: return rem(masked_fill(*a, gt(*a, 1), edge), number_like(*a, 1009));
+    case 7: return rem(clamp(*a, std::min(edge, highest - 1), highest), number_like(*a, 1009));
+    case 8: return rem(where(gt(*a, 1), *a, edge), number_like(*a, 1009));
+    default: return div(far, add(abs(*a), 1));
+  }
+}
+
+/// Casts of what lies next to a tie of a 16-bit float, which f32 would round to the tie.
+GraphMaker::Maybe GraphMaker::rounded_once() {
+  if (one_in(2)) {
+    const Maybe a = pick([](const Item& item) { return item.value.dtype() == i64; });
+    if (!a) return std::nullopt;
+    const std::int64_t near_tie = (std::int64_t{1} << 60) + (std::int64_t{1} << (one_in(2) ? 52 : 36)) + 1;
+    const Value whole = add(rem(*a, number_like(*a, 2)), any_of(std::vector{near_tie, -near_tie}));
+    return cast(mul(cast(whole, scaled_ || one_in(2) ? f32 : bf16), 0x1p-60), real_);
+  }
+  const Maybe a = pick_steady(nullptr);
+  if (!a) return std::nullopt;
+  const DType narrow = scaled_ ? f32 : one_in(2) ? bf16 : f16;
+  const double near_tie = narrow == f16 ? 1.0004882812509095 : 1.0039062500009095;
+  const Value above = full(builder_, {}, near_tie, f64), below = full(builder_, {}, -near_tie, f64);
+  return cast(cast(where(gt(*a, 0.0), above, below), narrow), real_);
+}
+
 }  // namespace lathe::fuzz

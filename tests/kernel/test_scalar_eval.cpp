@@ -64,6 +64,25 @@ TEST_CASE("casts saturate and round to nearest even") {
   CHECK(bf16_bits(1e-40f) == 0x0001);
 }
 
+TEST_CASE("f64 and integers round once, to every float") {
+  CHECK(round_to(bf16, 1.0039062500009095) == 1.0078125);
+  CHECK(round_to(bf16, -4.5917748124e-41) == -0x1p-133);
+  CHECK(round_to(bf16, 3.3961775e38) == 0x1.fep127);
+  CHECK(round_to(f16, 1.0004882812509095) == 1.0009765625);
+  CHECK(round_to(f16, 2.9802322417e-08) == 0x1p-24);
+  CHECK(round_to(f16, 65519.999999999) == 65504);
+  CHECK(round_to(f16, -1e300) == -std::numeric_limits<double>::infinity());
+  CHECK(std::isnan(round_to(bf16, std::nan(""))));
+  const std::int64_t above = (std::int64_t{1} << 60) + (std::int64_t{1} << 52) + 1;
+  CHECK(round_to(bf16, above) == 0x1.02p60);
+  CHECK(round_to(bf16, -above) == -0x1.02p60);
+  CHECK(round_to(bf16, above - 1) == 0x1p60);
+  CHECK(round_to(f16, std::int64_t{65519}) == 65504);
+  CHECK(round_to(f16, std::int64_t{65520}) == std::numeric_limits<double>::infinity());
+  CHECK(round_to(f32, (std::int64_t{1} << 54) + (std::int64_t{1} << 30) + 1) == 0x1.000002p54);
+  CHECK(round_to(bf16, std::numeric_limits<std::int64_t>::min()) == -0x1p63);
+}
+
 TEST_CASE("every f16 value survives the way through f32") {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);

@@ -26,6 +26,39 @@ TEST_CASE("constants: splat, listed, complex") {
   CHECK(error_label([&] { literal(t.builder, {-2}, {1}, f32); }) == "dim_negative");
 }
 
+TEST_CASE("an integer in an attribute is exact up to the ends of i64") {
+  Interpreted t;
+  constexpr std::int64_t lowest = INT64_MIN, highest = INT64_MAX, odd = (std::int64_t{1} << 53) + 1;
+  const auto integers = [&](const Value& value) {
+    const HostTensor tensor = t.run(value);
+    std::vector<std::int64_t> result;
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) result.push_back(tensor.get_int(i));
+    return result;
+  };
+  using Integers = std::vector<std::int64_t>;
+  CHECK(integers(literal(t.builder, {4}, {odd, -odd - 2, lowest, highest}, i64)) ==
+        Integers{odd, -odd - 2, lowest, highest});
+  CHECK(integers(full(t.builder, {2}, odd, i64)) == Integers{odd, odd});
+  const Value x = t.input(HostTensor::from_ints({4}, {lowest, odd, odd - 1, highest}));
+  CHECK(integers(masked_fill(x, eq(x, odd), highest - 1)) == Integers{lowest, highest - 1, odd - 1, highest});
+  CHECK(integers(clamp(x, odd, highest - 1)) == Integers{odd, odd, odd, highest - 1});
+  CHECK(integers(sub(x, odd)) == Integers{highest - odd + 1, 0, -1, highest - odd});
+  CHECK(t.numbers(lt(x, odd)) == Numbers{1, 0, 1, 0});
+  CHECK(t.numbers(ge(x, lowest + 1)) == Numbers{0, 1, 1, 1});
+  CHECK(integers(where(ne(x, odd), x, odd + 2)) == Integers{lowest, odd + 2, odd - 1, highest});
+  CHECK(error_label([&] { constant(t.builder, 0x1p63, i64); }) == "constant_value");
+  CHECK(error_label([&] { masked_fill(x, eq(x, x), 0x1p63); }) == "masked_fill_value");
+  CHECK(error_label([&] { constant(t.builder, highest, i32); }) == "constant_value");
+}
+
+TEST_CASE("a constant of a 16-bit float is the rounded number, whether values are rounded or not") {
+  Interpreted t;
+  for (const bool round : {true, false}) {
+    CHECK(t.run(constant(t.builder, 0.1, bf16), {.round = round}).get(0) == 0.10009765625);
+    CHECK(t.run(constant(t.builder, 0.1, f16), {.round = round}).get(0) == 0.0999755859375);
+  }
+}
+
 TEST_CASE("iota counts along one dim") {
   Interpreted t;
   CHECK(t.numbers(iota(t.builder, {2, 3}, 1, i64)) == Numbers{0, 1, 2, 0, 1, 2});

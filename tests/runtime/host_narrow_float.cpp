@@ -21,15 +21,12 @@ double decode(std::uint16_t bits, int exponent_bits) {
   return sign * std::ldexp((1 << fraction_bits) + fraction, exponent - bias - fraction_bits);
 }
 
-template <class T>
-T narrow(float value);
-template <>
-Bf16 narrow(float value) {
-  return to_bf16(value);
-}
-template <>
-F16 narrow(float value) {
-  return to_f16(value);
+template <class T, class Real>
+T narrow(Real value) {
+  if constexpr (std::is_same_v<T, Bf16>)
+    return to_bf16(value);
+  else
+    return to_f16(value);
 }
 
 template <class T>
@@ -67,6 +64,26 @@ int count_wrong_roundings(std::uint16_t infinity, int exponent_bits) {
   return wrong;
 }
 
+/// The same of the f64 next to each middle, which f32 rounds to it.
+template <class T>
+int count_double_roundings(std::uint16_t infinity, int exponent_bits) {
+  int wrong = 0;
+  for (std::uint16_t low = 0; low < infinity; ++low) {
+    const auto high = static_cast<std::uint16_t>(low + 1);
+    const double a = decode(low, exponent_bits);
+    const double step = high == infinity ? a - decode(static_cast<std::uint16_t>(low - 1), exponent_bits)
+                                         : decode(high, exponent_bits) - a;
+    const double middle = a + step / 2;
+    for (const double sign : {1.0, -1.0}) {
+      const auto sign_bit = static_cast<std::uint16_t>(sign < 0 ? 0x8000 : 0);
+      if (narrow<T>(sign * std::nextafter(middle, 0.0)).bits != (low | sign_bit)) ++wrong;
+      if (narrow<T>(sign * std::nextafter(middle, HUGE_VAL)).bits != (high | sign_bit)) ++wrong;
+      if (narrow<T>(sign * middle).bits != ((low % 2 == 0 ? low : high) | sign_bit)) ++wrong;
+    }
+  }
+  return wrong;
+}
+
 }  // namespace
 
 TEST_CASE("every 16-bit pattern has its value and survives the round trip") {
@@ -85,4 +102,22 @@ TEST_CASE("a NaN whose payload lies in the lost bits stays a NaN") {
   CHECK(to_f16(nan).bits == 0xfe00);
   CHECK(to_f16(std::numeric_limits<float>::max()).bits == 0x7c00);
   CHECK(to_f16(-std::numeric_limits<float>::denorm_min()).bits == 0x8000);
+}
+
+TEST_CASE("f64 rounds once to the nearest 16-bit float") {
+  CHECK(count_double_roundings<Bf16>(0x7f80, 8) == 0);
+  CHECK(count_double_roundings<F16>(0x7c00, 5) == 0);
+  CHECK(to_bf16(1e300).bits == 0x7f80);
+  CHECK(to_f16(-1e-300).bits == 0x8000);
+  CHECK(std::isnan(to_float(to_bf16(std::nan("")))));
+}
+
+TEST_CASE("an integer rounded to odd is the f64 itself, or keeps the side of a tie that it is on") {
+  for (const std::int64_t integer : {std::int64_t{0}, std::int64_t{-5}, (std::int64_t{1} << 53) - 1, INT64_MIN})
+    CHECK(round_to_odd(integer) == static_cast<double>(integer));
+  const std::int64_t tie = (std::int64_t{1} << 62) + (std::int64_t{1} << 38);
+  CHECK(static_cast<float>(round_to_odd(tie)) == 0x1p62f);
+  CHECK(static_cast<float>(round_to_odd(tie + 1)) == 0x1.000002p62f);
+  CHECK(static_cast<float>(round_to_odd(-tie - 1)) == -0x1.000002p62f);
+  CHECK(static_cast<float>(round_to_odd(INT64_MAX)) == 0x1p63f);
 }

@@ -116,6 +116,10 @@ TEST_CASE("i64 is exact through the integer accessors") {
   CHECK(a.get_int(0) == large);
   CHECK(a.get_int(1) == std::numeric_limits<std::int64_t>::min());
   CHECK(a.get(0) == 0x1p62);
+  CHECK(a.get_number(0) == Number(large));
+  a.set_number(1, large);
+  CHECK(a.get_int(1) == large);
+  CHECK(HostTensor::from_numbers({2}, {large, -1}, i64).get_int(0) == large);
   CHECK(error_label([&] { (void)HostTensor(f32, {1}).get_int(0); }) == "host_tensor_dtype");
 }
 
@@ -144,6 +148,18 @@ TEST_CASE("casts follow the rules of the scalar op") {
   const std::int64_t tie = (std::int64_t{1} << 54) + (std::int64_t{1} << 30) + 1;
   CHECK(HostTensor::from_ints({1}, {tie}).cast(f32).get(0) == 0x1p54 + 0x1p31);
   CHECK(HostTensor::from({1}, {1.0 / 3}, f64).cast(bf16).get(0) == 0.333984375);
+  // So do f64 and i64 -> bf16 and f16: these lie next to a tie, which f32 would round to it.
+  const HostTensor by_ties = HostTensor::from({3}, {1.0039062500009095, 4.5917748124e-41, 3.3961775e38}, f64);
+  const double bf16_numbers[] = {1.0078125, 0x1p-133, 0x1.fep127};
+  for (std::int64_t i = 0; i < 3; ++i) CHECK(by_ties.cast(bf16).get(i) == bf16_numbers[i]);
+  const HostTensor by_f16_ties = HostTensor::from({3}, {1.0004882812509095, 2.9802322417e-08, 65519.999999999}, f64);
+  const double f16_numbers[] = {1.0009765625, 0x1p-24, 65504};
+  for (std::int64_t i = 0; i < 3; ++i) CHECK(by_f16_ties.cast(f16).get(i) == f16_numbers[i]);
+  const std::int64_t above = (std::int64_t{1} << 60) + (std::int64_t{1} << 52) + 1;
+  CHECK(HostTensor::from_ints({1}, {above}).cast(bf16).get(0) == 0x1.02p60);
+  CHECK(HostTensor::from_ints({1}, {-above}).cast(bf16).get(0) == -0x1.02p60);
+  CHECK(HostTensor::from_ints({1}, {above - 1}).cast(bf16).get(0) == 0x1p60);
+  CHECK(HostTensor::from_ints({1}, {0x1010001}, i32).cast(bf16).get(0) == 0x1.02p24);
   CHECK(HostTensor::from({1}, {1e5}, f64).cast(f16).get(0) == infinity);
 
   const HostTensor z = HostTensor::from({1}, {1.5}, f32).cast(c64);

@@ -29,7 +29,7 @@ std::vector<HostTensor> bind_buffers(const Program& program, const Tensors& argu
       case ProgramBuffer::Kind::input:
       case ProgramBuffer::Kind::state: memory.push_back(arguments.at(buffer.name)); break;
       case ProgramBuffer::Kind::constant:
-        memory.push_back(HostTensor::from({count}, buffer.data, buffer.dtype));
+        memory.push_back(HostTensor::from_numbers({count}, buffer.data, buffer.dtype));
         break;
       case ProgramBuffer::Kind::output:
       case ProgramBuffer::Kind::scratch:

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/tensor/constants.h"
 #include "tests/tensor/support.h"
 
 using namespace lathe;

@@ -469,6 +469,49 @@ TEST_CASE("verify compares compiled code with the interpreter and names the firs
   CHECK_THAT(strict.out, Contains("WRONG weights"));
 }
 
+TEST_CASE("a 16-bit constant is one number to run, --interpret and verify, whose tolerance is finite", "[tools]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("constant.lathe", R"(graph @constant(input %x: f32[n]) {
+  %c = constant {dtype=f32, shape=[], values=[0.1]}
+  %1 = eq %x, %c
+  %2 = sub %x, %c
+  %3 = ne %x, %x
+  %4 = masked_fill %x, %1 {value=0.1}
+  %5 = sub %4, %x
+  output "equal" %1
+  output "difference" %2
+  output "rest" %5
+}
+)");
+  const std::string values = scratch.path("x.safetensors");
+  write_safetensors(values, Tensors{{"x", HostTensor::from({2}, {0.1, 3}, f32)}});
+  for (const std::string dtype : {"f32", "bf16", "f16"}) {
+    const std::string options = file + " -i " + values + " --dtype " + dtype;
+    const auto compiled = run_lathe(scratch, "run " + options),
+               interpreted = run_lathe(scratch, "run --interpret " + options);
+    CHECK(compiled.out == interpreted.out);
+    CHECK_THAT(compiled.out, Contains("[true, false]"));
+    const auto verified = run_lathe(scratch, "verify " + options);
+    INFO(verified.out << verified.err);
+    CHECK(verified.status == 0);
+    CHECK_THAT(verified.out, Contains("ok    equal") && !Contains("inf"));
+  }
+}
+
+TEST_CASE("lathe run prints and keeps integers of 64 bits", "[tools]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("integers.lathe", R"(graph @integers() {
+  %1 = constant {dtype=i64, shape=[4], values=[9007199254740993, -9007199254740995, 9223372036854775807, -9223372036854775808]}
+  output "i" %1
+}
+)");
+  for (const std::string how : {"", " --interpret"}) {
+    const auto ran = run_lathe(scratch, "run " + file + how);
+    INFO(ran.out << ran.err);
+    CHECK_THAT(ran.out, Contains("[9007199254740993, -9007199254740995, 9223372036854775807, -9223372036854775808]"));
+  }
+}
+
 TEST_CASE("every model is sound, and its step trains", "[tools]") {
   const Scratch scratch;
   for (const char* name :

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/support/visible.h"
+#include "ir/tensor/constants.h"
 #include "ir/tensor/explain/explain.h"
-#include "ir/tensor/matcher.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 #include "tools/page/drawing.h"
@@ -45,7 +45,7 @@ Json node_json(const ir::Graph& graph, ir::ValueId id, const std::vector<std::st
   if (!node.type.is_contiguous()) json["strides"] = Shape(node.type.strides).to_string();
   const auto* custom = node.op->as<ir::Custom>();
   if (custom && custom->kind == ir::CustomKind::constant)
-    if (const auto number = ir::uniform_value(graph, id)) json["number"] = ir::print_real(*number);
+    if (const auto number = ir::written_number(graph, id)) json["number"] = ir::print_number(*number);
   json["args"] = Json::array();
   for (const ir::ValueId operand : node.operands) json["args"].push_back(operand.index);
   return json;

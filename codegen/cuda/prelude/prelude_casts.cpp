@@ -33,6 +33,26 @@ LATHE_FUNCTION f16 narrow_f16(f32 x) {
   return {static_cast<u16>(sign | result)};
 }
 
+/// As one of the f32 next to it, of two the one whose last bit is 1: rounding that to 16 bits gives what rounding x
+/// gives.
+LATHE_FUNCTION f32 to_odd(f64 x) {
+  const f32 nearest = static_cast<f32>(x);
+  const f64 back = static_cast<f64>(nearest), magnitude = x < 0 ? -x : x;
+  if (back == x || x != x) return nearest;
+  return from_bits(static_cast<i32>((static_cast<u32>(bits_of(nearest)) - ((back < 0 ? -back : back) > magnitude)) | 1));
+}
+
+/// From 2^53 on the last bit that is kept says whether those below it are 0.
+LATHE_FUNCTION f32 to_odd(i64 x) {
+  const i64 exact = 1LL << 53, rest = x & 0x7ff;
+  return to_odd(static_cast<f64>(-exact <= x && x <= exact ? x : ((x - rest) | (rest != 0 ? 0x800 : 0))));
+}
+LATHE_FUNCTION f32 to_odd(i32 x) { return to_odd(static_cast<f64>(x)); }
+LATHE_FUNCTION f32 to_odd(f32 x) { return x; }
+LATHE_FUNCTION f32 to_odd(bool x) { return static_cast<f32>(x); }
+LATHE_FUNCTION f32 to_odd(i8 x) { return static_cast<f32>(x); }
+LATHE_FUNCTION f32 to_odd(u8 x) { return static_cast<f32>(x); }
+
 /// Truncates and saturates; NaN gives 0.
 template <class F>
 LATHE_FUNCTION i32 to_i32(F x) {
@@ -62,7 +82,7 @@ struct same_type<A, A> {
   enum : bool { value = true };
 };
 
-/// Between any two element types; f64 goes to bf16 and f16 through f32.
+/// Between any two element types; floats are rounded once.
 template <class To, class From>
 LATHE_FUNCTION To cast(From x) {
   if constexpr (same_type<To, From>::value) {
@@ -70,9 +90,9 @@ LATHE_FUNCTION To cast(From x) {
   } else if constexpr (same_type<From, bf16>::value || same_type<From, f16>::value) {
     return cast<To>(widen(x));
   } else if constexpr (same_type<To, bf16>::value) {
-    return narrow_bf16(static_cast<f32>(x));
+    return narrow_bf16(to_odd(x));
   } else if constexpr (same_type<To, f16>::value) {
-    return narrow_f16(static_cast<f32>(x));
+    return narrow_f16(to_odd(x));
   } else if constexpr (same_type<To, bool>::value) {
     return x != From(0);
   } else if constexpr (same_type<From, f32>::value || same_type<From, f64>::value) {

@@ -56,9 +56,9 @@ Tensor Seq2SeqLm::loss(const Seq2SeqInputs& inputs, const Tensor& labels) const 
 }
 
 Tensor Seq2SeqLm::shifted(const Tensor& labels) const {
-  const Tensor start = labels.graph().full({labels.size(0), 1}, static_cast<double>(start_token_), i64);
+  const Tensor start = labels.graph().full({labels.size(0), 1}, start_token_, i64);
   const Tensor before = labels.slice(1, 0, labels.size(1) - 1);
-  return concat({start, where(before == -100, static_cast<double>(padding_), before)}, 1);
+  return concat({start, where(before == -100, padding_, before)}, 1);
 }
 
 std::vector<FamilyRecord> seq2seq_records() { return records_of(seq2seq_families()); }

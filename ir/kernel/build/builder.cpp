@@ -59,7 +59,7 @@ Value Builder::constant(DType dtype, double value, int lanes) {
 }
 
 Value Builder::constant_int(DType dtype, std::int64_t value, int lanes) {
-  if (is_float(dtype)) return constant(dtype, static_cast<double>(value), lanes);
+  if (is_float(dtype)) return constant(dtype, evaluate_cast(i64, dtype, {.integer = value}).real, lanes);
   require(wrap_to(dtype, value) == value, "the constant {} does not fit {}", value, lathe::name(dtype));
   const auto [entry, is_new] = constants_.try_emplace({dtype, lanes, value, 0}, none);
   if (is_new) entry->second = add_value({.op = Opcode::constant, .type = {dtype, lanes}, .integer = value}).id;

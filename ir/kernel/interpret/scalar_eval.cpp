@@ -1,5 +1,6 @@
 #include "ir/kernel/interpret/scalar_eval.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -47,12 +48,39 @@ float f16_value(std::uint16_t bits) {
   return std::bit_cast<float>(wide | static_cast<std::uint32_t>(fraction) << 13);
 }
 
-double round_to(DType dtype, double value) {
+namespace {
+
+/// A 16-bit float: the bits of its significand, and the exponent of its least normal number.
+struct Narrow {
+  int bits, least_exponent;
+};
+constexpr Narrow narrow_bf16{8, -126}, narrow_f16{11, -14};
+
+/// A number to the nearest multiple of the narrow float's last place, which f32 holds or is too large for.
+float to_last_place(Narrow narrow, double value) {
+  const auto single = static_cast<float>(value);
+  if (single == value || !std::isfinite(value)) return single;
+  const int place = std::max(std::ilogb(value), narrow.least_exponent) - (narrow.bits - 1);
+  return static_cast<float>(std::ldexp(std::nearbyint(std::ldexp(value, -place)), place));
+}
+
+/// The same of an integer, with a tie to the even multiple.
+float to_last_place(Narrow narrow, std::int64_t value) {
+  const auto magnitude = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+  const int place = std::max(0, static_cast<int>(std::bit_width(magnitude)) - narrow.bits);
+  if (place == 0) return static_cast<float>(value);
+  const std::uint64_t below = (std::uint64_t{1} << (place - 1)) - 1, odd = magnitude >> place & 1;
+  const auto multiple = static_cast<float>((magnitude + below + odd) >> place);
+  return std::ldexp(value < 0 ? -multiple : multiple, place);
+}
+
+template <class T>
+double round_number(DType dtype, T value) {
   switch (dtype) {
-    case DType::f64: return value;
+    case DType::f64: return static_cast<double>(value);
     case DType::f32: return static_cast<float>(value);
-    case DType::bf16: return bf16_value(bf16_bits(static_cast<float>(value)));
-    case DType::f16: return f16_value(f16_bits(static_cast<float>(value)));
+    case DType::bf16: return bf16_value(bf16_bits(to_last_place(narrow_bf16, value)));
+    case DType::f16: return f16_value(f16_bits(to_last_place(narrow_f16, value)));
     case DType::i64:
     case DType::i32:
     case DType::i8:
@@ -63,6 +91,11 @@ double round_to(DType dtype, double value) {
   }
   throw InternalError("round_to wants a float type");
 }
+
+}  // namespace
+
+double round_to(DType dtype, double value) { return round_number(dtype, value); }
+double round_to(DType dtype, std::int64_t value) { return round_number(dtype, value); }
 
 std::int64_t wrap_to(DType dtype, std::int64_t value) {
   if (dtype == i32) return static_cast<std::int32_t>(value);
@@ -186,10 +219,7 @@ Scalar evaluate_cast(DType from, DType to, Scalar value) {
   if (to == boolean) return {.integer = is_float(from) ? value.real != 0 : value.integer != 0};
   if (is_float(from) && is_float(to)) return {.real = round_to(to, value.real)};
   if (!is_float(from) && !is_float(to)) return {.integer = wrap_to(to, value.integer)};
-  if (is_float(to)) {
-    if (to == f64) return {.real = static_cast<double>(value.integer)};
-    return {.real = round_to(to, static_cast<float>(value.integer))};
-  }
+  if (is_float(to)) return {.real = round_to(to, value.integer)};
   if (std::isnan(value.real)) return {};
   const auto [lowest, highest] = integer_limits(to);
   if (value.real <= static_cast<double>(lowest)) return {.integer = lowest};

@@ -14,8 +14,9 @@ struct Scalar {
   double real = 0;
 };
 
-/// The nearest value of a float type, ties to even; f64 -> bf16 and f64 -> f16 go through f32.
+/// The nearest value of a float type, ties to even, rounded once.
 double round_to(DType dtype, double value);
+double round_to(DType dtype, std::int64_t value);
 /// Wraps to the width of an integer type; boolean: nonzero -> 1.
 std::int64_t wrap_to(DType dtype, std::int64_t value);
 

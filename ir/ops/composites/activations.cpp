@@ -10,8 +10,8 @@ namespace {
 
 constexpr AttrSpec gelu_attrs[] = {
     {"approximate", AttrKind::text, false, std::string_view("none"), "\"none\" (by erf) or \"tanh\""}};
-constexpr AttrSpec clamp_attrs[] = {{"low", AttrKind::real, true, {}, "the smallest value of the result"},
-                                    {"high", AttrKind::real, true, {}, "the largest; it wins over low"}};
+constexpr AttrSpec clamp_attrs[] = {{"low", AttrKind::number, true, {}, "the smallest value of the result"},
+                                    {"high", AttrKind::number, true, {}, "the largest; it wins over low"}};
 constexpr std::string_view kind_labels[] = {"dtype_kind"};
 constexpr std::string_view gelu_labels[] = {"dtype_kind", "gelu_approximate"};
 
@@ -120,12 +120,12 @@ Value expand_reciprocal(GraphBuilder&, const Node&, std::span<const Value> opera
 void reciprocal_gradient(const GradientContext& g) { g.set(0, neg(mul(g.grad, mul(g.result, g.result)))); }
 
 Value expand_clamp(GraphBuilder&, const Node& node, std::span<const Value> operands) {
-  const double low = node.attrs.get<double>("low"), high = node.attrs.get<double>("high");
+  const auto &low = node.attrs.get<Number>("low"), &high = node.attrs.get<Number>("high");
   return minimum(maximum(operands[0], low), high);
 }
 /// 1 from low to high, both included, and 0 outside, as PyTorch.
 void clamp_gradient(const GradientContext& g) {
-  const double low = g.node.attrs.get<double>("low"), high = g.node.attrs.get<double>("high");
+  const auto &low = g.node.attrs.get<Number>("low"), &high = g.node.attrs.get<Number>("high");
   const Value& a = g.operand(0);
   g.set(0, where(logical_and(ge(a, low), le(a, high)), g.grad, 0.0));
 }

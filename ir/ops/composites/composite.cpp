@@ -6,7 +6,7 @@ namespace lathe::ir {
 
 /// An unknown size n is read off an iota of n + 1 elements, of which element n is n: a view, so nothing is stored.
 Value dim_value(GraphBuilder& b, const Dim& size, DType dtype) {
-  if (const auto number = size.value()) return constant(b, static_cast<double>(*number), dtype);
+  if (const auto number = size.value()) return constant(b, *number, dtype);
   return cast(select(iota(b, {size.unnamed() + 1}, 0, i64), 0, size.unnamed()), dtype);
 }
 
@@ -15,12 +15,12 @@ std::string describe_role(const InferContext& ctx, int operand, std::string_view
 }
 
 Value div_size(const Value& a, const Dim& size) {
-  if (const auto number = size.value()) return div(a, static_cast<double>(*number));
+  if (const auto number = size.value()) return div(a, *number);
   return div(a, dim_value(a.builder(), size, a.dtype()));
 }
 
 Value mul_size(const Value& a, const Dim& size) {
-  if (const auto number = size.value()) return mul(a, static_cast<double>(*number));
+  if (const auto number = size.value()) return mul(a, *number);
   return mul(a, dim_value(a.builder(), size, a.dtype()));
 }
 

@@ -1,14 +1,12 @@
 #include <fmt/core.h>
 
-#include <cmath>
-
 #include "ir/ops/composites/composite.h"
 
 namespace lathe::ir {
 
 namespace {
 
-constexpr AttrSpec fill_attrs[] = {{"value", AttrKind::real, true, {}, "what stands where the mask is true"}};
+constexpr AttrSpec fill_attrs[] = {{"value", AttrKind::number, true, {}, "what stands where the mask is true"}};
 constexpr AttrSpec triangle_attrs[] = {
     {"diagonal", AttrKind::integer, false, std::int64_t{0}, "0 is the main diagonal, 1 the one above it"}};
 constexpr AttrSpec one_hot_attrs[] = {{"classes", AttrKind::dim, true, {}, "the size of the new last dim"},
@@ -17,29 +15,21 @@ constexpr std::string_view fill_labels[] = {"masked_fill_mask", "masked_fill_val
 constexpr std::string_view triangle_labels[] = {"dtype_kind", "triangle_rank"};
 constexpr std::string_view one_hot_labels[] = {"dtype_kind", "one_hot_classes"};
 
-/// Whether `value` is one of the dtype's numbers; a float dtype rounds any.
-bool representable(double value, DType dtype) {
-  if (dtype == boolean) return value == 0 || value == 1;
-  if (!is_integer(dtype)) return true;
-  const double limit = dtype == i32 ? 0x1p31 : 0x1p63;
-  return value == std::floor(value) && value >= -limit && value < limit;
-}
-
 TensorType infer_masked_fill(const InferContext& ctx) {
   const TensorType& mask = ctx.operand(1);
   ctx.require(mask.dtype == boolean, "masked_fill_mask",
               fmt::format("{} must be bool", describe_role(ctx, 1, "mask")),
               "compare it with a number first, as in mask == 0");
   const DType dtype = ctx.operand(0).dtype;
-  const double value = ctx.attr<double>("value");
-  ctx.require(representable(value, dtype), "masked_fill_value",
-              fmt::format("{} is no value of {}", value, rules::describe(ctx, 0)),
+  const auto& value = ctx.attr<Number>("value");
+  ctx.require(value.fits(dtype), "masked_fill_value",
+              fmt::format("{} is no value of {}", value.to_string(), rules::describe(ctx, 0)),
               "give a value that the dtype has, or cast the tensor first");
   return TensorType::contiguous(dtype, rules::broadcast_operands(ctx));
 }
 
 Value expand_masked_fill(GraphBuilder&, const Node& node, std::span<const Value> operands) {
-  return where(operands[1], node.attrs.get<double>("value"), operands[0]);
+  return where(operands[1], node.attrs.get<Number>("value"), operands[0]);
 }
 
 TensorType infer_triangle(const InferContext& ctx) {
@@ -59,13 +49,13 @@ Value offsets_from_diagonal(GraphBuilder& b, const Shape& shape) {
 }
 
 Value expand_tril(GraphBuilder& b, const Node& node, std::span<const Value> operands) {
-  const auto diagonal = static_cast<double>(node.attrs.get<std::int64_t>("diagonal"));
+  const auto diagonal = node.attrs.get<std::int64_t>("diagonal");
   const Shape shape = operands[0].shape();
   return where(le(offsets_from_diagonal(b, shape), diagonal), operands[0], 0.0);
 }
 
 Value expand_triu(GraphBuilder& b, const Node& node, std::span<const Value> operands) {
-  const auto diagonal = static_cast<double>(node.attrs.get<std::int64_t>("diagonal"));
+  const auto diagonal = node.attrs.get<std::int64_t>("diagonal");
   const Shape shape = operands[0].shape();
   return where(ge(offsets_from_diagonal(b, shape), diagonal), operands[0], 0.0);
 }
@@ -101,6 +91,7 @@ std::vector<Sample> masked_fill_samples() {
            {{2, 3}, {2, 3}}, {{2, 2, 3}, {1, 3}}, {{3}, {2, 1}}, {{}, {}}, {{0, 3}, {3}}})
     samples.push_back({.operands = {{a, f64, -2, 2}, {mask, boolean, 0, 1}}, .attrs = {{"value", -3.0}}});
   samples.push_back({.operands = {{{2, 3}, i64, -2, 2}, {{2, 3}, boolean, 0, 1}}, .attrs = {{"value", 7.0}}});
+  samples.push_back({.operands = {{{2}, i64, -2, 2}, {{2}, boolean, 0, 1}}, .attrs = {{"value", INT64_MAX}}});
   return samples;
 }
 

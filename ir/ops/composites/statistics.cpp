@@ -46,8 +46,8 @@ Value expand_mean(GraphBuilder&, const Node& node, std::span<const Value> operan
 /// a / max(count - correction, 0), as PyTorch: one element with correction 1 gives NaN.
 Value div_degrees(const Value& a, const Dim& count, std::int64_t correction) {
   const Dim degrees = count - Dim(correction);
-  if (const auto number = degrees.value()) return div(a, static_cast<double>(std::max<std::int64_t>(*number, 0)));
-  const Value unclamped = sub(dim_value(a.builder(), count, a.dtype()), static_cast<double>(correction));
+  if (const auto number = degrees.value()) return div(a, std::max<std::int64_t>(*number, 0));
+  const Value unclamped = sub(dim_value(a.builder(), count, a.dtype()), correction);
   return div(a, maximum(unclamped, 0.0));
 }
 

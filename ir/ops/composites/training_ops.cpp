@@ -55,9 +55,8 @@ struct LossParts {
 
 LossParts loss_parts(const Node& node, std::span<const Value> operands) {
   const double smoothing = node.attrs.get<double>("label_smoothing");
-  std::optional<double> ignored;
-  if (const Attribute* found = node.attrs.find("ignore_index"))
-    ignored = static_cast<double>(std::get<std::int64_t>(*found));
+  std::optional<Number> ignored;
+  if (const Attribute* found = node.attrs.find("ignore_index")) ignored = std::get<std::int64_t>(*found);
   const Shape shape = operands[0].shape();
   const int last = shape.rank() - 1;
   GraphBuilder& b = operands[0].builder();

@@ -29,9 +29,9 @@ inline std::int64_t from_front(const Value& a, int dim) { return from_front(dim,
 std::vector<std::int64_t> dims_from_front(const Value& a, std::vector<std::int64_t> dims);
 
 // ---- values from nothing
-Value constant(GraphBuilder& b, double value, DType dtype);                  ///< a scalar
-Value full(GraphBuilder& b, const Shape& shape, double value, DType dtype);  ///< expand of a scalar
-Value literal(GraphBuilder& b, const Shape& shape, std::vector<double> values, DType dtype);
+Value constant(GraphBuilder& b, const Number& value, DType dtype);                  ///< a scalar
+Value full(GraphBuilder& b, const Shape& shape, const Number& value, DType dtype);  ///< expand of a scalar
+Value literal(GraphBuilder& b, const Shape& shape, NumberList values, DType dtype);
 Value iota(GraphBuilder& b, const Shape& shape, int dim, DType dtype);  ///< the index along dim
 Value dim_value(GraphBuilder& b, const Dim& size, DType dtype);         ///< a size as a scalar, bound or not
 /// Uniform in [0, 1) by Philox 4x32-10; `state` is i64[2]: {seed, step}. `stream` tells draws in a graph apart.
@@ -46,28 +46,28 @@ Value random_normal(const Value& state, const Shape& shape, DType dtype);  ///< 
 
 // ---- element-wise
 /// A number as an operand beside `a`.
-inline Value number_like(const Value& a, double value) { return constant(a.builder(), value, a.dtype()); }
-inline Value add(const Value& a, double b) { return add(a, number_like(a, b)); }
-inline Value sub(const Value& a, double b) { return sub(a, number_like(a, b)); }
-inline Value sub(double a, const Value& b) { return sub(number_like(b, a), b); }
-inline Value mul(const Value& a, double b) { return mul(a, number_like(a, b)); }
-inline Value div(const Value& a, double b) { return div(a, number_like(a, b)); }
-inline Value div(double a, const Value& b) { return div(number_like(b, a), b); }
-inline Value pow(const Value& a, double b) { return pow(a, number_like(a, b)); }
-inline Value maximum(const Value& a, double b) { return maximum(a, number_like(a, b)); }
-inline Value minimum(const Value& a, double b) { return minimum(a, number_like(a, b)); }
+inline Value number_like(const Value& a, const Number& value) { return constant(a.builder(), value, a.dtype()); }
+inline Value add(const Value& a, const Number& b) { return add(a, number_like(a, b)); }
+inline Value sub(const Value& a, const Number& b) { return sub(a, number_like(a, b)); }
+inline Value sub(const Number& a, const Value& b) { return sub(number_like(b, a), b); }
+inline Value mul(const Value& a, const Number& b) { return mul(a, number_like(a, b)); }
+inline Value div(const Value& a, const Number& b) { return div(a, number_like(a, b)); }
+inline Value div(const Number& a, const Value& b) { return div(number_like(b, a), b); }
+inline Value pow(const Value& a, const Number& b) { return pow(a, number_like(a, b)); }
+inline Value maximum(const Value& a, const Number& b) { return maximum(a, number_like(a, b)); }
+inline Value minimum(const Value& a, const Number& b) { return minimum(a, number_like(a, b)); }
 inline Value gt(const Value& a, const Value& b) { return apply(ops::lt, {b, a}); }  ///< lt with the operands swapped
 inline Value ge(const Value& a, const Value& b) { return apply(ops::le, {b, a}); }
-inline Value eq(const Value& a, double b) { return eq(a, number_like(a, b)); }
-inline Value ne(const Value& a, double b) { return ne(a, number_like(a, b)); }
-inline Value lt(const Value& a, double b) { return lt(a, number_like(a, b)); }
-inline Value le(const Value& a, double b) { return le(a, number_like(a, b)); }
-inline Value gt(const Value& a, double b) { return gt(a, number_like(a, b)); }
-inline Value ge(const Value& a, double b) { return ge(a, number_like(a, b)); }
-inline Value where(const Value& condition, const Value& a, double b) {
+inline Value eq(const Value& a, const Number& b) { return eq(a, number_like(a, b)); }
+inline Value ne(const Value& a, const Number& b) { return ne(a, number_like(a, b)); }
+inline Value lt(const Value& a, const Number& b) { return lt(a, number_like(a, b)); }
+inline Value le(const Value& a, const Number& b) { return le(a, number_like(a, b)); }
+inline Value gt(const Value& a, const Number& b) { return gt(a, number_like(a, b)); }
+inline Value ge(const Value& a, const Number& b) { return ge(a, number_like(a, b)); }
+inline Value where(const Value& condition, const Value& a, const Number& b) {
   return where(condition, a, number_like(a, b));
 }
-inline Value where(const Value& condition, double a, const Value& b) {
+inline Value where(const Value& condition, const Number& a, const Value& b) {
   return where(condition, number_like(b, a), b);
 }
 /// `a` itself where it has the dtype already

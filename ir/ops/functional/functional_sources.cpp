@@ -5,13 +5,13 @@
 
 namespace lathe::ir {
 
-Value literal(GraphBuilder& b, const Shape& shape, std::vector<double> values, DType dtype) {
+Value literal(GraphBuilder& b, const Shape& shape, NumberList values, DType dtype) {
   return b.add(ops::constant, {}, {{"dtype", dtype}, {"shape", shape}, {"values", std::move(values)}});
 }
 
-Value constant(GraphBuilder& b, double value, DType dtype) { return literal(b, {}, {value}, dtype); }
+Value constant(GraphBuilder& b, const Number& value, DType dtype) { return literal(b, {}, {value}, dtype); }
 
-Value full(GraphBuilder& b, const Shape& shape, double value, DType dtype) {
+Value full(GraphBuilder& b, const Shape& shape, const Number& value, DType dtype) {
   return expand(constant(b, value, dtype), shape);
 }
 

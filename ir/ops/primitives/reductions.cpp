@@ -29,13 +29,24 @@ Value with_dims(const GradientContext& g, const Value& reduced) {
 
 void sum_gradient(const GradientContext& g) { g.set(0, ir::expand(with_dims(g, g.grad), g.operand(0).shape())); }
 
-/// Equal extremes share the gradient, as torch.amax and amin do.
+/// A dtype that counts to `most` exactly: the float where it can, which needs no conversion.
+DType counting_dtype(const Dim& most, DType compute) {
+  const auto known = most.value();
+  return compute == f64 || (known && *known <= 1 << std::numeric_limits<float>::digits) ? compute : i64;
+}
+
+/// Equal extremes share the gradient, as torch.amax and amin do. A 16-bit float counts to 256 or 2048 only.
 void extremum_gradient(const GradientContext& g) {
   const Value& a = g.operand(0);
   const auto& dims = g.node.attrs.get<std::vector<std::int64_t>>("dims");
+  const DType compute = a.dtype() == bf16 || a.dtype() == f16 ? f32 : a.dtype();
+  Dim most(1);
+  for (const int d : rules::normalize_axes(dims, a.rank())) most = most * a.shape()[d].unnamed();
   const Value ties = ir::eq(a, with_dims(g, g.result));
-  const Value count = g.builder.add(ops::sum, {ir::cast(ties, a.dtype())}, {{"dims", dims}, {"keepdim", true}});
-  g.set(0, ir::where(ties, ir::div(with_dims(g, g.grad), count), 0.0));
+  const Value ones = ir::cast(ties, counting_dtype(most, compute));
+  const Value count = g.builder.add(ops::sum, {ones}, {{"dims", dims}, {"keepdim", true}});
+  const Value share = ir::div(ir::cast(with_dims(g, g.grad), compute), ir::cast(count, compute));
+  g.set(0, ir::where(ties, ir::cast(share, a.dtype()), 0.0));
 }
 
 std::vector<Sample> reduce_samples(const std::vector<DType>& dtypes) {

@@ -8,6 +8,7 @@
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/philox.h"
 #include "ir/support/tensors/host_tensor.h"
+#include "ir/tensor/constants.h"
 
 namespace lathe::ir::ops {
 
@@ -33,22 +34,16 @@ DType dtype_held(DType dtype) {
 /// How many numbers one element takes: a complex one has two parts.
 std::size_t parts(DType dtype) { return is_complex(dtype) ? 2 : 1; }
 
-void require_representable(const InferContext& ctx, DType dtype, double value) {
-  if (is_integer(dtype) || is_byte(dtype)) {
-    const auto [lowest, highest] = integer_limits(dtype);
-    // 2^63 is the double above i64's.
-    const bool fits = value >= static_cast<double>(lowest) && value < static_cast<double>(highest) + 1;
-    ctx.require(value == std::trunc(value) && fits, "constant_value", fmt::format("{} is no {}", value, name(dtype)),
-                "give a whole number in range, or another dtype");
-  }
-  if (dtype == boolean)
-    ctx.require(value == 0 || value == 1, "constant_value", fmt::format("{} is no bool", value), "give 0 or 1");
+void require_representable(const InferContext& ctx, DType dtype, const Number& value) {
+  if (!value.fits(dtype))
+    ctx.fail("constant_value", fmt::format("{} is no {}", value.to_string(), name(dtype)),
+             dtype == boolean ? "give 0 or 1" : "give a whole number in range, or another dtype");
 }
 
 TensorType constant_infer(const InferContext& ctx) {
   const DType dtype = ctx.attr<DType>("dtype");
   const auto& shape = ctx.attr<Shape>("shape");
-  const auto& values = ctx.attr<std::vector<double>>("values");
+  const auto& values = ctx.attr<NumberList>("values");
   rules::require_sizes(ctx, shape);
   const bool splat = values.size() == 1 || values.size() == parts(dtype);
   const Dim count = shape.numel() * Dim(static_cast<std::int64_t>(parts(dtype)));
@@ -57,29 +52,29 @@ TensorType constant_infer(const InferContext& ctx) {
              fmt::format("{} values are given for {}{}", values.size(), name(dtype), shape.to_string()),
              count.value() ? fmt::format("give one value for all or {} of them", *count.value())
                            : std::string("give one value: the number of elements is known only at run time"));
-  for (const double value : values) require_representable(ctx, dtype, value);
+  for (std::size_t i = 0; i < values.size(); ++i) require_representable(ctx, dtype, values[i]);
   return TensorType::contiguous(dtype, shape);
 }
 
 HostTensor constant_reference(const Node& node, Operands, const Sizes& sizes) {
-  const auto& values = node.attrs.get<std::vector<double>>("values");
+  const NumberList values = constant_values(node);
   const DType dtype = node.type.dtype;
   HostTensor result(dtype_held(dtype), sizes);
   for (std::int64_t i = 0; i < result.numel(); ++i) {
     const auto at = [&](std::size_t part) {
       const std::size_t k = static_cast<std::size_t>(i) * parts(dtype) + part;
-      return values.size() <= parts(dtype) ? (part < values.size() ? values[part] : 0.0) : values[k];
+      return values.size() <= parts(dtype) ? (part < values.size() ? values[part] : Number()) : values[k];
     };
     if (is_complex(dtype))
-      result.set_complex(i, {at(0), at(1)});
+      result.set_complex(i, {at(0).real(), at(1).real()});
     else
-      result.set(i, at(0));
+      result.set_number(i, at(0));
   }
   return result;
 }
 
 std::vector<Sample> constant_samples() {
-  const auto sample = [](DType dtype, Shape shape, std::vector<double> values) {
+  const auto sample = [](DType dtype, Shape shape, NumberList values) {
     return Sample{.operands = {},
                   .attrs = {{"dtype", dtype}, {"shape", std::move(shape)}, {"values", std::move(values)}}};
   };
@@ -88,13 +83,18 @@ std::vector<Sample> constant_samples() {
           sample(i8, {2}, {-128, 127}), sample(u8, {2}, {0, 255}),
           sample(f64, {}, {1.5}),       sample(f64, {2, 0}, {}),
           sample(f32, {1, 1}, {0.1}),   sample(c128, {2}, {1, 2, 3, 4}),
-          sample(c128, {2}, {2})};
+          sample(c128, {2}, {2}),       sample(i64, {2}, {INT64_MIN, INT64_MAX}),
+          sample(bf16, {}, {0.1}),      sample(f16, {2}, {0.1, 65519.0})};
 }
 
 constexpr AttrSpec constant_attrs[] = {
     {"dtype", AttrKind::dtype, true, {}, "the dtype of the result"},
     {"shape", AttrKind::shape, true, {}, "the shape of the result"},
-    {"values", AttrKind::reals, true, {}, "one value for all elements, or each in row-major order; complex: re, im"},
+    {"values",
+     AttrKind::numbers,
+     true,
+     {},
+     "one value for all elements, or each in row-major order; complex: re, im"},
 };
 constexpr std::string_view constant_labels[] = {"constant_count", "constant_value", "dim_negative"};
 

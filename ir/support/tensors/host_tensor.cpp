@@ -45,6 +45,17 @@ constexpr bool is_complex_type = std::is_same_v<T, std::complex<float>> || std::
 template <class T>
 constexpr bool is_16_bits = std::is_same_v<T, Bf16> || std::is_same_v<T, F16>;
 
+/// As a type from which one rounding gives the nearest bf16 or f16.
+template <class From>
+auto before_narrowing(From value) {
+  if constexpr (std::is_same_v<From, std::int64_t>)
+    return round_to_odd(value);
+  else if constexpr (std::is_same_v<From, float>)
+    return value;
+  else
+    return static_cast<double>(value);
+}
+
 template <class To, class From>
 To float_to_integer(From value) {
   constexpr auto low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
@@ -69,9 +80,9 @@ To convert(From value) {
   } else if constexpr (is_complex_type<To>) {
     return To(convert<typename To::value_type>(value));
   } else if constexpr (std::is_same_v<To, Bf16>) {
-    return to_bf16(static_cast<float>(value));
+    return to_bf16(before_narrowing(value));
   } else if constexpr (std::is_same_v<To, F16>) {
-    return to_f16(static_cast<float>(value));
+    return to_f16(before_narrowing(value));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     return float_to_integer<To>(value);
   } else {
@@ -94,6 +105,12 @@ void store(std::byte* data, std::int64_t i, T value) {
 
 [[noreturn]] void not_possible(DType dtype, std::string_view what) {
   throw UserError(fmt::format("{} of a tensor of {}", what, name(dtype)), "host_tensor_dtype");
+}
+
+void check_count(std::size_t values, const HostTensor& tensor) {
+  if (values != static_cast<std::size_t>(tensor.numel()))
+    throw UserError(fmt::format("{} values for shape {}", values, shape_to_string(tensor.shape())),
+                    "host_tensor_shape");
 }
 
 std::string element_to_string(const HostTensor& tensor, std::int64_t i) {
@@ -276,9 +293,7 @@ std::int64_t HostTensor::offset(std::initializer_list<std::int64_t> position,
 HostTensor HostTensor::from(std::vector<std::int64_t> shape, const std::vector<double>& values, DType dtype) {
   const FloatEnvironment environment;
   HostTensor tensor(dtype, std::move(shape));
-  if (values.size() != static_cast<std::size_t>(tensor.numel_))
-    throw UserError(fmt::format("{} values for shape {}", values.size(), shape_to_string(tensor.shape_)),
-                    "host_tensor_shape");
+  check_count(values.size(), tensor);
   for (std::size_t i = 0; i < values.size(); ++i) tensor.set(static_cast<std::int64_t>(i), values[i]);
   return tensor;
 }
@@ -286,10 +301,16 @@ HostTensor HostTensor::from(std::vector<std::int64_t> shape, const std::vector<d
 HostTensor HostTensor::from_ints(std::vector<std::int64_t> shape, const std::vector<std::int64_t>& values,
                                  DType dtype) {
   HostTensor tensor(dtype, std::move(shape));
-  if (values.size() != static_cast<std::size_t>(tensor.numel_))
-    throw UserError(fmt::format("{} values for shape {}", values.size(), shape_to_string(tensor.shape_)),
-                    "host_tensor_shape");
+  check_count(values.size(), tensor);
   for (std::size_t i = 0; i < values.size(); ++i) tensor.set_int(static_cast<std::int64_t>(i), values[i]);
+  return tensor;
+}
+
+HostTensor HostTensor::from_numbers(std::vector<std::int64_t> shape, const NumberList& values, DType dtype) {
+  const FloatEnvironment environment;
+  HostTensor tensor(dtype, std::move(shape));
+  check_count(values.size(), tensor);
+  for (std::size_t i = 0; i < values.size(); ++i) tensor.set_number(static_cast<std::int64_t>(i), values[i]);
   return tensor;
 }
 
@@ -332,6 +353,15 @@ void HostTensor::set(std::int64_t i, double value) {
 void HostTensor::set_int(std::int64_t i, std::int64_t value) {
   check_index(i);
   with_element_type(dtype_, [&](auto tag) { store(data_, i, convert<decltype(tag)>(value)); });
+}
+
+Number HostTensor::get_number(std::int64_t i) const { return is_float(dtype_) ? Number(get(i)) : get_int(i); }
+
+void HostTensor::set_number(std::int64_t i, const Number& value) {
+  if (value.is_double())
+    set(i, value.real());
+  else
+    set_int(i, value.integer());
 }
 
 void HostTensor::set_complex(std::int64_t i, std::complex<double> value) {

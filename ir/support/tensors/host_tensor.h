@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/support/dtype.h"
+#include "ir/support/number.h"
 #include "ir/support/tensors/narrow_float.h"
 
 namespace lathe {
@@ -58,6 +59,8 @@ class HostTensor {
   static HostTensor from_ints(std::vector<std::int64_t> shape, const std::vector<std::int64_t>& values,
                               DType dtype = i64);
   static HostTensor scalar(double value, DType dtype = f32);
+  /// NumberList that the dtype fits, one for each element, exactly.
+  static HostTensor from_numbers(std::vector<std::int64_t> shape, const NumberList& values, DType dtype);
   /// An array over memory that is not its own: the elements at `data`, dense and row-major, at a multiple of the
   /// element's size. It keeps `owner` alive; where that is null, the caller keeps the memory. Copies have their own.
   static HostTensor borrow(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
@@ -102,6 +105,8 @@ class HostTensor {
   double get(std::int64_t i) const;
   std::int64_t get_int(std::int64_t i) const;
   std::complex<double> get_complex(std::int64_t i) const;
+  /// The same of any real type, exactly.
+  Number get_number(std::int64_t i) const;
 
   /// The number of the element at a position, one index for each dim: t.get_int(t.offset({0, 2})). Throws UserError
   /// [host_tensor_index] at the caller's line.
@@ -113,10 +118,11 @@ class HostTensor {
     return get(offset("at", position, where));
   }
 
-  /// Stores a value converted to the dtype as cast() says. set_int() is exact for i64; set_complex() wants a complex
-  /// dtype, set() takes any.
+  /// Stores a value converted to the dtype as cast() says. set_int() and set_number() are exact for i64;
+  /// set_complex() wants a complex dtype, set() takes any.
   void set(std::int64_t i, double value);
   void set_int(std::int64_t i, std::int64_t value);
+  void set_number(std::int64_t i, const Number& value);
   void set_complex(std::int64_t i, std::complex<double> value);
   /// Stores at a position, one index for each dim: t.set({0, 2}, 3.5), t.set({}, 1) of rank 0. An integer is stored
   /// as by set_int(), exactly where the dtype is an integer that holds it. Throws UserError [host_tensor_index] at
@@ -132,9 +138,9 @@ class HostTensor {
       set(i, static_cast<double>(value));
   }
 
-  /// The same elements in another dtype, by the rules of ScalarOp::cast: floats to nearest, ties to even (f64 and i64
-  /// reach the 16-bit floats through f32); float -> integer truncates and saturates, NaN -> 0; integers wrap;
-  /// x -> bool is x != 0; real -> complex has imaginary part 0. Complex -> real is an error.
+  /// The same elements in another dtype, by the rules of ScalarOp::cast: floats to nearest, ties to even, rounded
+  /// once; float -> integer truncates and saturates, NaN -> 0; integers wrap; x -> bool is x != 0; real -> complex
+  /// has imaginary part 0. Complex -> real is an error.
   HostTensor cast(DType dtype) const;
 
   /// The same elements in another shape of as many.

@@ -1,6 +1,7 @@
 #include "ir/support/tensors/narrow_float.h"
 
 #include <bit>
+#include <cmath>
 
 namespace lathe {
 
@@ -28,6 +29,25 @@ Bf16 to_bf16(float value) {
   const std::uint32_t magnitude = bits & f32_magnitude, sign = (bits >> 16) & 0x8000;
   if (magnitude >= f32_infinity) return {static_cast<std::uint16_t>(sign | narrow_nan(magnitude, 7, 0x7f80))};
   return {static_cast<std::uint16_t>(sign | shift_right_even(magnitude, 16))};
+}
+
+Bf16 to_bf16(double value) { return to_bf16(round_to_odd(value)); }
+F16 to_f16(double value) { return to_f16(round_to_odd(value)); }
+
+float round_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  const auto back = static_cast<double>(nearest);
+  if (back == value || std::isnan(value)) return nearest;
+  const auto bits = std::bit_cast<std::uint32_t>(nearest);
+  // The neighbour next to zero, then its last bit.
+  return std::bit_cast<float>((std::fabs(back) > std::fabs(value) ? bits - 1 : bits) | 1);
+}
+
+double round_to_odd(std::int64_t value) {
+  if (value > -(std::int64_t{1} << 53) && value < std::int64_t{1} << 53) return static_cast<double>(value);
+  // The last bit that is kept says whether those below it are 0.
+  const std::int64_t kept = value & ~std::int64_t{0x7ff};
+  return static_cast<double>(kept == value ? value : kept | 0x800);
 }
 
 float to_float(Bf16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/tensor/constants.h"
 #include "ir/tensor/explain/explain.h"
 #include "ir/tensor/explain/explain_detail.h"
-#include "ir/tensor/matcher.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 
@@ -128,16 +128,16 @@ std::string concat_text(const Graph& graph, const Node& node) {
 }
 
 std::string constant_text(const Graph& graph, ValueId id) {
-  const auto value = uniform_value(graph, id);
+  const auto value = written_number(graph, id);
   if (!value) return "numbers written in the graph";
   const TensorType& type = graph[id].type;
-  const std::string number = is_float(type.dtype) ? print_real(*value) : fmt::format("{}", *value);
+  const std::string number = is_float(type.dtype) ? print_number(*value) : value->to_string();
   return type.rank() == 0 ? fmt::format("the number {}", number) : fmt::format("{} everywhere", number);
 }
 
 std::string masked_fill_text(const Graph& graph, const Node& node) {
   const Shape& mask = graph[node.operands[1]].type.shape;
-  std::string text = fmt::format("{} where the mask is true", print_real(node.attrs.get<double>("value")));
+  std::string text = fmt::format("{} where the mask is true", print_number(node.attrs.get<Number>("value")));
   if (mask != node.type.shape) text += fmt::format("; the mask {} is stretched to fit", mask.to_string());
   return text;
 }

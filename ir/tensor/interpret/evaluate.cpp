@@ -71,6 +71,17 @@ HostTensor evaluate_select(OperandTensors operands, const Sizes& sizes, DType he
                                     sizes, held);
 }
 
+/// To an integer at once, since it saturates at the ends of its own range; from an i64 to f64 so that rounding to a
+/// narrower float afterwards rounds once.
+HostTensor evaluate_cast(DType dtype, DType held, const HostTensor& operand) {
+  if (held == i64) return operand.cast(dtype).cast(held);
+  if (held != f64 || dtype == f64 || operand.dtype() != i64) return operand.cast(held);
+  HostTensor result(held, operand.shape());
+  const auto from = operand.as<std::int64_t>();
+  std::ranges::transform(from, result.as<double>().begin(), [](std::int64_t x) { return round_to_odd(x); });
+  return result;
+}
+
 }  // namespace
 
 DType evaluation_dtype(DType dtype) {
@@ -83,8 +94,7 @@ HostTensor evaluate_elementwise(const Node& node, const Elementwise& meaning, Op
                                 const Sizes& sizes) {
   const DType held = evaluation_dtype(node.type.dtype);
   if (meaning.op == ScalarOp::select) return evaluate_select(operands, sizes, held);
-  if (meaning.op == ScalarOp::cast)  // to an integer at once, since it saturates at the ends of its own range
-    return operands[0]->cast(held == i64 ? node.type.dtype : held).cast(held);
+  if (meaning.op == ScalarOp::cast) return evaluate_cast(node.type.dtype, held, *operands[0]);
   const ScalarOp op = meaning.op;
   switch (operands[0]->dtype()) {
     case DType::i64:

@@ -10,16 +10,18 @@
 #include "ir/support/containers/shared_list.h"
 #include "ir/support/dtype.h"
 #include "ir/support/error.h"
+#include "ir/support/number.h"
 #include "ir/support/shape.h"
 
 namespace lathe::ir {
 
 /// What an op is told besides its operands. Text forms: true, 3, 0.5, "ij,jk->ik", f32, n_seq, [1, 2], [0.5], and
-/// for a shape [nbatches, h=8]. The spec of the op says which kind each name has.
+/// for a shape [nbatches, h=8]. The spec of the op says which kind each name has. A number is a value of a
+/// dtype that an operand or another attribute has: unlike a real, it holds every i64.
 using Attribute = std::variant<bool, std::int64_t, double, std::string, DType, Dim, std::vector<std::int64_t>,
-                               std::vector<double>, Shape>;
+                               std::vector<double>, Shape, Number, NumberList>;
 /// The alternatives of Attribute, in its order.
-enum class AttrKind { boolean, integer, real, text, dtype, dim, integers, reals, shape };
+enum class AttrKind { boolean, integer, real, text, dtype, dim, integers, reals, shape, number, numbers };
 
 /// Named attributes, in the order of the op's schema. Copies share the entries until one is set.
 class Attributes {

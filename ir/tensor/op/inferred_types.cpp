@@ -25,8 +25,14 @@ struct LooksLike {
   bool operator()(double v) const { return bits(v) == bits(std::get<double>(other)); }
   bool operator()(const Dim& v) const { return v.looks_like(std::get<Dim>(other)); }
   bool operator()(const Shape& v) const { return v.looks_like(std::get<Shape>(other)); }
-  bool operator()(const std::vector<double>& v) const {
-    return std::ranges::equal(v, std::get<std::vector<double>>(other), {}, bits, bits);
+  bool operator()(const std::vector<double>& v) const { return alike(v, std::get<std::vector<double>>(other)); }
+  bool operator()(const Number& v) const {
+    const auto& number = std::get<Number>(other);
+    return bits(v.real()) == bits(number.real()) && v.integer_rest() == number.integer_rest();
+  }
+  bool operator()(const NumberList& v) const {
+    const auto& numbers = std::get<NumberList>(other);
+    return alike(v.reals(), numbers.reals()) && v.integer_rests() == numbers.integer_rests();
   }
   template <class T>
   bool operator()(const T& v) const {
@@ -35,6 +41,9 @@ struct LooksLike {
 
  private:
   static std::uint64_t bits(double v) { return std::bit_cast<std::uint64_t>(v); }
+  static bool alike(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::ranges::equal(a, b, {}, bits, bits);
+  }
 };
 
 bool look_alike(const Attributes& a, const Attributes& b) {

@@ -60,6 +60,7 @@ WrittenType parse_type(TokenStream& in);
 
 std::int64_t parse_integer(TokenStream& in);
 double parse_real(TokenStream& in);
+Number parse_number(TokenStream& in);  ///< an integer of 64 bits exactly
 
 /// `{a=1, b=[2]}` or nothing, by the schema of the op.
 Attributes parse_attributes(TokenStream& in, const Op& op);

@@ -107,6 +107,12 @@ Attribute parse_attribute(TokenStream& in, AttrKind kind) {
       return items;
     }
     case AttrKind::shape: return parse_shape(in);
+    case AttrKind::number: return parse_number(in);
+    case AttrKind::numbers: {
+      NumberList items;
+      parse_list(in, in.limits().list_items, "numbers", [&] { items.push_back(parse_number(in)); });
+      return items;
+    }
   }
   throw InternalError("an attribute kind out of range");
 }
@@ -171,16 +177,24 @@ std::int64_t parse_integer(TokenStream& in) {
   return to_integer(in, token, negative);
 }
 
-double parse_real(TokenStream& in) {
-  const double sign = in.accept("-") ? -1 : 1;
+double parse_real(TokenStream& in) { return parse_number(in).real(); }
+
+Number parse_number(TokenStream& in) {
+  const bool negative = in.accept("-");
+  const double sign = negative ? -1 : 1;
   if (in.accept_word("inf")) return sign * std::numeric_limits<double>::infinity();
   if (in.accept_word("nan")) return std::numeric_limits<double>::quiet_NaN();
   const Token token = in.peek();
   if (token.kind != TokenKind::integer && token.kind != TokenKind::real) in.fail_expected("a number");
   in.take();
-  double number = 0;
   const char* const start = token.spelling.data();
   const char* const end = start + token.spelling.size();
+  std::uint64_t integer = 0;
+  // A zero may be the negative one of a float.
+  if (token.kind == TokenKind::integer && std::from_chars(start, end, integer).ec == std::errc() && integer != 0 &&
+      integer <= (negative ? std::uint64_t{1} << 63 : std::numeric_limits<std::uint64_t>::max()))
+    return negative ? Number(static_cast<std::int64_t>(0 - integer)) : Number(integer);
+  double number = 0;
   const auto [stop, error] = std::from_chars(start, end, number);
   if (error != std::errc() || stop != end)
     in.fail(token, "the number is too large or too small for f64", "write inf or 0.0");

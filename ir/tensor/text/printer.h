@@ -38,8 +38,9 @@ std::string value_label(const Graph& graph, ValueId id);
 std::string print_attribute(const Attribute& attribute);
 std::string print_type(const TensorType& type, bool strides = false);  ///< "f32[n, h=8] strided"
 std::string print_location(const Location& loc);  ///< loc(gradient "mha.cpp":14 in "encoder.0"), loc(unknown)
-std::string print_real(double value);       ///< the shortest text that reads back: "0.1", "1.0", "-1e9", "inf", "nan"
-std::string quoted(std::string_view text);  ///< in double quotes, with escapes, on one line
+std::string print_real(double value);  ///< the shortest text that reads back: "0.1", "1.0", "-1e9", "inf", "nan"
+std::string print_number(const Number& number);  ///< the same, and a large integer in full
+std::string quoted(std::string_view text);       ///< in double quotes, with escapes, on one line
 /// `%x`, or `%"odd name"` where `name` is no plain name. `sigil` is % or @.
 std::string sigiled(char sigil, std::string_view name);
 

@@ -11,8 +11,8 @@ namespace lathe::ir {
 
 namespace {
 
-template <class T, class Print>
-std::string list(const std::vector<T>& items, Print&& print_item) {
+template <class List, class Print>
+std::string list(const List& items, Print&& print_item) {
   std::string text = "[";
   for (std::size_t i = 0; i < items.size(); ++i) text += (i == 0 ? "" : ", ") + print_item(items[i]);
   return text + "]";
@@ -30,6 +30,8 @@ struct AttributePrinter {
   }
   std::string operator()(const std::vector<double>& v) const { return list(v, print_real); }
   std::string operator()(const Shape& v) const { return v.to_string(); }
+  std::string operator()(const Number& v) const { return print_number(v); }
+  std::string operator()(const NumberList& v) const { return list(v, print_number); }
 };
 
 }  // namespace
@@ -47,6 +49,10 @@ std::string print_real(double value) {
   const bool negative = exponent[0] == '-';
   exponent.erase(0, exponent.find_first_not_of("+-0"));
   return text.substr(0, e) + (negative ? "e-" : "e") + exponent;
+}
+
+std::string print_number(const Number& number) {
+  return number.is_double() ? print_real(number.real()) : number.to_string();
 }
 
 std::string quoted(std::string_view text) {

@@ -11,6 +11,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/ancestors.h"
+#include "ir/tensor/constants.h"
 
 namespace lathe {
 
@@ -76,7 +77,7 @@ std::optional<Positions> positions(const Graph& graph, ValueId value) {
     if (is_iota(id)) {
       found = Positions{{{id, 1}}, 0};
     } else if (is_splat(node)) {
-      found = Positions{{}, node.attrs.get<std::vector<double>>("values")[0]};
+      found = Positions{{}, constant_values(node)[0].real()};
     } else if (shows(id)) {
       found = known.at(node.operands[0]);
     } else if (is_sum(id)) {

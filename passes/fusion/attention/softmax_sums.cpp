@@ -5,6 +5,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/softmax_floors.h"
+#include "ir/tensor/constants.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {
@@ -50,8 +51,7 @@ ValueId without_floor(const Graph& graph, ValueId value, double floor) {
   if (node.op != &ops::maximum) return own;
   for (const std::size_t side : {0U, 1U}) {
     const Node& other = graph[through_aliases(graph, node.operands[1 - side])];
-    if (is_splat(other) && other.attrs.get<std::vector<double>>("values")[0] == floor)
-      return through_aliases(graph, node.operands[side]);
+    if (is_splat(other) && constant_values(other)[0] == floor) return through_aliases(graph, node.operands[side]);
   }
   return own;
 }

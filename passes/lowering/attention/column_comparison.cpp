@@ -54,9 +54,8 @@ class Forms {
   std::optional<RowColumnForm> form(const ElementwiseInstruction& instruction,
                                     const std::vector<std::optional<RowColumnForm>>& known) const {
     if (instruction.kind == Kind::constant) {
-      if (instruction.value != std::floor(instruction.value) || std::fabs(instruction.value) > 1e15)
-        return std::nullopt;
-      return RowColumnForm{0, 0, Dim(static_cast<std::int64_t>(instruction.value))};
+      if (!instruction.value.is_i64() || std::fabs(instruction.value.real()) > 1e15) return std::nullopt;
+      return RowColumnForm{0, 0, Dim(instruction.value.integer())};
     }
     if (instruction.kind == Kind::index) return index(instruction.form);
     if (!is_sum(instruction)) return std::nullopt;

@@ -82,7 +82,8 @@ class Evaluator {
   /// A value that does not vary along the columns is one of those that are looked at while the kernel runs.
   Known row_value(int i) const {
     const ElementwiseInstruction& instruction = program_[i];
-    if (instruction.kind == Kind::constant) return Known::constant(instruction.value);
+    if (instruction.kind == Kind::constant)
+      return instruction.value.is_double() ? Known::constant(instruction.value.real()) : Known{};
     if (!is_float(instruction.dtype)) return {};
     return {Known::Kind::finite, 0, unbounded, std::log10(row_limit), false, {{i, 1}}};
   }
@@ -134,7 +135,7 @@ class Evaluator {
       case logical_and:
       case logical_or: return junction(i);
       case select: return selected(i);
-      case cast: return arg(i, 0);
+      case cast: return converted(i);
       case neg: {
         Known value = arg(i, 0);
         if (value.is_constant()) return Known::constant(-value.upper);
@@ -151,6 +152,15 @@ class Evaluator {
       case erf: return arg(i, 0).is_finite() ? (need_finite(arg(i, 0)), finite(0, 1)) : Known{};
       default: return {};
     }
+  }
+
+  Known converted(int i) const {
+    const Known& value = arg(i, 0);
+    if (!value.is_constant()) return value;
+    const DType dtype = program_[i].dtype;
+    const Number number(value.upper);
+    if (is_float(dtype)) return Known::constant(number.rounded_to(dtype).real());
+    return number.fits(dtype) ? value : Known{};
   }
 
   Known comparison(int i) const {

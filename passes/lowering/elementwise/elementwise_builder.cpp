@@ -14,7 +14,7 @@ namespace {
 /// Equal instructions have equal ones.
 std::size_t hash_of(const ElementwiseInstruction& i) {
   std::size_t hash = mix_hash(static_cast<std::size_t>(i.kind), static_cast<std::size_t>(i.op));
-  hash = mix_hash(hash, std::isnan(i.value) ? 1 : std::hash<double>{}(i.value));
+  hash = mix_hash(hash, std::isnan(i.value.real()) ? 1 : std::hash<double>{}(i.value.real()));
   hash = mix_hash(hash, static_cast<std::size_t>(i.buffer.index));
   hash = mix_hash(hash, static_cast<std::size_t>(i.form.offset.value().value_or(0)));
   for (const int arg : i.args) hash = mix_hash(hash, static_cast<std::size_t>(arg));
@@ -38,8 +38,8 @@ int ElementwiseBuilder::emit(ElementwiseInstruction instruction) {
   return program_.size() - 1;
 }
 
-int ElementwiseBuilder::constant(double value, DType dtype) {
-  return emit({.kind = Kind::constant, .dtype = dtype, .value = value});
+int ElementwiseBuilder::constant(const Number& value, DType dtype) {
+  return emit({.kind = Kind::constant, .dtype = dtype, .value = value.rounded_to(dtype)});
 }
 
 int ElementwiseBuilder::scalar(ScalarOp op, DType dtype, std::vector<int> args, ir::ValueId node) {

@@ -13,7 +13,7 @@ class ElementwiseBuilder {
 
   /// Sums over rows alone are never shared: each has sums of its own, also where two nodes add up the same.
   int emit(ElementwiseInstruction instruction);
-  int constant(double value, DType dtype);
+  int constant(const Number& value, DType dtype);  ///< rounded once to the dtype
   int scalar(ScalarOp op, DType dtype, std::vector<int> args, ir::ValueId node);
 
   ElementwiseProgram& program() { return program_; }

@@ -23,6 +23,11 @@ kernel::Value rounded(kernel::Builder& b, kernel::Value value, DType dtype) {
 }
 
 namespace {
+kernel::Value constant(kernel::Builder& b, const ElementwiseInstruction& i) {
+  const DType compute = compute_type(i.dtype);
+  return is_float(compute) ? b.constant(compute, i.value.real()) : b.constant_int(compute, i.value.integer());
+}
+
 /// Either mask may be empty, which means true.
 kernel::Value both(kernel::Value a, kernel::Value b) {
   if (a.id == kernel::none) return b;
@@ -94,7 +99,7 @@ void ElementwiseEmitter::hoist(Scope& scope, std::uint64_t varying) {
 kernel::Value ElementwiseEmitter::compute(const ElementwiseInstruction& i, Scope& scope) {
   kernel::Builder& b = context_.builder;
   switch (i.kind) {
-    case Kind::constant: return b.constant(compute_type(i.dtype), i.value);
+    case Kind::constant: return constant(b, i);
     case Kind::index: return scope.indices.value(i.form);
     case Kind::in_bounds: {
       const kernel::Value at = scope.indices.value(i.form);
@@ -211,8 +216,9 @@ kernel::Value ElementwiseEmitter::scalar(const ElementwiseInstruction& i, Scope&
   std::vector<kernel::Value> args;
   for (const int arg : i.args) args.push_back(emit(arg, scope));
   if (i.op == ScalarOp::cast) {
-    // Floats saturate at the ends of the dtype itself.
-    if (is_byte(i.dtype)) return b.cast(b.cast(args[0], i.dtype), compute_type(i.dtype));
+    // Floats saturate at the ends of the dtype itself, and what f32 does not hold is rounded once.
+    const bool at_once = is_byte(i.dtype) || (i.dtype != compute_type(i.dtype) && args[0].type.scalar != f32);
+    if (at_once) return b.cast(b.cast(args[0], i.dtype), compute_type(i.dtype));
     return round(b.cast(args[0], compute_type(i.dtype)), i.dtype);
   }
   const kernel::Value value = apply(i, std::move(args));
@@ -224,7 +230,7 @@ kernel::Value ElementwiseEmitter::apply(const ElementwiseInstruction& i, std::ve
   if (approximates_ && compute_type(i.dtype) == f32) {
     if (i.op == ScalarOp::exp) return kernel::fast_exp(b, args[0]);
     if (i.op == ScalarOp::div && program_[i.args[1]].kind == Kind::constant)
-      return args[0] * b.constant(f32, 1 / program_[i.args[1]].value);
+      return args[0] * b.constant(f32, 1 / program_[i.args[1]].value.real());
     if (i.op == ScalarOp::div) return kernel::fast_div(b, args[0], args[1]);
   }
   const bool corrects = is_softmax_weight(program_, i) && has_fma(args[0]);

@@ -6,6 +6,7 @@
 #include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
+#include "ir/tensor/constants.h"
 #include "passes/fusion/reads.h"
 #include "passes/lowering/elementwise/elementwise_builder.h"
 
@@ -15,8 +16,9 @@ using namespace ir;
 using Kind = ElementwiseInstruction::Kind;
 
 bool ElementwiseInstruction::operator==(const ElementwiseInstruction& o) const {
-  const bool same_value = value == o.value || (value != value && o.value != o.value);
-  return kind == o.kind && dtype == o.dtype && same_value && std::signbit(value) == std::signbit(o.value) &&
+  const double real = value.real(), other = o.value.real();
+  const bool same_value = value == o.value || (std::isnan(real) && std::isnan(other));
+  return kind == o.kind && dtype == o.dtype && same_value && std::signbit(real) == std::signbit(other) &&
          form == o.form && buffer == o.buffer && stride == o.stride && size == o.size && stream == o.stream &&
          op == o.op && args == o.args;
 }
@@ -132,7 +134,7 @@ class Writer {
       const Node& node = graph_[reading.id];
       const Placement& placement = plan_.placement[static_cast<std::size_t>(reading.id.index)];
       const Node& base = graph_[placement.base];
-      if (is_splat(base)) return code_.constant(base.attrs.get<std::vector<double>>("values")[0], base.type.dtype);
+      if (is_splat(base)) return code_.constant(constant_values(base)[0], base.type.dtype);
       const auto member = members_.find(placement.base);
       if (member != members_.end() && reading.id == placement.base) return member->second;
       if (member == members_.end() && !plan_.is_inlined(placement.base))

@@ -30,7 +30,7 @@ struct ElementwiseInstruction {
   };
   Kind kind = Kind::constant;
   DType dtype = f32;  ///< of the result; bf16 and f16 are held in f32, rounded after each op
-  double value = 0;
+  Number value = 0;   ///< one of the dtype's
   Linear form = {};
   ir::ValueId buffer = {};  ///< whose storage is read
   Dim stride = 0, size = 0;

@@ -26,8 +26,8 @@ struct ProgramBuffer {
   Kind kind = Kind::temporary;
   std::string name;  ///< argument or output name; for a temporary the value it holds, such as "%12 softmax"
   DType dtype = f32;
-  Dim elements = 0;          ///< how many to allocate (of scratch: for each thread)
-  std::vector<double> data;  ///< of a constant
+  Dim elements = 0;  ///< how many to allocate (of scratch: for each thread)
+  NumberList data;   ///< of a constant
   Location loc;
   bool has_room = false;  ///< a workspace: of its elements some may stay unwritten, which nobody reads
 };

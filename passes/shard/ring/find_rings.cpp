@@ -12,6 +12,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/tensor/ancestors.h"
+#include "ir/tensor/constants.h"
 #include "ir/tensor/users.h"
 #include "passes/fusion/attention/softmax_sums.h"
 #include "passes/fusion/fusion.h"
@@ -215,7 +216,7 @@ class RingFinder {
     if (op != &ops::where || made(0)) return false;
     const auto is_zero = [&](std::size_t i) {
       const Node& other = graph_[through_aliases(graph_, node.operands[i])];
-      return is_splat(other) && other.attrs.get<std::vector<double>>("values")[0] == 0;
+      return is_splat(other) && constant_values(other)[0] == 0;
     };
     return made(1) ? is_zero(2) && linear(1) : is_zero(1) && linear(2);
   }

@@ -2,12 +2,12 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/matcher.h"
+#include "ir/tensor/constants.h"
 #include "passes/transforms/canonicalize/canonicalize_rules.h"
 
 namespace lathe::ir::canonical {
 
-std::optional<double> number(const Value& value) {
+std::optional<Number> number(const Value& value) {
   if (is_complex(value.dtype())) return std::nullopt;
   return uniform_value(value.builder().graph(), value.id());
 }
@@ -16,7 +16,7 @@ namespace {
 
 bool is_number(const Value& value, double wanted) {
   const auto found = number(value);
-  return found && *found == wanted && std::signbit(*found) == std::signbit(wanted);
+  return found && *found == wanted && std::signbit(found->real()) == std::signbit(wanted);
 }
 
 /// Operand i, where it alone has the result's shape.
@@ -61,7 +61,8 @@ std::optional<Value> move_neg(const Context& c) {
   if (c.operands.size() != 2) return std::nullopt;
   const auto second = negated(c.operand(1));
   if (op == &ops::mul && first && second) return mul(*first, *second);
-  if (op == &ops::div && first && second) return div(*first, *second);
+  // Of integers the negative of the smallest is itself.
+  if (op == &ops::div && first && second && is_float(first->dtype())) return div(*first, *second);
   if (op == &ops::add && second) return sub(c.operand(0), *second);
   if (op == &ops::add && first) return sub(c.operand(1), *first);
   if (op == &ops::sub && second) return add(c.operand(0), *second);
@@ -154,7 +155,9 @@ constexpr Rule all_algebra_rules[] = {
     {"add_zero", "x + -0.0 -> x, and x + 0 -> x of integers; not x + 0.0, which turns -0.0 into 0.0", add_zero},
     {"sub_zero", "x - 0.0 -> x", sub_zero},
     {"times_one", "x * 1, x / 1 -> x; x * -1 -> -x", times_one},
-    {"move_neg", "-(-x) -> x; |-x| -> |x|; -x * -y -> x * y; x + -y -> x - y; x - -y -> x + y", move_neg},
+    {"move_neg",
+     "-(-x) -> x; |-x| -> |x|; -x * -y -> x * y; -x / -y -> x / y of floats; x + -y -> x - y; x - -y -> x + y",
+     move_neg},
     {"whole_power", "pow(x, 1), pow(x, 2), pow(x, 3), pow(x, -1) -> x, x*x, x*x*x, 1/x", whole_power},
     {"join_casts", "cast(cast(x)) -> cast(x), where the first keeps every value; cast to x's own dtype -> x",
      join_casts},

@@ -46,7 +46,7 @@ Value operand_of(const Value& value, int i = 0);
 /// Whether a value is made by this op.
 bool is(const Value& value, const Op& op);
 /// The number that every element of the value is, where the graph says so.
-std::optional<double> number(const Value& value);
+std::optional<Number> number(const Value& value);
 
 /// order[i] is the operand's dim shown as dim i, for transpose and permute; nothing for other ops.
 std::optional<std::vector<int>> permutation(const Node& node);

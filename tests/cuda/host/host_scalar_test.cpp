@@ -30,9 +30,29 @@ using Bytes = std::vector<std::byte>;
 Bytes samples(DType dtype, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const double inf = std::numeric_limits<double>::infinity();
-  const double reals[] = {0.0,  -0.0, 1,     -1,     0.5,   -1.5, 2.5,    3,       inf,    -inf,    std::nan(""),
-                          1e30, 1e-3, 1e-40, -1e-42, 65504, 7e4,  0x1p31, -0x1p31, 0x1p63, -0x1p63, 2147483520.0};
-  const std::int64_t whole[] = {0, 1, -1, 2, 31, 32, 63, 64, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX, -7, 1 << 20};
+  const double reals[] = {0.0, -0.0, 1, -1, 0.5, -1.5, 2.5, 3, inf, -inf, std::nan(""), 1e30, 1e-3, 1e-40, -1e-42,
+                          65504, 7e4, 0x1p31, -0x1p31, 0x1p63, -0x1p63, 2147483520.0,
+                          // next to ties of bf16 and f16, which f32 rounds to them
+                          1.0039062500009095, 4.5917748124e-41, 3.3961775e38, -1.0004882812509095, 2.9802322417e-08,
+                          65519.999999999};
+  const std::int64_t whole[] = {0,
+                                1,
+                                -1,
+                                2,
+                                31,
+                                32,
+                                63,
+                                64,
+                                INT32_MIN,
+                                INT32_MAX,
+                                INT64_MIN,
+                                INT64_MAX,
+                                -7,
+                                1 << 20,
+                                0x1010001,
+                                (1LL << 60) + (1LL << 52) + 1,
+                                -(1LL << 60) - (1LL << 49) - 1,
+                                65519};
   Bytes bytes(static_cast<std::size_t>(count) * size_in_bytes(dtype));
   for (std::int64_t i = 0; i < count; ++i) {
     std::byte* at = bytes.data() + static_cast<std::size_t>(i) * size_in_bytes(dtype);

@@ -30,6 +30,29 @@ TEST_CASE("ties share the gradient", "[gradients]") {
   CHECK(t.numbers(gradient(t, minimum(a, b), b)) == Numbers{0.5, 0, 2});
 }
 
+TEST_CASE("ties are counted in a dtype that counts all of them", "[gradients]") {
+  Interpreted t;
+  for (const DType dtype : {bf16, f16}) {
+    const Value a = t.input(HostTensor(dtype, {70000}));
+    const double share = HostTensor::scalar(1.0 / 70000).cast(dtype).get(0);
+    CHECK(share > 0);
+    CHECK(t.numbers(gradient(t, max(a, {0}), a)) == Numbers(70000, share));
+    CHECK(t.numbers(gradient(t, min(a, {0}, true), a)) == Numbers(70000, share));
+  }
+  const auto counted_in = [](const Dim& size, DType dtype) {
+    GraphBuilder b("g");
+    const Value a = b.argument(ops::input, "a", dtype, {size});
+    (void)gradients(b, sum(max(a, {0})), {}, std::span(&a, 1));
+    for (const Node& node : b.graph().nodes)
+      if (node.op == &ops::sum && b.graph()[node.operands[0]].op == &ops::cast) return node.type.dtype;
+    return boolean;
+  };
+  CHECK(counted_in(1 << 24, f16) == f32);
+  CHECK(counted_in((1 << 24) + 1, f32) == i64);
+  CHECK(counted_in(Dim("n"), f32) == i64);
+  CHECK(counted_in(Dim("n"), f64) == f64);
+}
+
 TEST_CASE("kinks and steps", "[gradients]") {
   Interpreted t;
   const Value a = t.input({3}, {-1.5, 0, 2.5});

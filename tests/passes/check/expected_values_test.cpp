@@ -130,3 +130,48 @@ TEST_CASE("integers and truths are exact, but where roundings decide them", "[ch
 })");
   CHECK(decided.near([](double x) { return 1 - x; }));
 }
+
+TEST_CASE("a tolerance is finite: elements that roundings decide have none, the others are compared", "[check]") {
+  // The difference of equal sums is a rounding error; of eight bounds, one is where it lies.
+  Subject subject(R"(graph @g(input %x: f32[64]) {
+  %1 = sum %x {dims=[0]}
+  %2 = neg %x
+  %3 = sum %2 {dims=[0]}
+  %4 = add %1, %3
+  %5 = iota {shape=[8], dim=0, dtype=f32}
+  %6 = constant {dtype=f32, shape=[], values=[3.0]}
+  %7 = sub %5, %6
+  %8 = mean %x {dims=[0]}
+  %9 = sub %x, %8
+  %10 = sum %9 {dims=[0]}
+  %11 = add %7, %10
+  %12 = lt %4, %11
+  output "y" %12
+})");
+  HostTensor found = subject.expected[0];
+  found.set(3, 1 - found.get(3));
+  const Nearness decided = subject.expected.compare(0, found);
+  CHECK(decided.near());
+  CHECK(decided.undecided == 1);
+  CHECK_FALSE(decided.none_decided);
+  found.set(5, 1 - found.get(5));
+  const Nearness wrong = subject.expected.compare(0, found);
+  CHECK_FALSE(wrong.near());
+  CHECK(std::isfinite(wrong.allowed));
+  CHECK(wrong.difference.at == 5);
+  for (const double other : {nan, std::numeric_limits<double>::infinity()}) {
+    Subject finite("graph @g(input %x: f32[4]) {\n  %1 = exp %x\n  output \"y\" %1\n}\n");
+    CHECK_FALSE(finite.near([&](double) { return other; }));
+  }
+}
+
+TEST_CASE("roundings do not decide a comparison with a constant", "[check]") {
+  for (const std::string dtype : {"bf16", "f16"}) {
+    const Graph graph = parse("graph @g(input %x: " + dtype + "[2]) {\n  %c = constant {dtype=" + dtype +
+                              ", shape=[], values=[0.1]}\n  %1 = eq %x, %c\n  output \"y\" %1\n}\n");
+    const Tensors arguments{{"x", HostTensor::from({2}, {0.1, 3}, f32).cast(*parse_dtype(dtype))}};
+    ExpectedValues expected(graph, arguments, {graph.outputs.front().value});
+    CHECK(expected[0].get(0) == 1);
+    CHECK_FALSE(expected.compare(0, HostTensor(boolean, {2})).near());
+  }
+}

@@ -151,6 +151,8 @@ TEST_CASE("canonicalize: algebra that must stay", "[canonicalize]") {
   stays("%1 = lt %x, %y\n%2 = logical_not %1\noutput \"o\" %2\n");  // NaN is neither below nor above
   stays("%1 = sub %x, %y\n%2 = neg %1\noutput \"o\" %2\n");         // x - x is 0, not -0
   stays("%1 = div %x, %x\noutput \"o\" %1\n");
+  // The negative of the smallest integer is itself: -x / -2 is 2^62, x / 2 is -2^62.
+  stays("%1 = neg %i\n%2 = abs %i\n%3 = neg %2\n%4 = div %1, %3\noutput \"o\" %4\n");
   stays("%1 = sub %x, %x\noutput \"o\" %1\n");
   // One would lose the broadcast.
   stays("%1 = constant {dtype=f64, shape=[3, 1, 1, 1], values=[1.0]}\n%2 = mul %x, %1\noutput \"o\" %2\n");

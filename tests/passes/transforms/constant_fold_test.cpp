@@ -56,12 +56,34 @@ TEST_CASE("constant_fold: large, symbolic and random values stay", "[constant_fo
   CHECK(text(constant_fold(graph)) == text(graph));
 }
 
-TEST_CASE("constant_fold: an integer that the text cannot hold stays", "[constant_fold]") {
+TEST_CASE("constant_fold: integers are exact beyond those of f64", "[constant_fold]") {
   const ir::Graph graph = parse(R"(graph @g() {
   %1 = constant {dtype=i64, shape=[], values=[9007199254740992.0]}
   %2 = constant {dtype=i64, shape=[], values=[1.0]}
   %3 = add %1, %2
-  output "o" %3
+  %4 = constant {dtype=i64, shape=[2], values=[9223372036854775807, 0]}
+  %5 = sub %4, %2
+  output "3" %3
+  output "5" %5
 })");
-  CHECK(text(constant_fold(graph)) == text(graph));
+  CHECK(text(constant_fold(graph)) == R"(graph @g() {
+  %1 = constant {dtype=i64, shape=[], values=[9007199254740993]} : i64[]
+  %2 = constant {dtype=i64, shape=[2], values=[9223372036854775806, -1.0]} : i64[2]
+  output "3" %1
+  output "5" %2
+}
+)");
+}
+
+TEST_CASE("constant_fold: a cast of a constant rounds once", "[constant_fold]") {
+  const ir::Graph graph = constant_fold(parse(R"(graph @g() {
+  %1 = constant {dtype=f64, shape=[], values=[1.0004882812509095]}
+  %2 = cast %1 {dtype=f16}
+  %3 = constant {dtype=i64, shape=[], values=[1157425104234217473]}
+  %4 = cast %3 {dtype=bf16}
+  output "2" %2
+  output "4" %4
+})"));
+  CHECK(interpret(graph, {}).at("2").get(0) == 1.0009765625);
+  CHECK(interpret(graph, {}).at("4").get(0) == 0x1.02p60);
 }
