@@ -117,6 +117,7 @@ MemoryCase adamw(std::int64_t rows, std::int64_t columns) {
   const OptimizerStep shared{
       .count = count.to(f64).value(),
       .rate = c.graph().constant(1e-4, f64).value(),
+      .scope = "optimizer",
       .update = [&](const ir::Value& state, const ir::Value& value) { c.graph().builder().update(state, value); }};
   add_update(AdamW{}, shared, p.value(), gradient.value(), true);
   MemoryCase made = c.finish({{.reads = 4, .writes = 3, .count = c.size(), .in_place = true}});

@@ -159,7 +159,7 @@ TEST_CASE("a tolerance is finite: elements that roundings decide have none, the 
   CHECK_FALSE(wrong.near());
   CHECK(std::isfinite(wrong.allowed));
   CHECK(wrong.difference.at == 5);
-  for (const double other : {nan, std::numeric_limits<double>::infinity()}) {
+  for (const double other : {not_a_number(0), std::numeric_limits<double>::infinity()}) {
     Subject finite("graph @g(input %x: f32[4]) {\n  %1 = exp %x\n  output \"y\" %1\n}\n");
     CHECK_FALSE(finite.near([&](double) { return other; }));
   }
