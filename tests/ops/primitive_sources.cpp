@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "ir/ops/composites/composites.h"
+#include "ir/ops/functional/functional_composites.h"
 #include "ir/support/philox.h"
 #include "tests/support/interpreted.h"
 
