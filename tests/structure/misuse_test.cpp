@@ -39,7 +39,7 @@ constexpr Misuse misuses[] = {
     {"squeeze_true", "x.squeeze(true);", "DimIndex"},
     {"softmax_one_and_a_half", "x.softmax(1.5);", "DimIndex"},
     {"sort_true", "sort(x, true);", "DimIndex"},
-    {"gather_true", "gather(x, x, true);", "DimIndex"},
+    {"gather_true", "gather(x, x, true);", "bool"},
     // Numbers that stand side by side have names.
     {"init_normal", "Init::normal(0.02, 0);", "normal"},
     {"init_uniform", "Init::uniform(0, 1);", "uniform"},
@@ -49,7 +49,7 @@ constexpr Misuse misuses[] = {
     {"noam", "Schedule::noam(0.5, 64, 200);", "noam"},
     // Tensors of a graph have no values yet.
     {"if_of_a_tensor", "if (x > 0) return;", "bool"},
-    {"and_of_tensors", "(void)(x > 0 && x < 1);", "bool"},
+    {"and_of_tensors", "(void)(x > 0 && x < 1);", "Tensor"},
     {"copy_of_an_executable", "const Executable copy = exe; (void)copy;", "deleted"},
 };
 
