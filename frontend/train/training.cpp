@@ -106,11 +106,9 @@ std::vector<Trained> differentiate(const Value& loss, const TrainingOptions& opt
     if (found.reached[i]) {
       trained.push_back({parameter, found[i]});
       parameters.push_back(parameter);
-      continue;
+    } else {
+      choice.unused.push_back(parameter.node().name);
     }
-    choice.unused.push_back(parameter.node().name);
-    if (options.note)
-      options.note(fmt::format("the loss does not use the parameter {}: it is not trained", parameter.node().name));
   }
   if (trained.empty()) detail::throw_none_trained(choice, loss);
   if (options.note) options.note(detail::summary_of(choice, parameters));

@@ -276,7 +276,9 @@ TEST_CASE("parameters that the loss does not use are left alone, and a person is
   options.note = [&](std::string_view note) { notes.emplace_back(note); };
   add_training_step(sum(mul(w, frozen)), SGD{}, options);
   const Graph step = b.finish();
-  CHECK(notes == std::vector<std::string>{"the loss does not use the parameter idle: it is not trained"});
+  CHECK(notes ==
+        std::vector<std::string>{"trains 1 of 3 parameters, 2 of 6 numbers; not chosen by `trainable`: frozen; "
+                                 "not used by the loss: idle"});
   std::vector<std::string> updated;
   for (const Update& update : step.updates) updated.push_back(step[update.state].name);
   CHECK(updated == std::vector<std::string>{"optimizer.step", "w"});
