@@ -11,9 +11,10 @@ using namespace lathe::test;
 namespace {
 
 /// What examples use without a declaration.
-const char* const names_in_examples = R"(
-#include <lathe/lathe.h>
-#include <iostream>
+const char* const names_in_examples =
+    "#include <lathe/lathe.h>\n"
+    "#include <iostream>\n"
+    R"(
 using namespace lathe;
 struct DLManagedTensor;
 struct RowSampler {
