@@ -1,6 +1,10 @@
 #include "runtime/text/tokenizer/encoding.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+
+#include "ir/support/error.h"
 
 namespace lathe {
 
@@ -21,6 +25,11 @@ void pad_to(Encoding& encoding, std::size_t length, const Padding& padding) {
   fill(encoding.attention_mask, std::uint8_t{0});
 }
 
+[[noreturn]] void fail_padding(std::size_t length) {
+  throw UserError(fmt::format("padding to {} tokens, more than {}", length, longest_padding), "tokenizer_limit",
+                  "give a shorter length, or another multiple");
+}
+
 }  // namespace
 
 void pad(std::span<Encoding> encodings, const Padding& padding) {
@@ -28,7 +37,9 @@ void pad(std::span<Encoding> encodings, const Padding& padding) {
   if (!padding.length)
     for (const Encoding& encoding : encodings) length = std::max(length, encoding.size());
   const std::size_t multiple = padding.multiple_of.value_or(0);
+  if (multiple > longest_padding || length > longest_padding) fail_padding(std::max(length, multiple));
   if (multiple > 0) length = (length + multiple - 1) / multiple * multiple;
+  if (length > longest_padding) fail_padding(length);
   for (Encoding& encoding : encodings) pad_to(encoding, length, padding);
 }
 

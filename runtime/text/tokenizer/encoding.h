@@ -51,7 +51,11 @@ struct Padding {
   std::int32_t type_id = 0;
 };
 
-/// Pads all encodings, and their overflow, to the same length.
+/// More tokens than any text is padded to.
+inline constexpr std::size_t longest_padding = std::size_t{1} << 24;
+
+/// Pads all encodings, and their overflow, to the same length. UserError [tokenizer_limit] for a length above
+/// longest_padding.
 void pad(std::span<Encoding> encodings, const Padding& padding);
 
 }  // namespace lathe

@@ -39,7 +39,10 @@ AddedTokens::AddedTokens(const JsonNode& place, const TokenTable& model, const N
     ids_.set(token.content, token.id);
     if (token.special) special_.set(token.content, token.id);
     std::string text = token.content;
-    if (token.normalized && normalizer) text = normalizer->apply(AlignedText(text), memory).text();
+    if (token.normalized && normalizer) {
+      memory.begin(text.size());
+      text = normalizer->apply(AlignedText(text), memory).text();
+    }
     decoded_[token.id] = std::move(text);
     tokens_[token.id] = std::move(token);
   }
@@ -66,8 +69,7 @@ std::vector<Word> AddedTokens::split(std::string_view text, const TextMatcher& m
     if (begin < end) words.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), id});
   };
   std::size_t done = 0;
-  TextMatcher::Match match;
-  for (std::size_t from = 0; !matcher.empty() && matcher.search(text, from, match); from = match.end) {
+  for (const TextMatcher::Match& match : matcher.find(text)) {
     const AddedToken& token = tokens_.at(match.value);
     if (token.single_word && !stands_alone(text, match)) continue;
     std::size_t begin = match.begin, end = match.end;

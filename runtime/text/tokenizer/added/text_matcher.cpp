@@ -6,7 +6,8 @@ namespace lathe::text {
 
 void TextMatcher::add(std::string_view text, std::int32_t value) {
   std::uint32_t node = 0;
-  for (const char c : text) {
+  for (std::size_t at = text.size(); at-- > 0;) {
+    const char c = text[at];
     std::uint32_t& child = children_[PairMap<std::uint32_t>::key(node, static_cast<unsigned char>(c))];
     if (child == 0) {
       child = static_cast<std::uint32_t>(nodes_.size());
@@ -15,7 +16,7 @@ void TextMatcher::add(std::string_view text, std::int32_t value) {
     node = child;
   }
   if (nodes_[node].value < 0) nodes_[node].value = value;
-  starts_[static_cast<unsigned char>(text[0])] = true;
+  ends_[static_cast<unsigned char>(text.back())] = true;
 }
 
 void TextMatcher::build() {
@@ -46,25 +47,24 @@ std::uint32_t TextMatcher::step(std::uint32_t node, unsigned char byte) const {
   }
 }
 
-bool TextMatcher::search(std::string_view text, std::size_t from, Match& match) const {
-  bool is_found = false;
+std::vector<TextMatcher::Match> TextMatcher::find(std::string_view text) const {
+  std::vector<Match> matches;  // the longest at each start, from the end on
   std::uint32_t node = 0;
-  for (std::size_t at = from; at < text.size(); ++at) {
+  for (std::size_t at = text.size(); at-- > 0;) {
     const auto byte = static_cast<unsigned char>(text[at]);
-    if (node == 0 && !starts_[byte]) {
-      if (is_found) return true;
-      continue;
-    }
+    if (node == 0 && !ends_[byte]) continue;
     node = step(node, byte);
-    const std::size_t end = at + 1;
-    if (is_found && end - nodes_[node].depth > match.begin) return true;
     const Node& output = nodes_[nodes_[node].output];
-    if (output.value < 0) continue;
-    const std::size_t begin = end - output.depth;
-    if (!is_found || begin <= match.begin) match = {begin, end, output.value};
-    is_found = true;
+    if (output.value >= 0) matches.push_back({at, at + output.depth, output.value});
   }
-  return is_found;
+  std::reverse(matches.begin(), matches.end());
+  std::size_t end = 0;
+  std::erase_if(matches, [&](const Match& match) {
+    if (match.begin < end) return true;
+    end = match.end;
+    return false;
+  });
+  return matches;
 }
 
 }  // namespace lathe::text

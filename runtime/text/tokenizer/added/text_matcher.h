@@ -9,8 +9,9 @@
 
 namespace lathe::text {
 
-/// Finds many texts at once (Aho, Corasick 1975): of those that start leftmost the longest, then what follows its
-/// end.
+/// Finds many texts at once (Aho, Corasick 1975): of those that start leftmost the longest, then the same behind its
+/// end. The automaton is that of the texts read backwards, so that the longest text that starts at each place is
+/// known after one pass from the end.
 class TextMatcher {
  public:
   struct Match {
@@ -23,9 +24,8 @@ class TextMatcher {
   /// To be called once, after all texts are added.
   void build();
 
-  bool empty() const { return nodes_.size() == 1; }
-  /// The next match at byte `from` or later; false where there is none.
-  bool search(std::string_view text, std::size_t from, Match& match) const;
+  /// All matches, in order. The time is linear in the text.
+  std::vector<Match> find(std::string_view text) const;
 
  private:
   struct Node {
@@ -38,7 +38,7 @@ class TextMatcher {
 
   std::vector<Node> nodes_{1};
   PairMap<std::uint32_t> children_;
-  std::array<bool, 256> starts_{};  ///< bytes that some text starts with
+  std::array<bool, 256> ends_{};  ///< bytes that some text ends with
 };
 
 }  // namespace lathe::text

@@ -44,13 +44,15 @@ class TokenStage : public DecodeStage {
 template <class Stage, class Settings>
 class StageDecoder : public Decoder {
  public:
-  explicit StageDecoder(Settings settings) : settings_(std::move(settings)) {}
+  StageDecoder(Settings settings, double growth) : settings_(std::move(settings)), growth_(growth) {}
   std::unique_ptr<DecodeStage> start(std::unique_ptr<DecodeStage> next) const override {
     return std::make_unique<Stage>(std::move(next), settings_);
   }
+  DecoderCost cost() const override { return {.growth = growth_}; }
 
  private:
   Settings settings_;
+  double growth_;
 };
 
 /// `text` with each `from` replaced; an empty one stands before each character and at the end.

@@ -1,5 +1,7 @@
 #include "runtime/text/tokenizer/decode/decoder.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -178,6 +180,7 @@ class ReplaceStage : public TokenStage {
   void take(std::string token) override {
     std::string result;
     std::size_t done = 0;
+    memory_.begin(token.size());
     if (!token.empty())
       settings_.pattern->for_each(token, memory_, [&](std::size_t begin, std::size_t end) {
         result.append(token, done, begin - done).append(settings_.content);
@@ -262,8 +265,20 @@ class SpacedStage : public TokenStage {
 class SequenceDecoder : public Decoder {
  public:
   explicit SequenceDecoder(const Fields& fields) {
-    for (const JsonNode& place : fields.get("decoders").items()) parts_.push_back(read_decoder(place));
+    constexpr double most_growth = 64;
+    constexpr int most_stages = 256;
+    for (const JsonNode& place : fields.get("decoders").items()) {
+      parts_.push_back(read_decoder(place));
+      const DecoderCost part = parts_.back()->cost();
+      cost_ = {cost_.growth * part.growth, cost_.stages + part.stages};
+      if (cost_.growth > most_growth)
+        place.fail(fmt::format("the decoders up to this one may make a text more than {} times as long", most_growth),
+                   "tokenizer_limit");
+      if (cost_.stages > most_stages)
+        place.fail(fmt::format("there are more than {} decoders", most_stages), "tokenizer_limit");
+    }
   }
+  DecoderCost cost() const override { return cost_; }
   std::unique_ptr<DecodeStage> start(std::unique_ptr<DecodeStage> next) const override {
     for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) next = (*part)->start(std::move(next));
     return next;
@@ -271,11 +286,20 @@ class SequenceDecoder : public Decoder {
 
  private:
   std::vector<std::unique_ptr<const Decoder>> parts_;
+  DecoderCost cost_{.growth = 1, .stages = 0};
 };
 
 template <class Stage, class Settings>
-std::unique_ptr<const Decoder> make(Settings settings) {
-  return std::make_unique<StageDecoder<Stage, Settings>>(std::move(settings));
+std::unique_ptr<const Decoder> make(Settings settings, double growth = 1) {
+  return std::make_unique<StageDecoder<Stage, Settings>>(std::move(settings), growth);
+}
+
+/// How many times as long a text becomes where each `from` is replaced. A pattern may match nothing, before each
+/// byte.
+double replacement_growth(const std::string* from, const std::string& to) {
+  const auto size = static_cast<double>(to.size());
+  if (!from || from->empty()) return 1 + size;
+  return std::max(1.0, size / static_cast<double>(from->size()));
 }
 
 constexpr std::string_view kinds[] = {"BPEDecoder", "ByteFallback", "ByteLevel", "CTC",   "Fuse",
@@ -301,17 +325,22 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
 std::unique_ptr<const Decoder> read_decoder(const JsonNode& place) {
   const auto fields = [&](std::initializer_list<std::string_view> known) { return Fields(place, known); };
   const std::string_view kind = kinds[read_kind(place, kinds)];
-  if (kind == "BPEDecoder") return make<SuffixStage>(fields({"suffix"}).get("suffix").string());
+  if (kind == "BPEDecoder") {
+    const std::string suffix = fields({"suffix"}).get("suffix").string();
+    return make<SuffixStage>(suffix, replacement_growth(&suffix, " "));
+  }
   if (kind == "CTC") {
     const Fields own = fields({"pad_token", "word_delimiter_token", "cleanup"});
-    return make<CtcStage>(CtcSettings{own.get("pad_token").string(), own.get("word_delimiter_token").string(),
-                                      own.get("cleanup").boolean()});
+    const CtcSettings settings{own.get("pad_token").string(), own.get("word_delimiter_token").string(),
+                               own.get("cleanup").boolean()};
+    return make<CtcStage>(settings, replacement_growth(&settings.delimiter, " "));
   }
   if (kind == "Metaspace") return make<MetaspaceStage>(Metaspace(place));
   if (kind == "Replace") {
     const Fields own = fields({"pattern", "content"});
-    return make<ReplaceStage>(
-        ReplaceStage::Settings{std::make_shared<const Pattern>(own.get("pattern")), own.get("content").string()});
+    const ReplaceStage::Settings settings{std::make_shared<const Pattern>(own.get("pattern")),
+                                          own.get("content").string()};
+    return make<ReplaceStage>(settings, replacement_growth(settings.pattern->literal(), settings.content));
   }
   if (kind == "Sequence") return std::make_unique<SequenceDecoder>(fields({"decoders"}));
   if (kind == "Strip") {

@@ -29,6 +29,14 @@ void append_tokens(Draft& to, const Draft& from) {
   for_each_list(to, from, [](auto& list, const auto& more) { list.insert(list.end(), more.begin(), more.end()); });
 }
 
+/// `tokens`: of all parts that truncation makes of `size` tokens.
+void check_overflow(std::size_t tokens, std::size_t size) {
+  constexpr std::size_t least = std::size_t{1} << 22, per_token = 64;
+  if (tokens > least + per_token * size)
+    throw UserError(fmt::format("truncation makes parts of {} tokens of a text of {}", tokens, size), label,
+                    "give a smaller stride, or a larger length");
+}
+
 Draft joined(Draft first, const Draft& second) {
   first.overflow.clear();
   append_tokens(first, second);
@@ -47,6 +55,8 @@ Draft slice(const Draft& draft, std::size_t begin, std::size_t end) {
 }
 
 void append(Draft& to, const Draft& from) {
+  const std::size_t parts = (to.overflow.size() + 1) * (from.overflow.size() + 1) - 1;
+  if (parts > 0) check_overflow(parts * (to.size() + from.size()), to.size() + from.size());
   std::vector<Draft> overflow;
   for (const Draft& part : to.overflow) {
     overflow.push_back(joined(part, from));
@@ -70,6 +80,7 @@ void cut(Draft& draft, std::size_t length, const Truncation& how) {
                     label);
   std::vector<Draft> parts;
   const std::size_t step = length - how.stride;
+  check_overflow(((size - length) / step + 1) * length, size);
   if (how.side == Side::right) {
     for (std::size_t begin = 0;; begin += step) {
       const std::size_t end = std::min(begin + length, size);

@@ -24,10 +24,12 @@ struct Draft {
 Draft slice(const Draft& draft, std::size_t begin, std::size_t end);
 
 /// Appends a draft. Each part of one's overflow goes with the other and with each part of the other's overflow.
+/// UserError [tokenizer_truncation] for far more tokens than the texts have.
 void append(Draft& to, const Draft& from);
 
 /// Cuts a draft to `length` tokens; what goes becomes overflow in parts that share `stride` tokens. UserError
-/// [tokenizer_truncation] for a stride that is not below the length.
+/// [tokenizer_truncation] for a stride that is not below the length, or so close to it that the parts have far more
+/// tokens than the text.
 void cut(Draft& draft, std::size_t length, const Truncation& how);
 
 /// Cuts one draft or two to how.max_length tokens less `reserved`. UserError [tokenizer_truncation].

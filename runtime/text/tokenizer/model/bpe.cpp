@@ -27,6 +27,16 @@ void append(std::vector<ModelToken>& out, std::span<const Symbol> symbols, std::
   }
 }
 
+/// The bytes of a prefix or suffix may be tokens of their own (byte_fallback), which push tokens beyond the word's
+/// end: these belong to its last byte.
+void clamp_to(std::string_view word, std::span<ModelToken> tokens) {
+  const auto size = static_cast<std::uint32_t>(word.size());
+  for (ModelToken& token : tokens) {
+    token.begin = std::min(token.begin, size - 1);
+    token.end = std::min(token.end, size);
+  }
+}
+
 }  // namespace
 
 /// Cuts a word where no merge can reach across, so that each part is merged by itself and found in the cache.
@@ -124,6 +134,10 @@ void Bpe::for_each_symbol(std::string_view word, bool is_bytes, const Put& put) 
   flush();
 }
 
+bool Bpe::cuts_words() const {
+  return affixes_.prefix.empty() && affixes_.suffix.empty() && (has_all_fallbacks_ || !falls_back_to_bytes_);
+}
+
 std::optional<TokenId> Bpe::whole_word(std::string_view word, bool is_bytes) const {
   return is_bytes ? words_of_bytes_.find(word) : tokens().find(word);
 }
@@ -137,9 +151,7 @@ void Bpe::tokenize(std::string_view word, bool is_bytes, WordCache& cache, std::
   }
   if (const auto found = cache.find(word)) return append(out, *found, 0);
   const std::size_t first = out.size();
-  const bool can_cut =
-      affixes_.prefix.empty() && affixes_.suffix.empty() && (has_all_fallbacks_ || !falls_back_to_bytes_);
-  if (word.size() > long_word && can_cut) {
+  if (word.size() > long_word && cuts_words()) {
     SegmentMerger merger(*this, word, cache, out);
     for_each_symbol(word, is_bytes, [&](Symbol symbol, std::size_t at) { merger.put(symbol, at); });
     merger.finish();
@@ -149,6 +161,7 @@ void Bpe::tokenize(std::string_view word, bool is_bytes, WordCache& cache, std::
     for_each_symbol(word, is_bytes, [&](Symbol symbol, std::size_t) { symbols.push_back(symbol); });
     merges_.apply(symbols);
     append(out, symbols, 0);
+    if (!cuts_words()) clamp_to(word, std::span(out).subspan(first));
   }
   cache.insert(word, std::span(out).subspan(first));
 }

@@ -45,6 +45,8 @@ class Bpe : public Model {
   void read_merges(const JsonNode& place);
   void set_merge(const JsonNode& place, std::size_t index, std::string_view left, std::string_view right);
   void find_joints();
+  /// Whether long words are cut at joints_ before they are merged.
+  bool cuts_words() const;
   std::optional<TokenId> whole_word(std::string_view word, bool is_bytes) const;
   template <class Put>
   void for_each_symbol(std::string_view word, bool is_bytes, const Put& put) const;

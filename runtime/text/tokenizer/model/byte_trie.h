@@ -25,16 +25,19 @@ class ByteTrie {
     ids_[node] = id;
   }
 
-  /// Calls visit(end, id) for each string of the trie that `text` has at byte `begin`, the shortest first.
+  /// Calls visit(end, id) for each string of the trie that `text` has at byte `begin`, the shortest first. Returns
+  /// how many bytes it looked at.
   template <class Visit>
-  void for_each_prefix(std::string_view text, std::size_t begin, const Visit& visit) const {
+  std::size_t for_each_prefix(std::string_view text, std::size_t begin, const Visit& visit) const {
     std::uint32_t node = 0;
-    for (std::size_t at = begin; at < text.size(); ++at) {
+    std::size_t at = begin;
+    for (; at < text.size(); ++at) {
       const std::uint32_t* child = children_.find(node, static_cast<unsigned char>(text[at]));
-      if (!child) return;
+      if (!child) break;
       node = *child;
       if (ids_[node] >= 0) visit(at + 1, ids_[node]);
     }
+    return at - begin + 1;
   }
 
  private:

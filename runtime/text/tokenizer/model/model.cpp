@@ -35,6 +35,14 @@ TokenId Model::unknown_token(const std::string& text) const {
   return *found;
 }
 
+void Model::check_steps(std::size_t steps, std::string_view word) {
+  constexpr std::size_t least = std::size_t{1} << 21, per_byte = 128;
+  if (steps <= least + per_byte * word.size()) return;
+  throw UserError(fmt::format("the tokens of a word of {} bytes, {}, take more than {} steps to find", word.size(),
+                              quote(word), least + per_byte * word.size()),
+                  "tokenizer_limit", "the vocabulary in 'model' has tokens that are too long for such a word");
+}
+
 std::unique_ptr<const Model> read_model(const JsonNode& place) {
   constexpr std::array readers{read_bpe, read_unigram, read_word_piece, read_word_level};
   return readers[kind_of(place)](place);

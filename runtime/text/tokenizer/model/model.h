@@ -31,6 +31,8 @@ class Model {
  protected:
   /// The token for what is unknown. UserError [tokenizer_unk] where the vocabulary lacks it.
   TokenId unknown_token(const std::string& text) const;
+  /// UserError [tokenizer_limit] if looking up the tokens of a word took too many steps, as long tokens make it do.
+  static void check_steps(std::size_t steps, std::string_view word);
 
  private:
   TokenTable tokens_;

@@ -85,6 +85,7 @@ void Bpe::set_merge(const JsonNode& place, std::size_t index, std::string_view l
 /// A token has one sequence of characters, but tokens of unknown characters and of bytes are symbols as well, so that
 /// its first and last symbols are sets.
 void Bpe::find_joints() {
+  if (!cuts_words()) return;
   using Ids = std::vector<TokenId>;
   std::vector<Ids> firsts(static_cast<std::size_t>(tokens().end())), lasts(firsts.size());
   const auto start = [&](TokenId id) {
@@ -106,8 +107,14 @@ void Bpe::find_joints() {
       }
     return grows;
   };
-  for (bool grows = true; grows;) {
+  int passes = 0;
+  for (bool grows = true; grows; ++passes) {
     grows = false;
+    // Merges usually come after those that make their parts. Where they do not, the shorter results go first.
+    if (passes == 2)
+      std::stable_sort(merged_.begin(), merged_.end(), [&](const auto& a, const auto& b) {
+        return tokens().text(a[2]).size() < tokens().text(b[2]).size();
+      });
     for (const auto& [left, right, result] : merged_) {
       const auto at = static_cast<std::size_t>(result);
       grows |= include(firsts[at], firsts[static_cast<std::size_t>(left)]);

@@ -81,6 +81,7 @@ class Unigram : public Model {
 
   std::vector<ModelToken> best_path(std::string_view word) const {
     std::vector<Node> nodes(word.size() + 1);
+    std::size_t steps = 0;
     for (std::size_t at = 0; at < word.size();) {
       const std::size_t next = at + character_size(word[at]);
       const double score = nodes[at].score;
@@ -89,10 +90,11 @@ class Unigram : public Model {
         if (node.id < 0 || score + gain > node.score) node = {score + gain, static_cast<std::uint32_t>(at), id};
       };
       bool has_character = false;
-      trie_.for_each_prefix(word, at, [&](std::size_t end, TokenId id) {
+      steps += trie_.for_each_prefix(word, at, [&](std::size_t end, TokenId id) {
         reach(end, id, scores_[static_cast<std::size_t>(id)]);
         has_character = has_character || end == next;
       });
+      check_steps(steps, word);
       if (!has_character && (nodes[next].id < 0 || score + unknown_score_ > nodes[next].score))
         reach(next, unknown(), unknown_score_);
       at = next;

@@ -30,12 +30,15 @@ class WordPiece : public Model {
   void tokenize(std::string_view word, bool, WordCache&, std::vector<ModelToken>& out) const override {
     const std::size_t first = out.size();
     bool is_known = word.size() <= longest_ || count_characters(word) <= longest_;
+    std::size_t steps = 0;
     for (std::size_t at = 0; is_known && at < word.size();) {
       ModelToken longest{-1, static_cast<std::uint32_t>(at), 0};
-      (at == 0 ? starts_ : continuations_).for_each_prefix(word, at, [&](std::size_t end, TokenId id) {
+      const ByteTrie& tokens_here = at == 0 ? starts_ : continuations_;
+      steps += tokens_here.for_each_prefix(word, at, [&](std::size_t end, TokenId id) {
         longest.id = id;
         longest.end = static_cast<std::uint32_t>(end);
       });
+      check_steps(steps, word);
       is_known = longest.id >= 0;
       out.push_back(longest);
       at = longest.end;

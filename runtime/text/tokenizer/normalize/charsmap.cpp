@@ -70,6 +70,7 @@ class MappedText {
     if (last_) last_->taken -= std::max(old_count - new_count, 0);
   }
 
+  std::size_t size() const { return out_.size(); }
   AlignedText finish() {
     if (last_) changes_.put(*last_);
     return out_.finish();
@@ -145,11 +146,12 @@ std::optional<std::string_view> CharsMap::find_in_trie(std::string_view text) co
   return std::nullopt;
 }
 
-AlignedText CharsMap::apply(AlignedText source) const {
+AlignedText CharsMap::apply(AlignedText source, const TextBudget& budget, std::string_view place) const {
   const std::string_view text = source.text();
   MappedText mapped(source);
   bool is_changed = false;
   for (std::size_t at = 0; at < text.size();) {
+    if (mapped.size() > budget.writable()) budget.fail(place);
     const std::size_t end = cluster_end(text, at);
     const std::string_view cluster = text.substr(at, end - at);
     if (const auto found = cluster.size() < 6 ? find(cluster) : std::nullopt) {

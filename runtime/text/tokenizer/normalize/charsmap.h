@@ -8,6 +8,7 @@
 
 #include "runtime/text/tokenizer/normalize/aligned_text.h"
 #include "runtime/text/tokenizer/pipeline/fields.h"
+#include "runtime/text/tokenizer/pipeline/text_budget.h"
 
 namespace lathe::text {
 
@@ -21,7 +22,8 @@ class CharsMap {
 
   /// `source` with the map applied as tokenizers does: to grapheme clusters below 6 bytes, by the shortest text of
   /// the map that they start with, and to the characters of the others.
-  AlignedText apply(AlignedText source) const;
+  /// UserError [tokenizer_limit], naming `place`, for more than the budget has.
+  AlignedText apply(AlignedText source, const TextBudget& budget, std::string_view place) const;
 
  private:
   std::optional<std::string_view> find(std::string_view text) const;

@@ -25,7 +25,7 @@ AlignedText lowercase(AlignedText source) {
 class UnicodeForm : public Normalizer {
  public:
   explicit UnicodeForm(NormalForm form) : form_(form) {}
-  AlignedText apply(AlignedText source, MatchMemory&) const override {
+  AlignedText rewrite(AlignedText source, MatchMemory&) const override {
     return to_normal_form(std::move(source), form_);
   }
 
@@ -34,8 +34,8 @@ class UnicodeForm : public Normalizer {
 };
 
 class Lowercase : public Normalizer {
- public:
-  AlignedText apply(AlignedText source, MatchMemory&) const override { return lowercase(std::move(source)); }
+ private:
+  AlignedText rewrite(AlignedText source, MatchMemory&) const override { return lowercase(std::move(source)); }
 };
 
 /// Spaces at the ends go.
@@ -44,7 +44,7 @@ class Strip : public Normalizer {
   explicit Strip(const Fields& fields)
       : left_(fields.get("strip_left").boolean()), right_(fields.get("strip_right").boolean()) {}
 
-  AlignedText apply(AlignedText source, MatchMemory&) const override {
+  AlignedText rewrite(AlignedText source, MatchMemory&) const override {
     const std::string_view text = source.text();
     std::size_t begin = 0, end = text.size();
     while (left_ && begin < end && is_space(character_at(text, begin).code)) begin += character_size(text[begin]);
@@ -61,16 +61,16 @@ class Strip : public Normalizer {
 };
 
 class StripAccents : public Normalizer {
- public:
-  AlignedText apply(AlignedText source, MatchMemory&) const override {
+ private:
+  AlignedText rewrite(AlignedText source, MatchMemory&) const override {
     return rewrite_characters(std::move(source), is_mark, [](char32_t, const auto&) {});
   }
 };
 
 /// The clean-up of SentencePiece's nmt rules.
 class Nmt : public Normalizer {
- public:
-  AlignedText apply(AlignedText source, MatchMemory&) const override {
+ private:
+  AlignedText rewrite(AlignedText source, MatchMemory&) const override {
     return rewrite_characters(
         std::move(source), [](char32_t code) { return is_removed(code) || is_gap(code); },
         [](char32_t code, const auto& put) {
@@ -98,7 +98,7 @@ class Bert : public Normalizer {
         lowercases_(fields.get("lowercase").boolean()),
         strips_accents_(fields.boolean_or("strip_accents", lowercases_)) {}
 
-  AlignedText apply(AlignedText source, MatchMemory&) const override {
+  AlignedText rewrite(AlignedText source, MatchMemory&) const override {
     AlignedText text = std::move(source);
     if (cleans_) text = clean(std::move(text));
     if (parts_han_)
@@ -135,8 +135,9 @@ class Prepend : public Normalizer {
  public:
   explicit Prepend(const Fields& fields) : prefix_(fields.get("prepend").string()) {}
 
-  AlignedText apply(AlignedText source, MatchMemory&) const override {
+  AlignedText rewrite(AlignedText source, MatchMemory& memory) const override {
     if (source.text().empty()) return source;
+    if (prefix_.size() > memory.budget().writable()) memory.budget().fail(place());
     AlignedWriter out(source.origin(), source.text().size() + prefix_.size());
     out.put(prefix_, source.span(0));
     out.copy(source, 0, source.text().size());
@@ -153,13 +154,15 @@ class Replace : public Normalizer {
   explicit Replace(const Fields& fields)
       : pattern_(fields.get("pattern")), content_(fields.get("content").string()) {}
 
-  AlignedText apply(AlignedText source, MatchMemory& memory) const override {
+  AlignedText rewrite(AlignedText source, MatchMemory& memory) const override {
     const std::string_view text = source.text();
     if (text.empty()) return source;
     std::optional<AlignedWriter> out;
     std::size_t copied = 0;
     pattern_.for_each(text, memory, [&](std::size_t begin, std::size_t end) {
       if (!out) out.emplace(source.origin(), text.size() + text.size() / 4);
+      if (out->size() + (begin - copied) + content_.size() > memory.budget().writable())
+        memory.budget().fail(place());
       out->copy(source, copied, begin);
       out->put(content_, end > 0 ? source.span(end - 1) : Span{source.origin(), source.origin()});
       copied = end;
@@ -177,7 +180,9 @@ class Replace : public Normalizer {
 class Precompiled : public Normalizer {
  public:
   explicit Precompiled(const Fields& fields) : map_(fields.get("precompiled_charsmap")) {}
-  AlignedText apply(AlignedText source, MatchMemory&) const override { return map_.apply(std::move(source)); }
+  AlignedText rewrite(AlignedText source, MatchMemory& memory) const override {
+    return map_.apply(std::move(source), memory.budget(), place());
+  }
 
  private:
   CharsMap map_;
@@ -185,8 +190,8 @@ class Precompiled : public Normalizer {
 
 /// Each byte becomes its character of GPT-2's alphabet.
 class ByteLevelNormalizer : public Normalizer {
- public:
-  AlignedText apply(AlignedText source, MatchMemory&) const override {
+ private:
+  AlignedText rewrite(AlignedText source, MatchMemory&) const override {
     const std::string_view text = source.text();
     AlignedWriter out(source.origin(), text.size() + text.size() / 4);
     for (std::size_t at = 0; at < text.size(); ++at)
@@ -200,7 +205,7 @@ class SequenceNormalizer : public Normalizer {
   explicit SequenceNormalizer(const Fields& fields) {
     for (const JsonNode& place : fields.get("normalizers").items()) parts_.push_back(read_normalizer(place));
   }
-  AlignedText apply(AlignedText source, MatchMemory& memory) const override {
+  AlignedText rewrite(AlignedText source, MatchMemory& memory) const override {
     AlignedText text = std::move(source);
     for (const auto& part : parts_) text = part->apply(std::move(text), memory);
     return text;
@@ -214,9 +219,7 @@ constexpr std::string_view normalizer_kinds[] = {
     "BertNormalizer", "ByteLevel",   "Lowercase", "NFC",      "NFD",   "NFKC",        "NFKD", "Nmt",
     "Prepend",        "Precompiled", "Replace",   "Sequence", "Strip", "StripAccents"};
 
-}  // namespace
-
-std::unique_ptr<const Normalizer> read_normalizer(const JsonNode& place) {
+std::unique_ptr<Normalizer> make_normalizer(const JsonNode& place) {
   const auto fields = [&](std::initializer_list<std::string_view> known) { return Fields(place, known); };
   const std::string_view kind = normalizer_kinds[read_kind(place, normalizer_kinds)];
   if (kind == "BertNormalizer")
@@ -235,6 +238,20 @@ std::unique_ptr<const Normalizer> read_normalizer(const JsonNode& place) {
                                        : kind == "NFD"  ? NormalForm::nfd
                                        : kind == "NFKC" ? NormalForm::nfkc
                                                         : NormalForm::nfkd);
+}
+
+}  // namespace
+
+AlignedText Normalizer::apply(AlignedText source, MatchMemory& memory) const {
+  AlignedText made = rewrite(std::move(source), memory);
+  memory.budget().write(made.text().size(), place_);
+  return made;
+}
+
+std::unique_ptr<const Normalizer> read_normalizer(const JsonNode& place) {
+  std::unique_ptr<Normalizer> made = make_normalizer(place);
+  made->place_ = place.path();
+  return made;
 }
 
 }  // namespace lathe::text

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "runtime/text/tokenizer/normalize/aligned_text.h"
 #include "runtime/text/tokenizer/pipeline/fields.h"
@@ -12,7 +13,17 @@ namespace lathe::text {
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  virtual AlignedText apply(AlignedText source, MatchMemory& memory) const = 0;
+  /// UserError [tokenizer_limit] that names the normalizer, if it makes more than the budget of `memory` has.
+  AlignedText apply(AlignedText source, MatchMemory& memory) const;
+
+ protected:
+  virtual AlignedText rewrite(AlignedText source, MatchMemory& memory) const = 0;
+  /// Its place in tokenizer.json, for messages.
+  const std::string& place() const { return place_; }
+
+ private:
+  friend std::unique_ptr<const Normalizer> read_normalizer(const JsonNode& place);
+  std::string place_;
 };
 
 /// UserError [tokenizer_kind], [tokenizer_field], [tokenizer_regex], [tokenizer_charsmap].

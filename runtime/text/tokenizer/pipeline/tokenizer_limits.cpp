@@ -28,13 +28,13 @@ Padding read_padding(const JsonNode& place) {
   Padding read;
   const JsonNode strategy = fields.get("strategy");
   if (strategy.is_object()) {
-    read.length = static_cast<std::size_t>(Fields(strategy, {"Fixed"}).get("Fixed").count());
+    read.length = static_cast<std::size_t>(Fields(strategy, {"Fixed"}).get("Fixed").count(longest_padding));
   } else {
     strategy.choice(strategies);
   }
   read.side = static_cast<Side>(fields.get("direction").choice(sides));
   if (const auto multiple = fields.find("pad_to_multiple_of"))
-    read.multiple_of = static_cast<std::size_t>(multiple->count());
+    read.multiple_of = static_cast<std::size_t>(multiple->count(longest_padding));
   read.id = static_cast<TokenId>(fields.get("pad_id").count());
   read.type_id = static_cast<std::int32_t>(fields.get("pad_type_id").count());
   fields.get("pad_token").string();

@@ -177,6 +177,7 @@ Words Pipeline::normalized(std::string_view text, Scratch& scratch) const {
 }
 
 Words Pipeline::split(std::string_view text, Scratch& scratch) const {
+  scratch.matches.begin(text.size());
   Words words = normalized(text, scratch);
   if (pre_tokenizer_) pre_tokenizer_->apply(words, scratch.matches);
   return words;
@@ -200,9 +201,9 @@ Draft Pipeline::draft(std::string_view text, std::int32_t type, bool has_offsets
     for (const ModelToken& token : tokens) {
       out.put(token.id, word.begin + token.begin, word.begin + token.end, i);
       if (!has_edges) continue;
-      const std::string_view shown = words.text_of(word).substr(token.begin, token.end - token.begin);
-      out.put_edges(token.id == model_->transparent_token() ? edges_of(shown)
-                                                            : edges_[static_cast<std::size_t>(token.id)]);
+      out.put_edges(token.id == model_->transparent_token()
+                        ? edges_of(words.text_of(word).substr(token.begin, token.end - token.begin))
+                        : edges_[static_cast<std::size_t>(token.id)]);
     }
   }
   return out.finish();

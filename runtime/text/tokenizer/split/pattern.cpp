@@ -10,6 +10,7 @@ Pattern::Pattern(const JsonNode& place) {
     return;
   }
   const JsonNode expression = fields.get("Regex");
+  place_ = expression.path();
   at_place(expression, [&] { regex_.emplace(expression.string()); });
 }
 

@@ -21,7 +21,11 @@ class Pattern {
   template <class Found>
   void for_each(std::string_view text, MatchMemory& memory, const Found& found) const {
     if (regex_) {
-      for_each_match(*regex_, text, memory, found);
+      try {
+        for_each_match(*regex_, text, memory, found);
+      } catch (const UserError& error) {
+        throw error.with_note("in " + place_);
+      }
     } else {
       for (std::size_t at = text.find(text_); at != std::string_view::npos; at = text.find(text_, at + text_.size()))
         found(at, at + text_.size());
@@ -29,7 +33,7 @@ class Pattern {
   }
 
  private:
-  std::string text_;
+  std::string text_, place_;
   std::optional<Regex> regex_;
 };
 

@@ -196,14 +196,22 @@ class SequenceSplit : public PreTokenizer {
   SequenceSplit(const Fields& fields, bool model_takes_bytes) {
     const std::vector<JsonNode> places = fields.get("pretokenizers").items();
     for (std::size_t i = 0; i < places.size(); ++i)
-      parts_.push_back(read_pre_tokenizer(places[i], model_takes_bytes && i + 1 == places.size()));
+      parts_.push_back(
+          {read_pre_tokenizer(places[i], model_takes_bytes && i + 1 == places.size()), places[i].path()});
   }
   void apply(Words& words, MatchMemory& memory) const override {
-    for (const auto& part : parts_) part->apply(words, memory);
+    for (const Part& part : parts_) {
+      part.step->apply(words, memory);
+      memory.budget().write(words.text.text().size(), part.place);
+    }
   }
 
  private:
-  std::vector<std::unique_ptr<const PreTokenizer>> parts_;
+  struct Part {
+    std::unique_ptr<const PreTokenizer> step;
+    std::string place;
+  };
+  std::vector<Part> parts_;
 };
 
 constexpr std::string_view pre_tokenizer_kinds[] = {

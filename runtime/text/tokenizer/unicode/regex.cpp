@@ -32,6 +32,13 @@ PCRE2_SPTR8 units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR8>(
 }  // namespace
 
 struct MatchMemory::Content {
+  struct Counted {
+    TextBudget budget;
+    PCRE2_SIZE position = 0;  ///< of the last callout
+    PCRE2_SIZE start = 0;     ///< of the match that is tried
+  };
+  static constexpr std::uint32_t auto_callout = 255;
+
   Content()
       : data(pcre2_match_data_create(1, nullptr)),
         context(pcre2_match_context_create(nullptr)),
@@ -40,6 +47,7 @@ struct MatchMemory::Content {
     pcre2_set_match_limit(context, match_limit);
     pcre2_set_heap_limit(context, heap_limit);
     pcre2_jit_stack_assign(context, nullptr, stack);
+    pcre2_set_callout(context, count_work, this);
   }
   ~Content() {
     pcre2_jit_stack_free(stack);
@@ -49,6 +57,23 @@ struct MatchMemory::Content {
   Content(const Content&) = delete;
   Content& operator=(const Content&) = delete;
 
+  /// Called at the callouts of a pattern: counts what was done since the last one, which is at most a constant for
+  /// each character that the position moved by or that is captured. The callout's number is added.
+  static int count_work(pcre2_callout_block* block, void* content) {
+    auto& [text_budget, position, start] = static_cast<Content*>(content)->counted;
+    const PCRE2_SIZE at = block->current_position;
+    if (block->start_match != start) position = start = block->start_match;
+    std::uint64_t work = 1 + (at > position ? at - position : position - at) / 8;
+    position = at;
+    if (block->callout_number != auto_callout) work += block->callout_number;
+    for (std::uint32_t i = 1; i < block->capture_top; ++i) {
+      const PCRE2_SIZE begin = block->offset_vector[2 * i], end = block->offset_vector[2 * i + 1];
+      if (begin != PCRE2_UNSET && end != PCRE2_UNSET && end > begin) work += (end - begin) / 8;
+    }
+    return text_budget.match(work) ? 0 : PCRE2_ERROR_MATCHLIMIT;
+  }
+
+  Counted counted;
   pcre2_match_data* data;
   pcre2_match_context* context;
   pcre2_jit_stack* stack;
@@ -57,6 +82,7 @@ struct MatchMemory::Content {
 MatchMemory::MatchMemory() : content_(std::make_unique<Content>()) {}
 MatchMemory::~MatchMemory() = default;
 MatchMemory::MatchMemory(MatchMemory&&) noexcept = default;
+TextBudget& MatchMemory::budget() { return content_->counted.budget; }
 
 struct Regex::Code {
   ~Code() { pcre2_code_free(code); }
@@ -65,22 +91,26 @@ struct Regex::Code {
   std::string pattern;
 };
 
-Regex::Regex(std::string_view pattern) { compile(to_pcre2(pattern), pattern); }
+Regex::Regex(std::string_view pattern) {
+  const TranslatedPattern translated = to_pcre2(pattern);
+  compile(translated.text, pattern, !translated.counts_itself);
+}
 
 Regex Regex::native(const std::string& pattern) {
   Regex regex;
-  regex.compile(pattern, pattern);
+  regex.compile(pattern, pattern, false);
   return regex;
 }
 
-void Regex::compile(const std::string& pattern, std::string_view shown) {
+void Regex::compile(const std::string& pattern, std::string_view shown, bool counts_all) {
   auto made = std::make_shared<Code>();
   made->pattern = shown;
   pcre2_compile_context* context = pcre2_compile_context_create(nullptr);
   pcre2_set_newline(context, PCRE2_NEWLINE_LF);
   int error = 0;
   PCRE2_SIZE offset = 0;
-  constexpr std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+  const std::uint32_t options =
+      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | (counts_all ? PCRE2_AUTO_CALLOUT : 0);
   made->code = pcre2_compile(units(pattern), pattern.size(), options, &error, &offset, context);
   pcre2_compile_context_free(context);
   if (!made->code)
@@ -91,7 +121,8 @@ void Regex::compile(const std::string& pattern, std::string_view shown) {
 }
 
 bool Regex::search(std::string_view text, std::size_t from, MatchMemory& memory, Match& match) const {
-  const MatchMemory::Content& content = *memory.content_;
+  MatchMemory::Content& content = *memory.content_;
+  content.counted.position = content.counted.start = from;
   int found = PCRE2_ERROR_JIT_STACKLIMIT;
   if (code_->is_machine_code)
     found = pcre2_jit_match(code_->code, units(text), text.size(), from, 0, content.data, content.context);

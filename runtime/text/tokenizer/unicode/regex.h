@@ -5,16 +5,22 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/text/tokenizer/pipeline/text_budget.h"
 #include "runtime/text/tokenizer/unicode/utf8.h"
 
 namespace lathe::text {
 
-/// What matching needs besides the expression. One thread at a time.
+/// What the steps of a tokenizer need besides the text: memory to match in, and what is left of the text's budget.
+/// One thread at a time.
 class MatchMemory {
  public:
   MatchMemory();
   ~MatchMemory();
   MatchMemory(MatchMemory&&) noexcept;
+
+  /// Starts a text of this size in bytes.
+  void begin(std::size_t bytes) { budget() = TextBudget(bytes); }
+  TextBudget& budget();
 
  private:
   friend class Regex;
@@ -36,13 +42,13 @@ class Regex {
   static Regex native(const std::string& pattern);
 
   /// The first match in `text`, which is valid UTF-8, that starts at byte `from` or later; false where there is none.
-  /// UserError [tokenizer_regex] for a search without end.
+  /// UserError [tokenizer_regex] for a search that needs more work than the budget of `memory` has.
   bool search(std::string_view text, std::size_t from, MatchMemory& memory, Match& match) const;
 
  private:
   struct Code;
   Regex() = default;
-  void compile(const std::string& pattern, std::string_view shown);
+  void compile(const std::string& pattern, std::string_view shown, bool counts_all);
 
   std::shared_ptr<const Code> code_;
 };

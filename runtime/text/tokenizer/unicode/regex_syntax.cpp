@@ -2,7 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "runtime/text/tokenizer/unicode/regex_class.h"
 #include "runtime/text/tokenizer/unicode/utf8.h"
@@ -16,29 +20,68 @@ class Translator {
  public:
   explicit Translator(std::string_view pattern) : cursor_{pattern} {}
 
-  std::string all() {
-    std::string out = alternatives(false);
+  TranslatedPattern all() {
+    const Part whole = alternatives(false);
     if (!cursor_.done()) cursor_.fail("')' is unmatched");
-    return out;
+    return {whole.text, counts_itself_ && whole.ways <= most_ways && whole.text.size() <= long_pattern};
   }
 
  private:
+  static constexpr std::uint64_t most_ways = 256;    ///< of what is not counted
+  static constexpr std::uint64_t few_repeats = 8;    ///< are ways; more are counted
+  static constexpr std::uint64_t most_least = 2000;  ///< repeats that a quantifier may demand
+  static constexpr std::size_t long_pattern = 4096;  ///< bytes
+
+  /// A part of the pattern, and how much work it may take.
+  struct Part {
+    std::string text;
+    std::uint64_t ways = 1;  ///< to match at one position, those of repeats that are counted left out
+    bool can_fail = true;
+    bool is_long = false;  ///< repeats without a small bound
+    bool is_group = false;
+  };
+
+  /// The items of an alternative as a part. What can be matched again after something behind it has failed gets a
+  /// callout.
+  Part sequence(std::vector<Part>& items) const {
+    Part all{.text = {}};
+    bool fails_later = depth_ > 0;
+    for (std::size_t i = items.size(); i-- > 0;) {
+      Part& item = items[i];
+      // A match starts where the first item does.
+      if (fails_later && item.is_long) item.text = (i > 0 || depth_ > 0 ? "(?C0)" : "") + item.text + "(?C0)";
+      if (fails_later) all.ways = std::min(all.ways * item.ways, 2 * most_ways);
+      fails_later = fails_later || item.can_fail;
+    }
+    for (const Part& item : items) all.text += item.text;
+    items.clear();
+    return all;
+  }
+
   /// Up to the end of the pattern or a ')' that belongs to a group outside. `is_extended`: spaces and comments
   /// between atoms mean nothing.
-  std::string alternatives(bool is_extended) {
+  Part alternatives(bool is_extended) {
     const PatternCursor::Level level(cursor_);
-    std::string out;
+    Part out{.text = {}, .ways = 0};
+    std::vector<Part> items;
+    const auto finish_alternative = [&] {
+      const Part all = sequence(items);
+      out.text += all.text;
+      out.ways = std::max<std::uint64_t>(depth_ > 0 ? out.ways + all.ways : 0, all.ways);
+    };
     while (!cursor_.done() && !cursor_.starts(")")) {
       if (is_extended && skip_comment()) continue;
       if (cursor_.skip("|")) {
-        out += "|";
+        finish_alternative();
+        out.text += "|";
       } else if (cursor_.skip("(?#")) {
         while (!cursor_.done() && !cursor_.starts(")")) cursor_.take();
         close();
       } else {
-        out += quantified(atom(is_extended));
+        items.push_back(quantified(atom(is_extended)));
       }
     }
+    finish_alternative();
     return out;
   }
 
@@ -52,23 +95,23 @@ class Translator {
     return true;
   }
 
-  std::string atom(bool is_extended) {
+  Part atom(bool is_extended) {
     if (cursor_.skip("(")) return group(is_extended);
-    if (cursor_.skip("[")) return translate_class(cursor_);
-    if (cursor_.skip("\\")) return escape();
+    if (cursor_.skip("[")) return {.text = translate_class(cursor_)};
+    if (cursor_.skip("\\")) return {.text = escape()};
     if (cursor_.starts("*") || cursor_.starts("+") || cursor_.starts("?"))
       cursor_.fail("a quantifier stands after nothing");
     const std::string_view next = cursor_.take();
-    if (next == "." || next == "^" || next == "$") return std::string(next);
+    if (next == "." || next == "^" || next == "$") return {.text = std::string(next)};
     const bool is_mark = next.size() == 1 && std::ispunct(static_cast<unsigned char>(next[0]));
-    return is_mark ? "\\" + std::string(next) : std::string(next);
+    return {.text = is_mark ? "\\" + std::string(next) : std::string(next)};
   }
 
   void close() {
     if (!cursor_.skip(")")) cursor_.fail("')' is missing");
   }
 
-  std::string group(bool is_extended) {
+  Part group(bool is_extended) {
     std::string opening = "(";
     if (cursor_.skip("?")) {
       if (cursor_.skip("<=") || cursor_.skip("<!")) {
@@ -83,9 +126,16 @@ class Translator {
         return options(is_extended);
       }
     }
-    std::string out = opening + alternatives(is_extended) + ")";
+    return group_of(opening, is_extended);
+  }
+
+  /// After its opening: the group's content and end.
+  Part group_of(const std::string& opening, bool is_extended) {
+    ++depth_;
+    const Part inside = alternatives(is_extended);
+    --depth_;
     close();
-    return out;
+    return {.text = opening + inside.text + ")", .ways = inside.ways, .is_group = true};
   }
 
   std::string name(char end) {
@@ -98,7 +148,7 @@ class Translator {
   }
 
   /// After "(?": "i-m:...)", or "i)", which holds to the end of the group, with all its alternatives.
-  std::string options(bool is_extended) {
+  Part options(bool is_extended) {
     std::string on, off;
     for (bool is_on = true; !cursor_.done() && !cursor_.starts(")") && !cursor_.starts(":");) {
       if (cursor_.skip("-")) {
@@ -114,13 +164,10 @@ class Translator {
       }
     }
     const std::string opening = "(?" + on + (off.empty() ? "" : "-" + off) + ":";
-    if (cursor_.skip(":")) {
-      std::string out = opening + alternatives(is_extended) + ")";
-      close();
-      return out;
-    }
+    if (cursor_.skip(":")) return group_of(opening, is_extended);
     close();
-    return opening + alternatives(is_extended) + ")";
+    const Part inside = alternatives(is_extended);
+    return {.text = opening + inside.text + ")", .ways = inside.ways, .is_group = true};
   }
 
   std::string escape() {
@@ -137,17 +184,22 @@ class Translator {
       case 'z':
       case 'Z':
       case 'G':
+      case 'N': ++cursor_.at; return std::string("\\") + letter;
       case 'K':
       case 'R':
       case 'X':
-      case 'N': ++cursor_.at; return std::string("\\") + letter;
+        ++cursor_.at;
+        counts_itself_ = false;
+        return std::string("\\") + letter;
       case 'k':
         ++cursor_.at;
+        counts_itself_ = false;
         if (!cursor_.skip("<")) cursor_.fail("a group's name is malformed");
         return "\\k<" + name('>') + ">";
       default: break;
     }
     if (letter >= '1' && letter <= '9') {
+      counts_itself_ = false;
       std::string number;
       while (!cursor_.done() && std::isdigit(static_cast<unsigned char>(cursor_.pattern[cursor_.at])))
         number.push_back(cursor_.pattern[cursor_.at++]);
@@ -156,8 +208,13 @@ class Translator {
     return take_character_escape(cursor_);
   }
 
+  struct Bounds {
+    std::string text;
+    std::uint64_t least = 0, most = 0;
+  };
+
   /// {n}, {n,}, {,n}, {n,m}; what else starts with a brace stands for itself.
-  bool take_interval(std::string& bounds) {
+  std::optional<Bounds> take_interval() {
     const std::size_t start = cursor_.at;
     const auto digits = [&] {
       std::string found;
@@ -165,50 +222,68 @@ class Translator {
         found.push_back(cursor_.pattern[cursor_.at++]);
       return found;
     };
+    const auto number = [&](const std::string& text, std::uint64_t otherwise) {
+      if (text.empty()) return otherwise;
+      if (text.size() > 5) cursor_.fail("a repeat is too large");
+      return static_cast<std::uint64_t>(std::stoul(text));
+    };
     if (cursor_.skip("{")) {
       const std::string least = digits();
       const bool has_comma = cursor_.skip(",");
       const std::string most = has_comma ? digits() : "";
       if (cursor_.skip("}") && !(least.empty() && most.empty())) {
-        bounds = "{" + (least.empty() ? "0" : least) + (has_comma ? "," : "") + most + "}";
-        return true;
+        const std::uint64_t least_count = number(least, 0);
+        if (least_count > most_least) cursor_.fail(fmt::format("more than {} repeats are demanded", most_least));
+        return Bounds{"{" + (least.empty() ? "0" : least) + (has_comma ? "," : "") + most + "}", least_count,
+                      has_comma ? number(most, UINT64_MAX) : least_count};
       }
     }
     cursor_.at = start;
-    return false;
+    return std::nullopt;
   }
 
-  std::string quantified(std::string atom) {
+  /// `part` repeated, where the pattern says so in the form `how`.
+  void repeat(Part& part, const std::string& how, bool is_first, std::uint64_t least, std::uint64_t most) {
+    if (most > 1 && (part.is_group || !is_first)) counts_itself_ = false;
+    part.text = (is_first ? part.text : "(?:" + part.text + ")") + how;
+    // A weight for the characters that fail to be as many as demanded.
+    if (least > few_repeats) part.text = fmt::format("(?C{})", least / 8) + part.text;
+    const bool is_few = most - least <= few_repeats;
+    part.is_long = part.is_long || !is_few;
+    if (is_few) part.ways = std::min(part.ways * (most - least + 1), 2 * most_ways);
+    part.can_fail = part.can_fail && least > 0;
+  }
+
+  Part quantified(Part part) {
     for (bool is_first = true; !cursor_.done(); is_first = false) {
-      const auto repeat = [&](const std::string& how) {
-        if (!is_first) atom = "(?:" + atom + ")";
-        atom += how;
-      };
-      std::string bounds;
       if (cursor_.skip("*") || cursor_.skip("+") || cursor_.skip("?")) {
-        std::string how(1, cursor_.pattern[cursor_.at - 1]);
+        const char sign = cursor_.pattern[cursor_.at - 1];
+        std::string how(1, sign);
         if (cursor_.skip("?")) {
           how += "?";
         } else if (cursor_.skip("+")) {
           how += "+";
         }
-        repeat(how);
-      } else if (take_interval(bounds)) {  // a '+' after it repeats the whole, a '?' after {n} makes it optional
-        const bool is_range = bounds.find(',') != std::string::npos;
-        repeat(bounds);
-        if (is_range && cursor_.skip("?")) atom += "?";
+        repeat(part, how, is_first, sign == '+' ? 1 : 0, sign == '?' ? 1 : UINT64_MAX);
+      } else if (const auto bounds = take_interval()) {
+        // A '+' after it repeats the whole, a '?' after {n} makes it optional.
+        const bool is_range = bounds->text.find(',') != std::string::npos;
+        repeat(part, bounds->text + (is_range && cursor_.skip("?") ? "?" : ""), is_first, bounds->least,
+               bounds->most);
       } else {
         break;
       }
     }
-    return atom;
+    return part;
   }
 
+  bool counts_itself_ = true;
+  int depth_ = 0;  ///< of groups that something may follow
   PatternCursor cursor_;
 };
 
 }  // namespace
 
-std::string to_pcre2(std::string_view pattern) { return Translator(pattern).all(); }
+TranslatedPattern to_pcre2(std::string_view pattern) { return Translator(pattern).all(); }
 
 }  // namespace lathe::text
