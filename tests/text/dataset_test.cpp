@@ -168,7 +168,7 @@ TEST_CASE("assistant's turns: a template that drops the thinking of earlier turn
 TEST_CASE("examples: errors name the file, the line and what is wrong") {
   CHECK_THAT(error_of("{\"text\": \"a\"}\n\n{\"txt\": 1}"),
              Contains("the object has txt") && Contains("[dataset_line]") && Contains("in data.jsonl:3"));
-  CHECK_THAT(error_of("[1]"), Contains("no JSON object") && Contains("data.jsonl:1"));
+  CHECK_THAT(error_of("1"), Contains("no JSON object") && Contains("data.jsonl:1"));
   CHECK_THAT(error_of("{\"text\": 1}"), Contains("\"text\" is no text"));
   CHECK_THAT(error_of("{\"prompt\": \"a\"}"), Contains("\"completion\" is missing"));
   CHECK_THAT(error_of("{\"text\": \"a\"}\n{\"text\": "), Contains("data.jsonl:2") && Contains("[json]"));
@@ -177,6 +177,25 @@ TEST_CASE("examples: errors name the file, the line and what is wrong") {
   CHECK_THAT(error_of("{\"messages\": []}", {.chat = &chat}),
              Contains("[chat_messages]") && Contains("data.jsonl:1"));
   CHECK_THAT(error_of("\n \n"), Contains("[dataset_empty]"));
+}
+
+TEST_CASE("examples: other forms of JSON get errors that say so") {
+  const std::string ok = "{\"text\": \"a\"}\n";
+  CHECK_THAT(error_of("[{\"text\": \"a\"},\n{\"text\": \"b\"}]\n"),
+             Contains("data.jsonl:1: ") && Contains("a JSON array is no JSONL") && Contains("[dataset_line]"));
+  CHECK_THAT(error_of(ok + "{\n \"text\": \"hello\"\n}\n"),
+             Contains("data.jsonl:2: not JSON: column 2: ") && Contains("each object is one line"));
+  CHECK_THAT(error_of(ok + "{\"text\": \"lone \\ud83d x\"}\n"),
+             Contains("data.jsonl:2: ") && Contains("surrogate") && Contains("half of a surrogate pair"));
+  CHECK_THAT(error_of("{\"text\": \"\u00e9\", \"score\": NaN}\n"),
+             Contains("data.jsonl:1: not JSON: column 24: invalid literal") && Contains("JSON has no NaN"));
+  CHECK_THAT(error_of("{\"text\": \"caf\xE9\"}\n"), Contains("column 15: ") && Contains("save the file as UTF-8"));
+  CHECK_THAT(error_of("{\"text\": \"hello\"},\n"),
+             Contains("column 18: ") && Contains("no commas between its lines"));
+  for (const char* line : {"{\"text\": NaN}", "{\"text\"", "{", "{\"a\": 1,}"}) {
+    const std::string error = error_of(line);
+    CHECK_THAT(error, !Contains("json.exception") && !Contains("line 1") && Contains("[json]"));
+  }
 }
 
 TEST_CASE("examples that are too long: texts are split, others are cut") {

@@ -113,6 +113,24 @@ class Reader {
   ExampleOptions options_;
 };
 
+/// The JSON of a line. Lines that look like another form of JSON get an error that says so.
+Value parse_line(std::string_view line, const std::string& place) {
+  constexpr std::string_view spaces = " \t\r";
+  const std::size_t first = line.find_first_not_of(spaces), last = line.find_last_not_of(spaces);
+  const std::string_view shown = line.substr(first, last - first + 1);
+  if (shown[0] == '[')
+    throw UserError(fmt::format("{}: the line begins with '[': a JSON array is no JSONL", place), "dataset_line",
+                    "write each object of the array on a line of its own, without brackets and commas between them");
+  try {
+    return jinja::parse_json(shown, place);
+  } catch (const UserError& error) {
+    if (shown.ends_with("},")) throw error.with_note("JSONL has no commas between its lines");
+    if (shown[0] == '{' && !shown.ends_with('}'))
+      throw error.with_note("in JSONL each object is one line; this one does not end in '}'");
+    throw;
+  }
+}
+
 }  // namespace
 
 std::vector<Example> parse_examples(std::string_view jsonl, std::string_view name, const Tokenizer& tokenizer,
@@ -127,7 +145,7 @@ std::vector<Example> parse_examples(std::string_view jsonl, std::string_view nam
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const std::string place = fmt::format("{}:{}", name, number);
-    const Value value = jinja::parse_json(line, place);
+    const Value value = parse_line(line, place);
     try {
       examples.push_back(reader.read(value));
     } catch (const UserError& error) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/files/file_io.h"
+#include "runtime/files/json_fault.h"
 #include "runtime/text/template/values/json.h"
 
 namespace lathe::jinja {
@@ -12,7 +13,7 @@ namespace {
 /// Builds values from the events of the parser, whose own objects would sort their keys.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Builder(std::string_view file) : file_(file) {}
+  Builder(std::string_view text, std::string_view file) : text_(text), file_(file) {}
 
   bool null() override { return add({}); }
   bool boolean(bool value) override { return add(value); }
@@ -36,8 +37,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t) override { return open(); }
   bool end_array() override { return add(Value::list(std::move(close().items))); }
 
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    fail(fmt::format("not JSON: {}", quote(error.what())));
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
+    fail(json_fault(text_, position, error.what()));
   }
 
   Value take() { return std::move(levels_.front().items.front()); }
@@ -75,14 +76,14 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  std::string_view file_;
+  std::string_view text_, file_;
   std::vector<Level> levels_ = std::vector<Level>(1);
 };
 
 }  // namespace
 
 Value parse_json(std::string_view text, std::string_view file) {
-  Builder builder(file);
+  Builder builder(text, file);
   nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
 }
