@@ -34,6 +34,20 @@ TEST_CASE("templates: errors name the line, the expression, and what to do") {
                                                     Contains("docs/chat-templates.md"));
 }
 
+TEST_CASE("templates: a long message of an error is shortened") {
+  const auto error_of = [](const std::string& text) {
+    try {
+      render(text);
+    } catch (const jinja::TemplateError& error) {
+      return error.message();
+    }
+    return std::string();
+  };
+  CHECK(error_of("{{ raise_exception('x' * 2000) }}") == std::string(2000, 'x'));
+  CHECK(error_of("{{ raise_exception('x' * 2001) }}") == std::string(2000, 'x') + "... (2001 bytes)");
+  CHECK(error_of("{{ raise_exception('\u20ac' * 1000000) }}").ends_with("\u20ac... (3000000 bytes)"));
+}
+
 TEST_CASE("templates: what is no template is an error at its line and column") {
   CHECK_THROWS_WITH(render("a\n{% if s %}\nb"), Contains("chat.jinja:3:1: ") && Contains("endif"));
   CHECK_THROWS_WITH(render("a\n  {{ s + }}"), Contains("chat.jinja:2:"));

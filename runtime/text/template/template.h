@@ -23,6 +23,7 @@ class TemplateError : public UserError {
  public:
   TemplateError(const Location& at, std::string_view expression, const Failure& failure);
   /// The message alone, as Jinja or Python words it; that of raise_exception as the template gave it.
+  /// Of more than 2,000 bytes the start.
   const std::string& message() const { return message_; }
 
  private:

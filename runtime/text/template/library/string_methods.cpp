@@ -49,6 +49,8 @@ Value split_method(Runtime& runtime, const Value& self, const Arguments& given) 
     return strings(runtime, from_end ? split_back(self.string(), most) : split(self.string(), most));
   const std::string& separator = bound.string(0);
   if (separator.empty()) fail_operation("empty separator");
+  runtime.spend((from_end ? 2 : 0) * self.string().size());
+  runtime.budget().spend_searching(self.string().size(), separator.size());
   return strings(runtime,
                  from_end ? split_back(self.string(), separator, most) : split(self.string(), separator, most));
 }
@@ -63,7 +65,8 @@ Value partition(Runtime& runtime, const Value& self, const Arguments& given) {
   const Bound bound("partition", given, {"sep"});
   const std::string &text = self.string(), &separator = bound.string(0);
   if (separator.empty()) fail_operation("empty separator");
-  runtime.spend(text.size());
+  runtime.spend((from_end ? 3 : 1) * text.size());
+  runtime.budget().spend_searching(text.size(), separator.size());
   const std::size_t at = from_end ? find_last(text, separator) : find_first(text, separator);
   if (at == std::string::npos && from_end) return Value::tuple({"", "", text});
   if (at == std::string::npos) return Value::tuple({text, "", ""});

@@ -38,35 +38,39 @@ struct Found {
   std::int64_t count = 0;
 };
 
-Found search(Runtime& runtime, const Value& self, const Bound& bound, bool from_end) {
+enum class From { start, end };
+
+Found search(Runtime& runtime, const Value& self, const Bound& bound, From from, bool counts = false) {
   const std::string &text = self.string(), &wanted = bound.string(0);
-  runtime.budget().spend_reading(text.size());
+  runtime.budget().spend_searching(text.size(), wanted.size());
+  if (from == From::end) runtime.spend(2 * text.size());  // copies
   const auto part = part_of(text, bound[1], bound[2]);
   if (!part) return {};
   const std::string_view within = std::string_view(text).substr(part->begin, part->end - part->begin);
-  const std::size_t at = from_end ? find_last(within, wanted) : find_first(within, wanted);
+  const std::size_t at = from == From::end ? find_last(within, wanted) : find_first(within, wanted);
   if (at == std::string_view::npos) return {};
   Found found{.index = count_code_points(std::string_view(text).substr(0, part->begin + at)), .count = 0};
+  if (!counts) return found;
   if (wanted.empty()) return {found.index, count_code_points(within) + 1};
   for (std::size_t next = find_first(within, wanted); next != std::string_view::npos; ++found.count)
     next = find_first(within, wanted, next + wanted.size());
   return found;
 }
 
-template <bool from_end>
+template <From from>
 Value find(Runtime& runtime, const Value& self, const Arguments& given) {
-  return search(runtime, self, Bound("find", given, {"sub", "start?", "end?"}), from_end).index;
+  return search(runtime, self, Bound("find", given, {"sub", "start?", "end?"}), from).index;
 }
 
-template <bool from_end>
+template <From from>
 Value index(Runtime& runtime, const Value& self, const Arguments& given) {
-  const Found found = search(runtime, self, Bound("index", given, {"sub", "start?", "end?"}), from_end);
+  const Found found = search(runtime, self, Bound("index", given, {"sub", "start?", "end?"}), from);
   if (found.index < 0) fail_operation("substring not found");
   return found.index;
 }
 
 Value count_text(Runtime& runtime, const Value& self, const Arguments& given) {
-  return search(runtime, self, Bound("count", given, {"sub", "start?", "end?"}), false).count;
+  return search(runtime, self, Bound("count", given, {"sub", "start?", "end?"}), From::start, true).count;
 }
 
 template <bool at_end>
@@ -133,8 +137,9 @@ bool is_identifier(std::string_view text) {
 
 std::span<const MethodEntry> string_searches() {
   static constexpr MethodEntry entries[] = {
-      {"count", count_text}, {"endswith", touches<true>}, {"find", find<false>},          {"index", index<false>},
-      {"rfind", find<true>}, {"rindex", index<true>},     {"startswith", touches<false>},
+      {"count", count_text},          {"endswith", touches<true>}, {"find", find<From::start>},
+      {"index", index<From::start>},  {"rfind", find<From::end>},  {"rindex", index<From::end>},
+      {"startswith", touches<false>},
   };
   return entries;
 }

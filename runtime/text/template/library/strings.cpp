@@ -68,6 +68,7 @@ std::string replace(Runtime& runtime, std::string_view text, std::string_view fr
     if (at == text.size() && below(made, count)) put(to);
     return out;
   }
+  runtime.budget().spend_searching(text.size(), from.size());
   for (std::size_t found; below(made, count) && (found = find_first(text, from, at)) != std::string_view::npos;
        ++made) {
     put(text.substr(at, found - at));

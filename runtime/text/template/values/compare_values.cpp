@@ -143,7 +143,7 @@ bool contains(Runtime& runtime, const Value& container, const Value& item) {
   if (container.is_string()) {
     if (!item.is_string())
       fail_operation(fmt::format("'in <string>' requires string as left operand, not {}", type_name(item)));
-    budget.spend_reading(container.string().size());
+    budget.spend_searching(container.string().size(), item.string().size());
     return find_first(container.string(), item.string()) != std::string::npos;
   }
   if (container.is(Kind::dict)) return container.dict().find(item, budget) != nullptr;

@@ -17,12 +17,26 @@ namespace lathe::jinja {
 class Failure : public UserError {
  public:
   Failure(const std::string& message, std::string_view label, std::string_view hint = {})
-      : UserError(message, label, hint), message_(message), hint_(hint) {}
-  /// As Jinja or Python words it.
+      : Failure(Short{shortened(message)}, label, hint) {}
+  /// As Jinja or Python words it; its start alone where it is long.
   const std::string& message() const { return message_; }
   const std::string& hint() const { return hint_; }
 
  private:
+  struct Short {
+    std::string text;
+  };
+  Failure(const Short& message, std::string_view label, std::string_view hint)
+      : UserError(message.text, label, hint), message_(message.text), hint_(hint) {}
+
+  static std::string shortened(const std::string& message) {
+    constexpr std::size_t longest = 2000;
+    if (message.size() <= longest) return message;
+    std::size_t end = longest;
+    while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;
+    return message.substr(0, end) + "... (" + std::to_string(message.size()) + " bytes)";
+  }
+
   std::string message_, hint_;
 };
 
