@@ -5,8 +5,10 @@ and the keys of settings files that the original libraries know: tests/hf/librar
 Usage: tests/pretrained/generation_cases.py     Needs torch, transformers and peft. Models compute in f64, scores in f32.
 """
 import dataclasses
+import inspect
 import json
 import pathlib
+import re
 
 import peft
 import torch
@@ -123,12 +125,30 @@ def typical():
             yield dict(keys, typical_p=mass, logits=logits[0].tolist(), probabilities=scores[0].softmax(0).tolist())
 
 
+def tokenizer_keys():
+    """The keys of tokenizer_config.json that the tokenizers of Lathe's families read."""
+    base = transformers.PreTrainedTokenizerBase
+    backend = transformers.PreTrainedTokenizerFast
+    keys = set(base.SPECIAL_TOKENS_ATTRIBUTES)
+    for method in (base.__init__, base._from_pretrained.__func__, backend.__init__):
+        source = inspect.getsource(method)
+        keys |= set(re.findall(r'kwargs\.(?:pop|get|setdefault)\(\s*"(\w+)"', source))
+        keys |= set(re.findall(r'"(\w+)" (?:not )?in (?:init_)?kwargs', source))
+    for name in ('Llama', 'Qwen2', 'Gemma', 'GPT2', 'GPTNeoX', 'Bert', 'Roberta', 'T5'):
+        parameters = inspect.signature(getattr(transformers, name + 'Tokenizer').__init__).parameters.values()
+        keys |= {parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD}
+    given = {'self', 'vocab', 'merges', 'tokenizer', 'tokenizer_object', 'tokenizer_padding', 'tokenizer_truncation',
+             'post_processor'}  # what the library's own code passes
+    return sorted(key for key in keys - given if not key.startswith('_'))
+
+
 def keys_of_libraries():
     """The keys that the original libraries know of their files."""
     config = transformers.GenerationConfig()
     generation = [key for key in vars(config) if key not in ('_original_object_hash', '_mask_length')]
     return dict(GenerationConfig=sorted({*generation, '_commit_hash'}),
-                LoraConfig=sorted(field.name for field in dataclasses.fields(peft.LoraConfig)))
+                LoraConfig=sorted(field.name for field in dataclasses.fields(peft.LoraConfig)),
+                TokenizerConfig=tokenizer_keys())
 
 
 def main():

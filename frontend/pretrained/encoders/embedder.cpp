@@ -69,7 +69,8 @@ Embedder::Embedder(PretrainedSentenceEncoder model, Tokenizer tokenizer, const E
 std::vector<TokenId> Embedder::tokens_of(const std::string& text) const {
   const TextOptions& how = model().texts();
   const std::string_view stripped = jinja::strip_start(jinja::strip_end(text));
-  const Truncation truncation{.max_length = static_cast<std::size_t>(how.longest)};
+  const Truncation truncation{.max_length = static_cast<std::size_t>(how.longest),
+                              .side = tokenizer_.truncation_side()};
   return tokenizer_
       .encode(how.lower_case ? jinja::to_lower(stripped) : std::string(stripped),
               {.offsets = false, .truncation = truncation})

@@ -129,7 +129,8 @@ TextOptions read_texts(ModelFiles& files, std::int64_t positions) {
   if (!std::filesystem::exists(tokenizer)) return texts;
   const Config config = Config::parse(read_file(tokenizer, largest_config), tokenizer.string());
   // Some files write "none" as a number like 1e30.
-  const double most = config.real("model_max_length", static_cast<double>(positions));
+  const char* const key = config.has("model_max_length") ? "model_max_length" : "max_len";
+  const double most = config.real(key, static_cast<double>(positions));
   if (most >= 1 && most < static_cast<double>(positions)) texts.longest = static_cast<std::int64_t>(most);
   return texts;
 }

@@ -10,6 +10,8 @@
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/strict_json.h"
+#include "runtime/text/tokenizer/config/tokenizer_config.h"
+#include "runtime/text/tokenizer/decode/clean_up.h"
 #include "runtime/text/tokenizer/pipeline/tokenizer_pipeline.h"
 #include "runtime/text/tokenizer/unicode/utf8.h"
 
@@ -56,10 +58,12 @@ std::string replace_invalid_utf8(std::string_view text) {
 }
 
 struct Tokenizer::Content {
-  Content(std::string json_text, const std::string& file, const nlohmann::json& tree)
-      : json(std::move(json_text)), name(file), pipeline(text::JsonNode(tree, file)) {}
+  Content(std::string json_text, const std::string& file, const nlohmann::json& tree,
+          const text::TokenizerConfig& settings)
+      : json(std::move(json_text)), name(file), config(settings), pipeline(text::JsonNode(tree, file)) {}
   std::string json;
   std::string name;  ///< for messages
+  text::TokenizerConfig config;
   text::Pipeline pipeline;
 
   /// What decoders see of a token.
@@ -78,13 +82,17 @@ struct Tokenizer::Stream::Content {
 };
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path) {
-  const std::filesystem::path file = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
-  return parse(read_file(file, largest_tokenizer), file.string());
+  if (!std::filesystem::is_directory(path)) return parse(read_file(path, largest_tokenizer), path.string());
+  const std::filesystem::path file = path / "tokenizer.json";
+  std::string json = read_file(file, largest_tokenizer);
+  nlohmann::json tree = parse_strict_json(json, file.string());
+  const text::TokenizerConfig config = text::read_tokenizer_config(path, tree);
+  return Tokenizer(std::make_shared<const Content>(std::move(json), file.string(), tree, config));
 }
 
 Tokenizer Tokenizer::parse(std::string json, const std::string& name) {
   const nlohmann::json tree = parse_strict_json(json, name);
-  return Tokenizer(std::make_shared<const Content>(std::move(json), name, tree));
+  return Tokenizer(std::make_shared<const Content>(std::move(json), name, tree, text::TokenizerConfig{}));
 }
 
 Tokenizer Tokenizer::for_embeddings(std::int64_t count) const {
@@ -135,7 +143,9 @@ Tokenizer::Stream Tokenizer::stream(bool skip_special) const {
   auto content = std::make_unique<Stream::Content>();
   content->tokenizer = content_;
   content->skips_special = skip_special;
-  content->decoder = content_->pipeline.start_decoding(std::make_unique<TextSink>(content->out));
+  std::unique_ptr<text::DecodeStage> sink = std::make_unique<TextSink>(content->out);
+  if (content_->config.cleans_up) sink = text::start_clean_up(std::move(sink));
+  content->decoder = content_->pipeline.start_decoding(std::move(sink));
   return Stream(std::move(content));
 }
 
@@ -193,6 +203,7 @@ std::vector<AddedToken> Tokenizer::added_tokens() const {
 }
 
 const std::optional<Truncation>& Tokenizer::truncation() const { return content_->pipeline.truncation(); }
+Side Tokenizer::truncation_side() const { return content_->config.truncation_side; }
 const std::optional<Padding>& Tokenizer::padding() const { return content_->pipeline.padding(); }
 std::vector<std::string> Tokenizer::words_of(std::string_view text) const {
   return content_->pipeline.words_of(text);

@@ -45,10 +45,13 @@ struct EncodeOptions {
 ///   [tokenizer_text]          not UTF-8, or 4 GiB and more
 ///   [tokenizer_unk]           a character without a token, where the model has none for the unknown
 ///   [tokenizer_range]         a token that a model has no embedding for (for_embeddings())
+///   [tokenizer_limit]         steps that make far more text than was given, or tokens that take too long to find
 ///   [tokenizer_truncation]    no room for the special tokens, or a stride that is not below the length
 class Tokenizer {
  public:
-  /// Reads a tokenizer.json, or that of a directory.
+  /// Reads a tokenizer.json, or that of a directory together with its tokenizer_config.json and
+  /// special_tokens_map.json: as in transformers, special tokens that tokenizer.json lacks are added to it. UserError
+  /// [config_value] for settings that contradict tokenizer.json, or that Lathe does not follow.
   static Tokenizer load(const std::filesystem::path& path);
   /// `json`: what stands in a tokenizer.json. `name` is for messages.
   static Tokenizer parse(std::string json, const std::string& name);
@@ -100,11 +103,13 @@ class Tokenizer {
   /// What tokenizer.json asks for; encode() does it only when told.
   const std::optional<Truncation>& truncation() const;
   const std::optional<Padding>& padding() const;
+  /// "truncation_side" of tokenizer_config.json; right without one.
+  Side truncation_side() const;
 
   /// The words that the model would make tokens of, as it sees them; for learning.
   std::vector<std::string> words_of(std::string_view text) const;
 
-  /// The JSON that the tokenizer was made of, byte for byte.
+  /// The tokenizer.json that the tokenizer was made of, byte for byte.
   const std::string& json() const;
   /// Writes it. UserError [file_write].
   void save(const std::filesystem::path& path) const;
