@@ -46,7 +46,7 @@ std::string json_fault(std::string_view text, std::size_t position, std::string_
   constexpr std::size_t shown = 24;  // bytes before the fault
   const std::size_t at = std::min(position > 0 ? position - 1 : 0, text.size());
   const std::string_view before = text.substr(0, at);
-  const std::size_t line_start = before.rfind('\n') + 1;  // 0 where there is none
+  const std::size_t line_start = before.rfind('\n') + 1;  // 0 on the first line
   const auto lines = std::count(before.begin(), before.end(), '\n');
   const auto is_continued = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
   const auto column = std::count_if(before.begin() + static_cast<std::ptrdiff_t>(line_start), before.end(),

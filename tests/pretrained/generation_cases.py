@@ -138,7 +138,7 @@ def tokenizer_keys():
         parameters = inspect.signature(getattr(transformers, name + 'Tokenizer').__init__).parameters.values()
         keys |= {parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD}
     given = {'self', 'vocab', 'merges', 'tokenizer', 'tokenizer_object', 'tokenizer_padding', 'tokenizer_truncation',
-             'post_processor'}  # what the library's own code passes
+             'post_processor'}  # passed by the library's own code
     return sorted(key for key in keys - given if not key.startswith('_'))
 
 

@@ -185,7 +185,8 @@ TEST_CASE("tokenizer_config.json: text is cleaned up across tokens, in pieces as
 }
 
 TEST_CASE(
-    "tokenizer_config.json: what contradicts tokenizer.json is an error, unless the class takes the file as it is") {
+    "tokenizer_config.json: settings that contradict tokenizer.json are errors, unless the class takes the file as "
+    "it is") {
   json config = plain();
   config["do_lower_case"] = false;
   const test::Failure failure = test::failure_of([&] { (void)results(config, tokenizer_json()); });

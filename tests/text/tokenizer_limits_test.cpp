@@ -127,7 +127,7 @@ TEST_CASE("tokenizer limits: added tokens are found in time that is linear in th
   CHECK(tokenizer.encode(letters + "b").ids == std::vector<TokenId>{4});
 }
 
-TEST_CASE("tokenizer limits: of added tokens the leftmost is found, and of those the longest") {
+TEST_CASE("tokenizer limits: the leftmost added token is found, the longest where several start") {
   std::mt19937_64 random(3);
   const auto word = [&](std::size_t most) {
     std::string made;

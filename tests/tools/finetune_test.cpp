@@ -244,6 +244,7 @@ TEST_CASE("finetune trains an adapter further", "[tools][finetune]") {
     CHECK_THAT(failed.err, Contains("[" + label + "]"));
   };
   refused(further + "--lora r=8 -o other", "lora_option");
+  refused(tune + "--lora r=1048577 -o other", "lora_option");
   refused(further + "-o adapter", "output_folder");
 }
 

@@ -54,6 +54,21 @@ TEST_CASE("generate answers a conversation, turn by turn", "[tools]") {
   CHECK(run_lathe(scratch, command + "--system 'Be brief' Speak").status == 0);
 }
 
+TEST_CASE("generate: a line of a conversation has a largest size", "[tools]") {
+  const Scratch scratch;
+  const std::string command = "generate " + model("qwen3") + " --chat -q -n 1 --threads 1 < ";
+  const auto endless = run_lathe(scratch, command + "/dev/zero");
+  CHECK(endless.status == 1);
+  CHECK_THAT(endless.err, Contains("a line of standard input has more than") && Contains("[file_too_large]"));
+  // The last line may have no end.
+  const auto turns = [&](const std::string& text) {
+    scratch.write("turns.txt", text);
+    return run_lathe(scratch, command + "turns.txt");
+  };
+  CHECK(turns("Speak\nAgain").out == turns("Speak\nAgain\n").out);
+  CHECK(turns("").status == 0);
+}
+
 TEST_CASE("generate writes with an encoder and a decoder, one text, several, and by beams", "[tools]") {
   const Scratch scratch;
   fs::copy(test_data("hf/models/t5/model"), scratch.path("t5"));

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 
 #include "frontend/generation/generator.h"
 #include "ir/support/error.h"
@@ -11,6 +10,7 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
+#include "tools/input_lines.h"
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
@@ -123,7 +123,9 @@ class Command {
   }
 
   void run() {
+    // Before signals are taken, so that they end the wait for an input that never comes.
     if (!o_.file.empty()) o_.prompts.push_back(read_text(o_.file));
+    if (!o_.chat && o_.prompts.empty()) o_.prompts.push_back(read_text("-"));
     const StopSignals signals;
     if (o_.chat)
       chat();
@@ -151,17 +153,13 @@ class Command {
 
   /// What beam search finds most likely of each prompt.
   void beams() {
-    if (o_.prompts.empty()) o_.prompts.push_back(read_text("-"));
     for (const std::string& prompt : o_.prompts) {
       if (StopSignals::received() != 0) return;
       for (const Generator::BeamText& found : generator_.beams(prompt, how_)) print("{}\n", found.text);
     }
   }
 
-  void one() {
-    if (o_.prompts.empty()) o_.prompts.push_back(read_text("-"));
-    stream(generator_.start(o_.prompts, how_));
-  }
+  void one() { stream(generator_.start(o_.prompts, how_)); }
 
   void several() {
     Generation generation = generator_.start(o_.prompts, how_);
@@ -186,10 +184,11 @@ class Command {
     for (std::string& prompt : o_.prompts) answer(messages, prompt);
     if (!o_.prompts.empty()) return;
     const bool asks = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1;
+    InputLines lines;
     std::string line;
     while (StopSignals::received() == 0) {
       if (asks) print_error("> ");
-      if (!std::getline(std::cin, line)) break;
+      if (!lines.next(line)) break;
       if (!line.empty()) answer(messages, line);
     }
   }

@@ -50,7 +50,8 @@ const std::map<std::string, Set, std::less<>>& setters() {
       {"r",
        [](Lora& lora, const auto& key, const auto& value) {
          lora.r = number<std::int64_t>(key, value);
-         if (lora.r < 1) fail(fmt::format("r is {}", lora.r), "a rank is at least 1");
+         if (lora.r < 1 || lora.r > pretrained::largest_rank)
+           fail(fmt::format("r is {}", lora.r), fmt::format("a rank is from 1 to {}", pretrained::largest_rank));
        }},
       {"alpha",
        [](Lora& lora, const auto& key, const auto& value) {

@@ -10,8 +10,6 @@ namespace lathe::pretrained {
 
 namespace {
 
-constexpr std::int64_t largest_rank = std::int64_t{1} << 20;
-
 LoraConfig::Start read_start(const Config& config) {
   constexpr std::string_view key = "init_lora_weights";
   if (!config.is_text(key)) return config.boolean(key, true) ? LoraConfig::Start::kaiming : LoraConfig::Start::random;

@@ -17,6 +17,8 @@ namespace lathe::pretrained {
 /// too), or a regular expression that a whole path matches.
 using ModuleNames = std::variant<std::vector<std::string>, std::string>;
 
+inline constexpr std::int64_t largest_rank = std::int64_t{1} << 20;
+
 struct LoraConfig {
   /// How A starts; B starts at zero, but for `random`.
   enum class Start : std::uint8_t {

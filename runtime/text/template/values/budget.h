@@ -19,7 +19,7 @@ class Budget {
     left_ -= work;
   }
   void spend_reading(std::uint64_t bytes) { spend(1 + bytes / 16); }
-  /// A search in so many bytes. Long texts to look for can be such that each step of the search takes long.
+  /// A search for `wanted` bytes in `bytes`. Searches for long texts are slow in the worst case.
   void spend_searching(std::uint64_t bytes, std::uint64_t wanted) {
     spend(1 + (wanted <= 16 ? bytes / 4 : wanted <= 256 ? bytes : 4 * bytes));
   }

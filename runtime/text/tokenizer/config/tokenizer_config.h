@@ -28,7 +28,7 @@ struct TokenizerKey {
 /// The keys that transformers reads for the tokenizers of Lathe's families. It ignores others, and so does Lathe.
 std::span<const TokenizerKey> tokenizer_keys();
 
-/// What tokenizer_config.json says beyond tokenizer.json.
+/// Settings of tokenizer_config.json that tokenizer.json lacks.
 struct TokenizerConfig {
   bool cleans_up = false;  ///< decoded text loses spaces before punctuation
   Side truncation_side = Side::right;

@@ -10,8 +10,7 @@
 
 namespace lathe::text {
 
-/// What the steps of a tokenizer need besides the text: memory to match in, and what is left of the text's budget.
-/// One thread at a time.
+/// Memory for matches, and the budget of the text that is tokenized. One thread at a time.
 class MatchMemory {
  public:
   MatchMemory();

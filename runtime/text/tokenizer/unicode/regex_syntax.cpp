@@ -41,8 +41,7 @@ class Translator {
     bool is_group = false;
   };
 
-  /// The items of an alternative as a part. What can be matched again after something behind it has failed gets a
-  /// callout.
+  /// The items of an alternative as a part. An item that may be matched again after a later one failed gets callouts.
   Part sequence(std::vector<Part>& items) const {
     Part all{.text = {}};
     bool fails_later = depth_ > 0;
