@@ -44,10 +44,26 @@ bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == 
 
 bool takes_standard_output(const struct stat& status) {
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
-    struct stat other{};
+    struct stat other {};
     if (::fstat(stream, &other) == 0 && same_file(status, other)) return true;
   }
   return false;
+}
+
+/// Removes the files of a folder whose names are chosen, and which no process writes.
+template <class IsChosen>
+void remove_unlocked(const fs::path& folder, const IsChosen& is_chosen) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (fs::directory_iterator item(folder, ignored), end; !ignored && item != end; item.increment(ignored))
+    if (is_chosen(item->path().filename().string())) found.push_back(item->path());
+  for (const fs::path& each : found) {
+    const FileDescriptor file(::open(each.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat status {};
+    if (file.is_open() && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+        ::flock(file.get(), LOCK_EX | LOCK_NB) == 0)
+      ::unlink(each.c_str());
+  }
 }
 
 /// Where a path that names no file yet would make one: the end of its links. Empty, with errno set, where they never
@@ -67,8 +83,9 @@ fs::path end_of_links(fs::path path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
-  struct stat status{};
+AtomicFile::AtomicFile(fs::path path, std::function<void()> before_in_place)
+    : path_(std::move(path)), before_in_place_(std::move(before_in_place)) {
+  struct stat status {};
   if (::stat(path_.c_str(), &status) == 0) {
     open_existing(status);
     return;
@@ -91,7 +108,7 @@ void AtomicFile::open_existing(const struct stat& status) {
   // A rename asks for no right to write the file itself; its owner may have taken that away.
   if (::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0) fail("write");
   std::error_code code;
-  struct stat found{};
+  struct stat found {};
   target_ = fs::canonical(path_, code);
   const bool known = !code && ::lstat(target_.c_str(), &found) == 0 && same_file(status, found);
   if (!known || status.st_nlink != 1 || takes_standard_output(status)) return open_in_place(O_TRUNC);
@@ -115,7 +132,7 @@ bool AtomicFile::create_neighbour(mode_t mode) {
       return false;
     }
     // Until it is locked another process may take it for a leftover.
-    struct stat status{};
+    struct stat status {};
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) continue;
     if (::fstat(file.get(), &status) != 0 || status.st_nlink == 0) continue;
     file_ = std::move(file);
@@ -125,7 +142,7 @@ bool AtomicFile::create_neighbour(mode_t mode) {
 }
 
 bool AtomicFile::keep_owner(const struct stat& status) {
-  struct stat own{};
+  struct stat own {};
   if (::fstat(file_.get(), &own) != 0) return false;
   const bool same = own.st_uid == status.st_uid && own.st_gid == status.st_gid;
   return (same || ::fchown(file_.get(), status.st_uid, status.st_gid) == 0) &&
@@ -133,6 +150,7 @@ bool AtomicFile::keep_owner(const struct stat& status) {
 }
 
 void AtomicFile::open_in_place(int flags) {
+  if (before_in_place_) before_in_place_();
   do file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | flags));
   while (!file_.is_open() && errno == EINTR);  // a pipe waits for its reader
   if (!file_.is_open()) fail("write");
@@ -157,17 +175,20 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   size_ += bytes.size();
 }
 
-WrittenFile AtomicFile::commit() {
+WrittenFile AtomicFile::prepare() {
   // What is no file, such as a pipe, says EINVAL: there is nothing to sync.
   if (::fsync(file_.get()) != 0 && (!temporary_.empty() || (errno != EINVAL && errno != EROFS && errno != ENOTSUP)))
     fail("sync");
+  return {size_, hash_.finish()};
+}
+
+void AtomicFile::publish() {
   if (!temporary_.empty()) {
     if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename to");
     temporary_.clear();
     sync_directory(folder_of(target_));
   }
   file_.close();
-  return {size_, hash_.finish()};
 }
 
 bool AtomicFile::is_temporary_name(std::string_view name) {
@@ -178,17 +199,11 @@ bool AtomicFile::is_temporary_name(std::string_view name) {
 
 void AtomicFile::remove_leftovers(const fs::path& path) {
   const std::string prefix = neighbour_prefix(path);
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (fs::directory_iterator item(folder_of(path), ignored), end; !ignored && item != end; item.increment(ignored))
-    if (is_neighbour(item->path().filename().string(), prefix)) found.push_back(item->path());
-  for (const fs::path& each : found) {
-    const FileDescriptor file(::open(each.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    struct stat status{};
-    if (file.is_open() && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-        ::flock(file.get(), LOCK_EX | LOCK_NB) == 0)
-      ::unlink(each.c_str());
-  }
+  remove_unlocked(folder_of(path), [&](const std::string& name) { return is_neighbour(name, prefix); });
+}
+
+void AtomicFile::remove_leftovers_in(const fs::path& folder) {
+  remove_unlocked(folder, [](const std::string& name) { return is_temporary_name(name); });
 }
 
 }  // namespace lathe

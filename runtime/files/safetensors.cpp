@@ -13,6 +13,7 @@
 #include "ir/support/error.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/mapped_pages.h"
+#include "runtime/files/other_format.h"
 #include "runtime/files/safetensors_header.h"
 
 namespace lathe {
@@ -58,6 +59,12 @@ std::string read_header(const FileDescriptor& file, std::uint64_t size, const st
     throw UserError(fmt::format("{}: has {} bytes, but a .safetensors file has at least 8", path, size),
                     "safetensors_header_size");
   const std::uint64_t header_bytes = little_endian(prefix);
+  if (header_bytes > max_safetensors_header_bytes || size < 8 || header_bytes > size - 8) {
+    std::string start(64, '\0');
+    const std::int64_t count = read_at(file.get(), std::as_writable_bytes(std::span(start)), 0);
+    reject_other_format(std::string_view(start).substr(0, static_cast<std::size_t>(std::max<std::int64_t>(count, 0))),
+                        path);
+  }
   if (header_bytes > max_safetensors_header_bytes)
     throw UserError(
         fmt::format("{}: the header has {} bytes, more than {}", path, header_bytes, max_safetensors_header_bytes),

@@ -16,6 +16,8 @@
 
 namespace lathe {
 
+class AtomicFile;
+
 struct TensorInfo {
   DType dtype = f32;
   std::vector<std::int64_t> shape;
@@ -83,5 +85,8 @@ WrittenFile write_safetensors(const std::filesystem::path& path, std::span<const
                               const std::map<std::string, std::string>& metadata = {});
 WrittenFile write_safetensors(const std::filesystem::path& path, const Tensors& tensors,
                               const std::map<std::string, std::string>& metadata = {});
+/// Writes the bytes of a .safetensors file; the caller commits it.
+void write_safetensors(AtomicFile& file, std::span<const TensorView> tensors,
+                       const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace lathe

@@ -77,27 +77,46 @@ std::string make_header(const std::string& path, const std::vector<const TensorV
   return text;
 }
 
+struct SafetensorsLayout {
+  std::vector<const TensorView*> order;
+  std::string header;
+};
+
+SafetensorsLayout layout_of(const std::string& path, std::span<const TensorView> tensors,
+                            const std::map<std::string, std::string>& metadata) {
+  check(path, tensors);
+  SafetensorsLayout layout;
+  for (const std::size_t bytes : {16, 8, 4, 2, 1})
+    for (const TensorView& tensor : tensors)
+      if (size_in_bytes(tensor.dtype) == bytes) layout.order.push_back(&tensor);
+  layout.header = make_header(path, layout.order, metadata);
+  return layout;
+}
+
+void write_layout(AtomicFile& file, const SafetensorsLayout& layout) {
+  std::array<std::byte, 8> prefix{};
+  for (std::size_t i = 0; i < 8; ++i) prefix[i] = static_cast<std::byte>(layout.header.size() >> (8 * i));
+  file.write(prefix);
+  file.write(layout.header);
+  for (const TensorView* tensor : layout.order) file.write(std::span(tensor->data, bytes_of(*tensor)));
+}
+
 }  // namespace
 
 TensorView view_of(std::string name, const HostTensor& tensor) {
   return {std::move(name), tensor.dtype(), tensor.shape(), tensor.data()};
 }
 
+void write_safetensors(AtomicFile& file, std::span<const TensorView> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  write_layout(file, layout_of(file.path().string(), tensors, metadata));
+}
+
 WrittenFile write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                               const std::map<std::string, std::string>& metadata) {
-  check(path.string(), tensors);
-  std::vector<const TensorView*> order;
-  for (const std::size_t bytes : {16, 8, 4, 2, 1})
-    for (const TensorView& tensor : tensors)
-      if (size_in_bytes(tensor.dtype) == bytes) order.push_back(&tensor);
-  const std::string header = make_header(path.string(), order, metadata);
-
+  const SafetensorsLayout layout = layout_of(path.string(), tensors, metadata);  // its errors leave the file as it is
   AtomicFile file(path);
-  std::array<std::byte, 8> prefix{};
-  for (std::size_t i = 0; i < 8; ++i) prefix[i] = static_cast<std::byte>(header.size() >> (8 * i));
-  file.write(prefix);
-  file.write(header);
-  for (const TensorView* tensor : order) file.write(std::span(tensor->data, bytes_of(*tensor)));
+  write_layout(file, layout);
   return file.commit();
 }
 

@@ -10,6 +10,7 @@
 #include "ir/support/error.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/json_fault.h"
+#include "runtime/files/other_format.h"
 
 namespace lathe {
 
@@ -33,8 +34,10 @@ nlohmann::json parse_strict_json(std::string_view text, std::string_view file, i
   try {
     return json::parse(text.begin(), text.end(), check);
   } catch (const json::parse_error& error) {
+    reject_other_format(text, file);
     throw UserError(fmt::format("{}: {}", file, json_fault(text, error.byte, error.what())), "json");
   } catch (const json::exception& error) {
+    reject_other_format(text, file);
     throw UserError(fmt::format("{}: not JSON: {}", file, quote(error.what())), "json");
   }
 }

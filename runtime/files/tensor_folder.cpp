@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/support/error.h"
-#include "runtime/files/atomic_file.h"
+#include "runtime/files/other_format.h"
+#include "runtime/files/paths.h"
 #include "runtime/files/strict_json.h"
 
 namespace lathe {
@@ -27,6 +28,24 @@ bool is_base_name(const std::string& name) {
          name.find('\0') == std::string::npos && !name.starts_with(".");
 }
 
+/// A folder without .safetensors: an error that names the format that it has instead.
+[[noreturn]] void no_weights(const std::filesystem::path& folder) {
+  const std::string missing = fmt::format("{} has neither {} nor {}", quote_path(folder), single_name, index_name);
+  for (const auto& entry : list_folder(folder)) {
+    const std::string name = entry.filename().string();
+    if (const auto other = other_format_named(name))
+      throw UserError(fmt::format("{}; it has {}, {}", missing, quote(name), other->name), "model_folder",
+                      other->advice);
+  }
+  throw UserError(missing, "model_folder", "only weights in .safetensors files are read");
+}
+
+/// Whether a folder with these files has an index: of a set of names, or a map by names.
+template <class Files>
+bool needs_index(const Files& files) {
+  return files.size() != 1 || !files.contains(std::string(single_name));
+}
+
 /// File by tensor, as the index says.
 std::map<std::string, std::string> read_index(const std::filesystem::path& folder) {
   const auto path = folder / index_name;
@@ -45,19 +64,31 @@ std::map<std::string, std::string> read_index(const std::filesystem::path& folde
 
 }  // namespace
 
+void require_model_folder(const std::filesystem::path& folder) {
+  if (is_folder(folder)) return FolderSave::require_complete(folder);
+  const std::string name = quote_path(folder);
+  constexpr const char* advice = "give the directory of a model, with config.json and .safetensors files";
+  if (!path_exists(folder)) throw UserError(fmt::format("there is no directory {}", name), "model_folder", advice);
+  const auto other = other_format_named(folder.filename().string());
+  throw UserError(fmt::format("{} is {}", name, other ? other->name : "a file, not a directory"), "model_folder",
+                  other ? other->advice : advice);
+}
+
 TensorFolder TensorFolder::open(const std::filesystem::path& folder) {
   TensorFolder opened;
   opened.folder_ = folder;
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored))
-    throw UserError(fmt::format("{} is no folder", folder.string()), "model_folder", "give a model's directory");
-  opened.sharded_ = std::filesystem::exists(folder / index_name, ignored);
-  if (opened.sharded_) {
+  require_model_folder(folder);
+  opened.sharded_ = path_exists(folder / index_name);
+  const bool has_single = path_exists(folder / single_name);
+  if (!opened.sharded_ && !has_single) no_weights(folder);
+  if (opened.sharded_)
     for (const auto& [tensor, file] : read_index(folder)) opened.file_of_.emplace(tensor, file);
-  } else if (!std::filesystem::exists(folder / single_name, ignored)) {
-    throw UserError(fmt::format("{} has neither {} nor {}", folder.string(), single_name, index_name), "model_folder",
-                    "only weights in .safetensors files are read");
-  }
+  const bool names_single =
+      std::ranges::any_of(opened.file_of_, [](const auto& entry) { return entry.second == single_name; });
+  if (opened.sharded_ && has_single && !names_single)
+    throw UserError(fmt::format("{} has two models: {}, and the files that {} names", quote_path(folder), single_name,
+                                index_name),
+                    "model_folder", "remove one of the two");
   const auto open_file = [&](const std::string& name) {
     if (!opened.files_.contains(name)) opened.files_.emplace(name, SafetensorsFile::open(folder / name));
   };
@@ -87,7 +118,13 @@ const std::string& TensorFolder::file_of(std::string_view name) const {
   return found->second;
 }
 
-void write_tensor_folder(const std::filesystem::path& folder, const std::vector<PlacedTensor>& tensors) {
+std::vector<std::string> files_written(const std::set<std::string>& tensor_files) {
+  std::vector<std::string> names(tensor_files.begin(), tensor_files.end());
+  if (needs_index(tensor_files)) names.emplace_back(index_name);
+  return names;
+}
+
+void add_tensor_files(FolderSave& save, const std::vector<PlacedTensor>& tensors) {
   std::map<std::string, std::vector<TensorView>> files;
   nlohmann::ordered_json index;
   std::uint64_t total = 0;
@@ -97,13 +134,30 @@ void write_tensor_folder(const std::filesystem::path& folder, const std::vector<
     weight_map[placed.tensor.name] = placed.file;
     total += static_cast<std::uint64_t>(count_elements(placed.tensor.shape)) * size_in_bytes(placed.tensor.dtype);
   }
-  for (const auto& [name, content] : files) write_safetensors(folder / name, content, {{"format", "pt"}});
-  if (files.size() == 1 && files.begin()->first == single_name) return;
+  for (const auto& [name, content] : files) write_safetensors(save.file(name), content, {{"format", "pt"}});
+  if (!needs_index(files)) return;
   index["metadata"]["total_size"] = total;
   index["weight_map"] = weight_map;
-  AtomicFile file(folder / index_name);
-  file.write(index.dump(2) + "\n");
-  file.commit();
+  save.write(std::string(index_name), index.dump(2) + "\n");
+}
+
+void write_tensor_folder(const std::filesystem::path& folder, const std::vector<PlacedTensor>& tensors) {
+  FolderSave save(folder);
+  add_tensor_files(save, tensors);
+  save.commit(tensor_files_in(folder));
+}
+
+std::vector<std::string> tensor_files_in(const std::filesystem::path& folder) {
+  std::set<std::string> names{std::string(single_name)};
+  if (path_exists(folder / index_name)) {
+    names.insert(std::string(index_name));
+    try {
+      for (const auto& [tensor, file] : read_index(folder)) names.insert(file);
+    } catch (const UserError&) {  // an index that cannot be read names nothing
+    }
+  }
+  std::erase_if(names, [&](const std::string& name) { return !path_exists(folder / name); });
+  return {names.begin(), names.end()};
 }
 
 }  // namespace lathe
