@@ -3,7 +3,8 @@
 #include "frontend/generation/generation_keys.h"
 #include "frontend/generation/generation_options.h"
 #include "frontend/pretrained/config.h"
-#include "runtime/files/atomic_file.h"
+#include "runtime/files/file_io.h"
+#include "runtime/files/paths.h"
 
 namespace lathe {
 
@@ -24,7 +25,7 @@ std::optional<Config> read_first(const std::filesystem::path& folder, const std:
                                  const char* name) {
   for (const std::filesystem::path& in : {folder, base}) {
     const std::filesystem::path file = in / name;
-    if (!in.empty() && std::filesystem::exists(file))
+    if (!in.empty() && path_exists(file))
       return Config::parse(read_file(file, largest_generation_config), file.string());
   }
   return std::nullopt;

@@ -8,8 +8,10 @@
 #include <set>
 #include <span>
 
+#include "frontend/pretrained/folder_kind.h"
 #include "ir/support/error.h"
 #include "runtime/files/file_io.h"
+#include "runtime/files/paths.h"
 
 namespace lathe::pretrained {
 
@@ -68,13 +70,15 @@ void check_shape(const TensorFolder& tensors, const std::string& tensor, const n
 
 ModelFiles read_config(const std::filesystem::path& folder) {
   const auto path = folder / model_config_name;
+  require_model_folder(folder);
+  if (!path_exists(path)) no_config(folder);
   std::string text = read_file(path, largest_config);
   Config config = Config::parse(text, path.string());
   return {.folder = folder, .config = std::move(config), .config_text = std::move(text)};
 }
 
 const std::string* read_other(ModelFiles& files, const std::string& path) {
-  if (!std::filesystem::exists(files.folder / path)) return nullptr;
+  if (!path_exists(files.folder / path)) return nullptr;
   return &files.others.insert_or_assign(path, read_file(files.folder / path, largest_config)).first->second;
 }
 

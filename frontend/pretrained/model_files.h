@@ -29,7 +29,8 @@ struct ModelFiles {
   std::map<std::string, std::string> others = {};
 };
 
-/// Reads config.json. UserErrors of Config and read_file().
+/// Reads config.json. UserErrors of Config, read_file() and require_model_folder(); [model_folder] where there is no
+/// config.json.
 ModelFiles read_config(const std::filesystem::path& folder);
 
 /// The text of a file that is the model's own, read into ModelFiles::others; nothing where there is no such file.

@@ -36,10 +36,18 @@ struct LoadOptions {
 /// shapes; those of quantize_weights().
 Pretrained load(const std::filesystem::path& folder, const LoadOptions& options = {});
 
-/// Writes the directory of a model of any kind anew: config.json and its other files as they were read, the weights
-/// as they are now, under the names and in the files that they came from. The folder is made where it is missing.
-/// UserErrors of write_tensor_folder, [file_write],
-/// [quantized_weights] for a model that was loaded quantized.
+/// Writes the directory of a model of any kind: config.json and its other files as they were read, the weights as
+/// they are now, under the names and in the files that they came from. The folder is created where it is missing. The
+/// save is one transaction (FolderSave). UserErrors of FolderSave, [quantized_weights] for a model that was loaded
+/// quantized.
 void save(const ModelFiles& files, const std::filesystem::path& folder);
+
+/// The names of the files that add_files() adds.
+std::vector<std::string> files_written(const ModelFiles& files);
+/// Adds the model's files to a save. UserErrors of write_safetensors(), [file_write], [quantized_weights].
+void add_files(FolderSave& save, const ModelFiles& files);
+
+/// The files of a folder that a reader of a model or an adapter would read, without those of the tokenizer.
+std::vector<std::string> model_files_in(const std::filesystem::path& folder);
 
 }  // namespace lathe::pretrained

@@ -36,8 +36,8 @@ std::vector<FamilyRecord> encoder_records() { return records_of(encoder_families
 bool is_encoder(const Config& config) { return is_one_of(config, encoder_families()); }
 
 PretrainedEncoder load_encoder(const std::filesystem::path& folder) {
-  const TensorFolder tensors = TensorFolder::open(folder);
   PretrainedEncoder loaded{{read_config(folder)}, nullptr};
+  const TensorFolder tensors = TensorFolder::open(folder);
   const EncoderFamily& family = family_of(loaded.config, encoder_families(), ModelKind::encoder);
   const Config config = model_config(loaded.config, family.keys());
   check_counts(config, tensors.names().size());

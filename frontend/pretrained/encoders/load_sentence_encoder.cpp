@@ -8,6 +8,7 @@
 #include "frontend/pretrained/encoders/sentence_keys.h"
 #include "ir/support/nearest.h"
 #include "runtime/files/file_io.h"
+#include "runtime/files/paths.h"
 
 namespace lathe::pretrained {
 
@@ -126,7 +127,7 @@ TextOptions read_texts(ModelFiles& files, std::int64_t positions) {
     return texts;
   }
   const std::filesystem::path tokenizer = files.folder / "tokenizer_config.json";
-  if (!std::filesystem::exists(tokenizer)) return texts;
+  if (!path_exists(tokenizer)) return texts;
   const Config config = Config::parse(read_file(tokenizer, largest_config), tokenizer.string());
   // Some files write "none" as a number like 1e30.
   const char* const key = config.has("model_max_length") ? "model_max_length" : "max_len";

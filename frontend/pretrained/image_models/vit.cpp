@@ -203,8 +203,8 @@ std::vector<FamilyRecord> image_records() { return image_families(); }
 bool is_image_model(const Config& config) { return is_one_of(config, image_families()); }
 
 PretrainedImageModel load_image_model(const std::filesystem::path& folder) {
-  const TensorFolder tensors = TensorFolder::open(folder);
   PretrainedImageModel loaded{{read_config(folder)}, nullptr};
+  const TensorFolder tensors = TensorFolder::open(folder);
   const FamilyRecord& family = family_of(loaded.config, image_families(), ModelKind::image);
   const Config config = model_config(loaded.config, family.keys());
   check_counts(config, tensors.names().size());

@@ -27,7 +27,9 @@ struct AdaptedFolders {
 
 /// Of a model's directory, or that of an adapter as PEFT and `lathe finetune` write it, whose adapter_config.json
 /// names that of its model: as it is written there, or from the adapter's directory on. With `adapter` the directory
-/// is the model's, whatever the adapter names. UserError [adapter_base] where an adapter names no directory.
+/// is the model's, whatever the adapter names. UserErrors: [adapter_base] where an adapter names no directory,
+/// [model_folder] for a directory that holds neither, or both a model with its weights and an adapter; those of
+/// require_model_folder().
 AdaptedFolders find_adapted(const std::filesystem::path& folder, const std::filesystem::path& adapter = {});
 
 /// Loads the model by one of the functions that do, and puts the adapter on it:

@@ -5,9 +5,10 @@
 #include <algorithm>
 
 #include "frontend/initialize.h"
+#include "frontend/pretrained/folder_kind.h"
 #include "frontend/pretrained/lora/attach.h"
 #include "ir/support/error.h"
-#include "runtime/files/atomic_file.h"
+#include "runtime/files/paths.h"
 #include "runtime/files/safetensors.h"
 
 namespace lathe::pretrained {
@@ -104,7 +105,9 @@ Lora add_lora(const LoraBase& base, const LoraConfig& config, std::uint64_t seed
 }
 
 Lora load_lora(const LoraBase& base, const std::filesystem::path& folder) {
+  require_model_folder(folder);
   const LoraConfig config = read_lora_config(folder);
+  if (!path_exists(folder / tensors_name)) no_adapter_weights(folder);
   const SafetensorsFile file = SafetensorsFile::open(folder / tensors_name);
   Lora lora = attach(base, config);
   for (const nn::Parameter& parameter : lora.parameters())
@@ -113,22 +116,25 @@ Lora load_lora(const LoraBase& base, const std::filesystem::path& folder) {
   return lora;
 }
 
-void save_lora(const Lora& lora, const Parameters& weights, const std::filesystem::path& folder) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed)
-    throw UserError(fmt::format("cannot make {}: {}", folder.string(), failed.message()), "file_write",
-                    "give another folder");
+void add_files(FolderSave& save, const Lora& lora, const Parameters& weights) {
   std::vector<TensorView> tensors;
   for (const nn::Parameter& parameter : lora.parameters())
     tensors.push_back(view_of(file_name(parameter, lora.root), weights.get(parameter.name())));
   for (const auto& [name, parameter] : lora.replaced) tensors.push_back(view_of(name, weights.get(parameter.name())));
-  write_safetensors(folder / tensors_name, tensors, {{"format", "pt"}});
+  write_safetensors(save.file(std::string(tensors_name)), tensors, {{"format", "pt"}});
   const bool in_out =
       std::any_of(lora.layers.begin(), lora.layers.end(), [](const nn::Linear& layer) { return layer.in_out(); });
-  AtomicFile config(folder / adapter_config_name);
-  config.write(lora_config_text(lora.config, in_out));
-  config.commit();
+  save.write(std::string(adapter_config_name), lora_config_text(lora.config, in_out));
+}
+
+std::vector<std::string> files_written(const Lora& /*lora*/) {
+  return {std::string(tensors_name), std::string(adapter_config_name)};
+}
+
+void save_lora(const Lora& lora, const Parameters& weights, const std::filesystem::path& folder) {
+  FolderSave save(folder);
+  add_files(save, lora, weights);
+  save.commit(model_files_in(folder));
 }
 
 void merge_lora(const Lora& lora, const LoraBase& base, const CompileOptions& options) {

@@ -76,9 +76,14 @@ Lora add_lora(const LoraBase& base, const LoraConfig& config, std::uint64_t seed
 /// tensors that the file lacks, [adapter_left_over] for tensors that belong to no layer, [adapter_shape].
 Lora load_lora(const LoraBase& base, const std::filesystem::path& folder);
 
-/// Writes adapter_config.json and adapter_model.safetensors, which PEFT reads. The folder is made where it is
-/// missing. UserErrors of write_safetensors(), [file_write].
+/// Writes adapter_config.json and adapter_model.safetensors, which PEFT reads, in one transaction (FolderSave). The
+/// folder is created where it is missing. UserErrors of FolderSave and write_safetensors().
 void save_lora(const Lora& lora, const Parameters& weights, const std::filesystem::path& folder);
+
+/// The names of the files that add_files() adds.
+std::vector<std::string> files_written(const Lora& lora);
+/// Adds the adapter's files to a save. UserErrors of write_safetensors(), [file_write].
+void add_files(FolderSave& save, const Lora& lora, const Parameters& weights);
 
 /// Adds the adapters to the weights of their layers, W + scale * B A, computed in f32 (f64 where W is f64), and takes
 /// them off the model: save() then writes a plain directory. No executable may work on the weights. UserErrors of

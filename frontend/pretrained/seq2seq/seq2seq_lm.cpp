@@ -66,8 +66,8 @@ std::vector<FamilyRecord> seq2seq_records() { return records_of(seq2seq_families
 bool is_seq2seq(const Config& config) { return is_one_of(config, seq2seq_families()); }
 
 PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder, const LoadOptions& options) {
-  const TensorFolder tensors = TensorFolder::open(folder);
   PretrainedSeq2SeqLm loaded{{read_config(folder)}, nullptr};
+  const TensorFolder tensors = TensorFolder::open(folder);
   const Seq2SeqFamily& family = family_of(loaded.config, seq2seq_families(), ModelKind::seq2seq);
   const Config config = model_config(loaded.config, family.keys());
   check_counts(config, tensors.names().size());

@@ -1,0 +1,223 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "frontend/pretrained/encoders/encoder.h"
+#include "frontend/pretrained/image_models/image_model.h"
+#include "frontend/pretrained/lora/adapted_model.h"
+#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
+#include "runtime/files/folder_save.h"
+#include "tests/runtime/files_scratch.h"
+#include "tests/support/test_data.h"
+
+/// Directories that are not those of a model: each has a message of its own. Folders that hold two.
+using namespace lathe;
+using Catch::Contains;
+using test::Failure;
+using test::failure_of;
+using test::ScratchFolder;
+using test::spit;
+using test::test_data;
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path model_of(const std::string& name) { return test_data("hf/models") / name / "model"; }
+fs::path llama_adapter() { return test_data("hf/adapters") / "llama_lora" / "adapter"; }
+
+/// The same error from every function that takes a model's directory.
+Failure failure_of_all(const fs::path& folder) {
+  const Failure failure = failure_of([&] { (void)pretrained::find_adapted(folder); });
+  INFO(failure.text);
+  CHECK(failure_of([&] { (void)pretrained::load(folder); }).text == failure.text);
+  CHECK(failure_of([&] { (void)pretrained::load_encoder(folder); }).text == failure.text);
+  CHECK(failure_of([&] { (void)pretrained::load_seq2seq_lm(folder); }).text == failure.text);
+  CHECK(failure_of([&] { (void)pretrained::load_image_model(folder); }).text == failure.text);
+  return failure;
+}
+
+void check_kind(const fs::path& folder, const std::vector<std::string>& words) {
+  const Failure failure = failure_of_all(folder);
+  CHECK(failure.label == "model_folder");
+  for (const std::string& word : words) CHECK_THAT(failure.text, Contains(word));
+}
+
+}  // namespace
+
+TEST_CASE("a directory that is no model's is named by what it is") {
+  const ScratchFolder scratch;
+  const fs::path folder = scratch / "given";
+  SECTION("nothing") { check_kind(folder, {"there is no directory", "given"}); }
+  SECTION("a file") {
+    spit(folder, "{}");
+    check_kind(folder, {"is a file, not a directory"});
+  }
+  SECTION("a GGUF file") {
+    spit(scratch / "m.gguf", "GGUF");
+    check_kind(scratch / "m.gguf", {"m.gguf", "is a GGUF file"});
+  }
+  SECTION("an empty directory") {
+    fs::create_directory(folder);
+    check_kind(folder, {"no config.json", "it is empty"});
+  }
+  SECTION("weights of another format alone") {
+    for (const auto& [file, kind] : {std::pair{"model-Q4_K_M.gguf", "a GGUF file"},
+                                     {"pytorch_model.bin", "a file of PyTorch"},
+                                     {"tf_model.h5", "TensorFlow"}}) {
+      fs::remove_all(folder);
+      fs::create_directory(folder);
+      spit(folder / file, "");
+      check_kind(folder, {"no config.json", file, kind});
+    }
+  }
+  SECTION("a folder of the Hugging Face cache") {
+    const fs::path snapshot = folder / "snapshots" / "c1899de289a04d12100db370d81485cdf75e47ca";
+    fs::create_directories(snapshot);
+    fs::create_directories(folder / "refs");
+    spit(snapshot / "config.json", "{}");
+    check_kind(folder, {"Hugging Face cache", "c1899de289a04d12100db370d81485cdf75e47ca"});
+  }
+  SECTION("a run of lathe train") {
+    fs::create_directories(folder / "model");
+    fs::create_directories(folder / "checkpoints");
+    spit(folder / "model" / "config.json", "{}");
+    check_kind(folder, {"in a folder below it", "given/model"});
+  }
+  SECTION("formats of other libraries") {
+    fs::create_directory(folder);
+    spit(folder / "model_index.json", "{}");
+    check_kind(folder, {"diffusers"});
+    fs::remove(folder / "model_index.json");
+    spit(folder / "params.json", "{}");
+    check_kind(folder, {"params.json"});
+  }
+  SECTION("an adapter without its configuration") {
+    fs::create_directory(folder);
+    spit(folder / "adapter_model.safetensors", "");
+    check_kind(folder, {"no adapter_config.json"});
+  }
+  SECTION("something else") {
+    fs::create_directory(folder);
+    spit(folder / "notes.txt", "");
+    check_kind(folder, {"no config.json", "not the directory of a model"});
+  }
+}
+
+TEST_CASE("a model without .safetensors files is named by the format that it has") {
+  const ScratchFolder scratch;
+  fs::copy(model_of("qwen3") / "config.json", scratch / "config.json");
+  CHECK_THAT(failure_of([&] { (void)pretrained::load(scratch.path()); }).text,
+             Contains("neither model.safetensors nor"));
+  spit(scratch / "pytorch_model.bin", "PK");
+  const Failure failure = failure_of([&] { (void)pretrained::load(scratch.path()); });
+  CHECK(failure.label == "model_folder");
+  CHECK_THAT(failure.text, Contains("pytorch_model.bin") && Contains("PyTorch") && Contains("safe_serialization"));
+}
+
+TEST_CASE("large files that Git LFS has not fetched are named as that") {
+  const ScratchFolder scratch;
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, '0') + "\nsize 988097824\n";
+  for (const char* file : {"model.safetensors", "config.json"}) {
+    const fs::path folder = scratch / file;
+    fs::copy(model_of("qwen3"), folder);
+    spit(folder / file, pointer);
+    const Failure failure = failure_of([&] { (void)pretrained::load(folder); });
+    CHECK(failure.label == "file_format");
+    CHECK_THAT(failure.text, Contains(file) && Contains("git lfs pull"));
+  }
+}
+
+TEST_CASE("an adapter in PyTorch's format, or without weights, is named as that") {
+  const ScratchFolder scratch;
+  fs::copy(llama_adapter() / "adapter_config.json", scratch / "adapter_config.json");
+  const auto failure = [&] {
+    return failure_of([&] { (void)pretrained::load_adapted(model_of("llama"), scratch.path()); });
+  };
+  CHECK(failure().label == "adapter_missing");
+  CHECK_THAT(failure().text, Contains("no adapter_model.safetensors"));
+  spit(scratch / "adapter_model.bin", "PK");
+  CHECK(failure().label == "adapter_missing");
+  CHECK_THAT(failure().text, Contains("adapter_model.bin") && Contains("PyTorch"));
+}
+
+TEST_CASE("a directory with a model and an adapter is refused unless both are named") {
+  const ScratchFolder scratch;
+  const fs::path both = scratch / "both";
+  fs::copy(model_of("llama"), both);
+  for (const char* file : {"adapter_config.json", "adapter_model.safetensors"})
+    fs::copy(llama_adapter() / file, both / file);
+  const Failure failure = failure_of([&] { (void)pretrained::find_adapted(both); });
+  CHECK(failure.label == "model_folder");
+  CHECK_THAT(failure.text, Contains("a model and an adapter") && Contains("--adapter"));
+  CHECK(pretrained::load_adapted(both, both).lora->layers.size() ==
+        pretrained::load_adapted(model_of("llama"), llama_adapter()).lora->layers.size());
+}
+
+TEST_CASE("a config.json without weights next to an adapter is not a model") {
+  const ScratchFolder scratch;
+  for (const char* file : {"adapter_config.json", "adapter_model.safetensors"})
+    fs::copy(llama_adapter() / file, scratch / file);
+  nlohmann::json config = nlohmann::json::parse(test::slurp(scratch / "adapter_config.json"));
+  config["base_model_name_or_path"] = model_of("llama").string();
+  spit(scratch / "adapter_config.json", config.dump());
+  fs::copy(model_of("llama") / "config.json", scratch / "config.json");
+  const pretrained::AdaptedFolders found = pretrained::find_adapted(scratch.path());
+  CHECK(found.adapter == scratch.path());
+  CHECK(found.model == model_of("llama"));
+}
+
+TEST_CASE("the model that an adapter names: names that cannot be looked at are an error of the adapter") {
+  const ScratchFolder scratch;
+  fs::create_symlink("loop", scratch / "loop");
+  nlohmann::json config = nlohmann::json::parse(test::slurp(llama_adapter() / "adapter_config.json"));
+  for (const auto& [name, reason] : {std::pair<std::string, std::string>{std::string(300, 'a'), "File name too long"},
+                                     {(scratch / "loop").string(), "symbolic links"},
+                                     {"meta-llama/Llama-3.2-1B", "No such file"},
+                                     {"", "does not name its model"}}) {
+    config["base_model_name_or_path"] = name;
+    spit(scratch / "adapter_config.json", config.dump());
+    const Failure failure = failure_of([&] { (void)pretrained::find_adapted(scratch.path()); });
+    CHECK(failure.label == "adapter_base");
+    CHECK_THAT(failure.text, Contains(reason));
+  }
+}
+
+TEST_CASE("an index and a model.safetensors that it does not name are two models") {
+  const ScratchFolder scratch;
+  const fs::path folder = scratch / "model";
+  fs::copy(model_of("llama"), folder);
+  spit(folder / "model.safetensors", "");
+  const Failure failure = failure_of([&] { (void)pretrained::load(folder); });
+  CHECK(failure.label == "model_folder");
+  CHECK_THAT(failure.text, Contains("two models"));
+  // A save that would leave such a pair does not happen.
+  const pretrained::Pretrained qwen = pretrained::load(model_of("qwen3"));
+  CHECK(failure_of([&] { pretrained::save(qwen, folder); }).label == "output_folder");
+}
+
+TEST_CASE("a model is saved over another one as if the folder were empty") {
+  const ScratchFolder scratch;
+  const fs::path folder = scratch / "model", fresh = scratch / "fresh";
+  for (const char* name : {"llama", "qwen3", "bert_embed", "t5", "llama"}) {
+    const auto save_to = [&](const fs::path& to) {
+      if (name == std::string("bert_embed"))
+        pretrained::save(pretrained::load_encoder(model_of(name)), to);
+      else if (name == std::string("t5"))
+        pretrained::save(pretrained::load_seq2seq_lm(model_of(name)), to);
+      else
+        pretrained::save(pretrained::load(model_of(name)), to);
+    };
+    fs::remove_all(fresh);
+    save_to(fresh);
+    save_to(folder);
+    const auto names = [](const fs::path& of) {
+      std::vector<std::string> found;
+      for (const auto& entry : fs::directory_iterator(of)) found.push_back(entry.path().filename().string());
+      std::sort(found.begin(), found.end());
+      return found;
+    };
+    INFO(name);
+    CHECK(names(folder) == names(fresh));
+    for (const std::string& file : names(fresh)) CHECK(test::slurp(folder / file) == test::slurp(fresh / file));
+  }
+}
