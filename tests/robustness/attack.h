@@ -59,6 +59,7 @@ void attack_cache(Report& report);
 /// The command and what it finds around it.
 void attack_commands(Report& report);
 void attack_kills(Report& report);
+void attack_saves(Report& report);
 void attack_streams(Report& report);
 void attack_folders(Report& report);
 void attack_limits(Report& report);

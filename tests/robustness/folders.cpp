@@ -1,11 +1,11 @@
 #include <fmt/core.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <thread>
 
+#include "tests/robustness/mount.h"
 #include "tests/robustness/mutate.h"
 #include "tests/robustness/work_folder.h"
 
@@ -53,27 +53,6 @@ class Scene {
   Report& report_;
   WorkFolder work_;
   std::string expected_;
-};
-
-/// A file system of its own on a folder, gone with the object.
-class Mount {
- public:
-  Mount(fs::path folder, std::size_t kilobytes) : folder_(std::move(folder)) {
-    fs::create_directories(folder_);
-    mounted_ = ::mount("tmpfs", folder_.c_str(), "tmpfs", 0, fmt::format("size={}k", kilobytes).c_str()) == 0;
-  }
-  ~Mount() {
-    if (mounted_) ::umount2(folder_.c_str(), MNT_DETACH);
-  }
-  Mount(const Mount&) = delete;
-  Mount& operator=(const Mount&) = delete;
-  explicit operator bool() const { return mounted_; }
-  void grow() const { ::mount("tmpfs", folder_.c_str(), "tmpfs", MS_REMOUNT, "size=64m"); }
-  void make_read_only() const { ::mount("tmpfs", folder_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=64m"); }
-
- private:
-  fs::path folder_;
-  bool mounted_ = false;
 };
 
 void full_disks(const Scene& scene) {

@@ -23,6 +23,10 @@ constexpr Attack all[] = {
     {"commands", "the command meets mutants of everything that it reads", attack_commands},
     {"kills", "trainings and writers are killed; what was saved is whole, and they go on to the same bits",
      attack_kills},
+    {"saves",
+     "merges into the folder of another model are killed or run out of disk: it is the old one, the new one or "
+     "refused",
+     attack_saves},
     {"streams", "commands with standard streams that are closed, full, or of a reader that goes", attack_streams},
     {"folders", "full disks, limits of file sizes, folders that are read-only or vanish", attack_folders},
     {"limits", "little memory and stack, few threads and files", attack_limits},

@@ -130,8 +130,9 @@ void memory_bound(const TableOptions& options) {
 
 struct TemporaryFolder {
   TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "lathe-bench.XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
+    std::error_code failed;
+    std::string name = (fs::temp_directory_path(failed) / "lathe-bench.XXXXXX").string();
+    if (failed || ::mkdtemp(name.data()) == nullptr)
       throw UserError("no temporary folder can be made", "bench_folder",
                       "set TMPDIR to a folder that can be written");
     path = name;

@@ -84,9 +84,7 @@ void evaluate(const EvalOptions& options) {
 void add_eval(CLI::App& app) {
   auto options = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand("eval", "Measure the perplexity of a model on a text");
-  command->add_option("DIR", options->model, "A model's directory, or an adapter's")
-      ->required()
-      ->check(CLI::ExistingDirectory);
+  command->add_option("DIR", options->model, "A model's directory, or an adapter's")->required();
   add_adapter_option(*command, options->adapter);
   command->add_option("--text", options->text, "The text")->required();
   between(command->add_option("--context", options->context, "Tokens a window; 0: 1024, or what the model has"), 0,

@@ -46,8 +46,7 @@ void add_finetune(CLI::App& app) {
   auto precision = std::make_shared<std::string>("f32");
   CLI::App* command = app.add_subcommand("finetune", "Train a model of a Hugging Face directory on examples");
   command->add_option("DIR", s->model, "The directory of a model, or of an adapter that is trained further")
-      ->required()
-      ->check(CLI::ExistingDirectory);
+      ->required();
   add_adapter_option(*command, s->adapter);
   add_data_options(*command, *s);
   add_lora_option(*command, s->lora);

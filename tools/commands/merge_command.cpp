@@ -9,6 +9,7 @@
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
 #include "runtime/cache/disk_cache.h"
+#include "runtime/files/paths.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/pretrained/ignored_keys.h"
@@ -28,10 +29,10 @@ void merge_by(const Load& load, const pretrained::AdaptedFolders& folders, const
   auto loaded = pretrained::load_adapted(folders, load);
   DiskCache cache(cache_folder());
   const std::size_t layers = loaded.lora->layers.size();
+  const TextSources texts = text_sources(folders.model, loaded.text_folder);
+  check_save(output, files_written(loaded.model), texts);
   pretrained::merge_lora(*loaded.lora, loaded.model, {.cache = cache.enabled() ? &cache : nullptr});
-  save_as_stored(loaded.model, output);
-  copy_text_files(folders.model, output);
-  if (loaded.text_folder != folders.model) copy_text_files(loaded.text_folder, output);
+  save_folder(output, texts, [&](FolderSave& save) { add_as_stored(save, loaded.model); });
   print("{} layers merged; model in {}\n", layers, visible(output.string()));
 }
 
@@ -46,7 +47,7 @@ void merge(const MergeOptions& options) {
     merge_by([](const auto& folder) { return pretrained::load_seq2seq_lm(folder); }, folders, options.output);
   else if (pretrained::is_image_model(config))
     merge_by(pretrained::load_image_model, folders, options.output);
-  else if (pretrained::is_encoder(config) && std::filesystem::exists(folders.model / "modules.json"))
+  else if (pretrained::is_encoder(config) && path_exists(folders.model / "modules.json"))
     merge_by(pretrained::load_sentence_encoder, folders, options.output);
   else if (pretrained::is_encoder(config))
     merge_by(pretrained::load_encoder, folders, options.output);
@@ -60,9 +61,7 @@ void merge(const MergeOptions& options) {
 void add_merge(CLI::App& app) {
   auto options = std::make_shared<MergeOptions>();
   CLI::App* command = app.add_subcommand("merge", "Write a model with the adapter on it as a directory of its own");
-  command->add_option("DIR", options->folder, "An adapter's directory, or a model's with --adapter")
-      ->required()
-      ->check(CLI::ExistingDirectory);
+  command->add_option("DIR", options->folder, "An adapter's directory, or a model's with --adapter")->required();
   add_adapter_option(*command, options->adapter);
   command->add_option("-o,--output", options->output, "Folder for the merged model")->required();
   command->footer(

@@ -157,8 +157,17 @@ void check_no_folder(const ModelOptions& options) {
       throw UserError(fmt::format("{} is no directory", options.name), "usage", fmt::format("leave out {}", option));
 }
 
+/// A folder of that name that is no model's does not hide a model that Lathe knows.
+bool names_folder(const std::string& name) {
+  std::error_code ignored;
+  const auto has = [&](const char* file) {
+    return std::filesystem::exists(std::filesystem::path(name) / file, ignored);
+  };
+  return is_model_folder(name) && (!catalogue().contains(name) || has("config.json") || has("adapter_config.json"));
+}
+
 void run(const ModelOptions& options) {
-  if (is_model_folder(options.name)) {
+  if (names_folder(options.name)) {
     write_folder(options);
     return note_ignored_keys(options.name, options.adapter);
   }
@@ -188,7 +197,7 @@ void add_model(CLI::App& app) {
   command->add_option("NAME", options->name, "Which one, see below, or the directory of a model or an adapter")
       ->required()
       ->check(CLI::Validator(
-          [names](std::string& name) { return is_model_folder(name) ? std::string() : CLI::IsMember(names)(name); },
+          [names](std::string& name) { return names_folder(name) ? std::string() : CLI::IsMember(names)(name); },
           "{" + fmt::format("{}", fmt::join(names, ",")) + "} or DIR"));
   std::vector<std::string> parts;
   for (const auto& [part, value] : graph_parts()) parts.push_back(part);

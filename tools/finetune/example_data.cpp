@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "ir/support/error.h"
+#include "runtime/files/paths.h"
 #include "runtime/files/sha256.h"
 #include "runtime/text/chat/chat_template.h"
 #include "runtime/text/dataset/read_examples.h"
@@ -19,7 +20,7 @@ namespace {
 std::optional<double> share_of(const std::string& text) {
   double share = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
-  if (error != std::errc() || end != text.data() + text.size() || std::filesystem::exists(text)) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || path_exists(text)) return std::nullopt;
   if (!(share > 0 && share < 1))
     throw UserError(fmt::format("--valid {}", text), "finetune_valid", "give a share above 0 and below 1, or a file");
   return share;

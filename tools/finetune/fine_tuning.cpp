@@ -12,6 +12,7 @@
 #include "passes/memory/memory_plan.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/atomic_file.h"
+#include "runtime/files/paths.h"
 #include "runtime/files/sha256.h"
 #include "runtime/parameters/lend.h"
 #include "runtime/ranks/agreement.h"
@@ -68,6 +69,7 @@ class FineTuning {
   }
 
  private:
+  TextSources texts() const { return text_sources(folders_.model, loaded_->text_folder); }
   std::filesystem::path training_folder() const { return s_.output / "training"; }
 
   bool is_first() const { return speaks(ranks_); }
@@ -105,8 +107,9 @@ class FineTuning {
     if (is_first()) print("{}", data_->story());
     if (!s_.samples.prompts.empty()) samples_.emplace(*loaded_, s_.samples, s_.seed);
     if (s_.lora) loaded_->lora = pretrained::add_lora(model(), parse_lora(*s_.lora), s_.seed);
-    if (loaded_->lora)
-      loaded_->lora->config.base_model = std::filesystem::absolute(folders_.model).lexically_normal().string();
+    if (loaded_->lora) loaded_->lora->config.base_model = absolute_path(folders_.model).lexically_normal().string();
+    if (is_first())
+      check_save(s_.output, loaded_->lora ? files_written(*loaded_->lora) : files_written(model()), texts());
     trained_ = keep_trained_in_f32(*model().model);
   }
 
@@ -368,12 +371,12 @@ class FineTuning {
   }
 
   void write_model() {
-    if (loaded_->lora)
-      pretrained::save_lora(*loaded_->lora, model().weights, s_.output);
-    else
-      save_as_stored(model(), s_.output);
-    copy_text_files(folders_.model, s_.output);
-    if (loaded_->text_folder != folders_.model) copy_text_files(loaded_->text_folder, s_.output);
+    save_folder(s_.output, texts(), [&](FolderSave& save) {
+      if (loaded_->lora)
+        add_files(save, *loaded_->lora, model().weights);
+      else
+        add_as_stored(save, model());
+    });
   }
 
   void validate() {

@@ -8,6 +8,7 @@
 
 #include "ir/support/error.h"
 #include "runtime/files/atomic_file.h"
+#include "runtime/files/paths.h"
 #include "tools/files.h"
 
 namespace lathe::tools {
@@ -26,7 +27,7 @@ bool is_kept(std::string_view line, std::int64_t step, bool done) {
 
 MetricsFile::MetricsFile(std::filesystem::path path, std::int64_t step, bool done) : path_(std::move(path)) {
   std::string kept;
-  if (step > 0 && std::filesystem::exists(path_)) {
+  if (step > 0 && path_exists(path_)) {
     const std::string text = read_text(path_.string());
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());

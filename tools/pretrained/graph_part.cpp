@@ -55,10 +55,10 @@ ir::Graph graph_of(const pretrained::Pretrained& loaded, GraphPart part, const P
 }  // namespace
 
 bool is_model_folder(const std::filesystem::path& path) {
-  std::error_code failed;
-  return std::filesystem::is_directory(path, failed) &&
-         (std::filesystem::exists(path / "config.json", failed) ||
-          std::filesystem::exists(path / "adapter_config.json", failed));
+  std::error_code ignored;
+  const std::filesystem::file_type type = std::filesystem::status(path, ignored).type();
+  return type == std::filesystem::file_type::directory || type == std::filesystem::file_type::none ||
+         path.extension() == ".gguf";
 }
 
 const std::map<std::string, GraphPart>& graph_parts() {

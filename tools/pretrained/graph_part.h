@@ -12,7 +12,8 @@
 /// Models in Hugging Face's directories as graphs for every command.
 namespace lathe::tools {
 
-/// Whether a path names the directory of a model or of an adapter, with a config.json or an adapter_config.json.
+/// Whether a path is read as a model: a directory, or a GGUF file. Reading one that is not the directory of a model
+/// or of an adapter is UserError [model_folder], which says what it is.
 bool is_model_folder(const std::filesystem::path& path);
 
 /// What is made of a language model, of a decoder alone

@@ -6,7 +6,7 @@
 
 #include "frontend/generation/generation_options.h"
 #include "ir/support/error.h"
-#include "runtime/files/atomic_file.h"
+#include "runtime/files/paths.h"
 #include "runtime/files/tensor_folder.h"
 
 namespace lathe::tools {
@@ -32,19 +32,18 @@ pretrained::Config read_config(const fs::path& path) {
   return pretrained::Config::parse(read_file(path, largest_text_file), path.string());
 }
 
-void copy_one(const fs::path& from, const fs::path& to) {
-  AtomicFile file(to);
-  file.write(read_file(from, largest_text_file));
-  file.commit();
+/// The files that commands read in a folder.
+FolderSave::Names files_read_in(const fs::path& folder) {
+  FolderSave::Names names = pretrained::model_files_in(folder);
+  for (std::string& name : text_files_in(folder)) names.push_back(std::move(name));
+  return names;
 }
 
 }  // namespace
 
 void add_adapter_option(CLI::App& command, fs::path& adapter) {
-  command
-      .add_option("--adapter", adapter,
-                  "A directory with a LoRA adapter on the model, as PEFT writes it; default: none")
-      ->check(CLI::ExistingDirectory);
+  command.add_option("--adapter", adapter,
+                     "A directory with a LoRA adapter on the model, as PEFT writes it; default: none");
 }
 
 Tokenizer tokenizer_of(const pretrained::AdaptedModel& model) {
@@ -53,7 +52,7 @@ Tokenizer tokenizer_of(const pretrained::AdaptedModel& model) {
 
 std::optional<TokenId> end_token(const pretrained::AdaptedModel& model, const Tokenizer& tokenizer) {
   const fs::path path = model.text_folder / "tokenizer_config.json";
-  if (fs::exists(path)) {
+  if (path_exists(path)) {
     const pretrained::Config config = read_config(path);
     if (config.is_text("eos_token")) return tokenizer.id_of(config.text("eos_token"));
     if (config.has("eos_token")) return tokenizer.id_of(config.object("eos_token").text("content"));
@@ -70,18 +69,36 @@ void check_output(const fs::path& output, const fs::path& input) {
                     "give another --output: its files are in use until the end");
 }
 
-void copy_text_files(const fs::path& from, const fs::path& to) {
-  fs::create_directories(to);
+std::vector<std::string> text_files_in(const fs::path& folder) {
+  std::vector<std::string> names;
   for (const char* name : text_files)
-    if (fs::exists(from / name)) copy_one(from / name, to / name);
+    if (path_exists(folder / name)) names.emplace_back(name);
   const fs::path more = "additional_chat_templates";
-  if (!fs::is_directory(from / more)) return;
-  fs::create_directories(to / more);
-  for (const auto& entry : fs::directory_iterator(from / more))
-    if (entry.is_regular_file()) copy_one(entry.path(), to / more / entry.path().filename());
+  if (!is_folder(folder / more)) return names;
+  for (const fs::path& entry : list_folder(folder / more))
+    if (is_plain_file(entry)) names.push_back((more / entry.filename()).string());
+  return names;
 }
 
-void save_as_stored(const pretrained::ModelFiles& model, const fs::path& folder) {
+TextSources text_sources(const fs::path& model, const fs::path& texts) {
+  return texts == model ? TextSources{model} : TextSources{model, texts};
+}
+
+void check_save(const fs::path& output, FolderSave::Names files, const TextSources& texts) {
+  for (const fs::path& from : texts)
+    for (std::string& name : text_files_in(from)) files.push_back(std::move(name));
+  if (is_folder(output)) FolderSave::check(output, files_read_in(output), files);
+}
+
+void save_folder(const fs::path& output, const TextSources& texts, const std::function<void(FolderSave&)>& add) {
+  FolderSave save(output);
+  add(save);
+  for (const fs::path& from : texts)
+    for (const std::string& name : text_files_in(from)) save.write(name, read_file(from / name, largest_text_file));
+  save.commit(files_read_in(output));
+}
+
+void add_as_stored(FolderSave& save, const pretrained::ModelFiles& model) {
   const TensorFolder files = TensorFolder::open(model.folder);
   pretrained::ModelFiles stored = model;
   stored.weights = Parameters();
@@ -93,7 +110,7 @@ void save_as_stored(const pretrained::ModelFiles& model, const fs::path& folder)
                                  ? HostTensor::borrow(dtype, value.shape(), const_cast<std::byte*>(value.data()))
                                  : value.cast(dtype));
   }
-  pretrained::save(stored, folder);
+  pretrained::add_files(save, stored);
 }
 
 }  // namespace lathe::tools

@@ -1,9 +1,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "frontend/pretrained/lora/adapted_model.h"
+#include "runtime/files/folder_save.h"
 #include "runtime/text/tokenizer/tokenizer.h"
 
 namespace CLI {
@@ -23,14 +27,28 @@ Tokenizer tokenizer_of(const pretrained::AdaptedModel& model);
 /// there is none.
 std::optional<TokenId> end_token(const pretrained::AdaptedModel& model, const Tokenizer& tokenizer);
 
-/// Copies the files of tokenizer and chat template that are there, and generation_config.json. UserErrors
-/// [file_open], [file_read], [file_write].
-void copy_text_files(const std::filesystem::path& from, const std::filesystem::path& to);
+/// The names of the files of tokenizer and chat template that a folder has, and generation_config.json.
+std::vector<std::string> text_files_in(const std::filesystem::path& folder);
 
 /// Throws UserError [output_folder] where a command would write into a directory that it reads.
 void check_output(const std::filesystem::path& output, const std::filesystem::path& input);
 
-/// pretrained::save() with each weight in the dtype that the model's own files have it in.
-void save_as_stored(const pretrained::ModelFiles& model, const std::filesystem::path& folder);
+/// The folders whose text files are saved with a model; those of later ones replace those of earlier ones.
+using TextSources = std::vector<std::filesystem::path>;
+
+/// The folder of the model, then the one that its texts come from if that is another one.
+TextSources text_sources(const std::filesystem::path& model, const std::filesystem::path& texts);
+
+/// Checks that save_folder() could save `files` with the text files, before any work is done. UserErrors of
+/// FolderSave::check().
+void check_save(const std::filesystem::path& output, FolderSave::Names files, const TextSources& texts);
+
+/// Saves the files that `add` adds and the text files, as one transaction. UserErrors of FolderSave, of `add` and of
+/// read_file().
+void save_folder(const std::filesystem::path& output, const TextSources& texts,
+                 const std::function<void(FolderSave&)>& add);
+
+/// pretrained::add_files() with each weight in the dtype that the model's own files have it in.
+void add_as_stored(FolderSave& save, const pretrained::ModelFiles& model);
 
 }  // namespace lathe::tools

@@ -5,9 +5,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "ir/support/error.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/tensor_folder.h"
+#include "tools/pretrained/model_directory.h"
 
 namespace lathe::tools {
 
@@ -75,38 +75,31 @@ std::string tensor_name(const ModelSettings& s, const std::string& parameter) {
   return "model." + parameter.substr(0, dot + 1) + names.at(parameter.substr(dot + 1)) + ".weight";
 }
 
-void write(const std::filesystem::path& path, const std::string& text) {
-  AtomicFile file(path);
-  file.write(text);
-  file.commit();
-}
-
 }  // namespace
 
 void write_model_folder(const std::filesystem::path& folder, const ModelSettings& model, const TextCodec& codec,
                         const Parameters& weights) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed)
-    throw UserError(fmt::format("cannot make {}: {}", folder.string(), failed.message()), "file_write",
-                    "give another --output");
   std::vector<PlacedTensor> tensors;
   for (const nn::Parameter& parameter : build_model(model).parameters())
     tensors.push_back(
         {"model.safetensors", view_of(tensor_name(model, parameter.name()), weights.get(parameter.name()))});
-  write_tensor_folder(folder, tensors);
-  write(folder / "config.json", config_of(model).dump(2) + "\n");
-  write(folder / "generation_config.json",
-        json{{"do_sample", true}, {"temperature", 0.8}, {"top_k", 40}}.dump(2) + "\n");
-  write(folder / "tokenizer.json", codec.tokenizer_json());
-  write(folder / "tokenizer_config.json",
+  save_folder(folder, {}, [&](FolderSave& save) {
+    add_tensor_files(save, tensors);
+    save.write("config.json", config_of(model).dump(2) + "\n");
+    save.write("generation_config.json",
+               json{{"do_sample", true}, {"temperature", 0.8}, {"top_k", 40}}.dump(2) + "\n");
+    save.write("tokenizer.json", codec.tokenizer_json());
+    save.write(
+        "tokenizer_config.json",
         json{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"model_max_length", model.context}}.dump(2) + "\n");
+  });
 }
 
-void remove_model_leftovers(const std::filesystem::path& folder) {
-  for (const char* name :
-       {"model.safetensors", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"})
-    AtomicFile::remove_leftovers(folder / name);
+void prepare_model_folder(const std::filesystem::path& folder) {
+  AtomicFile::remove_leftovers_in(folder);
+  check_save(
+      folder,
+      {"model.safetensors", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}, {});
 }
 
 }  // namespace lathe::tools

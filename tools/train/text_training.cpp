@@ -84,7 +84,7 @@ class TextTraining {
     folder_ = RunFolder(s_.output, s_.fresh ? RunFolder::Start::fresh : RunFolder::Start::resume);
     AtomicFile::remove_leftovers(curve_file());
     AtomicFile::remove_leftovers(s_.output / "tokenizer.json");
-    remove_model_leftovers(s_.output / "model");
+    prepare_model_folder(s_.output / "model");
     if (const auto& checkpoint = folder_.checkpoint())
       for (const std::string& warning : checkpoint->warnings) print("warning: passed over: {}\n", warning);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/support/error.h"
+#include "runtime/files/paths.h"
 
 namespace lathe {
 
@@ -32,7 +33,7 @@ fs::path program_folder() {
 }
 
 std::vector<fs::path> candidates(const fs::path& file) {
-  if (!file.empty()) return {fs::absolute(file)};
+  if (!file.empty()) return {absolute_path(file)};
   std::vector<fs::path> found;
   const auto add = [&](const fs::path& candidate) {
     if (std::ranges::find(found, candidate) == found.end()) found.push_back(candidate);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "runtime/files/file_io.h"
+#include "runtime/files/paths.h"
 #include "runtime/text/chat/chat_template.h"
 #include "runtime/text/template/values/json.h"
 
@@ -52,12 +53,11 @@ void add_from_json(const Value& config, const std::string& file, Texts& texts) {
 
 void add_from_files(const fs::path& directory, Texts& texts) {
   const fs::path plain = directory / "chat_template.jinja", more = directory / "additional_chat_templates";
-  if (fs::exists(plain)) texts["default"] = {read_file(plain, template_limit), plain.filename().string()};
-  if (!fs::is_directory(more)) return;
-  for (const auto& entry : fs::directory_iterator(more))
-    if (entry.path().extension() == ".jinja")
-      texts[entry.path().stem().string()] = {read_file(entry.path(), template_limit),
-                                             entry.path().filename().string()};
+  if (path_exists(plain)) texts["default"] = {read_file(plain, template_limit), plain.filename().string()};
+  if (!is_folder(more)) return;
+  for (const fs::path& entry : list_folder(more))
+    if (entry.extension() == ".jinja")
+      texts[entry.stem().string()] = {read_file(entry, template_limit), entry.filename().string()};
 }
 
 /// Names that end in _token: strings, or objects with a content.
@@ -80,7 +80,7 @@ std::optional<ChatTemplates> ChatTemplates::find(const fs::path& directory) {
   const bool in_files = !texts.empty();
   for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "chat_template.json"}) {
     const fs::path path = directory / name;
-    if (!fs::exists(path)) continue;
+    if (!path_exists(path)) continue;
     const Value config = read_json(path);
     if (!in_files) add_from_json(config, name, texts);
     add_tokens(config, tokens);

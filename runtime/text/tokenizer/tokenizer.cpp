@@ -9,6 +9,8 @@
 #include "ir/support/error.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
+#include "runtime/files/folder_save.h"
+#include "runtime/files/paths.h"
 #include "runtime/files/strict_json.h"
 #include "runtime/text/tokenizer/config/tokenizer_config.h"
 #include "runtime/text/tokenizer/decode/clean_up.h"
@@ -82,7 +84,8 @@ struct Tokenizer::Stream::Content {
 };
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path) {
-  if (!std::filesystem::is_directory(path)) return parse(read_file(path, largest_tokenizer), path.string());
+  if (!is_folder(path)) return parse(read_file(path, largest_tokenizer), path.string());
+  FolderSave::require_complete(path);
   const std::filesystem::path file = path / "tokenizer.json";
   std::string json = read_file(file, largest_tokenizer);
   nlohmann::json tree = parse_strict_json(json, file.string());
