@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "ir/ops/functional/functional.h"
 #include "ir/tensor/ancestors.h"
+#include "passes/autodiff/join_pads.h"
 
 namespace lathe::ir {
 
@@ -54,9 +56,16 @@ class Sweep {
     return at != active_.end() && at->second;
   }
 
-  std::optional<Value> arrived(ValueId id) const {
+  /// Returns the sum of the gradients that have arrived.
+  std::optional<Value> arrived(ValueId id) {
     const auto at = arrived_.find(id);
-    return at == arrived_.end() ? std::nullopt : std::optional(at->second);
+    if (at == arrived_.end()) return std::nullopt;
+    Arrived& all = at->second;
+    if (all.slices.size() > few_slices) {
+      const GraphBuilder::At here(builder_, builder_.graph()[id].loc.as_gradient());
+      all.add_to_sum(sum_of_known_pads(std::exchange(all.slices, {})));
+    }
+    return all.sum;
   }
 
   /// Adds `gradient` to what has arrived at `id`, summed to its shape.
@@ -65,11 +74,7 @@ class Sweep {
     if (gradient.shape() != type.shape) gradient = sum_to(gradient, type.shape);
     if (gradient.shape() != type.shape) gradient = reshape(gradient, type.shape);  // dims equal by a run-time check
     LATHE_ASSERT(gradient.dtype() == type.dtype);
-    const auto at = arrived_.find(id);
-    if (at == arrived_.end())
-      arrived_.emplace(id, gradient);
-    else
-      at->second = add(at->second, gradient);
+    arrived_[id].add(gradient);
   }
 
   /// Sends what has arrived at a node on to its operands.
@@ -129,10 +134,30 @@ class Sweep {
     return grads;
   }
 
+  static constexpr std::size_t few_slices = 8;
+
+  /// Gradients that have arrived at a value, in the order of their arrival. More than a few of slices are not added
+  /// one by one, where each addition takes the time of the whole value: they are left for arrived() to join.
+  struct Arrived {
+    std::optional<Value> sum;
+    std::vector<Value> slices, others;
+
+    void add(const Value& gradient) {
+      const bool is_slice = is_known_pad(gradient);
+      (is_slice ? slices : others).push_back(gradient);
+      if (is_slice && slices.size() == few_slices + 1) {
+        sum.reset();
+        for (const Value& other : others) add_to_sum(other);
+      }
+      if (!is_slice || slices.size() <= few_slices) add_to_sum(gradient);
+    }
+    void add_to_sum(const Value& value) { sum = sum ? ir::add(*sum, value) : value; }
+  };
+
   GraphBuilder& builder_;
   std::span<const ValueId> targets_, stop_at_;
   std::map<ValueId, bool> active_;
-  std::map<ValueId, Value> arrived_;
+  std::map<ValueId, Arrived> arrived_;
 };
 
 }  // namespace

@@ -7,8 +7,10 @@
 #include "ir/tensor/op/op.h"
 #include "passes/check/results.h"
 #include "passes/transforms/dce.h"
+#include "tests/fuzz/every_kernel.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
+#include "tests/support/guarded_program.h"
 #include "tests/support/run_with_states.h"
 
 namespace lathe::fuzz {
@@ -109,11 +111,17 @@ std::vector<Case> exposures(const Case& from) {
 
 Complaint exposed(const Case& from) {
   const auto run = [&](const ir::Graph& graph, auto check) -> Complaint {
-    Executable executable = compile(graph, {.threads = 1, .cache = &compiled_kernels(), .poison = true});
+    const CompileOptions options{.threads = 1, .cache = &compiled_kernels(), .poison = true};
+    Executable executable = compile(graph, options);
+    test::GuardedProgram guarded(graph, executable, options);
     for (std::size_t i = 0; i < from.sizes.size(); ++i) {
       const Tensors arguments = arguments_of(from, from.sizes[i]);
       const Outcome found = outcome([&] { return test::run_with_states(executable, arguments); });
       if (const Complaint wrong = check(i, found)) return test::to_string(from.sizes[i]) + ": " + *wrong;
+      if (const Complaint wrong = check(i, outcome([&] { return guarded.run(arguments); })))
+        return test::to_string(from.sizes[i]) + ": between inaccessible pages: " + *wrong;
+      if (const Complaint wrong = interpret_new_kernels(graph, executable, from.sizes[i], arguments))
+        return test::to_string(from.sizes[i]) + ": " + *wrong;
     }
     return std::nullopt;
   };

@@ -1,8 +1,10 @@
 #include <fmt/core.h>
 
+#include "tests/fuzz/every_kernel.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/guarded_program.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/run_with_states.h"
@@ -29,8 +31,18 @@ std::vector<Reference> whole_references(const Case& from) {
   return references;
 }
 
+/// That a run between inaccessible pages gives the same as another one.
+Complaint in_bounds(test::GuardedProgram& guarded, Reference& reference, const Outcome& expected) {
+  const Outcome found = outcome([&] { return guarded.run(reference.arguments()); });
+  Complaint wrong = reference.complaint(found);
+  if (!wrong) wrong = differing_bits(expected, found);
+  return wrong ? std::optional("between inaccessible pages " + *wrong) : std::nullopt;
+}
+
 Complaint compiled(const Case& from) {
-  Executable one = compile(from.graph, {.threads = 1, .cache = &compiled_kernels()});
+  const CompileOptions options{.threads = 1, .cache = &compiled_kernels()};
+  Executable one = compile(from.graph, options);
+  test::GuardedProgram guarded(from.graph, one, options);
   Executable three = compile(from.graph, {.threads = 3, .cache = &compiled_kernels()});
   for (const DimBindings& dims : from.sizes) {
     Reference reference(from, dims, true);
@@ -43,6 +55,9 @@ Complaint compiled(const Case& from) {
       return test::to_string(dims) + ": in the second run " + *wrong;
     if (const auto wrong = differing_bits(first, run(three)))
       return test::to_string(dims) + ": on three threads " + *wrong;
+    if (const auto wrong = in_bounds(guarded, reference, first)) return test::to_string(dims) + ": " + *wrong;
+    if (const auto wrong = interpret_new_kernels(from.graph, one, dims, reference.arguments()))
+      return test::to_string(dims) + ": " + *wrong;
   }
   return std::nullopt;
 }
@@ -50,11 +65,16 @@ Complaint compiled(const Case& from) {
 Complaint targets(const Case& from) {
   std::vector<Reference> references = whole_references(from);
   for (const char* name : {"x86-64-v2", "x86-64-v3"}) {
-    Executable executable =
-        compile(from.graph, {.target = Target::named(name), .threads = 2, .cache = &compiled_kernels()});
+    const CompileOptions options{.target = Target::named(name), .threads = 2, .cache = &compiled_kernels()};
+    Executable executable = compile(from.graph, options);
+    test::GuardedProgram guarded(from.graph, executable, options);
     for (Reference& reference : references) {
       const Outcome found = outcome([&] { return test::run_with_states(executable, reference.arguments()); });
       if (const auto wrong = reference.complaint(found))
+        return fmt::format("{}, {}: {}", name, test::to_string(reference.dims()), *wrong);
+      if (const auto wrong = in_bounds(guarded, reference, found))
+        return fmt::format("{}, {}: {}", name, test::to_string(reference.dims()), *wrong);
+      if (const auto wrong = interpret_new_kernels(from.graph, executable, reference.dims(), reference.arguments()))
         return fmt::format("{}, {}: {}", name, test::to_string(reference.dims()), *wrong);
     }
   }
@@ -87,7 +107,9 @@ ObjectStore& compiled_kernels() {
 
 std::span<const Oracle> compiled_oracles() {
   static constexpr Oracle all[] = {
-      {"compiled", "machine code gives what the interpreter gives; the same bits again, and on three threads",
+      {"compiled",
+       "machine code gives what the interpreter gives; the same bits again, on three threads, and between guard "
+       "pages",
        compiled},
       {"exposed", "any values of the graph as its only outputs come out as of the interpreter", exposed, exposures},
       {"targets", "code for x86-64-v2 and v3 gives what the interpreter gives", targets},

@@ -81,6 +81,9 @@ ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph,
   set_user_types(program_, graph);
 }
 
+ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph, Program program)
+    : signature_(signature_of(graph)), program_(std::move(program)) {}
+
 Tensors ProgramInterpreter::run(const Tensors& arguments) const { return run(arguments, interpret_halves); }
 
 Tensors ProgramInterpreter::run(const Tensors& arguments, const RunKernel& run_kernel) const {

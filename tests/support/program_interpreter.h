@@ -22,6 +22,8 @@ class ProgramInterpreter {
   ProgramInterpreter(const ir::Graph& graph,
                      const std::function<Program(const ir::Graph&, const LowerOptions&)>& lower,
                      const LowerOptions& options = {});
+  /// With a program that the graph was compiled to, for a CPU and one process.
+  ProgramInterpreter(const ir::Graph& graph, Program program);
 
   const Program& program() const { return program_; }
   /// Outputs by name, and every parameter and state after the run. Throws UserError [index_range] where a kernel's

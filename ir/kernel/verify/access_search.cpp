@@ -97,6 +97,11 @@ void AccessSearch::limit_none() {
 
 bool AccessSearch::may_reach(std::int64_t wanted) { return run() && element().holds(wanted); }
 
+bool AccessSearch::may_leave(std::int64_t elements) {
+  limit_none();
+  return run() && (element().lo < 0 || element().hi >= elements);
+}
+
 AccessSearch::Answer AccessSearch::reaches(std::int64_t wanted, std::int64_t& budget) {
   limit_none();
   --budget;

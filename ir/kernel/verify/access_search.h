@@ -27,6 +27,9 @@ class AccessSearch {
   };
   std::optional<Reached> at_end(std::size_t from, std::uint64_t random);
 
+  /// Whether some element that the site reaches may be outside of [0, elements): looks at one range.
+  bool may_leave(std::int64_t elements);
+
   std::size_t counters() const { return counters_.size(); }
 
  private:

@@ -70,17 +70,23 @@ class SiteMaker {
   static constexpr int anything = 0;  // a slot
 
   AccessSite make(int lanes, StoreKind kind, ValueId index, ValueId stride, ValueId mask) {
-    lane_ = lanes > 1 ? count(lanes) : number(0);
-    if (mask != none) step({.kind = Step::Kind::holds, .a = value(mask)});
+    // A scalar access under the "or" of a vector mask runs if any lane of the mask holds.
+    const Instruction* const any = mask != none && lanes == 1 ? any_lane(mask) : nullptr;
+    lane_ = count_or_zero(any ? at(any->args[0]).type.lanes : lanes);
+    if (mask != none) step({.kind = Step::Kind::holds, .a = value(any ? any->args[0] : mask)});
     int element = value(index);
-    if (kind == StoreKind::contiguous) element = apply(ScalarOp::add, element, lane_);
-    if (kind == StoreKind::strided)
+    if (lanes > 1 && kind == StoreKind::contiguous) element = apply(ScalarOp::add, element, lane_);
+    if (lanes > 1 && kind == StoreKind::strided)
       element = apply(ScalarOp::add, element, apply(ScalarOp::mul, lane_, value(stride)));
     site_.element = element;
     return std::move(site_);
   }
 
   const Instruction& at(ValueId id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+  const Instruction* any_lane(ValueId mask) const {
+    const Instruction& in = at(mask);
+    return in.op == Opcode::reduce && in.scalar_op == ScalarOp::logical_or ? &in : nullptr;
+  }
   int of(ValueId id) const { return slots_[static_cast<std::size_t>(id)]; }
   void set(ValueId id, int slot) {
     slots_[static_cast<std::size_t>(id)] = slot;
@@ -96,6 +102,7 @@ class SiteMaker {
     return s.out;
   }
   int apply(ScalarOp op, int a, int b) { return step({.op = op, .out = slot(), .a = a, .b = b}); }
+  int count_or_zero(int n) { return n > 1 ? count(n) : number(0); }
   int count(int n) { return step({.kind = Step::Kind::count, .out = slot(), .a = number(n)}); }
 
   /// The slot of a value, after those of its arguments.

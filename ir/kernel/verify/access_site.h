@@ -7,9 +7,9 @@
 
 namespace lathe::kernel {
 
-/// A statement that stores to a parameter, and where: a program over ranges, without loops, that gives the range of
-/// the element for ranges of what counts around it. Whatever data decide, loads and variables among them, may be
-/// anything.
+/// A statement that stores to a parameter or loads from it, and where: a program over ranges, without loops, that
+/// gives the range of the element for ranges of what counts around it. Whatever data decide, loads and variables
+/// among them, may be anything.
 struct AccessSite {
   struct Step {
     enum class Kind : std::uint8_t {

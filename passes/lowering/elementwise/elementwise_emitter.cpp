@@ -35,9 +35,10 @@ kernel::Value both(kernel::Value a, kernel::Value b) {
   return a && b;
 }
 
-/// The mask that an access needs: that of the lanes where it varies along them, and always that of a single lane.
+/// The mask that an access needs. An access that is the same for all vectors needs none, because some lane of some
+/// vector is inside the domain. One vector may have no lane inside: micro-panels are padded to whole vectors.
 kernel::Value lane_mask(const LoopIndices::Position& at, const ElementwiseEmitter::Scope& scope) {
-  const bool varies = at.vector || !at.stride.is(0);
+  const bool varies = at.vector || !at.stride.is(0) || at.differs_by_vector;
   return varies || scope.indices.lanes() == 1 ? scope.mask : kernel::Value{};
 }
 
@@ -147,6 +148,8 @@ kernel::Value ElementwiseEmitter::check_index(const ElementwiseInstruction& i, S
   kernel::Builder& b = context_.builder;
   const kernel::Value index = emit(i.args[0], scope);
   kernel::Value wanted = index.type.lanes > 1 || scope.indices.lanes() == 1 ? scope.mask : kernel::Value{};
+  const bool differs_by_vector = (program_.depends[at(i.args[0])] & scope.indices.lane_dims()) != 0;
+  if (scope.mask && !wanted && differs_by_vector) wanted = b.reduce(ScalarOp::logical_or, scope.mask);
   if (i.args.size() > 1) wanted = both(wanted, emit(i.args[1], scope));
   const kernel::Value inside = b.index(0) <= index && index < context_.dim(i.size);
   const kernel::Value fine = wanted ? inside || kernel::logical_not(wanted) : inside;

@@ -24,6 +24,14 @@ int LoopIndices::lanes() const {
   return most;
 }
 
+std::uint64_t LoopIndices::lane_dims() const {
+  std::uint64_t dims = 0;
+  for (const IndexGroup& group : groups_)
+    for (const int d : group.dims)
+      if (group.lanes > 1) dims |= 1ULL << d;
+  return dims;
+}
+
 bool LoopIndices::merges(const Linear& form, const std::vector<int>& dims, const Shape& domain) {
   std::optional<Dim> expected;
   for (const int d : std::views::reverse(dims)) {
@@ -107,6 +115,7 @@ LoopIndices::Position LoopIndices::position(const Linear& form) {
       const bool lanes_differ = group.lanes > 1 && !in_one_run;
       const kernel::Value part = component(g, i, lanes_differ) * context_.dim(stride);
       if (in_one_run && i + 1 == group.dims.size()) p.stride = stride;
+      p.differs_by_vector = p.differs_by_vector || in_one_run;
       if (lanes_differ) {
         vector = vector ? *vector + part : part;
       } else {

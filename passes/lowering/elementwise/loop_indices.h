@@ -29,12 +29,15 @@ class LoopIndices {
   struct Position {
     kernel::Value base;
     Dim stride = 0;                       ///< of the lanes
+    bool differs_by_vector = false;       ///< base is valid only if a lane of this vector is inside the domain
     std::optional<kernel::Value> vector;  ///< i64, one a lane, instead of base and stride
   };
   Position position(const Linear& form);
   /// The same as one value: a scalar where it does not vary along the lanes, else a vector.
   kernel::Value value(const Linear& form);
   int lanes() const;
+  /// The domain dims that the lanes run over, a bit each.
+  std::uint64_t lane_dims() const;
 
   /// Whether stepping through the dims in row-major order steps the form by one fixed stride.
   static bool merges(const Linear& form, const std::vector<int>& dims, const Shape& domain);

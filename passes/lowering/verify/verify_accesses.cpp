@@ -3,10 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
-#include "ir/kernel/verify/access_search.h"
 #include "ir/support/error.h"
 #include "passes/lowering/verify/sample_sizes.h"
 
@@ -19,8 +17,9 @@ using Answer = AccessSearch::Answer;
 
 namespace {
 
-constexpr std::int64_t most_ranges = 20'000;  // that the searches for one buffer look at
-constexpr int ends = 4, between = 2;          // elements that are asked for
+constexpr std::int64_t most_ranges = 20'000;          // that the searches for one buffer look at
+constexpr std::int64_t most_ranges_of_loads = 2'000;  // the same, for elements outside of it
+constexpr int ends = 4, between = 2;                  // elements that are asked for
 
 /// Everything that touches one buffer of so many elements, at known sizes.
 class Accesses {
@@ -28,7 +27,22 @@ class Accesses {
   Accesses(std::int64_t elements, std::vector<AccessSearch> stores, std::vector<AccessSearch> loads)
       : elements_(elements), stores_(std::move(stores)), loads_(std::move(loads)) {}
 
-  std::optional<std::string> find_fault(bool has_room) {
+  /// An element that some load reads although it does not exist.
+  std::optional<std::string> outside_load() {
+    budget_ = most_ranges_of_loads;
+    for (AccessSearch& site : loads_) {
+      if (!site.may_leave(elements_)) continue;
+      const auto end = site.at_end(0, next());
+      if (end && end->certain && (end->element < 0 || end->element >= elements_))
+        return outside("read", end->element);
+      for (const std::int64_t element : {elements_, std::int64_t{-1}})
+        if (budget_ > 0 && site.reaches(element, budget_) == Answer::yes) return outside("read", element);
+    }
+    return std::nullopt;
+  }
+
+  /// An element that no store writes although it is wanted: of a buffer that has room, only if a load reads it.
+  std::optional<std::string> missing_store(bool has_room) {
     if (!has_room) {
       for (const std::int64_t element : {std::int64_t{0}, elements_ - 1})
         if (!is_stored(element)) return missing(element);
@@ -45,7 +59,6 @@ class Accesses {
     return std::nullopt;
   }
 
- private:
   /// What follows where the last store's loops end, or some loops of some store.
   std::optional<std::string> behind_an_end(bool has_room, bool of_last) {
     AccessSearch& site = of_last ? stores_.back() : any(stores_);
@@ -61,7 +74,6 @@ class Accesses {
     AccessSearch& site = any(loads_);
     const auto end = site.at_end(any_counter(site), next());
     if (!end || !end->certain) return std::nullopt;
-    if (end->element < 0 || end->element >= elements_) return outside("read", end->element);
     if (is_stored(end->element)) return std::nullopt;
     return fmt::format("element {} of {} is read and not written", end->element, elements_);
   }
@@ -109,12 +121,31 @@ std::string sizes_text(const DimBindings& sizes) {
 AccessVerifier::AccessVerifier(const Program& program, std::span<const kernel::ParameterUse> uses)
     : program_(program), uses_(uses), sizes_(sample_sizes(program)) {}
 
-const std::vector<AccessSite>& AccessVerifier::stores_of(const Binding& at) {
+const std::vector<AccessSite>& AccessVerifier::sites_of(const Binding& at, AccessKind kind) {
   const int kernel = launch_of(at).kernel;
-  const auto [found, is_new] = stores_.try_emplace({kernel, at.parameter});
-  if (is_new)
-    found->second = access_sites(program_.kernels[static_cast<std::size_t>(kernel)], at.parameter, AccessKind::store);
+  const auto [found, is_new] = sites_.try_emplace({kernel, at.parameter, kind});
+  if (is_new) found->second = access_sites(program_.kernels[static_cast<std::size_t>(kernel)], at.parameter, kind);
   return found->second;
+}
+
+std::vector<AccessSearch> AccessVerifier::searches(std::span<const Binding> bindings, AccessKind kind,
+                                                   const DimBindings& sizes) {
+  std::vector<AccessSearch> found;
+  for (const Binding& at : bindings) {
+    std::vector<std::int64_t> dims;
+    for (const Dim& dim : launch_of(at).dims) dims.push_back(dim.evaluate(sizes));
+    for (const AccessSite& site : sites_of(at, kind)) found.emplace_back(site, dims);
+  }
+  return found;
+}
+
+/// For each binding of the unknown sizes that fits 64 bits.
+std::optional<std::string> AccessVerifier::at_sizes(const std::function<Checked(const DimBindings&)>& check) {
+  for (const DimBindings& sizes : sizes_) try {
+      if (const Checked fault = check(sizes)) return *fault + sizes_text(sizes);
+    } catch (const UserError&) {
+    }
+  return std::nullopt;
 }
 
 std::optional<AccessVerifier::Fault> AccessVerifier::find_fault(int first_launch, int last_launch) {
@@ -123,62 +154,61 @@ std::optional<AccessVerifier::Fault> AccessVerifier::find_fault(int first_launch
     const Launch& launch = program_.launches[static_cast<std::size_t>(l)];
     const kernel::ParameterUse& use = uses_[static_cast<std::size_t>(launch.kernel)];
     for (std::size_t p = 0; p < launch.buffers.size(); ++p) {
-      const ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(launch.buffers[p])];
-      if (buffer.kind == ProgramBuffer::Kind::scratch) continue;
+      const int b = launch.buffers[p];
+      const ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(b)];
       const Binding here{l, static_cast<int>(p)};
-      if (use.stored[p]) written[launch.buffers[p]].by.push_back(here);
-      if (launch.leaves_remainder(here.parameter)) written[launch.buffers[p]].in_part = true;
-      if (use.loaded[p] && buffer.has_room) written[launch.buffers[p]].read_by.push_back(here);
+      if (use.loaded[p])
+        if (auto what = at_sizes([&](const DimBindings& sizes) { return check_loads(buffer, here, sizes); }))
+          return Fault{b, l, *what};
+      if (buffer.kind == ProgramBuffer::Kind::scratch) continue;
+      if (use.stored[p]) written[b].by.push_back(here);
+      if (launch.leaves_remainder(here.parameter)) written[b].in_part = true;
+      if (use.loaded[p] && buffer.has_room) written[b].read_by.push_back(here);
     }
   }
   for (const auto& [b, how] : written) {
     if (how.by.empty() || how.in_part) continue;
     const ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(b)];
-    for (const DimBindings& sizes : sizes_) try {
-        if (auto what = check(buffer, how, sizes)) return Fault{b, how.by.back().launch, *what + sizes_text(sizes)};
-      } catch (const UserError&) {  // sizes that do not fit 64 bits
-      }
+    if (auto what = at_sizes([&](const DimBindings& sizes) { return check_stores(buffer, how, sizes); }))
+      return Fault{b, how.by.back().launch, *what};
   }
   return std::nullopt;
 }
 
-AccessVerifier::Key AccessVerifier::key_of(const Written& written, std::int64_t elements, const DimBindings& sizes) {
-  Key key{elements};
-  const auto add = [&](const Binding& at, const std::function<bool(int dim)>& matters) {
-    const Launch& launch = launch_of(at);
-    key.insert(key.end(), {launch.kernel, at.parameter});
-    for (std::size_t d = 0; d < launch.dims.size(); ++d)
-      if (matters(static_cast<int>(d))) key.push_back(launch.dims[d].evaluate(sizes));
-  };
-  for (const Binding& at : written.by) {  // salts tell layers apart, and no element
-    std::set<int> used;
-    for (const AccessSite& site : stores_of(at))
-      for (const AccessSite::DimSlot& dim : site.dims) used.insert(dim.dim);
-    add(at, [&](int dim) { return used.contains(dim); });
-  }
-  for (const Binding& at : written.read_by) add(at, [](int) { return true; });
-  return key;
+/// The dims of the launch that some site depends on: salts distinguish layers, and no elements.
+void AccessVerifier::add_to_key(Key& key, const Binding& at, AccessKind kind, const DimBindings& sizes) {
+  const Launch& launch = launch_of(at);
+  std::set<int> used;
+  for (const AccessSite& site : sites_of(at, kind))
+    for (const AccessSite::DimSlot& dim : site.dims) used.insert(dim.dim);
+  key.insert(key.end(), {launch.kernel, at.parameter, static_cast<std::int64_t>(kind)});
+  for (const int dim : used) key.push_back(launch.dims[static_cast<std::size_t>(dim)].evaluate(sizes));
 }
 
-std::optional<std::string> AccessVerifier::check(const ProgramBuffer& buffer, const Written& written,
-                                                 const DimBindings& sizes) {
+AccessVerifier::Checked AccessVerifier::check_loads(const ProgramBuffer& buffer, const Binding& at,
+                                                    const DimBindings& sizes) {
+  const std::int64_t elements = buffer.elements.evaluate(sizes);
+  if (elements <= 0 || writes_nothing(program_, launch_of(at), sizes)) return std::nullopt;
+  Key key{elements};
+  add_to_key(key, at, AccessKind::load, sizes);
+  if (inside_.contains(key)) return std::nullopt;
+  auto fault = Accesses(elements, {}, searches({&at, 1}, AccessKind::load, sizes)).outside_load();
+  if (!fault) inside_.insert(std::move(key));
+  return fault;
+}
+
+AccessVerifier::Checked AccessVerifier::check_stores(const ProgramBuffer& buffer, const Written& written,
+                                                     const DimBindings& sizes) {
   const std::int64_t elements = buffer.elements.evaluate(sizes);
   if (elements <= 0) return std::nullopt;
-  Key key = key_of(written, elements, sizes);
-  if (sound_.contains(key)) return std::nullopt;
-  const auto add = [&](std::vector<AccessSearch>& to, const std::vector<AccessSite>& sites, const Binding& at) {
-    std::vector<std::int64_t> dims;
-    for (const Dim& dim : launch_of(at).dims) dims.push_back(dim.evaluate(sizes));
-    for (const AccessSite& site : sites) to.emplace_back(site, dims);
-  };
-  std::vector<AccessSearch> stores, loads;
-  for (const Binding& at : written.by) add(stores, stores_of(at), at);
-  for (const Binding& at : written.read_by) {
-    const kernel::Kernel& kernel = program_.kernels[static_cast<std::size_t>(launch_of(at).kernel)];
-    add(loads, access_sites(kernel, at.parameter, AccessKind::load), at);
-  }
-  auto fault = Accesses(elements, std::move(stores), std::move(loads)).find_fault(buffer.has_room);
-  if (!fault) sound_.insert(std::move(key));
+  Key key{elements};
+  for (const Binding& at : written.by) add_to_key(key, at, AccessKind::store, sizes);
+  for (const Binding& at : written.read_by) add_to_key(key, at, AccessKind::load, sizes);
+  if (whole_.contains(key)) return std::nullopt;
+  auto fault = Accesses(elements, searches(written.by, AccessKind::store, sizes),
+                        searches(written.read_by, AccessKind::load, sizes))
+                   .missing_store(buffer.has_room);
+  if (!fault) whole_.insert(std::move(key));
   return fault;
 }
 

@@ -19,7 +19,7 @@ namespace lathe {
 /// - program_exchange: an exchange moves other elements than its buffers have, or such as nothing wrote; a
 ///   launch beside it touches what it writes, or writes what it reads.
 /// - program_unwritten: a buffer is read or returned, and nothing before wrote it.
-/// - program_partial: launches of one region write a buffer and leave elements out, or write beyond its end
+/// - program_partial: launches of one region write a buffer and leave elements out, or read or write beyond its end
 ///   (verify_accesses.h).
 void verify_program(const Program& program);
 

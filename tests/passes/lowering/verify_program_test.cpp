@@ -229,6 +229,46 @@ TEST_CASE("verify program: of a workspace with room what is read is written", "[
                     Contains("temporary more: f32[n]: element") && Contains("is read and not written"));
 }
 
+TEST_CASE("verify program: loads are inside of inputs too", "[program]") {
+  const auto shifted = [](int by) {
+    Builder b("shifted");
+    const kernel::Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
+    b.for_loop(0, b.dim("n"), 1, [&](kernel::Value i) { b.store(y, i, b.load(x, i + by)); });
+    return b.finish();
+  };
+  refused([&](Program& p) { p.kernels.push_back(shifted(1)), p.launches[0].kernel = 1; },
+          "input x: f32[n]: element 3 of 3 is read, n=3, in launch 0", "program_partial");
+  refused([&](Program& p) { p.kernels.push_back(shifted(-1)), p.launches[0].kernel = 1; }, "element -1 of 3 is read",
+          "program_partial");
+}
+
+/// Two vectors of 4 at a time, each times one element of x: the second vector of the last two has no lane in y.
+TEST_CASE("verify program: a vector without lanes loads nothing that is the same for its lanes", "[program]") {
+  const auto spread = [](bool masked) {
+    Builder b("spread");
+    const kernel::Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
+    const kernel::Value n = b.dim("n") * 4;
+    b.for_loop(0, n, 8, [&](kernel::Value i) {
+      for (const int first : {0, 4}) {
+        const kernel::Value mask = b.tail_mask(n - i - first, 4);
+        const kernel::Value any = masked ? b.reduce(ScalarOp::logical_or, mask) : kernel::Value{};
+        b.store(y, i + first, b.broadcast(b.load(x, (i + first) / 4, 1, any), 4), mask);
+      }
+    });
+    return b.finish();
+  };
+  const auto program = [&](bool masked) {
+    Program made = good();
+    made.kernels = {spread(masked)};
+    made.launches.resize(1);
+    made.launches[0].buffers = {0, 1};
+    made.buffers[1].elements = Dim(4) * Dim("n"), made.outputs[0].shape = Shape({Dim(4), Dim("n")});
+    return made;
+  };
+  CHECK_NOTHROW(verify_program(program(true)));
+  CHECK_THROWS_WITH(verify_program(program(false)), Contains("input x: f32[n]: element 3 of 3 is read, n=3"));
+}
+
 TEST_CASE("verify program: known sizes of any magnitude", "[program]") {
   Program program = good();
   const auto set = [&](std::int64_t n) {

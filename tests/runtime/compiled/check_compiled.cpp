@@ -6,6 +6,7 @@
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/guarded_program.h"
 #include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 
@@ -21,7 +22,9 @@ Graph parse(std::string_view text) {
 
 void check_compiled(const Graph& graph, const CheckOptions& options) {
   INFO("seed " << options.seed << "\n" << print(graph, {.locations = false}));
-  Executable executable = compile(graph, {.threads = 2, .cache = options.store, .poison = true});
+  const CompileOptions how{.threads = 2, .cache = options.store, .poison = true};
+  Executable executable = compile(graph, how);
+  GuardedProgram guarded(graph, executable, how);
   std::vector<ProgramInterpreter> programs;
   if (options.interpret_kernels)
     for (const CpuInfo& target : {cpu_with(128), cpu_with(256, {.dot_pairs = true}), cpu_with(512, {.tiles = true})})
@@ -31,6 +34,10 @@ void check_compiled(const Graph& graph, const CheckOptions& options) {
     const Tensors arguments = random_arguments(graph, dims, options.seed, options.top);
     const Outcome expected = outcome([&] { return interpret(graph, arguments); });
     check_same(outcome([&] { return run_with_states(executable, arguments); }), expected, options.tolerance);
+    {
+      INFO("between inaccessible pages");
+      check_same(outcome([&] { return guarded.run(arguments); }), expected, options.tolerance);
+    }
     for (const ProgramInterpreter& program : programs) {
       INFO("by the kernel interpreter");
       check_same(outcome([&] { return program.run(arguments); }), expected, options.tolerance);

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "ir/support/object_store.h"
+#include "runtime/executable.h"
+#include "tests/fuzz/reference.h"
+
+namespace lathe::fuzz {
+
+/// Runs a compiled program in the kernel interpreter, which checks each access against the bounds of its buffer.
+/// Skipped where each launch's kernel was run so before in this process, with the same dims.
+std::optional<std::string> interpret_new_kernels(const ir::Graph& graph, const Executable& executable,
+                                                 const DimBindings& dims, const Tensors& arguments);
+
+}  // namespace lathe::fuzz

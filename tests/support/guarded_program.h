@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstring>
+#include <map>
+
+#include "codegen/llvm/jit.h"
+#include "runtime/executable.h"
+#include "tests/support/guarded_memory.h"
+#include "tests/support/program_interpreter.h"
+
+namespace lathe::test {
+
+/// Runs the machine code of an executable's kernels, launch by launch, in memory between inaccessible pages. Every
+/// buffer of a launch (input, output, state, constant, temporary or scratch) has exactly its own bytes. They end at
+/// an inaccessible page in a first run and begin after one in a second run. Both runs must give the same bits.
+class GuardedProgram {
+ public:
+  /// `graph` and `options` are those of the call of compile(), for a CPU and one process. Kernels in `options.cache`
+  /// are not compiled again.
+  GuardedProgram(const ir::Graph& graph, const Executable& executable, const CompileOptions& options)
+      : program_(graph, executable.program()),
+        kernels_(codegen::Jit({.target = options.target.cpu, .threads = 1}, options.cache)
+                     .compile(program_.program().kernels)) {}
+
+  /// Returns outputs by name, and every state after the run. Throws UserError [index_range] where a check fails, and
+  /// InternalError where the two runs differ.
+  Tensors run(const Tensors& arguments) {
+    return program_.run(arguments,
+                        [this](const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
+                               std::span<const std::int64_t> dims) { return run_twice(kernel, buffers, dims); });
+  }
+
+ private:
+  using Bytes = std::vector<std::byte>;
+
+  static std::size_t bytes_of(const kernel::Kernel& kernel, std::size_t parameter,
+                              const kernel::BoundBuffer& buffer) {
+    return static_cast<std::size_t>(buffer.count) * size_in_bytes(kernel.buffers[parameter].dtype);
+  }
+
+  std::int64_t run_twice(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
+                         std::span<const std::int64_t> dims) {
+    std::vector<Bytes> first;
+    const std::int64_t status = run_at(GuardedEdge::end, kernel, buffers, dims, first);
+    if (status != 0) return status;
+    std::vector<Bytes> second;
+    if (run_at(GuardedEdge::start, kernel, buffers, dims, second) != 0 || first != second)
+      throw InternalError("kernel " + kernel.name + ": the result depends on where its memory begins");
+    for (std::size_t b = 0; b < buffers.size(); ++b)
+      if (!first[b].empty()) std::memcpy(buffers[b].data, first[b].data(), first[b].size());
+    return 0;
+  }
+
+  /// `results`: the bytes of each buffer after the run.
+  std::int64_t run_at(GuardedEdge edge, const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
+                      std::span<const std::int64_t> dims, std::vector<Bytes>& results) {
+    std::map<const void*, std::byte*> places;  // a buffer may be several parameters
+    std::vector<void*> pointers;
+    std::vector<GuardedMemory> memory;
+    for (std::size_t b = 0; b < buffers.size(); ++b) {
+      const std::size_t bytes = bytes_of(kernel, b, buffers[b]);
+      const auto [place, is_new] = places.try_emplace(buffers[b].data, nullptr);
+      if (is_new || bytes == 0) {
+        memory.emplace_back(bytes);
+        place->second = memory.back().at(edge, bytes);
+        if (bytes > 0) std::memcpy(place->second, buffers[b].data, bytes);
+      }
+      pointers.push_back(place->second);
+    }
+    const codegen::CompiledKernel& code =
+        kernels_[static_cast<std::size_t>(&kernel - program_.program().kernels.data())];
+    std::int64_t status = 0;
+    const std::int64_t extent = code.extent(dims.data());
+    if (extent > 0) code.run(pointers.data(), dims.data(), 0, extent, &status);
+    for (std::size_t b = 0; b < buffers.size(); ++b) {
+      const auto* const from = static_cast<const std::byte*>(pointers[b]);
+      results.emplace_back(from, from + bytes_of(kernel, b, buffers[b]));
+    }
+    return status;
+  }
+
+  ProgramInterpreter program_;
+  codegen::CompiledKernels kernels_;
+};
+
+}  // namespace lathe::test
