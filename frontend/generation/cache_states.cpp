@@ -66,6 +66,16 @@ void CacheStates::repeat(const Parameters& from, Parameters& to, std::int64_t co
   }
 }
 
+void CacheStates::copy_sequence(const Parameters& from, Parameters& to, std::int64_t row) const {
+  for (const State& state : states_) {
+    const HostTensor& one = from.get(state.name);
+    HostTensor all = to.get(state.name);
+    LATHE_ASSERT(one.bytes() * static_cast<std::size_t>(all.shape()[0]) == all.bytes());
+    std::memcpy(all.data() + static_cast<std::size_t>(row) * one.bytes(), one.data(), one.bytes());
+    to.set(state.name, std::move(all));
+  }
+}
+
 void CacheStates::erase(Parameters& store) const {
   for (const State& state : states_)
     if (store.contains(state.name)) store.erase(state.name);

@@ -21,6 +21,9 @@ class CacheStates {
   void fit(Parameters& store, const DimBindings& sizes, bool keep) const;
   /// Sets the values of `to` to `count` copies of the one sequence in `from`.
   void repeat(const Parameters& from, Parameters& to, std::int64_t count) const;
+  /// Copies the only sequence of a store whose states have one into row `row` of the states of another store;
+  /// other dims are equal.
+  void copy_sequence(const Parameters& from, Parameters& to, std::int64_t row) const;
   /// Takes them out of a store.
   void erase(Parameters& store) const;
   /// What those that the store has take.

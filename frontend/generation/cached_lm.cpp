@@ -39,18 +39,28 @@ BuiltGraph build(const pretrained::CausalLm& model, CachedLm::Kind kind, DType d
   nn::KeyValueCache cache{.dtype = cache_dtype.value_or(default_cache_dtype(model, dtype))};
   if (kind != Kind::prompt) cache.positions = g.input("positions", i64, {B, T});
   if (kind == Kind::beams) cache.parents = g.input("parents", i64, {B});
-  const Tensor hidden = model.hidden_states({.ids = ids, .dtype = dtype, .cache = cache}).back();  // [B, T, d]
-  const Tensor row = step ? hidden.squeeze(1) : rows_at(hidden, g.input("last", i64, {B}));        // [B, d]
-  g.output("logits", model.head(row).to(logits_type(dtype)));                                      // [B, vocab]
+  pretrained::TokenInputs inputs{.ids = ids, .dtype = dtype, .cache = cache};
+  if (model.depends_on_length()) inputs.lengths = g.input("lengths", i64, {B});
+  const Tensor hidden = model.hidden_states(inputs).back();                                  // [B, T, d]
+  const Tensor row = step ? hidden.squeeze(1) : rows_at(hidden, g.input("last", i64, {B}));  // [B, d]
+  g.output("logits", model.head(row).to(logits_type(dtype)));                                // [B, vocab]
   return {g.finish(), *cache.widest_window};
 }
 
-bool is_ragged(std::span<const std::vector<CachedLm::TokenId>> prompts) {
-  return std::any_of(prompts.begin(), prompts.end(), [&](const auto& p) { return p.size() != prompts[0].size(); });
+CachedLm::Kind kind_of(std::span<const std::vector<CachedLm::TokenId>> prompts) {
+  const auto differs = [&](const auto& p) { return p.size() != prompts[0].size(); };
+  return std::any_of(prompts.begin(), prompts.end(), differs) ? CachedLm::Kind::ragged : CachedLm::Kind::prompt;
 }
 
 std::int64_t size_of(const std::vector<CachedLm::TokenId>& prompt) {
   return static_cast<std::int64_t>(prompt.size());
+}
+
+std::vector<std::vector<CachedLm::TokenId>> chosen(const std::vector<std::vector<CachedLm::TokenId>>& texts,
+                                                   std::span<const std::int64_t> which) {
+  std::vector<std::vector<CachedLm::TokenId>> taken;
+  for (const std::int64_t index : which) taken.push_back(texts[static_cast<std::size_t>(index)]);
+  return taken;
 }
 
 }  // namespace
@@ -79,18 +89,17 @@ std::int64_t CachedLm::cache_bytes() const {
   return bytes;
 }
 
-CachedLm::Side& CachedLm::side() {
+CachedLm::Side& CachedLm::side(std::int64_t sequences) {
   // Products of at most so many rows stream their weights.
   constexpr std::int64_t few = 4;
-  const std::int64_t known = batch() <= few ? batch() : 0;
+  const std::int64_t known = sequences <= few ? sequences : 0;
   const auto found = sides_.find(known);
   if (found != sides_.end()) return found->second;
   const Dim size = known > 0 ? Dim("B", known) : Dim("B");
   return sides_.emplace(known, Side{.batch = size, .store = weights_.borrowed()}).first->second;
 }
 
-CachedLm::Compiled& CachedLm::compiled(Kind kind) {
-  Side& of = side();
+CachedLm::Compiled& CachedLm::compiled(Side& of, Kind kind) {
   const auto found = of.compiled.find(kind);
   if (found != of.compiled.end()) return found->second;
   const auto [graph, widest_window] = build(model_, kind, options_.dtype, of.batch, options_.cache_dtype);
@@ -100,8 +109,13 @@ CachedLm::Compiled& CachedLm::compiled(Kind kind) {
   return of.compiled.emplace(kind, Compiled{compile_over(of.store, graph, options_), takes_length}).first->second;
 }
 
-void CachedLm::run(Kind kind, const InputRefs& inputs, HostTensor& logits, std::int64_t length) {
-  auto& [executable, takes_length] = compiled(kind);
+void CachedLm::run(const Reading& how, InputRefs inputs, HostTensor& logits, std::int64_t length) {
+  auto& [executable, takes_length] = compiled(how.side, how.kind);
+  HostTensor lengths;
+  if (model_.depends_on_length()) {
+    lengths = HostTensor::from_ints({std::ssize(how.lengths)}, {how.lengths.begin(), how.lengths.end()});
+    inputs.emplace("lengths", lengths);
+  }
   executable.run(inputs, {{"logits", logits}}, takes_length ? DimBindings{{"length", length}} : DimBindings{});
 }
 
@@ -113,11 +127,10 @@ void CachedLm::check_length(std::int64_t length) const {
 }
 
 /// States for `length` positions of all sequences, the old rows kept where they are asked for.
-void CachedLm::make_room(std::int64_t length, bool keep) {
-  Side& of = side();
+void CachedLm::make_room(Side& of, std::int64_t sequences, std::int64_t length, bool keep) {
   capacity_ = CacheStates::capacity(capacity_, length, most_positions_);
   of.states.fit(of.store,
-                {{"B", batch()}, {"capacity", capacity_}, {"window_rows", std::min(capacity_, of.window_rows)}},
+                {{"B", sequences}, {"capacity", capacity_}, {"window_rows", std::min(capacity_, of.window_rows)}},
                 keep);
 }
 
@@ -130,49 +143,67 @@ const HostTensor& CachedLm::start(std::span<const std::vector<CachedLm::TokenId>
     lengths_.push_back(size_of(prompt));
     last_.push_back(prompt.back());
   }
+  texts_.clear();
+  if (model_.depends_on_length()) texts_.assign(prompts.begin(), prompts.end());
   // A batch of another size lets the cache of the one before go.
-  const Side& own = side();
+  Side& own = side(batch());
   for (auto& [size, other] : sides_)
     if (&other != &own) other.states.erase(other.store);
-  const Kind kind = is_ragged(prompts) ? Kind::ragged : Kind::prompt;
-  compiled(kind);
-  make_room(length(), false);
-  const std::int64_t chunk = model_.depends_on_length() && side().window_rows == 0 ? length() : options_.chunk;
-  for (std::int64_t first = 0; first < length(); first += chunk)
-    read_chunk(prompts, first, std::min(chunk, length() - first), kind);
+  read(own, prompts, lengths_, logits_);
   return logits_;
 }
 
-/// Tokens first .. first + count - 1 of each prompt. One that has ended is given its last token again, at its own
+/// Logits [B, vocab] of the token after each text.
+void CachedLm::read(Side& of, std::span<const std::vector<CachedLm::TokenId>> texts,
+                    std::span<const std::int64_t> lengths, HostTensor& logits) {
+  const Reading how{of, texts, lengths, kind_of(texts)};
+  compiled(of, how.kind);
+  std::int64_t longest = 0;
+  for (const auto& text : texts) longest = std::max(longest, size_of(text));
+  make_room(of, std::ssize(texts), longest, false);
+  const std::vector<std::int64_t> shape{std::ssize(texts), model_.vocabulary_size()};
+  for (HostTensor* each : {&logits, &chunk_logits_})
+    if (each->shape() != shape) *each = HostTensor(logits_type(options_.dtype), shape);
+  for (std::int64_t first = 0; first < longest; first += options_.chunk)
+    read_chunk(how, first, std::min(options_.chunk, longest - first), logits);
+}
+
+/// Tokens first .. first + count - 1 of each text. One that has ended is given its last token again, at its own
 /// place, which writes what is there.
-void CachedLm::read_chunk(std::span<const std::vector<CachedLm::TokenId>> prompts, std::int64_t first,
-                          std::int64_t count, Kind kind) {
-  const std::int64_t B = batch();
+void CachedLm::read_chunk(const Reading& how, std::int64_t first, std::int64_t count, HostTensor& logits) {
+  const std::int64_t B = std::ssize(how.texts);
   HostTensor ids(i64, {B, count}), positions(i64, {B, count}), last(i64, {B});
+  std::int64_t seen = 0;
   for (std::int64_t b = 0; b < B; ++b) {
-    const std::vector<CachedLm::TokenId>& prompt = prompts[static_cast<std::size_t>(b)];
-    const std::int64_t end = size_of(prompt) - 1;
+    const std::vector<CachedLm::TokenId>& text = how.texts[static_cast<std::size_t>(b)];
+    const std::int64_t end = size_of(text) - 1;
     for (std::int64_t t = 0; t < count; ++t) {
       const std::int64_t at = std::min(first + t, end);
-      ids.set_int(b * count + t, prompt[static_cast<std::size_t>(at)]);
+      ids.set_int(b * count + t, text[static_cast<std::size_t>(at)]);
       positions.set_int(b * count + t, at);
     }
     last.set_int(b, std::clamp<std::int64_t>(end - first, 0, count - 1));
+    seen = std::max(seen, std::min(first + count, end + 1));
   }
   InputRefs inputs{{"input_ids", ids}, {"last", last}};
-  if (kind == Kind::ragged) inputs.emplace("positions", positions);
-  const std::int64_t vocab = model_.vocabulary_size();
-  if (chunk_logits_.shape() != std::vector{B, vocab})
-    chunk_logits_ = HostTensor(logits_type(options_.dtype), {B, vocab});
-  if (logits_.shape() != chunk_logits_.shape()) logits_ = HostTensor(logits_type(options_.dtype), {B, vocab});
-  run(kind, inputs, chunk_logits_, std::min(first + count, length()));
+  if (how.kind == Kind::ragged) inputs.emplace("positions", positions);
+  run(how, std::move(inputs), chunk_logits_, seen);
   const std::size_t row = chunk_logits_.bytes() / static_cast<std::size_t>(B);
   for (std::int64_t b = 0; b < B; ++b) {
-    const std::int64_t end = lengths_[static_cast<std::size_t>(b)] - 1;
+    const std::int64_t end = size_of(how.texts[static_cast<std::size_t>(b)]) - 1;
     if (first <= end && end < first + count)
-      std::memcpy(logits_.data() + static_cast<std::size_t>(b) * row,
+      std::memcpy(logits.data() + static_cast<std::size_t>(b) * row,
                   chunk_logits_.data() + static_cast<std::size_t>(b) * row, row);
   }
+}
+
+/// Computes the keys and values of a row's text as those of a text of its new length. The row is read alone, so
+/// that this costs the tokens of this text and no others.
+void CachedLm::read_again(std::size_t row) {
+  Side &all = side(batch()), &alone = side(1);
+  HostTensor logits;
+  read(alone, {&texts_[row], 1}, {&lengths_[row], 1}, logits);
+  if (&alone != &all) all.states.copy_sequence(alone.store, all.store, static_cast<std::int64_t>(row));
 }
 
 const HostTensor& CachedLm::step(std::span<const CachedLm::TokenId> tokens, const std::vector<bool>& done) {
@@ -186,13 +217,21 @@ const HostTensor& CachedLm::step(std::span<const CachedLm::TokenId> tokens, cons
 /// A token more of each sequence. With `parents`, which are of one length, each extends one of the step before.
 const HostTensor& CachedLm::advance(std::span<const CachedLm::TokenId> tokens, const std::vector<bool>& done,
                                     std::span<const std::int64_t> parents) {
+  Side& own = side(batch());
+  if (!texts_.empty() && !parents.empty()) texts_ = chosen(texts_, parents);
+  const auto is_done = [&](std::size_t b) { return !done.empty() && done[b]; };
+  std::vector<std::size_t> changed;  // rows whose cached keys are those of shorter texts
   for (std::size_t b = 0; b < tokens.size(); ++b) {
-    if (!done.empty() && done[b]) continue;
+    if (is_done(b)) continue;
     check_length(lengths_[b] + 1);
+    if (!model_.has_same_rotation(lengths_[b], lengths_[b] + 1)) changed.push_back(b);
     ++lengths_[b];
     last_[b] = tokens[b];
   }
-  make_room(length(), true);
+  make_room(own, batch(), length(), true);
+  for (const std::size_t b : changed) read_again(b);
+  // Beams are of one length: all of them were read again, each into its own row.
+  if (!changed.empty()) parents = {};
   const std::int64_t B = batch();
   HostTensor ids(i64, {B, 1}), positions(i64, {B, 1}), from(i64, {B});
   for (std::int64_t b = 0; b < B; ++b) {
@@ -202,17 +241,20 @@ const HostTensor& CachedLm::advance(std::span<const CachedLm::TokenId> tokens, c
   }
   InputRefs inputs{{"input_ids", ids}, {"positions", positions}};
   if (!parents.empty()) inputs.emplace("parents", from);
-  run(parents.empty() ? Kind::step : Kind::beams, inputs, logits_, length());
+  run({own, {}, lengths_, parents.empty() ? Kind::step : Kind::beams}, std::move(inputs), logits_, length());
+  for (std::size_t b = 0; b < texts_.size(); ++b)
+    if (!is_done(b)) texts_[b].push_back(tokens[b]);
   return logits_;
 }
 
 /// The one sequence that was started becomes `count` equal ones.
 void CachedLm::repeat_sequence(std::int64_t count) {
-  Side& one = side();
-  lengths_.assign(static_cast<std::size_t>(count), lengths_.front());
-  last_.assign(static_cast<std::size_t>(count), last_.front());
-  Side& several = side();
-  compiled(Kind::beams);
+  Side &one = side(1), &several = side(count);
+  const auto rows = static_cast<std::size_t>(count);
+  lengths_.assign(rows, lengths_.front());
+  last_.assign(rows, last_.front());
+  if (!texts_.empty()) texts_.assign(rows, std::vector<TokenId>(texts_.front()));
+  compiled(several, Kind::beams);
   one.states.repeat(one.store, several.store, count);
   one.states.erase(one.store);
   logits_ = HostTensor(logits_.dtype(), {count, vocabulary_size()});
@@ -228,8 +270,7 @@ std::vector<Beam> CachedLm::beams(const std::vector<TokenId>& prompt, const Beam
     if (batch() != options.width) repeat_sequence(options.width);
     std::vector<TokenId> tokens;
     for (const std::vector<TokenId>& sequence : sequences) tokens.push_back(sequence.back());
-    // A text is rotated by its length: it is read as a whole.
-    const HostTensor& logits = model_.depends_on_length() ? start(sequences) : advance(tokens, {}, parents);
+    const HostTensor& logits = advance(tokens, {}, parents);
     std::vector<std::vector<double>> rows;
     for (std::int64_t i = 0; i < options.width; ++i) rows.push_back(logits_row(logits, i));
     return rows;

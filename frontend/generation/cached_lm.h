@@ -17,6 +17,10 @@ namespace lathe {
 /// new token costs one step. Sequences of one batch may differ in length. Code is compiled when it is first used, for
 /// each size of a batch up to 4 and once for all larger ones; as sequences grow, the cache grows in steps (256, 1024,
 /// 4096, .. positions) and nothing is compiled again.
+///
+/// A sequence's logits are those of one pass over its tokens alone, for any chunks and any other sequences in the
+/// batch. If a new token changes the angles of its sequence (CausalLm::has_same_rotation()), the step recomputes the
+/// keys and values of that sequence: with longrope once, with dynamic at each token beyond the trained length.
 class CachedLm final : public SequenceModel {
  public:
   using Options = SequenceModelOptions;
@@ -44,7 +48,8 @@ class CachedLm final : public SequenceModel {
   ///   ragged: the same with positions i64 [B, T]
   ///   step:   input_ids and positions i64 [B, 1]
   ///   beams:  the same with parents i64 [B], the sequence of the step before that each extends
-  /// Each gives logits [B, vocab], in f64 where that is computed in, else in f32.
+  /// Models with depends_on_length() have lengths i64 [B] too (pretrained::TokenInputs::lengths). Each
+  /// gives logits [B, vocab], in f64 where that is computed in, else in f32.
   enum class Kind : std::uint8_t { prompt, ragged, step, beams };
   static ir::Graph graph(const pretrained::CausalLm& model, Kind kind, DType dtype, const Dim& batch = Dim("B"),
                          std::optional<DType> cache_dtype = {});
@@ -63,15 +68,25 @@ class CachedLm final : public SequenceModel {
     std::int64_t window_rows = 0;  ///< that an attention with a window needs at most; 0: there is none
     std::map<Kind, Compiled> compiled = {};
   };
-  Side& side();
-  Compiled& compiled(Kind kind);
-  void run(Kind kind, const InputRefs& inputs, HostTensor& logits, std::int64_t length);
-  void make_room(std::int64_t length, bool keep);
+  /// Texts for the cache of a side, and the length that each is rotated by.
+  struct Reading {
+    Side& side;
+    std::span<const std::vector<TokenId>> texts;
+    std::span<const std::int64_t> lengths;
+    Kind kind;
+  };
+  Side& side(std::int64_t sequences);
+  Compiled& compiled(Side& of, Kind kind);
+  void run(const Reading& how, InputRefs inputs, HostTensor& logits, std::int64_t length);
+  void make_room(Side& of, std::int64_t sequences, std::int64_t length, bool keep);
   void check_length(std::int64_t length) const;
   const HostTensor& advance(std::span<const TokenId> tokens, const std::vector<bool>& done,
                             std::span<const std::int64_t> parents);
   void repeat_sequence(std::int64_t count);
-  void read_chunk(std::span<const std::vector<TokenId>> prompts, std::int64_t first, std::int64_t count, Kind kind);
+  void read(Side& of, std::span<const std::vector<TokenId>> texts, std::span<const std::int64_t> lengths,
+            HostTensor& logits);
+  void read_chunk(const Reading& how, std::int64_t first, std::int64_t count, HostTensor& logits);
+  void read_again(std::size_t row);
 
   const pretrained::CausalLm& model_;
   Parameters weights_;
@@ -79,6 +94,7 @@ class CachedLm final : public SequenceModel {
   std::map<std::int64_t, Side> sides_;  ///< by the known size of the batch, 0 for any
   std::int64_t capacity_ = 0, most_positions_ = 0;
   std::vector<std::int64_t> lengths_;
+  std::vector<std::vector<TokenId>> texts_;  ///< where they may have to be read again
   std::vector<TokenId> last_;
   HostTensor logits_, chunk_logits_;
 };

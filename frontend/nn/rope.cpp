@@ -67,21 +67,24 @@ Tensor as_tensor(const Tensor& like, const std::vector<double>& values) {
   return like.graph().literal({Dim("half", static_cast<std::int64_t>(values.size()))}, values, f64);
 }
 
-/// How many positions there are up to the last one: an f64 scalar.
-Tensor length_of(const Tensor& positions) { return positions.max().to(f64) + 1; }
+/// The lengths f64 [.., 1] that rows of frequencies belong to: [1], [B, 1, 1] or [B, T, 1].
+Tensor lengths_of(const Tensor& positions, const std::optional<Tensor>& lengths) {
+  const Tensor each = (lengths ? *lengths : positions.max(-1) + 1).to(f64).unsqueeze(-1);
+  return each.rank() == 2 ? each.unsqueeze(1) : each;
+}
 
 /// theta * (factor * L / max - (factor - 1))^(d / (d - 2)), L being the length, at least max; then base^(-2i/d).
-Tensor dynamic_frequencies(const Tensor& positions, std::int64_t d, const RopeOptions& o) {
+Tensor dynamic_frequencies(const Tensor& lengths, std::int64_t d, const RopeOptions& o) {
   const auto width = static_cast<double>(d), max = static_cast<double>(o.max_length);
-  const Tensor length = maximum(length_of(positions), max);
+  const Tensor length = maximum(lengths, max);
   const Tensor stretch = log(length * (o.factor / max) - (o.factor - 1)) * (width / (width - 2));
   const Tensor log_base = stretch + std::log(o.theta);
   std::vector<double> exponents;
   for (std::int64_t i = 0; i < d / 2; ++i) exponents.push_back(-2 * static_cast<double>(i) / width);
-  return exp(as_tensor(positions, exponents) * log_base);
+  return exp(as_tensor(lengths, exponents) * log_base);
 }
 
-Tensor longrope_frequencies(const Tensor& positions, std::int64_t d, const RopeOptions& o, const Where& at) {
+Tensor longrope_frequencies(const Tensor& lengths, std::int64_t d, const RopeOptions& o, const Where& at) {
   const auto half = static_cast<std::size_t>(d / 2);
   if (o.short_factor.size() != half || o.long_factor.size() != half)
     throw UserError(Location(at), "rope",
@@ -89,21 +92,23 @@ Tensor longrope_frequencies(const Tensor& positions, std::int64_t d, const RopeO
                                 o.long_factor.size(), half),
                     "rope_factors", "give one of each for every frequency");
   const std::vector<double> plain = plain_frequencies(d, o.theta);
-  return where(length_of(positions) > o.original_length, as_tensor(positions, divided(plain, o.long_factor)),
-               as_tensor(positions, divided(plain, o.short_factor)));
+  return where(lengths > o.original_length, as_tensor(lengths, divided(plain, o.long_factor)),
+               as_tensor(lengths, divided(plain, o.short_factor)));
 }
 
-Tensor frequencies_of(const Tensor& positions, std::int64_t d, const RopeOptions& o, const Where& at) {
+/// [half], or of each text [B, 1, half] or [B, T, half].
+Tensor frequencies_of(const Tensor& positions, const std::optional<Tensor>& lengths, std::int64_t d,
+                      const RopeOptions& o, const Where& at) {
   switch (o.scaling) {
     case Scaling::none: return as_tensor(positions, plain_frequencies(d, o.theta));
     case Scaling::linear: {
       const std::vector<double> factors(static_cast<std::size_t>(d / 2), o.factor);
       return as_tensor(positions, divided(plain_frequencies(d, o.theta), factors));
     }
-    case Scaling::dynamic: return dynamic_frequencies(positions, d, o);
+    case Scaling::dynamic: return dynamic_frequencies(lengths_of(positions, lengths), d, o);
     case Scaling::yarn: return as_tensor(positions, yarn_frequencies(d, o));
     case Scaling::llama3: return as_tensor(positions, llama3_frequencies(d, o));
-    case Scaling::longrope: return longrope_frequencies(positions, d, o, at);
+    case Scaling::longrope: return longrope_frequencies(lengths_of(positions, lengths), d, o, at);
   }
   throw InternalError("a scaling of rotary embedding out of range");
 }
@@ -148,20 +153,33 @@ double attention_factor(const RopeOptions& o) {
 
 }  // namespace
 
-RotaryTables rope_tables(const Tensor& positions, const Dim& d, const RopeOptions& options, DType dtype, Where at) {
+bool depends_on_length(const RopeOptions& options) {
+  return options.scaling == Scaling::dynamic || options.scaling == Scaling::longrope;
+}
+
+bool has_same_frequencies(const RopeOptions& options, std::int64_t a, std::int64_t b) {
+  if (options.scaling == Scaling::dynamic) return std::max(a, options.max_length) == std::max(b, options.max_length);
+  return options.scaling != Scaling::longrope || (a > options.original_length) == (b > options.original_length);
+}
+
+RotaryTables rope_tables(const Tensor& positions, const Dim& d, const RopeOptions& options, DType dtype,
+                         const std::optional<Tensor>& lengths, Where at) {
   check(options, at);
   const CallSite line(positions, at);
   const auto width = d.value();
   if (!width || *width % 2 != 0)
     throw UserError(Location(at), "rope", fmt::format("{} is not a known even size", d.to_string()), "positions_even",
                     "its two halves are rotated: give an even number");
-  const Tensor frequencies = frequencies_of(positions, *width, options, at);  // [half]
-  const Tensor angles = positions.to(f64).unsqueeze(-1) * frequencies;        // [.., T, half]
+  if (lengths && lengths->rank() > 2)
+    throw UserError(Location(at), "rope", fmt::format("lengths have {} dims", lengths->rank()), "rope_lengths",
+                    "give one length for all, [B] or [B, T]");
+  const Tensor frequencies = frequencies_of(positions, lengths, *width, options, at);
+  const Tensor angles = positions.to(f64).unsqueeze(-1) * frequencies;  // [T, half] or [B, T, half]
   const double factor = attention_factor(options);
   const auto table = [&](const Tensor& values) {
     const Tensor scaled = factor == 1 ? values : values * factor;
     const Tensor twice = concat({scaled, scaled}, -1).to(dtype);  // [.., T, d]
-    return positions.rank() == 1 ? twice : twice.unsqueeze(1);    // [B, 1, T, d]
+    return angles.rank() == 2 ? twice : twice.unsqueeze(1);       // [B, 1, T, d]
   };
   return {table(cos(angles)), table(sin(angles))};
 }

@@ -101,11 +101,14 @@ Tensor CausalLm::head(const Tensor& x) const {
 }
 
 bool CausalLm::depends_on_length() const {
-  using Scaling = nn::RopeOptions::Scaling;
   const std::vector<nn::RopeOptions> all = ropes();
-  return std::any_of(all.begin(), all.end(), [](const nn::RopeOptions& rope) {
-    return rope.scaling == Scaling::dynamic || rope.scaling == Scaling::longrope;
-  });
+  return std::any_of(all.begin(), all.end(), nn::depends_on_length);
+}
+
+bool CausalLm::has_same_rotation(std::int64_t a, std::int64_t b) const {
+  const std::vector<nn::RopeOptions> all = ropes();
+  return std::all_of(all.begin(), all.end(),
+                     [&](const nn::RopeOptions& rope) { return nn::has_same_frequencies(rope, a, b); });
 }
 
 /// [T] or [B, T]
@@ -118,16 +121,42 @@ Tensor CausalLm::positions_of(const TokenInputs& inputs) {
   return inputs.positions ? *inputs.positions : inputs.ids.graph().arange(T, i64);
 }
 
+/// The lengths of the texts as nn::rope_tables() takes them: [], [B], or [B, T] where rows have segments; nothing
+/// where no rotation depends on them.
+std::optional<Tensor> CausalLm::lengths_of(const TokenInputs& inputs, const Tensor& positions) const {
+  if (!depends_on_length()) return std::nullopt;
+  if (inputs.lengths && inputs.segments)
+    throw UserError("lengths are given for rows of several segments", "rope_lengths",
+                    "leave the lengths out: they are those of the segments");
+  if (inputs.lengths) return inputs.lengths;
+  if (inputs.cache)
+    throw UserError("the rotary embedding depends on the length of a text, which a cache does not hold",
+                    "rope_lengths", "give TokenInputs::lengths, i64 [B], with the cache");
+  const Tensor& ids = inputs.ids;
+  const Graph g = ids.graph();
+  if (!inputs.mask && !inputs.segments) return positions.max(-1) + 1;
+  std::optional<Tensor> counts;  // bool [B, T], or [B, T, T]: tokens of the row that belong to the text
+  if (inputs.mask) counts = *inputs.mask != 0;
+  if (inputs.segments) {
+    const Tensor same = inputs.segments->unsqueeze(2) == inputs.segments->unsqueeze(1);  // [B, T, T]
+    counts = counts ? same & counts->unsqueeze(1) : same;
+  }
+  if (!inputs.positions) return counts->to(i64).sum(-1);
+  const Tensor ends = inputs.segments ? (positions + 1).unsqueeze(1) : positions + 1;  // [B, 1, T] or [B, T]
+  return where(*counts, ends, g.constant(0, i64)).max(-1);
+}
+
 std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs, std::vector<Tensor>* routers) const {
   const Dim T = inputs.ids.size(1);
   const Tensor positions = positions_of(inputs);
+  const std::optional<Tensor> lengths = lengths_of(inputs, positions);
   Call call{.context = inputs.cache ? nn::AttentionContext(T, *inputs.cache)
                                     : nn::AttentionContext(T, inputs.mask, inputs.segments),
             .tables = {},
             .dispatch = inputs.dispatch,
             .routers = routers};
   for (const nn::RopeOptions& rope : ropes())
-    call.tables.push_back(nn::rope_tables(positions, rotary_dim(), rope, inputs.dtype));
+    call.tables.push_back(nn::rope_tables(positions, rotary_dim(), rope, inputs.dtype, lengths));
   std::vector<Tensor> states{embed(inputs, positions).named("hidden_0")};
   for (int i = 0; i < layers(); ++i)
     states.push_back(layer(i, states.back(), call).named(fmt::format("hidden_{}", i + 1)));

@@ -22,6 +22,10 @@ struct TokenInputs {
   /// i64 [B, T]: tokens see those of their own number alone. With positions that start anew in each segment a row
   /// holds several texts, each computed as if it were alone. None: one text a row.
   std::optional<Tensor> segments = {};
+  /// i64 [B], the number of tokens of each row's text. Only models with depends_on_length() read it. None: the tokens
+  /// of the mask or of the segment; with positions the last one of the text + 1. Required for rows that are padded
+  /// without a mask, and with a cache. All calls on one cache use lengths with has_same_rotation().
+  std::optional<Tensor> lengths = {};
   /// Keys and values of the tokens before; its positions count, and a mask is not for it.
   std::optional<nn::KeyValueCache> cache = {};
   nn::Dispatch dispatch = nn::Dispatch::automatic;  ///< of mixtures of experts, where the model has any
@@ -67,8 +71,11 @@ class CausalLm : public nn::Module {
   std::optional<std::int64_t> context_length() const { return context_length_; }
   /// How many it can have at most, where a table holds them; nothing where positions are computed.
   std::optional<std::int64_t> most_positions() const { return has_position_table() ? context_length_ : std::nullopt; }
-  /// Whether the length of a sequence changes how its first tokens are rotated, so that it is read in one go.
+  /// Whether the angles of all tokens depend on the length of their text (nn::depends_on_length()), so that a call
+  /// needs TokenInputs::lengths.
   bool depends_on_length() const;
+  /// Whether texts of `a` and `b` tokens have the same angles, so that cached keys of one are valid for the other.
+  bool has_same_rotation(std::int64_t a, std::int64_t b) const;
 
   std::int64_t vocabulary_size() const { return embed_.table().shape()[0].value().value_or(0); }
 
@@ -99,6 +106,7 @@ class CausalLm : public nn::Module {
  private:
   static Tensor positions_of(const TokenInputs& inputs);
   std::vector<Tensor> hidden_states(const TokenInputs& inputs, std::vector<Tensor>* routers) const;
+  std::optional<Tensor> lengths_of(const TokenInputs& inputs, const Tensor& positions) const;
 
   std::optional<std::int64_t> context_length_;
   nn::Embedding embed_;

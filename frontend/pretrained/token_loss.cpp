@@ -12,6 +12,8 @@ Graph token_loss(const CausalLm& model, std::string_view name, const Dim& B, con
   if (packed) {
     inputs.positions = g.input("position_ids", i64, shape);
     inputs.segments = g.input("segments", i64, shape);
+  } else if (model.depends_on_length()) {
+    inputs.lengths = g.input("lengths", i64, {B});
   }
   if (model.router_loss().factor != 0) {
     // Padding follows the last label of its row.

@@ -172,6 +172,7 @@ const std::vector<DslError> table = {
     {__LINE__, "rope_options", "factor is -2", [](Graph& g) { nn::rope_tables(x(g, {B}, i64), 4, {.scaling = nn::RopeOptions::Scaling::linear, .factor = -2}, f32); }},
     {__LINE__, "rope_options", "original_length is 0", [](Graph& g) { nn::rope_tables(x(g, {B}, i64), 4, {.scaling = nn::RopeOptions::Scaling::yarn}, f32); }},
     {__LINE__, "rope_options", "max_length is 0", [](Graph& g) { nn::rope_tables(x(g, {B}, i64), 4, {.scaling = nn::RopeOptions::Scaling::dynamic}, f32); }},
+    {__LINE__, "rope_lengths", "lengths have 3 dims", [](Graph& g) { nn::rope_tables(x(g, {B}, i64), 4, {}, f32, y(g, {B, S, 1}, i64)); }},
     // tensors without a value
     {__LINE__, "tensor_empty", "tensor:", [](Graph&) { (void)Tensor().shape(); }},
     {__LINE__, "tensor_empty", "tensor:", [](Graph&) { (void)Tensor().size(0); }},

@@ -9,6 +9,7 @@
 #include "tests/fuzz/case_file.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/shrinker.h"
+#include "tests/fuzz/texts/text_oracle.h"
 #include "tests/support/isolated.h"
 
 /// Random graphs against every oracle, for a number of seeds or of minutes; or the cases of files again.
@@ -27,7 +28,7 @@ struct Options {
   int count = 0;
   double minutes = 0;
   GraphKind kind;
-  bool models = false;
+  bool models = false, texts = false;
   Exposure exposure;
   unsigned limit = 60;  ///< seconds of processor time for one check
   int shrink = 120;     ///< seconds
@@ -51,7 +52,7 @@ class Fuzzer {
     if (options_.replay.empty()) {
       for (unsigned seed = options_.seed;
            options_.minutes > 0 ? minutes() < options_.minutes : seed < options_.seed + options_.count; ++seed)
-        generated(seed);
+        options_.texts ? text_model(seed) : generated(seed);
     }
     for (const std::string& path : options_.replay) replayed(path);
     fmt::print("{} cases, {} checks, {} failures in {:.1f} min\n", cases_, checks_, failures_, minutes());
@@ -65,6 +66,13 @@ class Fuzzer {
   }
 
  private:
+  void text_model(unsigned seed) {
+    ++cases_;
+    ++checks_;
+    if (const auto complaint = isolated([&] { return text_alone(seed); }, options_.limit))
+      failed(fmt::format("seed {}: {}\n{}", seed, *complaint, text_case(seed)));
+  }
+
   void generated(unsigned seed) {
     const auto complaint = isolated(
         [&]() -> std::optional<std::string> {
@@ -167,6 +175,8 @@ int main(int argc, char** argv) {
   app.add_flag("--models", options.models, "small models instead of random graphs");
   const std::map<std::string, Exposure::Kind> exposures{
       {"some", Exposure::Kind::some}, {"every", Exposure::Kind::every}, {"alone", Exposure::Kind::alone}};
+  app.add_flag("--texts", options.texts,
+               "random language models instead: each text alone, and with others in batches and caches");
   app.add_option("--expose", options.exposure.kind,
                  "for the oracle exposed: some random sets of values, every value in a small set, or each alone")
       ->transform(CLI::CheckedTransformer(exposures))
@@ -182,6 +192,10 @@ int main(int argc, char** argv) {
   app.add_flag("--print", print, "print the graph of the seed, and check nothing");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (print && options.texts) {
+      fmt::print("{}\n", text_case(options.seed));
+      return 0;
+    }
     if (print) {
       fmt::print("{}", case_text(Fuzzer(options).case_of(options.seed)));
       return 0;

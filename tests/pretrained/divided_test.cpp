@@ -17,7 +17,7 @@ using namespace lathe;
 
 namespace {
 
-TokenBatches batches(bool pack) {
+TokenBatches batches(bool pack, bool lengths) {
   std::vector<Example> made;
   for (std::int64_t i = 0; i < 12; ++i) {
     Example example;
@@ -27,7 +27,7 @@ TokenBatches batches(bool pack) {
     }
     made.push_back(example);
   }
-  return {made, {.context = 10, .batch = 4, .pack = pack}};
+  return {made, {.context = 10, .batch = 4, .pack = pack, .lengths = lengths}};
 }
 
 std::string text_of(const std::vector<shard::Split>& splits) {
@@ -45,6 +45,8 @@ const std::map<std::string, std::string> by_default{
     {"qwen3", "h:model,d_ff:model"},
     {"mixtral", "h:model,d_ff:model,vocab:model"},
     {"phi3", "d_ff:model,vocab:model"},
+    {"phi3_longrope", "d_ff:model,vocab:model"},
+    {"phi3_longrope_window", "d_ff:model,vocab:model"},
     {"olmo2", "h:model,d_ff:model,vocab:model"},
     {"gemma2", "h:model,d_ff:model,vocab:model"},
     {"gemma3", "h:model,d_ff:model,vocab:model"},
@@ -77,7 +79,7 @@ TEST_CASE("pretrained: models of every family train on several processes as on o
     CHECK(text_of(splits.splits) == "B:data," + expected->second);
     CHECK(splits.splits.size() + splits.left_out.size() == 4);
     const ir::Graph step = training_step(forward, "loss", SGD{.lr = 0.5}, {.clip_norm = 0.5});
-    Tensors arguments = batches(pack).training(0);
+    Tensors arguments = batches(pack, model.model->depends_on_length()).training(0);
     for (const auto& [name, value] : model.weights.values()) arguments.emplace(name, value);
     for (const auto& [name, value] : initial_states(step, 1)) arguments.emplace(name, value);
     const Tensors one = ir::interpret(step, arguments);

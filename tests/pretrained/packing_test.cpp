@@ -79,6 +79,19 @@ TEST_CASE("packed texts give the loss and the gradient of texts in rows of their
   }
 }
 
+TEST_CASE("where the rotation depends on the length, losses and gradients depend on neither batches nor packing") {
+  // Texts of 3 to 13 tokens, which change at 12; rows are padded to 16.
+  for (const std::string name : {"phi3_longrope_window", "llama_rope_dynamic"}) {
+    INFO(name);
+    const auto fused = AttentionFusion::automatic;
+    const Tensors want = after_update(name, {.context = 16, .batch = 1, .accumulate = 8, .lengths = true}, fused);
+    check_same(after_update(name, {.context = 16, .batch = 8, .lengths = true}, fused), want);
+    const std::int64_t rows = TokenBatches(texts(8), {.context = 32, .pack = true}).rows();
+    CHECK(rows < 8);
+    check_same(after_update(name, {.context = 32, .batch = rows, .pack = true}, fused), want);
+  }
+}
+
 TEST_CASE("a loss by weight is the mean where the weight is one by the number of labels") {
   const pretrained::Pretrained model = tiny("llama");
   const Shape shape{Dim("B"), Dim("T")};

@@ -251,6 +251,15 @@ TEST_CASE("batches of padded rows") {
         std::vector<std::int64_t>{-100, -100, -100, 13, 14, -100});
   CHECK(batch.at("weight").get(0) == 1.0 / 3);
   CHECK(batches.predictions() == 3);
+  CHECK_FALSE(batch.contains("lengths"));
+  const TokenBatches counted({example_of(5, 3), example_of(2), example_of(4)},
+                             {.context = 32, .batch = 2, .lengths = true});
+  const auto lengths = [&](std::int64_t number) {
+    const HostTensor values = counted.evaluation(number, 2).at("lengths");
+    return std::vector<std::int64_t>{values.get_int(0), values.get_int(1)};
+  };
+  CHECK(lengths(0) == std::vector<std::int64_t>{5, 2});
+  CHECK(lengths(1) == std::vector<std::int64_t>{4, 1});  // the last row has no text
 }
 
 TEST_CASE("batches of packed rows: no row is longer, nothing is lost, positions start anew") {

@@ -54,7 +54,9 @@ TokenBatches batches_of(const EvalOptions& options, const pretrained::AdaptedMod
                     "a text of two tokens at least has one to predict");
   print("{}: {} tokens in {} windows of up to {}, each {} after the one before\n", options.text, ids.size(),
         parts.size(), context, stride);
-  return TokenBatches(std::move(parts), {.context = context, .batch = options.batch});
+  return TokenBatches(
+      std::move(parts),
+      {.context = context, .batch = options.batch, .lengths = loaded.model.model->depends_on_length()});
 }
 
 void evaluate(const EvalOptions& options) {

@@ -102,6 +102,7 @@ class FineTuning {
                                                         .batch = s_.batch,
                                                         .accumulate = s_.accumulate,
                                                         .pack = s_.pack,
+                                                        .lengths = model().model->depends_on_length(),
                                                         .seed = s_.seed}});
     require_same_files();
     if (is_first()) print("{}", data_->story());

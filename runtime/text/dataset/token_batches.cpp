@@ -158,6 +158,11 @@ Tensors TokenBatches::tensors(const std::vector<const Row*>& rows, double weight
   if (options_.pack) {
     made.emplace("position_ids", HostTensor(i64, shape));
     made.emplace("segments", HostTensor(i64, shape));
+  } else if (options_.lengths) {
+    HostTensor lengths(i64, {shape[0]});
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      lengths.set_int(static_cast<std::int64_t>(i), std::max<std::int64_t>(1, size_of(*rows[i])));
+    made.emplace("lengths", std::move(lengths));
   }
   for (std::size_t i = 0; i < rows.size(); ++i) write(*rows[i], static_cast<std::int64_t>(i), length, made);
   return made;

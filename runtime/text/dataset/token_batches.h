@@ -14,6 +14,7 @@ struct BatchOptions {
   std::int64_t accumulate = 1;  ///< batches that make one update
   /// Rows are filled with several examples, which do not see each other; else each has a row of its own, padded.
   bool pack = false;
+  bool lengths = false;    ///< adds the lengths of rows that are not packed (CausalLm::depends_on_length())
   std::uint64_t seed = 1;  ///< of the order, which is another one in every epoch
 };
 
@@ -25,6 +26,7 @@ struct BatchOptions {
 ///   "weight"        f64 []      what the sum of the losses of this batch counts
 ///   "position_ids"  i64 [B, T]  packed: from 0 in each example
 ///   "segments"      i64 [B, T]  packed: the number of the example in its row
+///   "lengths"       i64 [B]     with BatchOptions::lengths and not packed: tokens of each row without padding
 ///
 /// The weight is accumulate / n where the update's batches have n labels together, so that the mean of their losses,
 /// and of their gradients, is that of one large batch: every token counts the same.

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "frontend/nn/module.h"
+#include "runtime/parameters/parameters.h"
+
+/// Small language models with random configurations and weights, and random texts for them.
+namespace lathe::fuzz {
+
+using Ids = std::vector<std::int64_t>;
+
+enum class ModelKind : std::uint8_t { decoder, encoder, encoder_decoder };
+
+struct RandomModel {
+  ModelKind kind = ModelKind::decoder;
+  std::string family;      ///< "model_type"
+  std::string config;      ///< the text of config.json; weights are stored as f64
+  std::int64_t vocab = 0;  ///< ids from 3 on belong to no special token
+  std::int64_t turn = 0;   ///< a text's length at which windows and scalings begin to matter
+  bool shifts = true;      ///< positions that all start later give the same results
+};
+
+/// One of n numbers. Integers only, so that a seed gives the same model with any standard library.
+inline std::int64_t pick(std::mt19937& random, std::initializer_list<std::int64_t> choices) {
+  return choices.begin()[random() % choices.size()];
+}
+inline bool one_in(std::mt19937& random, unsigned n) { return random() % n == 0; }
+
+/// Successive numbers go through the families; sizes, heads, rotary scalings, windows and options are drawn.
+RandomModel random_model(unsigned number, std::mt19937& random);
+/// How many families there are.
+unsigned family_count();
+
+/// Values for all parameters, of the sizes that trained weights have.
+Parameters random_weights(const nn::Module& model, std::mt19937& random);
+
+/// `count` texts: shorter than model.turn, across it, and up to three times as long.
+std::vector<Ids> random_texts(const RandomModel& model, std::size_t count, std::mt19937& random);
+
+}  // namespace lathe::fuzz
