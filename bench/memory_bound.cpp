@@ -23,6 +23,7 @@ std::vector<Size> sizes_of(const std::string& op) {
   if (op.find("entropy") != std::string::npos) return {{256, 50257}, {1024, 50257}};
   if (op == "softmax" || op == "softmax backward") return {{3072, 64}, {12288, 1024}, {32768, 1024}};
   if (op.find("gelu") != std::string::npos) return {{256, 3072}, {1024, 3072}, {16384, 3072}};
+  if (op.starts_with("transpose") || op == "take along") return {{1024, 1024}, {1000, 3000}, {8192, 4096}};
   if (op == "AdamW" || op == "global norm") return {{768, 768}, {3072, 768}, {50257, 768}};
   if (op.find("embedding") != std::string::npos) return {{256, 768}, {1024, 768}, {65536, 768}};
   return {{256, 768}, {1024, 768}, {65536, 768}};

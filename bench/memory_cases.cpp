@@ -32,6 +32,13 @@ class Case {
     case_.inputs.set(name, std::move(value));
     return g_.input(name, i64, shape_of({rows_}));
   }
+  /// Numbers below `limit`, one for each element of the matrix.
+  Tensor number_matrix(const std::string& name, std::int64_t limit) {
+    HostTensor value(i64, {rows_, columns_});
+    for (std::int64_t i = 0; i < size(); ++i) value.set_int(i, i * 7919 % limit);
+    case_.inputs.set(name, std::move(value));
+    return g_.input(name, i64, shape_of({rows_, columns_}));
+  }
   /// A result that is stored over a state of its own.
   void keep(const std::string& name, const Tensor& value) {
     std::vector<std::int64_t> sizes;
@@ -92,6 +99,25 @@ MemoryCase softmax_backward(std::int64_t rows, std::int64_t columns) {
   const Tensor y = c.matrix("y"), dy = c.matrix("dy");
   c.keep("dx", y * (dy - (y * dy).sum({-1}, true)));
   return c.finish({{.reads = 2, .writes = 1, .count = c.size()}});
+}
+
+MemoryCase transpose_copy(std::int64_t rows, std::int64_t columns) {
+  Case c(rows, columns);
+  c.keep("y", c.matrix("x").transpose(0, 1).contiguous());
+  return c.finish({{.reads = 1, .writes = 1, .count = c.size()}});
+}
+
+MemoryCase transpose_add(std::int64_t rows, std::int64_t columns) {
+  Case c(rows, columns);
+  c.keep("y", c.matrix("x").transpose(0, 1) + c.state("z", {columns, rows}));
+  return c.finish({{.reads = 2, .writes = 1, .count = c.size()}});
+}
+
+/// An element of each row for each of its columns. Indices are i64: two reads of f32.
+MemoryCase take_along_rows(std::int64_t rows, std::int64_t columns) {
+  Case c(rows, columns);
+  c.keep("y", take_along(c.matrix("x"), c.number_matrix("indices", columns), 1));
+  return c.finish({{.reads = 3, .writes = 1, .count = c.size()}});
 }
 
 MemoryCase cross_entropy_forward(std::int64_t rows, std::int64_t columns) {
@@ -177,6 +203,9 @@ const std::vector<MemoryOp>& memory_ops() {
       {"global norm", norm_of_gradients},
       {"embedding", embedding_forward},
       {"embedding backward", embedding_backward},
+      {"transpose", transpose_copy},
+      {"transpose and add", transpose_add},
+      {"take along", take_along_rows},
   };
   return ops;
 }

@@ -18,7 +18,8 @@ MEMORY = {'softmax': (32768, 1024), 'softmax backward': (32768, 1024), 'layer no
           'layer norm backward': (65536, 768), 'rms norm': (65536, 768), 'rms norm backward': (65536, 768),
           'gelu': (16384, 3072), 'gelu backward': (16384, 3072), 'cross entropy': (1024, 50257),
           'cross entropy + gradient': (1024, 50257), 'AdamW': (50257, 768), 'global norm': (50257, 768),
-          'embedding': (65536, 768), 'embedding backward': (65536, 768)}
+          'embedding': (65536, 768), 'embedding backward': (65536, 768), 'transpose': (1024, 1024),
+          'transpose and add': (1024, 1024), 'take along': (1024, 1024)}
 
 
 def measure(workers, options):

@@ -11,10 +11,11 @@ namespace lathe {
 namespace {
 
 std::vector<KernelContext::Built> row_kernels(const LoweringContext& context, const Region& region) {
-  auto update = cpu::lower_row_update(context, region);
-  if (!update) return cpu::lower_rows(context, region);
+  auto special = cpu::lower_row_update(context, region);
+  if (!special) special = cpu::lower_transposed(context, region);
+  if (!special) return cpu::lower_rows(context, region);
   std::vector<KernelContext::Built> built;
-  built.push_back(std::move(*update));
+  built.push_back(std::move(*special));
   return built;
 }
 

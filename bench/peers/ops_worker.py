@@ -43,6 +43,12 @@ def memory(rows, columns, name, wrap):
         return torch.optim.AdamW([parameter], fused=True).step
     if name == 'global norm':
         return lambda: torch.linalg.vector_norm(x)
+    if name.startswith('transpose'):
+        z, y = torch.randn(columns, rows), torch.empty(columns, rows)
+        return (lambda: torch.add(x.t(), z, out=y)) if name.endswith('add') else (lambda: y.copy_(x.t()))
+    if name == 'take along':
+        indices, y = (torch.arange(rows * columns) * 7919 % columns).view(rows, columns), torch.empty(rows, columns)
+        return lambda: torch.gather(x, 1, indices, out=y)
     table = torch.randn(50257, columns) if op == 'embedding' else None
     functions = {
         'softmax': lambda x: F.softmax(x, -1),

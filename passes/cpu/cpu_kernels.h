@@ -19,6 +19,9 @@ std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, con
 /// An element-wise region whose results are where(iota == row, new, state), written over that state: only the row is
 /// touched, as in a cache of keys to which a token is added. Nothing for other regions.
 std::optional<KernelContext::Built> lower_row_update(const LoweringContext& context, const Region& region);
+/// An element-wise region that reads some values transposed, such as y[i, j] = x[j, i]: tiles that are transposed in
+/// registers, so that all of a cache line is used while it is in a cache. Nothing for other regions.
+std::optional<KernelContext::Built> lower_transposed(const LoweringContext& context, const Region& region);
 /// A reduction over outer dims: as in lower_rows where the columns are known and few; else blocks of columns in
 /// parallel, each walking down its rows.
 std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);

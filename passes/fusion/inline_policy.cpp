@@ -45,7 +45,7 @@ std::vector<Uses> find_uses(const Graph& graph, const std::vector<bool>& row_sum
       }
       const Uses& through = at(ValueId{i});
       use.readers.insert(use.readers.end(), through.readers.begin(), through.readers.end());
-      use.memory = use.memory || through.memory || node.op->as<View>()->map(graph, node).reshape;
+      use.memory = use.memory || through.memory || reshapes_memory(graph, node);
     }
   }
   return uses;

@@ -117,8 +117,14 @@ void look_through(const Graph& graph, OperandRead first, const std::vector<bool>
 }  // namespace
 
 bool is_index_check(const Graph& graph, const Node& node) {
-  return node.op == &ops::gather && graph[node.operands[0]].op == &ops::iota &&
-         graph[node.operands[0]].type.rank() == 1;
+  return node.op == &ops::gather && is_flat_iota(graph[node.operands[0]]);
+}
+
+bool is_flat_iota(const Node& node) { return node.op == &ops::iota && node.type.rank() == 1; }
+
+bool reshapes_memory(const Graph& graph, const Node& view) {
+  return view.op->as<View>()->map(graph, view).reshape &&
+         !is_flat_iota(graph[through_aliases(graph, view.operands[0])]);
 }
 
 const Shape& index_space(const Graph& graph, const Node& node) {

@@ -31,6 +31,12 @@ std::vector<OperandRead> operand_reads(const ir::Graph& graph, const ir::Node& n
 /// A gather from iota: it gives the indices themselves, and an error where one is out of range. No table is read.
 bool is_index_check(const ir::Graph& graph, const ir::Node& node);
 
+/// Whether a node is an iota of one dim: the values of its elements are their positions, in every view of it.
+bool is_flat_iota(const ir::Node& node);
+/// Whether a view's operand must lie in memory: it shows the elements by another shape, where their positions do not
+/// tell the values.
+bool reshapes_memory(const ir::Graph& graph, const ir::Node& view);
+
 /// The index space of a node as operand_reads means it.
 const Shape& index_space(const ir::Graph& graph, const ir::Node& node);
 

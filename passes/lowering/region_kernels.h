@@ -52,6 +52,10 @@ void declare_buffers(KernelContext& context, const std::vector<const Elementwise
 kernel::Value reduction_identity(kernel::Builder& b, const ElementwiseInstruction& reduce);
 /// Whether a tensor is known to be larger than the caches: what is written there is gone from them when it is read.
 bool outgrows_caches(const ir::TensorType& type, const CpuInfo& cpu);
+/// Whether a result of a program goes past the caches: it is larger than they are, and nothing there is read. Else
+/// each cache line of it would be read before it is written: a third of a copy's traffic.
+bool goes_past_caches(const LoweringContext& lowering, const ElementwiseProgram& program,
+                      const ElementwiseStore& store);
 /// How many lanes the instructions of a program want: the widest type among them decides.
 int program_lanes(const ElementwiseProgram& program, const VectorRegisters& vectors);
 

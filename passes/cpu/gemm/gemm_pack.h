@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "passes/cpu/gemm/gemm.h"
+#include "passes/cpu/vector_transpose.h"
 
 /// Parts of the matrix-product schedules that several files share.
 namespace lathe::cpu {
@@ -17,11 +18,6 @@ void for_unrolled(kernel::Builder& b, kernel::Value lo, kernel::Value hi, int fa
 
 /// Lanes of two vectors in turn.
 kernel::Value interleave(kernel::Builder& b, kernel::Value even, kernel::Value odd);
-
-/// The transpose of a square of n vectors of n lanes (n a power of two): result[j] lane i is rows[i] lane j. Works
-/// inside 128-bit chunks first and moves whole chunks afterwards, so that every step is one machine shuffle. With
-/// `unit` > 1, a lane is so many neighbouring ones.
-std::vector<kernel::Value> transpose(kernel::Builder& b, const std::vector<kernel::Value>& rows, int unit = 1);
 
 /// The sums of as many vectors as each has lanes (a power of two): lane j is the sum of the lanes of vectors[j].
 /// Halves of two vectors are added at each level, so that n sums take 3 n operations.

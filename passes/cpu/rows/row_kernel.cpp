@@ -285,15 +285,10 @@ class RowKernel {
     emitter_.store(spill->node, program_[i].dtype, spill->form, value, scope);
   }
 
-  /// Whether a result goes past the caches: it is larger than they are, nothing there is read, and no other loop over
-  /// the row follows. Else each cache line of it would be read before it is written: a third of a copy's traffic.
+  /// Whether a result goes past the caches: no other loop over the row follows.
   bool streams(const ElementwiseStore& store) const {
-    const int buffer = lowering_.buffer_of(store.node);
-    const bool reads = std::any_of(program_.code.begin(), program_.code.end(), [&](const ElementwiseInstruction& i) {
-      return i.buffer.valid() && lowering_.buffer_of(i.buffer) == buffer;
-    });
     const bool last = loops_->level(store.value) + 1 == static_cast<int>(loops_->loops().size());
-    return last && !reads && outgrows_caches(lowering_.graph[store.node].type, lowering_.cpu());
+    return last && goes_past_caches(lowering_, program_, store);
   }
 
   /// What would be spilled where a result streams lies in scratch of the thread instead, by column.

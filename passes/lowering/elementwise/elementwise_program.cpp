@@ -134,11 +134,12 @@ class Writer {
       const Node& node = graph_[reading.id];
       const Placement& placement = plan_.placement[static_cast<std::size_t>(reading.id.index)];
       const Node& base = graph_[placement.base];
+      const bool inlined = plan_.is_inlined(placement.base);
+      if (inlined && is_flat_iota(base)) return position(placement, node.type, reading.index);
       if (is_splat(base)) return code_.constant(constant_values(base)[0], base.type.dtype);
       const auto member = members_.find(placement.base);
       if (member != members_.end() && reading.id == placement.base) return member->second;
-      if (member == members_.end() && !plan_.is_inlined(placement.base))
-        return load(placement, node.type, reading.index, reading.predicate);
+      if (member == members_.end() && !inlined) return load(placement, node.type, reading.index, reading.predicate);
       const bool shown = reading.id != placement.base || node.op == &ops::contiguous;
       if (!shown) return std::nullopt;
       if (reading.id != placement.base) reading.index = view_index(node, reading.index);
@@ -173,6 +174,13 @@ class Writer {
                        .form = linear_form(index, type.strides, placement.offset, rank_),
                        .buffer = placement.base,
                        .args = std::move(args)});
+  }
+
+  /// Where an element of a view of a flat iota is in it, which is its value.
+  int position(const Placement& placement, const TensorType& type, const AffineIndex& index) {
+    const int value = code_.emit(
+        {.kind = Kind::index, .dtype = i64, .form = linear_form(index, type.strides, placement.offset, rank_)});
+    return type.dtype == i64 ? value : code_.scalar(ScalarOp::cast, type.dtype, {value}, placement.base);
   }
 
   /// The next operand to be read for an element; nothing where all that are read are there.

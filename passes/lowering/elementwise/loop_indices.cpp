@@ -9,13 +9,6 @@ namespace {
 
 const Dim& coefficient(const Linear& form, int dim) { return form.coefficients[static_cast<std::size_t>(dim)]; }
 
-/// The stride of the innermost dim whose size is not 1: the stride of the merged group.
-Dim merged_stride(const Linear& form, const std::vector<int>& dims, const Shape& domain) {
-  for (const int d : std::views::reverse(dims))
-    if (!domain[d].is(1)) return coefficient(form, d);
-  return Dim(0);
-}
-
 }  // namespace
 
 int LoopIndices::lanes() const {
@@ -41,6 +34,12 @@ bool LoopIndices::merges(const Linear& form, const std::vector<int>& dims, const
     expected = stride * domain[d].unnamed();
   }
   return true;
+}
+
+Dim LoopIndices::merged_stride(const Linear& form, const std::vector<int>& dims, const Shape& domain) {
+  for (const int d : std::views::reverse(dims))
+    if (!domain[d].is(1)) return coefficient(form, d);
+  return Dim(0);
 }
 
 /// Whether all lanes differ in the index along the last dim of the group alone: it is known to begin at a multiple of

@@ -41,6 +41,8 @@ class LoopIndices {
 
   /// Whether stepping through the dims in row-major order steps the form by one fixed stride.
   static bool merges(const Linear& form, const std::vector<int>& dims, const Shape& domain);
+  /// That stride, of dims that merge: of the innermost one whose size is not 1.
+  static Dim merged_stride(const Linear& form, const std::vector<int>& dims, const Shape& domain);
 
  private:
   bool stay_in_one_run(const IndexGroup& group) const;

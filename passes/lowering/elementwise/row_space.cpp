@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace lathe {
 
-namespace {
-
-/// Whether every access steps through the dims from `first` by one stride.
-bool merges(const ElementwiseProgram& program, int first) {
-  std::vector<int> dims;
-  for (int d = first; d < program.domain.rank(); ++d) dims.push_back(d);
+bool merges(const ElementwiseProgram& program, const std::vector<int>& dims) {
   const auto fine = [&](const Linear& form) {
     return form.coefficients.empty() || LoopIndices::merges(form, dims, program.domain);
   };
@@ -18,13 +14,16 @@ bool merges(const ElementwiseProgram& program, int first) {
          std::all_of(program.stores.begin(), program.stores.end(), [&](const auto& s) { return fine(s.form); });
 }
 
-}  // namespace
-
 RowSpace::RowSpace(const ElementwiseProgram& program, int inner_count, const VectorRegisters& vectors) {
   const int rank = program.domain.rank();
   if (inner_count == 0) {
     inner_count = std::min(rank, 1);
-    while (inner_count < rank && merges(program, rank - inner_count - 1)) ++inner_count;
+    const auto trailing = [&](int count) {
+      std::vector<int> dims(static_cast<std::size_t>(count));
+      std::iota(dims.begin(), dims.end(), rank - count);
+      return dims;
+    };
+    while (inner_count < rank && merges(program, trailing(inner_count + 1))) ++inner_count;
   }
   for (int d = 0; d < rank; ++d) (d < rank - inner_count ? outer : inner).push_back(d);
   for (const int d : inner) inner_bits |= 1ULL << d;

@@ -7,6 +7,9 @@
 
 namespace lathe {
 
+/// Whether every access of a program steps through these dims, from the outside in, by one stride.
+bool merges(const ElementwiseProgram& program, const std::vector<int>& dims);
+
 /// How the domain of an elementwise program splits into rows, and how many lanes of one are taken at once.
 struct RowSpace {
   std::vector<int> outer, inner;  ///< domain dims

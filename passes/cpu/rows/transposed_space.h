@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "passes/lowering/region_kernels.h"
+
+namespace lathe::cpu {
+
+/// The domain of an elementwise program that reads some values transposed, split into tiles of `rows` by `lanes`
+/// points: y[i, j] = x[j, i] steps through x by one row after the other where it writes neighbours, and reads
+/// neighbours along i.
+struct TransposedSpace {
+  std::vector<int> rest, across, along;  ///< domain dims; results are contiguous along `along`
+  std::vector<int> loads;                ///< contiguous along `across`, and not along `along`
+  int rows = 1, lanes = 1;               ///< of a tile: `across` and `along`
+  int row_block = 1, lane_block = 1;     ///< of a task, in points: multiples of these
+};
+
+/// The space of a program without reductions; nothing if no load is transposed, or a side of the tile is one point.
+std::optional<TransposedSpace> transposed_space(const ElementwiseProgram& program, const VectorRegisters& vectors);
+
+}  // namespace lathe::cpu
