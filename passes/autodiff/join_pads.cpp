@@ -11,13 +11,13 @@ namespace lathe::ir {
 
 namespace {
 
-using Range = std::pair<std::int64_t, std::int64_t>;  // from the first index up to below the second
+using IndexRange = std::pair<std::int64_t, std::int64_t>;  // from the first index up to below the second
 
 int dim_of(const Node& pad) { return rules::normalize_axis(pad.attrs.get<std::int64_t>("dim"), pad.type.rank()); }
 
 Value inside_of(const Value& pad) { return {pad.builder(), pad.node().operands[0]}; }
 
-Range range_of(const Value& pad) {
+IndexRange range_of(const Value& pad) {
   const std::int64_t low = *pad.node().attrs.get<Dim>("low").value();
   return {low, low + *inside_of(pad).shape()[dim_of(pad.node())].value()};
 }
@@ -26,7 +26,7 @@ Range range_of(const Value& pad) {
 class Layer {
  public:
   /// Ranges are added in ascending order.
-  void add(const Range& range, const Value& value) {
+  void add(const IndexRange& range, const Value& value) {
     ranges_.push_back(range);
     values_.push_back(value);
   }
@@ -49,12 +49,12 @@ class Layer {
     return full(values_[0].builder(), shape, 0, values_[0].dtype());
   }
 
-  std::vector<Range> ranges_;
+  std::vector<IndexRange> ranges_;
   std::vector<Value> values_;
 };
 
 /// Distributes values, ordered by their first index, to as many layers as values overlap at one index.
-std::vector<Layer> layers_of(const std::map<Range, Value>& values) {
+std::vector<Layer> layers_of(const std::map<IndexRange, Value>& values) {
   std::vector<Layer> layers;
   std::multimap<std::int64_t, std::size_t> ends;  // layers by their last range's end
   for (const auto& [range, value] : values) {
@@ -81,7 +81,7 @@ bool is_known_pad(const Value& value) {
 }
 
 Value sum_of_known_pads(const std::vector<Value>& pads) {
-  std::map<int, std::map<Range, Value>> by_dim;
+  std::map<int, std::map<IndexRange, Value>> by_dim;
   for (const Value& pad : pads) {
     const int dim = dim_of(pad.node());
     const auto [at, is_new] = by_dim[dim].emplace(range_of(pad), inside_of(pad));
