@@ -136,8 +136,8 @@ class Sweep {
 
   static constexpr std::size_t few_slices = 8;
 
-  /// Gradients that have arrived at a value, in the order of their arrival. More than a few of slices are not added
-  /// one by one, where each addition takes the time of the whole value: they are left for arrived() to join.
+  /// Gradients that have arrived at a value, in the order of their arrival. A few gradients of slices are padded and
+  /// added. arrived() joins larger numbers of them, because each addition takes the time of the whole value.
   struct Arrived {
     std::optional<Value> sum;
     std::vector<Value> slices, others;

@@ -6,16 +6,16 @@
 
 namespace lathe::cpu {
 
-/// Lanes of concat(low, high), in units of `unit` lanes.
+/// Returns the chosen units of concat(low, high); a unit is `unit` neighbouring lanes.
 kernel::Value pick_units(kernel::Builder& b, kernel::Value low, kernel::Value high, int unit,
                          const std::vector<int>& units);
 
-/// The transpose of a square of n vectors of n lanes (n a power of two): result[j] lane i is rows[i] lane j. Works
-/// inside 128-bit chunks first and moves whole chunks afterwards, so that every step is one machine shuffle. With
-/// `unit` > 1, a lane is so many neighbouring ones.
+/// Returns the transpose of n vectors of n lanes (n a power of two): result[j] lane i is rows[i] lane j. Shuffles
+/// inside 128-bit chunks first and whole chunks afterwards, so that each step is one machine shuffle. With `unit` >
+/// 1, `unit` neighbouring lanes move together and count as one lane.
 std::vector<kernel::Value> transpose(kernel::Builder& b, const std::vector<kernel::Value>& rows, int unit = 1);
 
-/// The transpose of n vectors of m lanes (powers of two): m vectors of n lanes, square by square.
+/// Returns the transpose of n vectors of m lanes (powers of two), square by square: m vectors of n lanes.
 std::vector<kernel::Value> transpose_rectangle(kernel::Builder& b, const std::vector<kernel::Value>& rows);
 
 }  // namespace lathe::cpu

@@ -33,8 +33,8 @@ bool is_index_check(const ir::Graph& graph, const ir::Node& node);
 
 /// Whether a node is an iota of one dim: the values of its elements are their positions, in every view of it.
 bool is_flat_iota(const ir::Node& node);
-/// Whether a view's operand must lie in memory: it shows the elements by another shape, where their positions do not
-/// tell the values.
+/// Whether a view's operand must be materialized: the view changes the shape, and the values of its elements are not
+/// their positions.
 bool reshapes_memory(const ir::Graph& graph, const ir::Node& view);
 
 /// The index space of a node as operand_reads means it.

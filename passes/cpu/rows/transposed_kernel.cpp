@@ -15,11 +15,12 @@ namespace {
 
 constexpr int unrolled_instructions = 8;  // of a program whose rows of a tile are unrolled
 
-/// What vectors of a dtype are shuffled as: a boolean in a register is one bit.
+/// The dtype in which vectors are shuffled: a boolean takes one bit in a register, and shuffles need a byte.
 DType shuffled(DType dtype) { return dtype == boolean ? u8 : dtype; }
 
-/// Emits an elementwise region tile by tile. Of a value that is read transposed, vectors are loaded across the tile,
-/// transposed in registers, and lie in scratch, one for each row of the tile, where the program loads them.
+/// Emits an elementwise region tile by tile. Loads the vectors of a transposed operand across the tile, transposes
+/// them in registers and stores them to scratch, one vector per row of the tile; the elementwise program loads them
+/// from there.
 class TransposedKernel {
  public:
   TransposedKernel(const LoweringContext& lowering, const ElementwiseProgram& program, const TransposedSpace& space)

@@ -39,7 +39,7 @@ std::optional<int> contiguous_dim(const ElementwiseProgram& program, const Eleme
   return std::nullopt;
 }
 
-/// Lanes of `element` bytes that a register has, as far as the known extent fills them.
+/// Returns the number of lanes of a register, or the next power of two of a smaller known extent.
 int side_of(int lanes, const Dim& extent) {
   const auto known = extent.value();
   if (!known || *known >= lanes) return lanes;

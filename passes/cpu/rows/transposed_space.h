@@ -13,8 +13,8 @@ namespace lathe::cpu {
 struct TransposedSpace {
   std::vector<int> rest, across, along;  ///< domain dims; results are contiguous along `along`
   std::vector<int> loads;                ///< contiguous along `across`, and not along `along`
-  int rows = 1, lanes = 1;               ///< of a tile: `across` and `along`
-  int row_block = 1, lane_block = 1;     ///< of a task, in points: multiples of these
+  int rows = 1, lanes = 1;               ///< points per tile: `across` and `along`
+  int row_block = 1, lane_block = 1;     ///< points per task: multiples of `rows` and `lanes`
 };
 
 /// The space of a program without reductions; nothing if no load is transposed, or a side of the tile is one point.

@@ -24,7 +24,7 @@ std::string permuted(std::string_view type, std::string_view dims) {
                      type, dims);
 }
 
-/// Kernels that transpose tiles, for vectors of so many bits.
+/// The number of kernels that transpose tiles, compiled for vectors of `bits` bits.
 int transposed(const std::string& text, int bits) {
   const Program program = lower_cpu(ir::run_pipeline(lathe::test::parse(text), ir::default_pipeline()).graph,
                                     lathe::test::cpu_with(bits));
@@ -149,7 +149,7 @@ TEST_CASE("transposed values have the same bits on every target and any number o
     }
 }
 
-TEST_CASE("what is contiguous, or strided both ways, keeps its kernel") {
+TEST_CASE("copies that are contiguous, or strided along both dims, keep their kernel") {
   const auto expect_none = [](const std::string& text) {
     CAPTURE(text);
     for (const int bits : {128, 256, 512}) CHECK(transposed(text, bits) == 0);
