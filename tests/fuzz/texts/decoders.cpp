@@ -56,7 +56,7 @@ class DecoderAlone {
 
  private:
   static ir::Graph graph(const pretrained::CausalLm& model) {
-    Graph g("alone");
+    lathe::Graph g("alone");
     g.output("logits", model.logits({.ids = g.input("ids", i64, {Dim(1), Dim("T")}), .dtype = f64}));
     return g.finish();
   }
@@ -91,7 +91,7 @@ Complaint check_padded(DecoderCase& c) {
   const std::size_t usable = padding_forms.size() - (c.made.shifts ? 0 : 1);
   const PaddingForm& form = padding_forms[c.random() % usable];
   const PaddedTexts batch = padded_texts(c.texts, form.is_left, std::nullopt, c.made.vocab, c.random);
-  Graph g("padded");
+  lathe::Graph g("padded");
   Tensors values{{"ids", batch.ids}};
   const Shape shape{Dim("B"), Dim("T")};
   const auto take = [&](bool wanted, const char* name, const HostTensor& value, const Shape& of) {
@@ -134,7 +134,7 @@ Complaint check_packed(DecoderCase& c) {
       segments.set_int(at, static_cast<std::int64_t>(i) + 1);
       mask.set_int(at, 1);
     }
-  Graph g("packed");
+  lathe::Graph g("packed");
   const Shape shape{Dim("B"), Dim("T")};
   Tensors values{{"ids", ids}, {"segments", segments}};
   pretrained::TokenInputs inputs{
@@ -189,7 +189,7 @@ Complaint check_loss(DecoderCase& c) {
                        .pack = one_in(c.random, 2),
                        .lengths = c.model->depends_on_length()};
   const TokenBatches batches(examples, options);
-  const Graph g = token_loss(*c.model, "loss", Dim("B"), Dim("T"), options.pack, f64);
+  const lathe::Graph g = token_loss(*c.model, "loss", Dim("B"), Dim("T"), options.pack, f64);
   TextGraph graph(g.finish(), c.weights, one_in(c.random, 2));
   double got = 0;
   for (std::int64_t i = 0; i < batches.evaluation_batches(); ++i)

@@ -24,7 +24,7 @@ pretrained::EncoderOptions encoder_options(const RandomModel& made) {
 }
 
 ir::Graph encoder_graph(const pretrained::Encoder& model, bool is_masked) {
-  Graph g("encoder");
+  lathe::Graph g("encoder");
   const Shape shape{Dim("B"), Dim("T")};
   pretrained::EncoderInputs inputs{.ids = g.input("ids", i64, shape), .dtype = f64};
   if (is_masked) inputs.mask = g.input("mask", i64, shape);
@@ -33,7 +33,7 @@ ir::Graph encoder_graph(const pretrained::Encoder& model, bool is_masked) {
 }
 
 ir::Graph seq2seq_graph(const pretrained::Seq2SeqLm& model, bool is_masked) {
-  Graph g("seq2seq");
+  lathe::Graph g("seq2seq");
   const Dim B("B"), S("S"), T("T");
   pretrained::Seq2SeqInputs inputs{
       .ids = g.input("ids", i64, {B, S}), .decoder_ids = g.input("decoder_ids", i64, {B, T}), .dtype = f64};
