@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "tests/support/compiled_runner.h"
+#include "tests/support/guarded_runner.h"
 #include "tests/support/test_data.h"
 
 using namespace lathe;
@@ -10,7 +10,7 @@ namespace {
 const std::filesystem::path folder = test::test_data("goldens");
 
 void check(const std::string& name) {
-  golden::CompiledRunner runner;
+  golden::GuardedRunner runner;
   const auto files = golden::load(folder, name);
   const golden::Case& which = golden::find_case(name);
   for (const DType dtype : {f64, f32}) {

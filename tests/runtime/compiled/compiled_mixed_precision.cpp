@@ -5,7 +5,7 @@
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/compiled_runner.h"
+#include "tests/support/guarded_runner.h"
 #include "tests/support/test_data.h"
 
 /// Mixed precision as machine code: against the goldens, which are f64, and against the interpreter.
@@ -33,7 +33,7 @@ golden::Tolerance tolerance(DType precision) {
 }
 
 void check_values(const std::string& name, bool training = false) {
-  golden::CompiledRunner runner;
+  golden::GuardedRunner runner;
   const auto files = golden::load(folder, name);
   const golden::Case& which = golden::find_case(name);
   for (const DType precision : {bf16, f16}) {
