@@ -40,7 +40,7 @@ TEST_CASE("mpi: lathe train on several processes has the losses of one") {
 TEST_CASE("mpi: any mesh goes on from the checkpoint of any other") {
   if (!has_mpi()) return;
   const Scratch scratch;
-  const Words first{"--steps", "6"}, second{"--steps", "12"};
+  const Words first{"--steps", "6", "--evaluate-every", "4"}, second{"--steps", "12", "--evaluate-every", "4"};
   run_to_end(scratch, 0, training(scratch, "one", first));
   fs::copy(scratch.path("one"), scratch.path("from-one"), fs::copy_options::recursive);
   run_to_end(scratch, 0, training(scratch, "one", second));

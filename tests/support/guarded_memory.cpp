@@ -31,7 +31,8 @@ GuardedMemory::~GuardedMemory() {
   if (mapping_) ::munmap(mapping_, inside_ + 2 * page_size());
 }
 
-std::byte* GuardedMemory::at(GuardedEdge edge, std::size_t bytes) const {
+std::byte* GuardedMemory::at(GuardedEdge edge, std::size_t bytes, std::size_t alignment) const {
+  if (alignment > 0) bytes = (bytes + alignment - 1) / alignment * alignment;
   LATHE_ASSERT(bytes <= inside_);
   return mapping_ + page_size() + (edge == GuardedEdge::end ? inside_ - bytes : 0);
 }

@@ -16,9 +16,9 @@ class GuardedMemory {
   GuardedMemory& operator=(GuardedMemory&&) = delete;
   ~GuardedMemory();
 
-  /// Where `bytes` of it begin, as many as asked for or fewer, so that this edge touches an inaccessible page. They
-  /// are aligned to their elements and no more, as memory of users may be.
-  std::byte* at(GuardedEdge edge, std::size_t bytes) const;
+  /// Returns the address of `bytes`, at most the number asked for, whose edge touches an inaccessible page. With an
+  /// `alignment` (a power of two, 0 for none) up to alignment - 1 bytes follow the end.
+  std::byte* at(GuardedEdge edge, std::size_t bytes, std::size_t alignment = 0) const;
 
  private:
   std::byte* mapping_ = nullptr;

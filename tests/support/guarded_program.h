@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
 #include "codegen/llvm/jit.h"
+#include "ir/kernel/verify/structure_rules.h"
 #include "runtime/executable.h"
 #include "tests/support/guarded_memory.h"
 #include "tests/support/program_interpreter.h"
@@ -13,6 +15,8 @@ namespace lathe::test {
 /// Runs the machine code of an executable's kernels, launch by launch, in memory between inaccessible pages. Every
 /// buffer of a launch (input, output, state, constant, temporary or scratch) has exactly its own bytes. They end at
 /// an inaccessible page in a first run and begin after one in a second run. Both runs must give the same bits.
+/// Buffers are aligned to their elements, or to the alignment that some access of the kernel declares (of scratch and
+/// temporaries, which the runtime aligns): up to 63 bytes then separate their end from the page.
 class GuardedProgram {
  public:
   /// `graph` and `options` are those of the call of compile(), for a CPU and one process. Kernels in `options.cache`
@@ -20,7 +24,9 @@ class GuardedProgram {
   GuardedProgram(const ir::Graph& graph, const Executable& executable, const CompileOptions& options)
       : program_(graph, executable.program()),
         kernels_(codegen::Jit({.target = options.target.cpu, .threads = 1}, options.cache)
-                     .compile(program_.program().kernels)) {}
+                     .compile(program_.program().kernels)) {
+    for (const kernel::Kernel& kernel : program_.program().kernels) alignments_.push_back(alignments_of(kernel));
+  }
 
   /// Returns outputs by name, and every state after the run. Throws UserError [index_range] where a check fails, and
   /// InternalError where the two runs differ.
@@ -36,6 +42,25 @@ class GuardedProgram {
   static std::size_t bytes_of(const kernel::Kernel& kernel, std::size_t parameter,
                               const kernel::BoundBuffer& buffer) {
     return static_cast<std::size_t>(buffer.count) * size_in_bytes(kernel.buffers[parameter].dtype);
+  }
+
+  /// The largest alignment in bytes that accesses of a kernel declare, by buffer; 0: that of an element.
+  static std::vector<std::size_t> alignments_of(const kernel::Kernel& kernel) {
+    std::vector<std::size_t> found(kernel.buffers.size());
+    const auto declare = [&](kernel::BufferId buffer, int alignment) {
+      if (buffer == kernel::none) return;
+      std::size_t& most = found[static_cast<std::size_t>(buffer)];
+      most = std::max(most, static_cast<std::size_t>(alignment));
+    };
+    for (const kernel::Instruction& in : kernel.values) declare(in.buffer, in.alignment);
+    kernel::for_each_statement(kernel.body, [&](const kernel::Statement& statement) {
+      if (const auto* store = std::get_if<kernel::Store>(&statement.node)) declare(store->buffer, store->alignment);
+    });
+    return found;
+  }
+
+  std::size_t index_of(const kernel::Kernel& kernel) const {
+    return static_cast<std::size_t>(&kernel - program_.program().kernels.data());
   }
 
   std::int64_t run_twice(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
@@ -61,14 +86,13 @@ class GuardedProgram {
       const std::size_t bytes = bytes_of(kernel, b, buffers[b]);
       const auto [place, is_new] = places.try_emplace(buffers[b].data, nullptr);
       if (is_new || bytes == 0) {
-        memory.emplace_back(bytes);
-        place->second = memory.back().at(edge, bytes);
+        memory.emplace_back(bytes + alignments_[index_of(kernel)][b]);
+        place->second = memory.back().at(edge, bytes, alignments_[index_of(kernel)][b]);
         if (bytes > 0) std::memcpy(place->second, buffers[b].data, bytes);
       }
       pointers.push_back(place->second);
     }
-    const codegen::CompiledKernel& code =
-        kernels_[static_cast<std::size_t>(&kernel - program_.program().kernels.data())];
+    const codegen::CompiledKernel& code = kernels_[index_of(kernel)];
     std::int64_t status = 0;
     const std::int64_t extent = code.extent(dims.data());
     if (extent > 0) code.run(pointers.data(), dims.data(), 0, extent, &status);
@@ -81,6 +105,7 @@ class GuardedProgram {
 
   ProgramInterpreter program_;
   codegen::CompiledKernels kernels_;
+  std::vector<std::vector<std::size_t>> alignments_;  ///< by kernel and parameter
 };
 
 }  // namespace lathe::test
