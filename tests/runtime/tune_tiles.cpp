@@ -18,6 +18,8 @@ using Catch::Matchers::Contains;
 namespace {
 
 const DimBindings sizes{{"n", 70}};
+/// A target without units for tiles, which compute f32 products in one way: a machine with them has no choice.
+Target target() { return Target::named("x86-64-v3"); }
 
 /// Three products; the second and third are the same in two layers.
 ir::Graph products() {
@@ -62,7 +64,8 @@ struct Tuning {
 
   Executable compiled() {
     calls = 0;
-    return compile(products(), {.threads = threads,
+    return compile(products(), {.target = target(),
+                                .threads = threads,
                                 .cache = store,
                                 .tune = TuneOptions{.dims = dims, .seconds = seconds, .timer = timer(fast, calls)}});
   }
@@ -90,7 +93,7 @@ TEST_CASE("tune: the fastest tile is taken, kept, and found again without measur
   CHECK(chosen(again) == Numbers{2, 2, 2});
   CHECK(tuning.calls == 0);
   CHECK_THAT(to_string(again.summary().tuned.value()), Contains("2 from the cache, 0 measured"));
-  const Executable plain = compile(products(), {.threads = 2, .cache = &store});
+  const Executable plain = compile(products(), {.target = target(), .threads = 2, .cache = &store});
   CHECK(chosen(plain).empty());
   CHECK_FALSE(plain.summary().tuned);
 }
@@ -191,7 +194,7 @@ TEST_CASE("tune: every candidate gives the same bits") {
 
 TEST_CASE("tune: measured by the machine, and an error for dims without a size") {
   const Executable executable =
-      compile(products(), {.threads = 1, .tune = TuneOptions{.dims = sizes, .seconds = 0.1}});
+      compile(products(), {.target = target(), .threads = 1, .tune = TuneOptions{.dims = sizes, .seconds = 0.1}});
   CHECK(chosen(executable).size() == 3);
   CHECK_THROWS_WITH(compile(products(), {.threads = 1, .tune = TuneOptions{}}),
                     Contains("n has none") && Contains("[tune_dims]") && Contains("--dim NAME=SIZE"));
