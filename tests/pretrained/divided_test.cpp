@@ -45,7 +45,7 @@ const std::map<std::string, std::string> by_default{
     {"qwen3", "h:model,d_ff:model"},
     {"mixtral", "h:model,d_ff:model,vocab:model"},
     {"phi3", "d_ff:model,vocab:model"},
-    {"phi3_longrope", "d_ff:model,vocab:model"},
+    {"phi3_longrope", "h:model,d_ff:model,vocab:model"},
     {"phi3_longrope_window", "d_ff:model,vocab:model"},
     {"olmo2", "h:model,d_ff:model,vocab:model"},
     {"gemma2", "h:model,d_ff:model,vocab:model"},
