@@ -70,11 +70,11 @@ bool updates_state(const Program& program, std::string_view name) {
 void require_states_apart(const Program& one, const Program& other) {
   std::vector<std::string_view> both;
   for (const Program::Slot& slot : one.states)
-    if (is_own_state(slot) && updates_state(other, slot.name))
-      both.push_back(slot.name);
+    if (is_own_state(slot) && updates_state(other, slot.name)) both.push_back(slot.name);
   if (both.empty()) return;
   throw UserError(
-      fmt::format("@{} and @{} work on one store and both update {}", one.name, other.name, list_of(both)),
+      fmt::format("@{} and @{} work on one store and both update {}{}", one.name, other.name, both.front(),
+                  both.size() > 1 ? fmt::format(" and {} more", both.size() - 1) : ""),
       "state_shared",
       "give one of the optimizers a name (TrainingOptions::name), or one of the programs a store of its own "
       "(Parameters::borrowed()); CompileOptions::share_states lets both update the same states");

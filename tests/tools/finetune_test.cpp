@@ -72,7 +72,7 @@ TEST_CASE("finetune trains all weights and writes a directory that goes on to th
   CHECK(losses.size() == 6);
   CHECK(losses.back() < losses.front());
   CHECK(evaluations == 2);
-  CHECK(scratch.read("whole/training/loss.svg").find("nats a token") != std::string::npos);
+  CHECK(scratch.read("whole/training/loss.svg").find("nats per token") != std::string::npos);
   CHECK(scratch.read("whole/tokenizer.json") == scratch.read("model/tokenizer.json"));
   CHECK(scratch.read("whole/config.json") == scratch.read("model/config.json"));
   const auto was = SafetensorsFile::open(scratch.path("model/model.safetensors"));

@@ -300,10 +300,10 @@ TEST_CASE("a training by tokens goes on with its tokenizer, and its model goes o
   const auto first = with(tokens + "4");
   CAPTURE(first.out, first.err);
   REQUIRE(first.status == 0);
-  CHECK_THAT(first.out, Contains(" tokens, ") && Contains("nats a token") && Contains("run/model"));
-  CHECK(names_in(scratch.path("run/model")) == std::set<std::string>{"config.json", "generation_config.json",
-                                                                     "model.safetensors", "tokenizer.json",
-                                                                     "tokenizer_config.json"});
+  CHECK_THAT(first.out, Contains(" tokens, ") && Contains("nats per token") && Contains("run/model"));
+  CHECK(names_in(scratch.path("run/model")) == std::set<std::string>{".lathe-save.json", "config.json",
+                                                                     "generation_config.json", "model.safetensors",
+                                                                     "tokenizer.json", "tokenizer_config.json"});
   CHECK(scratch.read("run/model/tokenizer.json") == scratch.read("run/tokenizer.json"));
   // The sample is what the written model gives.
   const auto sampled = with(tokens + "8", "--sample 6 --temperature 0 --prompt 'abc '");

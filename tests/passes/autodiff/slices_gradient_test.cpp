@@ -104,6 +104,22 @@ TEST_CASE("slices: the joined sum has one concat for each layer of overlaps", "[
   add_pad("over", 2, 4);
   b.output("sum", sum_of_known_pads(pads));
   CHECK(text(dce(b.finish())) == R"(graph @g(
+  input %last: f32[2],
+  input %first: f32[2],
+  input %also_first: f32[2],
+  input %next: f32[3],
+  input %over: f32[4]
+) {
+  %1 = add %first, %also_first : f32[2]
+  %2 = concat %1, %next {dim=0} : f32[5]
+  %3 = pad %2 {dim=0, low=1, high=6} : f32[12]
+  %4 = constant {dtype=f32, shape=[], values=[0.0]} : f32[]
+  %5 = expand %4 {shape=[3]} : f32[3] strided
+  %6 = concat %over, %5, %last {dim=0} : f32[9]
+  %7 = pad %6 {dim=0, low=2, high=1} : f32[12]
+  %8 = add %3, %7 : f32[12]
+  output "sum" %8
+}
 )");
 }
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/files/file_io.h"
-#include "runtime/files/json_fault.h"
+#include "runtime/files/strict_json.h"
 #include "runtime/text/template/values/json.h"
 
 namespace lathe::jinja {
