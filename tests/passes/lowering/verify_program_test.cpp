@@ -191,8 +191,10 @@ TEST_CASE("verify program: what a region writes it writes whole", "[program]") {
           "program_partial");
   refused([](Program& p) { p.kernels[0] = copy(0, 1); }, "element 2 of 3 is not written, n=3", "program_partial");
   refused([](Program& p) { p.kernels[0] = copy(0, 0, 2); }, "element 1 of 3 is not written, n=3", "program_partial");
-  refused([](Program& p) { p.buffers[0].elements = Dim("n") + Dim(1), p.kernels[0] = copy(0, -1); },
-          "element 3 of 3 is written, n=3", "program_partial");
+  Builder too_far("too_far");
+  const kernel::Buffer x = too_far.buffer("x", f32, Access::read), y = too_far.buffer("y", f32, Access::write);
+  too_far.for_loop(0, too_far.dim("n") + 1, 1, [&](kernel::Value i) { too_far.store(y, i, too_far.load(x, 0)); });
+  refused([&](Program& p) { p.kernels[0] = too_far.finish(); }, "element 3 of 3 is written, n=3", "program_partial");
   refused(
       [](Program& p) {
         p.buffers[1].elements = Dim("n") * Dim("m"), p.outputs[0].shape = Shape({Dim("n"), Dim("m")});
