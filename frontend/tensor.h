@@ -23,9 +23,9 @@ using Where = std::source_location;
 /// The position of a dim, counted from the end where it is negative. An integer: x.squeeze(true) does not compile.
 struct DimIndex {
   template <std::integral T>
-  requires(!std::same_as<T, bool>) DimIndex(T position)
-      : value(static_cast<int>(position)) {}  // NOLINT(google-explicit-constructor)
-  operator int() const { return value; }      // NOLINT(google-explicit-constructor)
+    requires(!std::same_as<T, bool>)
+  DimIndex(T position) : value(static_cast<int>(position)) {}  // NOLINT(google-explicit-constructor)
+  operator int() const { return value; }                       // NOLINT(google-explicit-constructor)
   int value;
 };
 
@@ -41,8 +41,8 @@ struct Flag {
 struct Axes {
   Axes() = default;
   template <std::integral T>
-  requires(!std::same_as<T, bool>) Axes(T axis)
-      : dims{static_cast<std::int64_t>(axis)} {}  // NOLINT(google-explicit-constructor)
+    requires(!std::same_as<T, bool>)
+  Axes(T axis) : dims{static_cast<std::int64_t>(axis)} {}  // NOLINT(google-explicit-constructor)
   Axes(std::initializer_list<std::int64_t> axes) : dims(axes) {}
   std::vector<std::int64_t> dims;
 };

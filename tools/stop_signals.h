@@ -22,7 +22,7 @@ class StopSignals {
  private:
   struct Taken {
     int signal = 0;
-    struct sigaction before {};
+    struct sigaction before{};
   };
   std::array<Taken, 3> taken_;
 };

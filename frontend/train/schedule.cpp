@@ -54,20 +54,13 @@ Schedule Schedule::step_decay(const StepDecay& of, const At& at) {
 
 std::optional<std::string> Schedule::fault() const {
   using Numbers = std::vector<std::pair<std::string_view, double>>;
-  const Numbers numbers =
-      std::visit(Overload{[](const Constant& s) {
-                            return Numbers{{"lr", s.rate}};
-                          },
-                          [](const WarmupCosine& s) {
-                            return Numbers{{"the peak of lr", s.peak}, {"the floor of lr", s.floor}};
-                          },
-                          [](const InverseSqrt& s) {
-                            return Numbers{{"the scale of lr", s.scale}};
-                          },
-                          [](const StepDecay& s) {
-                            return Numbers{{"lr", s.rate}, {"gamma", s.gamma}};
-                          }},
-                 kind_);
+  const Numbers numbers = std::visit(
+      Overload{
+          [](const Constant& s) { return Numbers{{"lr", s.rate}}; },
+          [](const WarmupCosine& s) { return Numbers{{"the peak of lr", s.peak}, {"the floor of lr", s.floor}}; },
+          [](const InverseSqrt& s) { return Numbers{{"the scale of lr", s.scale}}; },
+          [](const StepDecay& s) { return Numbers{{"lr", s.rate}, {"gamma", s.gamma}}; }},
+      kind_);
   for (const auto& [name, value] : numbers)
     if (!(value >= 0 && std::isfinite(value)))
       return fmt::format("{} is {}, not a finite number of 0 or more", name, value);

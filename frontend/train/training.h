@@ -49,8 +49,8 @@ struct TrainingOptions {
   ParameterFilter reported_gradients = {};
   /// Changes gradients before anything reads them: norm, outputs, clipping and update see what it gives.
   GradientHook gradient_hook = {};
-  /// Called with a text that says which parameters are trained and why others are not: "trains 2 of 5 parameters, 5 of
-  /// 29 numbers; frozen: a.weight, a.bias; not used by the loss: wpe".
+  /// Called with a text that says which parameters are trained and why others are not: "trains 2 of 5 parameters, 5
+  /// of 29 numbers; frozen: a.weight, a.bias; not used by the loss: wpe".
   std::function<void(std::string_view)> note = {};
 };
 

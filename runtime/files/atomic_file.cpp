@@ -44,7 +44,7 @@ bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == 
 
 bool takes_standard_output(const struct stat& status) {
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
-    struct stat other {};
+    struct stat other{};
     if (::fstat(stream, &other) == 0 && same_file(status, other)) return true;
   }
   return false;
@@ -59,7 +59,7 @@ void remove_unlocked(const fs::path& folder, const IsChosen& is_chosen) {
     if (is_chosen(item->path().filename().string())) found.push_back(item->path());
   for (const fs::path& each : found) {
     const FileDescriptor file(::open(each.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    struct stat status {};
+    struct stat status{};
     if (file.is_open() && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
         ::flock(file.get(), LOCK_EX | LOCK_NB) == 0)
       ::unlink(each.c_str());
@@ -85,7 +85,7 @@ fs::path end_of_links(fs::path path) {
 
 AtomicFile::AtomicFile(fs::path path, std::function<void()> before_in_place)
     : path_(std::move(path)), before_in_place_(std::move(before_in_place)) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path_.c_str(), &status) == 0) {
     open_existing(status);
     return;
@@ -108,7 +108,7 @@ void AtomicFile::open_existing(const struct stat& status) {
   // A rename asks for no right to write the file itself; its owner may have taken that away.
   if (::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0) fail("write");
   std::error_code code;
-  struct stat found {};
+  struct stat found{};
   target_ = fs::canonical(path_, code);
   const bool known = !code && ::lstat(target_.c_str(), &found) == 0 && same_file(status, found);
   if (!known || status.st_nlink != 1 || takes_standard_output(status)) return open_in_place(O_TRUNC);
@@ -132,7 +132,7 @@ bool AtomicFile::create_neighbour(mode_t mode) {
       return false;
     }
     // Until it is locked another process may take it for a leftover.
-    struct stat status {};
+    struct stat status{};
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) continue;
     if (::fstat(file.get(), &status) != 0 || status.st_nlink == 0) continue;
     file_ = std::move(file);
@@ -142,7 +142,7 @@ bool AtomicFile::create_neighbour(mode_t mode) {
 }
 
 bool AtomicFile::keep_owner(const struct stat& status) {
-  struct stat own {};
+  struct stat own{};
   if (::fstat(file_.get(), &own) != 0) return false;
   const bool same = own.st_uid == status.st_uid && own.st_gid == status.st_gid;
   return (same || ::fchown(file_.get(), status.st_uid, status.st_gid) == 0) &&

@@ -42,9 +42,9 @@ class Parameters {
 
   /// Another store whose values are in the memory of this one's: for executables that work on the same weights as
   /// others and have states of their own. States that an executable on this store updates are not lent: the other
-  /// store has none of them until they are set there. Values live as long as one of both has them; memory that was lent to this
-  /// store must stay for both. What is set in one is not seen in the other; what runs write in place is, so a run
-  /// that updates a value must not go beside one that reads it by another store.
+  /// store has none of them until they are set there. Values live as long as one of both has them; memory that was
+  /// lent to this store must stay for both. What is set in one is not seen in the other; what runs write in place is,
+  /// so a run that updates a value must not go beside one that reads it by another store.
   Parameters borrowed() const;
 
   /// Copies values that lie in mapped files, or in other memory that is not their own, to memory of their own, in

@@ -184,7 +184,9 @@ TEST_CASE("folder save: a file that is overwritten in place makes the folder inc
   const ScratchFolder folder;
   save(folder.path(), sharded);
   fs::create_hard_link(folder / "config.json", folder / "another name");
-  { FolderSave(folder.path()).write("config.json", "half"); }
+  {
+    FolderSave(folder.path()).write("config.json", "half");
+  }
   CHECK_FALSE(is_complete(folder.path()));
   fs::remove(folder / "another name");
   save(folder.path(), resharded);

@@ -177,9 +177,8 @@ TEST_CASE("the caller's floating-point environment: the interpreter, initial val
     INFO(mode.name);
     InMode in(mode);
     const Tensors found = in.run([&] { return ir::interpret(graph, inputs, {.round = true}); });
-    const HostTensor made = in.run(initial), from = in.run([] {
-      return HostTensor::from({4}, {1e-40, 0.1, 1e-45, 1.0 / 3}, f32);
-    }),
+    const HostTensor made = in.run(initial),
+                     from = in.run([] { return HostTensor::from({4}, {1e-40, 0.1, 1e-45, 1.0 / 3}, f32); }),
                      narrow = in.run([&] { return weights.cast(f16); });
     CHECK(in.kept());
     in.end();

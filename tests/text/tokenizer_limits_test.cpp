@@ -115,9 +115,8 @@ TEST_CASE("tokenizer limits: decoders that make a text many times as long are re
   CHECK(with(8).label == "tokenizer_limit");
   CHECK_THAT(with(8).text, Contains("tokenizer.json: decoder.decoders[6]"));
   const json fuse = {{"type", "Fuse"}};
-  CHECK(test::failure_of([&] {
-          (void)made({{"decoder", sequence("decoders", fuse, 1000)}});
-        }).label == "tokenizer_limit");
+  CHECK(test::failure_of([&] { (void)made({{"decoder", sequence("decoders", fuse, 1000)}}); }).label ==
+        "tokenizer_limit");
 }
 
 TEST_CASE("tokenizer limits: added tokens are found in time that is linear in the text") {

@@ -77,7 +77,8 @@ void evaluate(const EvalOptions& options) {
   for (std::int64_t i = 0; i < count; ++i)
     loss += exe.run(batches.evaluation(i, count)).at("loss").get(0) / static_cast<double>(count);
   const double seconds = seconds_since(start);
-  print("loss {:.6f} nats per token over {} tokens, perplexity {:.4f}\n", loss, batches.predictions(), std::exp(loss));
+  print("loss {:.6f} nats per token over {} tokens, perplexity {:.4f}\n", loss, batches.predictions(),
+        std::exp(loss));
   print("{:.0f} tokens/s\n", static_cast<double>(batches.tokens()) / seconds);
 }
 

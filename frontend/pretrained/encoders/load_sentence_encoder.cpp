@@ -19,7 +19,7 @@ constexpr std::string_view mode_prefix = "pooling_mode_";
 /// A way of pooling: the end of its key, and the name that newer files have for it.
 struct Mode {
   std::string_view key, name;
-  bool Pooling::*member;
+  bool Pooling::* member;
 };
 
 /// In the order in which their vectors are joined.

@@ -128,7 +128,7 @@ class HostTensor {
   /// as by set_int(), exactly where the dtype is an integer that holds it. Throws UserError [host_tensor_index] at
   /// the caller's line.
   template <class T>
-  requires std::is_arithmetic_v<T>
+    requires std::is_arithmetic_v<T>
   void set(std::initializer_list<std::int64_t> position, T value,
            const std::source_location& where = std::source_location::current()) {
     const std::int64_t i = offset("set", position, where);

@@ -87,8 +87,7 @@ class TransposedKernel {
       inside = inside ? inside && all : all;
     }
     if (!inside) return whole_tile(row, column, around);
-    b_.if_(
-        inside, [&] { whole_tile(row, column, around); }, [&] { ragged_tile(row, column, around); });
+    b_.if_(inside, [&] { whole_tile(row, column, around); }, [&] { ragged_tile(row, column, around); });
   }
 
   /// The mask of a side that is known to be shorter than the tile.

@@ -27,8 +27,7 @@ AttentionSubject::AttentionSubject(const Graph& g)
   for (std::int32_t i = g.size() - 1; i >= 0; --i) {
     const Node& node = g[ValueId{i}];
     if (!is_alias(node)) continue;
-    if (in_memory[static_cast<std::size_t>(i)] || reshapes_memory(g, node))
-      in_memory[at(node.operands[0])] = true;
+    if (in_memory[static_cast<std::size_t>(i)] || reshapes_memory(g, node)) in_memory[at(node.operands[0])] = true;
   }
 }
 

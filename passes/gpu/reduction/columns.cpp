@@ -170,10 +170,7 @@ class ColumnsKernel {
       };
       b.for_loop(
           0, threads.down, 1,
-          [&](Value y) {
-            b.for_loop(
-                0, threads.across, 1, [&](Value x) { thread(y, x); }, LoopKind::thread_x);
-          },
+          [&](Value y) { b.for_loop(0, threads.across, 1, [&](Value x) { thread(y, x); }, LoopKind::thread_x); },
           LoopKind::thread_y);
     };
     b.for_loop(0, space.outer * space.splits * across, 1, block, LoopKind::block_x);

@@ -139,16 +139,10 @@ TEST_CASE("verify program: launches and their kernels' parameters", "[program]")
 }
 
 TEST_CASE("verify program: what may not be written", "[program]") {
-  refused(
-      [](Program& p) {
-        add_launch(p, copy(), {1, 0});
-      },
-      "input x: f32[n]: it is written, in launch 2 of copy (%3 add) at model.cpp:9", "program_constant");
-  refused(
-      [](Program& p) {
-        add_launch(p, copy(), {1, add_buffer(p, Kind::constant)});
-      },
-      "it has 0 elements", "program_constant");
+  refused([](Program& p) { add_launch(p, copy(), {1, 0}); },
+          "input x: f32[n]: it is written, in launch 2 of copy (%3 add) at model.cpp:9", "program_constant");
+  refused([](Program& p) { add_launch(p, copy(), {1, add_buffer(p, Kind::constant)}); }, "it has 0 elements",
+          "program_constant");
 }
 
 TEST_CASE("verify program: scratch belongs to one launch, which writes it", "[program]") {
@@ -178,11 +172,8 @@ TEST_CASE("verify program: nothing is read or handed back that nothing wrote", "
   refused([](Program& p) { std::swap(p.launches[0], p.launches[1]); }, "nothing wrote it before",
           "program_unwritten");
   refused([](Program& p) { p.launches.pop_back(); }, "output y: f32[n]: nothing writes it", "program_unwritten");
-  refused(
-      [](Program& p) {
-        p.states = {{"s", f32, Shape({Dim("n")}), add_buffer(p, Kind::state), false, true}};
-      },
-      "state more: f32[n]: nothing writes its new value", "program_unwritten");
+  refused([](Program& p) { p.states = {{"s", f32, Shape({Dim("n")}), add_buffer(p, Kind::state), false, true}}; },
+          "state more: f32[n]: nothing writes its new value", "program_unwritten");
 }
 
 TEST_CASE("verify program: what a region writes it writes whole", "[program]") {
