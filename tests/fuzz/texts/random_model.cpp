@@ -115,7 +115,8 @@ Json rotary_config(const std::string& family, std::mt19937& random, std::int64_t
   const char* act = family.starts_with("gemma") ? "hidden_activation" : "hidden_act";
   config[act] = one_in(random, 2) ? "silu" : "gelu_pytorch_tanh";
   if (shares) config["num_key_value_heads"] = kv;
-  if (apart) config["head_dim"] = head;
+  const bool has_own_default = family.starts_with("gemma") || family == "qwen3";  // 256, 128
+  if (apart || has_own_default) config["head_dim"] = head;
   if (family == "llama" || family == "qwen3" || family == "gpt_neox") config["attention_bias"] = one_in(random, 2);
   if (family == "gpt_neox") config["use_parallel_residual"] = one_in(random, 2);
   if (family.starts_with("gemma")) config["query_pre_attn_scalar"] = pick(random, {4, 9, 16});
