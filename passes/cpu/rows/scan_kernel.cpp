@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <optional>
+
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/lowering/block_sums.h"
 #include "passes/lowering/operands/along_dim.h"
@@ -9,9 +12,9 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// Sums along the dim: lanes side by side behind it, each from one end to the other; where nothing stands behind it,
-/// a vector at a time, whose own sums are made by shifts and are added to the sum of the vectors before it. The sum
-/// of all that precedes a vector, or a block of `block_terms`, is a BlockTotal.
+/// Emits running sums along a dim. With dims after it, each lane sums its own column. Otherwise a vector holds
+/// neighbours of one row: its running sums are made by shifts, and the sums of the preceding vectors are added. The
+/// sum of all preceding blocks of up to `block_terms` terms is a BlockTotal.
 class ScanKernel {
  public:
   ScanKernel(const LoweringContext& lowering, ir::ValueId id)
@@ -39,25 +42,46 @@ class ScanKernel {
 
  private:
   void rows(ElementwiseEmitter& elements) {
-    const Value blocks = b_.ceil_div(size_, lanes_);
+    const int vectors = vectors_of_block();
+    const Value blocks = b_.ceil_div(size_, vectors * lanes_);
     b_.parallel_for(0, context_.dim(along_.rows), 1, [&](Value row) {
       BlockTotal before(b_, ScalarOp::add, b_.constant(compute_, 0));
       b_.for_loop(0, blocks, 1, [&](Value turn) {
-        const Value at = (reverse_ ? blocks - 1 - turn : turn) * lanes_;
-        const Value mask = b_.tail_mask(size_ - at, lanes_);
-        Scope scope(elements, {{along_.pre, row, 1}, {{along_.dim}, at, lanes_}}, mask);
-        const Value zeros = b_.constant(compute_, 0, lanes_);
-        const Value own = b_.select(mask, b_.broadcast(elements.emit(along_.operand.result, scope), lanes_), zeros);
-        Value sums = own;
-        for (int step = 1; step < lanes_; step *= 2) sums = sums + shifted(sums, step);
-        const Value result = (exclusive_ ? shifted(sums, 1) : sums) + before.get();
-        b_.store(context_.buffer(out_), row * size_ + at, b_.cast(result, along_.node.type.dtype), mask);
-        before.add(lanes_ == 1 ? sums : b_.extract(sums, reverse_ ? 0 : lanes_ - 1));
+        const Value start = b_.broadcast(before.get(), lanes_);
+        std::optional<Value> block;  // the sum of the vectors of this block so far
+        for (int v = 0; v < vectors; ++v) {
+          const Value number = turn * vectors + v;
+          const Value at = (reverse_ ? blocks * vectors - 1 - number : number) * lanes_;
+          const Value mask = b_.tail_mask(size_ - at, lanes_);
+          const Value sums = sums_of(elements, row, at, mask);
+          Value result = exclusive_ ? shifted(sums, 1) : sums;
+          if (block) result = result + b_.broadcast(*block, lanes_);
+          b_.store(context_.buffer(out_), row * size_ + at, b_.cast(result + start, along_.node.type.dtype), mask);
+          const Value own = lanes_ == 1 ? sums : b_.extract(sums, reverse_ ? 0 : lanes_ - 1);
+          block = block ? *block + own : own;
+        }
+        before.add(*block);
       });
     });
   }
 
-  /// Each lane takes what stands `step` lanes before it, or behind it in reverse; 0 where there is nothing.
+  /// Vectors that are added in f32 before their sum joins the total.
+  int vectors_of_block() const {
+    constexpr std::int64_t most = 4;
+    const std::int64_t needed = (along_.size.value().value_or(block_terms) + lanes_ - 1) / lanes_;
+    return static_cast<int>(std::clamp<std::int64_t>(std::min(block_terms / lanes_, needed), 1, most));
+  }
+
+  /// The running sums inside of one vector; 0 in lanes without an element.
+  Value sums_of(ElementwiseEmitter& elements, Value row, Value at, Value mask) {
+    Scope scope(elements, {{along_.pre, row, 1}, {{along_.dim}, at, lanes_}}, mask);
+    const Value zeros = b_.constant(compute_, 0, lanes_);
+    Value sums = b_.select(mask, b_.broadcast(elements.emit(along_.operand.result, scope), lanes_), zeros);
+    for (int step = 1; step < lanes_; step *= 2) sums = sums + shifted(sums, step);
+    return sums;
+  }
+
+  /// Each lane takes the value `step` lanes before it, or after it in reverse; 0 where there is none.
   Value shifted(Value vector, int step) {
     const Value zeros = b_.constant(compute_, 0, lanes_);
     if (lanes_ == 1) return zeros;
