@@ -59,6 +59,7 @@ Kernel kernel_of(const Sweep& s) {
   if (s.reads == 1 && s.writes == 0) return sweep<1, 0, streaming>;
   if (s.reads == 1 && s.writes == 1) return sweep<1, 1, streaming>;
   if (s.reads == 2 && s.writes == 1) return sweep<2, 1, streaming>;
+  if (s.reads == 3 && s.writes == 1) return sweep<3, 1, streaming>;
   if (s.reads == 4 && s.writes == 3) return sweep<4, 3, streaming>;
   throw InternalError("no such sweep");
 }
