@@ -21,21 +21,6 @@ constexpr std::string_view end_mark = "CONTINUE_FINAL_MESSAGE_TAG ";
 
 [[noreturn]] void fail_messages(const std::string& message) { throw UserError(message, "chat_messages"); }
 
-/// Without keys that are None, with the reasoning under all names that templates look for.
-Value normalized(const Value& message) {
-  if (!message.is(Kind::dict))
-    fail_messages(fmt::format("a chat message is a dict with a role and a content, not {}", described(message)));
-  Value reasoning;
-  for (const char* name : reasoning_names)
-    if (const Value* given = message.dict().find(name); given && reasoning.is_none()) reasoning = *given;
-  DictBuilder builder;
-  if (!reasoning.is_none()) builder.set("thinking", reasoning);
-  for (const auto& [key, value] : message.dict().items())
-    if (!value.is_none() && key.is_string()) builder.set(key.string(), value);
-  if (!reasoning.is_none()) builder.set("reasoning_content", reasoning);
-  return std::move(builder).finish();
-}
-
 Value with_entry(const Value& dict, std::string_view key, Value value) {
   DictBuilder builder(dict.dict());
   builder.set(key, std::move(value));
@@ -100,6 +85,31 @@ ChatTemplate ChatTemplate::parse(std::string_view text, std::string_view name, V
   return {jinja::Template::parse(text, name), text, std::move(tokens)};
 }
 
+Value ChatTemplate::normalized(const Value& message) {
+  if (!message.is(Kind::dict))
+    fail_messages(fmt::format("a chat message is a dict with a role and a content, not {}", described(message)));
+  Value reasoning;
+  for (const char* name : reasoning_names)
+    if (const Value* given = message.dict().find(name); given && reasoning.is_none()) reasoning = *given;
+  DictBuilder builder;
+  if (!reasoning.is_none()) builder.set("thinking", reasoning);
+  for (const auto& [key, value] : message.dict().items())
+    if (!value.is_none() && key.is_string()) builder.set(key.string(), value);
+  if (!reasoning.is_none()) builder.set("reasoning_content", reasoning);
+  return std::move(builder).finish();
+}
+
+Value ChatTemplate::variables(const ChatOptions& options) const {
+  check(options);
+  DictBuilder variables(tokens_.dict());
+  if (options.variables.is(Kind::dict))
+    for (const auto& [name, value] : options.variables.dict().items())
+      if (name.is_string()) variables.set(name.string(), value);
+  variables.set("tools", options.tools);
+  variables.set("documents", options.documents);
+  return std::move(variables).finish();
+}
+
 jinja::Rendered ChatTemplate::render(const Value& messages, const ChatOptions& options) const {
   check(options);
   if (!messages.is(Kind::list) || messages.items().empty())
@@ -109,13 +119,8 @@ jinja::Rendered ChatTemplate::render(const Value& messages, const ChatOptions& o
   std::string final_text;
   if (options.continue_final_message) std::tie(all.back(), final_text) = marked(all.back());
 
-  DictBuilder variables(tokens_.dict());
-  if (options.variables.is(Kind::dict))
-    for (const auto& [name, value] : options.variables.dict().items())
-      if (name.is_string()) variables.set(name.string(), value);
+  DictBuilder variables(this->variables(options).dict());
   variables.set("messages", Value::list(std::move(all)));
-  variables.set("tools", options.tools);
-  variables.set("documents", options.documents);
   variables.set("add_generation_prompt", options.add_generation_prompt);
   jinja::Rendered rendered = template_.render(std::move(variables).finish(), options.render);
   if (options.continue_final_message) rendered.text = cut_at_mark(rendered.text, final_text);

@@ -41,6 +41,13 @@ class ChatTemplate {
   jinja::Rendered render(const jinja::Value& messages, const ChatOptions& options = {}) const;
   jinja::Rendered render(const std::vector<ChatMessage>& messages, const ChatOptions& options = {}) const;
 
+  /// Returns a message as templates get it: without keys that are None, with the reasoning under all names that
+  /// templates look for. Throws UserError [chat_messages].
+  static jinja::Value normalized(const jinja::Value& message);
+  /// Returns the variables of the template but for `messages` and `add_generation_prompt`. UserError [chat_options].
+  jinja::Value variables(const ChatOptions& options) const;
+  const jinja::Template& parsed() const { return template_; }
+
   /// Whether the template says what the assistant writes, so that RenderOptions::assistant_spans finds it.
   bool marks_assistant() const { return template_.marks_generation(); }
   const std::string& text() const { return text_; }

@@ -5,6 +5,7 @@
 #include "runtime/text/template/library/functions.h"
 #include "runtime/text/template/library/tests.h"
 #include "runtime/text/template/located.h"
+#include "runtime/text/template/partial/loop_recorder.h"
 #include "runtime/text/template/values/lookup.h"
 #include "runtime/text/template/values/repr.h"
 #include "runtime/text/template/values/sequences.h"
@@ -51,6 +52,7 @@ Value Interpreter::input(const std::string& name) {
 
 Value Interpreter::eval(const Name& name) {
   const Value& value = variable(name.slot);
+  if (LoopRecorder* recorder = runtime_.recorder()) recorder->read_variable(name.name, value);
   if (!value.is_missing()) return value;
   runtime_.spend(name.name.size());
   return Value::undefined(fmt::format("{} is undefined", string_repr(name.name)));
@@ -78,8 +80,13 @@ Value Interpreter::eval(const Attribute& attribute) {
 }
 
 Value Interpreter::eval(const Subscript& subscript) {
+  LoopRecorder* recorder = runtime_.recorder();
+  const auto* name = recorder ? std::get_if<Name>(&subscript.object->node) : nullptr;
+  if (name) recorder->expect_item();
   const Value object = eval(subscript.object);
-  return element_of(runtime_, object, eval(subscript.index));
+  const Value index = eval(subscript.index);
+  if (name) recorder->read_item(name->name, object, index);
+  return element_of(runtime_, object, index);
 }
 
 Value Interpreter::eval(const SliceExpr& slice) {
@@ -117,6 +124,7 @@ bool Interpreter::compare(Comparator comparator, const Value& a, const Value& b)
 }
 
 Value Interpreter::eval(const Comparison& comparison) {
+  if (runtime_.recorder() && comparison.rest.size() == 1) return compare_recorded(comparison);
   Value left = eval(comparison.first);
   for (const auto& [comparator, operand] : comparison.rest) {
     Value right = eval(operand);

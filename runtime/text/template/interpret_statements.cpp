@@ -5,16 +5,22 @@
 #include "runtime/text/template/located.h"
 #include "runtime/text/template/loop.h"
 #include "runtime/text/template/macro.h"
+#include "runtime/text/template/partial/loop_recorder.h"
+#include "runtime/text/template/partial/loop_watcher.h"
 #include "runtime/text/template/values/repr.h"
 #include "runtime/text/template/values/sequences.h"
 
 namespace lathe::jinja {
 
-Rendered Interpreter::run() {
+void Interpreter::execute() {
   frame_ = std::make_shared<Frame>();
   frame_->slots.assign(static_cast<std::size_t>(program_.main.size), Value::missing());
   enter(program_.main.scope);
   run(program_.main.body);
+}
+
+Rendered Interpreter::run() {
+  execute();
   return {std::move(root_), std::move(assistant_)};
 }
 
@@ -33,7 +39,16 @@ Interpreter::Flow Interpreter::run(const Block& block) {
 void Interpreter::write(std::string_view text) {
   runtime_.spend(text.size());
   *out_ += text;
-  if (out_->size() > options_.limits.output)
+  check_output();
+}
+
+void Interpreter::skip_output(std::size_t bytes) {
+  skipped_ += bytes;
+  check_output();
+}
+
+void Interpreter::check_output() const {
+  if (out_->size() + (out_ == &root_ ? skipped_ : 0) > options_.limits.output)
     fail_limit(fmt::format("the template writes more than {} bytes", options_.limits.output),
                "RenderLimits::output sets how many it may");
 }
@@ -64,17 +79,25 @@ Interpreter::Flow Interpreter::run(const For& loop) {
     if (!loop.condition) return runtime_.make<Loop>(all, iterable);
     return runtime_.make<Loop>(runtime_.make<FilteredItems>(*this, loop, frame_, all), Value());
   });
+  LoopWatcher* watcher = watcher_ && watcher_->watches(loop) ? watcher_ : nullptr;
+  if (watcher) watcher->enter(loop, *items, iterable);
   bool completed = false;
   while (items->advance(runtime_)) {
+    if (watcher) watcher->before_iteration();
     located(loop.target.extent, [&] { assign(loop.target, items->current()); });
     variable(loop.loop) = items;
     enter(loop.scope);
     const Flow flow = run(loop.body);
-    if (flow == Flow::break_loop) break;
+    if (flow == Flow::break_loop) {
+      if (watcher) watcher->breaks();
+      break;
+    }
     // As in Jinja, {% else %} runs unless some item came to the end of the body.
     if (flow == Flow::normal) completed = true;
     runtime_.spend(4);
+    if (watcher) watcher->after_iteration();
   }
+  if (watcher) watcher->leave();
   leave(loop.scope);
   if (completed || loop.otherwise.empty()) return Flow::normal;
   enter(loop.otherwise_scope);
@@ -91,7 +114,11 @@ Interpreter::Flow Interpreter::run(const Set& set) {
 }
 
 void Interpreter::assign(const Target& target, const Value& value) {
-  if (!target.attribute.empty()) return namespace_of(target).set(target.attribute, value);
+  if (!target.attribute.empty()) {
+    Namespace& space = namespace_of(target);
+    if (LoopRecorder* recorder = runtime_.recorder()) recorder->write_attribute(space, target.attribute, value);
+    return space.set(target.attribute, value);
+  }
   if (target.items.empty()) {
     variable(target.name.slot) = value;
     return;

@@ -11,6 +11,7 @@
 
 namespace lathe::jinja {
 
+class LoopWatcher;
 class Namespace;
 
 /// The variables of one run of a function.
@@ -28,12 +29,24 @@ class Interpreter {
       : program_(program), source_(program.source), variables_(variables), options_(options), runtime_(runtime) {}
 
   Rendered run();
+  /// The same; the text stays in text().
+  void execute();
 
   /// The text that a macro makes of its arguments. `outer` is the frame in which it was defined.
   std::string call_macro(const MacroDef& macro, const FramePtr& outer, const Arguments& given);
   /// Whether a loop's condition holds for an item, in a frame made by enter_filter.
   bool passes(const For& loop, const FramePtr& frame, const Value& item);
   FramePtr enter_filter(const For& loop, const FramePtr& outer);
+
+  // For loop watchers.
+  void set_watcher(LoopWatcher* watcher) { watcher_ = watcher; }
+  Runtime& runtime() { return runtime_; }
+  const Program& program() const { return program_; }
+  const FramePtr& frame() const { return frame_; }
+  const std::map<std::string, Value>& functions() const { return functions_; }
+  const std::string& text() const { return root_; }
+  /// Adds bytes to the size of the output that text() does not have.
+  void skip_output(std::size_t bytes);
 
  private:
   enum class Flow : std::uint8_t { normal, break_loop, continue_loop };
@@ -74,6 +87,7 @@ class Interpreter {
   /// Runs a block in a scope of its own; what it writes goes to `text`.
   Flow collect(const Block& block, std::string& text);
   void write(std::string_view text);
+  void check_output() const;
   void assign(const Target& target, const Value& value);
   Namespace& namespace_of(const Target& target);
   /// Before the value is computed, as in Jinja: targets with attributes belong to namespaces.
@@ -100,6 +114,9 @@ class Interpreter {
   Value eval(const Concat& concat);
   Value eval(const Conditional& conditional);
   bool compare(Comparator comparator, const Value& a, const Value& b);
+  bool is_namespace_attribute(const Expr& expr);
+  /// Compares two values. If one is an attribute of a namespace, records what the result requires of it.
+  bool compare_recorded(const Comparison& comparison);
   Value call(const Value& callee, const Arguments& given);
   Arguments arguments(const CallArguments& given);
 
@@ -117,6 +134,8 @@ class Interpreter {
   FramePtr frame_;
   std::string root_;  ///< the text so far
   std::string* out_ = &root_;
+  std::size_t skipped_ = 0;  ///< bytes of skip_output()
+  LoopWatcher* watcher_ = nullptr;
   Value filtered_;  ///< the text to which the filters of a block apply
   std::vector<TextSpan> assistant_;
   std::map<std::string, Value> functions_;  ///< those of all templates, as far as this one has asked for them

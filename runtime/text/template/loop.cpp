@@ -4,6 +4,7 @@
 
 #include "runtime/text/template/library/functions.h"
 #include "runtime/text/template/located.h"
+#include "runtime/text/template/partial/loop_recorder.h"
 #include "runtime/text/template/values/sequences.h"
 
 namespace lathe::jinja {
@@ -16,12 +17,23 @@ bool Loop::advance(Runtime& runtime) {
   return true;
 }
 
+void Loop::skip(Runtime& runtime, std::size_t count, const Value& last) {
+  if (count == 0) return;
+  const bool peeked = !after_.is_missing();
+  items_->skip(runtime, peeked ? count - 1 : count);
+  after_ = Value::missing();
+  current_ = last;
+  index_ += static_cast<std::int64_t>(count);
+}
+
 const Value& Loop::peek(Runtime& runtime) {
+  if (LoopRecorder* recorder = runtime.recorder()) recorder->read_next(*this);
   if (after_.is_missing()) after_ = items_->next(runtime);
   return after_;
 }
 
 std::optional<std::int64_t> Loop::length(Runtime& runtime) {
+  if (LoopRecorder* recorder = runtime.recorder()) recorder->read_length(*this);
   if (length_) return length_;
   if (iterable_.is_sequence() || iterable_.is_string() || iterable_.is(Kind::dict)) {
     length_ = length_of(runtime, iterable_);
@@ -45,6 +57,7 @@ Value Loop::attribute(Runtime& runtime, std::string_view name) {
   if (name == "revindex0") return *length(runtime) - index_;
   if (name == "depth") return 1;
   if (name == "depth0") return 0;
+  if (LoopRecorder* recorder = runtime.recorder(); recorder && name == "previtem") recorder->read_previous(*this);
   if (name == "previtem") return index_ == 1 ? Value::undefined("there is no previous item") : before_;
   if (name == "nextitem") {
     const Value& next = peek(runtime);
@@ -64,6 +77,7 @@ Value Loop::cycle(const Arguments& given) const {
 }
 
 Value Loop::changed(Runtime& runtime, const Arguments& given) {
+  if (LoopRecorder* recorder = runtime.recorder()) recorder->read_state(*this);
   Value now = Value::tuple(given.positional);
   if (!last_changed_.is_missing() && equal(last_changed_, now, runtime.budget())) return false;
   last_changed_ = std::move(now);

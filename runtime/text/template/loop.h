@@ -13,6 +13,8 @@ class Loop final : public Object {
   /// Goes to the next item; false at the end.
   bool advance(Runtime& runtime);
   const Value& current() const { return current_; }
+  /// Skips items. `last` is the last one of them.
+  void skip(Runtime& runtime, std::size_t count, const Value& last);
 
   std::string_view type_name() const override { return "LoopContext"; }
   Value attribute(Runtime& runtime, std::string_view name) override;

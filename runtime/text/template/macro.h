@@ -17,6 +17,8 @@ class MacroObject final : public Object {
     return interpreter_.call_macro(macro_, outer_, arguments);
   }
   std::string repr(Runtime&, int depth) override;
+  const MacroDef& definition() const { return macro_; }
+  const FramePtr& outer() const { return outer_; }
 
  private:
   Interpreter& interpreter_;

@@ -9,9 +9,7 @@
 
 namespace lathe::jinja {
 
-namespace {
-
-/// Depth is bounded by Value::max_depth.
+// Depth is bounded by Value::max_depth.
 void check_text(const Value& value) {
   if (value.is_string() && find_invalid_utf8(value.string()) != std::string::npos)
     throw UserError("a text given to a template is not UTF-8", "template_input", "decode it first");
@@ -20,8 +18,6 @@ void check_text(const Value& value) {
   if (value.is(Kind::dict))
     for (const auto& [key, item] : value.dict().items()) check_text(key), check_text(item);
 }
-
-}  // namespace
 
 TemplateError::TemplateError(const Location& at, std::string_view expression, const Failure& failure)
     : UserError(at, expression, failure.message(), failure.label(), failure.hint()), message_(failure.message()) {}
@@ -34,6 +30,8 @@ Rendered Template::render(const Value& variables, const RenderOptions& options) 
                     "template_input");
   check_text(variables);
   Runtime runtime(options.limits.work, options.limits.depth, options.now);
+  std::uint64_t unused = 0;
+  const WorkMeter meter(runtime, options.work ? *options.work : unused);
   return Interpreter(*program_, variables, options, runtime).run();
 }
 

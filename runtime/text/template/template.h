@@ -40,6 +40,7 @@ struct RenderOptions {
   std::optional<std::tm> now;    ///< what strftime_now tells; the local time where there is none
   bool assistant_spans = false;  ///< fill Rendered::assistant
   RenderLimits limits;
+  std::uint64_t* work = nullptr;  ///< the work of the render is added to it, also if it fails
 };
 
 /// Bytes [begin, end) of a text.
@@ -66,6 +67,7 @@ class Template {
   /// text that is not UTF-8. Thread-safe.
   Rendered render(const Value& variables, const RenderOptions& options = {}) const;
 
+  const Program& program() const { return *program_; }
   /// Whether {% generation %} stands in the text.
   bool marks_generation() const;
 
@@ -73,5 +75,8 @@ class Template {
   explicit Template(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
   std::shared_ptr<const Program> program_;
 };
+
+/// Throws UserError [template_input] for text that is not UTF-8 in a value given to a template.
+void check_text(const Value& value);
 
 }  // namespace lathe::jinja

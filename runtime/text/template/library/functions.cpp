@@ -143,7 +143,9 @@ Value make_function(Runtime& runtime, std::string_view name) {
       {"namespace", make_namespace}, {"range", make_range}, {"raise_exception", raise_exception},
       {"strftime_now", strftime_now}};
   const auto at = functions.find(name);
-  return at == functions.end() ? Value::missing() : runtime.make<NativeFunction>(name, at->second);
+  if (at == functions.end()) return Value::missing();
+  // A render has one of each, and the work of an iteration must not depend on what ran before it.
+  return runtime.keep(std::make_unique<NativeFunction>(name, at->second));
 }
 
 }  // namespace lathe::jinja

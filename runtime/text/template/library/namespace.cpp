@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "runtime/text/template/partial/loop_recorder.h"
 #include "runtime/text/template/values/repr.h"
 
 namespace lathe::jinja {
@@ -15,12 +16,14 @@ void Namespace::set(const std::string& name, Value value) {
   attributes_.set(name, std::move(value));
 }
 
-Value Namespace::attribute(Runtime&, std::string_view name) {
+Value Namespace::attribute(Runtime& runtime, std::string_view name) {
+  if (LoopRecorder* recorder = runtime.recorder()) recorder->read_attribute(*this, name);
   const Value* there = attributes_.find(name);
   return there ? *there : Value::missing();
 }
 
 std::string Namespace::repr(Runtime& runtime, int depth) {
+  if (LoopRecorder* recorder = runtime.recorder()) recorder->give_up();
   std::string text = "<Namespace {", separator;
   for (const auto& [name, value] : attributes_.items()) {
     text += separator + fmt::format("{}: {}", string_repr(name.string()), jinja::repr(runtime, value, depth + 1));

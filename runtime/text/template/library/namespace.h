@@ -9,6 +9,9 @@ class Namespace final : public Object {
  public:
   /// Failure [template_unsafe] for names that start with an underscore.
   void set(const std::string& name, Value value);
+  const std::vector<Dict::Item>& attributes() const { return attributes_.items(); }
+  /// Null where there is no attribute of that name.
+  const Value* find(std::string_view name) const { return attributes_.find(name); }
 
   std::string_view type_name() const override { return "Namespace"; }
   Value attribute(Runtime&, std::string_view name) override;

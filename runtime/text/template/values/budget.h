@@ -10,7 +10,7 @@ namespace lathe::jinja {
 /// written, for each 16 bytes read again, some for each operation and object.
 class Budget {
  public:
-  explicit Budget(std::uint64_t work) : left_(work) {}
+  explicit Budget(std::uint64_t work) : work_(work), left_(work) {}
 
   /// Throws Failure [template_limit] when nothing is left.
   void spend(std::uint64_t work) {
@@ -18,6 +18,14 @@ class Budget {
       fail_limit("the template does more work than a render may", "RenderLimits::work sets how much that is");
     left_ -= work;
   }
+  /// Spends the work of operations that are skipped because their result is known.
+  void spend_skipped(std::uint64_t work) {
+    spend(work);
+    skipped_ += work;
+  }
+  std::uint64_t spent() const { return work_ - left_; }
+  /// The work spent, without what was skipped.
+  std::uint64_t done() const { return spent() - skipped_; }
   void spend_reading(std::uint64_t bytes) { spend(1 + bytes / 16); }
   /// A search for `wanted` bytes in `bytes`. Searches for long texts are slow in the worst case.
   void spend_searching(std::uint64_t bytes, std::uint64_t wanted) {
@@ -25,7 +33,7 @@ class Budget {
   }
 
  private:
-  std::uint64_t left_;
+  std::uint64_t work_, left_, skipped_ = 0;
 };
 
 }  // namespace lathe::jinja

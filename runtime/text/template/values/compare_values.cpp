@@ -131,7 +131,7 @@ bool truth(Runtime& runtime, const Value& value) {
     case Kind::real: return value.real() != 0;
     case Kind::string: return !value.string().empty();
     case Kind::list:
-    case Kind::tuple: return !value.items().empty();
+    case Kind::tuple: return value.size() != 0;
     case Kind::dict: return value.dict().size() != 0;
     case Kind::object: return value.object()->truth(runtime);
   }

@@ -6,6 +6,7 @@
 
 #include "runtime/text/template/library/methods.h"
 #include "runtime/text/template/values/code_points.h"
+#include "runtime/text/template/values/list_view.h"
 #include "runtime/text/template/values/repr.h"
 #include "runtime/text/template/values/sequences.h"
 
@@ -82,8 +83,8 @@ Value plain_element(Runtime& runtime, const Value& value, const Value& key) {
   if (value.is_string()) return code_point_of(runtime, value.text(), key.integer());
   if (!value.is_sequence()) return Value::missing();
   std::int64_t index = key.integer();
-  if (!resolve_index(index, static_cast<std::int64_t>(value.items().size()))) return Value::missing();
-  return value.items()[static_cast<std::size_t>(index)];
+  if (!resolve_index(index, static_cast<std::int64_t>(value.size()))) return Value::missing();
+  return value.item(static_cast<std::size_t>(index));
 }
 
 Value attribute_of(Runtime& runtime, const Value& value, std::string_view name) {
@@ -110,9 +111,14 @@ Value slice_of(Runtime& runtime, const Value& value, const Value& start, const V
     return slice_text(runtime, value.text(), slice_steps(start, stop, step, count_code_points(value.string())));
   }
   if (value.is_sequence()) {
+    const SliceSteps steps = slice_steps(start, stop, step, static_cast<std::int64_t>(value.size()));
+    const std::uint64_t work = static_cast<std::uint64_t>(steps.count) * sizeof(Value);
+    if (value.view()) {
+      runtime.budget().spend_skipped(work);
+      return Value::list(value.view()->slice(steps.start, steps.step, steps.count), value.depth());
+    }
     const auto& items = value.items();
-    const SliceSteps steps = slice_steps(start, stop, step, static_cast<std::int64_t>(items.size()));
-    runtime.spend(static_cast<std::uint64_t>(steps.count) * sizeof(Value));
+    runtime.spend(work);
     std::vector<Value> part;
     for (std::int64_t i = 0; i < steps.count; ++i)
       part.push_back(items[static_cast<std::size_t>(steps.start + i * steps.step)]);

@@ -15,6 +15,7 @@
 namespace lathe::jinja {
 
 class Iterator;
+class LoopRecorder;
 class Runtime;
 
 struct Arguments {
@@ -60,6 +61,10 @@ class Iterator : public Object {
   /// The next value; missing at the end, and then always. Failure [template_limit] where iterations that go through
   /// each other nest too deep.
   Value next(Runtime& runtime);
+  /// Skips values. At least `count` must be left.
+  virtual void skip(Runtime& runtime, std::size_t count) {
+    while (count-- > 0) next(runtime);
+  }
 
  private:
   virtual Value advance(Runtime&) = 0;
@@ -91,21 +96,43 @@ class Runtime {
   const std::optional<std::tm>& now() const { return now_; }
   void spend(std::uint64_t work) { budget_.spend(work); }
 
+  /// The recorder of the loop that runs, if it is recorded (partial/loop_recorder.h); otherwise null.
+  LoopRecorder* recorder() const { return recorder_; }
+  void set_recorder(LoopRecorder* recorder) { recorder_ = recorder; }
+
   /// A new object, which lives as long as the render.
   template <class T, class... Args>
   T* make(Args&&... args) {
     spend(sizeof(T));
-    auto object = std::make_unique<T>(std::forward<Args>(args)...);
-    T* made = object.get();
+    return keep(std::make_unique<T>(std::forward<Args>(args)...));
+  }
+  /// Takes an object that does not count as work.
+  template <class T>
+  T* keep(std::unique_ptr<T> object) {
+    T* kept = object.get();
     objects_.push_back(std::move(object));
-    return made;
+    return kept;
   }
 
  private:
   Budget budget_;
+  LoopRecorder* recorder_ = nullptr;
   int levels_ = 0, most_levels_;
   std::optional<std::tm> now_;
   std::vector<std::unique_ptr<Object>> objects_;
+};
+
+/// Adds the work of a render to a sum at its end, also if it fails.
+class WorkMeter {
+ public:
+  WorkMeter(Runtime& runtime, std::uint64_t& sum) : runtime_(runtime), sum_(sum) {}
+  ~WorkMeter() { sum_ += runtime_.budget().done(); }
+  WorkMeter(const WorkMeter&) = delete;
+  WorkMeter& operator=(const WorkMeter&) = delete;
+
+ private:
+  Runtime& runtime_;
+  std::uint64_t& sum_;
 };
 
 inline Value Iterator::next(Runtime& runtime) {

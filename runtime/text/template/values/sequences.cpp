@@ -15,15 +15,15 @@ namespace {
 class ListIterator final : public Iterator {
  public:
   ListIterator(Value list, bool backwards)
-      : list_(std::move(list)), at_(backwards ? list_.items().size() : 0), backwards_(backwards) {}
+      : list_(std::move(list)), at_(backwards ? list_.size() : 0), backwards_(backwards) {}
 
   std::string_view type_name() const override { return backwards_ ? "list_reverseiterator" : "list_iterator"; }
+  void skip(Runtime&, std::size_t count) override { at_ = backwards_ ? at_ - count : at_ + count; }
 
  private:
   Value advance(Runtime&) override {
-    const auto& items = list_.items();
-    if (backwards_) return at_ == 0 ? Value::missing() : items[--at_];
-    return at_ == items.size() ? Value::missing() : items[at_++];
+    if (backwards_) return at_ == 0 ? Value::missing() : list_.item(--at_);
+    return at_ == list_.size() ? Value::missing() : list_.item(at_++);
   }
 
   Value list_;
@@ -170,7 +170,7 @@ std::int64_t length_of(Runtime& runtime, const Value& value) {
       runtime.budget().spend_reading(value.string().size());
       return count_code_points(value.string());
     case Kind::list:
-    case Kind::tuple: return static_cast<std::int64_t>(value.items().size());
+    case Kind::tuple: return static_cast<std::int64_t>(value.size());
     case Kind::dict: return static_cast<std::int64_t>(value.dict().size());
     case Kind::object:
       if (const auto length = value.object()->length(runtime)) return *length;

@@ -8,6 +8,7 @@
 #include "runtime/text/template/values/budget.h"
 #include "runtime/text/template/values/compare_values.h"
 #include "runtime/text/template/values/failure.h"
+#include "runtime/text/template/values/list_view.h"
 #include "runtime/text/template/values/object.h"
 
 namespace lathe::jinja {
@@ -34,6 +35,13 @@ Value::Value(std::string value, bool safe)
 Value Value::list(std::vector<Value> items) {
   Value value;
   value.data_.emplace<index(Kind::list)>(make_sequence(std::move(items)));
+  return value;
+}
+
+Value Value::list(ListView view, int depth) {
+  Value value;
+  value.data_.emplace<index(Kind::list)>(
+      std::make_shared<const Sequence>(Sequence{{}, depth, std::make_shared<const ListView>(std::move(view))}));
   return value;
 }
 
@@ -79,7 +87,18 @@ double Value::real() const {
 }
 
 const std::vector<Value>& Value::items() const {
-  return is(Kind::list) ? std::get<index(Kind::list)>(data_)->items : std::get<index(Kind::tuple)>(data_)->items;
+  if (is(Kind::tuple)) return std::get<index(Kind::tuple)>(data_)->items;
+  const Sequence& list = *std::get<index(Kind::list)>(data_);
+  if (list.view && list.items.empty()) list.items = list.view->items();
+  return list.items;
+}
+
+std::size_t Value::size() const { return view() ? view()->count : items().size(); }
+
+const Value& Value::item(std::size_t at) const { return view() ? view()->item(at) : items()[at]; }
+
+const ListView* Value::view() const {
+  return is(Kind::list) ? std::get<index(Kind::list)>(data_)->view.get() : nullptr;
 }
 
 bool Value::same_as(const Value& other) const { return data_ == other.data_; }

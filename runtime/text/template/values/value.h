@@ -46,9 +46,12 @@ struct Undefined {
   bool unsafe = false;  ///< it exists, but templates may not have it
 };
 
+struct ListView;
+
 struct Sequence {
-  std::vector<Value> items;
-  int depth = 0;  ///< of containers within
+  mutable std::vector<Value> items;  ///< of a view: empty until Value::items() copies them
+  int depth = 0;                     ///< of containers within
+  std::shared_ptr<const ListView> view = nullptr;
 };
 
 class Value {
@@ -60,8 +63,8 @@ class Value {
   template <std::same_as<bool> B>
   Value(B value) : data_(std::in_place_index<index(Kind::boolean)>, value) {}
   template <std::integral I>
-    requires(!std::same_as<I, bool>)
-  Value(I value) : data_(std::in_place_index<index(Kind::integer)>, static_cast<std::int64_t>(value)) {}
+  requires(!std::same_as<I, bool>) Value(I value)
+      : data_(std::in_place_index<index(Kind::integer)>, static_cast<std::int64_t>(value)) {}
   Value(double value) : data_(std::in_place_index<index(Kind::real)>, value) {}
   Value(std::string value, bool safe = false);
   Value(std::string_view value) : Value(std::string(value)) {}
@@ -71,6 +74,8 @@ class Value {
 
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);
+  /// Returns a list that shares its items (list_view.h). `depth` is at least that of its items plus one.
+  static Value list(ListView view, int depth);
   /// Of equal keys the last counts, at the place of the first. Keys are strings, numbers, booleans, None, or tuples
   /// of those: Failure [template_operation].
   static Value dict(std::vector<std::pair<Value, Value>> items);
@@ -97,7 +102,10 @@ class Value {
   double real() const;           ///< of any number
   const std::string& string() const { return text().bytes; }
   const Text& text() const { return *std::get<index(Kind::string)>(data_); }
-  const std::vector<Value>& items() const;  ///< of lists and tuples
+  const std::vector<Value>& items() const;  ///< of lists and tuples; copies the items of a view at the first call
+  std::size_t size() const;                 ///< of lists and tuples, as is item()
+  const Value& item(std::size_t at) const;
+  const ListView* view() const;  ///< of a list that shares its items; otherwise null
   const Dict& dict() const { return *std::get<index(Kind::dict)>(data_); }
   Object* object() const { return std::get<index(Kind::object)>(data_); }
   const Undefined& undefined() const { return *std::get<index(Kind::undefined)>(data_); }

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/text/template/partial/text_pieces.h"
+#include "runtime/text/template/template.h"
+
+namespace lathe::jinja {
+
+class Runtime;
+struct For;
+struct LoopRecord;
+struct Program;
+
+/// Renders a template for a list, and then for many parts of this list. The first render records the inputs of each
+/// iteration of the loops over the list (LoopRecord). Further renders run everything outside of these loops. In a
+/// loop they skip the iterations before the first one whose inputs differ. They skip the iterations after the last
+/// such one if the variables are as recorded again. The texts are the same as without skipping.
+class PartialRenders {
+ public:
+  struct Inputs {
+    Value variables;  ///< without the two below
+    std::string list_name;
+    std::vector<Value> list;
+    std::string flag_name;
+    bool flag = false;
+  };
+  /// The first items of the list, one of which may be replaced.
+  struct Part {
+    std::size_t count;
+    bool flag;
+    std::optional<std::pair<std::size_t, Value>> replaced = std::nullopt;
+  };
+
+  /// Renders for the whole list. Throws as Template::render() does. `program` outlives this.
+  PartialRenders(const Template& program, Inputs inputs, const RenderOptions& options);
+  ~PartialRenders();
+  PartialRenders(const PartialRenders&) = delete;
+  PartialRenders& operator=(const PartialRenders&) = delete;
+
+  const Rendered& whole() const { return whole_; }
+  /// Returns the text of a render for the part, which shares memory with whole(). Throws TemplateError. A replacement
+  /// must be UTF-8.
+  TextPieces render(const Part& part);
+  /// Returns the work of all renders so far, in the units of Budget.
+  std::uint64_t work() const { return work_; }
+
+ private:
+  Value variables(const Part& part) const;
+
+  const Program& program_;
+  Inputs inputs_;
+  RenderOptions options_;
+  std::shared_ptr<const std::vector<Value>> list_;
+  int depth_ = 0;
+  std::unique_ptr<Runtime> recorded_;  ///< owns the objects in the records
+  std::map<const For*, LoopRecord> records_;
+  Rendered whole_;
+  std::uint64_t work_ = 0;
+};
+
+}  // namespace lathe::jinja
