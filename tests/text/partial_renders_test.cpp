@@ -122,3 +122,17 @@ TEST_CASE("renders of parts of a list: limits are those of a whole render") {
   CHECK(total.templates > 300);
   CHECK(total.failed > 300);
 }
+
+TEST_CASE("renders of parts of a list: a variable that is another part of the list") {
+  const Template program = Template::parse(
+      "{% set list = messages[1:] if messages | length > 3 else messages %}{% for message in messages %}"
+      "{{ list[loop.index0].content if list[loop.index0] is defined }};{% endfor %}",
+      "t");
+  std::vector<Value> list;
+  for (int i = 0; i < 6; ++i) list.push_back(Value::dict({{"role", "user"}, {"content", std::to_string(i)}}));
+  PartialRenders renders(
+      program, {.variables = Value::dict({}), .list_name = "messages", .list = list, .flag_name = "add"}, {});
+  CHECK(renders.whole().text == "1;2;3;4;5;;");
+  CHECK(reused(renders, {2, false}) == "0;1;");
+  CHECK(reused(renders, {5, false}) == "1;2;3;4;;");
+}

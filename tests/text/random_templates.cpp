@@ -25,6 +25,8 @@ const char* const preludes[] = {
     "{% set lazy = messages | selectattr('role', 'equalto', 'user') %}",
     "{% set spaces = [ns] %}",
     "{% set alias = ns %}",
+    "{% if messages | length > 3 %}{% set alias = ns %}{% endif %}",
+    "{% if messages | length > 3 %}{% set list = messages[1:] %}{% endif %}",
     "{% set ns.child = namespace(n=0) %}",
     "{% if messages | length > 3 %}{% set ns.more = 1 %}{% endif %}",
     "{% set join = joiner(', ') %}",
@@ -39,6 +41,7 @@ const char* const last_users[] = {
     "{% for m in messages[::-1] %}{%- set at = (messages|length - 1) - loop.index0 %}"
     "{%- if ns.flag and m.role == 'user' %}{% set ns.flag = false %}{% set ns.last = at %}{% endif %}{%- endfor %}",
     "{% set ns.last = messages | length - 2 %}",
+    "{% set ns.last = 8 - messages | length %}",
 };
 
 /// Compare ns.last.
@@ -82,6 +85,7 @@ const char* const parts[] = {
     "{{ messages[7] is defined }}{{ messages[2].role }}",
     "{{ messages[1].content }}",
     "{{ messages[-1].content }}",
+    "{% if message.role == 'tool' %}{{ messages[-4:] | map(attribute='content') | join(',') }}{% endif %}",
     "{{ list[loop.index0].content if list[loop.index0] is defined }}",
     "{{ messages[loop.index].role if not loop.last }}",
     "{% if message.role == 'tool' %}{{ messages | length }}{% endif %}",
@@ -116,6 +120,7 @@ const char* const parts[] = {
     "{{ show(message) }}",
     "{{ at_end(loop) }}",
     "{{ bump() }}",
+    "{% if alias %}{{ alias.n }}{% set alias.n = alias.n + 1 %}{% endif %}",
     "{% if join %}{{ join() }}{% endif %}",
     "{% if cycle %}{{ cycle.next() }}{% endif %}",
     "{% if lazy %}{{ lazy | list | length }}{% endif %}",
@@ -171,7 +176,9 @@ std::string RandomTemplates::loop() {
   const std::string list = lists[below(std::size(lists))];
   std::string body = below(3) == 0 ? "" : parts[below(2)];
   if (below(4) == 0) body += comparisons[below(std::size(comparisons))];
-  for (std::size_t count = below(4); count > 0; --count) body += parts[below(std::size(parts))];
+  // Parts that work together are next to each other.
+  const std::size_t window = below(2) == 0 ? std::size(parts) : 8, from = below(std::size(parts) - window + 1);
+  for (std::size_t count = below(5); count > 0; --count) body += parts[from + below(window)];
   const std::string condition = below(15) == 0 ? " if message.role != 'tool'" : "",
                     otherwise = below(15) == 0 ? "{% else %}none" : "";
   const std::string text = "{% for message in " + list + condition + " %}" + body + otherwise + "{% endfor %}";

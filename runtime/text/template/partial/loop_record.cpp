@@ -14,6 +14,11 @@ bool same_start(const ListView* a, const ListView* b) {
   return a && b && a->source == b->source && a->start == b->start && a->reaches_end() && b->reaches_end();
 }
 
+std::size_t iteration_of(const std::map<std::string, std::size_t>& reads, const std::string& name) {
+  const auto at = reads.find(name);
+  return at == reads.end() ? never : at->second;
+}
+
 /// Returns the first iteration that may read an attribute whose value before the loop differs. Clears `unchanged` if
 /// there is such an attribute.
 std::size_t first_attribute_change(const LoopRecord& record, const std::string& name, const Variable& then,
@@ -52,11 +57,6 @@ std::size_t AttributeRecord::first_change(const Value& value) const {
   return std::min(first_read, at == bounds.end() ? never : at->iteration);
 }
 
-std::size_t LoopRecord::first_variable_read(const std::string& name) const {
-  const auto at = first_read.find(name);
-  return at == first_read.end() ? never : at->second;
-}
-
 std::size_t LoopRecord::first_list_change(const ListPart& part) const {
   const bool shorter = part.count != list.total, replaces = part.replaced != ListView::none;
   std::size_t first = shorter || replaces ? first_list_read : never;
@@ -83,7 +83,7 @@ std::size_t LoopRecord::first_variable_change(const Variables& now, bool& unchan
       return 0;
     } else if (!identical(then, given) && !same_start(then.value.view(), given.value.view())) {
       unchanged = false;
-      first = std::min(first, first_variable_read(name));
+      first = std::min({first, iteration_of(first_read, name), iteration_of(first_item_read, name)});
     }
   }
   return first;
@@ -94,7 +94,7 @@ std::size_t LoopRecord::common_iterations(const Variables& now, const ListView& 
   unchanged = false;
   if (!same_start(&view, &list) || now.shares_namespace || entry.shares_namespace) return 0;
   unchanged = part.count == list.total && part.flag.empty();
-  const std::size_t flag = part.flag.empty() ? never : first_variable_read(part.flag);
+  const std::size_t flag = part.flag.empty() ? never : iteration_of(first_read, part.flag);
   return std::min(
       {view.count, iterations(), given_up, flag, first_list_change(part), first_variable_change(now, unchanged)});
 }

@@ -53,7 +53,8 @@ struct LoopRecord {
   std::vector<std::uint64_t> work_at = {};
   /// For each iteration: it and those before it do the same with a shorter list of at least this many items.
   std::vector<std::size_t> needed = {};
-  std::map<std::string, std::size_t> first_read = {};  ///< iteration by variable
+  // Iteration by variable. Reads of one item of a list count as item reads only.
+  std::map<std::string, std::size_t> first_read = {}, first_item_read = {};
   std::map<Attribute, AttributeRecord> attributes = {};
   std::vector<std::size_t> first_seen, last_seen;  ///< iteration in which an item of the source was read by its index
   std::size_t first_list_read = never, last_list_read = 0;  ///< iteration in which any item may have been read
@@ -72,7 +73,6 @@ struct LoopRecord {
   bool has_attributes(const Variables& now, std::size_t iteration) const;
 
  private:
-  std::size_t first_variable_read(const std::string& name) const;
   // The first iteration that may do something else:
   std::size_t first_list_change(const ListPart& part) const;
   std::size_t first_variable_change(const Variables& now, bool& unchanged) const;

@@ -88,6 +88,7 @@ void LoopRecorder::read_item(const std::string& name, const Value& list, const V
                      index.integer() >= 0 && static_cast<std::size_t>(index.integer()) < view->count;
   if (!found) return read_variable(name, list);
   const auto item = static_cast<std::size_t>(view->start + index.integer());
+  record_.first_item_read.emplace(name, iteration_);
   need(item + 1);
   see(item);
 }
