@@ -63,7 +63,7 @@ const char* const comparisons[] = {
     "{% if ns.last != 3 %}<3>{% endif %}",
 };
 
-const char* const parts[] = {
+const char* const body_parts[] = {
     "{{ message.role }}:{{ message.content }};",
     "<{{ message.role }}>{{ message.content | trim }}</>",
     "{% if message.role == 'user' %}u{% else %}{{ message.content }}{% endif %}",
@@ -174,11 +174,12 @@ const char* const roles[] = {"user", "assistant", "tool", "assistant", "user", "
 
 std::string RandomTemplates::loop() {
   const std::string list = lists[below(std::size(lists))];
-  std::string body = below(3) == 0 ? "" : parts[below(2)];
+  std::string body = below(3) == 0 ? "" : body_parts[below(2)];
   if (below(4) == 0) body += comparisons[below(std::size(comparisons))];
   // Parts that work together are next to each other.
-  const std::size_t window = below(2) == 0 ? std::size(parts) : 8, from = below(std::size(parts) - window + 1);
-  for (std::size_t count = below(5); count > 0; --count) body += parts[from + below(window)];
+  const std::size_t window = below(2) == 0 ? std::size(body_parts) : 8,
+                    from = below(std::size(body_parts) - window + 1);
+  for (std::size_t count = below(5); count > 0; --count) body += body_parts[from + below(window)];
   const std::string condition = below(15) == 0 ? " if message.role != 'tool'" : "",
                     otherwise = below(15) == 0 ? "{% else %}none" : "";
   const std::string text = "{% for message in " + list + condition + " %}" + body + otherwise + "{% endfor %}";
