@@ -81,7 +81,7 @@ std::size_t LoopRecord::first_variable_change(const Variables& now, bool& unchan
     } else if (then.space || given.space) {
       unchanged = false;
       return 0;
-    } else if (!identical(then, given) && !same_start(then.value.view(), given.value.view())) {
+    } else if (!same_variable(then, given) && !same_start(then.value.view(), given.value.view())) {
       unchanged = false;
       first = std::min({first, iteration_of(first_read, name), iteration_of(first_item_read, name)});
     }

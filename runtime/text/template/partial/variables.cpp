@@ -38,7 +38,7 @@ Variables read_variables(const Interpreter& interpreter) {
   return all;
 }
 
-bool identical(const Variable& a, const Variable& b) {
+bool same_variable(const Variable& a, const Variable& b) {
   if (a.space || b.space) return a.space && b.space;
   if (a.macro || b.macro) return a.macro == b.macro;
   if (a.standard || b.standard) return a.standard && b.standard;

@@ -27,6 +27,6 @@ struct Variables {
 Variables read_variables(const Interpreter& interpreter);
 
 /// Returns whether no template can observe a difference, except in the attributes of namespaces.
-bool identical(const Variable& a, const Variable& b);
+bool same_variable(const Variable& a, const Variable& b);
 
 }  // namespace lathe::jinja
