@@ -26,7 +26,7 @@ std::vector<FamilyRecord> image_records();
 
 /// Throws UserError [config_value] for a model_type that is no family of the kind: what it is, and which families
 /// there are.
-[[noreturn]] void reject_model_type(const Config& config, ModelKind kind);
+[[noreturn]] void reject_model_type(const Config& config, ModelKind wanted);
 
 /// One note per object of a directory's config.json with keys that the original library does not read. Empty for a
 /// family that Lathe does not know.

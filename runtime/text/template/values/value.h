@@ -63,8 +63,8 @@ class Value {
   template <std::same_as<bool> B>
   Value(B value) : data_(std::in_place_index<index(Kind::boolean)>, value) {}
   template <std::integral I>
-  requires(!std::same_as<I, bool>) Value(I value)
-      : data_(std::in_place_index<index(Kind::integer)>, static_cast<std::int64_t>(value)) {}
+    requires(!std::same_as<I, bool>)
+  Value(I value) : data_(std::in_place_index<index(Kind::integer)>, static_cast<std::int64_t>(value)) {}
   Value(double value) : data_(std::in_place_index<index(Kind::real)>, value) {}
   Value(std::string value, bool safe = false);
   Value(std::string_view value) : Value(std::string(value)) {}
