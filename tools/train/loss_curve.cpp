@@ -108,7 +108,7 @@ std::string loss_curve_svg(const std::string& title, const std::vector<LossPoint
   svg += fmt::format("<text x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">step</text>\n", (left + width - right) / 2,
                      height - 14);
   svg += fmt::format(
-      "<text transform=\"translate(18 {:.0f}) rotate(-90)\" text-anchor=\"middle\">loss, nats a {}</text>\n",
+      "<text transform=\"translate(18 {:.0f}) rotate(-90)\" text-anchor=\"middle\">loss, nats per {}</text>\n",
       (top + height - bottom) / 2, unit);
   svg += polyline(axes, training, "stroke=\"#1f6feb\" stroke-opacity=\"0.22\"");
   svg += polyline(axes, running_mean(training), "stroke=\"#1f6feb\" stroke-width=\"2.5\"");
