@@ -96,7 +96,8 @@ class Runtime {
   const std::optional<std::tm>& now() const { return now_; }
   void spend(std::uint64_t work) { budget_.spend(work); }
 
-  /// The recorder of the loop that runs, if it is recorded (runtime/text/template/partial/loop_recorder.h); otherwise null.
+  /// The recorder of the loop that runs, if it is recorded (runtime/text/template/partial/loop_recorder.h); otherwise
+  /// null.
   LoopRecorder* recorder() const { return recorder_; }
   void set_recorder(LoopRecorder* recorder) { recorder_ = recorder; }
 
