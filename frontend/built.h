@@ -6,11 +6,11 @@
 
 #include "frontend/tensor.h"
 
-/// How a function of the DSL becomes ops of the graph: its operands are checked, and what it builds stands at the
-/// user's line. Every function of the DSL goes through here.
+/// Shared code of the DSL functions: checks the operands, then builds the op at the user's line. Every DSL function
+/// uses it.
 namespace lathe::detail {
 
-/// Throws UserError at the user's line for an operand that is empty [tensor_empty], and for one of another graph than
+/// Throws UserError at the user's line for an empty operand [tensor_empty], or for an operand of another graph than
 /// the first [op_other_graph].
 void check_operands(std::string_view op, const Where& at, std::initializer_list<const Tensor*> operands);
 void check_operands(std::string_view op, const Where& at, std::span<const Tensor> operands);
@@ -19,7 +19,8 @@ using UnaryOp = ir::Value (*)(const ir::Value&);
 using BinaryOp = ir::Value (*)(const ir::Value&, const ir::Value&);
 using TernaryOp = ir::Value (*)(const ir::Value&, const ir::Value&, const ir::Value&);
 
-/// The tensor that `make` builds from the operands' values, at the user's line. Errors name the function `op`.
+/// Returns the tensor that `make` builds from the operands' values, at the user's line. Errors name the function
+/// `op`.
 template <class Make, class... Operands>
 Tensor built(std::string_view op, const Where& at, const Make& make, const Tensor& first, const Operands&... others) {
   check_operands(op, at, {&first, &others...});
@@ -27,7 +28,7 @@ Tensor built(std::string_view op, const Where& at, const Make& make, const Tenso
   return Tensor(make(first.value(), others.value()...));
 }
 
-// Of a function with overloads, these choose one.
+// These pick one overload of an overloaded function.
 inline Tensor built(std::string_view op, const Where& at, UnaryOp make, const Tensor& a) {
   return built<UnaryOp>(op, at, make, a);
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The DSL of models in one header; <lathe/lathe.h> adds what compiles and runs them.
+/// All headers of the model DSL. <lathe/lathe.h> adds compilation and execution.
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/initialize.h"

@@ -10,10 +10,10 @@
 
 namespace lathe {
 
-/// d(output)/d(wrt), one tensor for each of `wrt` and of its shape; of an output that is no scalar, the product of
-/// `cotangent` (of the output's shape) with the Jacobian. Gradients are ordinary tensors: they can be used,
-/// differentiated again and declared as outputs. Throws UserError as passes/autodiff/autodiff.h says ([grad_scalar],
-/// ..).
+/// Returns d(output)/d(wrt), one tensor per element of `wrt`, of the same shape. If `output` is not a scalar, returns
+/// the product of `cotangent` (of the output's shape) with the Jacobian. Gradients are ordinary tensors: they can be
+/// used, differentiated again and declared as outputs. Throws the UserErrors of passes/autodiff/autodiff.h
+/// ([grad_scalar], ..).
 ///
 ///   Tensor hv = grad((grad(loss, {w})[0] * v).sum(), {w})[0];  // a Hessian-vector product
 std::vector<Tensor> grad(const Tensor& output, std::initializer_list<Tensor> wrt,
@@ -21,8 +21,8 @@ std::vector<Tensor> grad(const Tensor& output, std::initializer_list<Tensor> wrt
 std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& wrt,
                          const std::optional<Tensor>& cotangent = {}, Where at = Where::current());
 
-/// The gradient of a loss, a scalar, by each float parameter of its graph, by name. Those that it does not depend on
-/// are left out.
+/// Returns the gradients of a scalar loss by parameter name, for each float parameter of its graph that it depends
+/// on.
 ///
 ///   for (const auto& [name, gradient] : parameter_gradients(loss)) g.output("grad." + name, gradient);
 std::map<std::string, Tensor> parameter_gradients(const Tensor& loss, Where at = Where::current());

@@ -19,10 +19,10 @@ struct Uniform {
   double low = 0, high = 1;
 };
 
-/// How a parameter starts, as data: the runtime draws the numbers on the host (frontend/initialize.h).
+/// The initial value of a parameter, as data: the runtime draws the numbers on the host (frontend/initialize.h).
 struct Init {
   enum class Kind {
-    automatic,       ///< rank 2 and more: normal with std = fan_in^-0.5, fan_in the last dim; else zeros
+    automatic,       ///< rank >= 2: normal with std = fan_in^-0.5, where fan_in is the last dim; otherwise zeros
     constant,        ///< `a`
     normal,          ///< mean `a`, standard deviation `b`
     uniform,         ///< in [a, b)
@@ -47,15 +47,15 @@ struct Init {
   static Init kaiming_normal(double gain = 1.4142135623730951) { return {Kind::kaiming_normal, gain, 0, {}}; }
   static Init values(std::vector<double> list) { return {Kind::values, 0, 0, std::move(list)}; }
 
-  /// "a standard deviation of -1": what makes it no distribution, if anything does.
+  /// Returns why this is not a valid distribution, such as "a standard deviation of -1"; nothing if it is valid.
   std::optional<std::string> fault() const;
 };
 
-/// Throws UserError [init_options] where `init`, the start of the argument `name`, is no distribution; at a line, if
-/// it is known. Whoever declares a parameter or state checks it so.
+/// Throws UserError [init_options] if `init`, the initializer of argument `name`, is not a valid distribution. The
+/// error has the line if `at` is known. Called for every declared parameter and state.
 void check_init(const Init& init, std::string_view name, const Location& at = {});
 
-/// The start of one parameter or state, by the argument's name.
+/// The initializer of one parameter or state, by argument name.
 struct Initializer {
   std::string name;
   Init init;

@@ -27,7 +27,7 @@ std::uint64_t hash_name(std::string_view name) {
 std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 
-/// Two uniform numbers in [0, 1) for each element.
+/// Two uniform random numbers in [0, 1) per element.
 struct Draw {
   std::uint64_t seed, stream;
   std::pair<double, double> operator()(std::int64_t element) const {
@@ -40,7 +40,7 @@ struct Draw {
 struct Fan {
   double in = 1, out = 1;
 };
-/// A weight [out.., in]: the last dim feeds, the others are fed.
+/// Fan of a weight [out.., in]: the last dim is fan_in.
 Fan fan_of(const std::vector<std::int64_t>& sizes) {
   if (sizes.empty()) return {};
   double all = 1;
@@ -49,7 +49,7 @@ Fan fan_of(const std::vector<std::int64_t>& sizes) {
   return {in, all / in};
 }
 
-/// A distribution in its plain form: constant, normal, uniform or values.
+/// Reduces an initializer to constant, normal, uniform or values.
 Init resolve(const Init& init, const std::vector<std::int64_t>& sizes) {
   const Fan fan = fan_of(sizes);
   switch (init.kind) {
@@ -121,7 +121,7 @@ HostTensor value_of(const ir::Node& node, const Init& init, std::uint64_t seed, 
   return value;
 }
 
-/// Of parameters too, or of the states alone.
+/// Initial values of the states, and of the parameters too if `parameters`.
 Tensors values_of(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
                   const DimBindings& bindings, bool parameters) {
   std::map<std::string, const Init*> known;

@@ -11,23 +11,23 @@
 
 namespace lathe {
 
-/// The start of one argument. Element i of the argument `name` depends on (seed, name, i) alone, so that adding or
-/// reordering parameters changes no other. Throws UserError [init_options], and [init_values] where a list has
-/// another number of elements.
+/// Returns the initial value of one argument. Element i of argument `name` depends only on (seed, name, i), so adding
+/// or reordering parameters changes no other one. Throws UserError [init_options], and [init_values] if a list has
+/// the wrong number of elements.
 HostTensor initial_value(const Init& init, std::string_view name, DType dtype, const std::vector<std::int64_t>& sizes,
                          std::uint64_t seed);
 
-/// The start of every parameter and state of the graph: as `initializers` say by name, zeros for the rest (the states
-/// of optimizers start so). `bindings` give the dims that their shapes name [dim_unbound]. The state "rng" becomes
-/// {seed, 0}.
+/// Returns the initial values of all parameters and states of the graph: by `initializers`, which are looked up by
+/// name, and zeros for the rest (such as optimizer states). `bindings` are the sizes of symbolic dims in their shapes
+/// [dim_unbound]. The state "rng" becomes {seed, 0}.
 Tensors initial_values(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
                        const DimBindings& bindings = {});
 
-/// One of these, by its name: for values that are wanted one after the other. UserError [argument_unknown] too.
+/// Returns one of these values by name, to create them one at a time. Throws UserError [argument_unknown] too.
 HostTensor initial_value(const ir::Graph& graph, std::string_view name, std::span<const Initializer> initializers,
                          std::uint64_t seed, const DimBindings& bindings = {});
 
-/// The same of the states alone: what a training step needs besides a model whose parameters have their values.
+/// Returns the initial values of the states only, for a training step whose parameters already have values.
 Tensors initial_states(const ir::Graph& graph, std::uint64_t seed, const DimBindings& bindings = {});
 
 }  // namespace lathe

@@ -15,7 +15,7 @@ constexpr std::string_view assign_first = "assign a tensor of a Graph to it befo
 
 namespace detail {
 
-/// A location with a file is pinned by a CallSite; one without only carries the scope.
+/// A location with a file was set by a CallSite; one without a file only carries the scope.
 Location line_of(const ir::GraphBuilder& builder, const Where& at) {
   const Location& current = builder.location();
   return current.file().empty() ? Location(at, current.scope()) : current;
@@ -30,7 +30,7 @@ Line::Line(ir::GraphBuilder& builder, const Where& at, std::string_view scope)
       }()) {}
 
 namespace {
-/// `tensor_of(i)` is the i-th of `count` operands.
+/// `tensor_of(i)` returns operand i of `count`.
 template <class TensorOf>
 void check_each(std::string_view op, const Where& at, std::size_t count, const TensorOf& tensor_of) {
   const Tensor* first = nullptr;

@@ -16,11 +16,11 @@ namespace lathe {
 
 class Graph;
 
-/// The user's line. Every entry of the DSL ends in `Where at = Where::current()`, so that nodes, errors and profiles
-/// name the line that wrote the op.
+/// The user's line. Every DSL function ends in `Where at = Where::current()`, so that nodes, errors and profiles name
+/// the line that wrote the op.
 using Where = std::source_location;
 
-/// The position of a dim, counted from the end where it is negative. An integer: x.squeeze(true) does not compile.
+/// The index of a dim; negative ones count from the end. Only integers convert: x.squeeze(true) does not compile.
 struct DimIndex {
   template <std::integral T>
     requires(!std::same_as<T, bool>)
@@ -29,14 +29,14 @@ struct DimIndex {
   int value;
 };
 
-/// True or false, and no number: x.sum(0, 1) does not compile, x.sum({0, 1}) sums two dims.
+/// A bool that numbers do not convert to: x.sum(0, 1) does not compile, x.sum({0, 1}) sums two dims.
 struct Flag {
   Flag(std::same_as<bool> auto flag) : value(flag) {}  // NOLINT(google-explicit-constructor)
   operator bool() const { return value; }              // NOLINT(google-explicit-constructor)
   bool value;
 };
 
-/// Dims to reduce: one number, a list, or nothing for all of them. Negative ones count from the end. x.sum(true) does
+/// Dims to reduce: one number, a list, or nothing for all dims. Negative ones count from the end. x.sum(true) does
 /// not compile.
 struct Axes {
   Axes() = default;
@@ -47,18 +47,18 @@ struct Axes {
   std::vector<std::int64_t> dims;
 };
 
-/// A value of a Graph: cheap to copy, and good for as long as it lives, for it keeps what the Graph has built alive.
-/// Methods add ops; all rules are those of docs/ops.md, and every error is raised at the caller's line. Dims count
-/// from the end when negative. NumberList take the tensor's dtype.
+/// A value of a Graph. Cheap to copy; it keeps everything that the Graph has built alive. Methods add ops by the
+/// rules of docs/ops.md, and raise every error at the caller's line. Negative dims count from the end. Numbers take
+/// the tensor's dtype.
 ///
-/// A Tensor that was made without a value is empty: any use but assignment throws UserError [tensor_empty]. Tensors
-/// of two graphs do not mix [op_other_graph].
+/// A default-constructed Tensor is empty: any use except assignment throws UserError [tensor_empty]. Tensors of
+/// different graphs cannot be combined [op_other_graph].
 class Tensor {
  public:
   Tensor() = default;
-  /// A value of a builder that belongs to no Graph must not outlive that builder.
+  /// A value of a builder without a Graph must not outlive that builder.
   explicit Tensor(const ir::Value& value);
-  // There are copies alone: what a tensor was moved from still has its value.
+  // Copy-only: a moved-from tensor keeps its value.
   Tensor(const Tensor&) = default;
   Tensor& operator=(const Tensor&) = default;
   ~Tensor() = default;
@@ -69,21 +69,21 @@ class Tensor {
     return *value_;
   }
   ir::GraphBuilder& builder(Where at = Where::current()) const { return value(at).builder(); }
-  /// The Graph that it belongs to. UserError [tensor_graph] for a value of a builder that belongs to none.
+  /// Returns the Graph of the tensor. Throws UserError [tensor_graph] for a value of a builder without one.
   Graph graph(Where at = Where::current()) const;
   const Shape& shape(Where at = Where::current()) const { return value(at).shape(); }
   DType dtype(Where at = Where::current()) const { return value(at).dtype(); }
   int rank(Where at = Where::current()) const { return value(at).rank(); }
-  /// The size of one dim, name included: x.size(-1). Throws UserError [dim_range].
+  /// Returns the size of one dim, including its name: x.size(-1). Throws UserError [dim_range].
   Dim size(DimIndex dim, Where at = Where::current()) const;
 
-  /// Names the value in dumps, and for ir::interpret_named. The first name given wins. Where a value already has
-  /// another name (equal ops are one node), a view of the same shape carries the new one.
+  /// Names the value in dumps and for ir::interpret_named. The first name wins. If the value already has another name
+  /// (equal ops are one node), a view of the same shape gets the new one.
   Tensor named(std::string_view name, Where at = Where::current()) const;
 
-  // ---- layout. Views copy nothing.                                                    x: [B, S, h, d]
-  Tensor view(const Shape& shape, Where at = Where::current()) const;     ///< only where strides allow [view_stride]
-  Tensor reshape(const Shape& shape, Where at = Where::current()) const;  ///< a view where it can be, else a copy
+  // ---- layout. Views do not copy.                                                    x: [B, S, h, d]
+  Tensor view(const Shape& shape, Where at = Where::current()) const;     ///< only if strides allow it [view_stride]
+  Tensor reshape(const Shape& shape, Where at = Where::current()) const;  ///< a view if possible, else a copy
   Tensor contiguous(Where at = Where::current()) const;                   ///< copies only when needed
   Tensor transpose(DimIndex dim0, DimIndex dim1, Where at = Where::current()) const;  ///< (1, 2) -> [B, h, S, d]
   Tensor permute(const std::vector<std::int64_t>& dims, Where at = Where::current()) const;
@@ -99,9 +99,9 @@ class Tensor {
   Tensor diagonal(DimIndex dim0 = 0, DimIndex dim1 = 1, Where at = Where::current()) const;
   Tensor repeat_interleave(std::int64_t times, DimIndex dim,
                            Where at = Where::current()) const;  ///< (2, 2) -> [B, S, 2h, d]
-  Tensor to(DType dtype, Where at = Where::current()) const;    ///< itself where it has that dtype
+  Tensor to(DType dtype, Where at = Where::current()) const;    ///< returns itself if it has that dtype
 
-  // ---- reductions; no axes: over everything
+  // ---- reductions; no axes: over all dims
   Tensor sum(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;
   Tensor mean(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;
   Tensor max(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;
@@ -109,9 +109,9 @@ class Tensor {
   Tensor var(const Axes& axes = {}, Flag keepdim = false, std::int64_t correction = 1,
              Where at = Where::current()) const;
   Tensor logsumexp(DimIndex dim, Flag keepdim = false, Where at = Where::current()) const;
-  Tensor argmax(DimIndex dim, Where at = Where::current()) const;  ///< i64; the first of equals
+  Tensor argmax(DimIndex dim, Where at = Where::current()) const;  ///< i64; the first one on a tie
 
-  // ---- what reads well as a method
+  // ---- ops that read well as methods
   Tensor softmax(DimIndex dim, Where at = Where::current()) const;
   Tensor log_softmax(DimIndex dim, Where at = Where::current()) const;
   Tensor masked_fill(const Tensor& mask, const Number& value, Where at = Where::current()) const;
@@ -119,25 +119,25 @@ class Tensor {
   Tensor pow(double exponent, Where at = Where::current()) const;
   Tensor detach(Where at = Where::current()) const;  ///< stop_gradient
 
-  /// A dim counted from the front. One out of range, and that of an empty tensor, stay as they are, for the op to
-  /// refuse.
+  /// Returns a dim counted from the front. One that is out of range, or of an empty tensor, is returned unchanged;
+  /// the op rejects it.
   friend std::int64_t from_front(const Tensor& a, DimIndex dim);
 
  private:
   [[noreturn]] static void throw_empty(const Where& at);
 
-  std::shared_ptr<ir::GraphBuilder> graph_;  ///< of a Graph: its builder, which `value_` refers to
+  std::shared_ptr<ir::GraphBuilder> graph_;  ///< builder of the Graph that `value_` refers to; null without a Graph
   std::optional<ir::Value> value_;
 };
 
-/// A tensor with the line where it stands as an operand: operators cannot take a default argument, conversions can.
+/// A tensor with the caller's line: operators cannot have default arguments, but conversions can.
 struct Operand {
   Operand(const Tensor& t, Where w = Where::current()) : tensor(t), at(w) {}  // NOLINT(google-explicit-constructor)
   const Tensor& tensor;
   Where at;
 };
 
-// Operators broadcast by NumPy's rule and want equal dtypes; a number takes the tensor's dtype.
+// Operators broadcast by NumPy's rule and require equal dtypes; a number takes the tensor's dtype.
 Tensor operator+(const Operand& a, const Operand& b);
 Tensor operator+(const Operand& a, const Number& b);
 Tensor operator+(const Number& a, const Operand& b);
@@ -170,15 +170,15 @@ Tensor operator~(const Operand& a);  ///< bool: not
 
 namespace detail {
 
-/// The line of a call: `at`, or that of the CallSite that stands around it.
+/// Returns the line of a call: that of the enclosing CallSite if there is one, else `at`.
 Location line_of(const ir::GraphBuilder& builder, const Where& at);
 
-/// While it lives, ops are built at the user's line in the current scope; or at the line that a CallSite holds.
+/// While alive, ops are built at the user's line in the current scope, or at the line of an enclosing CallSite.
 class Line {
  public:
   Line(ir::GraphBuilder& builder, const Where& at);
   Line(const Tensor& t, const Where& at) : Line(t.builder(at), at) {}
-  /// Likewise, in the scope of a module: "encoder.0.self".
+  /// The same in the scope of a module: "encoder.0.self".
   Line(ir::GraphBuilder& builder, const Where& at, std::string_view scope);
   Line(const Tensor& t, const Where& at, std::string_view scope) : Line(t.builder(at), at, scope) {}
 
@@ -188,7 +188,7 @@ class Line {
 
 }  // namespace detail
 
-/// While it lives, every op takes the line `at`, whatever line of a library function built it. nn modules hold one,
+/// While alive, every op is built at the line `at`, instead of the lines of library functions. nn modules hold one,
 /// so that an error in them names the line of the model that called them.
 class CallSite : detail::Line {
  public:

@@ -12,13 +12,13 @@ namespace lathe {
 
 namespace {
 
-/// What stands for a sequence that is none, and what is taken off the score of one that does not count.
+/// Score of an empty slot; also added to the score of a beam that has ended, so that it is not extended further.
 constexpr double nothing = -1e9;
 
 struct Extension {
   std::vector<std::int64_t> tokens;
-  std::int64_t parent = 0;  // what it extends, among those that went on
-  double score = nothing;   // the sum of log-probabilities; over the length where it has ended
+  std::int64_t parent = 0;  // index in going_ of the beam that it extends
+  double score = nothing;   // sum of log-probabilities; once ended, divided by length^length_penalty
   bool ended = false;
 };
 
@@ -33,7 +33,7 @@ std::vector<double> log_softmax(const std::vector<double>& logits) {
   return result;
 }
 
-/// The best `count` of all, the best first; the first of equals.
+/// Keeps the `count` highest scores in descending order. Ties keep their order.
 void keep_best(std::vector<Extension>& all, std::size_t count) {
   std::stable_sort(all.begin(), all.end(), [](const Extension& a, const Extension& b) { return a.score > b.score; });
   if (all.size() > count) all.resize(count);
@@ -74,7 +74,8 @@ class Search {
   }
 
  private:
-  /// The best continuations by one token, as many as leave enough where all end tokens are among them.
+  /// Returns the best one-token continuations. There are enough of them to leave `width` beams even if every end
+  /// token is among them.
   std::vector<Extension> extended(const NextLogits& next) const {
     std::vector<std::vector<std::int64_t>> sequences;
     std::vector<std::int64_t> parents;
@@ -115,7 +116,8 @@ class Search {
     return best;
   }
 
-  /// Marks those that an end token, their length or `ends` ends; whether that is all of them.
+  /// Marks the candidates that end by an end token, by their length or by `ends`. Returns whether all of them have
+  /// ended.
   bool mark_ended(std::vector<Extension>& candidates) const {
     const auto& ends = options_.end_tokens;
     for (Extension& each : candidates)
@@ -134,7 +136,7 @@ class Search {
     going_ = std::move(candidates);
   }
 
-  /// Of the best that were extended, those that have ended come in where they are better.
+  /// Merges the candidates of `best` that have ended into ended_, and keeps the best `width`.
   void take_ended(std::vector<Extension> best) {
     for (Extension& each : best) {
       if (!each.ended) continue;
@@ -147,7 +149,7 @@ class Search {
   bool is_full() const {
     return std::all_of(ended_.begin(), ended_.end(), [](const Extension& each) { return each.ended; });
   }
-  /// The score that the best that goes on can have.
+  /// Upper bound on the final score of the best unfinished beam.
   double best_possible() const {
     const bool longest = options_.early_stopping == BeamOptions::EarlyStopping::never && options_.length_penalty > 0;
     const auto length = static_cast<double>(longest ? options_.longest : added_);
@@ -157,7 +159,8 @@ class Search {
 
   const BeamOptions& options_;
   std::size_t width_;
-  std::vector<Extension> going_, ended_;  // `width` of each, the best first; those ended may be none
+  std::vector<Extension> going_, ended_;  // `width` of each, in descending order of score; entries of ended_ may be
+                                          // empty slots
   std::int64_t added_ = 0;
   bool may_improve_ = true;
 };

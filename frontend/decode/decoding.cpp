@@ -28,7 +28,7 @@ void check(std::span<const double> logits) {
                     "at least one token must be possible; suppressed, bad and forced tokens may exclude all");
 }
 
-/// Every token, in their order.
+/// Returns all tokens in order of their id, with normalized probabilities.
 template <class Weight>
 std::vector<Candidate> all_of(std::span<const double> logits, const Weight& weight) {
   std::vector<Candidate> all;
@@ -42,8 +42,8 @@ std::vector<Candidate> all_of(std::span<const double> logits, const Weight& weig
   return all;
 }
 
-/// Those whose information is closest to the entropy, the fewest that reach the mass and all that are as close as the
-/// last of them. Their order stays.
+/// Keeps the tokens whose information is closest to the entropy: the fewest that reach `mass`, and ties with the
+/// farthest of them. The order is unchanged.
 std::vector<Candidate> typical(std::vector<Candidate> from, double mass) {
   if (mass == 1) return from;
   double entropy = 0;
@@ -67,7 +67,7 @@ std::vector<Candidate> typical(std::vector<Candidate> from, double mass) {
   return from;
 }
 
-/// Orders tokens by falling logits, equal ones by number, as far as somebody asks.
+/// Tokens by descending logit, ties by id. Sorts lazily, only up to the highest rank that was requested.
 class Ranking {
  public:
   explicit Ranking(std::span<const double> logits) : logits_(logits), order_(logits.size()) {
@@ -154,7 +154,7 @@ std::vector<Candidate> candidates(std::span<const double> logits, const Sampling
   Ranking ranking(logits);
   const std::size_t most =
       sampling.top_k > 0 ? std::min(ranking.size(), static_cast<std::size_t>(sampling.top_k)) : ranking.size();
-  // Top-p counts shares of what top-k has left.
+  // Top-p applies to the probability mass that top-k leaves.
   double total = 0;
   if (most < ranking.size())
     for (std::size_t rank = 0; rank < most; ++rank) total += weight(ranking[rank]);
@@ -201,7 +201,7 @@ std::int64_t Sampler::next(std::span<const double> logits, std::span<const std::
     if (left < probability) return token;
     left -= probability;
   }
-  return from.back().token;  // rounding left a little over
+  return from.back().token;  // the sum of the probabilities may fall short of 1 by rounding
 }
 
 }  // namespace lathe

@@ -6,58 +6,59 @@
 
 #include "ir/support/tensors/host_tensor.h"
 
-/// How the next token is chosen from logits.
+/// Choosing the next token from logits.
 namespace lathe {
 
-/// Steps in the order of the library transformers: repetition penalty, temperature, top-k, top-p, min-p, typical-p.
+/// The steps run in the order that transformers uses: repetition penalty, temperature, top-k, top-p, min-p,
+/// typical-p.
 struct Sampling {
-  /// Logits of tokens that were seen are divided by it where positive, else multiplied (Keskar et al. 2019); 1: none.
+  /// Divides positive logits of seen tokens by it and multiplies the others (Keskar et al. 2019); 1: off.
   double repetition_penalty = 1;
   double temperature = 1;  ///< divides the logits; 0 is greedy
-  std::int64_t top_k = 0;  ///< only the k most likely tokens (Fan et al. 2018); 0: all
-  double top_p = 1;        ///< the fewest most likely tokens whose probabilities reach p (Holtzman et al. 2020)
-  double min_p = 0;        ///< only tokens at least this share as likely as the likeliest (Nguyen et al. 2024)
-  /// The tokens whose information is closest to the entropy, until their probabilities reach this (Meister et al.
-  /// 2022); 1: all
+  std::int64_t top_k = 0;  ///< keeps the k most likely tokens (Fan et al. 2018); 0: all
+  double top_p = 1;        ///< keeps the fewest most likely tokens whose probabilities reach p (Holtzman et al. 2020)
+  double min_p = 0;        ///< keeps tokens with at least this share of the highest probability (Nguyen et al. 2024)
+  /// Keeps the tokens whose information is closest to the entropy, until their probabilities reach this (Meister et
+  /// al. 2022); 1: all.
   double typical_p = 1;
   bool greedy() const { return temperature == 0; }
 };
 
-/// Throws UserError [decoding_options] for numbers out of their ranges.
+/// Throws UserError [decoding_options] for values out of range.
 void check(const Sampling& sampling);
 
-/// The logits [.., classes] of one row, rows counted in row-major order. Throws UserError [decoding_row].
+/// Returns one row of logits [.., classes]; rows are numbered in row-major order. Throws UserError [decoding_row].
 std::vector<double> logits_row(const HostTensor& logits, std::int64_t row);
 
-/// The most likely token; the first of equals. Throws UserError [decoding_logits] for no logits or NaN.
+/// Returns the most likely token, the first one on a tie. Throws UserError [decoding_logits] for NaN or empty logits.
 std::int64_t greedy(std::span<const double> logits);
 
-/// Divides or multiplies the logits of tokens `seen`, each once. Throws UserError [decoding_options] for a penalty
-/// that is not positive.
+/// Applies the repetition penalty once to each token in `seen`. Throws UserError [decoding_options] unless the
+/// penalty is positive.
 void penalize_repetition(std::span<double> logits, std::span<const std::int64_t> seen, double penalty);
 
-/// A token that may be drawn, and how likely.
+/// A token that may be drawn, with its probability.
 struct Candidate {
   std::int64_t token;
   double probability;
 };
 
-/// The tokens that `sampling` draws from: all in their order, or where some are left out the likeliest first, of
-/// equal logits the first. Probabilities add up to 1. The repetition penalty is penalize_repetition()'s. Throws
-/// UserError [decoding_options], [decoding_logits].
+/// Returns the tokens that `sampling` draws from. If all are kept, they are in order of their id, otherwise in
+/// descending order of probability with ties by id. Probabilities sum to 1. The repetition penalty is not applied:
+/// use penalize_repetition(). Throws UserError [decoding_options], [decoding_logits].
 std::vector<Candidate> candidates(std::span<const double> logits, const Sampling& sampling);
 
-/// The same by token: 0 for those that cannot be drawn.
+/// Returns the same probabilities indexed by token; 0 for tokens that cannot be drawn.
 std::vector<double> probabilities(std::span<const double> logits, const Sampling& sampling);
 
-/// Draws tokens. The n-th draw depends on (seed, n) alone.
+/// Draws tokens. The n-th draw depends only on (seed, n).
 class Sampler {
  public:
-  /// Throws UserError [decoding_options], so that what cannot be drawn is known before anything is computed.
+  /// Throws UserError [decoding_options] here, before anything is computed.
   Sampler(const Sampling& sampling, std::uint64_t seed, std::uint64_t draws = 0);
-  /// `seen`: tokens that a repetition penalty is for.
+  /// `seen`: the tokens that the repetition penalty applies to.
   std::int64_t next(std::span<const double> logits, std::span<const std::int64_t> seen = {});
-  /// How many were drawn: with the seed, all there is to resume from.
+  /// Number of draws so far. Together with the seed, this is the whole state to resume from.
   std::uint64_t draws() const { return draws_; }
 
  private:

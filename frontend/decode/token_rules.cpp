@@ -26,13 +26,14 @@ void exclude(Tokens tokens, std::span<double> logits) {
   for (const std::int64_t token : tokens) exclude(token, logits);
 }
 
-/// Leaves these tokens alone, equally likely.
+/// Excludes all other tokens and makes these equally likely.
 void force(Tokens tokens, std::span<double> logits) {
   std::fill(logits.begin(), logits.end(), excluded);
   for (const std::int64_t token : tokens) logits[static_cast<std::size_t>(token)] = 0;
 }
 
-/// The last n - 1 tokens begin an n-gram; the tokens that followed them before would repeat one.
+/// Excludes the tokens that would repeat an n-gram: those that followed an earlier occurrence of the last n - 1
+/// tokens.
 void exclude_repeated(Tokens tokens, std::int64_t n, std::span<double> logits) {
   const std::int64_t length = std::ssize(tokens);
   if (length < n) return;
@@ -45,7 +46,7 @@ void exclude_repeated(Tokens tokens, std::int64_t n, std::span<double> logits) {
 
 void exclude_bad_words(const TokenRules& rules, const PartialSequence& sequence, std::span<double> logits) {
   for (const std::vector<std::int64_t>& word : rules.bad_words) {
-    // transformers lets end tokens be, which min_new_tokens is for.
+    // transformers ignores end tokens here; min_new_tokens excludes those.
     if (word.size() == 1 && contains(sequence.end_tokens, word.front())) continue;
     const Tokens begun = Tokens(word).first(word.size() - 1);
     if (begun.size() > sequence.tokens.size()) continue;
@@ -99,7 +100,7 @@ void apply(const TokenRules& rules, const PartialSequence& sequence, std::span<d
   if (rules.forced_bos_token && length == 1) force({&*rules.forced_bos_token, 1}, logits);
   if (!rules.forced_eos_tokens.empty() && length == sequence.longest - 1) force(rules.forced_eos_tokens, logits);
   exclude(rules.suppress_tokens, logits);
-  // A forced token behind a single start token is not the first that is chosen.
+  // If a token is forced after a single start token, the first chosen token is the one after it.
   const std::int64_t begin = sequence.prompt + (sequence.prompt <= 1 && rules.forced_bos_token ? 1 : 0);
   if (length == begin) exclude(rules.begin_suppress_tokens, logits);
 }

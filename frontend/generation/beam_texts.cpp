@@ -10,7 +10,7 @@ std::string decoded(const Tokenizer& tokenizer, std::span<const std::int64_t> to
   return tokenizer.decode(std::vector<TokenId>(tokens.begin(), tokens.end()));
 }
 
-/// Where the first stop string begins; npos for none.
+/// Returns the position of the first stop string; npos if there is none.
 std::size_t first_stop(const std::string& text, const GenerationOptions& options) {
   std::size_t first = std::string::npos;
   for (const std::string& stop : options.stop_strings)

@@ -10,12 +10,12 @@
 /// Beam searches of texts.
 namespace lathe {
 
-/// The search for a sequence of at most `longest` tokens, the first `opening` of which are given. It keeps `options`
-/// and `tokenizer` by reference.
+/// Returns the search options for a sequence of at most `longest` tokens, of which the first `opening` are given. The
+/// result refers to `options` and `tokenizer`, which must outlive it.
 BeamOptions beam_options(const GenerationOptions& options, std::int64_t opening, std::int64_t longest,
                          const Tokenizer& tokenizer);
 
-/// The text of generated tokens without the stop token at their end, up to the first stop string.
+/// Returns the text of generated tokens up to the first stop string, without a final stop token.
 std::string text_of(const Tokenizer& tokenizer, std::span<const std::int64_t> tokens,
                     const GenerationOptions& options);
 

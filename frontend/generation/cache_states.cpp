@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t first_capacity = 256, growth = 4;
 
-/// Copies the rows of [B, kv, rows, d] that both have.
+/// Copies the rows of [B, kv, rows, d] that both tensors have.
 void copy_rows(const HostTensor& from, HostTensor& to) {
   const std::int64_t blocks = from.shape()[0] * from.shape()[1];
   if (blocks == 0) return;

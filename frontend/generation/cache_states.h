@@ -10,27 +10,26 @@
 
 namespace lathe {
 
-/// The states of graphs that keep keys and values between runs, as values of a store that grow with the sequences.
+/// The key and value caches of a model's graphs, as values in a store that grow with the sequences.
 class CacheStates {
  public:
-  /// Takes the states of a graph that hold keys and values. Graphs over one store declare the same.
+  /// Records the states of a graph that are key or value caches. Graphs over one store must declare the same ones.
   void learn(const ir::Graph& graph);
   bool known() const { return !states_.empty(); }
 
-  /// Gives the store values of zeros of these sizes, where it has none of them. `keep`: rows that it has stay.
+  /// Puts zeroed caches of these sizes into the store unless they fit already. `keep`: copies the existing rows.
   void fit(Parameters& store, const DimBindings& sizes, bool keep) const;
-  /// Sets the values of `to` to `count` copies of the one sequence in `from`.
+  /// Sets the caches in `to` to `count` copies of the single sequence in `from`.
   void repeat(const Parameters& from, Parameters& to, std::int64_t count) const;
-  /// Copies the only sequence of a store whose states have one into row `row` of the states of another store;
-  /// other dims are equal.
+  /// Copies the single sequence in `from` to row `row` of the caches in `to`. All other dims must be equal.
   void copy_sequence(const Parameters& from, Parameters& to, std::int64_t row) const;
-  /// Takes them out of a store.
+  /// Removes the caches from a store.
   void erase(Parameters& store) const;
-  /// What those that the store has take.
+  /// Returns the size of the caches in the store, in bytes.
   std::int64_t bytes(const Parameters& store) const;
 
-  /// Positions to have room for, `length` of them at least: 256, 1024, 4096, .., but no more than `most` where
-  /// `length` is within that, and never less than `now`.
+  /// Returns the capacity for at least `length` positions: 256, 1024, 4096, .., but at most `most` if `length` fits
+  /// in that, and never less than `now`.
   static std::int64_t capacity(std::int64_t now, std::int64_t length, std::int64_t most);
 
  private:

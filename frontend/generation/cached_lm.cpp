@@ -21,7 +21,7 @@ struct BuiltGraph {
   std::int64_t widest_window = 0;
 };
 
-/// hidden [B, T, d] at the position `last` i64 [B] of each sequence: [B, d].
+/// Returns the states of hidden [B, T, d] at position `last` i64 [B] of each sequence: [B, d].
 Tensor rows_at(const Tensor& hidden, const Tensor& last) {
   const Graph g = hidden.graph();
   const Dim B = hidden.size(0), T = hidden.size(1), d = hidden.size(2);
@@ -90,7 +90,7 @@ std::int64_t CachedLm::cache_bytes() const {
 }
 
 CachedLm::Side& CachedLm::side(std::int64_t sequences) {
-  // Products of at most so many rows stream their weights.
+  // Matmuls with at most this many rows stream their weights.
   constexpr std::int64_t few = 4;
   const std::int64_t known = sequences <= few ? sequences : 0;
   const auto found = sides_.find(known);
@@ -126,7 +126,7 @@ void CachedLm::check_length(std::int64_t length) const {
         "generation_length", "give a shorter prompt, or ask for fewer tokens");
 }
 
-/// States for `length` positions of all sequences, the old rows kept where they are asked for.
+/// Grows the caches to `length` positions for all sequences; copies the old rows if `keep`.
 void CachedLm::make_room(Side& of, std::int64_t sequences, std::int64_t length, bool keep) {
   capacity_ = CacheStates::capacity(capacity_, length, most_positions_);
   of.states.fit(of.store,
@@ -145,7 +145,7 @@ const HostTensor& CachedLm::start(std::span<const std::vector<CachedLm::TokenId>
   }
   texts_.clear();
   if (model_.depends_on_length()) texts_.assign(prompts.begin(), prompts.end());
-  // A batch of another size lets the cache of the one before go.
+  // Caches for other batch sizes are freed.
   Side& own = side(batch());
   for (auto& [size, other] : sides_)
     if (&other != &own) other.states.erase(other.store);
@@ -153,7 +153,7 @@ const HostTensor& CachedLm::start(std::span<const std::vector<CachedLm::TokenId>
   return logits_;
 }
 
-/// Logits [B, vocab] of the token after each text.
+/// Computes the logits [B, vocab] of the token after each text.
 void CachedLm::read(Side& of, std::span<const std::vector<CachedLm::TokenId>> texts,
                     std::span<const std::int64_t> lengths, HostTensor& logits) {
   const Reading how{of, texts, lengths, kind_of(texts)};
@@ -168,8 +168,8 @@ void CachedLm::read(Side& of, std::span<const std::vector<CachedLm::TokenId>> te
     read_chunk(how, first, std::min(options_.chunk, longest - first), logits);
 }
 
-/// Tokens first .. first + count - 1 of each text. One that has ended is given its last token again, at its own
-/// place, which writes what is there.
+/// Reads tokens first .. first + count - 1 of each text. A text that has already ended repeats its last token at its
+/// own position, which rewrites the same values.
 void CachedLm::read_chunk(const Reading& how, std::int64_t first, std::int64_t count, HostTensor& logits) {
   const std::int64_t B = std::ssize(how.texts);
   HostTensor ids(i64, {B, count}), positions(i64, {B, count}), last(i64, {B});
@@ -197,8 +197,8 @@ void CachedLm::read_chunk(const Reading& how, std::int64_t first, std::int64_t c
   }
 }
 
-/// Computes the keys and values of a row's text as those of a text of its new length. The row is read alone, so
-/// that this costs the tokens of this text and no others.
+/// Recomputes the keys and values of one row for its new length. The row is read on its own, so the cost is that of
+/// this text only.
 void CachedLm::read_again(std::size_t row) {
   Side &all = side(batch()), &alone = side(1);
   HostTensor logits;
@@ -214,13 +214,14 @@ const HostTensor& CachedLm::step(std::span<const CachedLm::TokenId> tokens, cons
   return advance(tokens, done, {});
 }
 
-/// A token more of each sequence. With `parents`, which are of one length, each extends one of the step before.
+/// Adds a token to each sequence. With `parents`, each sequence extends sequence `parents[i]` of the previous step;
+/// all of them have the same length.
 const HostTensor& CachedLm::advance(std::span<const CachedLm::TokenId> tokens, const std::vector<bool>& done,
                                     std::span<const std::int64_t> parents) {
   Side& own = side(batch());
   if (!texts_.empty() && !parents.empty()) texts_ = chosen(texts_, parents);
   const auto is_done = [&](std::size_t b) { return !done.empty() && done[b]; };
-  std::vector<std::size_t> changed;  // rows whose cached keys are those of shorter texts
+  std::vector<std::size_t> changed;  // rows whose cached keys are for a shorter length
   for (std::size_t b = 0; b < tokens.size(); ++b) {
     if (is_done(b)) continue;
     check_length(lengths_[b] + 1);
@@ -230,7 +231,7 @@ const HostTensor& CachedLm::advance(std::span<const CachedLm::TokenId> tokens, c
   }
   make_room(own, batch(), length(), true);
   for (const std::size_t b : changed) read_again(b);
-  // Beams are of one length: all of them were read again, each into its own row.
+  // Beams have the same length, so all of them were recomputed, each into its own row.
   if (!changed.empty()) parents = {};
   const std::int64_t B = batch();
   HostTensor ids(i64, {B, 1}), positions(i64, {B, 1}), from(i64, {B});
@@ -247,7 +248,7 @@ const HostTensor& CachedLm::advance(std::span<const CachedLm::TokenId> tokens, c
   return logits_;
 }
 
-/// The one sequence that was started becomes `count` equal ones.
+/// Turns the single started sequence into `count` copies.
 void CachedLm::repeat_sequence(std::int64_t count) {
   Side &one = side(1), &several = side(count);
   const auto rows = static_cast<std::size_t>(count);
@@ -265,7 +266,7 @@ std::vector<Beam> CachedLm::beams(const std::vector<TokenId>& prompt, const Beam
   const std::vector<double> first = logits_row(start({&prompt, 1}), 0);
   bool has_started = false;
   return beam_search(prompt, options, [&](auto sequences, auto parents) {
-    // All beams begin with the prompt.
+    // The first step of every beam follows the prompt.
     if (!std::exchange(has_started, true)) return std::vector(sequences.size(), first);
     if (batch() != options.width) repeat_sequence(options.width);
     std::vector<TokenId> tokens;

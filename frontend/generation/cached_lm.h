@@ -13,19 +13,20 @@
 
 namespace lathe {
 
-/// A causal language model compiled to go on with sequences: what it has seen is kept as keys and values, so that a
-/// new token costs one step. Sequences of one batch may differ in length. Code is compiled when it is first used, for
-/// each size of a batch up to 4 and once for all larger ones; as sequences grow, the cache grows in steps (256, 1024,
-/// 4096, .. positions) and nothing is compiled again.
+/// A causal language model compiled for generation. Keys and values are cached, so a new token costs one step.
+/// Sequences of a batch may differ in length. Code is compiled on first use: once for each batch size up to 4 and
+/// once for all larger ones. The cache grows in steps (256, 1024, 4096, .. positions), and growing needs no new
+/// compilation.
 ///
-/// A sequence's logits are those of one pass over its tokens alone, for any chunks and any other sequences in the
-/// batch. If a new token changes the angles of its sequence (CausalLm::has_same_rotation()), the step recomputes the
-/// keys and values of that sequence: with longrope once, with dynamic at each token beyond the trained length.
+/// A sequence's logits equal those of one pass over its tokens alone, for any chunk size and any other sequences in
+/// the batch. If a new token changes the rotary angles of its sequence (CausalLm::has_same_rotation()), the step
+/// recomputes the keys and values of that sequence: once for longrope, and for dynamic at each token beyond the
+/// trained length.
 class CachedLm final : public SequenceModel {
  public:
   using Options = SequenceModelOptions;
 
-  /// The weights are borrowed, and stay where they are.
+  /// Borrows the weights; they must outlive this object.
   CachedLm(const pretrained::CausalLm& model, const Parameters& weights, const Options& options = {});
 
   const HostTensor& start(std::span<const std::vector<TokenId>> prompts) override;
@@ -36,20 +37,20 @@ class CachedLm final : public SequenceModel {
   std::int64_t vocabulary_size() const override { return model_.vocabulary_size(); }
   std::vector<Beam> beams(const std::vector<TokenId>& prompt, const BeamOptions& options) override;
 
-  /// Sequences, and tokens of the longest.
+  /// Number of sequences, and tokens of the longest one.
   std::int64_t batch() const { return static_cast<std::int64_t>(lengths_.size()); }
   std::int64_t length() const;
-  /// Positions that the cache has room for, and what it takes.
+  /// Positions that the cache has room for, and its size in bytes.
   std::int64_t capacity() const { return capacity_; }
   std::int64_t cache_bytes() const;
 
-  /// The graphs, to be looked at. Dims: B, T; capacity, length (and window_rows) of nn::KeyValueCache.
+  /// The graphs, for inspection. Dims: B, T; capacity, length (and window_rows) of nn::KeyValueCache.
   ///   prompt: input_ids i64 [B, T], last i64 [B], the position of each sequence's last token among the T
   ///   ragged: the same with positions i64 [B, T]
   ///   step:   input_ids and positions i64 [B, 1]
-  ///   beams:  the same with parents i64 [B], the sequence of the step before that each extends
-  /// Models with depends_on_length() have lengths i64 [B] too (pretrained::TokenInputs::lengths). Each
-  /// gives logits [B, vocab], in f64 where that is computed in, else in f32.
+  ///   beams:  the same with parents i64 [B], the sequence of the previous step that each one extends
+  /// Models with depends_on_length() also have lengths i64 [B] (pretrained::TokenInputs::lengths). Each graph returns
+  /// logits [B, vocab], in f64 if the compute dtype is f64, else in f32.
   enum class Kind : std::uint8_t { prompt, ragged, step, beams };
   static ir::Graph graph(const pretrained::CausalLm& model, Kind kind, DType dtype, const Dim& batch = Dim("B"),
                          std::optional<DType> cache_dtype = {});
@@ -57,18 +58,18 @@ class CachedLm final : public SequenceModel {
  private:
   struct Compiled {
     Executable executable;
-    bool takes_length;  ///< false where all attentions have windows
+    bool takes_length;  ///< false if every attention has a window
   };
-  /// The weights with a cache, and code for them: for a batch of some few sequences, which knows how many there are,
-  /// so that products read weights in one stream; or for a batch of any size.
+  /// The weights with a cache, and code for them. A side is for one small batch size, so that matmuls read the
+  /// weights in one stream, or for batches of any size.
   struct Side {
     Dim batch;
     Parameters store;
-    CacheStates states = {};       ///< known once something is compiled, as are the rows of windows
-    std::int64_t window_rows = 0;  ///< that an attention with a window needs at most; 0: there is none
+    CacheStates states = {};       ///< valid after the first compilation, like window_rows
+    std::int64_t window_rows = 0;  ///< most rows that a windowed attention needs; 0: there are no windows
     std::map<Kind, Compiled> compiled = {};
   };
-  /// Texts for the cache of a side, and the length that each is rotated by.
+  /// Texts to read into the cache of a side, and the length that sets the rotary angles of each.
   struct Reading {
     Side& side;
     std::span<const std::vector<TokenId>> texts;
@@ -91,10 +92,10 @@ class CachedLm final : public SequenceModel {
   const pretrained::CausalLm& model_;
   Parameters weights_;
   Options options_;
-  std::map<std::int64_t, Side> sides_;  ///< by the known size of the batch, 0 for any
+  std::map<std::int64_t, Side> sides_;  ///< by batch size, 0 for any size
   std::int64_t capacity_ = 0, most_positions_ = 0;
   std::vector<std::int64_t> lengths_;
-  std::vector<std::vector<TokenId>> texts_;  ///< where they may have to be read again
+  std::vector<std::vector<TokenId>> texts_;  ///< kept only if they may have to be read again
   std::vector<TokenId> last_;
   HostTensor logits_, chunk_logits_;
 };

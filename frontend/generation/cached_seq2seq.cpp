@@ -72,7 +72,7 @@ void CachedSeq2Seq::make_room(bool keep) {
   side.states.fit(side.store, {{"B", batch_}, {"capacity", capacity_}, {"source_length", source_length_}}, keep);
 }
 
-/// The encoder reads the prompts, for so many sequences.
+/// Runs the encoder on the prompts and prepares `sequences` decoder sequences.
 void CachedSeq2Seq::read(std::span<const std::vector<TokenId>> prompts, Work work, std::int64_t sequences) {
   check_prompts(prompts);
   for (auto& [of, side] : sides_)
@@ -95,7 +95,7 @@ void CachedSeq2Seq::read(std::span<const std::vector<TokenId>> prompts, Work wor
       mask_.set_int(i * source_length_ + s, is_token ? 1 : 0);
     }
   }
-  compiled(work == Work::beams ? Kind::beams : Kind::step);  // tells the states
+  compiled(work == Work::beams ? Kind::beams : Kind::step);  // also records the states
   make_room(false);
   InputRefs inputs{{"input_ids", ids}};
   if (is_masked_) inputs.emplace("attention_mask", mask_);
@@ -103,7 +103,7 @@ void CachedSeq2Seq::read(std::span<const std::vector<TokenId>> prompts, Work wor
   logits_ = HostTensor(logits_type(options_.dtype), {batch_, model_.vocabulary_size()});
 }
 
-/// Logits after a token more of each sequence.
+/// Adds a token to each sequence and computes the logits of the next one.
 const HostTensor& CachedSeq2Seq::next(std::span<const TokenId> tokens, std::span<const std::int64_t> parents) {
   ++length_;
   make_room(true);
@@ -132,7 +132,7 @@ const HostTensor& CachedSeq2Seq::step(std::span<const TokenId> tokens, const std
     throw UserError(fmt::format("{} tokens and {} marks for {} sequences", tokens.size(), done.size(),
                                 work_ == Work::beams ? 0 : batch_),
                     "generation_batch", "give one token for each sequence that was started");
-  // A sequence that has ended stays with its last token; what follows is not looked at.
+  // A sequence that has ended repeats its last token; its logits are ignored.
   std::vector<TokenId> given(tokens.begin(), tokens.end());
   for (std::size_t i = 0; i < done.size(); ++i)
     if (done[i]) given[i] = last_[i];

@@ -4,7 +4,7 @@
 
 namespace lathe {
 
-/// Every key of generation_config.json that transformers' GenerationConfig has.
+/// Returns a rule for every key of generation_config.json that transformers' GenerationConfig has.
 const pretrained::KeyTable& generation_keys();
 
 }  // namespace lathe

@@ -92,7 +92,7 @@ PartialSequence Generation::partial(const Text& text) const {
       .tokens = text.sequence, .prompt = text.opening, .longest = text.longest, .end_tokens = options_.stop_tokens};
 }
 
-/// Finds the whole text.
+/// Generates the whole text by beam search.
 void Generation::search(Text& text) {
   const Clock::time_point start = Clock::now();
   const std::vector<Beam> found =
@@ -140,7 +140,7 @@ std::vector<Generation::TokenId> prompt_tokens(const Tokenizer& tokenizer, std::
 
 std::vector<Generation::TokenId> chat_tokens(const ChatTemplate& chat, const Tokenizer& tokenizer,
                                              const std::vector<ChatMessage>& messages) {
-  // The template writes the special tokens itself.
+  // The template emits the special tokens itself.
   ChatOptions options;
   options.add_generation_prompt = true;
   return tokens_of(tokenizer, chat.render(messages, options).text, false);

@@ -21,11 +21,11 @@
 namespace lathe {
 
 enum class Finish : std::uint8_t { none, length, stop_token, stop_string };
-/// "length", "stop_token", "stop_string"; "none" while it goes on.
+/// Returns "length", "stop_token" or "stop_string"; "none" while the text is not finished.
 std::string_view name(Finish finish);
 
-/// Texts that are generated together, token by token; with a beam search one after the other, a whole text at a step.
-/// It works on its model, and ends where that starts another.
+/// Generates several texts together, one token per step. With beam search it generates one whole text per step. It
+/// uses its model exclusively: starting another generation on the model ends this one.
 class Generation {
  public:
   using TokenId = SequenceModel::TokenId;
@@ -33,25 +33,26 @@ class Generation {
   Generation(SequenceModel& model, const Tokenizer& tokenizer, std::vector<std::vector<TokenId>> prompts,
              const GenerationOptions& options);
 
-  /// Adds a token to every text that has not ended, or finds the next text by a beam search; false where all have
-  /// ended.
+  /// Adds a token to every unfinished text, or generates the next text by beam search. Returns false if all texts are
+  /// finished.
   bool step();
-  /// step() to the end.
+  /// Runs step() until all texts are finished.
   void run() {
     while (step()) {
     }
   }
 
   std::size_t size() const { return texts_.size(); }
-  /// What the last step made known of text i: whole characters. At the end it may be more than a token's text.
+  /// Returns the text that the last step added to text i, in whole characters. The last piece may hold more than one
+  /// token.
   const std::string& piece(std::size_t i = 0) const { return texts_.at(i).piece; }
-  /// All of text i so far, without its prompt, and its tokens, the one that ended it among them.
+  /// Returns text i so far, without its prompt, and its tokens, including the one that ended it.
   const std::string& text(std::size_t i = 0) const { return texts_.at(i).text; }
   const std::vector<TokenId>& tokens(std::size_t i = 0) const { return texts_.at(i).tokens; }
   const std::vector<TokenId>& prompt(std::size_t i = 0) const { return texts_.at(i).prompt; }
   Finish finish(std::size_t i = 0) const { return texts_.at(i).finish; }
 
-  /// Seconds from the start to the logits of the first token, compilation included, and of all steps since.
+  /// Seconds from the start to the logits of the first token, including compilation, and of all steps since then.
   double prompt_seconds() const { return prompt_seconds_; }
   double step_seconds() const { return step_seconds_; }
   std::int64_t new_tokens() const;
@@ -59,8 +60,8 @@ class Generation {
  private:
   struct Text {
     std::vector<TokenId> prompt, tokens;
-    std::vector<TokenId> sequence;  ///< with what stands before the new tokens
-    std::int64_t opening, longest;  ///< lengths of `sequence` at the start and at most
+    std::vector<TokenId> sequence;  ///< the opening and the new tokens
+    std::int64_t opening, longest;  ///< initial and maximum length of `sequence`
     Tokenizer::Stream stream;
     StopStrings stops;
     Sampler sampler;
@@ -110,23 +111,22 @@ class TextPieces {
   std::unique_ptr<Generation> generation_;
 };
 
-/// The tokens of a text to go on with, special ones of the tokenizer included.
+/// Returns the tokens of a prompt, including the tokenizer's special tokens.
 std::vector<Generation::TokenId> prompt_tokens(const Tokenizer& tokenizer, std::string_view text);
-/// The tokens of a conversation up to where the assistant begins to speak.
+/// Returns the tokens of a conversation, up to the start of the assistant's answer.
 std::vector<Generation::TokenId> chat_tokens(const ChatTemplate& chat, const Tokenizer& tokenizer,
                                              const std::vector<ChatMessage>& messages);
 
-/// A language model with its tokenizer, as a Hugging Face directory holds them, of a decoder alone or of an encoder
-/// and a decoder:
+/// A language model and its tokenizer from a Hugging Face directory. The model is decoder-only or encoder-decoder:
 ///
 ///   Generator llama = Generator::load("Llama-3.2-1B");
 ///   for (const std::string& piece : llama.generate("Once upon a time", {.max_new_tokens = 40})) std::cout << piece;
 ///
-/// Weights are computed with as they are stored. One generation runs at a time.
+/// Weights are used in the dtype that they are stored in. Only one generation can run at a time.
 class Generator {
  public:
-  /// A model's directory, or an adapter's, as load_adapted() takes them. Weights are copied out of the mapped files
-  /// where there is plenty of memory: fits_in_memory(). UserErrors of load_adapted(), load_seq2seq_lm(),
+  /// Loads a model's or an adapter's directory; see load_adapted(). Copies the weights from the mapped files to
+  /// memory if there is plenty of it: fits_in_memory(). Throws UserErrors of load_adapted(), load_seq2seq_lm(),
   /// Tokenizer::load, load_generation_options.
   static Generator load(const std::filesystem::path& folder, const SequenceModelOptions& options = {},
                         const pretrained::LoadOptions& weights = {}, const std::filesystem::path& adapter = {});
@@ -134,34 +134,34 @@ class Generator {
   Generator(pretrained::PretrainedSeq2SeqLm model, const Tokenizer& tokenizer,
             const SequenceModelOptions& options = {});
 
-  /// What the directory says of generation: to be changed and passed on.
+  /// Returns the directory's generation options, which can be changed and passed to generate().
   const GenerationOptions& defaults() const { return defaults_; }
   void set_defaults(const GenerationOptions& options) { defaults_ = options; }
 
-  /// Goes on with a text, or writes what a decoder says of it. Its tokens are those of the tokenizer, special ones
-  /// included.
+  /// Generates the continuation of a prompt, or the output of an encoder-decoder model for it. The tokenizer adds its
+  /// special tokens to the prompt.
   TextPieces generate(std::string_view prompt) { return generate(prompt, defaults_); }
   TextPieces generate(std::string_view prompt, const GenerationOptions& options);
-  /// The answer to a conversation, by the directory's chat template. UserErrors of ChatTemplates.
+  /// Generates the answer to a conversation with the directory's chat template. Throws UserErrors of ChatTemplates.
   TextPieces chat(const std::vector<ChatMessage>& messages) { return chat(messages, defaults_); }
   TextPieces chat(const std::vector<ChatMessage>& messages, const GenerationOptions& options);
-  /// Several texts at once, of any lengths.
+  /// Starts several texts at once; their lengths may differ.
   Generation start(std::span<const std::string> prompts, const GenerationOptions& options);
   Generation start(std::vector<std::vector<Generation::TokenId>> prompts, const GenerationOptions& options);
 
-  /// A text that beam search has found.
+  /// A text found by beam search.
   struct BeamText {
     std::string text;
-    std::vector<Generation::TokenId> tokens;  ///< without the prompt, or the token that a decoder begins with
+    std::vector<Generation::TokenId> tokens;  ///< without the prompt or the decoder's start token
     double score;
   };
-  /// The texts that a beam search of `options.beams` finds most likely, `results` of them, the best first. UserErrors
-  /// of beam_search().
+  /// Returns the `results` most likely texts that beam search with `options.beams` finds, best first. Throws
+  /// UserErrors of beam_search().
   std::vector<BeamText> beams(std::string_view prompt) { return beams(prompt, defaults_); }
   std::vector<BeamText> beams(std::string_view prompt, const GenerationOptions& options);
   std::vector<BeamText> beams(const std::vector<Generation::TokenId>& prompt, const GenerationOptions& options);
 
-  /// The tokens of a conversation up to where the assistant begins to speak.
+  /// Returns the tokens of a conversation, up to the start of the assistant's answer.
   std::vector<Generation::TokenId> chat_tokens(const std::vector<ChatMessage>& messages);
 
   /// The model's configuration, weights and other files.
@@ -173,7 +173,7 @@ class Generator {
   std::shared_ptr<const pretrained::ModelFiles> files_;  ///< with the model
   Tokenizer tokenizer_;
   std::filesystem::path text_folder_;
-  std::optional<ChatTemplates> templates_;  ///< once they are asked for
+  std::optional<ChatTemplates> templates_;  ///< loaded on first use
   GenerationOptions defaults_;
   std::unique_ptr<SequenceModel> sequences_;
 };

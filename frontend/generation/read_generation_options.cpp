@@ -13,14 +13,14 @@ namespace {
 using pretrained::Config;
 constexpr std::uint64_t largest_generation_config = std::uint64_t{16} << 20;
 
-/// A list of tokens, or a token alone.
+/// Reads a list of tokens, or a single token.
 std::vector<std::int64_t> tokens_of_key(const Config& config, std::string_view key) {
   if (!config.has(key)) return {};
   if (!config.is_list(key)) return {config.integer(key)};
   return config.integers(key);
 }
 
-/// The file of the folder, or where that has none of the base; nothing where neither has one.
+/// Reads the file from the folder, or from the base if the folder lacks it; nothing if both lack it.
 std::optional<Config> read_first(const std::filesystem::path& folder, const std::filesystem::path& base,
                                  const char* name) {
   for (const std::filesystem::path& in : {folder, base}) {
@@ -56,7 +56,7 @@ TokenRules read_rules(const Config& config) {
                    .forced_eos_tokens = tokens_of_key(config, "forced_eos_token_id"),
                    .suppress_tokens = tokens_of_key(config, "suppress_tokens"),
                    .begin_suppress_tokens = tokens_of_key(config, "begin_suppress_tokens")};
-  // As in transformers, the number of new tokens has precedence.
+  // As in transformers, min_new_tokens takes precedence over min_length.
   if (config.has("min_new_tokens")) rules.min_length = 0;
   if (config.has("bad_words_ids")) rules.bad_words = config.integer_lists("bad_words_ids");
   if (config.has("forced_bos_token_id")) rules.forced_bos_token = config.integer("forced_bos_token_id");
@@ -102,7 +102,7 @@ GenerationOptions options_of(const Config& config) {
   return options;
 }
 
-/// A decoder with an encoder begins with the token that config.json names.
+/// Requires decoder_start_token_id to equal that of config.json in an encoder-decoder model.
 void check_start(const Config& generation, const Config& model) {
   constexpr std::string_view key = "decoder_start_token_id";
   if (!generation.has(key) || !model.boolean("is_encoder_decoder", false)) return;

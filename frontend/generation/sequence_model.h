@@ -12,62 +12,62 @@
 
 namespace lathe {
 
-/// A compiled model that writes sequences side by side, a token each at a time, and keeps what it has seen.
+/// A compiled model that generates several sequences in parallel, one token at a time, with cached keys and values.
 class SequenceModel {
  public:
   using TokenId = std::int64_t;
   virtual ~SequenceModel() = default;
 
-  /// Starts anew with a prompt for each sequence: logits [B, vocab], f32 or f64, of the first token that is added,
-  /// good until the next call. UserErrors [generation_prompt] for no prompts or an empty one, [generation_length]
-  /// past the positions that the model has, [index_range] for a token that is not in the vocabulary.
+  /// Starts new sequences, one per prompt. Returns the logits [B, vocab], f32 or f64, of the first new token, valid
+  /// until the next call. Throws UserErrors [generation_prompt] if there are no prompts or one is empty,
+  /// [generation_length] past the model's positions, [index_range] for a token that is not in the vocabulary.
   virtual const HostTensor& start(std::span<const std::vector<TokenId>> prompts) = 0;
-  /// Adds a token to each sequence, but those that `done` marks: logits of the next. UserErrors [generation_batch],
-  /// [generation_length], [index_range].
+  /// Adds a token to each sequence, except those marked in `done`, and returns the logits of the next token. Throws
+  /// UserErrors [generation_batch], [generation_length], [index_range].
   virtual const HostTensor& step(std::span<const TokenId> tokens, const std::vector<bool>& done = {}) = 0;
 
-  /// Those of the last call.
+  /// Returns the logits of the last call.
   virtual const HostTensor& logits() const = 0;
-  /// What stands before the tokens that are added: the prompt where that is gone on with, else the token that a
-  /// decoder begins with.
+  /// Returns the tokens before the new ones: the prompt for a decoder-only model, else the decoder's start token.
   virtual std::vector<TokenId> opening(const std::vector<TokenId>& prompt) const = 0;
-  /// The longest sequence that there can be, its opening counted.
+  /// Maximum length of a sequence, including its opening.
   virtual std::int64_t most_positions() const = 0;
-  /// Tokens of the vocabulary, the logits of a sequence.
+  /// Number of tokens in the vocabulary.
   virtual std::int64_t vocabulary_size() const = 0;
 
-  /// The most likely sequences that a beam search finds, the best first, each with its opening. The beams share the
-  /// prompt, which is read once. Sequences that were started end. UserErrors of start() and beam_search().
+  /// Returns the most likely sequences found by beam search, best first, each including its opening. The prompt is
+  /// read once and shared by the beams. Ends all sequences that were started. Throws UserErrors of start() and
+  /// beam_search().
   virtual std::vector<Beam> beams(const std::vector<TokenId>& prompt, const BeamOptions& options) = 0;
 };
 
-/// How such a model is compiled.
+/// How a SequenceModel is compiled.
 struct SequenceModelOptions {
-  DType dtype = f32;  ///< to compute in; weights stay as they are stored
-  /// What keys and values of the tokens of a sequence, and of its source, are kept in, rounded to it
-  /// (nn::cache_dtype()); none: default_cache_dtype().
+  DType dtype = f32;  ///< compute dtype; weights stay in their stored dtype
+  /// Dtype of cached keys and values, including those of the source; values are rounded to it (nn::cache_dtype()).
+  /// None: default_cache_dtype().
   std::optional<DType> cache_dtype = {};
-  std::int64_t chunk = 512;      ///< tokens of a prompt that a decoder reads in one run
-  int threads = 0;               ///< 0: one a CPU
+  std::int64_t chunk = 512;      ///< tokens of a prompt that a decoder reads per run
+  int threads = 0;               ///< 0: one per CPU
   ObjectStore* cache = nullptr;  ///< of compiled code
   Target target = Target::host();
 };
 
-/// What keys and values are kept in where nobody says: what is computed in, but bf16 where that is f32 and weights
-/// are quantized, which moves results by more than rounding does.
+/// Returns the default dtype of cached keys and values: the compute dtype, but bf16 for f32 with quantized weights,
+/// whose error is larger than that of rounding to bf16.
 DType default_cache_dtype(const nn::Module& model, DType dtype);
 
-/// One of the graphs of such a model over a store of its weights. UserErrors of compile().
+/// Compiles one of the model's graphs over a store that holds its weights. Throws UserErrors of compile().
 Executable compile_over(const Parameters& store, const ir::Graph& graph, const SequenceModelOptions& options);
 
-/// Throws UserErrors [generation_prompt] where there is no prompt, or one without tokens.
+/// Throws UserError [generation_prompt] if there are no prompts, or one has no tokens.
 void check_prompts(std::span<const std::vector<SequenceModel::TokenId>> prompts);
 
-/// Whether weights are worth a copy to memory (Parameters::copy_to_memory): where that leaves free at least as much
+/// Returns whether copying the weights to memory (Parameters::copy_to_memory) leaves at least as much memory free
 /// again.
 bool fits_in_memory(const Parameters& weights);
 
-/// The logits that an output has: f64 where that is computed in, else f32.
+/// Returns the dtype of output logits: f64 if the compute dtype is f64, else f32.
 inline DType logits_type(DType dtype) { return dtype == f64 ? f64 : f32; }
 
 }  // namespace lathe

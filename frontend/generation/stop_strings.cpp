@@ -19,7 +19,7 @@ std::string StopStrings::push(std::string_view text) {
     held_.resize(end);
     return std::exchange(held_, {});
   }
-  // The longest end of the text that begins one of them.
+  // The longest suffix of the text that is a prefix of a stop string.
   std::size_t kept = 0;
   for (const std::string& stop : strings_)
     for (std::size_t n = std::min(stop.size() - 1, held_.size()); n > kept; --n)

@@ -6,17 +6,18 @@
 
 namespace lathe {
 
-/// Passes a text on as it comes, up to the first of some strings. What may be the start of one is held back.
+/// Passes streamed text through until one of several stop strings occurs. Text that may be the start of a stop string
+/// is held back.
 class StopStrings {
  public:
-  /// Empty strings do not count.
+  /// Ignores empty strings.
   explicit StopStrings(std::vector<std::string> strings);
 
-  /// What can be passed on now.
+  /// Adds text and returns what can be emitted now.
   std::string push(std::string_view text);
-  /// What was held back, when no more comes.
+  /// Returns the text that was held back; call it at the end of the stream.
   std::string finish();
-  /// Whether one of them was met: everything from it on is dropped.
+  /// Whether a stop string was found. Text from there on is dropped.
   bool met() const { return met_; }
 
  private:

@@ -23,7 +23,7 @@ void self_attention(Graph& g, const AttentionFormsConfig& config, const Dim& n) 
   g.output("self", matmul(weights, V));  // [n, d_self]
 }
 
-/// Heads as the first dim: [n, d] -> [n, d].
+/// Multi-head attention with heads as the first dim: [n, d] -> [n, d].
 Tensor multi_head(const Weights& w, const Tensor& x, const Dim& d, const Dim& f) {
   const Tensor q = einsum("nd,hdf->hnf", {x, w.q}), k = einsum("nd,hdf->hnf", {x, w.k}),
                v = einsum("nd,hdf->hnf", {x, w.v});
@@ -32,7 +32,7 @@ Tensor multi_head(const Weights& w, const Tensor& x, const Dim& d, const Dim& f)
   return matmul(attended.transpose(0, 1).reshape({x.size(0), d}), w.o);          // [n, d]
 }
 
-/// Batched, with a lower-triangular mask: queries [1, n, d] and source [1, n, d] -> [1, n, d].
+/// Batched attention with a lower-triangular mask: queries [1, n, d] and source [1, n, d] -> [1, n, d].
 Tensor causal(Graph& g, const Weights& w, const Tensor& queries, const Tensor& source, const Dim& d, const Dim& f) {
   const Dim B = queries.size(0), n = queries.size(1), m = source.size(1);
   const Tensor q = einsum("bnd,hdf->bhnf", {queries, w.q}), k = einsum("bnd,hdf->bhnf", {source, w.k}),

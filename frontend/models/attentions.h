@@ -2,7 +2,7 @@
 
 #include "frontend/graph.h"
 
-/// Attention in the forms that its sources use, each as a function that declares its inputs and parameters in
+/// Attention in the variants found in common sources. Each is a function that declares its inputs and parameters in
 /// `g`, names its intermediates and declares its outputs. The examples run and check them.
 namespace lathe::models {
 
@@ -12,8 +12,8 @@ struct WalkthroughConfig {
   double fill = -1e9;
   DType dtype = f32;
 };
-/// Multi-head attention step by step, from token_ids i64 [nbatches, n_seq] over embedding, padding mask, heads,
-/// scores and weights to output "final" [nbatches, n_seq, d_model].
+/// Adds multi-head attention step by step: embedding of token_ids i64 [nbatches, n_seq], padding mask, heads, scores
+/// and weights. Output: "final" [nbatches, n_seq, d_model].
 Tensor attention_walkthrough(Graph& g, const WalkthroughConfig& config = {});
 
 struct LlamaAttentionConfig {
@@ -22,7 +22,7 @@ struct LlamaAttentionConfig {
   double dropout = 0;  ///< of the attention weights
   DType dtype = f32;
 };
-/// Grouped-query attention with rotary embedding as complex multiplication, RMS norm of q and k after it, and an
+/// Adds grouped-query attention with rotary embedding as complex multiplication, RMS norm of q and k after it, and an
 /// additive causal mask of -inf: hidden_states [B, S, hidden], position_ids i64 [B, S] -> "final" [B, S, hidden].
 Tensor llama_attention(Graph& g, const LlamaAttentionConfig& config = {});
 
@@ -30,16 +30,16 @@ struct EinsumAttentionConfig {
   Dim embed{"embed", 32}, heads{"heads", 4};
   DType dtype = f32;
 };
-/// Attention by einsum in [N, length, heads, head_dim] layout: query [N, q, embed], key and value [N, k, embed],
-/// mask i64 [N, 1, 1, k]. Output "out" fills masked scores with -1e-20 (which masks nothing), "masked_1e20" with
-/// -1e20.
+/// Adds attention by einsum in [N, length, heads, head_dim] layout: query [N, q, embed], key and value [N, k, embed],
+/// mask i64 [N, 1, 1, k]. Output "out" fills masked scores with -1e-20, which masks nothing; "masked_1e20" fills them
+/// with -1e20.
 void einsum_attention(Graph& g, const EinsumAttentionConfig& config = {});
 
 struct AttentionFormsConfig {
   Dim d{"d", 8}, h{"h", 2}, d_self{"d_self", 4};
   DType dtype = f32;
 };
-/// The four forms: "self" (2-D), "multi_head" with a weight matrix for each head, "causal", and "cross" with the same
+/// Adds four variants: "self" (2-D), "multi_head" with a weight matrix per head, "causal", and "cross" with the same
 /// causal mask. Inputs Q, K, V [n, d_self], x [n, d], encoder_input and decoder_input [1, n, d].
 void attention_forms(Graph& g, const AttentionFormsConfig& config = {});
 

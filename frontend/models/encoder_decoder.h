@@ -10,9 +10,9 @@ namespace lathe::models {
 struct EncoderDecoderConfig {
   Dim src_vocab{"src_vocab", 11}, tgt_vocab{"tgt_vocab", 11};
   Dim d_model{"d_model", 512}, d_ff{"d_ff", 2048}, h{"h", 8};
-  std::optional<Dim> d_k = {}, d_v = {};  ///< d_model / h where they are not given
+  std::optional<Dim> d_k = {}, d_v = {};  ///< default: d_model / h
   int layers = 6;
-  std::int64_t pad = 0;  ///< the token that fills short rows: never attended to, never a target
+  std::int64_t pad = 0;  ///< padding token: never attended to, never a target
   bool pre_norm = true;  ///< x + f(norm(x)) and a norm after each stack, or norm(x + f(x))
   nn::Activation activation = nn::Activation::relu;
   double dropout = 0;  ///< 0.1 in the paper
@@ -21,28 +21,29 @@ struct EncoderDecoderConfig {
   DType dtype = f32;
 };
 
-/// The encoder-decoder Transformer (Vaswani et al. 2017): sinusoidal positions, embeddings scaled by sqrt(d_model),
-/// N layers a side, padding and causal masks by masked_fill(-1e9), a linear generator. Errors about src and tgt, at
-/// run time too, name the caller's line.
+/// The encoder-decoder Transformer (Vaswani et al. 2017): sinusoidal positions, embeddings scaled by sqrt(d_model), N
+/// layers per stack, padding and causal masks by masked_fill(-1e9), a linear generator. Errors about src and tgt name
+/// the caller's line, also at run time.
 class EncoderDecoder : public nn::Module {
  public:
   explicit EncoderDecoder(const EncoderDecoderConfig& config, Where at = Where::current())
       : EncoderDecoder(Module("EncoderDecoder"), config, at) {}
-  /// As part of a larger model, or within a graph.
+  /// Creates the model as part of a larger one, or in a graph.
   EncoderDecoder(const Module& parent, const EncoderDecoderConfig& config, Where at = Where::current());
 
-  /// i64 [B, 1, 1, S]: 1 where src [B, S] is a word.
+  /// i64 [B, 1, 1, S]: 1 where src [B, S] is not padding.
   Tensor source_mask(const Tensor& src, Where at = Where::current()) const;
-  /// i64 [B, 1, T, T]: 1 where tgt [B, T] is a word that is not later than the query.
+  /// i64 [B, 1, T, T]: 1 where tgt [B, T] is not padding and not later than the query.
   Tensor target_mask(const Tensor& tgt, Where at = Where::current()) const;
   /// src [B, S] -> memory [B, S, d_model].
   Tensor encode(const Tensor& src, const Tensor& mask, Where at = Where::current()) const;
   /// tgt [B, T], memory [B, S, d_model] -> [B, T, d_model].
   Tensor decode(const Tensor& tgt, const Tensor& memory, const Tensor& source_mask,
                 Where at = Where::current()) const;
-  /// src [B, S], tgt [B, T] -> logits [B, T, tgt_vocab] of the token after each of tgt.
+  /// src [B, S], tgt [B, T] -> logits [B, T, tgt_vocab] of the token after each one of tgt.
   Tensor logits(const Tensor& src, const Tensor& tgt, Where at = Where::current()) const;
-  /// tgt [B, T+1]: each token but the last predicts the next; the mean over targets that are not padding.
+  /// tgt [B, T+1]: each token except the last predicts the next one. Returns the mean over targets that are not
+  /// padding.
   Tensor loss(const Tensor& src, const Tensor& tgt, Where at = Where::current()) const;
 
  private:

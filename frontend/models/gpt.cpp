@@ -12,7 +12,7 @@ namespace lathe::models {
 
 namespace {
 
-/// GPT-2's scales: 0.02, and for the layers that end in the residual stream 0.02 / sqrt(2 * layers).
+/// GPT-2's scales: 0.02, and 0.02 / sqrt(2 * layers) for the layers that write to the residual stream.
 Init residual_init(const GptConfig& config) {
   return Init::normal({.deviation = 0.02 / std::sqrt(2.0 * std::max(1, config.layers))});
 }

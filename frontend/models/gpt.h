@@ -9,28 +9,28 @@ namespace lathe::models {
 
 struct GptConfig {
   Dim vocab{"vocab", 256};
-  Dim context{"context", 256};  ///< the longest sequence
+  Dim context{"context", 256};  ///< maximum sequence length
   Dim d_model{"d_model", 384}, h{"h", 6};
-  std::optional<Dim> d_ff = {};  ///< 4 * d_model where it is not given
+  std::optional<Dim> d_ff = {};  ///< default: 4 * d_model
   int layers = 6;
   double dropout = 0;
   double norm_eps = 1e-5;
   DType dtype = f32;
 };
 
-/// A decoder-only Transformer as GPT-2 is built (Radford et al. 2019): learned positions, norms before each sublayer,
-/// one projection for q, k and v, tanh GELU, the embedding table as output weights. Parameters carry GPT-2's names.
-/// Errors about tokens and targets, at run time too, name the caller's line.
+/// A decoder-only Transformer with GPT-2's architecture (Radford et al. 2019): learned positions, norms before each
+/// sublayer, one projection for q, k and v, tanh GELU, the embedding table as output weights. Parameters have GPT-2's
+/// names. Errors about tokens and targets name the caller's line, also at run time.
 class Gpt : public nn::Module {
  public:
-  /// Throws UserError [attention_heads] where h does not divide d_model.
+  /// Throws UserError [attention_heads] unless h divides d_model.
   explicit Gpt(const GptConfig& config, Where at = Where::current()) : Gpt(Module("Gpt"), config, at) {}
-  /// As part of a larger model, or within a graph.
+  /// Creates the model as part of a larger one, or in a graph.
   Gpt(const Module& parent, const GptConfig& config, Where at = Where::current());
 
-  /// tokens i64 [B, T], T <= context -> logits [B, T, vocab] of the token after each.
+  /// tokens i64 [B, T], T <= context -> logits [B, T, vocab] of the token after each one.
   Tensor logits(const Tensor& tokens, Where at = Where::current()) const;
-  /// tokens [B, T+1]: each but the last predicts the next; the mean over all.
+  /// tokens [B, T+1]: each token except the last predicts the next one. Returns the mean over all of them.
   Tensor loss(const Tensor& tokens, Where at = Where::current()) const;
   /// tokens and targets [B, T].
   Tensor loss(const Tensor& tokens, const Tensor& targets, Where at = Where::current()) const;

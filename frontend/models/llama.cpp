@@ -19,7 +19,7 @@ nn::NormOptions norm(const LlamaConfig& config) {
   return {.dtype = config.dtype, .eps = config.norm_eps, .flat = true};
 }
 
-/// h * head_dim, under the name of d_model where it is as large.
+/// Returns h * head_dim, as d_model if they are equal so that the dim keeps its name.
 Dim joined_heads(const LlamaConfig& config) {
   const Dim width = config.h * config.head_dim;
   return width == config.d_model ? config.d_model : width;

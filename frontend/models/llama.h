@@ -18,19 +18,19 @@ struct LlamaConfig {
   DType dtype = f32;
 };
 
-/// A decoder-only Transformer as Llama is built (Touvron et al. 2023): RMS norms, rotary embedding in the half-split
-/// layout, grouped-query heads by expand and reshape, SwiGLU, an output layer of its own. Errors about tokens, at run
-/// time too, name the caller's line.
+/// A decoder-only Transformer with Llama's architecture (Touvron et al. 2023): RMS norms, rotary embedding in the
+/// half-split layout, grouped-query heads by expand and reshape, SwiGLU, an untied output layer. Errors about tokens
+/// name the caller's line, also at run time.
 class Llama : public nn::Module {
  public:
-  /// Throws UserError [attention_heads] where kv_heads does not divide h.
+  /// Throws UserError [attention_heads] unless kv_heads divides h.
   explicit Llama(const LlamaConfig& config, Where at = Where::current()) : Llama(Module("Llama"), config, at) {}
-  /// As part of a larger model, or within a graph.
+  /// Creates the model as part of a larger one, or in a graph.
   Llama(const Module& parent, const LlamaConfig& config, Where at = Where::current());
 
-  /// tokens i64 [B, T] -> logits [B, T, vocab] of the token after each.
+  /// tokens i64 [B, T] -> logits [B, T, vocab] of the token after each one.
   Tensor logits(const Tensor& tokens, Where at = Where::current()) const;
-  /// tokens [B, T+1]: each but the last predicts the next; the mean over all.
+  /// tokens [B, T+1]: each token except the last predicts the next one. Returns the mean over all of them.
   Tensor loss(const Tensor& tokens, Where at = Where::current()) const;
 
  private:
@@ -45,7 +45,7 @@ class Llama : public nn::Module {
                    const Tensor& forbidden) const;
 
   LlamaConfig config_;
-  Dim groups_;  ///< query heads for each key head
+  Dim groups_;  ///< query heads per key head
   nn::Embedding embed_;
   std::vector<Block> blocks_;
   nn::RmsNorm norm_;

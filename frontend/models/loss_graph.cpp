@@ -4,7 +4,7 @@ namespace lathe::models {
 
 namespace {
 
-/// A graph of this name around the loss that `build` makes in it.
+/// Returns a graph of this name whose output "loss" is the tensor that `build` returns.
 template <class Build>
 LossGraph around(std::string_view name, Build build) {
   Graph g(name);

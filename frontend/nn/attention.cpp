@@ -10,7 +10,7 @@ namespace lathe::nn {
 
 namespace {
 
-/// d_model / h, as a number that is known.
+/// Returns d_model / h, which must be a known number.
 Dim head_size(const Dim& d_model, const Dim& h, std::string_view name, const Where& at) {
   const auto size = d_model.divided_by(h);
   if (!size || !size->value())
@@ -20,7 +20,7 @@ Dim head_size(const Dim& d_model, const Dim& h, std::string_view name, const Whe
   return Dim(name, *size);
 }
 
-/// h * d, under the name of d_model where it is as large.
+/// Returns h * d, as d_model if they are equal so that the dim keeps its name.
 Dim joined(const Dim& h, const Dim& d, const Dim& d_model) { return h * d == d_model ? d_model : h * d; }
 
 LinearOptions projection(const AttentionOptions& options) {

@@ -10,9 +10,9 @@ namespace lathe::nn {
 
 namespace {
 
-constexpr std::int64_t sparse_ratio = 4;  // experts for one that a token takes
+constexpr std::int64_t sparse_ratio = 4;  // experts per chosen expert from which dispatch is sparse
 
-/// One layer of all experts, by the segments of rows: [rows, in] -> [rows, out].
+/// Applies one layer of every expert to its segment of rows: [rows, in] -> [rows, out].
 template <class Layer>
 Tensor grouped(const Tensor& x, const Tensor& offsets, const std::vector<GatedFeedForward>& experts,
                const Layer& layer) {
@@ -70,13 +70,13 @@ Tensor Experts::sparse(const Tensor& x, const Tensor& probabilities) const {
   const auto experts = static_cast<std::int64_t>(experts_.size());
   Dim tokens(1);
   for (int i = 0; i + 1 < x.rank(); ++i) tokens = tokens * x.size(i);
-  const Dim slots = tokens * chosen_;  // a token has one for each expert that it takes
+  const Dim slots = tokens * chosen_;  // one slot per token and chosen expert
   const Tensor rows = x.reshape({tokens, x.size(-1)});
   const auto [kept, which] = top_k(probabilities.reshape({tokens, probabilities.size(-1)}), chosen_);
   const Tensor weights = (kept / kept.sum(-1, true)).reshape({slots});
-  const Tensor expert = which.reshape({slots});  // of each slot
+  const Tensor expert = which.reshape({slots});  // the expert of each slot
 
-  const Tensor order = argsort(expert, 0);  // slots by expert
+  const Tensor order = argsort(expert, 0);  // slots sorted by expert
   const Tensor token = order / chosen_;
   const Tensor counts = one_hot(expert, experts, i64).sum(0);  // [experts]
   const Tensor offsets = pad(cumsum(counts, 0), 0, 1, 0);      // [experts + 1]

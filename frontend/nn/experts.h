@@ -7,24 +7,25 @@
 
 namespace lathe::nn {
 
-/// How a mixture of experts computes what its router chose. All give the same but for rounding.
+/// How a mixture of experts is computed. The results are equal up to rounding.
 enum class Dispatch : std::uint8_t {
-  automatic,  ///< sparse where there are four times as many experts as a token takes, or more
-  dense,      ///< every expert computes every token, most of it to be multiplied by 0
-  /// Tokens are sorted by expert, each expert computes its own in one segment, and their results are added up where
-  /// they came from. No token is dropped, however many want one expert. Dense where an expert's layer has a bias or
-  /// an adapter.
+  automatic,  ///< sparse if there are at least four times as many experts as a token chooses
+  dense,      ///< every expert computes every token; most results are multiplied by 0
+  /// Sorts tokens by expert, computes each expert's tokens as one segment, and adds the results at the tokens'
+  /// original rows. No token is dropped, however many choose one expert. Falls back to dense if a layer of an expert
+  /// has a bias or an adapter.
   sparse,
 };
 
 struct ExpertsOptions {
   std::int64_t count = 8;   ///< experts
-  std::int64_t chosen = 2;  ///< of which each token takes so many
+  std::int64_t chosen = 2;  ///< experts per token
   GatedFeedForwardOptions expert = {};
 };
 
-/// Feed-forwards of which each token takes the few that a router likes best (Shazeer et al. 2017), weighted by its
-/// softmax over those: [.., d] -> [.., d]. The router is the layer "gate", the experts are "experts.0" and on.
+/// A mixture of experts (Shazeer et al. 2017): each token uses the few feed-forwards that the router ranks highest,
+/// weighted by its softmax over those: [.., d] -> [.., d]. The router is the layer "gate", the experts are
+/// "experts.0", "experts.1", ..
 class Experts : public Module {
  public:
   Experts(const Module& parent, std::string_view name, const Dim& d, const Dim& d_ff, const ExpertsOptions& options,

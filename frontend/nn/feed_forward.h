@@ -17,7 +17,7 @@ enum class Activation {
   quick_gelu,    ///< x sigmoid(1.702 x) (Hendrycks and Gimpel 2016)
   relu_squared,  ///< relu(x)^2 (So et al. 2021)
   relu6,         ///< min(relu(x), 6)
-  leaky_relu,    ///< x where it is positive, else x / 100
+  leaky_relu,    ///< x if it is positive, else x / 100
   sigmoid,
   mish,  ///< x tanh(softplus(x)) (Misra 2020)
   linear,
@@ -51,8 +51,8 @@ struct GatedFeedForwardOptions {
   DType dtype = f32;
   Activation activation = Activation::silu;
   bool bias = false;
-  bool flat = false;     ///< weights are named as their layers: "gate_proj" instead of "gate_proj.weight"
-  bool stacked = false;  ///< one layer "gate_up_proj" gives both, the gate first
+  bool flat = false;     ///< weights are named after their layers: "gate_proj" instead of "gate_proj.weight"
+  bool stacked = false;  ///< one layer "gate_up_proj" computes both, the gate first
   std::string gate = "gate_proj", up = "up_proj", down = "down_proj";
 };
 
@@ -64,7 +64,7 @@ class GatedFeedForward : public Module {
   Tensor operator()(const Tensor& x, Where at = Where::current()) const;
 
   Activation activation() const { return activation_; }
-  // The layers; none for the gate and up where they are stacked.
+  // The layers; no gate and up if they are stacked.
   const std::optional<Linear>& gate() const { return gate_; }
   const std::optional<Linear>& up() const { return up_; }
   const Linear& down() const { return down_; }

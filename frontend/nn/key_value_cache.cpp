@@ -49,7 +49,8 @@ Tensor KeyValueCache::visible(const Graph& g, const Dim& T, std::optional<std::i
   Tensor query = positions_of(g, T).unsqueeze(-1);     // [T, 1] or [B, T, 1]
   if (positions) query = query.unsqueeze(1);           // [B, 1, T, 1]
   if (!window) return g.arange(length, i64) <= query;  // [T, length] or [B, 1, T, length]
-  // Row r has the last position p with p % R = r. Where there is none yet, p is r itself, which lies behind all.
+  // Row r holds the last position p with p % R = r. If it is not written yet, p is r itself, which is after all
+  // queries.
   const Tensor last = query.slice(-2, T - 1, T);            // [1, 1] or [B, 1, 1, 1]
   const Tensor back = last - g.arange(window_rows(), i64);  // [1, R] or [B, 1, 1, R]
   const Tensor held = last - back % g.dim_value(window_rows());

@@ -18,17 +18,17 @@ struct LinearState {
 };
 
 namespace {
-/// A flat parameter is named as its module.
+/// A flat parameter has the name of its module.
 std::string_view weight_name(bool flat) { return flat ? "" : "weight"; }
 
-/// The automatic start takes the last dim for the inputs, which an [in, out] weight has first.
+/// Init::automatic takes the last dim as fan_in; in an [in, out] weight that is the first dim.
 Init weight_init(const LinearOptions& options, const Dim& in) {
   const bool automatic = options.weight.kind == Init::Kind::automatic;
   if (!options.in_out || !automatic || in.value().value_or(0) < 1) return options.weight;
   return Init::normal({.deviation = 1 / std::sqrt(static_cast<double>(*in.value()))});
 }
 
-/// Whether a product of x is known to read its weights for a handful of rows, which takes as long as reading them.
+/// Whether x is known to have at most 4 rows. Such a matmul is bound by reading its weights.
 bool has_few_rows(const Tensor& x) {
   constexpr std::int64_t few = 4;
   std::int64_t rows = 1;

@@ -6,32 +6,33 @@
 
 #include "frontend/nn/module.h"
 
-/// Modules of one layer. A module's parameters are named by its parents' names and its own: nn::Linear(self, "q", ..)
-/// of a parent "encoder.0.self" declares "encoder.0.self.q.weight". Errors in a module name the line that called it.
+/// Modules with a single layer. A parameter's name is its modules' names and its own: nn::Linear(self, "q", ..) in a
+/// parent "encoder.0.self" declares "encoder.0.self.q.weight". Errors in a module name the line that called it.
 namespace lathe::nn {
 
 struct LinearOptions {
   DType dtype = f32;
   bool bias = true;
   bool in_out = false;  ///< the weight is [in, out], as GPT-2 stores it, instead of [out, in]
-  bool flat = false;    ///< the weight is named as the module itself: "q_proj" instead of "q_proj.weight"
+  bool flat = false;    ///< the weight is named after the module: "q_proj" instead of "q_proj.weight"
   Init weight = Init::automatic();
 };
 
 class LowRank;
 struct LowRankOptions;
 
-/// x W^T + b of a weight [out, in], or x W + b of one [in, out]: [.., in] -> [.., out], in the dtype of x. Quantized
-/// weights are rounded to it, but multiply up to 4 rows, where the graph knows how many there are, in f32 at least.
+/// Returns x W^T + b for a weight [out, in], or x W + b for [in, out]: [.., in] -> [.., out], in the dtype of x.
+/// Quantized weights are rounded to that dtype. For up to 4 rows, if the graph knows their number, the product is
+/// computed in at least f32.
 Tensor project(const Tensor& x, const Parameter& weight, const std::optional<Parameter>& bias = {},
                bool in_out = false, Where at = Where::current());
 
-/// y = x W^T + b: [.., in] -> [.., out]. Copies are the same layer.
+/// y = x W^T + b: [.., in] -> [.., out]. Copies refer to the same layer.
 class Linear : public Module {
  public:
   Linear(const Module& parent, std::string_view name, const Dim& in, const Dim& out,
          const LinearOptions& options = {}, Where at = Where::current());
-  /// The linear layer that a node of a tree is; nothing where it is another module.
+  /// Returns the Linear of a tree node; nothing if the node is another module.
   static std::optional<Linear> of(const Module& node);
 
   Tensor operator()(const Tensor& x, Where at = Where::current()) const;
@@ -42,13 +43,13 @@ class Linear : public Module {
   Dim in() const;
   Dim out() const;
 
-  /// Adds a low-rank adapter to what the layer gives (frontend/nn/low_rank.h), in every graph that is built from now
-  /// on: a sub-module with the parameters "lora_A.weight" and "lora_B.weight" below the layer's path. UserError
-  /// [parameter_name] where it has one already.
+  /// Adds a low-rank adapter to the output of the layer (frontend/nn/low_rank.h) in every graph built afterwards. The
+  /// adapter is a sub-module with the parameters "lora_A.weight" and "lora_B.weight" below the layer's path. Throws
+  /// UserError [parameter_name] if there is an adapter already.
   const LowRank& add_low_rank(const LowRankOptions& options, Where at = Where::current()) const;
-  /// The adapter; null where there is none.
+  /// The adapter, or null.
   const LowRank* low_rank() const;
-  /// Takes the adapter off the layer, and its parameters out of the tree.
+  /// Removes the adapter from the layer, and its parameters from the tree.
   void remove_low_rank() const;
 
  private:
@@ -57,11 +58,11 @@ class Linear : public Module {
 
 struct EmbeddingOptions {
   DType dtype = f32;
-  bool flat = true;  ///< the table is named as the module itself
+  bool flat = true;  ///< the table is named after the module
   Init table = Init::normal({.deviation = 0.02});
 };
 
-/// A row of the table for each id: i64 [..] -> [.., d].
+/// Looks up a table row for each id: i64 [..] -> [.., d].
 class Embedding : public Module {
  public:
   Embedding(const Module& parent, std::string_view name, const Dim& count, const Dim& d,

@@ -17,7 +17,8 @@ void check(const LowRankOptions& options, const Where& at) {
   require(std::isfinite(options.scale), "the scale", options.scale, "give a finite number, such as alpha / r");
 }
 
-/// As torch.nn.Linear starts its weight: kaiming_uniform with a = sqrt(5), which is in^-0.5.
+/// Initializer of A. The default is that of torch.nn.Linear: kaiming_uniform with a = sqrt(5), which is uniform in
+/// +-in^-0.5.
 Init start_of_a(const LowRankOptions& options, const Dim& in) {
   if (options.a.kind != Init::Kind::automatic) return options.a;
   const double limit = 1 / std::sqrt(static_cast<double>(in.value().value_or(1)));

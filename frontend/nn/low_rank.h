@@ -8,19 +8,20 @@ namespace lathe::nn {
 struct LowRankOptions {
   Dim r{"r", 8};
   double scale = 1;
-  double dropout = 0;  ///< of what the adapter reads
+  double dropout = 0;  ///< of the adapter's input
   DType dtype = f32;
-  /// How A and B start; automatic: A as torch.nn.Linear does, uniform in +-in^-0.5, B as zeros, so that an adapter
-  /// changes nothing before it is trained.
+  /// Initializers. Automatic: A like torch.nn.Linear, uniform in +-in^-0.5, and B zeros, so that an untrained adapter
+  /// has no effect.
   Init a = Init::automatic(), b = Init::automatic();
 };
 
-/// A low-rank adapter of a Linear (Hu et al. 2021, 4.1): scale * B A dropout(x), with A [r, in] and B [out, r]:
-/// [.., in] -> [.., out]. Linear::add_low_rank() makes it.
+/// A low-rank adapter of a Linear (Hu et al. 2021, 4.1): scale * B A dropout(x), with A [r, in] and B [out, r]: [..,
+/// in] -> [.., out]. Created by Linear::add_low_rank().
 class LowRank : public Module {
  public:
   Tensor operator()(const Tensor& x, Where at = Where::current()) const;
-  /// scale * B A in the dtype of `like`: what merging adds to the layer's weight, in its shape.
+  /// Returns scale * B A in the dtype of `like`: the term that merging adds to the layer's weight, in the weight's
+  /// shape.
   Tensor delta(const Tensor& like, Where at = Where::current()) const;
 
   const Parameter& a() const { return a_; }  ///< "lora_A.weight" [r, in]
@@ -31,7 +32,7 @@ class LowRank : public Module {
   friend class Linear;
   LowRank(const Linear& layer, const LowRankOptions& options, const Where& at);
 
-  bool in_out_;  ///< of the layer's weight
+  bool in_out_;  ///< the layer's weight is [in, out]
   double scale_;
   Parameter a_, b_;
   Dropout dropout_;

@@ -16,9 +16,9 @@ namespace lathe::nn {
 
 struct Module::Node {
   std::string path, name, kind;
-  std::optional<Graph> graph;                                 ///< where parameters are declared at once
-  std::shared_ptr<std::set<std::string, std::less<>>> taken;  ///< names of all parameters of the tree
-  std::vector<Parameter> parameters;                          ///< its own
+  std::optional<Graph> graph;                                 ///< if set, parameters are declared there at once
+  std::shared_ptr<std::set<std::string, std::less<>>> taken;  ///< names of all parameters in the tree
+  std::vector<Parameter> parameters;                          ///< parameters of this module only
   std::vector<Module> children;
   std::shared_ptr<LinearState> linear = {};  ///< of a Linear
 };
@@ -45,7 +45,7 @@ ParameterFilter filter(const Module& module, const Choose& choose) {
 
 }  // namespace
 
-/// An argument of its own in a graph, declared at the first use.
+/// The tensor of this name in the graph; declares it at the first use.
 Tensor Parameter::declared(const Graph& graph, const std::string& name, DType dtype, const Shape& shape) const {
   graph.state_->note_frozen_mark(name, std::shared_ptr<const bool>(info_, &info_->frozen));
   if (const auto found = graph.builder().find_argument(name)) {
@@ -129,7 +129,7 @@ Parameter Module::declare(std::string_view name, DType dtype, const Shape& shape
   Parameter made({.name = full, .dtype = dtype, .shape = shape, .init = init, .loc = Location(at)});
   node_->parameters.push_back(made);
   if (node_->graph) {
-    // In a graph the line may be that of the caller of a library function.
+    // In a graph, the line may be that of the caller of a library function.
     const detail::Line line(node_->graph->builder(), at);
     made.info_->loc = node_->graph->builder().location();
     (void)made.in(*node_->graph);

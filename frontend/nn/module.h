@@ -10,9 +10,8 @@
 #include "frontend/train/optim.h"
 #include "ir/support/tensors/tensors.h"
 
-/// Modules: named trees of parameters, with a call that adds ops. A module belongs to no graph: called on a tensor,
-/// it builds in that tensor's graph, so one model serves a graph for training, another for decoding, and any later
-/// one.
+/// Modules are named trees of parameters with a call that adds ops. A module belongs to no graph: a call builds in
+/// the graph of its argument, so one model can be used in a training graph, a decoding graph, and others later.
 ///
 ///   models::Gpt model(config);
 ///   Graph g{"train"};
@@ -20,42 +19,42 @@
 ///   Parameters weights(model.initial_values(/*seed=*/1));
 namespace lathe::nn {
 
-/// A parameter of a module: its name and type, how it starts, and what training does with it. Its values are
-/// elsewhere, in a store (runtime/parameters/parameters.h). Cheap to copy; copies are the same parameter.
+/// A parameter of a module: its name, type, initializer and training options. Its values are in a store
+/// (runtime/parameters/parameters.h). Cheap to copy; copies refer to the same parameter.
 class Parameter {
  public:
-  /// From the root of its tree: "h.0.attn.c_attn.weight".
+  /// Path from the root of the tree: "h.0.attn.c_attn.weight".
   const std::string& name() const { return info_->name; }
   DType dtype() const { return info_->dtype; }
   const Shape& shape() const { return info_->shape; }
   const Init& init() const { return info_->init; }
 
-  /// A frozen parameter is not trained: training_step() of a Graph leaves it alone, whatever its options choose.
+  /// A frozen parameter is not trained: training_step() of a Graph skips it, whatever its options select.
   bool is_frozen() const { return info_->frozen; }
   void freeze(bool frozen = true) const { info_->frozen = frozen; }
-  /// A word that optimizers choose parameters by; empty at first.
+  /// A label by which optimizers select parameters; empty by default.
   const std::string& group() const { return info_->group; }
   void set_group(std::string_view group) const { info_->group = group; }
 
-  /// The parameter in a graph, or in the graph of a tensor: declared there at the first use. UserError
-  /// [argument_name] where the graph has another argument of this name.
+  /// Returns the parameter in a graph, or in the graph of a tensor, and declares it there at the first use. Throws
+  /// UserError [argument_name] if the graph has another argument of this name.
   Tensor in(const Graph& graph) const;
   Tensor in(const Tensor& like, Where at = Where::current()) const { return in(like.graph(at)); }
-  /// The same in the dtype of `like`: weights may be stored in another one than is computed in.
+  /// Returns the parameter cast to the dtype of `like`; storage and compute dtypes may differ.
   Tensor as(const Tensor& like, Where at = Where::current()) const;
 
-  /// Rows of a table, for each id: i64 [..] -> [.., d], in the dtype of the table.
+  /// Looks up a row of the table for each id: i64 [..] -> [.., d], in the dtype of the table.
   Tensor rows(const Tensor& ids, Where at = Where::current()) const;
 
-  /// Another dtype to store it in, before it is first used in a graph.
+  /// Sets the storage dtype. Call it before the first use in a graph.
   void store_as(DType dtype) const { info_->dtype = dtype; }
-  /// From now on a matrix, or its transpose, is stored as dequantize() takes it (runtime/parameters/quantize.h): i8
-  /// numbers under its own name, and f32 scales, one for each `block` neighbours of a row, under scales_name(). as()
-  /// and rows() give what it stands for; in() the numbers as they are stored. The shape stays that of the matrix.
-  /// UserError [quantize_block] for what is no matrix of known rows that are blocks.
+  /// Stores the matrix, or its transpose, in the format of dequantize() from now on (runtime/parameters/quantize.h):
+  /// i8 values under its own name, and under scales_name() one f32 scale per `block` neighbours of a row. as() and
+  /// rows() return dequantized values, in() the stored ones. shape() stays that of the matrix. Throws UserError
+  /// [quantize_block] unless it is a matrix whose known row length is a multiple of `block`.
   void store_quantized(std::int64_t block, bool transposed = false) const;
   bool is_quantized() const { return info_->block > 0; }
-  bool is_transposed() const { return info_->transposed; }  ///< as it is stored
+  bool is_transposed() const { return info_->transposed; }  ///< in storage
   std::string scales_name() const { return info_->name + ".scales"; }
 
  private:
@@ -68,7 +67,7 @@ class Parameter {
     Location loc;
     bool frozen = false;
     std::string group = {};
-    std::int64_t block = 0;  ///< quantized: that share a scale
+    std::int64_t block = 0;  ///< values that share a scale; 0: not quantized
     bool transposed = false;
   };
   Tensor declared(const Graph& graph, const std::string& name, DType dtype, const Shape& shape) const;
@@ -80,8 +79,8 @@ class Parameter {
 
 struct LinearState;  // frontend/nn/linear.cpp
 
-/// A node of the tree: its own parameters and its sub-modules, in the order in which they were made. Cheap to copy;
-/// copies are the same node. Modules of a user's own derive from it:
+/// A node of the tree: its own parameters and its sub-modules, in the order of creation. Cheap to copy; copies refer
+/// to the same node. Derive your own modules from it:
 ///
 ///   struct Mlp : nn::Module {
 ///     Mlp(const Module& parent, std::string_view name, const Dim& d)
@@ -91,59 +90,59 @@ struct LinearState;  // frontend/nn/linear.cpp
 ///   };
 class Module {
  public:
-  /// The root of a tree, which names what it is for print_tree().
+  /// Creates the root of a tree. `kind` is its name in print_tree().
   explicit Module(std::string_view kind = "Module");
-  /// A root within a graph: what is declared below it is declared in the graph at once, in its present scope.
+  /// Creates a root in a graph: parameters below it are declared in the graph at once, in its current scope.
   Module(const Graph& graph);  // NOLINT(google-explicit-constructor)
-  /// A sub-module. An empty name adds nothing to the names of its parameters.
+  /// Creates a sub-module. An empty name adds nothing to the names of its parameters.
   Module(const Module& parent, std::string_view name, std::string_view kind);
 
-  /// From the root: "h.0.attn"; of a root within a graph, its scope.
+  /// Path from the root: "h.0.attn"; for a root in a graph, its scope.
   const std::string& path() const;
-  /// What its parent calls it.
+  /// Name within its parent.
   const std::string& name() const;
   const std::string& kind() const;
   const std::vector<Module>& children() const;
   const std::vector<Parameter>& own_parameters() const;
-  /// All of the tree below, in the order of declaration.
+  /// Returns all parameters of the subtree in declaration order.
   std::vector<Parameter> parameters() const;
-  /// By its name from the root. UserError [parameter_unknown].
+  /// Returns a parameter by its path from the root. Throws UserError [parameter_unknown].
   Parameter parameter(std::string_view name) const;
 
-  /// Freezes all parameters below, or lets them be trained again.
+  /// Freezes or unfreezes all parameters of the subtree.
   void freeze(bool frozen = true) const;
   void set_group(std::string_view group) const;
-  /// How many numbers all parameters below hold. UserError [dim_unbound] where a size is not known.
+  /// Returns the number of elements of all parameters in the subtree. Throws UserError [dim_unbound] if a size is
+  /// unknown.
   std::int64_t count() const;
-  /// How all of them start, by name: what initial_values() of a whole graph takes.
+  /// Returns the initializers of all parameters by name, as initial_values() of a graph takes them.
   std::vector<Initializer> initializers() const;
-  /// How all of them start: the values for a store. See initial_value() in frontend/initialize.h.
+  /// Returns the initial values of all parameters, for a store. See initial_value() in frontend/initialize.h.
   Tensors initial_values(std::uint64_t seed) const;
-  /// The tree as text: kinds, names, shapes, counts; neighbours that are alike are printed once.
+  /// Returns the tree as text: kinds, names, shapes, counts. Equal neighbours are printed once.
   std::string print_tree() const;
 
  protected:
-  /// A parameter of its own, named below the module's path; an empty name is the path itself. UserError
+  /// Declares a parameter of this module, named below its path; an empty name is the path itself. Throws UserError
   /// [parameter_name] for a name that the tree has already.
   Parameter declare(std::string_view name, DType dtype, const Shape& shape, const Init& init, const Where& at);
-  /// Takes a sub-module out of the tree, and with it the names of its parameters. The sub-module itself stays as it
-  /// is.
+  /// Removes a sub-module from the tree, and the names of its parameters with it. The sub-module itself is unchanged.
   void remove(const Module& child) const;
 
  private:
   friend class Linear;
   struct Node;
-  /// What a Linear shares with its copies; null in nodes of other kinds.
+  /// State that a Linear shares with its copies; null for other kinds of nodes.
   const std::shared_ptr<LinearState>& linear_state() const;
   void set_linear_state(std::shared_ptr<LinearState> state) const;
 
   std::shared_ptr<Node> node_;
 };
 
-/// The parameters of a module that are not frozen: for TrainingOptions::trainable of a finished graph, which knows no
+/// Selects the unfrozen parameters of a module, for TrainingOptions::trainable of a finished graph, which has no
 /// modules.
 ParameterFilter trainable(const Module& module);
-/// The parameters of a module that are in a group.
+/// Selects the parameters of a module that are in a group.
 ParameterFilter in_group(const Module& module, std::string_view group);
 
 }  // namespace lathe::nn

@@ -9,7 +9,7 @@ namespace lathe::nn {
 
 namespace {
 
-/// 124439808 as "124,439,808".
+/// Formats 124439808 as "124,439,808".
 std::string with_commas(std::int64_t number) {
   std::string digits = fmt::format("{}", number);
   for (auto at = static_cast<std::int64_t>(digits.size()) - 3; at > 0; at -= 3)
@@ -22,14 +22,14 @@ std::string type_of(const Parameter& parameter) {
                      parameter.is_frozen() ? "  frozen" : "");
 }
 
-/// A module without its name: what follows it on its line, and the lines below.
+/// A printed module without its name: the rest of its line, and the lines below.
 struct Printed {
   std::string head;
   std::vector<std::string> lines;
   bool operator==(const Printed&) const = default;
 };
 
-/// "h.11" is "h." and 11.
+/// Splits "h.11" into "h." and 11.
 struct Numbered {
   std::string_view front;
   std::int64_t number;
@@ -40,7 +40,7 @@ std::optional<Numbered> numbered(std::string_view name) {
   return Numbered{name.substr(0, digits), std::stoll(std::string(name.substr(digits)))};
 }
 
-/// How many children from `first` on are numbered one after the other and print alike.
+/// Number of children from `first` on that have consecutive numbers and print alike.
 std::size_t alike(const std::vector<Module>& children, const std::vector<Printed>& printed, std::size_t first) {
   const auto start = numbered(children[first].name());
   std::size_t count = 1;
@@ -53,7 +53,7 @@ std::size_t alike(const std::vector<Module>& children, const std::vector<Printed
   return count;
 }
 
-/// A module that is one parameter, named as itself.
+/// Whether a module consists of one parameter that has its name.
 bool is_parameter(const Module& module) {
   const auto& own = module.own_parameters();
   return module.children().empty() && own.size() == 1 && own[0].name() == module.path();

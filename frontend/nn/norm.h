@@ -11,8 +11,8 @@ namespace lathe::nn {
 struct NormOptions {
   DType dtype = f32;
   double eps = 1e-5;
-  bool flat = false;         ///< RmsNorm: the weight is named as the module itself
-  bool unit_offset = false;  ///< RmsNorm: multiplies by 1 + weight, as Gemma does
+  bool flat = false;         ///< RmsNorm: the weight is named after the module
+  bool unit_offset = false;  ///< RmsNorm: multiplies by 1 + weight, as in Gemma
 };
 
 /// (x - mean) / sqrt(var + eps) * weight + bias over the last dim (Ba et al. 2016): [.., d] -> [.., d].
@@ -40,8 +40,8 @@ class RmsNorm : public Module {
   Parameter weight_;
 };
 
-/// Dropout with a rate, drawn from the graph's random state; nothing at rate 0. A graph that is compiled to be
-/// evaluated leaves it out.
+/// Dropout at a fixed rate, drawn from the graph's random state; no op at rate 0. Compiling in evaluation mode
+/// removes it.
 class Dropout {
  public:
   /// Throws UserError [dropout_rate] unless 0 <= rate < 1.

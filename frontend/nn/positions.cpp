@@ -10,7 +10,7 @@ namespace lathe::nn {
 
 namespace {
 
-/// d / 2, for a dim that is known and even.
+/// Returns d / 2 of a dim that is known and even.
 Dim half_of(const ir::GraphBuilder& builder, const Dim& d, const Where& at) {
   const auto half = d.divided_by(2);
   if (!half || !d.value())

@@ -9,7 +9,7 @@ namespace lathe::nn {
 
 namespace {
 
-/// The buckets of one direction.
+/// Number of buckets per direction.
 std::int64_t side_of(const RelativeBiasOptions& options) {
   return options.bidirectional ? options.buckets / 2 : options.buckets;
 }
@@ -35,7 +35,7 @@ RelativeBias::RelativeBias(const Module& parent, std::string_view name, const Di
       side_(side_of(options)),
       table_(*this, "", Dim("buckets", options.buckets), h, {.dtype = options.dtype, .flat = false}, at) {}
 
-/// i64, of distances of 0 and more in the same shape.
+/// Returns the i64 buckets of distances >= 0, in the same shape.
 Tensor RelativeBias::bucket(const Tensor& distance) const {
   const auto near = static_cast<double>(near_), far = static_cast<double>(side_ - near_);
   const double range = std::log(static_cast<double>(options_.max_distance) / near);
@@ -44,7 +44,7 @@ Tensor RelativeBias::bucket(const Tensor& distance) const {
   return where(distance < near_, distance, minimum(beyond, side_ - 1));
 }
 
-/// Of keys that lie i64 [..] positions ahead of their query, or behind it: [.., h].
+/// Returns the bias [.., h] of keys that are `ahead` i64 [..] positions after their query; negative if before it.
 Tensor RelativeBias::values(const Tensor& ahead, DType dtype) const {
   const Tensor behind = bucket(maximum(-ahead, 0));
   return table_(options_.bidirectional ? where(ahead > 0, bucket(maximum(ahead, 0)) + side_, behind) : behind)
@@ -52,7 +52,7 @@ Tensor RelativeBias::values(const Tensor& ahead, DType dtype) const {
 }
 
 Tensor RelativeBias::operator()(const Graph& g, const Dim& T, const Dim& S, DType dtype, Where at) const {
-  // Every distance that occurs, once: from 1 - T, the first key seen from the last query, to S - 1.
+  // Every distance that occurs, once: from 1 - T, for the last query and the first key, to S - 1.
   const Tensor ahead = g.arange(T + S - 1, i64, at) - (g.dim_value(T, i64, at) - 1);
   const CallSite line(ahead, at, path());
   const Tensor index = g.arange(S, i64) - g.arange(T, i64).unsqueeze(1) + (g.dim_value(T) - 1);

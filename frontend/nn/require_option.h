@@ -9,7 +9,7 @@
 
 namespace lathe::nn {
 
-/// Throws UserError "op: name is value" at the user's line unless the option's value holds.
+/// Throws UserError "op: name is value" at the user's line unless `holds`.
 template <class Value>
 void require_option(const Where& at, std::string_view op, std::string_view label, bool holds, std::string_view name,
                     const Value& value, std::string_view hint) {

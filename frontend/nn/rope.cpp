@@ -26,7 +26,8 @@ std::vector<double> plain_frequencies(std::int64_t d, double base) {
 
 double yarn_scale(double factor, double mscale) { return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1; }
 
-/// From frequency `low` to `high` the plain frequencies give way to those of stretched positions.
+/// Interpolates from the plain frequencies to those of stretched positions, between frequency indices `low` and
+/// `high`.
 std::vector<double> yarn_frequencies(std::int64_t d, const RopeOptions& o) {
   const auto dim_of = [&](double rotations) {
     return static_cast<double>(d) * std::log(static_cast<double>(o.original_length) / (rotations * 2 * pi)) /
@@ -67,13 +68,13 @@ Tensor as_tensor(const Tensor& like, const std::vector<double>& values) {
   return like.graph().literal({Dim("half", static_cast<std::int64_t>(values.size()))}, values, f64);
 }
 
-/// The lengths f64 [.., 1] that rows of frequencies belong to: [1], [B, 1, 1] or [B, T, 1].
+/// Returns the lengths f64 [.., 1] that rows of frequencies depend on: [1], [B, 1, 1] or [B, T, 1].
 Tensor lengths_of(const Tensor& positions, const std::optional<Tensor>& lengths) {
   const Tensor each = (lengths ? *lengths : positions.max(-1) + 1).to(f64).unsqueeze(-1);
   return each.rank() == 2 ? each.unsqueeze(1) : each;
 }
 
-/// theta * (factor * L / max - (factor - 1))^(d / (d - 2)), L being the length, at least max; then base^(-2i/d).
+/// The base theta * (factor * L / max - (factor - 1))^(d / (d - 2)) for length L, at least max; then base^(-2i/d).
 Tensor dynamic_frequencies(const Tensor& lengths, std::int64_t d, const RopeOptions& o) {
   const auto width = static_cast<double>(d), max = static_cast<double>(o.max_length);
   const Tensor length = maximum(lengths, max);
@@ -96,7 +97,7 @@ Tensor longrope_frequencies(const Tensor& lengths, std::int64_t d, const RopeOpt
                as_tensor(lengths, divided(plain, o.short_factor)));
 }
 
-/// [half], or of each text [B, 1, half] or [B, T, half].
+/// Returns the frequencies: [half], or per text [B, 1, half] or [B, T, half].
 Tensor frequencies_of(const Tensor& positions, const std::optional<Tensor>& lengths, std::int64_t d,
                       const RopeOptions& o, const Where& at) {
   switch (o.scaling) {
@@ -115,7 +116,7 @@ Tensor frequencies_of(const Tensor& positions, const std::optional<Tensor>& leng
 
 bool positive(double value) { return value > 0 && std::isfinite(value); }
 
-/// What the scaling that is chosen reads.
+/// Checks the options that the selected scaling uses.
 void check(const RopeOptions& o, const Where& at) {
   const auto require = [&](bool holds, std::string_view name, const auto& value, std::string_view hint) {
     require_option(at, "rope", "rope_options", holds, name, value, hint);

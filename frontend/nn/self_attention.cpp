@@ -28,7 +28,7 @@ void check(const AttentionContext::Options& options, bool is_causal, const Where
           "attention in both directions has none");
 }
 
-/// Heads of queries for each head of keys.
+/// Number of query heads per key head.
 Dim groups_of(const Dim& h, const Dim& kv, const Where& at) {
   const auto groups = h.divided_by(kv);
   if (!groups)
@@ -52,7 +52,7 @@ AttentionContext AttentionContext::with_bias(const Tensor& bias) const {
   return context;
 }
 
-/// bool [T, T] or [B, 1, T, T]: query i sees key j; with a cache [.., T, rows] as it says.
+/// bool [T, T] or [B, 1, T, T]: query i sees key j; with a cache, [.., T, rows] from KeyValueCache::visible().
 Tensor AttentionContext::allowed(const Graph& g, std::optional<std::int64_t> window) const {
   if (cache_) return cache_->visible(g, length_, window);
   Tensor sees = g.causal_mask(length_, length_);  // [T, T]
@@ -64,7 +64,7 @@ Tensor AttentionContext::allowed(const Graph& g, std::optional<std::int64_t> win
   return sees & (words | itself);
 }
 
-/// The softmax of the scores that are allowed: [B, h, T, S], or [B, kv, groups, T, S].
+/// Returns the softmax of the scores that are not masked: [B, h, T, S], or [B, kv, groups, T, S].
 Tensor AttentionContext::weights(const Tensor& scores, std::optional<std::int64_t> window) const {
   if (is_causal_) {
     Tensor sees = allowed(scores.graph(), window);
@@ -81,8 +81,7 @@ Tensor AttentionContext::attend(const Tensor& q, const Tensor& k, const Tensor& 
   check(options, is_causal_, at);
   const Dim groups = groups_of(q.size(1, at), k.size(1, at), at);
   const CallSite line(q, at);
-  // Heads that share keys look at them where they lie: a copy of the cache for each of them would be made in each
-  // step.
+  // Heads that share keys read them in place. Otherwise each step would copy the cache for each of these heads.
   const bool grouped = cache_ && !groups.is(1) && !bias_;
   const Dim B = q.size(0), h = q.size(1), kv = k.size(1), T = q.size(2), d = q.size(3);
   const auto seen = [&](std::string_view cache, const Tensor& x) {
@@ -105,7 +104,7 @@ LinearOptions projection(const SelfAttentionOptions& o, bool bias) {
   return {.dtype = o.dtype, .bias = bias, .in_out = o.in_out};
 }
 
-/// A layer that gives `heads` heads.
+/// A layer with `heads` heads, if `wanted`.
 std::optional<Linear> projection_if(bool wanted, const Module& parent, std::string_view name, const Dim& heads,
                                     const SelfAttentionOptions& o, const Where& at) {
   if (!wanted) return std::nullopt;

@@ -35,7 +35,7 @@ HostTensor drawn(const ir::SampleOperand& operand, std::mt19937& generator) {
 
 std::string input_name(std::size_t i) { return fmt::format("x{}", i); }
 
-/// One sample under way.
+/// Checks of one sample.
 class Trial {
  public:
   Trial(const CustomOp& op, const ir::Sample& sample, std::string what, unsigned seed, const Where& at)
@@ -61,7 +61,8 @@ class Trial {
     if (again != text) fail(fmt::format("its text is read back as another graph:\n{}\n{}", text, again));
   }
 
-  /// Of the sum of w * (y + y*y / 2), whose derivative depends on y; then of the derivative along a direction.
+  /// Checks the derivative of sum(w * (y + y*y / 2)), which depends on y, and then that of the directional
+  /// derivative.
   void check_gradients() {
     const Graph g{"check"};
     const std::vector<Tensor> operands = inputs(g, false);
@@ -89,7 +90,7 @@ class Trial {
                     "the samples are those of check_custom_op(), or of the record");
   }
 
-  /// The operands; with `strided`, the last two dims of each lie the other way round.
+  /// Declares the operands; with `strided`, the last two dims of each have swapped strides.
   std::vector<Tensor> inputs(const Graph& g, bool strided) const {
     std::vector<Tensor> operands;
     for (const ir::SampleOperand& operand : sample_.operands) {
@@ -121,7 +122,7 @@ class Trial {
     return op_.definition().reference(operands, attrs);
   }
 
-  /// Both as they are in f64, to 1e-9 of the larger of 1 and the element.
+  /// Compares in f64 with a tolerance of 1e-9, relative to elements larger than 1.
   void compare(const HostTensor& found, const HostTensor& expected, std::string_view one,
                std::string_view other) const {
     if (found.shape() != expected.shape())
@@ -139,7 +140,7 @@ class Trial {
     }
   }
 
-  /// An input of the type of `like`, of numbers near 1.
+  /// Declares an input of the type of `like`, with values near 1.
   Tensor weights(const Graph& g, const std::string& name, const Tensor& like) {
     std::mt19937 generator(7);
     const std::vector<std::int64_t> sizes = like.shape().evaluate({});
@@ -154,7 +155,7 @@ class Trial {
     return {found.begin(), found.end()};
   }
 
-  /// Central differences at every number of every operand: eps 1e-6, atol 1e-5, rtol 1e-3.
+  /// Compares with central differences at every element of every operand: eps 1e-6, atol 1e-5, rtol 1e-3.
   void compare_with_differences(const Graph& g, const Tensor& scalar, const std::vector<Tensor>& gradients,
                                 const std::vector<std::size_t>& positions, std::string_view what) const {
     const auto run = [&](const Tensor& value, const Tensors& arguments) {

@@ -7,15 +7,15 @@
 namespace lathe {
 
 struct CustomOpChecks {
-  /// First and second derivatives against central differences, of samples in f64. A backward that is not the
-  /// derivative on purpose, as that of a straight-through estimator, is left out by false.
+  /// Checks first and second derivatives against central differences, for samples in f64. Set it to false for a
+  /// backward that intentionally is not the derivative, such as a straight-through estimator.
   bool gradients = true;
-  unsigned seed = 1;  ///< of the operands' values
+  unsigned seed = 1;  ///< for the operands' values
 };
 
-/// Tries an op on samples, those of its record where none are given: the forward against the reference, its value
-/// against the rule of its type, operands with other strides, its text read back, and its derivatives. Throws
-/// UserError [op_check], at the caller's line, with the first sample that shows a fault and what is wrong.
+/// Checks an op on samples (default: those of its record): the forward against the reference, the result type against
+/// the inference rule, strided operands, a round trip through text, and the derivatives. Throws UserError [op_check]
+/// at the caller's line for the first sample that fails.
 void check_custom_op(const CustomOp& op, std::vector<ir::Sample> samples = {}, const CustomOpChecks& checks = {},
                      Where at = Where::current());
 

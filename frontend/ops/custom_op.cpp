@@ -14,7 +14,7 @@ namespace lathe {
 
 namespace {
 
-/// The record with the line that made it.
+/// A record and the line that created it.
 struct Definition {
   std::shared_ptr<const CustomOpRecord> record;
   Location loc;
@@ -26,7 +26,7 @@ using Values = std::vector<ir::Value>;
 
 std::vector<Tensor> tensors_of(std::span<const ir::Value> values) { return {values.begin(), values.end()}; }
 
-/// Runs `f`; its errors say of which op and which part of it they are.
+/// Runs `f` and adds the op and the failing part of it to its errors.
 template <class F>
 auto within(const Definition& definition, std::string_view part, const F& f) {
   try {
@@ -37,8 +37,8 @@ auto within(const Definition& definition, std::string_view part, const F& f) {
   }
 }
 
-/// What `make` builds of values. Where it takes a view that their strides do not allow, they are copied first: passes
-/// may give an operand other strides than those that it was written with.
+/// Returns what `make` builds from the values. If it fails because of their strides, copies them to contiguous ones
+/// first: passes may change the strides of operands.
 template <class Make>
 auto of_any_strides(Values values, const Make& make) {
   const auto strided = [](const ir::Value& value) { return !value.type().is_contiguous(); };
@@ -65,7 +65,7 @@ ir::Value forward(const Definition& definition, ir::GraphBuilder& builder, std::
   });
 }
 
-/// Declares operand `i` of a rule as an input of a graph of its own, under its name where that is free.
+/// Declares operand `i` of a rule as an input of the separate graph `alone`, under its own name if that is free.
 ir::Value stand_in(ir::GraphBuilder& alone, const ir::InferContext& ctx, int i) {
   const ir::TensorType& type = ctx.operand(i);
   const std::string& name = ctx.operand_node(i).name;
@@ -73,7 +73,7 @@ ir::Value stand_in(ir::GraphBuilder& alone, const ir::InferContext& ctx, int i) 
   return alone.argument(ir::ops::input, free ? name : fmt::format("operand {}", i + 1), type.dtype, type.shape);
 }
 
-/// The type of the forward, whose run-time checks become those of the op.
+/// Returns the type of the forward; its run-time checks become those of the op.
 ir::TensorType infer_from_forward(const Definition& definition, const ir::InferContext& ctx) {
   ir::GraphBuilder alone(definition.name());
   const ir::GraphBuilder::At at(alone, ctx.location());
@@ -135,7 +135,7 @@ void backward(const Definition& definition, const ir::GradientContext& g) {
   });
 }
 
-/// The record as the IR has it.
+/// Converts the record to the IR's form.
 ir::OpDefinition in_values(const Definition& definition) {
   const CustomOpRecord& record = *definition.record;
   if (!record.forward)

@@ -16,10 +16,10 @@
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/op/op_ref.h"
 
-/// Ops of a program's own: docs/custom-ops.md.
+/// User-defined ops: docs/custom-ops.md.
 namespace lathe {
 
-/// What a backward is made from.
+/// The inputs of a backward.
 struct BackwardContext {
   std::span<const Tensor> operands;
   const Tensor& result;
@@ -27,39 +27,39 @@ struct BackwardContext {
   const ir::Attributes& attrs;
 };
 
-/// Everything that Lathe is told of a program's own op.
+/// The definition of a user-defined op.
 struct CustomOpRecord {
-  std::string name;  ///< with a dot, as no op of Lathe has: "my.swish"
+  std::string name;  ///< must contain a dot, unlike the names of built-in ops: "my.swish"
   std::string doc = "an op of the program";
   ir::Arity arity = {1, 1};
-  std::vector<ir::AttrSpec> attrs = {};  ///< the texts are copied
-  std::vector<std::string> labels = {};  ///< every constraint label that `infer` can raise
-  /// The rule of the result's type, with errors of its own. Where it is left out, the type is that of the forward.
+  std::vector<ir::AttrSpec> attrs = {};  ///< the strings are copied
+  std::vector<std::string> labels = {};  ///< all constraint labels that `infer` can raise
+  /// Infers the result type and raises the op's own errors. Default: the type of the forward.
   std::function<ir::TensorType(const ir::InferContext&)> infer = {};
-  /// What the op means, in other ops: of the operands and the attributes alone. It runs when an op is built, and
-  /// again when it is differentiated, interpreted or compiled.
+  /// Builds the op's semantics from other ops, using only the operands and the attributes. It runs when an op is
+  /// built, and again when it is differentiated, interpreted or compiled.
   std::function<Tensor(std::span<const Tensor> operands, const ir::Attributes& attrs)> forward = {};
-  /// d(loss)/d(operand) for each operand, of its dtype and of its shape or the result's [custom_gradient]; an empty
-  /// Tensor where there is none. Where it is left out, the forward is differentiated.
+  /// Returns d(loss)/d(operand) for each operand, of the operand's dtype and of its shape or the result's
+  /// [custom_gradient]; an empty Tensor for no gradient. Default: the forward is differentiated.
   std::function<std::vector<Tensor>(const BackwardContext&)> backward = {};
-  std::string not_differentiable = {};  ///< why it has no gradient, for an op that has none
+  std::string not_differentiable = {};  ///< why the op has no gradient, if it has none
   ir::MixedPrecision precision = ir::MixedPrecision::expansion;
-  /// The same by plain loops, which check_custom_op() compares the forward with: floats are f64, integers i64.
+  /// Computes the op with plain loops; check_custom_op() compares the forward with it. Floats are f64, integers i64.
   std::function<HostTensor(std::span<const HostTensor> operands, const ir::Attributes& attrs)> reference = {};
   std::vector<ir::Sample> samples = {};  ///< small valid uses, for check_custom_op()
 };
 
-/// An op of the program. Copies are the same op. Graphs, and sets of ops that texts are read with, keep what it needs
-/// alive. In dumps and errors it stands under its name, with the type and the line of its use:
+/// A user-defined op. Copies are the same op. Graphs, and op sets for reading text, keep it alive. Dumps and errors
+/// show its name, with the type and the line of its use:
 ///   %2 = my.swish %x, %beta : f32[n, 64]  loc("model.cpp":14)
 class CustomOp {
  public:
-  /// Throws UserError [op_name] for a name without a dot, [op_forward] where the forward is missing.
+  /// Throws UserError [op_name] for a name without a dot, [op_forward] if the forward is missing.
   explicit CustomOp(CustomOpRecord record, Where at = Where::current());
 
-  /// Adds the op at the caller's line. Throws UserError as any op does ([op_arity], [op_attribute], the rule's
-  /// labels); what the forward's ops refuse; and [custom_type] where the forward has another type than the rule
-  /// gives, [custom_random] where it draws random numbers, [op_name] where the graph has another op of the name.
+  /// Adds the op at the caller's line. Throws UserError like any op ([op_arity], [op_attribute], the labels of the
+  /// rule); the errors of the forward's ops; [custom_type] if the forward's type differs from that of the rule;
+  /// [custom_random] if it draws random numbers; [op_name] if the graph has another op of that name.
   Tensor operator()(const Tensor& a, Where at = Where::current()) const;
   Tensor operator()(const Tensor& a, const Tensor& b, Where at = Where::current()) const;
   Tensor operator()(const Tensor& a, const Tensor& b, const Tensor& c, Where at = Where::current()) const;
@@ -71,7 +71,7 @@ class CustomOp {
   const CustomOpRecord& definition() const { return *definition_; }
   const ir::Op& record() const { return *op_; }
   operator ir::OpRef() const { return op_; }  // NOLINT(google-explicit-constructor)
-  /// The op as docs/ops.md describes those of Lathe, in Markdown.
+  /// Returns the op's description in Markdown, in the format of docs/ops.md.
   std::string document() const;
 
  private:
@@ -91,7 +91,7 @@ constexpr bool takes_tensors(std::index_sequence<i...>) {
   return std::is_invocable_r_v<Tensor, const F&, TensorAt<i>...>;
 }
 
-/// How many tensors a function takes, up to 8; 0 where it takes other things.
+/// Number of tensors that a function accepts, up to 8; 0 if it has other parameters.
 template <class F, std::size_t n = 8>
 constexpr std::size_t tensors_taken() {
   if constexpr (n == 0)
@@ -109,13 +109,13 @@ Tensor apply_to(const F& f, std::span<const Tensor> operands, std::index_sequenc
 
 }  // namespace detail
 
-/// The backward of an op without attributes: from operands, result and d(loss)/d(result) to d(loss)/d(operand) for
-/// each.
+/// The backward of an op without attributes. Takes the operands, the result and d(loss)/d(result); returns
+/// d(loss)/d(operand) for each operand.
 using SimpleBackward =
     std::function<std::vector<Tensor>(std::span<const Tensor> operands, const Tensor& result, const Tensor& grad)>;
 
-/// An op without attributes, from a function of one to 8 tensors. Without `backward` it is differentiated by what
-/// the forward is made of.
+/// Creates an op without attributes from a function of 1 to 8 tensors. Without `backward`, the forward's ops are
+/// differentiated.
 ///
 ///   const CustomOp swish = custom_op(
 ///       "my.swish", [](const Tensor& x, const Tensor& beta) { return x * sigmoid(beta * x); });

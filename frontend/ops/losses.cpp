@@ -22,7 +22,7 @@ ir::Value reduced(const ir::Value& losses, Reduction reduction) {
   throw InternalError("a reduction out of range");
 }
 
-/// Throws unless both have one shape.
+/// Throws unless both have the same shape.
 void require_equal_shapes(std::string_view op, const Where& at, const Tensor& a, const Tensor& b,
                           std::string_view hint) {
   if (a.shape(at) == b.shape(at)) return;
@@ -31,7 +31,7 @@ void require_equal_shapes(std::string_view op, const Where& at, const Tensor& a,
                   "loss_shape", std::string(hint));
 }
 
-/// The mean over rows of -sum p log softmax(logits).
+/// Returns the mean over rows of -sum p log softmax(logits).
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& probabilities, double smoothing, const Where& at) {
   require_equal_shapes(
       "cross_entropy", at, logits, probabilities,

@@ -5,35 +5,35 @@
 
 #include "frontend/tensor.h"
 
-/// Losses. Their values are those of the functions of the same names in torch.nn.functional, but where it is said.
+/// Losses. Values equal those of the functions of the same names in torch.nn.functional, unless noted.
 namespace lathe {
 
-/// What becomes of the losses of single elements, or of single rows where a loss has one a row.
+/// How the losses of elements (or of rows, for a loss with one value per row) are reduced.
 enum class Reduction : std::uint8_t {
   mean,
   sum,
-  none,  ///< they stay as they are
+  none,  ///< no reduction
 };
 
-/// The mean of -log softmax(logits)[target] over targets that differ from `ignore_index`: logits [.., classes],
-/// targets i64 [..] -> []. Float targets [.., classes] are probabilities of the classes; every row counts then, and
-/// an `ignore_index` is refused [cross_entropy_targets].
+/// Returns the mean of -log softmax(logits)[target] over targets that differ from `ignore_index`: logits [..,
+/// classes], targets i64 [..] -> []. Float targets [.., classes] are class probabilities: every row counts, and
+/// `ignore_index` is rejected [cross_entropy_targets].
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::optional<std::int64_t> ignore_index = {},
                      double label_smoothing = 0, Where at = Where::current());
 
-/// (prediction - target)^2, any float shapes that broadcast.
+/// Reduces (prediction - target)^2, for any float shapes that broadcast.
 Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean,
                 Where at = Where::current());
 
-/// -(w y log s + (1 - y) log(1 - s)) with s = sigmoid(logits) and y = targets in 0 .. 1, of one shape; without
-/// overflow. `positive_weight`, w, is 1 where it is not given, and broadcasts.
+/// Reduces -(w y log s + (1 - y) log(1 - s)) with s = sigmoid(logits) and y = targets in 0 .. 1, of the same shape.
+/// Does not overflow. w is `positive_weight`, which broadcasts; default 1.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets,
                                         const std::optional<Tensor>& positive_weight = {},
                                         Reduction reduction = Reduction::mean, Where at = Where::current());
 
-/// The divergence of Kullback and Leibler of each row, sum p (log p - log q) over the last dim, from the logarithms
-/// of both, [.., classes] each; a class with p = 0 counts nothing. The mean is over rows, what PyTorch calls
-/// "batchmean" of kl_div(log_q, log_p, log_target=True).
+/// Reduces the Kullback-Leibler divergence of each row, sum p (log p - log q) over the last dim, given the logarithms
+/// of both, [.., classes] each. A class with p = 0 contributes 0. The mean is over rows, like reduction "batchmean"
+/// of PyTorch's kl_div(log_q, log_p, log_target=True).
 Tensor kl_divergence(const Tensor& log_p, const Tensor& log_q, Reduction reduction = Reduction::mean,
                      Where at = Where::current());
 

@@ -15,7 +15,7 @@ std::vector<ir::Value> values(std::span<const Tensor> tensors) {
   return result;
 }
 
-/// The tensor that `make` builds from a list of values.
+/// Returns the tensor that `make` builds from a list of values.
 template <class Make>
 Tensor built_of_all(std::string_view op, const Where& at, const Make& make, std::span<const Tensor> operands) {
   if (operands.empty())

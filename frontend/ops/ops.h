@@ -10,8 +10,8 @@
 #include "frontend/ops/plain_ops.h"
 #include "frontend/tensor.h"
 
-/// The ops of the DSL that read best as functions; those that are no more than their op are in
-/// frontend/ops/plain_ops.h. Shapes stand in brackets; every rule is that of docs/ops.md.
+/// DSL ops that are more than a direct call of one op; the others are in frontend/ops/plain_ops.h. Shapes are in
+/// brackets; all rules are in docs/ops.md.
 namespace lathe {
 
 // ---- element-wise, any float shape
@@ -21,54 +21,54 @@ Tensor pow(const Tensor& a, const Number& b, Where at = Where::current());
 Tensor where(const Tensor& condition, const Tensor& a, const Number& b, Where at = Where::current());
 Tensor where(const Tensor& condition, const Number& a, const Tensor& b, Where at = Where::current());
 
-// ---- products
+// ---- matmuls
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands, Where at = Where::current());
 Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Where at = Where::current());
 
-/// Products of segments of rows: x [s, k], offsets i64 [g+1], g weights [n, k] -> [s, n]. Rows offsets[i] up to
-/// offsets[i+1] are multiplied by weight i, as linear does; rows of no segment give zeros.
+/// Multiplies segments of rows: x [s, k], offsets i64 [g+1], g weights [n, k] -> [s, n]. Rows offsets[i] ..
+/// offsets[i+1]-1 are multiplied by weight i, as in linear; rows outside of all segments yield zeros.
 Tensor grouped_matmul(const Tensor& x, const Tensor& offsets, const std::vector<Tensor>& weights,
                       Where at = Where::current());
 
-// ---- indexing and joining
-/// table [.., n, ..], indices [i..] -> [.., i.., ..]: the indices' dims stand where `dim` stood.
+// ---- indexing and concatenation
+/// table [.., n, ..], indices [i..] -> [.., i.., ..]: the dims of the indices replace `dim`.
 Tensor gather(const Tensor& table, const Tensor& indices, DimIndex dim = 0, Where at = Where::current());
 /// ids [..], table [n, d] -> [.., d].
 Tensor embedding(const Tensor& ids, const Tensor& table, Where at = Where::current());
-/// The same; ids of `padding_idx` give its row too, which they leave without a gradient, as PyTorch.
+/// The same, but rows of `padding_idx` get no gradient, as in PyTorch.
 Tensor embedding(const Tensor& ids, const Tensor& table, std::int64_t padding_idx, Where at = Where::current());
-/// gather transposed: zeros [.., size, ..] with updates [.., i.., ..] added where indices [i..] say; indices that
-/// occur several times add up, in a fixed order. `size` stands where the indices' dims stood, at `dim`.
+/// The transpose of gather: adds updates [.., i.., ..] to zeros [.., size, ..] at the indices [i..]. Updates of equal
+/// indices are summed in a fixed order. `size` at `dim` replaces the dims of the indices.
 Tensor scatter_add(const Tensor& indices, const Tensor& updates, const Dim& size, DimIndex dim = 0,
                    Where at = Where::current());
-/// `a` [.., n, ..] with its rows at `positions` replaced by rows [.., t, ..]; of equal positions the last counts. One
-/// list of positions [t] for all, or [b, t]: one for each index of dim 0, or positions of the shape of rows: see
-/// scatter. A state that is updated with the result, and not read otherwise, is written in place: only the rows are
-/// touched.
+/// Returns `a` [.., n, ..] with its rows at `positions` replaced by rows [.., t, ..]; of equal positions the last one
+/// wins. Positions are [t], shared by all; [b, t], one list per index of dim 0; or of the shape of rows, see scatter.
+/// If a state is updated with the result and not read otherwise, only the rows are written, in place.
 Tensor update_rows(const Tensor& a, const Tensor& positions, const Tensor& rows, DimIndex dim = 0,
                    Where at = Where::current());
-/// torch.scatter: `a` with source[.., t, ..] at position indices[.., t, ..] along dim; indices have the shape of the
-/// source, which is that of `a` but for dim. Of equal indices the last counts, and it alone has a gradient.
+/// torch.scatter: `a` with source[.., t, ..] at position indices[.., t, ..] along dim. Indices have the shape of the
+/// source, which is that of `a` except for dim. Of equal indices the last one wins, and only it has a gradient.
 Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, DimIndex dim,
                Where at = Where::current());
-/// torch.gather: the element of each index along dim; indices have a dim for each of `a`.
+/// torch.gather: the element at each index along dim; indices have the rank of `a`.
 Tensor take_along(const Tensor& a, const Tensor& indices, DimIndex dim, Where at = Where::current());
 
 // ---- along a dim
-/// Sums along dim of all elements up to each. bf16 and f16 are summed in f32.
+/// Cumulative sum along dim. bf16 and f16 are summed in f32.
 struct CumsumOptions {
-  bool exclusive = false;  ///< without the element itself
-  bool reverse = false;    ///< of the elements from it on
+  bool exclusive = false;  ///< excludes the element itself
+  bool reverse = false;    ///< sums from each element to the end
 };
 Tensor cumsum(const Tensor& a, DimIndex dim, const CumsumOptions& options = {}, Where at = Where::current());
-/// Elements in order and where they stood, as i64.
+/// Sorted elements and their original indices, as i64.
 struct Ranked {
   Tensor values, indices;
 };
-/// Stable: equal elements keep their order. A NaN counts as larger than every number, as in PyTorch.
+/// Stable sort. NaN is larger than every number, as in PyTorch.
 Ranked sort(const Tensor& a, DimIndex dim = -1, Flag descending = false, Where at = Where::current());
 Tensor argsort(const Tensor& a, DimIndex dim = -1, Flag descending = false, Where at = Where::current());
-/// The first k of that order, descending or, for the smallest, ascending: of equal elements the first ones.
+/// Returns the first k elements of the descending order, or of the ascending one if not `largest`. Ties keep their
+/// order.
 Ranked top_k(const Tensor& a, const Dim& k, DimIndex dim = -1, Flag largest = true, Where at = Where::current());
 Tensor concat(std::initializer_list<Tensor> parts, DimIndex dim, Where at = Where::current());
 Tensor concat(const std::vector<Tensor>& parts, DimIndex dim, Where at = Where::current());
@@ -77,21 +77,22 @@ Tensor stack(const std::vector<Tensor>& parts, DimIndex dim, Where at = Where::c
 Tensor pad(const Tensor& a, DimIndex dim, const Dim& low, const Dim& high, Where at = Where::current());
 
 // ---- networks
-/// Zeros each element with probability p and scales the rest by 1 / (1 - p); `random_state` is Graph::random_state().
+/// Zeroes each element with probability p and scales the others by 1 / (1 - p); `random_state` is
+/// Graph::random_state().
 Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at = Where::current());
-/// Which keys a query of an attention sees by their order: all (false); query i keys 0 .. i (true), which is aligned
-/// top left where there are more keys than queries, as PyTorch's is_causal; or, from an offset, keys 0 .. offset + i,
-/// as where a cache holds the keys before those of the queries.
+/// The causal mask of an attention. false: a query sees all keys. true: query i sees keys 0 .. i, aligned top left if
+/// there are more keys than queries, as PyTorch's is_causal. From an offset: query i sees keys 0 .. offset + i, such
+/// as with a cache of previous keys.
 class Causal {
  public:
   Causal(std::same_as<bool> auto is_causal) : is_causal_(is_causal) {}  // NOLINT(google-explicit-constructor)
-  /// offset i64[], or i64[B] for scores [B, .., n, m]: one for each index of their dim 0.
+  /// offset i64[], or i64[B] for scores [B, .., n, m]: one per index of their dim 0.
   static Causal from(const Tensor& offset);
-  /// The same for all: a number, or a size such as length - T, which is 0 or more.
+  /// One offset for all: a number, or a size such as length - T, which must be at least 0.
   static Causal from(const Dim& offset);
 
   bool is_causal() const { return is_causal_; }
-  /// As a tensor of this graph; none without an offset.
+  /// Returns the offset as a tensor of this graph; none without an offset.
   std::optional<Tensor> offset(ir::GraphBuilder& graph) const;
 
  private:
@@ -100,10 +101,10 @@ class Causal {
   std::optional<Dim> size_ = {};
 };
 
-/// softmax(q k^T * scale, masked) v as one op: q [.., n, d], k [.., m, d], v [.., m, e] -> [.., n, e]. A bool mask is
-/// true where a query sees a key, any other is added to the scores. A query that sees no key gives NaN; with
-/// `zero_masked` 0, and no gradient, as PyTorch's scaled_dot_product_attention does. New queries over the keys of a
-/// cache, theirs the last of `length`, are Causal::from(length - n).
+/// Returns softmax(q k^T * scale, masked) v as one op: q [.., n, d], k [.., m, d], v [.., m, e] -> [.., n, e]. A bool
+/// mask is true where a query sees a key; a float mask is added to the scores. A query that sees no key yields NaN.
+/// With `zero_masked` it yields 0 without a gradient, as in PyTorch's scaled_dot_product_attention. For n new queries
+/// whose keys are the last ones of a cache of `length` keys, use Causal::from(length - n).
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
                  const Causal& causal, Flag zero_masked = false, Where at = Where::current());
 

@@ -46,8 +46,8 @@ const std::vector<CausalFamily>& causal_families() {
   return all;
 }
 
-/// E sum_e (share of the tokens that take expert e) (mean probability of e), over all layers and tokens that count,
-/// as in transformers.
+/// Returns E * sum over experts of (share of tokens that choose the expert) * (its mean probability), over all layers
+/// and the tokens that count, as in transformers. E is the number of experts.
 Tensor balance_loss(const std::vector<Tensor>& routers, const TokenInputs& inputs, std::int64_t chosen) {
   const DType dtype = routers.front().dtype() == f64 ? f64 : f32;
   const std::optional<Tensor>& counted = inputs.routed ? inputs.routed : inputs.mask;
@@ -66,7 +66,7 @@ Tensor balance_loss(const std::vector<Tensor>& routers, const TokenInputs& input
   return products.sum() * static_cast<double>(*routers.front().size(-1).value());
 }
 
-/// Of models with an output layer of their own kind, whose names transformers and its forks choose.
+/// Rejects models with another kind of output layer. transformers and its forks choose the architecture names.
 void check_architecture(const Config& config) {
   const std::string name = architecture(config);
   if (!name.empty() && !name.ends_with("ForCausalLM") && !name.ends_with("LMHeadModel"))
@@ -111,7 +111,7 @@ bool CausalLm::has_same_rotation(std::int64_t a, std::int64_t b) const {
                      [&](const nn::RopeOptions& rope) { return nn::has_same_frequencies(rope, a, b); });
 }
 
-/// [T] or [B, T]
+/// Returns the positions: [T] or [B, T].
 Tensor CausalLm::positions_of(const TokenInputs& inputs) {
   const Dim T = inputs.ids.size(1);
   if (inputs.cache && (inputs.mask || inputs.positions || inputs.segments))
@@ -121,8 +121,8 @@ Tensor CausalLm::positions_of(const TokenInputs& inputs) {
   return inputs.positions ? *inputs.positions : inputs.ids.graph().arange(T, i64);
 }
 
-/// The lengths of the texts as nn::rope_tables() takes them: [], [B], or [B, T] where rows have segments; nothing
-/// where no rotation depends on them.
+/// Returns the text lengths as nn::rope_tables() takes them: [], [B], or [B, T] if rows have segments; nothing if no
+/// rotation depends on them.
 std::optional<Tensor> CausalLm::lengths_of(const TokenInputs& inputs, const Tensor& positions) const {
   if (!depends_on_length()) return std::nullopt;
   if (inputs.lengths && inputs.segments)
@@ -165,8 +165,8 @@ std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs, std::vect
 }
 
 Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels) const {
-  // What follows each token; nothing the last one. It is labels that are moved, since logits are large, where a
-  // sequence is split among processes too.
+  // The label of each token is the next token, and none for the last one. The labels are shifted instead of the
+  // logits, because logits are large, and shifting them would also need communication when a sequence is sharded.
   const Tensor none = labels.graph().full({labels.size(0), 1}, ignored_label, i64);
   const Tensor next = concat({labels.slice(1, 1, inputs.ids.size(1)), none}, 1);  // [B, T]
   const RouterLoss routing = router_loss();
@@ -194,7 +194,7 @@ MadeCausalLm make_causal_lm(ModelFiles& files, const TensorFolder& tensors) {
       set_config(files, "tie_word_embeddings", "false");
       config = config.with("tie_word_embeddings", "false");
     } else {
-      // Files may hold the one table under either name.
+      // Files may store the shared table under either name.
       names.others.emplace_back(table, head);
       names.ignored.insert(names.ignored.end(), {"lm_head.weight", "embed_out.weight"});
     }

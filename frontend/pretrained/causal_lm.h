@@ -9,42 +9,43 @@
 #include "frontend/nn/self_attention.h"
 #include "frontend/pretrained/model_files.h"
 
-/// Decoder-only language models as Hugging Face's files describe them: a family is a file of its own, made of the
-/// blocks of frontend/nn, and a line in causal_lm.cpp.
+/// Decoder-only language models from Hugging Face files. A family is a source file, built from the blocks of
+/// frontend/nn, and a line in causal_lm.cpp.
 namespace lathe::pretrained {
 
-/// What a language model reads in one call.
+/// The inputs of one model call.
 struct TokenInputs {
   Tensor ids;                            ///< i64 [B, T]
   std::optional<Tensor> mask = {};       ///< i64 [B, T]: 0 for padding; none: no padding
   std::optional<Tensor> positions = {};  ///< i64 [B, T]; none: 0, 1, 2, ...
-  DType dtype = f32;                     ///< to compute in, whatever the weights are stored in
-  /// i64 [B, T]: tokens see those of their own number alone. With positions that start anew in each segment a row
-  /// holds several texts, each computed as if it were alone. None: one text a row.
+  DType dtype = f32;                     ///< compute dtype, regardless of the dtype of the weights
+  /// i64 [B, T]: tokens see only tokens with their own number. If positions also restart at 0 in each segment, a row
+  /// holds several texts, each computed as if it were alone. None: one text per row.
   std::optional<Tensor> segments = {};
-  /// i64 [B], the number of tokens of each row's text. Only models with depends_on_length() read it. None: the tokens
-  /// of the mask or of the segment; with positions the last one of the text + 1. Required for rows that are padded
-  /// without a mask, and with a cache. All calls on one cache use lengths with has_same_rotation().
+  /// i64 [B], the number of tokens of each row's text; read only by models with depends_on_length(). Default: the
+  /// number of tokens of the mask or of the segment; with positions, the last position of the text + 1. Required for
+  /// rows that are padded without a mask, and with a cache. All calls on one cache must use lengths with
+  /// has_same_rotation().
   std::optional<Tensor> lengths = {};
-  /// Keys and values of the tokens before; its positions count, and a mask is not for it.
+  /// Keys and values of the previous tokens. It provides the positions, and excludes a mask.
   std::optional<nn::KeyValueCache> cache = {};
-  nn::Dispatch dispatch = nn::Dispatch::automatic;  ///< of mixtures of experts, where the model has any
-  /// i64 [B, T]: 0 for tokens that the routers' loss leaves out. None: as the mask.
+  nn::Dispatch dispatch = nn::Dispatch::automatic;  ///< for mixtures of experts, if the model has any
+  /// i64 [B, T]: 0 for tokens that the router loss ignores. None: the same as the mask.
   std::optional<Tensor> routed = {};
 };
 
-/// What all layers of a call share.
+/// State shared by all layers of a call.
 struct Call {
   nn::AttentionContext context;
   std::vector<nn::RotaryTables> tables = {};  ///< one for each of the family's ropes
   nn::Dispatch dispatch = nn::Dispatch::automatic;
-  std::vector<Tensor>* routers = nullptr;  ///< takes the probabilities of each mixture of experts, unless null
+  std::vector<Tensor>* routers = nullptr;  ///< collects the probabilities of each mixture of experts, unless null
 };
 
-/// The loss that spreads tokens evenly over experts (Fedus et al. 2022), added to that of the labels.
+/// The loss that spreads tokens evenly over experts (Fedus et al. 2022). It is added to the loss of the labels.
 struct RouterLoss {
   double factor = 0;        ///< 0: none
-  std::int64_t chosen = 0;  ///< experts of each token
+  std::int64_t chosen = 0;  ///< experts per token
 };
 
 /// A language model: embedding, layers, norm, output layer.
@@ -52,27 +53,29 @@ class CausalLm : public nn::Module {
  public:
   virtual ~CausalLm() = default;
 
-  /// The embeddings, the output of each layer, of the last one after the final norm: [B, T, hidden] each.
+  /// Returns the embeddings and the output of each layer, the last one after the final norm: [B, T, hidden] each.
   std::vector<Tensor> hidden_states(const TokenInputs& inputs) const { return hidden_states(inputs, nullptr); }
-  /// [B, T, vocab], of the token after each.
+  /// Returns the logits [B, T, vocab] of the token after each one.
   Tensor logits(const TokenInputs& inputs) const { return head(hidden_states(inputs).back()); }
-  /// Of hidden states of the last layer [.., hidden] alone: [.., vocab].
+  /// Applies the output layer to states of the last layer [.., hidden]: [.., vocab].
   virtual Tensor head(const Tensor& x) const;
-  /// The mean over labels i64 [B, T] other than -100, each the token at its position: logits[i] predicts labels[i +
-  /// 1]. A model with router_loss() adds that.
+  /// Returns the mean loss over labels i64 [B, T] other than -100. A label is the token at its own position:
+  /// logits[i] predicts labels[i + 1]. Includes router_loss() if the model has one.
   Tensor loss(const TokenInputs& inputs, const Tensor& labels) const;
-  /// The sum over these labels, of which there is at least one, times `weight`, a float scalar: with 1 / n, n labels
-  /// in all batches of an update, the losses of these batches add up to that of one large batch.
+  /// Returns the sum of the losses of these labels times `weight`, a float scalar; at least one label must not be
+  /// -100. With weight 1 / n, where n counts the labels in all batches of an update, the batch losses add up to the
+  /// loss of one large batch.
   Tensor loss(const TokenInputs& inputs, const Tensor& labels, const Tensor& weight) const;
 
   virtual RouterLoss router_loss() const { return {}; }
 
-  /// How many positions the model was made for, as its configuration says; nothing where that does not.
+  /// Number of positions that the model was trained for, according to its configuration; nothing if that has no
+  /// value.
   std::optional<std::int64_t> context_length() const { return context_length_; }
-  /// How many it can have at most, where a table holds them; nothing where positions are computed.
+  /// Maximum number of positions, if they are in a table; nothing if positions are computed.
   std::optional<std::int64_t> most_positions() const { return has_position_table() ? context_length_ : std::nullopt; }
-  /// Whether the angles of all tokens depend on the length of their text (nn::depends_on_length()), so that a call
-  /// needs TokenInputs::lengths.
+  /// Whether the rotary angles of all tokens depend on the length of their text (nn::depends_on_length()), so that a
+  /// call needs TokenInputs::lengths.
   bool depends_on_length() const;
   /// Whether texts of `a` and `b` tokens have the same angles, so that cached keys of one are valid for the other.
   bool has_same_rotation(std::int64_t a, std::int64_t b) const;
@@ -81,9 +84,9 @@ class CausalLm : public nn::Module {
 
   /// The table of embeddings [vocab, hidden].
   const nn::Parameter& table() const { return embed_.table(); }
-  /// The parameter that is the table of the output layer too; nothing where that has its own.
+  /// The embedding table, if the output layer shares it; nothing if that has its own.
   std::optional<nn::Parameter> tied() const { return head_ ? std::nullopt : std::optional(embed_.table()); }
-  /// The output layer, where it has a table of its own.
+  /// The output layer, if it is not tied to the embeddings.
   const std::optional<nn::Linear>& output_layer() const { return head_; }
 
  protected:
@@ -92,7 +95,7 @@ class CausalLm : public nn::Module {
   };
   CausalLm(const Config& config, const Names& names, std::string_view kind);
 
-  /// Rotary embeddings that the layers choose from; none for models that know positions otherwise.
+  /// Rotary embeddings that the layers select from; none for models with other position encodings.
   virtual std::vector<nn::RopeOptions> ropes() const { return {}; }
   virtual Dim rotary_dim() const { return 0; }
   virtual bool has_position_table() const { return false; }
@@ -113,8 +116,8 @@ class CausalLm : public nn::Module {
   std::optional<nn::Linear> head_;
 };
 
-/// A model whose layers are of one kind: Layer(parent, config, index) is called as layer(x, call). Norm is that
-/// before the output layer.
+/// A model whose layers are all of one kind: Layer(parent, config, index) is called as layer(x, call). Norm is the
+/// norm before the output layer.
 template <class Layer, class Norm>
 class DecoderStack : public CausalLm {
  public:
@@ -151,14 +154,14 @@ class DecoderStack : public CausalLm {
   std::vector<Layer> layers_;
 };
 
-/// A model of the family that config.json names as its model_type, and how files of the family name its tensors.
+/// A model of the family that model_type in config.json names, and the tensor names of that family's files.
 struct MadeCausalLm {
   std::unique_ptr<CausalLm> model;
   TensorNames names;
 };
-/// A model with tied tables whose files hold an output layer with other values than the embeddings is untied, as
-/// transformers does: tie_word_embeddings becomes false in `files`. UserError [config_value] for an unknown family or
-/// option.
+/// Creates the model. If the files of a model with tied tables hold an output layer that differs from the embeddings,
+/// it is untied, as in transformers: tie_word_embeddings becomes false in `files`. Throws UserError [config_value]
+/// for an unknown family or option.
 MadeCausalLm make_causal_lm(ModelFiles& files, const TensorFolder& tensors);
 
 // The families.

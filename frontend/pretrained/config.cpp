@@ -13,7 +13,7 @@ namespace lathe::pretrained {
 struct Config::Json {
   nlohmann::json value;
 
-  /// Null where there is no such key, or its value is null.
+  /// Returns null if the key is missing or its value is null.
   const nlohmann::json* find(std::string_view key) const {
     const auto at = value.find(std::string(key));
     return at == value.end() || at->is_null() ? nullptr : &*at;
@@ -109,7 +109,7 @@ std::string Config::text(std::string_view key, std::string_view fallback) const 
 
 namespace {
 
-/// A list, item by item.
+/// Converts a list item by item.
 template <class Item>
 auto items(const nlohmann::json& list, const std::string& name, std::string_view key, std::string_view wanted,
            const Item& item) {

@@ -8,22 +8,22 @@
 
 namespace lathe::pretrained {
 
-/// Bytes of the largest file of settings that is read: nobody writes more.
+/// Maximum size of a settings file in bytes; real ones are far smaller.
 inline constexpr std::uint64_t largest_config = std::uint64_t{16} << 20;
 
-/// A configuration as a config.json holds it: an object of numbers, texts, lists and objects. A key whose value is
-/// null counts as absent. UserErrors name the file and the key: [json], [config_missing], [config_type].
+/// A configuration from config.json: an object of numbers, texts, lists and objects. A key whose value is null is
+/// treated as absent. UserErrors name the file and the key: [json], [config_missing], [config_type].
 class Config {
  public:
-  /// `file` is for messages. The text must be a JSON object.
+  /// `file` is the name in messages. The text must be a JSON object.
   static Config parse(std::string_view json, std::string_view file);
 
   bool has(std::string_view key) const;
-  /// Whether the object has the key, also with the value null.
+  /// Whether the object has the key, even if the value is null.
   bool contains(std::string_view key) const;
-  /// All keys, sorted, but those whose values are null.
+  /// Returns all keys whose values are not null, sorted.
   std::vector<std::string> keys() const;
-  /// Whether the value says anything: it is there, and is neither null nor false, nor an empty text, list or object.
+  /// Whether the value is present and is not null, false, or an empty text, list or object.
   bool is_set(std::string_view key) const;
   bool is_text(std::string_view key) const;
   bool is_list(std::string_view key) const;
@@ -46,15 +46,15 @@ class Config {
   std::string json(std::string_view key) const;
   /// Whether the value equals an item of `list`, the text of a JSON list.
   bool is_one_of(std::string_view key, std::string_view list) const;
-  /// The whole object as JSON text, in the order of its keys' names.
+  /// Returns the whole object as JSON text with sorted keys.
   std::string json() const;
 
-  /// A copy in which `key` has the value of a JSON text.
+  /// Returns a copy in which `key` has the value of a JSON text.
   Config with(std::string_view key, std::string_view value) const;
-  /// A copy without `key`.
+  /// Returns a copy without `key`.
   Config without(std::string_view key) const;
 
-  /// The file, and where in it this object is: "config.json: rope_parameters".
+  /// The file and the place of this object in it: "config.json: rope_parameters".
   const std::string& name() const { return name_; }
   /// Throws UserError [config_value]: "config.json: hidden_act is 'mish'; ...".
   [[noreturn]] void reject(std::string_view key, std::string_view why) const;
@@ -67,7 +67,7 @@ class Config {
   std::string name_;
 };
 
-/// The text of a JSON object with `key` set to the value of a JSON text. The other keys keep their order.
+/// Returns the text of a JSON object with `key` set to the value of a JSON text. Other keys keep their order.
 std::string with_json_key(std::string_view object, std::string_view key, std::string_view value);
 
 }  // namespace lathe::pretrained

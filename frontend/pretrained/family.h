@@ -11,16 +11,17 @@
 
 namespace lathe::pretrained {
 
-/// How the files of a family name tensors, where it is not as the model names its parameters.
+/// The tensor names in a family's files, where they differ from the model's parameter names.
 struct TensorNames {
-  /// Tensors that the model does not need: names, their ends after a '*', or their starts before one.
+  /// Tensors that the model does not need: names, or suffixes after a '*', or prefixes before one.
   std::vector<std::string> ignored = {};
-  std::string prefix = {};  ///< that some files leave out of names
-  /// Ends of names and what other files have instead of them: {".LayerNorm.weight", ".LayerNorm.gamma"}.
+  std::string prefix = {};  ///< prefix that some files omit
+  /// Suffixes of names and their replacements in other files: {".LayerNorm.weight", ".LayerNorm.gamma"}.
   std::vector<std::pair<std::string, std::string>> others = {};
 };
 
-/// The family, derived from FamilyRecord, that config.json names. UserError [config_value] of reject_model_type().
+/// Returns the family, derived from FamilyRecord, that config.json names. Throws UserError [config_value] of
+/// reject_model_type().
 template <class Family>
 const Family& family_of(const Config& config, const std::vector<Family>& families, ModelKind kind) {
   const std::string type = config.text("model_type");

@@ -25,7 +25,7 @@ using Folders = std::vector<fs::path>;
 
 bool has_config(const fs::path& folder) { return is_folder(folder) && path_exists(folder / "config.json"); }
 
-/// Throws an error that names the first candidate that is the directory of a model.
+/// Throws an error that suggests the first candidate that is a model directory.
 void suggest(const fs::path& folder, const std::string& kind, const Folders& candidates) {
   const auto found = std::ranges::find_if(candidates, has_config);
   if (found != candidates.end()) fail(folder, kind, fmt::format("give {}", quote_path(*found)));

@@ -1,6 +1,6 @@
-// Gemma 2 and Gemma 3, text: norms before and after each sublayer that multiply by 1 + w, embeddings times the root
-// of the width, layers with a window between those without; Gemma 2 caps scores, Gemma 3 norms q and k and has two
-// rotary bases.
+// Gemma 2 and Gemma 3 (text): norms before and after each sublayer, which multiply by 1 + w; embeddings times the
+// root of the width; layers with and without a window. Gemma 2 caps scores; Gemma 3 norms q and k and has two rotary
+// bases.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ nn::SelfAttentionOptions gemma_attention(const Config& config, int layer) {
   options.norm = is_gemma3(config) ? nn::QueryNorm::head : nn::QueryNorm::none;
   options.norm_options = gemma_norm(config);
   options.attention = {.scale = 1 / std::sqrt(config.real("query_pre_attn_scalar", 256)),
-                       .soft_cap = config.real("attn_logit_softcapping", 0),  // of Gemma 2 alone
+                       .soft_cap = config.real("attn_logit_softcapping", 0),  // Gemma 2 only
                        .window = window_of(config, layer)};
   return options;
 }
@@ -77,7 +77,7 @@ struct GemmaLayer : nn::Module {
   nn::RmsNorm input_norm, post_attention, pre_feedforward, post_feedforward;
 };
 
-/// Of full layers first, of those with a window last.
+/// Rope options: first of the full layers, then of the windowed ones.
 std::vector<nn::RopeOptions> ropes_of(const Config& config) {
   std::vector<nn::RopeOptions> ropes{rope_options(config, "full_attention")};
   if (is_gemma3(config)) ropes.push_back(rope_options(config, "sliding_attention"));

@@ -1,4 +1,4 @@
-// GPT-2 (Radford et al. 2019): learned positions, layer norms before each sublayer, weights as [in, out].
+// GPT-2 (Radford et al. 2019): learned positions, layer norms before each sublayer, weights stored as [in, out].
 #include <fmt/core.h>
 
 #include <cmath>

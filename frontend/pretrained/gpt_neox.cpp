@@ -1,5 +1,5 @@
-// GPT-NeoX (Black et al. 2022): layer norms with biases, q, k and v of each head side by side, rotary embedding of a
-// part of each head, attention and feed-forward side by side.
+// GPT-NeoX (Black et al. 2022): layer norms with biases, q, k and v interleaved per head, rotary embedding of a part
+// of each head, attention and feed-forward in parallel.
 #include <fmt/core.h>
 
 #include "frontend/pretrained/causal_lm.h"

@@ -7,9 +7,9 @@
 
 namespace lathe::pretrained {
 
-/// Loads the language model of a directory, whichever of the two kinds its config.json names, with the adapter on it,
-/// and gives what `use` makes of it: of an AdaptedModel or an Adapted<PretrainedSeq2SeqLm>. UserErrors of load(),
-/// load_seq2seq_lm(), load_lora().
+/// Loads the language model of a directory, decoder-only or encoder-decoder as config.json says, with its adapter.
+/// Returns the result of `use`, which is called with an AdaptedModel or an Adapted<PretrainedSeq2SeqLm>. Throws
+/// UserErrors of load(), load_seq2seq_lm(), load_lora().
 template <class Use>
 auto with_language_model(const AdaptedFolders& folders, const LoadOptions& options, const Use& use) {
   const auto load_by = [&](auto load) {

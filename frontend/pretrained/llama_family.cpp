@@ -1,5 +1,5 @@
-// Llama 2 and 3 (Touvron et al. 2023), Mistral, Qwen2, Qwen3: norms before each sublayer, rotary embedding, heads
-// that share keys and values, a gated feed-forward.
+// Llama 2 and 3 (Touvron et al. 2023), Mistral, Qwen2, Qwen3: norms before each sublayer, rotary embedding,
+// grouped-query heads, a gated feed-forward.
 #include <fmt/core.h>
 
 #include "frontend/pretrained/causal_lm.h"

@@ -1,4 +1,4 @@
-// Mixtral (Jiang et al. 2024): Llama with feed-forwards of which each token takes the few that a router likes best.
+// Mixtral (Jiang et al. 2024): Llama with mixtures of experts as feed-forwards.
 #include <fmt/core.h>
 
 #include "frontend/nn/experts.h"

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view model_config_name = "config.json";
 
-/// The names that files may have for a parameter, the model's own first.
+/// Returns the names that a parameter may have in files, the model's own first.
 std::vector<std::string> candidates(const std::string& parameter, const TensorNames& names) {
   std::vector<std::string> found{parameter};
   for (const auto& [ours, theirs] : names.others)

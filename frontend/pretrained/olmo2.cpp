@@ -1,4 +1,4 @@
-// OLMo 2 (OLMo Team 2024): norms after each sublayer, and of all of q and all of k before they are split into heads.
+// OLMo 2 (OLMo Team 2024): norms after each sublayer, and norms of q and k over all heads.
 #include <fmt/core.h>
 
 #include "frontend/pretrained/causal_lm.h"

@@ -11,7 +11,7 @@ namespace lathe::pretrained {
 
 namespace {
 
-/// The object that describes rotary embedding, in either form; nothing where the file has none.
+/// Returns the object with the rotary embedding options, in either format; nothing if the file has none.
 std::optional<Config> rope_object(const Config& config, std::string_view kind) {
   if (config.has("rope_parameters")) {
     Config parameters = config.object("rope_parameters");
@@ -46,7 +46,7 @@ double theta_of(const Config& config, const std::optional<Config>& rope, std::st
   return config.real("rotary_emb_base", 10000);
 }
 
-/// Older files of models with a pattern say every how many layers one attends to everything.
+/// Older files give the period of layers without a window.
 bool is_full_by_pattern(const Config& config, int layer) {
   const std::string family = config.text("model_type");
   if (family == "gemma2") return layer % 2 == 1;
@@ -166,11 +166,11 @@ nn::SelfAttentionOptions attention_options(const Config& config) {
 nn::RopeOptions rope_options(const Config& config, std::string_view kind) {
   const std::optional<Config> rope = rope_object(config, kind);
   nn::RopeOptions options{.theta = theta_of(config, rope, kind)};
-  // Older files scale the layers that see everything alone.
+  // In older files, scaling applies only to layers without a window.
   if (!rope || (kind == "sliding_attention" && !config.has("rope_parameters"))) return options;
   options.scaling = scaling_of(*rope);
   options.max_length = config.integer("max_position_embeddings", 0);
-  // Phi-3 has it outside of the object, which counts as in transformers.
+  // Phi-3 has this key outside of the object, where transformers prefers it.
   options.original_length = config.integer("original_max_position_embeddings",
                                            rope->integer("original_max_position_embeddings", options.max_length));
   using Scaling = nn::RopeOptions::Scaling;

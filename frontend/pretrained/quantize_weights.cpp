@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t largest_block = 64, smallest_block = 16;
 constexpr std::int64_t fewest_rows = 16;
 
-/// `transposed`: a product sums over the first dim.
+/// `transposed`: matmuls reduce over the first dim.
 void quantize_parameter(ModelFiles& files, const nn::Parameter& parameter, bool transposed) {
   const std::int64_t n = parameter.shape()[transposed ? 0 : 1].value().value_or(0);
   const std::int64_t block = std::gcd(n, largest_block);

@@ -5,18 +5,19 @@
 
 namespace lathe::pretrained {
 
-/// How the weights of a model are held.
+/// Storage format of a model's weights.
 enum class WeightFormat : std::uint8_t {
   stored,  ///< as the files have them
-  q8,      ///< matrices in 8 bits with a scale for each block (runtime/parameters/quantize.h), the rest as stored
+  q8,      ///< matrices in 8 bits with a scale per block (runtime/parameters/quantize.h), the rest as stored
 };
 
-/// Quantizes the weights of all linear layers of a model, and its `table` of embeddings, which is that of the output
-/// layer too where both are tied; biases, norms, tables of positions and the matrices of mixtures of experts stay.
-/// The blocks run along what a product sums over: 64 neighbours, or the largest power of two from 16 on that divides
-/// it; a matrix that has none stays, and so does one of fewer than 16 outputs, such as a router's. One matrix after
-/// another, so that no second copy of all weights exists. To be called before the model's graphs are built.
-/// UserErrors of quantize().
+/// Quantizes the weights of all linear layers of a model and its embedding `table`, which may be shared with the
+/// output layer. Biases, norms, position tables and the matrices of mixtures of experts are not quantized.
+///
+/// Blocks run along the reduced dim of the matmul: 64 neighbours, or the largest power of two >= 16 that divides the
+/// dim. Matrices without such a block size, or with fewer than 16 outputs (such as a router's), are not quantized.
+/// Converts one matrix at a time, so there is no second copy of all weights. Call it before building the model's
+/// graphs. Throws UserErrors of quantize().
 void quantize_weights(ModelFiles& files, const nn::Module& model, const nn::Parameter& table);
 
 }  // namespace lathe::pretrained

@@ -16,7 +16,7 @@ Graph token_loss(const CausalLm& model, std::string_view name, const Dim& B, con
     inputs.lengths = g.input("lengths", i64, {B});
   }
   if (model.router_loss().factor != 0) {
-    // Padding follows the last label of its row.
+    // Padding starts after the last label of a row.
     const Tensor has_label = (labels != -100).to(i64);
     inputs.routed = (has_label.sum(1, true) - cumsum(has_label, 1) + has_label > 0).to(i64);
   }

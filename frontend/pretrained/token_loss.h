@@ -6,10 +6,10 @@
 
 namespace lathe::pretrained {
 
-/// The graph of a model's loss, the output "loss", on batches as TokenBatches gives them
-/// (runtime/text/dataset/token_batches.h): inputs "input_ids" and "labels" i64 [B, T], "weight" f64 [], and where
-/// rows are packed "position_ids" and "segments" i64 [B, T]. Rows that are not packed have "lengths" i64 [B] if
-/// the model depends on them (CausalLm::depends_on_length(), BatchOptions::lengths). Computed in `dtype`.
+/// Builds the graph of a model's loss, the output "loss", on the batches of TokenBatches
+/// (runtime/text/dataset/token_batches.h). Inputs: "input_ids" and "labels" i64 [B, T], "weight" f64 [], and for
+/// packed rows "position_ids" and "segments" i64 [B, T]. Unpacked rows have "lengths" i64 [B] if the model depends on
+/// them (CausalLm::depends_on_length(), BatchOptions::lengths). Computes in `dtype`.
 Graph token_loss(const CausalLm& model, std::string_view name, const Dim& B, const Dim& T, bool packed,
                  DType dtype = f32);
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr char32_t replacement = 0xfffd;
 
-/// The length of the sequence that a leading byte announces; 0 for none.
+/// Length of the sequence that a leading byte starts; 0 for an invalid one.
 std::size_t sequence_length(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead >= 0xc2 && lead < 0xe0) return 2;

@@ -10,7 +10,7 @@ namespace lathe {
 struct NamedGradient {
   std::string name;
   Tensor parameter;
-  Tensor gradient;  ///< of the parameter's shape; what a hook replaces
+  Tensor gradient;  ///< of the parameter's shape; a hook replaces it
 };
 
 }  // namespace lathe

@@ -17,15 +17,15 @@ namespace {
 
 DType compute_dtype(const Value& parameter) { return parameter.dtype() == f64 ? f64 : f32; }
 
-/// A zero-initialised state of a parameter.
+/// Declares a zero-initialized state of a parameter.
 Value state_for(const OptimizerStep& step, const Value& parameter, std::string_view kind) {
   const std::string name = fmt::format("{}.{}.{}", step.scope, kind, parameter.node().name);
-  // A copy, for the graph's nodes move as it grows.
+  // A copy, because graph nodes move as the graph grows.
   const Shape shape = parameter.shape();
   return parameter.builder().argument(ir::ops::state, name, compute_dtype(parameter), shape);
 }
 
-/// Scalars are computed in f64 and rounded once, to the dtype of what they multiply.
+/// Scalars are computed in f64 and rounded once, to the dtype of their multiplicand.
 Value scalar(const Value& f64_scalar, DType dtype) { return ir::cast(f64_scalar, dtype); }
 
 void update_parameter(const OptimizerStep& step, const Value& parameter, const Value& value) {
@@ -51,7 +51,7 @@ Value bias_correction(const OptimizerStep& step, double beta) {
   return ir::sub(1.0, ir::pow(ir::constant(step.count.builder(), beta, f64), step.count));
 }
 
-/// Adam's step from `start`, which AdamW has decayed already.
+/// Adam's step from `start`, the parameter value after AdamW's decay.
 void add_adam_step(double beta1, double beta2, double eps, const OptimizerStep& step, const Value& parameter,
                    const Value& start, const Value& g) {
   const DType dtype = g.dtype();

@@ -10,9 +10,9 @@
 #include "frontend/train/schedule.h"
 #include "ir/tensor/builder.h"
 
-/// Optimizers as graphs: an update is ordinary element-wise nodes, and a GraphBuilder::update writes the result over
-/// the parameter. Moments are computed and kept in f64 for f64 parameters, in f32 for f32, bf16 and f16. Learning
-/// rate and bias corrections are f64 scalars. Every optimizer state starts at zero.
+/// Optimizers as graphs: an update is ordinary element-wise nodes, and GraphBuilder::update writes the result to the
+/// parameter. Moments are computed and stored in f64 for f64 parameters, and in f32 for f32, bf16 and f16. The
+/// learning rate and bias corrections are f64 scalars. Every optimizer state starts at zero.
 namespace lathe {
 
 /// g += weight_decay * p;  buffer = momentum * buffer + g;  p -= lr * (nesterov ? g + momentum * buffer : buffer).
@@ -46,36 +46,35 @@ using Optimizer = std::variant<SGD, Adam, AdamW>;
 
 const Schedule& learning_rate(const Optimizer& optimizer);
 
-/// "AdamW: beta1 is 1.5, not in [0, 1)": the first option that is no number for it; nothing where all are.
+/// Returns the first invalid option, such as "AdamW: beta1 is 1.5, not in [0, 1)"; nothing if all are valid.
 std::optional<std::string> fault_of(const Optimizer& optimizer);
 
-/// Chooses parameters by name, shape or dtype.
+/// Selects parameters by name, shape or dtype.
 using ParameterFilter = std::function<bool(const ir::Node& parameter)>;
-/// Parameters of rank 2 and more: the usual group with weight decay (no biases, no norms).
+/// Selects parameters of rank >= 2: the usual group with weight decay (no biases, no norms).
 ParameterFilter matrices();
-/// Parameters whose name contains one of `parts`, and those whose name contains none.
+/// Select parameters whose name contains one of `parts`, or none of them.
 ParameterFilter names_with(std::vector<std::string> parts);
 ParameterFilter names_without(std::vector<std::string> parts);
 
-/// Parameters that have an optimizer of their own: another rate, another decay, another rule.
-///
-///   {.name = "head", .parameters = nn::in_group(model, "head"), .optimizer = AdamW{.lr = 1e-3, .weight_decay = 0}}
+/// Parameters with their own optimizer: a different rate, decay or rule.
 struct ParameterGroup {
-  std::string name;            ///< of its output "learning_rate.<name>", and in errors
-  ParameterFilter parameters;  ///< which belong to it
+  std::string name;            ///< used in its output "learning_rate.<name>" and in errors
+  ParameterFilter parameters;  ///< selects its members
   Optimizer optimizer;
 };
 
-/// What the update of each parameter shares.
+/// State shared by the updates of all parameters.
 struct OptimizerStep {
-  ir::Value count;    ///< f64 scalar: the number of this update, from 1
+  ir::Value count;    ///< f64 scalar: the number of this update, starting at 1
   ir::Value rate;     ///< f64 scalar: the learning rate
-  std::string scope;  ///< that its states are named in: "optimizer"
-  /// Declares the new value of a parameter or state; training.h holds it back between micro-batches.
+  std::string scope;  ///< prefix of its states: "optimizer"
+  /// Declares the new value of a parameter or state; training.h suppresses it between the updates of accumulated
+  /// micro-batches.
   std::function<void(const ir::Value& state, const ir::Value& value)> update;
 };
 
-/// Adds the update of one parameter. `decay` false leaves weight decay out.
+/// Adds the update of one parameter. `decay` false: without weight decay.
 void add_update(const Optimizer& optimizer, const OptimizerStep& step, const ir::Value& parameter,
                 const ir::Value& gradient, bool decay);
 

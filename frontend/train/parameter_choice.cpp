@@ -14,7 +14,7 @@ std::string listed(const std::vector<std::string>& names) {
   return list_of(std::vector<std::string_view>(names.begin(), names.end()));
 }
 
-/// "; frozen: a.weight, a.bias", where there are some.
+/// Returns "; frozen: a.weight, a.bias", or an empty text for no names.
 std::string part(std::string_view title, const std::vector<std::string>& names) {
   return names.empty() ? "" : fmt::format("; {}: {}", title, listed(names));
 }

@@ -10,11 +10,11 @@
 
 namespace lathe {
 
-/// A learning rate as a function of the step, where the first update is step 1. A number is a constant rate:
+/// A learning rate as a function of the step; the first update is step 1. A number is a constant rate:
 ///   AdamW{.lr = 3e-4}
 ///   AdamW{.lr = Schedule::warmup_cosine({.peak = 3e-4, .warmup = 100, .total = 2000, .floor = 3e-5})}
-/// Steps that make no sense are a UserError [schedule_steps] at the line that asks for them; rates are checked by the
-/// training step that takes them [optimizer_options].
+/// Invalid step counts throw UserError [schedule_steps] at the line that gives them. Rates are checked by the
+/// training step that uses the schedule [optimizer_options].
 class Schedule {
  public:
   struct WarmupCosine {
@@ -36,25 +36,28 @@ class Schedule {
     double gamma = 1;
   };
 
-  /// Always `rate`.
+  /// Constant `rate`.
   Schedule(double rate) : kind_(Constant{rate}) {}  // NOLINT(google-explicit-constructor)
-  /// Linear up to `peak` at step `warmup`, then half a cosine down to `floor` at step `total`, then `floor`.
+  /// Linear warmup to `peak` at step `warmup`, then a half cosine down to `floor` at step `total`, then constant
+  /// `floor`.
   static Schedule warmup_cosine(const WarmupCosine& of,
                                 const std::source_location& at = std::source_location::current());
   /// scale * min(step^-0.5, step * warmup^-1.5).
   static Schedule inverse_sqrt(const InverseSqrt& of,
                                const std::source_location& at = std::source_location::current());
-  /// The Transformer's own (Vaswani et al. 2017, 5.3): factor * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5).
+  /// The schedule of the Transformer paper (Vaswani et al. 2017, 5.3): factor * d_model^-0.5 * min(step^-0.5, step *
+  /// warmup^-1.5).
   static Schedule noam(const Noam& of, const std::source_location& at = std::source_location::current());
   /// rate * gamma^floor((step - 1) / every).
   static Schedule step_decay(const StepDecay& of, const std::source_location& at = std::source_location::current());
 
-  /// The rate as an f64 scalar; `step` is an f64 scalar.
+  /// Returns the rate as an f64 scalar; `step` is an f64 scalar.
   ir::Value at(const ir::Value& step) const;
-  /// The same rate as a number.
+  /// Returns the same rate as a number.
   double at(std::int64_t step) const;
 
-  /// What it was made of: "lr is -1, not a finite number of 0 or more" where that is so of a rate or factor.
+  /// Returns the first invalid rate or factor, such as "lr is -1, not a finite number of 0 or more"; nothing if all
+  /// are valid.
   std::optional<std::string> fault() const;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace lathe::detail {
 
-/// Throws UserError "training_step: message" unless the condition holds; at the line, if it is known.
+/// Throws UserError "training_step: message" unless the condition holds; with the line if it is known.
 inline void require_at(const Location& line, bool condition, const std::string& message, std::string_view label,
                        std::string_view hint) {
   if (condition) return;

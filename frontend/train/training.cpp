@@ -34,11 +34,11 @@ constexpr std::string_view about_options = "frontend/train/optim.h says what eac
 
 DType f32_or_f64(DType dtype) { return dtype == f64 ? f64 : f32; }
 
-/// A parameter and the gradient that its update will see.
+/// A parameter and the gradient for its update.
 struct Trained {
   Value parameter;
   Value gradient;
-  const ParameterGroup* group = nullptr;  ///< none: it takes the step's own optimizer
+  const ParameterGroup* group = nullptr;  ///< null: uses the step's own optimizer
 };
 
 void check_groups(const Location& line, const std::vector<ParameterGroup>& groups) {
@@ -56,7 +56,8 @@ void check_groups(const Location& line, const std::vector<ParameterGroup>& group
   }
 }
 
-/// Names of states: "optimizer.<name>.<kind>.<parameter>" is none of an optimizer without a name.
+/// Rejects optimizer names whose states "optimizer.<name>.<kind>.<parameter>" could clash with those of an unnamed
+/// optimizer.
 void check_name(const Location& line, const std::string& name) {
   constexpr std::string_view kinds[] = {"step", "micro_step", "accumulated", "loss_scale", "momentum", "m", "v"};
   const auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
@@ -94,7 +95,7 @@ void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
           "train_options", "the scale is a positive number of f32, the steps are 1 or more");
 }
 
-/// The trainable parameters that the loss depends on, with the gradients of loss * scale.
+/// Returns the trainable parameters that the loss depends on, with the gradients of loss * scale.
 std::vector<Trained> differentiate(const Value& loss, const TrainingOptions& options,
                                    const std::optional<Value>& scale) {
   detail::ParameterChoice choice = detail::choose_parameters(loss.builder(), options);
@@ -115,7 +116,7 @@ std::vector<Trained> differentiate(const Value& loss, const TrainingOptions& opt
   return trained;
 }
 
-/// Gives each parameter the first group that has it.
+/// Assigns to each parameter the first group that contains it.
 void choose_groups(std::vector<Trained>& trained, const std::vector<ParameterGroup>& groups, const Location& line) {
   std::set<const ParameterGroup*> used;
   for (Trained& each : trained)
@@ -130,7 +131,8 @@ void choose_groups(std::vector<Trained>& trained, const std::vector<ParameterGro
                "choose parameters that are trained and in no group before");
 }
 
-/// Adds the gradients to accumulators, replaces each by the mean so far, and tells whether this run completes it.
+/// Adds the gradients to accumulators and replaces each one by the mean so far. Returns whether this run completes
+/// the update.
 Value accumulate(std::vector<Trained>& trained, std::int64_t times, const std::string& scope) {
   GraphBuilder& builder = trained.front().parameter.builder();
   const Value counter = builder.argument(ir::ops::state, scope + ".micro_step", i64, {});
@@ -149,7 +151,7 @@ Value accumulate(std::vector<Trained>& trained, std::int64_t times, const std::s
   return complete;
 }
 
-/// Lets the user's hook change the gradients.
+/// Applies the user's hook to the gradients.
 void run_hook(std::vector<Trained>& trained, const GradientHook& hook) {
   std::vector<NamedGradient> gradients;
   for (const Trained& each : trained)
@@ -172,7 +174,7 @@ void report_gradients(const std::vector<Trained>& trained, const ParameterFilter
              "reported_gradients", fmt::format("trained are: {}", list_of(others)));
 }
 
-/// The global norm of the gradients; nothing where neither clipping nor the user wants it.
+/// Returns the global norm of the gradients; nothing if neither clipping, the options nor f16 need it.
 std::optional<Value> norm_of(const std::vector<Trained>& trained, const TrainingOptions& options) {
   if (options.clip_norm == 0 && !options.report_norm && options.precision != f16) return std::nullopt;
   std::vector<Value> gradients;
@@ -189,15 +191,15 @@ void clip(std::vector<Trained>& trained, double limit, const Value& norm) {
   }
 }
 
-/// Declares updates that happen where `condition` holds.
+/// Declares updates that apply only if `condition` holds.
 auto only_if(GraphBuilder& builder, const std::optional<Value>& condition) {
   return [&builder, condition](const Value& state, const Value& value) {
     builder.update(state, condition ? ir::where(*condition, value, state) : value);
   };
 }
 
-/// Lets the scale go its way and gives the condition of an update: that the micro-batches are `complete` and their
-/// gradients finite, which they are when the norm is (or it is beyond f32, and no step is to be trusted).
+/// Updates the loss scale. Returns the condition of a parameter update: the micro-batches are `complete` and their
+/// gradients are finite. The norm decides that; if it overflows f32, the step is skipped too.
 Value skip_if_not_finite(const LossScale& scaling, const Value& norm, const std::optional<Value>& complete) {
   GraphBuilder& builder = norm.builder();
   const Value finite = ir::le(norm, std::numeric_limits<float>::max());
@@ -208,7 +210,7 @@ Value skip_if_not_finite(const LossScale& scaling, const Value& norm, const std:
   return complete ? ir::logical_and(*complete, finite) : finite;
 }
 
-/// Counts updates, and gives what all parameters' updates share.
+/// Counts the updates and returns the state shared by the updates of all parameters.
 OptimizerStep begin_update(GraphBuilder& builder, const Optimizer& optimizer, const std::optional<Value>& complete,
                            const std::string& scope) {
   const auto update = only_if(builder, complete);
@@ -219,7 +221,7 @@ OptimizerStep begin_update(GraphBuilder& builder, const Optimizer& optimizer, co
   return {count, learning_rate(optimizer).at(count), scope, update};
 }
 
-/// Everything but the output of the loss itself.
+/// Builds everything except the output of the loss.
 void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions& options) {
   check(loss, optimizer, options);
   const FloatEnvironment environment;
@@ -242,7 +244,7 @@ void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
   if (options.clip_norm > 0) clip(trained, options.clip_norm, *norm);
   if (scaling) complete = skip_if_not_finite(*scaling, *norm, complete);
   const OptimizerStep step = begin_update(builder, optimizer, complete, scope);
-  std::map<const ParameterGroup*, OptimizerStep> steps;  // the same, at the group's own rate
+  std::map<const ParameterGroup*, OptimizerStep> steps;  // the same at the group's own rate
   for (const ParameterGroup& group : options.groups)
     steps.emplace(&group,
                   OptimizerStep{step.count, learning_rate(group.optimizer).at(step.count), scope, step.update});
@@ -268,7 +270,7 @@ Value global_norm(std::span<const Value> values) {
     const Value upcast = ir::cast(value, f32_or_f64(value.dtype()));
     sums.push_back(ir::cast(ir::sum(ir::mul(upcast, upcast)), dtype));
   }
-  // In pairs: the rounding errors of a chain would grow with the number of values.
+  // Pairwise, because the rounding error of a sequential sum would grow with the number of values.
   while (sums.size() > 1) {
     std::vector<Value> pairs;
     for (std::size_t i = 0; i < sums.size(); i += 2)

@@ -1,4 +1,4 @@
-// BERT (Devlin et al. 2019) and RoBERTa (Liu et al. 2019), which counts positions from its padding's id + 1 on.
+// BERT (Devlin et al. 2019) and RoBERTa (Liu et al. 2019), whose positions start at the padding's id + 1.
 #include "frontend/pretrained/encoders/encoder.h"
 #include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"
@@ -18,7 +18,7 @@ constexpr EncoderLayerNames bert_names{
     .output_norm = "output.LayerNorm",
 };
 
-/// What both have: all but the output layer. `root` is above all names.
+/// Options that both share: all except the output layer. `root` is the prefix of all names.
 EncoderOptions options_of(const Config& config, const std::string& root) {
   return {
       .kind = "Encoder",

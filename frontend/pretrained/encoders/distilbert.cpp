@@ -1,4 +1,4 @@
-// DistilBERT (Sanh et al. 2019): BERT without segments and without a pooler, under names of its own.
+// DistilBERT (Sanh et al. 2019): BERT without segments and pooler, with its own tensor names.
 #include "frontend/pretrained/encoders/encoder.h"
 #include "frontend/pretrained/keys/model_keys.h"
 #include "frontend/pretrained/options.h"

@@ -31,12 +31,12 @@ Executable compiled(const PretrainedSentenceEncoder& model, const EmbedderOption
                               .cache = options.cache});
 }
 
-/// Tokens of some texts as rows of one length, and which of them are no padding.
+/// Tokens of several texts, padded to rows of equal length, and their mask.
 struct Rows {
   HostTensor ids, mask;
 
   Rows(std::span<const std::vector<TokenId>* const> texts, std::int64_t padding) {
-    // A text may have no tokens, of which a row has one at least.
+    // A text may have no tokens, but a row has at least one.
     std::int64_t T = 1, row = 0;
     for (const auto* text : texts) T = std::max(T, std::ssize(*text));
     ids = HostTensor(i64, {std::ssize(texts), T});
@@ -110,7 +110,7 @@ HostTensor similarities(const HostTensor& vectors, Similarity how) {
   const auto dot = [&](std::int64_t i, std::int64_t j) {
     return sum(i, j, [](double x, double y) { return x * y; });
   };
-  std::vector<double> squares;  // of the lengths
+  std::vector<double> squares;  // squared lengths of the vectors
   for (std::int64_t i = 0; i < n; ++i) squares.push_back(dot(i, i));
   const auto cosine = [&](std::int64_t i, std::int64_t j) {
     const double lengths = std::sqrt(squares[static_cast<std::size_t>(i)] * squares[static_cast<std::size_t>(j)]);

@@ -73,8 +73,8 @@ Encoder::Encoder(const EncoderOptions& o)
                     : declare(o.head->table, dtype, {o.vocab, hidden}, Init::automatic(), Where::current());
 }
 
-/// i64 [B, T]: the padding's id + 1 for the first token that is not padding, one more for each one; the padding's id
-/// for padding, as fairseq counts.
+/// Returns the positions i64 [B, T], counted as in fairseq: the padding's id + 1 for the first token that is not
+/// padding, one more for each following one, and the padding's id for padding.
 Tensor Encoder::positions_of(const Tensor& ids) const {
   const Dim T = ids.size(1);
   const Tensor is_token = ids != *options_.padding;                             // [B, T]

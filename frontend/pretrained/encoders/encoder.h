@@ -10,48 +10,48 @@
 #include "frontend/nn/self_attention.h"
 #include "frontend/pretrained/pretrained.h"
 
-/// Encoders as Hugging Face's files describe them: BERT, RoBERTa, DistilBERT. A family is a function from config.json
-/// to EncoderOptions, and a line in load_encoder.cpp.
+/// Encoders from Hugging Face files: BERT, RoBERTa, DistilBERT. A family is a function from config.json to
+/// EncoderOptions, and a line in load_encoder.cpp.
 namespace lathe::pretrained {
 
-/// What an encoder reads in one call.
+/// The inputs of one encoder call.
 struct EncoderInputs {
   Tensor ids;                            ///< i64 [B, T]
   std::optional<Tensor> mask = {};       ///< i64 [B, T]: 0 for padding; none: no padding
   std::optional<Tensor> types = {};      ///< i64 [B, T], the segment of each token; none: 0
-  std::optional<Tensor> positions = {};  ///< i64 [B, T]; none: as the family counts them
-  DType dtype = f32;                     ///< to compute in, whatever the weights are stored in
+  std::optional<Tensor> positions = {};  ///< i64 [B, T]; none: the family's default
+  DType dtype = f32;                     ///< compute dtype, regardless of the dtype of the weights
 };
 
-/// What files call the parts of a layer: all that layers of different families differ in.
+/// Tensor names of the parts of a layer, which are the only difference between layers of the families.
 struct EncoderLayerNames {
   std::string_view q, k, v, o;  ///< within "attention"
   std::string_view attention_norm, up, down, output_norm;
 };
 
-/// What families differ in. Names are those that the files have.
+/// The differences between families. Names are those in the files.
 struct EncoderOptions {
   std::string_view kind;
   Dim vocab, positions, d_ff;
-  std::optional<Dim> types = {};  ///< how many segments there are; none: the model does not tell them apart
+  std::optional<Dim> types = {};  ///< number of segments; none: the model has no segments
   std::optional<std::int64_t> padding =
-      {};  ///< positions count tokens but this one, from this id + 1; none: all, from 0
+      {};  ///< if set, positions skip this token and start at its id + 1; otherwise they start at 0
   int layers = 12;
   nn::Activation activation = nn::Activation::gelu;
   double norm_eps = 1e-12;
 
-  std::string embeddings, layer;       ///< above the tables; above the number of a layer
-  nn::SelfAttentionOptions attention;  ///< but for its names
+  std::string embeddings, layer;       ///< prefixes of the tables, and of a layer's number
+  nn::SelfAttentionOptions attention;  ///< without its names
   EncoderLayerNames names;
 
   /// The output layer of a masked language model: table(norm(activation(dense(x)))) + bias.
   struct Head {
     std::string dense, norm, table, bias;
     nn::Activation activation = nn::Activation::gelu;
-    bool is_tied = true;  ///< the table is that of the embeddings
+    bool is_tied = true;  ///< shares the embedding table
   };
   std::optional<Head> head = {};
-  std::string pooler = {};  ///< the layer after the first token's state; empty: none
+  std::string pooler = {};  ///< the layer applied to the first token's state; empty: none
 };
 
 /// x = norm(x + attention(x)), then norm(x + feed_forward(x)) (Vaswani et al. 2017).
@@ -67,41 +67,41 @@ class EncoderLayer : public nn::Module {
   nn::LayerNorm output_norm_;
 };
 
-/// Embeddings of tokens, positions and segments, a norm, layers; an output layer and a pooler where the files have
+/// Embeddings of tokens, positions and segments, a norm, and layers; an output layer and a pooler if the files have
 /// them.
 class Encoder : public nn::Module {
  public:
   explicit Encoder(const EncoderOptions& options);
 
-  /// The embeddings, and the output of each layer: [B, T, hidden] each. UserError [encoder_part] for segments where
-  /// the model does not tell them apart.
+  /// Returns the embeddings and the output of each layer: [B, T, hidden] each. Throws UserError [encoder_part] for
+  /// segments if the model has none.
   std::vector<Tensor> hidden_states(const EncoderInputs& inputs) const;
 
   bool has_head() const { return head_dense_.has_value(); }
-  /// What starts names but those of the output layer, and what Hugging Face's names lack where there is none:
-  /// "bert."; empty where there is one.
+  /// Returns the prefix that Hugging Face omits from names, except those of the output layer, if the model has no
+  /// output layer: "bert."; empty if it has one.
   std::string root_name() const;
-  /// The table of embeddings, where it is the output layer's too.
+  /// The embedding table, if the output layer shares it.
   std::optional<nn::Parameter> tied() const {
     return options_.head && options_.head->is_tied ? head_table_ : std::nullopt;
   }
-  /// Of each token, that of a masked language model: [B, T, vocab]. UserError [encoder_part] where there is no output
-  /// layer.
+  /// Returns the logits of a masked language model for each token: [B, T, vocab]. Throws UserError [encoder_part] if
+  /// there is no output layer.
   Tensor logits(const EncoderInputs& inputs) const { return head(hidden_states(inputs).back()); }
-  /// The mean over labels i64 [B, T] other than -100, each for the token at its own position.
+  /// Returns the mean loss over labels i64 [B, T] other than -100, each for the token at its own position.
   Tensor loss(const EncoderInputs& inputs, const Tensor& labels) const;
-  /// Of hidden states of the last layer: [.., hidden] -> [.., vocab].
+  /// Applies the output layer to states of the last layer: [.., hidden] -> [.., vocab].
   Tensor head(const Tensor& states, Where at = Where::current()) const;
 
   bool has_pooler() const { return pooler_.has_value(); }
-  /// tanh of a layer after the first token's state: hidden states of the last layer [B, T, hidden] -> [B, hidden].
-  /// UserError [encoder_part] where there is none.
+  /// Applies a layer and tanh to the first token's state: states of the last layer [B, T, hidden] -> [B, hidden].
+  /// Throws UserError [encoder_part] if there is no such layer.
   Tensor pool(const Tensor& states, Where at = Where::current()) const;
 
   const Dim& width() const { return options_.attention.hidden; }
-  /// How many tokens a text can have at most.
+  /// Maximum number of tokens of a text.
   std::int64_t longest() const;
-  /// The token that fills up rows: positions do not count it.
+  /// The padding token, which positions do not count.
   std::int64_t padding() const { return options_.padding.value_or(0); }
 
  private:
@@ -120,7 +120,7 @@ class Encoder : public nn::Module {
 
 using PretrainedEncoder = PretrainedModel<Encoder>;
 
-/// Reads the directory of a BERT, RoBERTa or DistilBERT. "architectures" says whether it has the output layer of a
+/// Loads a BERT, RoBERTa or DistilBERT directory. "architectures" decides whether the model has the output layer of a
 /// masked language model:
 ///
 ///   auto bert = pretrained::load_encoder("bert-base-uncased");
@@ -131,14 +131,14 @@ using PretrainedEncoder = PretrainedModel<Encoder>;
 ///   g.output("states", bert.model->hidden_states(inputs).back());
 ///   Executable exe = compile(g.finish(), {.parameters = bert.weights});
 ///
-/// An output layer with other values than the embeddings has a table of its own, whatever tie_word_embeddings says.
-/// UserErrors are those of load().
+/// If the output layer's values differ from the embeddings, it gets its own table, regardless of tie_word_embeddings.
+/// Throws the UserErrors of load().
 PretrainedEncoder load_encoder(const std::filesystem::path& folder);
 
-/// Whether a configuration is one of these models'.
+/// Whether a configuration is that of a known encoder.
 bool is_encoder(const Config& config);
 
-/// A family's options, and how its files name tensors.
+/// A family's options and the tensor names of its files.
 struct DescribedEncoder {
   EncoderOptions options;
   TensorNames names;

@@ -19,7 +19,7 @@ const std::vector<EncoderFamily>& encoder_families() {
   return all;
 }
 
-/// Of a tied output layer: the one table under either name, or a table of its own where the values differ.
+/// Decides whether the output layer is tied: a shared table under either name, or its own table if the values differ.
 void share_table(ModelFiles& files, const TensorFolder& tensors, EncoderOptions& options, TensorNames& names) {
   const std::string words = options.embeddings + ".word_embeddings.weight";
   options.head->is_tied = !differ(tensors, words, options.head->table, names);
@@ -43,7 +43,7 @@ PretrainedEncoder load_encoder(const std::filesystem::path& folder) {
   check_counts(config, tensors.names().size());
   auto [options, names] = family.describe(config);
   if (options.head && options.head->is_tied) share_table(loaded, tensors, options, names);
-  // Only the files say whether a base model has a pooler; a masked language model has none.
+  // Only the files show whether a base model has a pooler; a masked language model has none.
   if (options.head || !has_tensor(tensors, options.pooler + ".weight", names)) options.pooler.clear();
   if (options.head) names.ignored.insert(names.ignored.end(), {"*.pooler.dense.weight", "*.pooler.dense.bias"});
   loaded.model = std::make_unique<Encoder>(options);

@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::string_view mode_prefix = "pooling_mode_";
 
-/// A way of pooling: the end of its key, and the name that newer files have for it.
+/// A pooling mode: the end of its key in older files, and its name in newer ones.
 struct Mode {
   std::string_view key, name;
   bool Pooling::* member;
 };
 
-/// In the order in which their vectors are joined.
+/// In the order in which their vectors are concatenated.
 constexpr Mode modes[] = {
     {"cls_token", "cls", &Pooling::cls},
     {"max_tokens", "max", &Pooling::max},
@@ -32,7 +32,7 @@ constexpr Mode modes[] = {
     {"lasttoken", "lasttoken", &Pooling::last},
 };
 
-/// pooling_mode, a name or a list of them, of newer files.
+/// Reads pooling_mode of newer files: a name or a list of names.
 Pooling read_named_modes(const Config& config) {
   const std::string_view key = "pooling_mode";
   Pooling pooling;
@@ -52,7 +52,7 @@ Pooling read_named_modes(const Config& config) {
 }
 
 Pooling read_pooling(const Config& file, const Dim& width) {
-  // An unknown way of pooling may be off.
+  // Only reject an unknown pooling mode if it is on.
   for (const std::string& key : check_keys(file, pooling_keys()))
     if (key.starts_with(mode_prefix) && file.boolean(key, false))
       file.reject(key, "Lathe does not know this way of pooling");
@@ -71,7 +71,7 @@ Pooling read_pooling(const Config& file, const Dim& width) {
   return pooling;
 }
 
-/// The folder of a module, which lies within that of the model.
+/// Returns the folder of a module, which must be inside that of the model.
 std::string path_of(const Config& module) {
   const std::string path = module.text("path");
   const std::filesystem::path parts(path);
@@ -80,7 +80,7 @@ std::string path_of(const Config& module) {
   return path;
 }
 
-/// What modules.json says comes after the encoder.
+/// Reads the modules after the encoder from modules.json.
 Pooling read_modules(ModelFiles& files, const std::string& text, const Dim& width) {
   const std::string name = (files.folder / "modules.json").string();
   const Config list = Config::parse(fmt::format("{{\"modules\": {}}}", text), name);
@@ -109,7 +109,8 @@ Pooling read_modules(ModelFiles& files, const std::string& text, const Dim& widt
   return pooling;
 }
 
-/// What the Transformer module says of texts: its file has the name that the library had for the family once.
+/// Reads the text options of the Transformer module. Its file is named after the family in older versions of the
+/// library.
 TextOptions read_texts(ModelFiles& files, std::int64_t positions) {
   TextOptions texts{.longest = positions};
   for (const std::string family : {"bert", "roberta", "distilbert", "xlm-roberta"}) {

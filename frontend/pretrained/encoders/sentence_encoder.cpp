@@ -14,7 +14,7 @@ namespace lathe::pretrained {
 
 namespace {
 
-/// Of the states of a batch of sentences, x [B, T, hidden] with present [B, T, 1]: 1 for tokens, 0 for padding.
+/// The states of a batch of sentences, x [B, T, hidden], with present [B, T, 1]: 1 for tokens, 0 for padding.
 struct Tokens {
   Tensor x, present;
 

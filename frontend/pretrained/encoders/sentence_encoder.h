@@ -10,24 +10,24 @@
 
 #include "frontend/pretrained/encoders/encoder.h"
 
-/// Vectors of sentences, as directories of sentence-transformers describe them: an encoder, what is made of its
-/// states, and whether the result has length 1.
+/// Sentence embeddings from sentence-transformers directories: an encoder, the pooling of its states, and whether the
+/// result is normalized to length 1.
 namespace lathe::pretrained {
 
-/// What is made of the states of a sentence's tokens; several stand one after the other, in this order.
+/// How the token states of a sentence are pooled; several results are concatenated in this order.
 struct Pooling {
   bool cls = false;            ///< the first token's state
-  bool max = false;            ///< the largest of each number over the tokens
-  bool mean = false;           ///< their mean
-  bool mean_sqrt = false;      ///< their sum over the root of their count
-  bool weighted_mean = false;  ///< their mean with weights 1, 2, 3, ...
+  bool max = false;            ///< element-wise maximum over the tokens
+  bool mean = false;           ///< mean of the tokens' states
+  bool mean_sqrt = false;      ///< sum of the tokens' states over the root of their count
+  bool weighted_mean = false;  ///< mean with weights 1, 2, 3, ...
   bool last = false;           ///< the last token's state
-  bool normalize = false;      ///< the whole is divided by its length
-  /// Only this many first numbers of the vector are kept, after the division.
+  bool normalize = false;      ///< divides the whole vector by its length
+  /// Keeps only this many leading elements, after normalization.
   std::optional<std::int64_t> truncate_dim = {};
 };
 
-/// How close two vectors x and y are.
+/// Similarity of two vectors x and y.
 enum class Similarity : std::uint8_t {
   cosine,     ///< x y / (|x| |y|); a vector of zeros has similarity 0
   dot,        ///< x y
@@ -35,18 +35,18 @@ enum class Similarity : std::uint8_t {
   manhattan,  ///< minus the sum of |x_i - y_i|
 };
 
-/// What becomes of a text before it is tokenized, and after.
+/// Preprocessing and limits of texts.
 struct TextOptions {
-  std::int64_t longest = 512;  ///< tokens that are kept, special ones counted
-  bool lower_case = false;     ///< letters become small ones first
-  /// Texts to put in front of a text, by their names, such as "query" and "document".
+  std::int64_t longest = 512;  ///< maximum number of tokens, including special ones
+  bool lower_case = false;     ///< converts to lower case first
+  /// Prompts to prepend to a text by name, such as "query" and "document".
   std::map<std::string, std::string> prompts = {};
-  std::optional<std::string> default_prompt = {};  ///< the name of the prompt of texts that are given none
+  std::optional<std::string> default_prompt = {};  ///< name of the prompt for texts without one
   Similarity similarity = Similarity::cosine;
 
-  /// The prompt of a name. UserError [embed_prompt].
+  /// Returns the prompt of this name. Throws UserError [embed_prompt].
   const std::string& prompt(std::string_view name) const;
-  /// The default prompt, or an empty text.
+  /// Returns the default prompt, or an empty text.
   std::string default_prompt_text() const { return default_prompt ? prompt(*default_prompt) : ""; }
 };
 
@@ -58,13 +58,13 @@ class SentenceEncoder : public nn::Module {
   std::string root_name() const { return encoder_->root_name(); }
   const Pooling& pooling() const { return pooling_; }
   const TextOptions& texts() const { return texts_; }
-  /// Numbers of a vector.
+  /// Elements per vector.
   std::int64_t width() const;
 
-  /// A vector for each sentence: [B, hidden], as many times as there are ways of pooling. Padding, where the mask is
-  /// 0, does not count; a sentence of nothing but padding gives 0.
+  /// Returns a vector for each sentence: [B, hidden * number of pooling modes], or truncated. Padding (mask 0) is
+  /// ignored; a sentence that is all padding yields 0.
   Tensor embed(const EncoderInputs& inputs) const;
-  /// The same from hidden states of the last layer, [B, T, hidden].
+  /// The same from states of the last layer, [B, T, hidden].
   Tensor embed(const EncoderInputs& inputs, const Tensor& states) const;
 
  private:
@@ -75,10 +75,10 @@ class SentenceEncoder : public nn::Module {
 
 using PretrainedSentenceEncoder = PretrainedModel<SentenceEncoder>;
 
-/// Reads a directory of sentence-transformers: modules.json names the encoder's directory itself, one for pooling and
-/// perhaps a normalization; without modules.json tokens have their mean, as sentence-transformers does. Texts are as
-/// long as max_seq_length of sentence_bert_config.json says, else as the encoder has positions and model_max_length
-/// of tokenizer_config.json allows. Prompts, the similarity and truncate_dim are those of
+/// Loads a sentence-transformers directory. modules.json lists the encoder's directory itself, a pooling module and
+/// an optional normalization; without modules.json, mean pooling is used, as in sentence-transformers. The maximum
+/// text length is max_seq_length of sentence_bert_config.json, or else the number of the encoder's positions, limited
+/// by model_max_length of tokenizer_config.json. Prompts, the similarity and truncate_dim are from
 /// config_sentence_transformers.json.
 ///
 ///   auto minilm = pretrained::load_sentence_encoder("all-MiniLM-L6-v2");
@@ -87,8 +87,7 @@ using PretrainedSentenceEncoder = PretrainedModel<SentenceEncoder>;
 ///   g.output("vectors", minilm.model->embed({.ids = g.input("input_ids", i64, shape),
 ///                                            .mask = g.input("attention_mask", i64, shape)}));
 ///
-/// UserErrors are those of load_encoder(); [config_value] for modules, ways of pooling and options that Lathe does
-/// not know.
+/// Throws the UserErrors of load_encoder(), and [config_value] for unknown modules, pooling modes and options.
 PretrainedSentenceEncoder load_sentence_encoder(const std::filesystem::path& folder);
 
 }  // namespace lathe::pretrained

@@ -2,7 +2,7 @@
 
 #include "frontend/pretrained/key_table.h"
 
-/// What Lathe does with the keys of the files of sentence-transformers.
+/// Rules for the keys in the files of sentence-transformers.
 namespace lathe::pretrained {
 
 const KeyTable& module_keys();            ///< an entry of modules.json

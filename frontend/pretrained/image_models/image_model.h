@@ -8,7 +8,7 @@
 #include "frontend/nn/self_attention.h"
 #include "frontend/pretrained/pretrained.h"
 
-/// Models of images as Hugging Face's files describe them: ViT.
+/// Image models from Hugging Face files: ViT.
 namespace lathe::pretrained {
 
 /// x + attention(norm(x)), then x + feed_forward(norm(x)).
@@ -23,32 +23,34 @@ class ImageLayer : public nn::Module {
   nn::LayerNorm norm_before_, norm_after_;
 };
 
-/// ViT (Dosovitskiy et al. 2021): an image is cut into patches, each a token; a class token stands before them.
-/// Images are f32 or whatever is computed in: [B, channels, height, width], as large as the configuration says.
+/// ViT (Dosovitskiy et al. 2021): an image is cut into patches, one token each, after a class token. Images are f32
+/// or of the compute dtype: [B, channels, height, width], of the size in the configuration.
 class ImageModel : public nn::Module {
  public:
-  /// `has_pooler`: the files hold the layer after the class token that a model without classes can have.
+  /// `has_pooler`: the files hold the layer applied to the class token; only a model without classes can have it.
   ImageModel(const Config& config, bool has_pooler);
 
-  /// The embeddings, and the output of each layer, before the final norm: [B, 1 + patches, hidden] each. UserError
-  /// [image_shape] for images of other sizes.
+  /// Returns the embeddings and the output of each layer, before the final norm: [B, 1 + patches, hidden] each.
+  /// Throws UserError [image_shape] for images of other sizes.
   std::vector<Tensor> hidden_states(const Tensor& images, Where at = Where::current()) const;
-  /// The last of them after the final norm.
+  /// Returns the states of the last layer after the final norm.
   Tensor states(const Tensor& images, Where at = Where::current()) const;
 
   bool has_classes() const { return classifier_.has_value(); }
-  /// [B, classes]. UserError [encoder_part] where the model has no classes.
+  /// Returns the logits [B, classes]. Throws UserError [encoder_part] if the model has no classes.
   Tensor logits(const Tensor& images, Where at = Where::current()) const;
-  /// The mean over labels i64 [B] other than -100.
+  /// Returns the mean loss over labels i64 [B] other than -100.
   Tensor loss(const Tensor& images, const Tensor& labels, Where at = Where::current()) const;
 
   bool has_pooler() const { return pooler_.has_value(); }
-  /// What starts names, and what Hugging Face's names lack where the model has no classes; else empty.
+  /// Returns the prefix that Hugging Face omits from names if the model has no classes: "vit."; empty if it has
+  /// classes.
   std::string root_name() const { return has_classes() ? "" : "vit."; }
-  /// What the layer after the class token's state gives: [B, width]. UserError [encoder_part] where there is none.
+  /// Returns the output of the layer applied to the class token's state: [B, width]. Throws UserError [encoder_part]
+  /// if there is no such layer.
   Tensor pool(const Tensor& images, Where at = Where::current()) const;
 
-  /// [B, channels, height, width] of the images.
+  /// Returns the shape of images, [B, channels, height, width].
   Shape image_shape(const Dim& B) const { return {B, channels_, height_, width_}; }
 
  private:
@@ -64,17 +66,17 @@ class ImageModel : public nn::Module {
 
 using PretrainedImageModel = PretrainedModel<ImageModel>;
 
-/// Reads the directory of a ViT. "architectures" says whether it tells classes apart:
+/// Loads a ViT directory. "architectures" decides whether the model has classes:
 ///
 ///   auto vit = pretrained::load_image_model("vit-base-patch16-224");
 ///   Graph g{"classes"};
 ///   const Tensor images = g.input("pixel_values", f32, vit.model->image_shape(Dim("B")));
 ///   g.output("logits", vit.model->logits(images));
 ///
-/// UserErrors are those of load().
+/// Throws the UserErrors of load().
 PretrainedImageModel load_image_model(const std::filesystem::path& folder);
 
-/// Whether a configuration is one of these models'.
+/// Whether a configuration is that of a known image model.
 bool is_image_model(const Config& config);
 
 }  // namespace lathe::pretrained

@@ -28,7 +28,7 @@ nn::SelfAttentionOptions vit_attention(const Config& config) {
   return options;
 }
 
-/// One of the two numbers of a size, height and width, which may be written as one.
+/// Returns height (index 0) or width (index 1) of a size, which may be a single number for both.
 std::int64_t side(const Config& config, std::string_view key, std::size_t index, std::int64_t fallback) {
   if (!config.is_list(key)) return config.integer(key, fallback);
   const std::vector<std::int64_t> both = config.integers(key);
@@ -36,7 +36,7 @@ std::int64_t side(const Config& config, std::string_view key, std::size_t index,
   return both[index];
 }
 
-/// The size of the image along one side, and that of its patches.
+/// The size of the image along one axis, and that of its patches.
 struct Side {
   Side(const Config& config, std::size_t index)
       : image(side(config, "image_size", index, 224)), patch(side(config, "patch_size", index, 16)) {
@@ -151,7 +151,8 @@ ImageModel::ImageModel(const Config& config, bool has_pooler)
   }
 }
 
-/// [B, channels, height, width] -> [B, 1 + patches, hidden]: a convolution whose stride is its size is a product.
+/// [B, channels, height, width] -> [B, 1 + patches, hidden]. A convolution whose stride equals its kernel size is a
+/// matmul.
 Tensor ImageModel::embed(const Tensor& images) const {
   const Dim B = images.size(0), rows = *height_.divided_by(patch_height_), columns = *width_.divided_by(patch_width_);
   const Dim numbers = channels_ * patch_height_ * patch_width_, width = class_token_.shape()[2];

@@ -38,7 +38,7 @@ bool holds(const std::vector<FamilyRecord>& families, const std::string& type) {
   return std::any_of(families.begin(), families.end(), [&](const FamilyRecord& f) { return f.model_type == type; });
 }
 
-/// Whether the model wraps a text model next to one of images or sounds.
+/// Whether the model wraps a text model together with an image or audio model.
 bool is_multimodal(const Config& config, const std::string& type) {
   for (const char* part : {"text_config", "vision_config", "audio_config", "llm_config"})
     if (config.has(part)) return true;

@@ -61,7 +61,7 @@ std::vector<KeyRule> generation_keys() {
   return rules;
 }
 
-/// Of every configuration: keys that ask for another kind of model.
+/// Keys that every configuration may have and that request another kind of model.
 std::vector<KeyRule> refused_keys() {
   return {
       refused("is_encoder_decoder", "[false]", kind_reason),
@@ -104,7 +104,7 @@ const KeyTable& rope_table() {
   return table;
 }
 
-/// The objects of rotary embedding parameters: the whole one, or one per kind of layer.
+/// Returns the objects of rotary embedding parameters: one for all layers, or one per kind of layer.
 std::vector<Config> rope_objects(const Config& config, bool by_layer) {
   std::vector<Config> found;
   if (config.has("rope_scaling")) found.push_back(config.object("rope_scaling"));
@@ -158,7 +158,7 @@ void check_layer_types(const Config& config, const KeyTable& table) {
   }
 }
 
-/// An end token outside the vocabulary is never generated, so that no text would end.
+/// Rejects end tokens outside the vocabulary: they are never generated, so no text would end.
 void check_end_tokens(const Config& config) {
   if (!config.has("eos_token_id") || !config.has("vocab_size")) return;
   const std::vector<std::int64_t> tokens =

@@ -25,7 +25,7 @@ fs::path base_of(const fs::path& adapter) {
                   "adapter_base", "correct base_model_name_or_path in its adapter_config.json, or name the model");
 }
 
-/// Whether the files of a model are next to adapter_config.json; config.json alone may come with an adapter.
+/// Whether the folder has a model's files next to adapter_config.json. An adapter may come with a config.json only.
 bool has_model(const fs::path& folder) {
   return path_exists(folder / "config.json") && !tensor_files_in(folder).empty();
 }

@@ -14,7 +14,7 @@ namespace lathe::pretrained {
 
 namespace {
 
-/// All modules below, those that have a path of their own.
+/// Collects all modules below that have their own path.
 void collect(const nn::Module& module, std::vector<nn::Module>& all) {
   for (const nn::Module& child : module.children()) {
     if (!child.name().empty()) all.push_back(child);
@@ -34,7 +34,7 @@ bool is_output(const LoraBase& base, const nn::Module& module) {
 
 std::string last_name(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
-/// "the linear layers are c_attn, c_fc, c_proj", with what the name may have meant.
+/// Returns "the linear layers are c_attn, c_fc, c_proj", with suggestions for the name.
 std::string about_layers(const std::vector<nn::Module>& modules, std::string_view name) {
   std::set<std::string> names;
   for (const nn::Module& module : modules)
@@ -68,7 +68,7 @@ void save_whole(const LoraBase& base, const nn::Module& module, Lora& lora) {
   }
 }
 
-/// An output layer that has no weight of its own is no module here, and one of its own in PEFT.
+/// Rejects a tied output layer as a target: it has no module here, but it has one in PEFT.
 void check_tied(const LoraBase& base, const LoraConfig& config) {
   if (!base.tied || config.targets == ModuleNames("all-linear")) return;
   for (const char* name : {"lm_head", "embed_out", "cls.predictions.decoder", "lm_head.decoder", "vocab_projector"})

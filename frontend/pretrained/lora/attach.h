@@ -2,14 +2,14 @@
 
 #include "frontend/pretrained/lora/lora.h"
 
-/// The rewrite of a model's tree that gives layers their adapters.
+/// Attaching adapters to the layers of a model's tree.
 namespace lathe::pretrained {
 
-/// Adds adapters to the layers that the configuration chooses, and freezes all but them and the modules to save.
-/// Values are not set. UserErrors [adapter_target], [adapter_pattern], [parameter_name].
+/// Adds adapters to the layers that the configuration selects. Freezes everything except the adapters and the modules
+/// to save. Does not set values. Throws UserErrors [adapter_target], [adapter_pattern], [parameter_name].
 Lora attach(const LoraBase& base, const LoraConfig& config);
 
-/// Throws UserError [adapter_target] for a name in the lists of the configuration that no module has.
+/// Throws UserError [adapter_target] for a name in the configuration's lists that no module has.
 void check_names(const LoraBase& base, const LoraConfig& config);
 
 }  // namespace lathe::pretrained

@@ -18,14 +18,14 @@ namespace {
 constexpr std::string_view prefix = "base_model.model.", tensors_name = "adapter_model.safetensors",
                            adapter_config_name = "adapter_config.json";
 
-/// What the file calls a parameter whose name starts with `root`.
+/// Returns a parameter's name in the file; `root` is the prefix to omit.
 std::string file_name(const nn::Parameter& parameter, std::string_view root) {
   std::string_view name = parameter.name();
   if (name.starts_with(root)) name.remove_prefix(root.size());
   return fmt::format("{}{}", prefix, name);
 }
 
-/// A parameter takes the value of a tensor of the file.
+/// Sets a parameter to the value of a tensor in the file.
 void take(const SafetensorsFile& file, const std::string& name, const nn::Parameter& parameter,
           const LoraBase& base) {
   if (!file.contains(name))
@@ -41,8 +41,8 @@ void take(const SafetensorsFile& file, const std::string& name, const nn::Parame
   base.files.weights.set(parameter.name(), file.tensor(name));
 }
 
-/// The name of the model's parameter whose value a tensor of the file is, or nothing. PEFT calls the
-/// weight of a layer with an adapter "lm_head.base_layer.weight".
+/// Returns the name of the model's parameter that a tensor of the file replaces, or nothing. PEFT calls the weight of
+/// a layer with an adapter "lm_head.base_layer.weight".
 std::optional<std::string> replaced_parameter(const std::string& tensor, const LoraBase& base) {
   if (!tensor.starts_with(prefix)) return std::nullopt;
   std::string bare = tensor.substr(prefix.size());
@@ -53,7 +53,7 @@ std::optional<std::string> replaced_parameter(const std::string& tensor, const L
   return std::nullopt;
 }
 
-/// Takes the tensors of the file that are no adapters. A tensor that no parameter has is an error.
+/// Takes the tensors of the file that are not adapters. A tensor without a parameter is an error.
 void take_rest(const SafetensorsFile& file, Lora& lora, const LoraBase& base) {
   std::vector<std::string> names;
   for (const nn::Parameter& parameter : lora.parameters()) names.push_back(file_name(parameter, base.root));

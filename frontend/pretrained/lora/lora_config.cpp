@@ -15,7 +15,7 @@ LoraConfig::Start read_start(const Config& config) {
   if (!config.is_text(key)) return config.boolean(key, true) ? LoraConfig::Start::kaiming : LoraConfig::Start::random;
   const std::string name = config.text(key);
   if (name == "gaussian") return LoraConfig::Start::gaussian;
-  // These choose other numbers for A, which stand in the file by now.
+  // These initialize A differently, but the values of A are in the file by now.
   if (name == "eva" || name == "orthogonal") return LoraConfig::Start::kaiming;
   config.reject(key, "Lathe knows true, false and \"gaussian\"; others may change the weights of the model itself");
 }
@@ -25,7 +25,7 @@ ModuleNames read_names(const Config& config, std::string_view key) {
   return config.is_text(key) ? ModuleNames(config.text(key)) : ModuleNames(config.texts(key));
 }
 
-/// A list, or a value that stands for a list of one.
+/// Reads a list, or a single value as a list of one.
 std::vector<std::int64_t> integers(const Config& config, std::string_view key) {
   if (!config.has(key)) return {};
   return config.is_list(key) ? config.integers(key) : std::vector{config.integer(key)};
@@ -60,7 +60,7 @@ void read_patterns(const Config& config, LoraConfig& lora) {
   }
 }
 
-/// An integer where it is one, as PEFT has it.
+/// Writes integral values as integers, like PEFT.
 nlohmann::json number(double value) {
   if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<std::int64_t>(value);
   return value;

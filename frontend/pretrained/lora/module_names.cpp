@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::string_view all_linear = "all-linear";
 
-/// Where the pattern, as a part of `whole`, first matches the path.
+/// Returns the first match in the path of a regular expression. `whole` contains the user's `pattern`, which errors
+/// name.
 std::optional<text::Regex::Match> first_match(std::string_view pattern, const std::string& whole,
                                               std::string_view path) {
   try {
@@ -34,10 +35,11 @@ bool is_end_of(std::string_view name, std::string_view path) {
   return path.size() > name.size() && path.ends_with(name) && path[path.size() - name.size() - 1] == '.';
 }
 
-/// "model.layers.12.mlp" is 12 of the stack that `pattern` names, or of the last one; -1 where it is in none.
+/// Returns 12 for "model.layers.12.mlp": the number after the stack that `patterns` name, or after the last numbered
+/// name; -1 if there is none.
 std::int64_t layer_of(const std::vector<std::string>& patterns, std::string_view path) {
   const auto number_after = [&](std::string_view name) -> std::int64_t {
-    // The match ends before the number, as far right as there is one.
+    // The match ends before the number; the greedy prefix makes it the rightmost one.
     const auto match = first_match(name, fmt::format(R"(\A.*\.{}\.(?=\d+\.))", name), path);
     if (!match) return -1;
     std::int64_t number = -1;
@@ -76,7 +78,7 @@ bool is_target(const LoraConfig& config, std::string_view path, bool is_output) 
 }
 
 bool is_saved_whole(const LoraConfig& config, std::string_view path) {
-  // A module that lies in one is saved with it.
+  // A module inside a saved one is saved with it.
   const std::string dotted = fmt::format(".{}.", path);
   return std::any_of(config.modules_to_save.begin(), config.modules_to_save.end(),
                      [&](const std::string& name) { return dotted.find("." + name + ".") != std::string::npos; });

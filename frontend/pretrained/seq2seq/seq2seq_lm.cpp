@@ -17,8 +17,8 @@ struct Seq2SeqFamily : FamilyRecord {
 };
 
 const std::vector<Seq2SeqFamily>& seq2seq_families() {
-  // Files hold the one table under several names, or under one of them. Older ones have a bias of the decoder's
-  // cross-attention that nothing reads.
+  // Files store the shared table under one or several names. Older files have an unused bias of the decoder's
+  // cross-attention.
   static const std::vector<Seq2SeqFamily> all{
       {{"t5", t5_keys},
        make_t5,

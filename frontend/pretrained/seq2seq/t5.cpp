@@ -1,5 +1,5 @@
-// T5 (Raffel et al. 2020), 1.0 and 1.1: RMS norms before each sublayer, scores that are not scaled but have a learned
-// bias of the distance, which the first layer of a stack has for all; no biases elsewhere.
+// T5 (Raffel et al. 2020), 1.0 and 1.1: RMS norms before each sublayer, no score scaling, a learned bias by distance
+// that the first layer of a stack holds for all its layers, no other biases.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -47,7 +47,7 @@ nn::RelativeBiasOptions bias_options(const Config& config, bool is_decoder) {
   return options;
 }
 
-/// "relu" or "gated-gelu": whether there is a gate, and the function.
+/// Parses "relu" or "gated-gelu": the activation and whether there is a gate.
 struct Projection {
   explicit Projection(const Config& config) {
     const std::string_view key = "feed_forward_proj";
@@ -67,7 +67,7 @@ struct Projection {
   nn::Activation function{};
 };
 
-/// x + feed_forward(norm(x)), with a gate or without.
+/// x + feed_forward(norm(x)), with or without a gate.
 class FeedForwardLayer : public nn::Module {
  public:
   FeedForwardLayer(const Module& parent, std::string_view name, const Config& config)
@@ -100,7 +100,7 @@ class FeedForwardLayer : public nn::Module {
   std::optional<nn::FeedForward> plain_;
 };
 
-/// x + attention(norm(x)), over x itself or over a memory.
+/// x + attention(norm(x)), over x itself or over an encoder's memory.
 class AttentionLayer : public nn::Module {
  public:
   AttentionLayer(const Module& parent, std::string_view name, std::string_view attention_name, const Config& config)
@@ -111,7 +111,7 @@ class AttentionLayer : public nn::Module {
   Tensor operator()(const Tensor& x, const nn::AttentionContext& context) const {
     return x + attention_(norm_(x), context);
   }
-  /// Over the states of an encoder, or over what is kept of them.
+  /// Attends to the states of an encoder, or to its cached keys and values.
   template <class Source>
   Tensor across(const Tensor& x, const Source& source, const nn::AttentionContext& context) const {
     return x + attention_.across(norm_(x), source, context);
@@ -123,9 +123,9 @@ class AttentionLayer : public nn::Module {
   nn::RmsNorm norm_;
 };
 
-/// What a decoder sees of an encoder.
+/// The encoder output that a decoder attends to.
 struct Memory {
-  std::variant<Tensor, nn::SourceCache> source;  // states [B, S, hidden], or keys and values that are kept
+  std::variant<Tensor, nn::SourceCache> source;  // states [B, S, hidden], or cached keys and values
   nn::AttentionContext context;
 };
 
@@ -166,7 +166,7 @@ class Stack : public nn::Module {
     const Dim T = embedded.size(1);
     return run(embedded, plain.with_bias(bias_(embedded.graph(), T, T, embedded.dtype())), memory);
   }
-  /// Of a decoder: new tokens, after those of the cache.
+  /// Decoder only: runs new tokens after those in the cache.
   Tensor step(const Tensor& embedded, const nn::KeyValueCache& cache, const Memory& memory) const {
     const Dim T = embedded.size(1);
     const Tensor positions = cache.positions_of(embedded.graph(), T);  // [T]
@@ -199,7 +199,7 @@ class T5 final : public Seq2SeqLm {
         encoder_(*this, "encoder", config, layers_of(config, "num_layers", 6), false),
         decoder_(*this, "decoder", config,
                  layers_of(config, "num_decoder_layers", layers_of(config, "num_layers", 6)), true) {
-    // Of tie_word_embeddings, transformers reads this alone: the files say which tables are tied.
+    // transformers reads tie_word_embeddings only for this scale: the files decide which tables are tied.
     const bool is_tied = config.boolean("tie_word_embeddings", true);
     if (config.boolean("scale_decoder_outputs", is_tied)) scale_ = 1 / std::sqrt(config.real("d_model", 512));
     const std::string name = architecture(config);
