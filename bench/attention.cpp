@@ -1,9 +1,9 @@
-// Attention forward and backward: share of the FMA peak, fused against products and softmax one by one, and against a
-// peer where a file gives its times.
+// Attention forward and backward: share of the FMA peak, fused compared with separate matmuls and softmax, and
+// compared with a peer whose times are in a file.
 //   bench_attention [--batch N] [--heads N] [--groups N] [--depth D] [--mask causal|none] [--window N]
 //     [--dtype bf16|f16] [THREADS [SECONDS A ROW [PEER FILE or - [LENGTHS...]]]]
-// A line of the peer's file: D LENGTH CAUSAL SECONDS, of forward and backward together. Backward is the difference of
-// both passes and the forward one.
+// A line of the peer's file: D LENGTH CAUSAL SECONDS, where the time is that of forward plus backward. The time of
+// backward is the difference of both passes and forward only.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using namespace lathe::bench;
 
 struct Options {
   int threads = 2;
-  double seconds = 0.3;  ///< for each row of the table
+  double seconds = 0.3;  ///< per row of the table
   std::int64_t batch = 4;
   std::vector<std::int64_t> depths = {32, 64, 128, 256}, lengths = {16, 32, 64, 128, 256, 512, 1024, 2048};
   std::vector<bool> masks = {true, false};  ///< causal
@@ -44,8 +44,8 @@ Executable compiled(const OpCase& made, AttentionFusion attention, int threads) 
   return executable;
 }
 
-/// Median seconds of each, run in turns. A turn of short runs is several of them after one that is not counted, for
-/// the threads of the others' turns have slept meanwhile.
+/// Returns the median seconds of each program. The programs alternate. A round of short runs repeats them, after an
+/// uncounted warm-up because the threads have slept during the other programs' rounds.
 std::vector<double> medians(std::vector<Executable>& programs, double seconds) {
   constexpr double turn = 1e-3;  // seconds
   std::vector<std::vector<double>> times(programs.size());
@@ -78,7 +78,7 @@ Peer read_peer(const std::string& path) {
   return peer;
 }
 
-/// What is chosen where nothing is asked for.
+/// The automatic choice between plain and fused.
 std::string choice(const OpCase& made, const Executable& plain, int threads) {
   const Executable free = compiled(made, AttentionFusion::automatic, threads);
   return free.program().launches.size() == plain.program().launches.size() ? "plain" : "fused";
@@ -102,7 +102,7 @@ void measure(const Options& options, const AttentionShape& shape, const Peer& pe
   std::fflush(stdout);
 }
 
-/// Takes the options out of the arguments; the arguments that remain.
+/// Parses the options and returns the remaining arguments.
 std::vector<std::string> read_options(int argc, char** argv, Options& options) {
   std::vector<std::string> operands;
   for (int i = 1; i < argc; ++i) {

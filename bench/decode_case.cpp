@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t layers = 12, heads = 12, width = 768, vocab = 50257;
 
-/// GPT-2's layers over one token, with the sizes and names of models::Gpt.
+/// GPT-2's layers for one token, with the sizes and names of models::Gpt.
 class Decoder {
  public:
   Decoder(Graph& g, std::int64_t context)
@@ -36,7 +36,7 @@ class Decoder {
   }
 
  private:
-  /// x [1, d] joins the keys and values of the tokens before it: [1, d].
+  /// Appends the keys and values of x [1, d] to those of the previous tokens and attends to them: [1, d].
   Tensor attention(const Tensor& x) {
     const Dim h("h", heads), d_k("d_k", width / heads);
     const auto qkv = nn::Linear(g_, "attn.c_attn", d_, Dim(3 * width), {.in_out = true})(x).split(d_, -1);
@@ -49,7 +49,7 @@ class Decoder {
     return nn::Linear(g_, "attn.c_proj", d_, d_, {.in_out = true})(joined);
   }
 
-  /// The cache [h, context, d_k] with this token's row in place.
+  /// Returns the cache [h, context, d_k] with this token's row written.
   Tensor remember(const std::string& name, const Tensor& row) {
     const Tensor cache =
         g_.state("cache." + name, f32, {Dim("h", heads), Dim(context_), row.size(2)}, Init::normal({.deviation = 1}));

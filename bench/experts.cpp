@@ -1,5 +1,5 @@
-// A mixture of experts forward and backward, sparse and dense, beside the feed-forward of its active weights: one of
-// as many hidden units as the experts that a token takes have together. All three run in turns.
+// Forward and backward of a mixture of experts, sparse and dense, compared with a dense feed-forward that has as many
+// hidden units as the chosen experts of a token together. The three alternate.
 //   bench_experts [THREADS [SECONDS A ROW]]
 #include <fmt/core.h>
 
@@ -24,7 +24,7 @@ struct Row {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// The gradients of all parameters and of x, kept in states, so that a run allocates nothing.
+/// The gradients of all parameters and of x are stored in states, so that a run allocates nothing.
 template <class Model>
 Executable compiled(const Row& row, const Model& model, const nn::Module& module, int threads) {
   Graph g("experts");

@@ -1,9 +1,9 @@
-/// Speed of the matrix-product schedules beside OpenBLAS and oneDNN in the same run, taken in turn: medians, shares
-/// of the FMA peak (or of the read bandwidth) probed beside them, and geometric means.
+/// Speed of the matmul schedules compared with OpenBLAS and oneDNN, which alternate in one run: medians, shares of
+/// the FMA peak (or of the read bandwidth) probed in the same run, and geometric means.
 ///   bench_gemm [--threads N] [--only TEXT | --case "48x256x256x64 k r"] [--seconds S] [--cpu x86-64-v3]
-///              [--copies N]  right operands used in turn
+///              [--copies N]  number of right operands, used in rotation
 ///              [--tile mr,nv,kc,mc,nc] [--lhs SOURCE] [--rhs SOURCE] [--dims] [--asm] [--no-peers] [--openblas FILE]
-/// --dims: the number of tokens is not known when the product is compiled
+/// --dims: the number of tokens is symbolic when the matmul is compiled
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -41,8 +41,8 @@ struct Options {
   bool dims = false, assembly = false, peers = true;
 };
 
-/// Seconds of a call: of this thread's processor time where it works alone, so that the pauses that the system makes
-/// in processes of real-time priority, and other processes, do not count.
+/// Seconds of a call. For a single thread this is CPU time, which excludes other processes and the kernel's
+/// throttling of real-time processes.
 double seconds_of(bool alone, const std::function<void()>& body) {
   const auto now = [alone] {
     timespec t{};
@@ -59,7 +59,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// The operands and the result of a case, filled with numbers in [-1, 1].
+/// The operands and the result of a case, filled with random numbers in [-1, 1].
 struct Operands {
   explicit Operands(const GemmCase& c)
       : lhs(float_arena(c.batch * c.m * c.k)),
@@ -79,7 +79,7 @@ struct Operands {
   std::int64_t one;  ///< elements of one right operand
 };
 
-/// The worst error over some results, relative to the sum of magnitudes.
+/// Returns the largest error over sampled results, relative to the sum of the terms' absolute values.
 double worst_error(const GemmCase& c, const Operands& data) {
   const float *lhs = floats(data.lhs), *rhs = floats(data.rhs), *result = floats(data.result);
   std::mt19937_64 random(1);
@@ -125,7 +125,7 @@ cpu::GemmPlan plan_of(const GemmCase& c, const Options& options) {
   return plan;
 }
 
-/// One of those who compute the same product in turn.
+/// One implementation of the matmul.
 struct Contender {
   std::string name;
   std::function<void(const float* rhs)> run;
@@ -133,9 +133,9 @@ struct Contender {
   double seconds() const { return median(times); }
 };
 
-/// Everybody in turn, until the time is up. Peers' threads spin after a call, OpenBLAS's for more than 40 ms, and
-/// take the processor of those who come next: all rest before a turn, and the first call of a turn, which wakes the
-/// threads and finds the caches as another one left them, does not count.
+/// Runs the contenders in rotation until the time is up. Threads of peers spin after a call (OpenBLAS's for over 40
+/// ms) and take CPU time from the next contender, so each round starts after a pause. The first call of a round is
+/// not counted, because it wakes the threads and refills the caches.
 void take_turns(const GemmCase& c, const Options& options, const Operands& data, std::vector<Contender>& all,
                 const std::function<void()>& beside) {
   const int repeats = std::max({1, c.copies / 4, static_cast<int>(2e8 * options.threads / c.flops())});
@@ -154,7 +154,7 @@ void take_turns(const GemmCase& c, const Options& options, const Operands& data,
   }
 }
 
-/// What a case came to: shares of the peak and times as multiples of Lathe's.
+/// The result of a case: shares of the peak, and peers' times relative to Lathe's.
 struct Outcome {
   double share = 0, peer = 0, scaling = 0;
 };

@@ -14,7 +14,7 @@ Arena float_arena(std::int64_t count) { return Arena(static_cast<std::size_t>(co
 
 namespace {
 
-/// A loader of a dense f32 operand of `rows` rows.
+/// Returns a loader for a dense f32 operand with `rows` rows.
 LoadOperand dense(Builder& b, Buffer buffer, LaneAxis axis, Value rows, Value k_size) {
   return [&b, buffer, axis, rows, k_size](Value batch, Value row, Value k, LaneAxis, int lanes, Value mask) {
     const Value index = axis == LaneAxis::k ? (batch * rows + row) * k_size + k : (batch * k_size + k) * rows + row;
@@ -44,7 +44,7 @@ kernel::Kernel pack_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool kn
   return b.finish();
 }
 
-/// The product; or, where it is made in splits, their sums, or with `reduces` what adds them up.
+/// Returns the matmul kernel; for split-K its partial sums, or with `reduces` the kernel that adds them.
 kernel::Kernel product_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool known, bool reduces = false) {
   Builder b("gemm");
   const auto operand = [&](const char* name, Source source) {
@@ -99,7 +99,7 @@ CompiledGemm::CompiledGemm(const GemmCase& problem, const cpu::GemmPlan& plan, b
   packed_rhs_ = packed(packed_rhs_extent(plan_.tile), case_.n);
 }
 
-/// In chunks as programs cut them.
+/// Uses the same chunk sizes as compiled programs.
 void CompiledGemm::run(ThreadPool& threads, std::size_t kernel, std::vector<void*> buffers) const {
   const std::int64_t task = plan_.tile.nc * std::max(plan_.tile.mc / 8, 2),
                      work = kernel == 0  ? case_.k / plan_.splits * task

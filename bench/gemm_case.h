@@ -10,14 +10,14 @@
 #include "runtime/machine/arena.h"
 #include "runtime/threads/thread_pool.h"
 
-/// One product c[b, m, n] = sum_k lhs[b, m, k] rhs[b, n, k] in f32, compiled and ready to run.
+/// One matmul c[b, m, n] = sum_k lhs[b, m, k] rhs[b, n, k] in f32, compiled and ready to run.
 namespace lathe::bench {
 
 struct GemmCase {
   std::string name;
   std::int64_t batch, m, n, k;
   LaneAxis lhs, rhs;  ///< row: stored as [b, k, rows]; k: stored as [b, rows, k]
-  int copies = 1;     ///< right operands used in turn, so that each comes from memory
+  int copies = 1;     ///< right operands, used in rotation so that each is read from memory
   bool sums_tokens() const { return lhs == LaneAxis::row; }
   double flops() const {
     return 2.0 * static_cast<double>(batch) * static_cast<double>(m * n) * static_cast<double>(k);
@@ -26,8 +26,8 @@ struct GemmCase {
 
 class CompiledGemm {
  public:
-  /// `known`: sizes are compiled in; otherwise the number of tokens is a dim: the rows, or where the left operand is
-  /// read along them, as a weight's gradient reads it, k.
+  /// `known`: all sizes are compile-time constants. Otherwise the number of tokens is symbolic: the rows, or k if the
+  /// left operand is stored along its rows, as for a weight gradient.
   CompiledGemm(const GemmCase& problem, const cpu::GemmPlan& plan, bool known, const codegen::TargetCpu& target);
   void pack(ThreadPool& threads, const float* lhs, const float* rhs);
   void multiply(ThreadPool& threads, const float* lhs, const float* rhs, float* result);
@@ -44,11 +44,11 @@ class CompiledGemm {
   Arena packed_lhs_, packed_rhs_, sums_;
 };
 
-/// Memory as programs get it: on 2 MB pages where the system gives them.
+/// Allocates memory as programs do: on 2 MB pages if the system provides them.
 Arena float_arena(std::int64_t count);
 inline float* floats(const Arena& arena) { return reinterpret_cast<float*>(arena.data()); }
 
-/// Fused multiply-adds in registers on one thread.
+/// Fused multiply-adds in registers, on one thread.
 class PeakProbe {
  public:
   explicit PeakProbe(const codegen::TargetCpu& target);

@@ -14,13 +14,13 @@ namespace lathe::bench {
 
 namespace {
 
-/// A function of a library that was opened at run time, null if it has none of that name.
+/// Returns a function of a library loaded at run time; null if there is no such function.
 template <class Function>
 Function* function(void* library, const std::string& name) {
   return reinterpret_cast<Function*>(dlsym(library, name.c_str()));
 }
 
-/// The C interface of OpenBLAS, with 32-bit sizes. Wheels put a prefix before every name.
+/// The C interface of OpenBLAS with 32-bit sizes. The wheels prefix every name.
 struct OpenBlas {
   enum : int { row_major = 101, plain = 111, transposed = 112 };
 
@@ -64,7 +64,7 @@ class OpenBlasGemm : public GemmPeer {
   void one(const float* lhs, const float* rhs, float* result) const {
     const auto m = static_cast<int>(c_.m), n = static_cast<int>(c_.n), k = static_cast<int>(c_.k);
     const bool left_k = c_.lhs == LaneAxis::k, right_k = c_.rhs == LaneAxis::k;
-    if (m == 1)  // the rows and columns of the stored matrix, whichever way round it is
+    if (m == 1)  // rows and columns of the stored matrix, in either layout
       return blas_.gemv(OpenBlas::row_major, right_k ? OpenBlas::plain : OpenBlas::transposed, right_k ? n : k,
                         right_k ? k : n, 1.0F, rhs, right_k ? k : n, lhs, 1, 0.0F, result, 1);
     blas_.gemm(OpenBlas::row_major, left_k ? OpenBlas::plain : OpenBlas::transposed,
@@ -78,7 +78,7 @@ class OpenBlasGemm : public GemmPeer {
 };
 
 #ifdef LATHE_ONEDNN
-/// The matmul primitive on plain layouts: what it rearranges it rearranges in every call.
+/// The matmul primitive on plain layouts. It reorders its operands in every call.
 class OneDnnGemm : public GemmPeer {
  public:
   OneDnnGemm(const GemmCase& c, int threads)

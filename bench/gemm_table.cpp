@@ -42,7 +42,7 @@ GemmGroup lm_head() {
   return group;
 }
 
-/// The layers of a GPT with d = 384 and 65 characters.
+/// The layers of a GPT with d = 384 and a vocabulary of 65 characters.
 GemmGroup narrow() {
   GemmGroup group{"d=384", 0, {}};
   add_layer(group, "qkv", 1024, 1152, 384);
@@ -87,7 +87,7 @@ GemmGroup heads() {
   return group;
 }
 
-/// One row and weights from memory: enough copies of them that no cache holds them.
+/// One row, and weights read from memory: enough copies of them to exceed all caches.
 GemmGroup decode() {
   GemmGroup group{"decode, streamed", 0.80, {}};
   const std::int64_t sizes[][2] = {{2304, 768}, {768, 768}, {3072, 768}, {768, 3072}, {50257, 768}};

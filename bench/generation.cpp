@@ -1,9 +1,9 @@
-// The part of bench/run_generation.py that Lathe plays: reads a prompt and goes on with it, on demand.
+// Lathe's worker process for bench/run_generation.py: reads prompts and generates tokens on demand.
 //   bench_generation DIR [--dtype f32|bf16] [--cache f32|bf16] [--weights stored|q8] [--threads N] [--batch N]
 //   [--mapped]
-// Commands on standard input, one a line, answered by seconds:
-//   prompt TOKENS     reads prompts of that many tokens, as many as the batch has
-//   steps COUNT       adds tokens one by one to each: seconds of all
+// Commands on standard input, one per line; the answer is in seconds unless noted:
+//   prompt TOKENS     reads prompts of that many tokens, one per sequence of the batch
+//   steps COUNT       adds COUNT tokens to each sequence, one at a time: total seconds
 //   peak              FMA rate in flop/s, the best of bursts
 //   bandwidth         read bandwidth in bytes/s, the median and the best of bursts
 //   memory            resident bytes

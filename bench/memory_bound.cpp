@@ -1,4 +1,4 @@
-// Ops that compute little, against the time that moving their bytes takes, measured beside each of them.
+// Memory-bound ops, compared with the time to move their bytes, which is measured next to each op.
 //   bench_memory_bound [part of an op's name [rows columns [repeats]]]
 #include <fmt/core.h>
 
@@ -18,7 +18,7 @@ struct Size {
   std::int64_t rows, columns;
 };
 
-/// GPT-2 at 4 x 64 and 1 x 1024 tokens, and what no cache holds.
+/// The sizes of GPT-2 at 4 x 64 and 1 x 1024 tokens, and sizes that exceed all caches.
 std::vector<Size> sizes_of(const std::string& op) {
   if (op.find("entropy") != std::string::npos) return {{256, 50257}, {1024, 50257}};
   if (op == "softmax" || op == "softmax backward") return {{3072, 64}, {12288, 1024}, {32768, 1024}};
@@ -29,7 +29,7 @@ std::vector<Size> sizes_of(const std::string& op) {
   return {{256, 768}, {1024, 768}, {65536, 768}};
 }
 
-/// The seconds of a run, everything included: binding, launches and the time between them.
+/// Returns the seconds of a run, including binding, launches and the time between them.
 double run_once(Executable& exe, const Tensors& inputs) {
   const auto start = std::chrono::steady_clock::now();
   (void)exe.run(inputs);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t table_rows = 50257;
 
-/// A graph under construction whose tensors are all states, so that runs allocate nothing.
+/// A graph under construction. All of its tensors are states, so that runs allocate nothing.
 class Case {
  public:
   Case(std::int64_t rows, std::int64_t columns) : rows_(rows), columns_(columns), g_("memory") {}
@@ -25,21 +25,21 @@ class Case {
     case_.states.set(name, std::move(value));
     return g_.state(name, f32, shape_of(sizes));
   }
-  /// Numbers below `limit`, one for each row.
+  /// Integers below `limit`, one per row.
   Tensor numbers(const std::string& name, std::int64_t limit) {
     HostTensor value(i64, {rows_});
     for (std::int64_t i = 0; i < rows_; ++i) value.set_int(i, i * 7919 % limit);
     case_.inputs.set(name, std::move(value));
     return g_.input(name, i64, shape_of({rows_}));
   }
-  /// Numbers below `limit`, one for each element of the matrix.
+  /// Integers below `limit`, one per element of the matrix.
   Tensor number_matrix(const std::string& name, std::int64_t limit) {
     HostTensor value(i64, {rows_, columns_});
     for (std::int64_t i = 0; i < size(); ++i) value.set_int(i, i * 7919 % limit);
     case_.inputs.set(name, std::move(value));
     return g_.input(name, i64, shape_of({rows_, columns_}));
   }
-  /// A result that is stored over a state of its own.
+  /// Stores a result in its own state.
   void keep(const std::string& name, const Tensor& value) {
     std::vector<std::int64_t> sizes;
     for (int d = 0; d < value.rank(); ++d) sizes.push_back(*value.shape()[d].value());
@@ -75,7 +75,7 @@ MemoryCase forward(Apply apply, std::int64_t rows, std::int64_t columns) {
   return c.finish({{.reads = 1, .writes = 1, .count = c.size()}});
 }
 
-/// The gradient of x, and of the weights where the op has them, from x and the gradient of the result.
+/// Computes the gradient of x, and of the weights if the op has any, from x and the gradient of the result.
 MemoryCase backward(Apply apply, std::int64_t rows, std::int64_t columns) {
   Case c(rows, columns);
   const Tensor x = c.matrix("x"), y = apply(c, x), dy = c.matrix("dy");
@@ -93,7 +93,7 @@ Tensor apply_layer_norm(Case& c, const Tensor& x) { return layer_norm(x, c.row("
 Tensor apply_rms_norm(Case& c, const Tensor& x) { return rms_norm(x, c.row("weight")); }
 Tensor apply_gelu(Case&, const Tensor& x) { return gelu(x, true); }
 
-/// From the softmax's result: the forward pass keeps it.
+/// Uses the softmax's result, which is saved for backward.
 MemoryCase softmax_backward(std::int64_t rows, std::int64_t columns) {
   Case c(rows, columns);
   const Tensor y = c.matrix("y"), dy = c.matrix("dy");
@@ -113,7 +113,7 @@ MemoryCase transpose_add(std::int64_t rows, std::int64_t columns) {
   return c.finish({{.reads = 2, .writes = 1, .count = c.size()}});
 }
 
-/// An element of each row for each of its columns. Indices are i64: two reads of f32.
+/// Takes one element per column of each row. Indices are i64, which counts as two reads of f32.
 MemoryCase take_along_rows(std::int64_t rows, std::int64_t columns) {
   Case c(rows, columns);
   c.keep("y", take_along(c.matrix("x"), c.number_matrix("indices", columns), 1));

@@ -9,15 +9,15 @@
 
 namespace lathe::bench {
 
-/// One op, forward or backward, as a graph over states, with the bytes that it cannot avoid to move.
+/// One op, forward or backward, as a graph over states, with its minimum memory traffic.
 struct MemoryCase {
   ir::Graph graph;
   std::vector<Sweep> sweeps;
   Tensors inputs, states;
 };
 
-/// The builders by name; `rows` and `columns` are those of the tensor that the op works on (embedding: ids drawn from
-/// a table of 50257 rows; AdamW: a parameter of rows * columns).
+/// A named case builder. `rows` and `columns` are those of the tensor that the op works on (embedding: ids into a
+/// table of 50257 rows; AdamW: a parameter of rows * columns).
 struct MemoryOp {
   std::string name;
   MemoryCase (*make)(std::int64_t rows, std::int64_t columns);

@@ -23,10 +23,10 @@ struct Arrays {
   std::array<float*, most_arrays> write = {};
 };
 
-/// Vectors of 16 floats, as wide as the machine has them; every count is a multiple of 64.
+/// Vectors of 16 floats, the width of the widest registers; every count is a multiple of 64.
 using Vector [[gnu::vector_size(64)]] = float;
 
-/// The sums of `reads` vectors at i go to every array that is written, or are added to `total`.
+/// Writes the sum of `reads` vectors at i to every output array, or adds it to `total` if there is none.
 template <int reads, int writes, bool streaming>
 void step(const Arrays& arrays, std::int64_t i, Vector& total) {
   Vector sum = {};

@@ -5,11 +5,11 @@
 
 #include "runtime/threads/thread_pool.h"
 
-/// The time that moving bytes takes on this machine, measured by plain loops that do one addition a load.
+/// The time to move bytes on this machine, measured by plain loops with one addition per load.
 namespace lathe::bench {
 
-/// One sweep over `count` floats of each of `reads` arrays, storing as many of each of `writes` arrays. In place, the
-/// arrays written are the first ones read.
+/// One sweep that reads `count` floats of each of `reads` arrays and writes as many to each of `writes` arrays. In
+/// place: the output arrays are the first input arrays.
 struct Sweep {
   int reads = 1, writes = 1;
   std::int64_t count = 0;
@@ -18,11 +18,11 @@ struct Sweep {
   double bytes() const { return 4.0 * static_cast<double>(count) * (reads + writes); }
 };
 
-/// Seconds for the sweeps one after the other: the median of `repeats` runs, the better of ordinary and non-temporal
-/// stores.
+/// Returns the seconds of all sweeps together: the median of `repeats` runs, with ordinary or non-temporal stores,
+/// whichever is faster.
 double measure_floor(ThreadPool& threads, const std::vector<Sweep>& sweeps, int repeats);
 
-/// The median; `values` is not empty.
+/// Returns the median of `values`, which must not be empty.
 double median(std::vector<double> values);
 
 }  // namespace lathe::bench

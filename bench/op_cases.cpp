@@ -14,7 +14,7 @@ namespace lathe::bench {
 
 namespace {
 
-/// A state with values of a standard normal distribution, of which a large one has the first million again and again.
+/// A state with standard normal values; beyond the first million they repeat.
 Tensor random_state(Graph& g, OpCase& made, const std::string& name, const std::vector<std::int64_t>& sizes,
                     DType dtype) {
   HostTensor& values = made.states.set(name, HostTensor(dtype, sizes));
@@ -27,7 +27,7 @@ Tensor random_state(Graph& g, OpCase& made, const std::string& name, const std::
   return g.state(name, dtype, shape);
 }
 
-/// Stores a result over a state of its own.
+/// Stores a result in its own state.
 void keep(Graph& g, OpCase& made, const std::string& name, const Tensor& value) {
   std::vector<std::int64_t> sizes;
   for (int d = 0; d < value.rank(); ++d) sizes.push_back(*value.shape()[d].value());
@@ -103,7 +103,7 @@ OpCase attention_case(const AttentionShape& s, bool backward) {
   const Tensor y = matmul(softmax(scores, -1), shared(v));  // [B, h, S, d]
   keep(g, made, "y", y);
   if (backward) {
-    // As in a model the gradient of y comes after y, so that the passes do not become one.
+    // As in a model, the gradient of y depends on y, so that the passes cannot fuse forward and backward.
     const Tensor dy = y * random_state(g, made, "dy", sizes, s.dtype);
     if (s.stores_gradient) keep(g, made, "gradient_y", dy);
     const std::vector<Tensor> gradients = grad(y, {q, k, v}, dy);

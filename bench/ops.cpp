@@ -1,4 +1,4 @@
-// Single ops, one at a time, for bench/run_ops.py: commands come as lines, answers go as lines of JSON.
+// Runs single ops for bench/run_ops.py: reads commands line by line, answers with lines of JSON.
 //   bench_ops [THREADS]
 //   attention BATCH HEADS LENGTH D CAUSAL BACKWARD     compiles that case: {"flops": ...}
 //   memory ROWS COLUMNS NAME                           one of bench_memory_bound's ops: {"bytes": ..., "floor": s}

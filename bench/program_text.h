@@ -6,8 +6,8 @@
 
 namespace lathe::bench {
 
-/// Writes what a compilation makes as text (kernels in canonical form, launches, buffers), for comparisons before and
-/// after a change that must not change any.
+/// Writes a compiled program as text (kernels in canonical form, launches, buffers), to check that a change leaves
+/// all programs unchanged.
 void write_text(const std::filesystem::path& file, const Program& program);
 
 }  // namespace lathe::bench

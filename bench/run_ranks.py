@@ -49,7 +49,7 @@ def measure(workers, options):
     for _ in range(options.rounds):
         with undisturbed(workers, options.lock, options.realtime):
             for worker in workers:
-                time.sleep(options.rest)  # threads of the one before may still spin
+                time.sleep(options.rest)  # threads of the previous worker may still spin
                 last[worker.name] = worker.ask(f'run {options.steps}')
                 seconds[worker.name].append(last[worker.name]['seconds'])
     return seconds, losses, last

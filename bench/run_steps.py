@@ -57,7 +57,7 @@ def measure(workers, options):
         with undisturbed(workers, options.lock, options.realtime):
             peaks.append(workers[0].ask('peak')['peak'])
             for worker in workers:
-                time.sleep(options.rest)  # threads of the one before may still spin
+                time.sleep(options.rest)  # threads of the previous worker may still spin
                 answer = worker.ask(f'run {options.steps * (20 if workers[0].ready["streams"] else 1)}')
                 seconds[worker.name].append(answer['seconds'])
                 losses[worker.name] += answer['losses']

@@ -17,7 +17,7 @@ ir::Graph gpt2(int layers) {
                        {.clip_norm = 1.0});
 }
 
-/// h' = tanh(x[t] W + h U) for each step of time, and the mean of all h: trained.
+/// A training step of h' = tanh(x[t] W + h U), unrolled over time, with the mean of all h as the loss.
 ir::Graph unrolled(int steps) {
   Graph g("unrolled");
   const Dim batch("batch", 16);
@@ -47,7 +47,7 @@ ir::Graph chain(int ops) {
   return g.finish();
 }
 
-/// Reductions one after the other, which no one kernel can hold.
+/// A chain of reductions that cannot be in one kernel.
 ir::Graph row_sums(int sums) {
   Graph g("row_sums");
   Tensor y = vector_input(g);
@@ -65,7 +65,7 @@ ir::Graph products(int count) {
   return g.finish();
 }
 
-/// One value that all others read, whose sum is the result.
+/// One value that all others read; the result is their sum.
 ir::Graph fan_out(int readers) {
   Graph g("fan_out");
   const Tensor x = exp(vector_input(g));
@@ -75,7 +75,7 @@ ir::Graph fan_out(int readers) {
   return g.finish();
 }
 
-/// One value, and as many results.
+/// One value with `count` outputs.
 ir::Graph outputs(int count) {
   Graph g("outputs");
   const Tensor x = exp(vector_input(g));
@@ -83,7 +83,7 @@ ir::Graph outputs(int count) {
   return g.finish();
 }
 
-/// Pairwise sums of as many values, down to one.
+/// A tree of pairwise sums of `leaves` values.
 ir::Graph tree(int leaves) {
   Graph g("tree");
   const Tensor x = vector_input(g);
@@ -99,7 +99,7 @@ ir::Graph tree(int leaves) {
   return g.finish();
 }
 
-/// A parameter in each term of the loss: trained.
+/// A training step whose loss has one parameter per factor.
 ir::Graph parameters(int count) {
   Graph g("parameters");
   Tensor y = vector_input(g);

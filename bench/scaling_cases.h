@@ -9,18 +9,18 @@
 
 namespace lathe::bench {
 
-/// Graphs of one shape in growing sizes.
+/// Graphs of one shape at increasing sizes.
 struct ScalingCase {
   std::string name;
-  std::string what;  ///< what the size counts
+  std::string what;  ///< unit of the size
   std::vector<int> sizes;
   std::function<ir::Graph(int size)> graph;
-  /// Inputs of a run; empty: the graph is compiled alone.
+  /// Inputs of a run; empty: the graph is only compiled.
   std::function<Tensors(int size)> inputs = {};
 };
 
-/// Training steps of deep models, an unrolled loop over time, and the worst cases of a graph's shape: one long chain,
-/// a value that everything reads, a deep tree, many parameters.
+/// Returns training steps of deep models, an unrolled loop over time, and worst-case graph shapes: one long chain, a
+/// value that everything reads, a deep tree, many parameters.
 std::vector<ScalingCase> scaling_cases();
 
 }  // namespace lathe::bench

@@ -13,14 +13,14 @@ namespace lathe::bench {
 
 namespace {
 
-/// Tokens of a fixed pattern, from 1 on: 0 is padding in some models.
+/// Tokens in a fixed pattern, starting at 1 because some models use 0 for padding.
 HostTensor pattern(std::int64_t batch, std::int64_t length, std::int64_t vocab) {
   HostTensor tokens(i64, {batch, length});
   for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, 1 + i * 7919 % (vocab - 1));
   return tokens;
 }
 
-/// Elements of all parameters but those named.
+/// Number of elements of all parameters except those named.
 double count_parameters(const ir::Graph& graph, const std::vector<std::string>& without = {}) {
   double count = 0;
   for (const ir::ValueId id : graph.arguments()) {
@@ -32,7 +32,7 @@ double count_parameters(const ir::Graph& graph, const std::vector<std::string>& 
   return count;
 }
 
-/// A case without its inputs, floating-point operations and words.
+/// A case without its inputs, FLOPs and description.
 StepCase case_of(std::string_view name, models::LossGraph model,
                  std::vector<std::pair<std::string, std::int64_t>> sizes, std::int64_t tokens) {
   StepCase made;
@@ -63,7 +63,7 @@ StepCase gpt(std::string_view name, const GptSizes& s, DType dtype) {
   return made;
 }
 
-/// The base model of Vaswani et al. 2017, post-norm as there.
+/// The base model of Vaswani et al. 2017, with post-norm as in the paper.
 StepCase encoder_decoder(DType dtype) {
   constexpr std::int64_t layers = 6, d = 512, heads = 8, d_ff = 2048, vocab = 32000, batch = 8, length = 128;
   const models::EncoderDecoderConfig config{.src_vocab = Dim("src_vocab", vocab),
@@ -78,7 +78,7 @@ StepCase encoder_decoder(DType dtype) {
                           {{"layers", layers}, {"d_model", d}, {"heads", heads}}, batch * length);
   made.inputs.set("src", pattern(batch, length, vocab));
   made.inputs.set("tgt", pattern(batch, length + 1, vocab));
-  // A pair of source and target tokens meets every matrix once. Encoder and cross attention are not causal.
+  // A pair of source and target tokens uses every matrix once. Encoder and cross attention are not causal.
   made.flops =
       static_cast<double>(made.tokens) * (6 * count_parameters(made.forward, {"src_embedding", "tgt_embedding"}) +
                                           (12 + 6 + 12) * static_cast<double>(layers * d * length));
@@ -108,7 +108,7 @@ StepCase llama_block(DType dtype) {
   return made;
 }
 
-/// The numbers of "6x384x6", each at least 1; none if that is not what the text has.
+/// Returns the numbers of "6x384x6", each at least 1; empty if the text has another form.
 std::vector<std::int64_t> numbers_of(std::string_view text) {
   std::vector<std::int64_t> numbers;
   for (const char *at = text.data(), *const end = at + text.size(); at <= end;) {

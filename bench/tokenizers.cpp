@@ -1,5 +1,5 @@
-// Encodes a text by a tokenizer.json, on one thread, and prints the seconds of each round: the part of
-// bench/tokenizers_peer.py that Lathe plays.
+// Encodes a text with a tokenizer.json on one thread, and prints the seconds of each round: Lathe's worker process
+// for bench/tokenizers_peer.py.
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -28,7 +28,8 @@ std::vector<std::string_view> parts_of(std::string_view text, std::size_t size) 
 
 }  // namespace
 
-/// bench_tokenizers TOKENIZER.json TEXT PART_BYTES: for each line on stdin one round, "SECONDS TOKENS CHECKSUM".
+/// bench_tokenizers TOKENIZER.json TEXT PART_BYTES: runs a round for each line on stdin and prints "SECONDS TOKENS
+/// CHECKSUM".
 int main(int argc, char** argv) {
   if (argc != 4) {
     std::fputs("usage: bench_tokenizers TOKENIZER.json TEXT PART_BYTES\n", stderr);

@@ -1,22 +1,23 @@
-// Whole training steps beside the machine's FMA peak, forward, backward and AdamW; steps of decoding beside its read
-// bandwidth.
+// Whole training steps (forward, backward and AdamW) compared with the machine's FMA peak; decoding steps compared
+// with its read bandwidth.
 //   bench_training_step [NAME ...] [--steps N] [--threads N] [--clip NORM] [--norm] [--precision f32|bf16|f16]
 //                       [--top LINES] [--tune SECONDS] [--known-sizes] [--chunk-rows N] [--cpu CPU]
 //   bench_training_step NAME --serve [--export FILE] [--clip NORM] [--precision P]
 //   mpirun -n N bench_training_step NAME --serve --mesh data=N [--split B:data] [--states AXIS] [--parameters AXIS]
 //   [--mpi PLUGIN]
-// --norm: the norm of the gradients is an output of every step. Without it and --clip nothing asks for it, as in
-// the peers' steps.
-// --tune: measures tiles of products first, and steps with and without them in turn; nothing is kept.
+// --norm: the norm of the gradients is an output of every step. Without it and --clip it is not computed, as in the
+// peers' steps.
+// --tune: first measures matmul tile sizes, then alternates steps with and without the tuned ones. The result is not
+// saved.
 // NAME: gpt2, gpt2-1024, encoder-decoder, llama-block, or LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE for a GPT, or
 // decode-CONTEXT.
-// --known-sizes: compiled for the sizes of the batch alone. --chunk-rows: so does that, and measures steps whose
-// logits go in chunks of N rows in turn with steps whose logits are whole.
-// --cpu: what it is compiled for, such as host,-amx-bf16.
-// --serve is for bench/run_steps.py and run_ranks.py: commands come as lines, answers go as lines of JSON; --export
-// writes the parameters and the batch, from which the peers start.
-// --mesh: the step is divided over the processes that mpirun has started, as `lathe train --mesh` does; the batch is
-// that of all. The first of them reads and answers.
+// --known-sizes: compiles for the sizes of this batch only. --chunk-rows: does so too, and alternates steps whose
+// logits are computed in chunks of N rows with steps that compute all logits at once.
+// --cpu: compilation target, such as host,-amx-bf16.
+// --serve is for bench/run_steps.py and run_ranks.py: reads commands line by line, answers with lines of JSON.
+// --export writes the parameters and the batch that the peers start from.
+// --mesh: shards the step over the processes started by mpirun, like `lathe train --mesh`; the batch is the global
+// one. Rank 0 reads commands and answers.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -111,7 +112,7 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-/// A line of /proc/self/status in bytes, such as VmHWM, the most memory that was resident at a time.
+/// Returns a field of /proc/self/status in bytes, such as VmHWM, the peak resident memory.
 double status_bytes(const std::string& field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -119,7 +120,7 @@ double status_bytes(const std::string& field) {
   return 0;
 }
 
-/// A run whose launches take the median of their times, without the pauses that the system makes in some.
+/// Returns a run whose launches have the median of their times, which removes pauses caused by the system.
 TracedRun median_run(const std::vector<TracedRun>& runs) {
   TracedRun result = runs.at(0);
   for (std::size_t i = 0; i < result.launches.size(); ++i) {
@@ -131,10 +132,10 @@ TracedRun median_run(const std::vector<TracedRun>& runs) {
   return result;
 }
 
-/// From here on VmHWM counts anew.
+/// Resets VmHWM.
 void forget_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
-/// This process among those of the mesh; none where there is no mesh.
+/// Starts this process's rank of the mesh; null without a mesh.
 std::shared_ptr<Ranks> start_ranks(const Options& options) {
   if (options.mesh.empty()) return nullptr;
   return std::make_shared<Ranks>(mpi_processes({.plugin = options.mpi}), shard::Mesh::parse(options.mesh));
@@ -167,7 +168,7 @@ class Step {
   const std::shared_ptr<Ranks>& ranks() const { return ranks_; }
   const StepCase& model() const { return case_; }
   const CompileSummary& summary() const { return executable_.summary(); }
-  /// With ranks: how long it takes to divide the step, at best, and what that says.
+  /// With ranks: JSON fields with the best time to shard the step, its nodes, and the predicted bytes to send.
   std::string division() const {
     const auto divided = [&] { return shard::shard(step_, ranks_->mesh(), splits(), parts()); };
     double best = 1e9;
@@ -183,8 +184,7 @@ class Step {
   DimBindings dims() const { return executable_.bind(case_.inputs); }
   MemoryPlan plan() const { return executable_.memory_plan(dims()); }
 
-  /// What bounds the step, operations or bytes read; what the machine does of it in a second, probed for some
-  /// seconds.
+  /// The work that bounds the step, in FLOPs or bytes read, and the machine's rate for it, probed for `seconds`.
   bool streams() const { return case_.bytes > 0; }
   double work() const { return streams() ? case_.bytes : case_.flops; }
   double probe(double seconds) const {
@@ -195,7 +195,7 @@ class Step {
 
   /// The seconds of one step, and its loss.
   std::pair<double, double> run() { return run(executable_); }
-  /// The same step compiled in another way, to run in turn.
+  /// The same step compiled with other options, to alternate with.
   bool has_other() const { return other_.has_value(); }
   std::pair<double, double> run_other() { return run(other_.value()); }
   const Executable& other() const { return other_.value(); }
@@ -292,7 +292,7 @@ void measure(const std::string& name, const Options& options) {
     const double peak = step.probe(0.02);
     const auto both = [&] {
       if (!step.has_other()) return std::pair{step.run(), std::pair<double, double>{}};
-      // Each is first every other time: what comes once a second shall not always hit the same.
+      // The order alternates, so that periodic disturbances do not always hit the same one.
       const auto first = i % 2 == 0 ? step.run() : step.run_other(),
                  second = i % 2 == 0 ? step.run_other() : step.run();
       return i % 2 == 0 ? std::pair{first, second} : std::pair{second, first};
@@ -338,14 +338,14 @@ std::string ready_line(const Step& step) {
       plan.argument_bytes, step.ranks() ? step.division() : "");
 }
 
-/// The next command, on all processes that which the first one reads; "" at the end of the input.
+/// Returns the next command, which rank 0 reads for all processes; "" at the end of the input.
 std::string next_command(const std::shared_ptr<Ranks>& ranks) {
   std::string line;
   if (!ranks || ranks->rank() == 0) std::getline(std::cin, line);
   return ranks ? ranks->gather(line).front() : line;
 }
 
-/// What has been exchanged so far.
+/// Returns the communication volume so far.
 std::string exchanged(const Ranks& ranks) {
   const SentBytes sent = ranks.sent();
   const SummedBytes summed = ranks.summed();
@@ -353,7 +353,7 @@ std::string exchanged(const Ranks& ranks) {
                      summed.early);
 }
 
-/// "run N", "peak", "forget", "profile", whose table goes to the error output; the end of the input ends it.
+/// Serves "run N", "peak", "forget" and "profile", which prints its table to stderr, until the end of the input.
 void serve(const std::string& name, const Options& options) {
   Step step(name, options);
   const std::shared_ptr<Ranks>& ranks = step.ranks();

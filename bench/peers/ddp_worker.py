@@ -75,7 +75,7 @@ def main():
             if rank == 0:
                 print(json.dumps(found), file=answers, flush=True)
         if rank > 0:
-            os._exit(0)  # the folder is the first one's to remove
+            os._exit(0)  # rank 0 removes the folder
         for _ in range(1, ranks):
             os.wait()
 

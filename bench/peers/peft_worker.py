@@ -17,10 +17,10 @@ torch.set_num_threads(int(threads))
 model = transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation='sdpa', dtype=torch.float32)
 if int(rank):
     import peft
-    # GPT-2's Conv1D has its weight as [in, out].
+    # GPT-2's Conv1D stores its weight as [in, out].
     model = peft.get_peft_model(model, peft.LoraConfig(r=int(rank), lora_alpha=2 * int(rank), target_modules=['c_attn', 'c_proj', 'c_fc'],
                                                        fan_in_fan_out=True, task_type='CAUSAL_LM'))
-model.eval()  # no dropout; gradients are computed all the same
+model.eval()  # no dropout; gradients are still computed
 trained = [p for p in model.parameters() if p.requires_grad]
 optimizer = torch.optim.AdamW(trained, lr=float(rate), betas=(0.9, 0.999), weight_decay=0, fused=True)
 rows = torch.from_numpy(np.load(ids))

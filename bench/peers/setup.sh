@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what bench/ compares Lathe with: PyTorch, JAX, NumPy and oneDNN into a virtual environment, OpenBLAS from Debian
-# 12. No part of Lathe's own set-up: nothing but bench/run_*.py needs it, and bench_gemm, which is linked with oneDNN where
-# CMake finds it (-DCMAKE_PREFIX_PATH=FOLDER) and opens OpenBLAS when it runs.
+# Installs the peers that bench/ compares Lathe with: PyTorch, JAX, NumPy and oneDNN in a virtual environment,
+# OpenBLAS from Debian 12. Not part of Lathe's own setup: only bench/run_*.py and bench_gemm need it. bench_gemm is
+# linked with oneDNN if CMake finds it (-DCMAKE_PREFIX_PATH=FOLDER) and loads OpenBLAS at run time.
 #
 #   bench/peers/setup.sh [FOLDER]     FOLDER: the environment to make or to complete; default .bench-peers in the
 #                                     repository, which git ignores
 #
-# The index that pip is set up with has PyTorch's CUDA build; `import torch` needs its libraries even where there is
-# no GPU. Only those that it is linked to are installed: 4.7 GB in all. torch.compile needs g++ and Python's headers.
+# The default pip index has PyTorch's CUDA build; `import torch` needs its libraries even without a GPU. Only those
+# that it links to are installed: 4.7 GB in total. torch.compile needs g++ and Python's headers.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=${1:-$root/.bench-peers}
@@ -30,7 +30,8 @@ pip=("$folder/bin/pip" install --quiet)
 "$folder/bin/python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' ||
   "${pip[@]}" --no-deps torch
 
-# What the wheel asks for, less what nothing on a CPU loads: Triton, CUDA's Python bindings, cuSOLVER, NVTX.
+# The wheel's requirements without those that are never loaded on a CPU: Triton, CUDA's Python bindings, cuSOLVER,
+# NVTX.
 mapfile -t needed < <("$folder/bin/python" - <<'PYTHON'
 import importlib.metadata, re
 for line in importlib.metadata.requires('torch') or []:
@@ -45,8 +46,8 @@ PYTHON
 )
 "${pip[@]}" "${needed[@]}"
 
-# PyTorch's x86 build multiplies matrices by MKL, which takes its AVX-512 code on Intel's processors alone. Elsewhere
-# run_steps.py loads this answer first, so that the peer is as fast as it can be: 2.3 times as fast on Zen 5.
+# PyTorch's x86 build uses MKL for matmuls, which enables its AVX-512 code only on Intel CPUs. On others, run_steps.py
+# preloads this library so that the peer runs at full speed: 2.3 times as fast on Zen 5.
 printf 'int mkl_serv_intel_cpu_true(void) { return 1; }\nint mkl_serv_intel_cpu(void) { return 1; }\n' |
   g++ -x c -shared -fPIC -O1 -o "$folder/lib/libmkl_any_cpu.so" -
 
