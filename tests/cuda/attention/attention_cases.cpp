@@ -10,7 +10,7 @@ namespace lathe::test {
 
 namespace {
 
-/// y and the gradients of a sum of squares.
+/// Outputs y and the gradients of its sum of squares.
 ir::Graph with_gradients(Graph& g, const Tensor& y, const std::vector<Tensor>& by) {
   g.output("y", y);
   const auto gradients = grad((y * y).sum(), by);
@@ -18,7 +18,7 @@ ir::Graph with_gradients(Graph& g, const Tensor& y, const std::vector<Tensor>& b
   return g.finish();
 }
 
-/// Scores are the sum of two products, as with decoupled rotary embeddings.
+/// The scores are the sum of two matmuls, as with decoupled rotary embeddings.
 ir::Graph two_parts() {
   Graph g{"two_parts"};
   const Dim N{"N"}, S{"S"};
@@ -30,7 +30,7 @@ ir::Graph two_parts() {
   return with_gradients(g, y, {q, k, q_rope, k_rope, v});
 }
 
-/// New queries over a cache that holds more keys for some batches than for others.
+/// New queries over a cache that holds a different number of keys per batch index.
 ir::Graph offset_of_batches() {
   Graph g{"offset"};
   const Dim N{"N"}, S{"S"};
@@ -39,7 +39,7 @@ ir::Graph offset_of_batches() {
   return with_gradients(g, attention(q, k, v, {}, 0.5, Causal::from(g.input("past", i64, {N}))), {q, k, v});
 }
 
-/// A cache that holds two keys.
+/// Two more keys than queries, as with a cache that holds two keys.
 ir::Graph offset_of_size() {
   Graph g{"offset"};
   const Dim N{"N"}, S{"S"}, T = S + 2;

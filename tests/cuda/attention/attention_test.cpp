@@ -16,7 +16,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
-/// Fused attention on GPUs: by the kernel interpreter, by the CUDA text on the host, and what NVRTC makes of it.
+/// Fused attention on GPUs: in the kernel interpreter, as CUDA text on the host, and compiled by NVRTC.
 using namespace lathe;
 using namespace lathe::test;
 
@@ -28,7 +28,7 @@ ProgramInterpreter lowered(const ir::Graph& graph, AttentionFusion attention) {
   return ProgramInterpreter(graph, lower_gpu, {.attention = attention});
 }
 
-/// "k3_attention_softmax_mha_cpp_14"
+/// Matches "k3_attention_softmax_mha_cpp_14".
 bool is_attention(const kernel::Kernel& kernel) {
   return kernel.name.substr(kernel.name.find('_') + 1).starts_with("attention");
 }
@@ -45,7 +45,7 @@ double root_mean_square_error(const HostTensor& found, const HostTensor& exact) 
   return std::sqrt(squares / std::max<double>(1, static_cast<double>(exact.numel())));
 }
 
-/// The error of fused code is at most twice that of the products and softmax one by one, in the same dtype.
+/// Checks that the error of the fused code is at most twice that of separate matmuls and softmax in the same dtype.
 void check_values(const ir::Graph& graph, const DimBindings& dims, const ProgramInterpreter& fused,
                   const ProgramInterpreter& plain, const ProgramInterpreter::RunKernel& run,
                   const std::function<void(Tensors&)>& change = {}) {
@@ -66,17 +66,17 @@ void check_values(const ir::Graph& graph, const DimBindings& dims, const Program
   }
 }
 
-/// One head, forward and backward: three row blocks and of columns in f64.
+/// One head, forward and backward: three blocks of rows and of columns in f64.
 constexpr std::int64_t row_blocks_of_f64 = 70;
 
-/// The bytes of the only boolean buffer that the kernel reads: which row blocks leave out columns.
+/// Returns the bytes of the kernel's only boolean input: which row blocks skip columns.
 std::vector<bool> left_out(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers) {
   std::vector<bool> found;
   for (std::size_t i = 0; i < buffers.size(); ++i)
     if (kernel.buffers[i].dtype == boolean)
       for (std::int64_t k = 0; k < buffers[i].count; ++k)
         found.push_back(static_cast<const unsigned char*>(buffers[i].data)[k] != 0);
-  found.resize(3);  // of a size known only now there is room for a row block a row
+  found.resize(3);  // for a symbolic size, the buffer has room for a row block per row
   return found;
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("one loop over the columns where all that is summed scales with exp(a 
     const std::string text = kernel::print(*forward);
     int found = 0;
     for (auto at = text.find(loop); at != std::string::npos; at = text.find(loop, at + 1))
-      if (text.substr(at - 6, 6) != "0..64 ") ++found;  // not the steps inside a tile
+      if (text.substr(at - 6, 6) != "0..64 ") ++found;  // skips the steps inside a tile
     return found;
   };
   constexpr std::string_view tiles = "step 64 @serial";
@@ -140,7 +140,7 @@ TEST_CASE("one loop over the columns where all that is summed scales with exp(a 
   CHECK(loops(masked_attention(f64, -1e9), "step 32 @serial") == 1);
   CHECK(loops(zero_masked_attention(f32), tiles) == 1);
   CHECK(loops(scaled_attention(f16, 40, 24, 0.5), tiles) == 1);
-  // Forward and backward in one kernel: the maximum, the sum, the sum of dP, the products.
+  // Forward and backward in one kernel: the maximum, the sum, the sum of dP, the matmuls.
   CHECK(loops(build({.mask = Mask::soft_cap}), tiles) == 4);
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("one loop over the columns on GPUs: maxima that rise, masks by -1e9 an
     const ir::Graph graph = masked_attention(f64, fill);
     const ProgramInterpreter fused = lowered(graph, AttentionFusion::required);
     Tensors arguments = random_arguments(graph, {{"N", 1}, {"S", rows}, {"T", columns}});
-    // By row: all columns; none; the last; the first; from the third tile on; the first tile; every other tile.
+    // By row: all columns; none; the last; the first; from the third tile on; only the first tile; every other tile.
     for (std::int64_t i = 0; i < rows * columns; ++i) {
       const std::int64_t row = i / columns, column = i % columns;
       const bool seen[] = {true,         false,       column == columns - 1, column == 0,
@@ -188,7 +188,7 @@ TEST_CASE("one loop over the columns on GPUs: the error in 16 and 32 bits where 
 }
 
 TEST_CASE("tiles of 16-bit operands are copied asynchronously where their rows are multiples of 16 bytes") {
-  /// Of the forward kernel: which of the operands on the left, the rows, and on the right it copies.
+  /// Which operands the forward kernel copies: the left one (rows) and the right one.
   const auto copied = [](const ProgramInterpreter& program) {
     const std::string text = kernel::print(program.program().kernels[0]);
     return std::pair(text.find("async_copy left[") != std::string::npos,
@@ -200,8 +200,9 @@ TEST_CASE("tiles of 16-bit operands are copied asynchronously where their rows a
   };
   std::vector<Sample> samples;
   samples.push_back({scaled_attention(bf16, 40, 24, 1), true, true});
-  samples.push_back({scaled_attention(f16, 40, 24, 0.5), false, true});  // queries are computed on the way
-  samples.push_back({scaled_attention(bf16, 12, 16, 1), false, true});   // rows of 24 bytes; the values are copied
+  samples.push_back({scaled_attention(f16, 40, 24, 0.5), false, true});  // queries are computed while they are loaded
+  samples.push_back({scaled_attention(bf16, 12, 16, 1), false, true});   // rows of 24 bytes; only the values are
+                                                                         // copied
   samples.push_back({scaled_attention(bf16, 12, 20, 1), false, false});
   samples.push_back({scaled_attention(f32, 40, 24, 1), false, false});
   for (const Sample& sample : samples) {
@@ -220,7 +221,7 @@ TEST_CASE("columns beyond the diagonal are left out on GPUs where that changes n
     for (const char* where : {"k", "v"}) {
       INFO(poison << " in " << where);
       Tensors arguments = random_arguments(graph, {{"N", 1}, {"S", row_blocks_of_f64}});
-      arguments.at(where).set(row_blocks_of_f64 * (where[0] == 'k' ? 4 : 6) - 1, poison);  // of the last column
+      arguments.at(where).set(row_blocks_of_f64 * (where[0] == 'k' ? 4 : 6) - 1, poison);  // in the last column
       std::vector<bool> found;
       const Tensors results = fused.run(arguments, [&](const auto& kernel, auto buffers, auto dims) {
         if (kernel.name.find("attention_columns") != std::string::npos) found = left_out(kernel, buffers);

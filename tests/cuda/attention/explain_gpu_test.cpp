@@ -11,13 +11,13 @@
 #include "tests/cuda/attention/forward_attention.h"
 #include "tests/support/small_models.h"
 
-/// What is told of attentions on a GPU.
+/// explain_fusion for attention on a GPU.
 using namespace lathe;
 using Catch::Contains;
 
 namespace {
 
-/// Scores in one dtype, softmax in f32, weights and values in another.
+/// Scores in one dtype, softmax in f32, weights and values in another one.
 std::string explained(const ir::Graph& graph, bool warpgroups) {
   const Machine machine = gpu_machine(gpu_info(warpgroups ? "sm_90a" : "sm_80"));
   return explain_fusion(lower_graph(graph, machine), machine.info);
@@ -112,7 +112,7 @@ TEST_CASE("the products of a step in mixed precision are told, and what keeps on
     const ir::Graph step = training_step(models::loss_graph(config).graph, "loss", AdamW{}, {.precision = bf16});
     return explained(ir::run_pipeline(step, ir::default_pipeline()).graph, true);
   };
-  // Rows of 1001 words are padded; those of 201 are short.
+  // Rows of 1001 words are padded; rows of 201 are short.
   for (const std::int64_t words : {1000, 1001}) CHECK_THAT(told_of(words), !Contains("is computed where it is read"));
   for (const std::int64_t words : {1000, 1001}) CHECK_THAT(told_of(words), !Contains("chunks of 16 bytes"));
   const std::string text = told_of(201);

@@ -5,9 +5,9 @@
 
 namespace lathe::test {
 
-/// The attention of a variant alone, of bf16 or f16, with heads of so many elements.
+/// Returns the forward attention of a variant, in bf16 or f16, with heads of `depth` elements.
 ir::Graph forward_attention(const PatternVariant& variant, std::int64_t depth, std::int64_t values);
-/// The same with the gradients of a weighted sum of its result.
+/// Returns the same with the gradients of a weighted sum of its result.
 ir::Graph attention_with_gradients(const PatternVariant& variant, std::int64_t depth, std::int64_t values);
 
 }  // namespace lathe::test

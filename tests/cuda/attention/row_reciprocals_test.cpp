@@ -21,7 +21,7 @@ bool divides(const kernel::Instruction& in) {
   return rounded || kernel::record_of(in) == &kernel::fast_div_record;
 }
 
-/// How often the text of the kernels that sum over rows divides f32 values, but by constants.
+/// Counts the divisions of f32 values by non-constants in the text of the kernels that sum over rows.
 int divisions(const ir::Graph& graph, bool warpgroups) {
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   const Program program = (warpgroups ? lower_gpu_sm_90a : lower_gpu)(passed, {});
@@ -36,7 +36,7 @@ int divisions(const ir::Graph& graph, bool warpgroups) {
   return found;
 }
 
-/// With the gradients of a sum that needs its result, so that the backward pass is apart.
+/// An attention with the gradients of a sum that needs its result, so that the backward pass is a separate kernel.
 ir::Graph attention() {
   Graph g{"a"};
   const Dim n{"n"}, S{"S"}, d{"d", 16};
@@ -55,7 +55,7 @@ TEST_CASE("row_reciprocals: a backward pass inverts the sums of a softmax once a
 }
 
 TEST_CASE("row_reciprocals: sums that may be anything divide every weight") {
-  // No maximum is subtracted: the sum may lie near zero, where its reciprocal is infinite.
+  // No maximum is subtracted, so the sum may be near zero, where its reciprocal is infinite.
   const ir::Graph graph = ir::parse_graph(
       R"(graph @a(input %q: bf16[n, 32, 16], input %k: bf16[n, 32, 16], input %v: bf16[n, 32, 16], input %dy: bf16[n, 32, 16]) {
   %s = contract %q, %k {spec="nac,nbc->nab"}

@@ -5,14 +5,13 @@
 #include "tests/cuda/host/racing_cuda.h"
 #include "tests/support/compare_tensors.h"
 
-/// The CUDA text of attention by warpgroups with a thread of the operating system for every thread of a block, under
-/// ThreadSanitizer.
+/// Runs the CUDA text of warpgroup attention under ThreadSanitizer, with an OS thread per thread of a block.
 using namespace lathe;
 using namespace lathe::test;
 
 namespace {
 
-const DimBindings dims = {{"N", 1}, {"S", 330}};  // six tiles: more than a pipeline has slots
+const DimBindings dims = {{"N", 1}, {"S", 330}};  // six tiles: more than a pipeline's slots
 
 const PatternVariant causal = {.layout = Layout::flat, .mask = Mask::causal_fill, .types = Types::bf16};
 

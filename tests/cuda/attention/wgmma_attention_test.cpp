@@ -60,7 +60,8 @@ TEST_CASE("attention by warpgroups: maxima that rise, masks by -1e9 and -inf, in
   if (!host) return;
   for (const std::size_t i : {0, 1}) {
     Tensors arguments = random_arguments(graphs[i], {{"N", 1}, {"S", rows}, {"T", columns}});
-    // By row: all columns; none; the last; the first; from the third tile on; the first two tiles; two of every four.
+    // By row: all columns; none; the last; the first; from the third tile on; only the first two tiles; two of every
+    // four.
     for (std::int64_t at = 0; at < rows * columns; ++at) {
       const std::int64_t row = at / columns, column = at % columns;
       const bool seen[] = {true,          false,        column == columns - 1, column == 0,
@@ -87,15 +88,15 @@ TEST_CASE("attention by warpgroups: columns are left out where that changes noth
   const ir::Graph graph = forward_attention(causal_and_padded, 16, 16);
   const ProgramInterpreter program = fused_by_wgmma(graph);
   REQUIRE(rows_by_wgmma(program));
-  // Rows that see no column weigh all of them, beyond the diagonal too: all rows; those of the second row block
-  // alone.
+  // Rows that see no column weight all columns, including those beyond the diagonal: all rows; only the rows of the
+  // second block.
   check_left_out(graph, program, {0, 300, 140}, {"k", "v"});
 }
 
 TEST_CASE("attentions that warpgroups do not suit take the path of all GPUs") {
   for (const AttentionCase& c : attention_cases()) {
     INFO(c.name);
-    CHECK_FALSE(rows_by_wgmma(fused_by_wgmma(c.graph)));  // rows of 8 bytes, forward and backward in one, f32
+    CHECK_FALSE(rows_by_wgmma(fused_by_wgmma(c.graph)));  // rows of 8 bytes, forward and backward in one kernel, f32
   }
   CHECK_FALSE(
       rows_by_wgmma(ProgramInterpreter(graph_of(cases[0]), lower_gpu, {.attention = AttentionFusion::required})));

@@ -13,7 +13,7 @@
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
 
-/// Attention backward, products with known rows (dQ, dK, dV), by the warpgroups of sm_90a.
+/// Attention backward by the warpgroups of sm_90a: the matmuls with known row reductions (dQ, dK, dV).
 using namespace lathe;
 using namespace lathe::test;
 
@@ -37,7 +37,7 @@ const WgmmaCase cases[] = {
      16},
 };
 
-/// Queries [N, head, S]: what tensor cores sum over is not contiguous.
+/// Queries [N, head, S]: not contiguous along the dim that tensor cores reduce.
 ir::Graph queries_across(std::int64_t head) {
   Graph g{"across"};
   const Dim N{"N"}, S{"S", 136};
@@ -50,7 +50,7 @@ ir::Graph queries_across(std::int64_t head) {
   return g.finish();
 }
 
-/// Causal, of a loss whose gradient needs the result, as every model's does; the softmax in f32.
+/// Causal attention with softmax in f32 and a loss whose gradient needs the result, as in every model.
 ir::Graph with_sums_from_results() {
   Graph g{"dots"};
   const Dim N{"N"}, h{"h", 2}, S{"S"}, head{"d", 16};
@@ -105,8 +105,8 @@ TEST_CASE("attention backward by warpgroups: with sums of rows from the result, 
   }
   for (const std::int64_t length : {1, 70, 150})
     check_attention(graph, random_arguments(graph, {{"N", 1}, {"S", length}}), program);
-  // A row that sees one key has that key's value for any query and key: their gradients are differences of equal
-  // sums.
+  // A row that sees one key has that key's value for any query and key. The gradients of query and key are then
+  // differences of equal sums.
   const Tensors one_key = program.run(random_arguments(graph, {{"N", 3}, {"S", 1}}));
   for (const char* gradient : {"grad0", "grad1"})
     for (std::int64_t i = 0; i < one_key.at(gradient).numel(); ++i)
@@ -143,8 +143,8 @@ TEST_CASE(
   const ir::Graph graph = attention_with_gradients(causal_and_padded, 16, 16);
   const ProgramInterpreter program = fused_by_wgmma(graph);
   REQUIRE(columns_by_wgmma(program));
-  // Rows that see no column weigh all of them, beyond the diagonal too: all rows; those of the first row blocks
-  // alone.
+  // Rows that see no column weight all columns, including those beyond the diagonal: all rows; only the rows of the
+  // first blocks.
   check_left_out(graph, program, {0, 300, 70}, {"k", "v", "weight"});
 }
 

@@ -11,7 +11,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
-/// Attention on GPUs whose queries that see no key give zeros (zero_masked).
+/// Attention on GPUs with zero_masked: queries that see no key yield zeros.
 using namespace lathe;
 using namespace lathe::test;
 
@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::int64_t batches = 1, length = 70, depth = 16, seen_by_none = 3;
 
-/// y and the gradients of a sum that needs y, so that the backward pass is apart; of known sizes, or of those that
-/// are bound when it runs.
+/// Outputs y and the gradients of a sum that needs y, so that the backward pass is a separate kernel. Sizes are
+/// static if `known`, otherwise bound at run time.
 ir::Graph attention_graph(DType dtype, bool known) {
   Graph g{"zero_masked"};
   const Dim S = known ? Dim("S", length) : Dim("S");
@@ -35,7 +35,7 @@ ir::Graph attention_graph(DType dtype, bool known) {
   return g.finish();
 }
 
-/// Every third row sees no key, and one row only the last key.
+/// Every third row sees no key, and one row sees only the last key.
 Tensors arguments_of(const ir::Graph& graph) {
   Tensors arguments = random_arguments(graph, {{"S", length}});
   for (std::int64_t i = 0; i < length * length; ++i) {
@@ -104,6 +104,6 @@ TEST_CASE("a maximum that may be -inf gives NaN on GPUs where no key is seen, wh
     const Tensors arguments = arguments_of(graph);
     const HostTensor found = fused.run(arguments).at("y");
     CHECK(error_of(found, ir::interpret(graph, arguments).at("y")) <= 1e-11);
-    CHECK(std::isnan(found.get(depth)) == std::isinf(least));  // of the second row, which sees no key
+    CHECK(std::isnan(found.get(depth)) == std::isinf(least));  // the second row, which sees no key
   }
 }

@@ -21,7 +21,7 @@ namespace {
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// A kernel of one block of `threads` threads.
+/// Returns a kernel of one block of `threads` threads.
 template <class Body>
 Kernel one_block(const std::string& name, int threads, const Body& body) {
   Builder b(name);

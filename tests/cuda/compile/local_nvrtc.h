@@ -6,7 +6,7 @@
 
 namespace lathe::test {
 
-/// This machine's NVRTC; where there is none, nothing, said as SKIP on standard output.
+/// Returns this machine's NVRTC; prints SKIP and returns nothing if there is none.
 std::optional<cuda::Nvrtc> local_nvrtc();
 
 }  // namespace lathe::test

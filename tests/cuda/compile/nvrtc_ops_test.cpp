@@ -11,7 +11,7 @@
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/support/sample_graphs.h"
 
-/// What NVRTC makes of lowered kernels.
+/// Lowered kernels compiled by NVRTC.
 namespace lathe::ir::test {
 
 TEST_CASE("kernels of a Transformer's ops and their gradients compile without spills, in few registers") {
@@ -31,7 +31,7 @@ TEST_CASE("kernels of a Transformer's ops and their gradients compile without sp
                  });
   CHECK(wanted == std::set<std::string_view>{});
   CHECK(kernels.size() > 10);
-  // The mathematics of sin, cos and pow is in f64; a product tile holds 16 sums.
+  // sin, cos and pow compute in f64; a matmul tile holds 16 sums per thread.
   constexpr int most_registers = 128;
   for (const auto& k :
        cuda::compile_kernels(*nvrtc, kernels, cuda::Arch::named("sm_90a"), cuda::Output::cubin, nullptr)) {

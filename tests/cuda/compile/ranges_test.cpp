@@ -12,7 +12,7 @@
 #include "ir/kernel/verify/structure_rules.h"
 #include "tests/support/first_threads.h"
 
-/// What integers of a kernel can be, and which are computed in 32 bits.
+/// Ranges of a kernel's integers, and which of them are computed in 32 bits.
 using namespace lathe;
 using namespace lathe::kernel;
 using cuda::Indices;
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t two_31 = std::int64_t{1} << 31;
 
-/// A kernel of `blocks` blocks of one thread: what the body gives is stored at an index in y.
+/// Returns a kernel of `blocks` blocks of one thread, which stores to y at the index that the body returns.
 template <class Body>
 Kernel one_store(Builder::Bound blocks, Builder& b, const Body& index) {
   const Buffer y = b.buffer("y", f32, Access::write);
@@ -96,7 +96,7 @@ TEST_CASE("ranges are tight where indices are made") {
 
 TEST_CASE("indices are computed in 32 bits up to the last one that they hold") {
   const auto plus = [](std::int64_t n) { return [n](Builder&, Value i) { return i + n; }; };
-  // The last of 2^31 elements, or the first of -2^31, and one beyond.
+  // The largest index below 2^31 and the smallest one from -2^31 on, and one beyond each.
   CHECK(text_of(1000, plus(two_31 - 1000)) == "y[i0 + 2147482648]");
   CHECK(text_of(1001, plus(two_31 - 1000)) == "y[add(i64(i0), 2147482648LL)]");
   CHECK(text_of(1000, plus(-two_31)) == "y[i0 + (-2147483647 - 1)]");
@@ -115,7 +115,7 @@ TEST_CASE("a result that fits is computed in 64 bits where what it is made of do
 TEST_CASE("negative numbers on the way to an index") {
   const auto window = [](Builder& b, Value i) { return kernel::max(i - 300, b.index(0)); };
   CHECK(text_of(1000, window) == "y[max(i0 + -300, 0)]");
-  // A difference of two large ones.
+  // A difference of two large numbers.
   const auto difference = [](Builder& b, Value i) { return b.index(-two_31) - i; };
   CHECK(text_of(2, difference) == "y[sub(-2147483648LL, i64(i0))]");
 }

@@ -9,7 +9,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/run_with_states.h"
 
-/// Executables for Target::cuda(), on a GPU that is none: what they do with the driver.
+/// Executables for Target::cuda() on a mock GPU: their calls of the driver.
 using namespace lathe;
 using lathe::test::MockDriver;
 using lathe::test::MockGpu;
@@ -46,7 +46,7 @@ Tensors inputs(std::int64_t n, std::int64_t m) {
 
 Tensors states() { return {{"w", counting({5, 4})}, {"s", counting({4})}, {"unread", counting({2})}}; }
 
-/// Two runs with one size and one with another: the last results, and every state.
+/// Runs twice with one size and once with another. Returns the last results and every state.
 Tensors three_runs(const CompileOptions& options) {
   Executable executable = compile(graph(), options);
   executable.parameters().set(states());
@@ -89,7 +89,7 @@ TEST_CASE("states stay on the device until the host sets or asks for them") {
   executable.run(inputs(3, 2));
   const auto copies = gpu.driver().copied_to_device;
   executable.run(inputs(3, 2));
-  CHECK(gpu.driver().copied_to_device - copies == 3 * 4 * 4 + 2 * 8);  // the inputs alone
+  CHECK(gpu.driver().copied_to_device - copies == 3 * 4 * 4 + 2 * 8);  // only the inputs
   CHECK(executable.parameters().get("s").get(3) == 4 * 0.75);
   executable.parameters().set("s", counting({4}));
   CHECK(executable.parameters().get("s").get(3) == 0.75);
@@ -114,7 +114,7 @@ TEST_CASE("a store tells which GPU has its values, and where the newest of each 
   CHECK(read.newest().type == dlpack::Device::cpu);
   CHECK(weights.location("unread") == read);
   const auto copies = gpu.driver().copied_to_device;
-  CHECK(weights.shares().size() == 2);  // asking moves nothing
+  CHECK(weights.shares().size() == 2);  // reading the sizes copies nothing
   CHECK(gpu.driver().copied_to_device == copies);
 
   (void)weights.get("s");
@@ -131,7 +131,7 @@ TEST_CASE("a run on a GPU is timed launch by launch") {
   const Tensors traced = executable.run_traced(inputs(3, 2), times), plain = executable.run(inputs(3, 2));
   REQUIRE(times.size() == executable.program().launches.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
-    CHECK(times[i].start == static_cast<double>(i));  // the mock's second a launch
+    CHECK(times[i].start == static_cast<double>(i));  // a launch takes a second on the mock
     CHECK(times[i].seconds == 1);
     CHECK(times[i].tasks > 0);
   }
@@ -234,7 +234,7 @@ TEST_CASE("whatever call of the driver fails, an executable leaves nothing behin
   MockGpu counting_calls;
   three_runs(counting_calls.options());
   const int calls =
-      counting_calls.driver().calls - 4;  // the last ones give the context back, of the executable and of 3 states
+      counting_calls.driver().calls - 4;  // the last calls release the context, of the executable and of 3 states
   CHECK(calls > 30);
   for (int call = 0; call < calls; ++call) {
     MockGpu gpu;

@@ -12,8 +12,8 @@
 #include "tests/support/run_with_states.h"
 #include "tests/support/sample_graphs.h"
 
-/// Whole programs as executables for a GPU: ops, training steps. The ops' other samples, dtypes and
-/// sizes run through the same schedules in gpu_ops_test.cpp.
+/// Whole programs as GPU executables: ops and training steps. gpu_ops_test.cpp runs the ops' other samples, dtypes
+/// and sizes with the same schedules.
 using namespace lathe;
 using lathe::test::MockGpu;
 
@@ -48,10 +48,10 @@ namespace {
 
 struct Trained {
   Tensors results;
-  int on_tensor_cores = 0;  ///< kernels
+  int on_tensor_cores = 0;  ///< number of kernels
 };
 
-/// Three steps of a small GPT, two sizes in turn: the last results, and every state.
+/// Runs three steps of a small GPT, alternating between two sizes. Returns the last results and every state.
 Trained train(DType precision, const CompileOptions& options) {
   const models::LossGraph forward = models::loss_graph(models::GptConfig{.vocab = Dim("vocab", 31),
                                                                          .context = Dim("context", 16),
@@ -59,7 +59,7 @@ Trained train(DType precision, const CompileOptions& options) {
                                                                          .h = Dim("h", 3),
                                                                          .layers = 1,
                                                                          .dropout = 0.1});
-  // Adam would blow up gradients that are zero but for rounding, such as those of the biases of keys.
+  // Adam would amplify gradients that are zero except for rounding, such as those of key biases.
   const ir::Graph step = training_step(forward.graph, "loss", SGD{.lr = 0.1, .momentum = 0.9},
                                        {.clip_norm = 1.0, .precision = precision});
   Executable executable = compile(step, options);

@@ -24,7 +24,7 @@ namespace {
 
 const cuda::CompiledKernel row_sum_code{.symbol = "row_sum", .code = "a cubin", .resources = {}};
 
-/// Row sums of a 3 x 100 matrix through a device: copy there, launch, copy back.
+/// Computes row sums of a 3 x 100 matrix on a device: copy in, launch, copy out.
 std::vector<float> row_sums(MockDriver& driver) {
   std::vector<float> x(300), sums(3);
   std::iota(x.begin(), x.end(), 0.0f);
@@ -175,13 +175,13 @@ TEST_CASE("a driver refuses maps of tensors that TMA cannot copy") {
   refused([](auto& t) { t.sizes[0] = (std::uint64_t{1} << 32) + 1; });
   refused([](auto& t) { t.strides[0] = 408; });
   refused([](auto& t) { t.strides[0] = std::uint64_t{1} << 40; });
-  refused([](auto& t) { t.strides[0] = 384; });  // less than a row of 200
+  refused([](auto& t) { t.strides[0] = 384; });  // less than a row of 200 elements
   refused([](auto& t) { t.box[1] = 257; });
   refused([](auto& t) { t.box[1] = 0; });
   refused([](auto& t) { t.box[0] = 128; });  // wider than the swizzle
   refused([](auto& t) { t.box[0] = 4; });
   refused([](auto& t) { t.strides.push_back(800); });
-  refused([](auto& t) {  // no multiple of the stride before
+  refused([](auto& t) {  // not a multiple of the previous stride
     t.sizes.push_back(2), t.strides.push_back(400 * 30 + 16), t.box.push_back(1);
   });
 }

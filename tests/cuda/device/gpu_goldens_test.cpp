@@ -4,9 +4,9 @@
 #include "tests/support/compiled_runner.h"
 #include "tests/support/test_data.h"
 
-/// Every attention of the goldens on a GPU that is none, fused: outputs, intermediates and gradients as in the files.
-/// (The goldens of GPT-2 and Llama have those of the training steps of cuda_programs_test.cpp and of
-/// llama_attention.)
+/// Every golden attention on a mock GPU, fused: outputs, intermediates and gradients equal those in the files. The
+/// attentions of the GPT-2 and Llama goldens are covered by the training steps of cuda_programs_test.cpp and by
+/// llama_attention.
 using namespace lathe;
 using lathe::test::MockGpu;
 

@@ -20,7 +20,7 @@ T handle(std::uint64_t number) {
 }
 }  // namespace
 
-/// Its work, in order.
+/// The stream's work, in order.
 class MockDriver::Stream final : public MockStream {
  public:
   explicit Stream(MockDriver& driver) : driver_(driver) {}
@@ -93,7 +93,7 @@ void MockDriver::run_front(Handle stream) {
   if (work.run) work.run();
 }
 
-/// The next of a stream, and what that waits for; false where there is none.
+/// Runs the next work of a stream, and what it waits for. Returns false if there is none.
 bool MockDriver::run_next(Handle stream) {
   if (order == Order::early)
     for (const auto& [other, its] : streams_)
@@ -124,7 +124,7 @@ MockDriver::Handle MockDriver::retain_context(int device) {
 }
 void MockDriver::release_context(int) {
   const std::lock_guard lock(mutex_);
-  --contexts_;  // where it fails, the device is lost, and the context with it
+  --contexts_;  // if this fails, the device and its context are lost
   call("cuDevicePrimaryCtxRelease");
 }
 void MockDriver::make_current(Handle) { call("cuCtxSetCurrent"); }

@@ -14,42 +14,43 @@
 
 namespace lathe::test {
 
-/// A driver of a GPU whose memory is the host's. It counts what is alive, refuses what it never gave out, and fails
-/// where a test asks for it. One thread puts work on streams; another one may look at events.
+/// A driver of a GPU whose memory is host memory. It counts live objects, rejects handles that it did not return, and
+/// fails where a test wants it to. One thread enqueues work; another one may query events.
 class MockDriver final : public cuda::Driver {
  public:
   MockDriver();
   ~MockDriver() override;
 
-  /// When the work of streams runs. On a GPU any order may happen that the streams and events allow: of two streams
-  /// the late and the early one are the ends between which it lies.
+  /// When the work of streams runs. A GPU may use any order that streams and events allow; for two streams, late and
+  /// early are the extremes.
   enum class Order {
-    at_once,  ///< when it is put on its stream
-    late,     ///< when somebody waits for its stream, or that for its event
-    early,    ///< when somebody waits for any stream: others go first, as far as events let them
+    at_once,  ///< when it is enqueued
+    late,     ///< when something waits for its stream, or for its event
+    early,    ///< when something waits for any stream: others run first, if their events allow it
   };
   Order order = Order::at_once;
-  std::vector<std::string> device_ids = {std::string(32, '0')};  ///< of the devices that there are
-  std::uint64_t memory_bytes = 1 << 20;                          ///< of the device
-  int fail_at = -1;  ///< the call, counted from 0, that fails with `fail_code`
+  std::vector<std::string> device_ids = {std::string(32, '0')};  ///< one id per device
+  std::uint64_t memory_bytes = 1 << 20;                          ///< memory of the device
+  int fail_at = -1;  ///< number of the call, from 0, that fails with `fail_code`
   int fail_code = 999;
   int calls = 0;
-  /// What a launch does, by the function's name; pointers to the arguments as the driver gets them.
+  /// Called for a launch with the function's name and pointers to its arguments, as the driver gets them.
   std::function<void(const std::string& function, const Launch&)> on_launch;
 
-  /// Everything given out and not given back: memory, streams, modules, contexts, graphs, events.
+  /// Number of objects that were created and not released: memory, streams, modules, contexts, graphs, events.
   std::size_t alive() const {
     return memory_.size() + streams_.size() + modules_.size() + contexts_ + graphs_.size() + events_.size();
   }
-  std::uint64_t most_bytes = 0;  ///< that were allocated at once
+  std::uint64_t most_bytes = 0;  ///< peak allocated bytes
   int captures = 0, graph_launches = 0;
   struct Logged {
     Handle stream;
     std::string what;  ///< "launch scale", "wait", "ncclSend"
   };
-  std::vector<Logged> put_log, run_log;  ///< work in the order in which the host put it on streams, and it ran
+  std::vector<Logged> put_log, run_log;  ///< work in the order in which the host enqueued it, and in the order in
+                                         ///< which it ran
   std::uint64_t copied_to_device = 0;    ///< bytes
-  /// The bytes from an address to the end of its allocation.
+  /// Returns the number of bytes from an address to the end of its allocation.
   std::size_t bytes_from(Pointer at) const;
 
   int device_count() override;
@@ -89,18 +90,18 @@ class MockDriver final : public cuda::Driver {
 
  private:
   struct Event {
-    std::uint64_t put = 0, passed = 0;  ///< how often
-    double time = -1;                   ///< of the last time; each takes a second more than the last
-    Handle stream = nullptr;            ///< where it was put last
+    std::uint64_t put = 0, passed = 0;  ///< counts of records
+    double time = -1;                   ///< time of the last record; each one is a second after the previous one
+    Handle stream = nullptr;            ///< stream of the last record
   };
   struct Work {
     std::string what;
     std::function<void()> run;
-    Handle event = nullptr;  ///< that it waits for
+    Handle event = nullptr;  ///< to wait for
     std::uint64_t times = 0;
   };
   class Stream;
-  /// A launch with its own copy of what the arguments were.
+  /// A launch with a copy of its argument values.
   struct Recorded {
     Launch launch;
     std::vector<std::uint64_t> values;
@@ -108,7 +109,7 @@ class MockDriver final : public cuda::Driver {
   };
 
   void call(std::string_view name);
-  /// Whether [at, at + bytes) lies in one allocation.
+  /// Checks that [at, at + bytes) is in one allocation.
   void want(Pointer at, std::size_t bytes) const;
   void want_stream(Handle stream) const;
   void put(Handle stream, Work work);
@@ -124,11 +125,11 @@ class MockDriver final : public cuda::Driver {
   std::set<Handle> modules_;
   std::map<Handle, std::vector<Recorded>> graphs_;
   std::map<Handle, Event> events_;
-  Handle capturing_ = nullptr;  ///< a stream
+  Handle capturing_ = nullptr;  ///< the captured stream
   std::vector<Recorded> captured_;
   double time_ = 0;
   std::map<Handle, std::string> functions_;
-  std::size_t contexts_ = 0, retained_ = 0;  ///< how many, and of which device the latest is
+  std::size_t contexts_ = 0, retained_ = 0;  ///< number of contexts, and the device of the latest one
   std::uint64_t used_ = 0, next_ = 1;
 };
 

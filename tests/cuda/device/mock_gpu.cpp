@@ -35,7 +35,7 @@ CompileOptions MockGpu::options(const std::shared_ptr<Ranks>& ranks,
   return {.target = Target::cuda(), .ranks = ranks, .gpu = platform};
 }
 
-/// Symbols are made distinct, for kernels of several programs may have one name.
+/// Makes symbols unique, because kernels of several programs may have the same name.
 std::vector<cuda::CompiledKernel> MockGpu::compile(std::span<const kernel::Kernel> kernels, cuda::Indices indices) {
   std::shared_ptr<const HostCuda> text;
   if (by_ == By::cuda_text) {

@@ -10,23 +10,23 @@
 
 namespace lathe::test {
 
-/// A GPU that is none: a mock driver that runs the kernels of an executable on the host, by the kernel interpreter
-/// (every access checked, races found) or as CUDA text that this machine's compiler builds.
+/// A mock GPU: a mock driver that runs an executable's kernels on the host, either in the kernel interpreter (which
+/// checks every access and finds races) or as CUDA text built by this machine's compiler.
 class MockGpu {
  public:
   enum class By { interpreter, cuda_text };
   explicit MockGpu(By by = By::interpreter);
 
   MockDriver& driver() { return *driver_; }
-  /// Options to compile with for it. The mock must outlive what is compiled.
+  /// Returns options to compile for it. The mock must outlive the compiled programs.
   CompileOptions options() const;
-  /// The same for the GPU of one of several ranks.
+  /// Returns options for the GPU of one of several ranks.
   CompileOptions options(const std::shared_ptr<Ranks>& ranks, const std::shared_ptr<const cuda::Nccl>& nccl) const;
-  /// How many launches were of kernels with 64-bit indices.
+  /// Number of launches of kernels with 64-bit indices.
   int int64_launches() const { return int64_launches_; }
-  /// On how many threads each call was to compile.
+  /// Number of threads that each compilation was given.
   const std::vector<int>& compiling_threads() const { return compiling_threads_; }
-  /// Whether the CUDA text could be built here; says SKIP where not.
+  /// Whether the CUDA text can be built here; prints SKIP if not.
   bool works() const { return by_ == By::interpreter || has_compiler_; }
 
  private:
@@ -40,7 +40,7 @@ class MockGpu {
   std::shared_ptr<MockDriver> driver_ = std::make_shared<MockDriver>();
   struct Held {
     kernel::Kernel kernel;
-    std::shared_ptr<const HostCuda> text;  ///< null: it is interpreted
+    std::shared_ptr<const HostCuda> text;  ///< null: interpreted
     cuda::Indices indices;
   };
   std::map<std::string, Held> kernels_;  ///< by symbol

@@ -7,15 +7,15 @@
 
 namespace lathe::test {
 
-/// What the handle of a mock driver's stream points to: where the mock of another library puts its work.
+/// The object behind a mock driver's stream handle, to which mocks of other libraries add work.
 class MockStream {
  public:
   virtual ~MockStream() = default;
-  /// Puts work behind what the stream has; `what` names it in the logs.
+  /// Appends work to the stream; `what` is its name in the logs.
   virtual void put(const std::string& what, std::function<void()> work) = 0;
-  /// Throws std::logic_error unless [at, at + bytes) lies in one allocation of the stream's device.
+  /// Throws std::logic_error unless [at, at + bytes) is in one allocation of the stream's device.
   virtual void want(std::uint64_t at, std::size_t bytes) const = 0;
-  /// The id of its device.
+  /// Returns the id of its device.
   virtual std::string device() const = 0;
 };
 

@@ -7,7 +7,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/memory_store.h"
 
-/// The choice of tiles on a GPU that is none, with a timer that says what the test wants, and by the mock's events.
+/// Tile selection on a mock GPU, with a timer controlled by the test, and with the mock's events.
 using namespace lathe;
 using lathe::test::MockGpu;
 
@@ -15,7 +15,7 @@ namespace {
 
 const DimBindings sizes{{"n", 70}};
 
-/// By tensor cores, and by f32 arithmetic.
+/// One matmul by tensor cores, one in f32 arithmetic.
 ir::Graph products() {
   return ir::parse_graph(R"(graph @g(input %x: bf16[48, 64], input %w: bf16[64, 96], input %a: f32[n, 40],
                                      input %b: f32[40, 130]) {
@@ -29,7 +29,7 @@ ir::Graph products() {
                          "products");
 }
 
-/// Finds the candidate of that number fast.
+/// Returns a timer that reports candidate number `fast` as the fastest.
 LaunchTimer timer(int fast, int& calls) {
   return [fast, &calls](const Program& program, const std::vector<bool>& skipped) {
     ++calls;
@@ -69,7 +69,7 @@ TEST_CASE("tune: a GPU's products take the tiles that were fastest, remember the
 
     calls = 0;
     CHECK(chosen(compile(products(), options)) == chosen(executable));
-    CHECK(calls == 0);  // the store knows
+    CHECK(calls == 0);  // found in the store
   }
   CHECK(tried.size() == 3);
 }

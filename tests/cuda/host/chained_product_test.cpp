@@ -14,7 +14,8 @@
 #include "tests/support/chained_product.h"
 #include "tests/support/random_product.h"
 
-/// The text of products whose left operand lies in registers, and of what consumers tell the producers a pipeline.
+/// The CUDA text of matmuls whose left operand is in registers, and of the value that a pipeline's consumers
+/// broadcast to its producers.
 using namespace lathe;
 using namespace lathe::kernel;
 using test::chained_product;
@@ -26,7 +27,8 @@ namespace {
 constexpr ChainedProduct variants[] = {
     {bf16, false}, {f16, false, true}, {bf16, true}, {f16, true}, {bf16, true, true}};
 
-/// Whether all columns are gone through once more follows from the first number, which the dtype decides.
+/// Runs a product of random operands. All columns are processed twice if the first number of the left operand is
+/// positive, which depends on the dtype.
 template <class Run>
 std::vector<float> product(const ChainedProduct& p, std::int64_t columns, const Run& run) {
   return test::random_product(p.dtype, 140 * ChainedProduct::stride, wgmma_rows * ChainedProduct::values, {columns},
@@ -48,7 +50,7 @@ std::string with_mistake(const std::string& text, const std::string& mistake) {
   return prelude.replace(at, text.size(), mistake);
 }
 
-/// Whether the values show the mistake, or threads wait for ever.
+/// Checks that a mistake in the text changes the values or makes threads wait forever.
 void finds(const char* text, const char* mistake, const ChainedProduct& p = {}) {
   INFO(mistake << " for " << text);
   const Kernel kernel = chained_product(p);
@@ -108,8 +110,8 @@ TEST_CASE("races: none in chained products, and a pipeline that begins without a
     return "";
   };
   for (const Kernel& kernel : kernels) CHECK(said(*cuda, kernel) == "");
-  // Where nobody waits for what consumers tell, the pipeline hangs more often than it races: the test on the host has
-  // that.
+  // If producers do not wait for the consumers' value, the pipeline hangs more often than it races; the host test
+  // covers that mistake.
   auto wrong =
       test::RacingCuda::build({&kernels[1], 1}, with_mistake("show_to_other_proxy();\n  __syncthreads();", ""));
   REQUIRE(wrong);

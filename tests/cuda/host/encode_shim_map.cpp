@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_dims = 5;
 
-/// The rules of the driver's documentation for 2-byte elements, no interleaving and the 128-byte swizzle.
+/// Checks the rules of the driver's documentation for 2-byte elements, no interleaving and the 128-byte swizzle.
 bool is_valid(const cuda::Driver::Tensor& t) {
   constexpr std::uint64_t size = 2, swizzle = 128;
   const std::size_t rank = t.sizes.size();
@@ -20,7 +20,7 @@ bool is_valid(const cuda::Driver::Tensor& t) {
   for (const std::uint64_t n : t.sizes) valid = valid && n > 0 && n <= std::uint64_t{1} << 32;
   for (const std::uint32_t n : t.box) valid = valid && n > 0 && n <= 256;
   valid = valid && t.box[0] * size % 16 == 0 && t.box[0] * size <= swizzle;
-  // Each stride takes in the dim before, and is a multiple of the one before.
+  // Each stride covers the previous dim and is a multiple of the previous stride.
   for (std::size_t i = 0; i + 1 < rank; ++i) {
     const std::uint64_t stride = t.strides[i], before = i == 0 ? size : t.strides[i - 1];
     valid = valid && stride % 16 == 0 && stride < std::uint64_t{1} << 40 && stride % before == 0 &&

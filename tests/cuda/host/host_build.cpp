@@ -14,7 +14,7 @@ namespace lathe::test {
 
 namespace {
 
-/// A function with C linkage that unpacks the arguments and runs all threads of a launch.
+/// Returns a function with C linkage that unpacks the arguments and runs all threads of a launch.
 std::string entry_text(const kernel::Kernel& kernel, const std::string& name) {
   std::string arguments;
   for (int i = 0; i < kernel.parameter_count(); ++i) {
@@ -39,7 +39,8 @@ extern "C" int {}(void* const* buffers, const long long* dims, const void* maps,
                      name, thread);
 }
 
-/// Without its #include, which stands once, and with extern shared memory as an array of the library.
+/// Returns the kernel's text without its #include, which is emitted once, and with extern shared memory as an array
+/// of the library.
 std::string kernel_text(const kernel::Kernel& kernel) {
   std::string text = cuda::emit(kernel, gpu_info("sm_80"));
   text.erase(0, text.find('\n') + 1);

@@ -10,20 +10,19 @@
 
 namespace lathe::test {
 
-/// The CUDA text of some kernels as C++ for tests/cuda/shim, with a function of C linkage for each that runs a
-/// launch.
+/// The CUDA text of kernels as C++ for tests/cuda/shim, with a C function per kernel that runs a launch.
 struct HostText {
   std::string text;
-  std::map<std::string, std::string> entries;  ///< the functions, by canonical text; equal kernels have the same one
+  std::map<std::string, std::string> entries;  ///< function names by canonical text; equal kernels share one
 
   explicit HostText(std::span<const kernel::Kernel> kernels);
 };
 
-/// Whether this machine has a C++ compiler; says SKIP on standard output where it has none.
+/// Whether this machine has a C++ compiler; prints SKIP to stdout if not.
 bool has_compiler();
 
 /// Writes the text and lathe.cuh to `scratch` and builds them with shell commands: `{root}` is the source folder,
-/// `{scratch}` the folder. Throws InternalError with what the compiler says where they do not compile.
+/// `{scratch}` the folder. Throws InternalError with the compiler's output if they do not compile.
 void build_text(const ScratchFolder& scratch, const HostText& text, const std::string& prelude,
                 const std::string& commands);
 

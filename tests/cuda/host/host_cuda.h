@@ -13,19 +13,19 @@
 
 namespace lathe::test {
 
-/// The CUDA text of some kernels, built by this machine's C++ compiler under tests/cuda/shim and loaded: the very
-/// text that goes to NVRTC.
+/// The CUDA text of kernels, built by this machine's C++ compiler under tests/cuda/shim and loaded. The same text is
+/// passed to NVRTC.
 class HostCuda {
  public:
-  /// Builds them all at once; equal kernels are built once. Nothing where this machine has no compiler (or no x86-64
-  /// processor, which the fibers need); says SKIP on standard output then. Text that does not compile is a failure.
-  /// `prelude` stands for lathe.cuh: a test may put a mistake there.
+  /// Builds all kernels at once; equal ones are built once. Returns nothing and prints SKIP if this machine has no
+  /// compiler, or no x86-64 CPU, which the fibers need. Text that does not compile is a failure. `prelude` replaces
+  /// lathe.cuh, so that a test can insert a mistake.
   static std::optional<HostCuda> build(std::span<const kernel::Kernel> kernels,
                                        const std::string& prelude = cuda::prelude());
 
-  /// Runs a kernel that build() was given, blocks and threads in an order that the seed chooses; gives the status
-  /// word. A signed integer that overflows ends the process. Throws InternalError where the threads of a block do not
-  /// meet the same barriers.
+  /// Runs a kernel that was given to build(), with blocks and threads in an order chosen by the seed, and returns the
+  /// status word. Signed integer overflow terminates the process. Throws InternalError if the threads of a block do
+  /// not reach the same barriers.
   std::int64_t run(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
                    std::span<const std::int64_t> dims, std::uint64_t seed = 1) const;
 

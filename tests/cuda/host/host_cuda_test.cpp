@@ -25,7 +25,7 @@ std::vector<float> numbers(std::int64_t count) {
 
 BoundBuffer bind(std::vector<float>& data) { return {data.data(), static_cast<std::int64_t>(data.size())}; }
 
-/// The second buffer after a run on the host and by the interpreter.
+/// Checks that the second buffer is the same after a run on the host and in the interpreter.
 void check_same(const HostCuda& host, const Kernel& kernel, std::int64_t in, std::int64_t out,
                 const std::vector<std::int64_t>& dims) {
   std::vector<float> x = numbers(in), expected(static_cast<std::size_t>(out)), found;

@@ -10,7 +10,7 @@
 #include "tests/support/program_interpreter.h"
 #include "tests/support/sample_graphs.h"
 
-/// The CUDA text of every op and its gradients, built on the host, against both interpreters.
+/// The CUDA text of every op and its gradients, built on the host, compared with both interpreters.
 namespace lathe::ir::test {
 
 namespace {
@@ -27,8 +27,8 @@ struct Case {
   Tensors arguments;
 };
 
-/// The first sample of every op: in f32 and ragged sizes of dims known only at run time where it has any such; else
-/// in f64 (integer and complex ops are among those), else as it is.
+/// Returns the first sample of every op: in f32 with ragged symbolic sizes if it has any; else in f64 (this includes
+/// integer and complex ops); else unchanged.
 std::vector<Case> first_samples() {
   std::vector<Case> cases;
   std::set<std::string_view> seen;
@@ -50,7 +50,7 @@ std::vector<Case> first_samples() {
         cases.push_back({what, std::move(graph), std::move(program), std::move(arguments)});
         seen.insert(op.name.value);
       } catch (const UserError&) {
-        // Not in this dtype, or not in these sizes.
+        // Not valid in this dtype or with these sizes.
       }
     });
   return cases;
@@ -68,7 +68,8 @@ bool is_exact(const Program& program) {
 
 TEST_CASE("CUDA text of every op on the host") {
   const std::vector<Case> cases = first_samples();
-  CHECK(static_cast<std::ptrdiff_t>(cases.size()) >= std::ssize(all_ops()) - 5);  // but arguments and complex numbers
+  CHECK(static_cast<std::ptrdiff_t>(cases.size()) >= std::ssize(all_ops()) - 5);  // all except arguments and complex
+                                                                                  // numbers
   std::vector<kernel::Kernel> kernels;
   for (const Case& c : cases) {
     const auto& own = c.program.program().kernels;

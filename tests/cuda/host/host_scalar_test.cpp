@@ -16,7 +16,7 @@
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/function_accuracy.h"
 
-/// The arithmetic of lathe.cuh, as the host's compiler makes it.
+/// The arithmetic of lathe.cuh, compiled by the host's compiler.
 using namespace lathe;
 using namespace lathe::kernel;
 using test::HostCuda;
@@ -26,13 +26,13 @@ namespace {
 constexpr std::int64_t count = 256;
 using Bytes = std::vector<std::byte>;
 
-/// Edge cases, then random bits.
+/// Returns edge cases, followed by random bits.
 Bytes samples(DType dtype, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const double inf = std::numeric_limits<double>::infinity();
   const double reals[] = {0.0, -0.0, 1, -1, 0.5, -1.5, 2.5, 3, inf, -inf, std::nan(""), 1e30, 1e-3, 1e-40, -1e-42,
                           65504, 7e4, 0x1p31, -0x1p31, 0x1p63, -0x1p63, 2147483520.0,
-                          // next to ties of bf16 and f16, which f32 rounds to them
+                          // close to ties of bf16 and f16, to which f32 rounds them
                           1.0039062500009095, 4.5917748124e-41, 3.3961775e38, -1.0004882812509095, 2.9802322417e-08,
                           65519.999999999};
   const std::int64_t whole[] = {0,
@@ -80,7 +80,7 @@ Bytes samples(DType dtype, std::uint64_t seed) {
   return bytes;
 }
 
-/// in... -> one output for each width of vectors.
+/// A kernel from inputs `in` to one output per vector width.
 struct Case {
   Kernel kernel;
   std::vector<DType> in;
@@ -142,7 +142,7 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-/// Whether two elements are the same bits, both NaN, or so few units in the last place apart.
+/// Whether two elements have the same bits, are both NaN, or differ by at most `ulps` units in the last place.
 bool close(DType dtype, const std::byte* a, const std::byte* b, double ulps) {
   if (std::memcmp(a, b, size_in_bytes(dtype)) == 0) return true;
   const auto distance = [&]<class Real, class Bits>(Real, Bits) {
@@ -178,7 +178,7 @@ std::vector<Bytes> run(const Case& c, const HostCuda* host) {
   return {memory.begin() + static_cast<std::ptrdiff_t>(c.in.size()), memory.end()};
 }
 
-/// |got - exact| in units of f32's last place at `exact`; infinite for wrong specials.
+/// Returns |got - exact| in f32 ulps of `exact`; infinite for wrong special values.
 double error(float got, double exact) {
   const auto rounded = static_cast<float>(exact);
   if (std::isnan(got) || std::isnan(rounded)) return std::isnan(got) && std::isnan(rounded) ? 0 : INFINITY;

@@ -12,7 +12,7 @@
 #include "tests/support/random_product.h"
 #include "tests/support/tile_product.h"
 
-/// The text of mma and asynchronous copies: on the host, with the hardware's lane layouts, and through NVRTC.
+/// The CUDA text of mma and asynchronous copies: on the host with the hardware's lane layouts, and compiled by NVRTC.
 using namespace lathe;
 using namespace lathe::kernel;
 using test::HostCuda;

@@ -14,8 +14,8 @@
 #include "tests/support/random_product.h"
 #include "tests/support/wgmma_product.h"
 
-/// The text of pipelines and wgmma: on the host, where a warpgroup reads its operands through descriptors as sm_90a
-/// does, and through NVRTC.
+/// The CUDA text of pipelines and wgmma: on the host, where a warpgroup reads its operands through descriptors as on
+/// sm_90a, and compiled by NVRTC.
 using namespace lathe;
 using namespace lathe::kernel;
 using test::HostCuda;
@@ -78,7 +78,7 @@ TEST_CASE("pipelines on the host have the descriptors, the fragments and the int
 
 namespace {
 
-/// Checks that a product's values show a mistake put into the text, or that its threads wait for ever.
+/// Checks that a mistake inserted into the text changes a product's values or makes its threads wait forever.
 void finds(const WgmmaProduct& p, std::int64_t k, const char* text, const char* mistake) {
   INFO(mistake << " for " << text);
   const Kernel kernel = wgmma_product(p);
@@ -88,7 +88,7 @@ void finds(const WgmmaProduct& p, std::int64_t k, const char* text, const char* 
   bool found = false;
   try {
     found = !same(by_text(*host, kernel, p, k), right);
-  } catch (const InternalError&) {  // threads wait for ever
+  } catch (const InternalError&) {  // threads wait forever
     found = true;
   }
   CHECK(found);

@@ -15,8 +15,8 @@
 #include "tests/support/tile_product.h"
 #include "tests/support/wgmma_product.h"
 
-/// The CUDA text of every schedule with a thread of the operating system for every thread of a block, under
-/// ThreadSanitizer: no races, and those that are put in by hand are found.
+/// Runs the CUDA text of every schedule under ThreadSanitizer, with an OS thread per thread of a block. It must have
+/// no races, and races inserted by hand must be found.
 using namespace lathe;
 using namespace lathe::kernel;
 using test::ProgramInterpreter;
@@ -135,7 +135,7 @@ graph @tensor_product(input %x: bf16[k, 16], input %dy: bf16[k, 64]) {
   return cases;
 }
 
-/// What a product gives, or "race" and what was said of it.
+/// Returns the result of a product, or "race" and the report.
 template <class Run>
 std::string race_of(const Run& run) {
   try {

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int race_found = 66;
 
-/// A launch as tests/cuda/shim/run_file.cpp reads it: words of 8 bytes, then memories.
+/// A launch in the format that tests/cuda/shim/run_file.cpp reads: 8-byte words, then memories.
 class LaunchFile {
  public:
   LaunchFile(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
@@ -57,7 +57,7 @@ class LaunchFile {
 
   const std::string& bytes() const { return bytes_; }
 
-  /// The memories as the launch has left them; the status word.
+  /// Copies back the memories after the launch and returns the status word.
   std::int64_t read_back(const std::string& bytes) const {
     LATHE_ASSERT(bytes.size() == bytes_.size());
     std::size_t at = first_;
@@ -69,7 +69,7 @@ class LaunchFile {
   }
 
  private:
-  /// Addresses of another process: how far from which memory's start.
+  /// Encodes addresses for the other process: the memory's number and an offset.
   void add_maps(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
                 std::span<const std::int64_t> dims, const std::vector<std::int64_t>& bound) {
     std::vector<cuda::Driver::TensorMap> maps = shim_maps(kernel, buffers, dims);
@@ -94,7 +94,7 @@ class LaunchFile {
 
 }  // namespace
 
-/// The program, running in its folder; what it says of races goes to the file "log" there.
+/// The running program, with its folder as working directory; race reports go to the file "log" there.
 class RacingCuda::Process {
  public:
   explicit Process(const std::string& folder) {
@@ -115,14 +115,14 @@ class RacingCuda::Process {
     std::fclose(answers_);
   }
 
-  /// Whether it comes to its end.
+  /// Returns whether the launch finished.
   bool run(const std::string& entry, const char* file) {
     fmt::print(commands_, "{} {}\n", entry, file);
     std::fflush(commands_);
     char answer[16];
     return std::fgets(answer, sizeof answer, answers_) != nullptr;
   }
-  /// The exit status.
+  /// Returns the exit status.
   int end() { return ::pclose(std::exchange(commands_, nullptr)); }
 
  private:

@@ -13,25 +13,24 @@
 
 namespace lathe::test {
 
-/// What ThreadSanitizer says of a launch.
+/// ThreadSanitizer's report on a launch.
 struct Race : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The CUDA text of some kernels, as HostCuda builds it, but with a thread of the operating system for every thread
-/// of a block and under ThreadSanitizer. What orders accesses there is what orders them on a GPU: barriers of the
-/// block, of a warp, mbarriers, waits for copies; not the order of blocks, nor that a warp's threads meet in mma,
-/// wgmma or from_lane.
+/// The CUDA text of kernels, built like HostCuda but with an OS thread per thread of a block, under ThreadSanitizer.
+/// Accesses are ordered by what orders them on a GPU: barriers of the block or a warp, mbarriers, waits for copies.
+/// The order of blocks, and the meeting of a warp's threads in mma, wgmma or from_lane, do not order them.
 class RacingCuda {
  public:
-  /// Builds them all at once, to a program. Nothing, and SKIP on standard output, where there is no C++ compiler or
-  /// its ThreadSanitizer does not run here.
+  /// Builds all kernels at once, as a program. Returns nothing and prints SKIP if there is no C++ compiler or its
+  /// ThreadSanitizer does not work here.
   static std::optional<RacingCuda> build(std::span<const kernel::Kernel> kernels,
                                          const std::string& prelude = cuda::prelude());
 
-  /// Runs a launch in the program's process; gives the status word. Throws Race where two threads access the same
-  /// memory, one of them writing, in no order; InternalError where the launch fails or does not end. The next launch
-  /// is in a new process then.
+  /// Runs a launch in the program's process and returns the status word. Throws Race if two threads access the same
+  /// memory without ordering and one of them writes; InternalError if the launch fails or does not finish. The next
+  /// launch then starts a new process.
   std::int64_t run(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
                    std::span<const std::int64_t> dims, std::uint64_t seed = 1);
 

@@ -9,11 +9,11 @@
 
 namespace lathe::test {
 
-/// What cuTensorMapEncodeTiled does, for tests/cuda/shim: a ShimTensorMap. Throws the driver's error for an invalid
-/// value where the tensor breaks one of the rules of its documentation.
+/// Emulates cuTensorMapEncodeTiled for tests/cuda/shim; returns a ShimTensorMap. Throws the driver's error for an
+/// invalid value if the tensor violates a documented rule.
 cuda::Driver::TensorMap encode_shim_map(const cuda::Driver::Tensor& tensor);
 
-/// The maps of a launch over host memory.
+/// Returns the maps of a launch over host memory.
 std::vector<cuda::Driver::TensorMap> shim_maps(const kernel::Kernel& kernel,
                                                std::span<const kernel::BoundBuffer> buffers,
                                                std::span<const std::int64_t> dims);

@@ -7,8 +7,8 @@
 
 namespace lathe::test::mock {
 
-/// What stands for a cubin: a library of the host, of one kernel. Its length stands before it, for the driver is
-/// given no more than where it begins.
+/// Packs the mock of a cubin: a host library of one kernel, preceded by its length, because the driver only gets its
+/// start address.
 inline std::string pack_cubin(std::string_view library) {
   const std::size_t bytes = library.size();
   return std::string(reinterpret_cast<const char*>(&bytes), sizeof bytes).append(library);

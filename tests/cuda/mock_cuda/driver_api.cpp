@@ -17,10 +17,10 @@
 #include "tests/cuda/device/mock_driver.h"
 #include "tests/cuda/mock_cuda/cubin.h"
 
-/// A libcuda.so.1 of GPUs that are mock drivers: the functions of cuda.h that Lathe calls. Kernels are what the mock
-/// of NVRTC made of them. The environment says what the machine has: MOCK_CUDA_GPUS, how many (1), of which a process
-/// sees those of CUDA_VISIBLE_DEVICES; MOCK_CUDA_BYTES, of the memory of each (1 GiB); MOCK_CUDA_ORDER=early or late,
-/// when streams run. What is asked of one GPU while another one is current is an error.
+/// A libcuda.so.1 with mock GPUs: the functions of cuda.h that Lathe calls. It runs kernels compiled by the NVRTC
+/// mock. Environment variables: MOCK_CUDA_GPUS, the number of GPUs (1), of which a process sees those in
+/// CUDA_VISIBLE_DEVICES; MOCK_CUDA_BYTES, memory per GPU (1 GiB); MOCK_CUDA_ORDER=early or late, when streams run.
+/// Using an object of one GPU while another one is current is an error.
 namespace lathe::test::mock {
 
 using Handle = cuda::Driver::Handle;
@@ -29,7 +29,7 @@ using Pointer = cuda::Driver::Pointer;
 constexpr int success = 0, out_of_memory = 2, no_device = 100, invalid_device = 101, invalid_context = 201,
               invalid_handle = 400, not_ready = 600, launch_failed = 719, unknown = 999;
 
-/// A kernel of a library that is loaded.
+/// A kernel of a loaded library.
 struct Kernel {
   int words = 0, maps = 0;
   int (*launch)(void** arguments, const long long* grid, const int* block, unsigned long long seed) = nullptr;
@@ -40,7 +40,7 @@ class Library {
   explicit Library(std::string_view bytes) : memory_(memfd_create("mock_cubin", MFD_CLOEXEC)) {
     if (write(memory_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
       throw std::logic_error("a cubin does not fit");
-    // The loader knows libraries by their names: this one is in use as long as the library.
+    // The loader identifies libraries by name, so this descriptor stays open as long as the library.
     library_ = dlopen(("/proc/self/fd/" + std::to_string(memory_)).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library_) throw std::logic_error(dlerror());
   }
@@ -92,7 +92,7 @@ std::vector<std::unique_ptr<Gpu>> visible_gpus() {
   std::istringstream numbers(setting("CUDA_VISIBLE_DEVICES", all));
   for (std::string number; std::getline(numbers, number, ',');) {
     const int i = std::stoi(number);
-    if (i < 0 || i >= count) break;  // as the driver does: what comes behind is not seen
+    if (i < 0 || i >= count) break;  // like the driver: ignores the rest
     auto gpu = std::make_unique<Gpu>();
     gpu->driver.device_ids = {fmt::format("{:032x}", 0xabc0 + i)};
     gpu->driver.memory_bytes = std::stoull(setting("MOCK_CUDA_BYTES", "1073741824"));
@@ -116,7 +116,7 @@ int failure(const std::string& what, int code) {
   return code;
 }
 
-/// What a call does of a GPU, as the driver's code.
+/// Runs a call on a GPU and returns the driver's error code.
 int of_gpu(Gpu* gpu, const std::function<void(Gpu&)>& call) {
   if (!gpu) return failure("no GPU is current", invalid_context);
   try {
@@ -145,7 +145,7 @@ using lathe::cuda::Driver;
 
 extern "C" {
 
-/// The id of the GPU that is current on this thread, for the mock of NCCL; "" for none.
+/// The id of the GPU that is current on this thread, for the NCCL mock; "" for none.
 const char* mock_cuda_current() { return current ? current->driver.device_ids.front().c_str() : ""; }
 
 int cuInit(unsigned) { return gpus().empty() ? no_device : success; }
@@ -237,7 +237,7 @@ int cuStreamBeginCapture_v2(void* stream, int) {
 int cuStreamEndCapture(void* stream, void** graph) {
   return of_current([&](Gpu& gpu) { *graph = gpu.driver.end_capture(stream); });
 }
-/// What is captured is ready to run: both are one.
+/// A captured graph is executable as it is: both are the same object.
 int cuGraphInstantiateWithFlags(void** ready, void* graph, unsigned long long) {
   *ready = graph;
   return success;

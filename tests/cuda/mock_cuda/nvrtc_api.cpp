@@ -17,8 +17,8 @@
 #include "tests/cuda/host/host_flags.h"
 #include "tests/cuda/mock_cuda/cubin.h"
 
-/// A libnvrtc.so.12 whose cubins are for the host: the functions of nvrtc.h that Lathe calls. This machine's C++
-/// compiler builds each kernel under tests/cuda/shim.
+/// A libnvrtc.so.12 whose cubins are for the host: the functions of nvrtc.h that Lathe calls. It builds each kernel
+/// with this machine's C++ compiler under tests/cuda/shim.
 namespace lathe::test::mock {
 
 namespace fs = std::filesystem;
@@ -36,8 +36,8 @@ std::string read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Without its #include, which stands once, and with extern shared memory as an array of the library where there is
-/// any: every block poisons all of it.
+/// Returns the text without its #include, which is emitted once, and with extern shared memory, if any, as an array
+/// of the library: every block poisons all of it.
 std::string host_text(const Program& program, const std::string& symbol) {
   std::string text = program.text.substr(program.text.find('\n') + 1), memory;
   const std::string external = "extern __shared__";
@@ -51,7 +51,7 @@ std::string host_text(const Program& program, const std::string& symbol) {
                      memory, text, symbol);
 }
 
-/// Of what kernels are linked with: what is kept of one version is of no use to another.
+/// Version of the files that kernels are linked with; cached libraries of another version are not used.
 std::size_t shim_number() {
   std::string all;
   std::istringstream files(LATHE_SHIM_FIBERS);
@@ -59,7 +59,7 @@ std::size_t shim_number() {
   return std::hash<std::string>()(all);
 }
 
-/// Builds the library of a kernel in a folder; false with the compiler's log in `log`.
+/// Builds a kernel's library in a folder; returns false with the compiler's log in `log`.
 bool build(const fs::path& folder, const std::string& text, const std::string& prelude, std::string& log) {
   fs::create_directories(folder);
   std::ofstream(folder / "lathe.cuh") << prelude;
@@ -74,8 +74,8 @@ bool build(const fs::path& folder, const std::string& text, const std::string& p
   return true;
 }
 
-/// One process builds a kernel, others wait for it and take what it has built: ranks ask for the same at the same
-/// time.
+/// One process builds a kernel; others wait for it and use the result, because ranks compile the same kernels at the
+/// same time.
 int compile(Program& program) {
   const std::string symbol = program.name.substr(0, program.name.find('.'));
   const std::string text = host_text(program, symbol);
@@ -137,8 +137,8 @@ int nvrtcDestroyProgram(Program** program) {
   *program = nullptr;
   return success;
 }
-/// As the real one beside a driver: of what was compiled before, by another process too, ptxas reports nothing,
-/// unless it is told not to look for that.
+/// Like the real NVRTC: ptxas prints nothing for a program that was compiled before, also by another process, unless
+/// the cache is disabled.
 int nvrtcCompileProgram(Program* program, int count, const char* const* options) {
   const bool looks =
       std::none_of(options, options + count, [](std::string_view option) { return option == "--no-cache"; });

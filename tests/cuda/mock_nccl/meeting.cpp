@@ -16,12 +16,12 @@
 
 namespace lathe::test::mock {
 
-/// What a rank tells the others.
+/// The state that a rank publishes to the others.
 struct Meeting::Place {
   std::atomic<bool> is_taken = false, has_joined = false;
   std::array<char, 64> device = {};
-  std::atomic<std::uint64_t> posted = 0, taken = 0;  ///< groups: for the others to read, and read of all others
-  std::size_t calls = 0;                             ///< of the latest
+  std::atomic<std::uint64_t> posted = 0, taken = 0;  ///< numbers of groups: published, and read from all other ranks
+  std::size_t calls = 0;                             ///< number of calls in the latest group
 };
 
 struct Meeting::Shared {
@@ -29,7 +29,7 @@ struct Meeting::Shared {
   std::array<Place, most_ranks> places;
 };
 
-/// A call in a rank's area: first all of these, then the bytes.
+/// A call in a rank's area: all headers come first, then the bytes.
 struct Meeting::Posted {
   Call::Kind kind;
   int peer;
@@ -42,20 +42,20 @@ constexpr std::size_t page = 4096;
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 std::mutex mutex;
-std::map<std::string, int> made;  ///< descriptors, by id, under the mutex
+std::map<std::string, int> made;  ///< descriptors by id, guarded by the mutex
 
 std::string text(std::size_t number) { return std::to_string(number); }
 
 }  // namespace
 
-/// What comes before the areas of ranks, and so many of them.
+/// Size of the shared header plus the areas of `ranks` ranks.
 std::size_t Meeting::bytes_of(int ranks) {
   return (sizeof(Shared) / page + 1) * page + static_cast<std::size_t>(ranks) * most_bytes;
 }
 
 std::string Meeting::make_id() {
   const int descriptor = memfd_create("mock_nccl", MFD_CLOEXEC);
-  // Pages come when they are written to.
+  // Pages are allocated on first write.
   if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(bytes_of(most_ranks))) != 0)
     throw std::logic_error("there is no memory to share");
   const std::string id = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor);
@@ -74,7 +74,7 @@ Meeting::Meeting(const std::string& id, int rank, int ranks, const std::string& 
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
   close(descriptor);
   if (memory == MAP_FAILED) throw std::logic_error("the shared memory cannot be mapped");
-  shared_ = static_cast<Shared*>(memory);  // zeros are a Shared
+  shared_ = static_cast<Shared*>(memory);  // a zeroed Shared is valid
   int given = 0;
   const bool is_first = shared_->ranks.compare_exchange_strong(given, ranks);
   if ((!is_first && given != ranks) || place(rank).is_taken.exchange(true)) {
@@ -133,7 +133,7 @@ bool Meeting::wait_for_all(const std::function<bool(const Place&)>& holds,
 }
 
 bool Meeting::exchange(const std::vector<Call>& calls, std::uint64_t round, const std::function<bool()>& gives_up) {
-  // Who still reads this rank's area has not taken the group before.
+  // Other ranks may still be reading the previous group from this rank's area.
   if (!wait_for_all([&](const Place& its) { return its.taken >= round; }, gives_up)) return false;
   post(calls);
   place(rank_).posted = round + 1;

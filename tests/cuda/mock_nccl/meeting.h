@@ -10,7 +10,7 @@
 
 namespace lathe::test::mock {
 
-/// What a rank asks of NCCL.
+/// An NCCL call of one rank.
 struct Call {
   enum class Kind { send, receive, gather };
   Kind kind;
@@ -21,31 +21,32 @@ struct Call {
   MockStream* stream;
 };
 
-/// Ranks that found each other by one id: threads of one process, or processes of this machine. They share memory
-/// that has no name: the id is the process that made it and its descriptor there. So nothing stays behind, however
-/// they end. Nobody holds a lock that a process could die with: every word is written by one rank.
+/// Ranks that share one id: threads of one process, or processes of this machine. They share anonymous memory: the id
+/// is the process that created it and its descriptor there, so nothing is left behind, however they end. There are no
+/// locks that a process could die with: every word is written by one rank.
 class Meeting {
  public:
   static constexpr int most_ranks = 16;
-  static constexpr std::size_t most_bytes = std::size_t{64} << 20;  ///< that a rank puts on its stream at once
+  static constexpr std::size_t most_bytes = std::size_t{64} << 20;  ///< maximum bytes that a rank enqueues at once
 
-  /// Memory for a new meeting; the process keeps it until its rank 0 has left.
+  /// Creates memory for a new meeting. The process keeps it until its rank 0 has left.
   static std::string make_id();
 
-  /// Joins. `device` names what the rank computes on; "" where it is not known. Throws std::logic_error for an id
-  /// that nobody has, another number of ranks than others gave, and a rank that is there.
+  /// Joins a meeting. `device` names the rank's device; "" if unknown. Throws std::logic_error for an unknown id, a
+  /// rank count that differs from the other ranks', and a rank that is already taken.
   Meeting(const std::string& id, int rank, int ranks, const std::string& device);
   ~Meeting();
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
   bool has_all() const;
-  /// Of the ranks that have joined, two with one device: "ranks 0 and 1 are both on ..."; else "".
+  /// Returns "ranks 0 and 1 are both on ..." if two joined ranks use one device; else "".
   std::string clash() const;
   const std::string& device() const { return device_; }
 
-  /// Carries out what this rank asks for as its group number `round`, counted from 0, with the groups of that number
-  /// of all others. False where it gives up waiting for them. Throws std::logic_error where calls do not match.
+  /// Executes the calls of this rank's group number `round`, counted from 0, together with the groups of that number
+  /// of all other ranks. Returns false if it gives up waiting for them. Throws std::logic_error if the calls do not
+  /// match.
   bool exchange(const std::vector<Call>& calls, std::uint64_t round, const std::function<bool()>& gives_up);
 
  private:

@@ -33,7 +33,7 @@ struct Config {
   int blocking;
 };
 
-/// What a rank put on its stream at once.
+/// Calls that a rank enqueues together.
 struct Batch {
   std::vector<Call> calls;
 };
@@ -41,8 +41,8 @@ struct Batch {
 struct Comm {
   std::unique_ptr<Meeting> meeting;
   int rank = 0, size = 0;
-  std::shared_ptr<Batch> pending;  ///< not on its stream yet
-  bool was_asked = false;          ///< since it is pending
+  std::shared_ptr<Batch> pending;  ///< not enqueued yet
+  bool was_asked = false;          ///< since it became pending
   int rounds = 0;
   std::atomic<int> error = 0;
   std::atomic<bool> is_aborted = false;
@@ -52,14 +52,14 @@ struct Comm {
 namespace {
 
 MockNccl control;
-std::string last_error;  ///< under the control's mutex, as all of these
+std::string last_error;  ///< guarded by the control's mutex, like the following members
 std::map<Comm*, std::shared_ptr<Comm>> comms;
 
-/// What is between the start and the end of a group of calls on this thread.
+/// State of a group of calls on this thread, between its start and its end.
 thread_local int depth = 0;
 thread_local std::map<Comm*, Batch> grouped;
 
-/// Sets what tests of one process set by mock_nccl().
+/// Applies the environment variables; tests in one process use mock_nccl() instead.
 struct FromEnvironment {
   FromEnvironment() {
     if (const char* const fault = std::getenv("MOCK_NCCL_FAULT"))
@@ -68,8 +68,8 @@ struct FromEnvironment {
   }
 } const from_environment;
 
-/// The id of the device that is current on this thread, which NCCL asks the driver for; "" where the driver of
-/// tests/cuda/mock_cuda is not there.
+/// Returns the id of the device that is current on this thread, which NCCL gets from the driver; "" without the
+/// driver of tests/cuda/mock_cuda.
 std::string current_device() {
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (!driver) return "";
@@ -100,7 +100,7 @@ std::size_t bytes_sent(const Batch& batch, int ranks) {
   return bytes;
 }
 
-/// On the stream: waits for the other ranks, as a kernel of NCCL does.
+/// Runs on the stream: waits for the other ranks, like an NCCL kernel.
 void run_batch(Comm& comm, const Batch& batch, int number) {
   bool fails = false, is_over = false;
   {
@@ -122,7 +122,7 @@ void run_batch(Comm& comm, const Batch& batch, int number) {
   control.sent += is_over ? bytes_sent(batch, comm.size) : 0;
 }
 
-/// Puts what is pending on its stream.
+/// Enqueues the pending calls.
 void flush(const std::shared_ptr<Comm>& comm) {
   const std::shared_ptr<Batch> batch = std::exchange(comm->pending, nullptr);
   const int number = comm->rounds++;

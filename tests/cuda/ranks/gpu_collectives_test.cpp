@@ -3,7 +3,7 @@
 #include "tests/cuda/ranks/mock_ranks.h"
 #include "tests/ranks/check_collective.h"
 
-/// Each collective between GPUs, against the simulator.
+/// Each collective between GPUs, compared with the simulator.
 namespace lathe::test {
 
 TEST_CASE("GPU ranks: collectives exchange what the simulator does, to the bit") {

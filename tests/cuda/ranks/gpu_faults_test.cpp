@@ -7,12 +7,12 @@
 #include "tests/cuda/ranks/mock_ranks.h"
 #include "tests/ranks/support.h"
 
-/// What goes wrong between GPUs ends all ranks, and says which, where and why.
+/// A failure on one GPU ends all ranks, and the error names the rank, the place and the cause.
 namespace lathe::test {
 
 namespace {
 
-/// What each of so many ranks throws, the first of which waits for so many seconds.
+/// Returns the errors of `count` ranks; the first rank has a timeout of `patience_of_first` seconds.
 std::vector<RankFailure> failures(int count, const std::function<void(const std::shared_ptr<Ranks>&)>& body,
                                   double patience_of_first = 60) {
   return rank_failures(count, [&](int rank, const MakeCommunicator& make) {
@@ -21,7 +21,7 @@ std::vector<RankFailure> failures(int count, const std::function<void(const std:
   });
 }
 
-/// Runs the lookup on two ranks, with this last index on the second one, so many times.
+/// Runs the lookup `times` times on two ranks, with `last_index` as the last index on the second one.
 std::vector<RankFailure> run_lookup(MockRanks& gpus, std::int64_t last_index, double patience_of_first = 60,
                                     int times = 1) {
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
@@ -65,7 +65,7 @@ TEST_CASE("GPU ranks: a rank whose messages do not come is an error with rank, o
   check_says(found[0], "rank_stalled",
              {"lookup:3: all_reduce", "over m has not moved for 0.5 seconds", "rank 0 waits for position 1"});
   check_says(found[1], "rank_failed", {"rank 0 of 2 failed", "all_reduce"});
-  CHECK(gpus.control().stuck == 4);  // there and back, on both ranks
+  CHECK(gpus.control().stuck == 4);  // both phases of the all_reduce, on both ranks
   CHECK(gpus.control().aborted == 2);
   CHECK(gpus.faults() == "");
 }
@@ -109,7 +109,7 @@ TEST_CASE("GPU ranks: whatever call of the driver fails on one rank, all end and
     const auto found = run_lookup(gpus, 2, 60, 2);
     reached = driver.calls > at;
     INFO(at << ": " << found[0].text << found[1].text);
-    // One that fails at its very end fails alone.
+    // A rank that fails at the very end fails alone.
     CHECK((found[0].label.empty() || found[0].label == "rank_failed"));
     CHECK((found[0].label.empty() || !found[1].label.empty()));
     CHECK(gpus.faults() == "");

@@ -7,7 +7,7 @@
 #include "tests/cuda/ranks/mock_ranks.h"
 #include "tests/ranks/support.h"
 
-/// Exchanges beside launches: what the logs of the mock say.
+/// Communication that overlaps with launches, checked in the mock's logs.
 namespace lathe::test {
 
 namespace {
@@ -15,7 +15,7 @@ namespace {
 using Order = MockDriver::Order;
 using Log = std::vector<MockDriver::Logged>;
 
-/// How many launches of the stream that computes stand before each exchange, which ends with the event that says so.
+/// Returns the number of compute launches before each collective. A collective ends with its event.
 std::vector<int> launches_before(const Log& log) {
   const auto first_that = [&](std::string_view start) {
     return std::ranges::find_if(log, [&](const auto& work) { return work.what.starts_with(start); });
@@ -40,7 +40,7 @@ struct Seen {
   Log put, run;
 };
 
-/// One step of GPT-2 on two GPUs, in buckets of at most so many bytes: what rank 0 did.
+/// Runs one step of GPT-2 on two GPUs, in buckets of at most `bucket_bytes`, and returns the log of rank 0.
 Seen one_step(Order order, std::int64_t bucket_bytes) {
   MockRanks gpus(2, order);
   const ir::Graph step = small_step(f32, 0.5, 2);
@@ -75,15 +75,15 @@ TEST_CASE("GPU ranks: exchanges are put on their stream while launches of the ba
   REQUIRE(starts.size() > 4);
   CHECK(beside > 4);
   CHECK(starts.front() < last / 2);
-  // The host puts each of them behind the launches that it needs, and before all others.
+  // The host enqueues each collective right after the launches that it needs.
   CHECK(launches_before(seen.put) == starts);
-  // Where the exchanges' stream runs as early as it may, each runs there too.
+  // If the communication stream runs as early as possible, each collective also runs there.
   CHECK(launches_before(seen.run) == starts);
 }
 
 TEST_CASE("GPU ranks: launches that need an exchange wait for it, and no others do") {
   const Seen seen = one_step(Order::late, 3000);
-  // Where it runs as late as it may, it runs before the launch that must find it done.
+  // If it runs as late as possible, each collective runs right before the launch that needs it.
   std::vector<int> last_moments;
   for (std::size_t e = 0; e < seen.program.exchanges.size(); ++e) {
     int done = seen.program.exchanges[e].done;

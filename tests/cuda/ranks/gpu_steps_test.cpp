@@ -8,14 +8,14 @@
 #include "tests/cuda/ranks/mock_ranks.h"
 #include "tests/ranks/support.h"
 
-/// Training steps with a GPU a rank, against those of ranks on CPUs.
+/// Training steps with one GPU per rank, compared with CPU ranks.
 namespace lathe::test {
 
 namespace {
 
 using Order = MockDriver::Order;
 
-/// Two steps: losses, states and bytes that are sent are those of CPUs, and what is predicted.
+/// Runs two steps and checks that losses, states and sent bytes equal those on CPUs and the prediction.
 void check_steps(const ir::Graph& step, const Division& division, Order order, double most) {
   CAPTURE(step.name, division.mesh, division.parts.states, division.parts.parameters);
   const shard::Mesh mesh = shard::Mesh::parse(division.mesh);

@@ -10,18 +10,18 @@
 
 namespace lathe::test {
 
-/// GPUs that are none, one for each of several ranks in threads of this process, and the mock of NCCL between them,
-/// loaded as NCCL is. One at a time.
+/// Mock GPUs for several ranks in threads of this process, with the NCCL mock between them, loaded like NCCL. Only
+/// one object may exist at a time.
 class MockRanks {
  public:
   explicit MockRanks(int ranks, MockDriver::Order order = MockDriver::Order::late);
 
   MockGpu& gpu(int rank) { return *gpus_.at(static_cast<std::size_t>(rank)); }
-  /// Options for a rank to compile with. This must outlive what is compiled.
+  /// Returns options for a rank to compile with. This object must outlive the compiled programs.
   CompileOptions options(const std::shared_ptr<Ranks>& ranks) { return gpu(ranks->rank()).options(ranks, nccl_); }
   const std::shared_ptr<const cuda::Nccl>& nccl() const { return nccl_; }
   MockNccl& control() { return *control_; }
-  /// What is left on devices and in NCCL, and what was asked of NCCL that may not be; "" where nothing is.
+  /// Returns leaks on devices and in NCCL, and invalid NCCL calls; "" if there are none.
   std::string faults();
 
  private:
@@ -30,7 +30,7 @@ class MockRanks {
   MockNccl* control_;
 };
 
-/// The file of the mock.
+/// Path of the mock library.
 std::string mock_nccl_file();
 
 }  // namespace lathe::test

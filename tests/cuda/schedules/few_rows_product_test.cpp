@@ -11,7 +11,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
-/// Products of as few rows as decoding has.
+/// GEMV and small-M matmuls, as in decoding.
 using namespace lathe;
 using lathe::test::HostCuda;
 using lathe::test::ProgramInterpreter;

@@ -6,8 +6,8 @@
 #include "tests/support/program_interpreter.h"
 #include "tests/support/sample_graphs.h"
 
-/// Every sample of every op, its value and its gradients, under the schedules for GPUs: the kernel interpreter runs
-/// blocks and threads from barrier to barrier, checks every access and finds races.
+/// The values and gradients of every sample of every op, with the GPU schedules. The kernel interpreter runs blocks
+/// and threads from barrier to barrier, checks every access and finds races.
 namespace lathe::ir::test {
 
 namespace {
@@ -32,11 +32,11 @@ void check_samples(DType dtype, const SampleOptions& options, double tolerance,
       try {
         arguments = sample_arguments(graph, other, options.layout, dims);
       } catch (const UserError&) {
-        continue;  // a dim such as n3 - 2 that is negative now
+        continue;  // a dim such as n3 - 2 is negative for these sizes
       }
       const Outcome expected = outcome([&] { return interpret(graph, arguments); });
       const Outcome found = outcome([&] { return program.run(arguments); });
-      // Where a gather copies nothing, the interpreter alone looks at its indices.
+      // If a gather copies nothing, only the graph interpreter checks its indices.
       const bool unread =
           found.label.empty() && found.results.at("y").numel() == 0 && expected.label == "index_range";
       if (!unread) check_same(found, expected, tolerance);

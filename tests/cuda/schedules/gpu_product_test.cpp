@@ -9,7 +9,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
-/// Products large enough for tiles of 128 x 128; gpu_ops_test.cpp has the small ones.
+/// Matmuls that are large enough for tiles of 128 x 128; gpu_ops_test.cpp has the small ones.
 using namespace lathe;
 using lathe::test::HostCuda;
 using lathe::test::ProgramInterpreter;
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t wide_tile_bytes = std::int64_t{2} * 16 * (128 + 4) * 4;
 
-/// Both operands contiguous along what is summed, and along their rows; a ragged last tile in every dim.
+/// Operands contiguous along the reduced dim, and along their rows; a ragged last tile in every dim.
 constexpr std::string_view graphs[] = {
     R"(graph @along_k(input %x: f32[m, 21], input %w: f32[136, 21], input %b: f32[136]) {
   %1 = linear %x, %w

@@ -10,7 +10,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
-/// Long reductions with few results, cut into splits that many blocks share.
+/// Long reductions with few results, which are split among several blocks.
 using namespace lathe;
 using test::HostCuda;
 using test::ProgramInterpreter;
@@ -28,7 +28,7 @@ struct Case {
 };
 
 const std::vector<Case>& cut() {
-  static const std::vector<Case> cases = {// One value of all, ragged; with what is made of it.
+  static const std::vector<Case> cases = {// One reduction of everything, ragged; with an epilogue.
                                           {R"(input %x: f32[60001]) {
   %1 = mul %x, %x
   %2 = sum %1 {dims=[0]}
@@ -46,7 +46,7 @@ const std::vector<Case>& cut() {
   output "max" %3
 )",
                                            2},
-                                          // Reductions that wait for each other: a kernel for each loop over the row.
+                                          // Dependent reductions: a kernel for each loop over the row.
                                           {R"(input %x: f32[1, 41003]) {
   %1 = softmax %x {dim=1}
   output "y" %1
@@ -79,14 +79,14 @@ const std::vector<Case>& cut() {
                                            2,
                                            {{}},
                                            1e-12},
-                                          // A length that is not known: of none, of less than a split, of several.
+                                          // A symbolic length: 0, less than a split, several splits.
                                           {R"(input %x: f32[n]) {
   %1 = sum %x {dims=[0]}
   output "y" %1
 )",
                                            2,
                                            {{{"n", 0}}, {{"n", 1}}, {{"n", 1025}}, {{"n", 30001}}}},
-                                          // Columns: few of them, with dims before the rows, and of unknown length.
+                                          // A few columns, with dims before the rows, and with a symbolic length.
                                           {R"(input %x: f32[9001, 5]) {
   %1 = sum %x {dims=[0]}
   output "y" %1
@@ -109,7 +109,7 @@ const std::vector<Case>& cut() {
 
 const std::vector<Case>& whole() {
   static const std::vector<Case> cases = {
-      // Short, many, or of unknown number.
+      // Short, many, or an unknown number of reductions.
       {"input %x: f32[4000]) {\n  %1 = sum %x {dims=[0]}\n  output \"y\" %1\n", 1},
       {"input %x: f32[512, 3000]) {\n  %1 = sum %x {dims=[1]}\n  output \"y\" %1\n", 1},
       {"input %x: f32[rows, n]) {\n  %1 = sum %x {dims=[1]}\n  output \"y\" %1\n", 1, {{{"rows", 2}, {"n", 3000}}}},

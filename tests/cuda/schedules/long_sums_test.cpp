@@ -4,7 +4,7 @@
 #include "tests/support/long_sums.h"
 #include "tests/support/program_interpreter.h"
 
-/// Sums of many terms lose no digits, whichever of a GPU's schedules adds them up.
+/// Sums of many terms are accurate in every GPU schedule.
 using namespace lathe;
 using lathe::test::long_sums;
 using lathe::test::LongSum;

@@ -10,8 +10,8 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
-/// Logits of an odd number of words, whose product has padded columns: they and their gradient are read and written
-/// 16 bytes at a time.
+/// Logits for an odd number of words, whose matmul has padded columns: the logits and their gradient are read and
+/// written 16 bytes at a time.
 using namespace lathe;
 using lathe::test::HostCuda;
 using lathe::test::ProgramInterpreter;
@@ -63,7 +63,7 @@ TEST_CASE("logits of an odd number of words have padded columns on a GPU") {
     const std::string lanes = wide ? "4" : "8";
     CHECK(std::regex_search(all, std::regex("load_aligned<" + lanes + R"(>\(b\d+, \(v\d+ \* 264\))")));
     CHECK(std::regex_search(all, std::regex(R"(store_aligned\(b\d+, \(v\d+ \* 264\))")));
-    // One buffer for the logits and their gradient, in the products' dtype; no other has a row for each word.
+    // One buffer for the logits and their gradient, in the dtype of the matmul; no other buffer has a row per word.
     const auto grows = [](const Dim& size) { return size.evaluate({{"m", 2}}) - size.evaluate({{"m", 1}}); };
     std::vector<DType> stored;
     for (const ProgramBuffer& buffer : program.program().buffers)

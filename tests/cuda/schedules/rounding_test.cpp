@@ -11,7 +11,7 @@
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/support/program_interpreter.h"
 
-/// Which kernels have faster functions than the graph asks for: those whose results have 16 bits.
+/// Kernels with 16-bit results use approximate functions; others do not.
 using namespace lathe;
 using lathe::test::ProgramInterpreter;
 
@@ -24,7 +24,7 @@ bool approximates(const kernel::Kernel& kernel) {
   });
 }
 
-/// Of floats.
+/// Counts an op on floats.
 int count_of(ScalarOp op, const kernel::Kernel& kernel) {
   return static_cast<int>(std::count_if(kernel.values.begin(), kernel.values.end(), [&](const auto& in) {
     return in.op == kernel::Opcode::scalar && in.scalar_op == op && is_float(in.type.scalar);
@@ -34,7 +34,7 @@ int count_of(ScalarOp op, const kernel::Kernel& kernel) {
 using Lower = decltype(&lower_gpu);
 constexpr Lower lowers[] = {lower_gpu, lower_gpu_sm_90a};
 
-/// A gated layer, a softmax over its rows and the gradients of both; element-wise functions of an input alone.
+/// A gated layer, a softmax over its rows and the gradients of both; element-wise functions of an input only.
 ir::Graph layer(DType dtype, DType outputs) {
   Graph g{"layer"};
   const Dim m{"m"};

@@ -10,7 +10,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
-/// scatter_add of positions that are sorted in chunks: sums are those of the interpreter, bit for bit.
+/// scatter_add with positions that are sorted in chunks: the sums equal the interpreter's bit for bit.
 using namespace lathe;
 using test::HostCuda;
 using test::ProgramInterpreter;
@@ -25,7 +25,7 @@ struct ScatterCase {
   std::size_t launches = 4;
 };
 
-/// For chunks of 64 positions.
+/// Cases for chunks of 64 positions.
 const std::vector<ScatterCase>& scatter_cases() {
   static const std::vector<ScatterCase> cases = {
       {"rows of f64",

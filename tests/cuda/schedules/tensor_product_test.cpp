@@ -14,7 +14,7 @@
 #include "tests/support/program_interpreter.h"
 #include "tests/support/test_data.h"
 
-/// Products of bf16 and f16 by tensor cores.
+/// Matmuls of bf16 and f16 by tensor cores.
 using namespace lathe;
 using lathe::test::HostCuda;
 using lathe::test::ProgramInterpreter;
@@ -23,7 +23,7 @@ namespace {
 
 struct Case {
   std::string_view what, text;
-  int threads;           ///< of a block: 256 for tiles of 128 x 128
+  int threads;           ///< threads per block: 256 for tiles of 128 x 128
   int async_copies = 0;  ///< operands that are copied asynchronously
   std::size_t kernels = 1;
 };

@@ -11,7 +11,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
-/// Products of bf16 and f16 by the warpgroups of sm_90a.
+/// Matmuls of bf16 and f16 by the warpgroups of sm_90a.
 using namespace lathe;
 using lathe::test::HostCuda;
 using lathe::test::ProgramInterpreter;
@@ -22,8 +22,8 @@ struct Case {
   std::string_view what, text;
   int stages;
   std::size_t kernels = 1;
-  bool interprets = true;  ///< false: by the text alone, which is faster
-  int threads = 288;       ///< 384 where an operand is copied by a warpgroup instead of as boxes
+  bool interprets = true;  ///< false: only as text, which is faster
+  int threads = 288;       ///< 384 if a warpgroup copies an operand instead of TMA boxes
 };
 
 constexpr Case cases[] = {
@@ -92,7 +92,7 @@ constexpr std::string_view others[] = {
 
 ir::Graph graph_of(std::string_view text) { return ir::parse_graph(std::string(text), "product"); }
 
-/// The kernel for a machine with one multiprocessor, which takes all tiles in turn.
+/// Changes the kernel to that for a machine with one multiprocessor, which processes all tiles in sequence.
 kernel::Kernel by_one_block(kernel::Kernel k) {
   int found = 0;
   for (kernel::Instruction& in : k.values)

@@ -1,15 +1,15 @@
 #pragma once
 
-// C's functions without the overloads of C++, whose header takes most of the time in which a kernel compiles.
+// Includes C's functions without the C++ overloads, whose header takes most of a kernel's compile time.
 #define _GLIBCXX_INCLUDE_NEXT_C_HEADERS
 #include <math.h>
 #undef _GLIBCXX_INCLUDE_NEXT_C_HEADERS
 
 #include <cstring>
 
-/// Enough of CUDA's language to build printed kernels with a C++ compiler of the host and run them: every thread of a
-/// block is a fiber, run in random order from barrier to barrier, or where SHIM_OS_THREADS is defined a thread of the
-/// operating system; shared memory is poisoned before each block.
+/// Enough of the CUDA language to build printed kernels with a host C++ compiler and run them. Every thread of a
+/// block is a fiber, run in random order from barrier to barrier, or an OS thread if SHIM_OS_THREADS is defined.
+/// Shared memory is poisoned before each block.
 
 #define __device__
 #define __global__
@@ -17,7 +17,7 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
-// All shared memory lies in one section of the library, so that it can be found.
+// All shared memory is in one section of the library, so that it can be found.
 #define __shared__ static __attribute__((section("cuda_shared")))
 
 struct ShimIndex {
@@ -30,11 +30,11 @@ extern ShimIndex threadIdx;
 #endif
 extern ShimIndex blockIdx;
 
-/// Gives way to the other threads of the block, until all have come here.
+/// Yields to the other threads of the block until all have reached it.
 void __syncthreads();
 
-// What lathe.cuh writes as PTX. The 32 threads of a warp meet in shim_ldmatrix and shim_mma.
-/// Asynchronous: `to` is poisoned until the thread's wait, which copies.
+// Operations that lathe.cuh writes as PTX. The 32 threads of a warp meet in shim_ldmatrix and shim_mma.
+/// Asynchronous: `to` is poisoned until the thread waits; the wait copies.
 void shim_cp_async(void* to, const void* from, int bytes);
 void shim_commit_copies();
 void shim_wait_copies(int pending);
@@ -43,30 +43,31 @@ void shim_ldmatrix(bool transposed, const void* row, unsigned* parts);
 /// mma.sync.aligned.m16n8k16.row.col.f32.T.T.f32, sum as C and D; `value` widens an element.
 void shim_mma(float (*value)(unsigned short bits), float* sum, const unsigned* a, unsigned b_low, unsigned b_high);
 
-/// The position in shared memory.
+/// The address in shared memory.
 unsigned shim_shared_address(const void* p);
-/// mbarrier.init, .arrive, .try_wait.parity until it holds; cp.async.mbarrier.arrive.noinc, which arrives at any
+/// mbarrier.init, .arrive, .try_wait.parity until it is true; cp.async.mbarrier.arrive.noinc, which may arrive at any
 /// time.
 void shim_init_barrier(unsigned long long* barrier, unsigned arrivals);
 void shim_arrive(unsigned long long* barrier);
 void shim_arrive_with_copies(unsigned long long* barrier);
 /// mbarrier.expect_tx
 void shim_expect_bytes(unsigned long long* barrier, unsigned bytes);
-/// cp.async.bulk.tensor of a ShimTensorMap in the 128-byte swizzle; arrives at any time, and is poison until then.
+/// cp.async.bulk.tensor of a ShimTensorMap with the 128-byte swizzle. It may complete at any time; the destination is
+/// poisoned until then.
 void shim_copy_box(void* to, const void* map, unsigned long long* barrier, const int* at, unsigned long rank);
 void shim_wait_barrier(const unsigned long long* barrier, unsigned parity);
 /// bar.sync 1
 void shim_user_barrier(int threads);
 void __syncwarp();
-/// wgmma.mma_async.sync.aligned.m64nNk16.f32.T.T of N = 2 * lanes, .commit_group, .wait_group, for each of which 128
-/// threads meet. The product is done at the wait: until then the sums are poisoned. Where `held` is given, the left
-/// operand is of these 4 registers of each thread instead of the descriptor's. One that `starts` sets the sums.
+/// wgmma.mma_async.sync.aligned.m64nNk16.f32.T.T of N = 2 * lanes, .commit_group, .wait_group; 128 threads meet for
+/// each. The matmul runs at the wait; until then the sums are poisoned. If `held` is given, the left operand is these
+/// 4 registers of each thread instead of the descriptor's. One that `starts` overwrites the sums.
 void shim_wgmma(float (*value)(unsigned short bits), float* sum, int lanes, unsigned long long a,
                 const unsigned* held, unsigned long long b, bool a_transposed, bool b_transposed, bool starts);
 void shim_commit_wgmma();
 void shim_wait_wgmma(int pending);
 
-/// Of values of up to 8 bytes.
+/// For values of up to 8 bytes.
 void shim_from_lane(void* value, int bytes, int lane);
 template <class T>
 T __shfl_sync(unsigned, T value, int lane) {

@@ -8,14 +8,14 @@
 #include "tests/cuda/shim/block.h"
 #include "tests/cuda/shim/launch.h"
 
-/// All threads of a block are fibers of one thread of the operating system, run in random order.
+/// All threads of a block are fibers of one OS thread, run in random order.
 
 ShimIndex threadIdx, blockIdx;
 
-// The bounds of the section that __shared__ variables lie in; the linker defines them if there is one.
+// The bounds of the section of __shared__ variables; the linker defines them if the section exists.
 extern "C" __attribute__((weak)) unsigned char __start_cuda_shared[], __stop_cuda_shared[];
 
-/// Saves the registers that a call keeps on the present stack, its place in *from, and goes on where `to` was saved.
+/// Saves the callee-saved registers on the current stack and the stack pointer in *from, and resumes at `to`.
 extern "C" void shim_switch(void** from, void* to);
 asm(R"(
 .text
@@ -50,19 +50,19 @@ struct Fiber {
   void* position = nullptr;
   ShimIndex index = {};
   State state = State::finished;
-  ShimCondition over = nullptr;  // of one that waits
+  ShimCondition over = nullptr;  // condition of a waiting fiber
   const void* what = nullptr;
   unsigned number = 0;
 };
 
-/// The threads of a warp, or warpgroup, that have come to the present collective.
+/// The threads of a warp or warpgroup that have reached the current collective.
 struct Meeting {
   void* lanes[shim_warpgroup_threads] = {};
   ShimCollective act = nullptr;
   int arrived = 0;
 };
 
-/// Of the threads of bar.sync 1.
+/// The threads in bar.sync 1.
 struct UserBarrier {
   int arrived = 0;
   unsigned rounds = 0;
@@ -89,16 +89,16 @@ void give_way(State state) {
   shim_switch(&b.current->position, b.scheduler);
 }
 
-/// Where every fiber starts; it never returns.
+/// Entry point of every fiber; never returns.
 void enter() {
   block().launch->kernel(block().launch->arguments);
   give_way(State::finished);
 }
 
-/// A stack as shim_switch left it: six registers, then the address to go on at, aligned as after a call.
+/// Prepares a stack as shim_switch leaves it: six registers, then the return address, aligned as after a call.
 void prepare(Fiber& fiber, unsigned char* stack) {
   auto* top = reinterpret_cast<std::uint64_t*>(stack + stack_bytes);
-  *--top = 0;  // where enter() would return to
+  *--top = 0;  // the return address of enter()
   *--top = reinterpret_cast<std::uint64_t>(&enter);
   top -= 6;
   std::fill_n(top, 6, 0);
@@ -113,7 +113,7 @@ void resume(Fiber& fiber) {
   shim_switch(&b.scheduler, fiber.position);
 }
 
-/// Runs every thread until it waits for others in vain or has finished.
+/// Runs every thread until all have finished or none can proceed.
 void run_threads(const std::vector<std::size_t>& order, std::mt19937_64& random) {
   for (bool moved = true; moved;) {
     moved = false;
@@ -128,7 +128,7 @@ void run_threads(const std::vector<std::size_t>& order, std::mt19937_64& random)
   }
 }
 
-/// All threads from barrier to barrier. 1 where some finish while others wait, or a warp is not complete.
+/// Runs all threads from barrier to barrier. Returns 1 if some finish while others wait, or a warp is incomplete.
 int run_block(std::mt19937_64& random) {
   Block& b = block();
   if (__start_cuda_shared) std::fill(__start_cuda_shared, __stop_cuda_shared, 0xff);
@@ -172,7 +172,7 @@ void shim_meet(ShimCollective act, void* own, std::size_t threads) {
   const std::size_t first = shim_thread() / threads * threads;
   Meeting& meeting = (threads == shim_warp_threads ? b.warps : b.warpgroups)[first / threads];
   meeting.lanes[shim_thread() - first] = own;
-  // Who comes to another collective than the first one never leaves it.
+  // A thread that enters another collective than the first one never leaves it.
   if (meeting.arrived == 0) meeting.act = act;
   if (meeting.act != act || ++meeting.arrived < static_cast<int>(threads)) return give_way(State::in_warp);
   meeting.arrived = 0;

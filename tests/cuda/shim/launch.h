@@ -10,15 +10,16 @@
 struct ShimLaunch {
   long long grid[3];
   int block[3];
-  unsigned long long seed;          ///< of the order in which blocks and threads run
+  unsigned long long seed;          ///< selects the order in which blocks and threads run
   void (*kernel)(void* arguments);  ///< one thread
   void* arguments;
 };
 
-/// Runs every block. Gives 0, or 1 where not all threads of a block met the same barriers.
+/// Runs every block. Returns 0, or 1 if the threads of a block did not reach the same barriers.
 int shim_run(const ShimLaunch& launch);
 
-/// A kernel as the driver launches it: with a pointer to each argument. Words of 8 bytes come first, then maps.
+/// A kernel in the form that the driver launches: with a pointer to each argument, first the 8-byte words, then the
+/// maps.
 template <auto kernel>
 struct ShimEntry;
 
@@ -27,7 +28,7 @@ struct ShimEntry<kernel> {
   static constexpr int maps = (0 + ... + (std::is_class_v<A> ? 1 : 0));
   static constexpr int words = static_cast<int>(sizeof...(A)) - maps;
 
-  /// As shim_run().
+  /// Like shim_run().
   static int run(void** arguments, const long long* grid, const int* block, unsigned long long seed) {
     return shim_run({{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, seed, thread, arguments});
   }
@@ -40,7 +41,7 @@ struct ShimEntry<kernel> {
   }
 };
 
-/// What the mock driver finds in a library of one kernel.
+/// Symbols that the mock driver looks up in a library of one kernel.
 #define SHIM_ENTRY(kernel)                                                                              \
   extern "C" {                                                                                          \
   extern const int shim_words = ShimEntry<&kernel>::words, shim_maps = ShimEntry<&kernel>::maps;        \

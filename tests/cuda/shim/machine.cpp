@@ -8,7 +8,7 @@
 #include "tests/cuda/shim/cuda_shim.h"
 #include "tests/cuda/shim/tensor_map.h"
 
-/// The tensor cores' instructions with the lane layouts of the PTX manual ("Matrix fragments for mma.m16n8k16",
+/// The tensor core instructions with the lane layouts of the PTX manual ("Matrix fragments for mma.m16n8k16",
 /// "ldmatrix"), and asynchronous copies.
 
 namespace {
@@ -19,8 +19,8 @@ struct Copy {
   int bytes;
 };
 
-/// Of one thread: copies that belong to no group yet, groups, and copies that a barrier waits for, by the arrival of
-/// the thread or of a box's bytes.
+/// The copies of one thread: those not in a group yet, groups, and those that a barrier waits for, by the thread's
+/// arrival or by the bytes of a box.
 struct Copies {
   struct Landing {
     std::vector<Copy> copies;
@@ -31,13 +31,13 @@ struct Copies {
   std::deque<std::vector<Copy>> groups;
   std::deque<Landing> landings;
   std::size_t commits = 0;
-  char positions[8] = {};  // where what the latest groups do is passed on
+  char positions[8] = {};  // positions at which the latest groups are passed on
 
   const void* position(std::size_t group) const { return &positions[group % std::size(positions)]; }
   bool are_none() const { return open.empty() && commits == 0 && landings.empty(); }
 };
 
-/// Byte by byte: ThreadSanitizer would see memcpy, in the name of the thread that calls it.
+/// Copies byte by byte: ThreadSanitizer would attribute a memcpy to the calling thread.
 void land(const std::vector<Copy>& copies) {
   for (const Copy& copy : copies) {
     auto* const to = static_cast<unsigned char*>(copy.to);
@@ -72,8 +72,8 @@ struct LoadMatrix {
   unsigned* parts;
 };
 
-/// Part p: row r is what thread 8 p + r points at. Thread t gets elements 2 (t % 4) and 1 more of row t / 4, or
-/// transposed, of the two rows with these numbers element t / 4.
+/// Part p: thread 8 p + r points at row r. Thread t gets elements 2 (t % 4) and 2 (t % 4) + 1 of row t / 4;
+/// transposed, it gets element t / 4 of the two rows with these numbers.
 template <bool transposed>
 bool load_matrix(void* const* lanes) {
   const auto of = [&](int lane) { return static_cast<const LoadMatrix*>(lanes[lane]); };
@@ -95,7 +95,7 @@ struct Multiply {
   unsigned b[2];
 };
 
-/// Groups of four threads g = t / 4 hold rows (A, C) or columns (B) g; thread t % 4 of a group holds pairs.
+/// Groups of four threads, g = t / 4, hold rows (A, C) or columns (B) g; thread t % 4 of a group holds pairs.
 bool multiply(void* const* lanes) {
   const auto of = [&](int group, int member) { return static_cast<const Multiply*>(lanes[group * 4 + member]); };
   const auto value = of(0, 0)->value;
@@ -163,8 +163,8 @@ void shim_wait_copies(int pending) {
   }
 }
 
-/// A box as 16-byte copies: of a row's chunk p from coordinate at[0] + 8 p on, at p ^ (row % 8) by the
-/// position's address. What the machine would refuse never arrives.
+/// Performs a box copy as 16-byte copies: chunk p of a row, from coordinate at[0] + 8 p on, goes to chunk p ^ (row %
+/// 8) of the destination address. An invalid copy never arrives.
 void shim_copy_box(void* to, const void* words, unsigned long long* barrier, const int* at, unsigned long rank) {
   const ShimTensorMap& map = *static_cast<const ShimTensorMap*>(words);
   if (map.made != ShimTensorMap::is_made || map.rank != rank || shim_shared_address(to) % 1024 != 0) return;
@@ -205,7 +205,7 @@ void shim_arrive_with_copies(unsigned long long* barrier) {
   shim_pass_on_copies(shim_present_phase(barrier));
 }
 
-/// As late as can be: no thread could run without them. Those of one thread in order.
+/// As late as possible: called only when no thread can run otherwise. Copies of one thread complete in order.
 bool shim_land_copies(std::mt19937_64& random) {
   std::vector<Copies*> waiting;
   for (Copies& copies : all_copies())

@@ -15,9 +15,9 @@
 #include "tests/cuda/shim/block.h"
 #include "tests/cuda/shim/launch.h"
 
-/// Every thread of a block is a thread of the operating system, for ThreadSanitizer. This file is built without it,
-/// and waits without functions that it knows: it learns of what orders accesses on a GPU from what it is told here,
-/// and nothing else. Blocks run one after the other, but nothing orders their accesses.
+/// Every thread of a block is an OS thread, for ThreadSanitizer. This file is built without instrumentation and waits
+/// without functions that ThreadSanitizer intercepts, so ThreadSanitizer knows only the ordering that is reported
+/// here. Blocks run sequentially, but that does not order their accesses.
 
 extern "C" {
 void __tsan_acquire(void* position);
@@ -34,7 +34,7 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 extern unsigned char __start_cuda_shared[], __stop_cuda_shared[];
 }
 
-// Shared memory is whole pages: the section begins where one does, and this ends it.
+// Shared memory consists of whole pages: the section starts on a page, and this variable ends it.
 constexpr std::size_t page = 4096;
 __attribute__((section("cuda_shared"), aligned(page))) unsigned char shim_last_page[page];
 
@@ -43,10 +43,10 @@ ShimIndex blockIdx;
 
 namespace {
 
-constexpr unsigned no_order = 1;  // of accesses before and after a switch
+constexpr unsigned no_order = 1;  // a switch does not order accesses
 
-/// While it lives ThreadSanitizer takes what this thread does for what the agent does that makes its copies; with
-/// flags 0 all that the thread did before comes before that.
+/// While alive, ThreadSanitizer attributes this thread's actions to the agent that makes its copies. With flags 0,
+/// everything that the thread did before happens before them.
 class AsAgent {
  public:
   explicit AsAgent(unsigned flags) : own_(__tsan_get_current_fiber()) {
@@ -92,7 +92,7 @@ namespace {
   std::_Exit(2);
 }
 
-/// A number that threads wait for to change. (std::atomic's own wait asks the system again and again first.)
+/// A number whose changes threads can wait for. (The wait of std::atomic spins with system calls first.)
 class Counter {
  public:
   unsigned now() const { return value_.load(); }
@@ -109,18 +109,18 @@ class Counter {
   std::atomic<unsigned> value_ = 0;
 };
 
-/// So many threads that wait for each other, again and again; the last one to come acts for all.
+/// A number of threads that meet repeatedly; the last one to arrive acts for all.
 class Meeting {
  public:
   explicit Meeting(std::size_t threads) : lanes_(threads), acts_(threads) {}
 
-  /// For the member number `lane`; orders no accesses.
+  /// For member `lane`; does not order accesses.
   void meet(std::size_t lane, ShimCollective act = nullptr, void* own = nullptr) {
     lanes_[lane] = own, acts_[lane] = act;
     const unsigned round = rounds_.now();
     if (arrived_.fetch_add(1) + 1 < lanes_.size()) return rounds_.wait_while(round);
     if (std::count(acts_.begin(), acts_.end(), act) != std::ssize(acts_)) fail("threads meet for different things");
-    // What it reads and writes is the other members' own, who wait.
+    // Its reads and writes belong to the other members, who are waiting.
     AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
     AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
     if (act && !act(lanes_.data())) fail("threads ask for what is not there");
@@ -130,8 +130,9 @@ class Meeting {
     rounds_.advance();
   }
 
-  /// All that any member did before comes before all that any does after. Rounds take turns with two positions:
-  /// nobody passes on in the round after the next before all have taken up in this one.
+  /// Orders everything that any member did before it before everything that any member does after it. Rounds
+  /// alternate between two positions: no member passes on in the round after the next before all have taken up in
+  /// this one.
   void synchronise(std::size_t lane) {
     const void* const position = &positions_[rounds_.now() % 2];
     shim_pass_on(position);
@@ -152,8 +153,8 @@ struct Block {
   std::size_t threads;
   Meeting whole{threads}, with_launcher{threads + 1};
   std::vector<std::unique_ptr<Meeting>> warps, warpgroups;
-  std::vector<std::unique_ptr<Meeting>> first;  // of the first warps, by their number
-  std::vector<std::size_t> numbers;             // that the workers take on
+  std::vector<std::unique_ptr<Meeting>> first;  // first of the warps, by warp index
+  std::vector<std::size_t> numbers;             // thread indices for the workers
   Counter wakes;
 
   explicit Block(const ShimLaunch& l)
@@ -171,7 +172,7 @@ struct Block {
 Block* block = nullptr;
 __thread std::size_t own_number;
 
-/// Poison that nothing has touched yet: for ThreadSanitizer memory that is mapped is new.
+/// Remaps shared memory, because ThreadSanitizer treats mapped memory as untouched, and poisons it.
 void renew_shared_memory() {
   const auto bytes = static_cast<std::size_t>(__stop_cuda_shared - __start_cuda_shared);
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
@@ -181,7 +182,7 @@ void renew_shared_memory() {
   shim_pass_on(block);
 }
 
-/// One thread of every block of a launch. What it does comes before the next launch.
+/// Runs one thread of every block of a launch, ordered before the next launch.
 void work_on_launch(std::size_t worker) {
   const long long* const grid = block->launch.grid;
   for (long long i = 0; i < grid[0] * grid[1] * grid[2]; ++i) {
@@ -201,7 +202,7 @@ void work_on_launch(std::size_t worker) {
 }
 
 constexpr unsigned most_threads = 2048;
-Counter launches;  // their number, times most_threads, and how many workers the latest one wants
+Counter launches;  // launch number times most_threads, plus the number of workers of the latest launch
 
 [[noreturn]] void work(std::size_t worker, unsigned seen) {
   for (;;) {
@@ -211,7 +212,7 @@ Counter launches;  // their number, times most_threads, and how many workers the
   }
 }
 
-/// Threads of the system are dear to start: launches share them.
+/// OS threads are expensive to start, so launches share them.
 void want_workers(std::size_t count) {
   static std::size_t workers = 0;
   for (; workers < count; ++workers) std::thread(work, workers, launches.now()).detach();
@@ -243,7 +244,8 @@ void shim_wait_until(ShimCondition over, const void* what, unsigned number) {
 }
 
 int shim_run(const ShimLaunch& launch) {
-  static std::vector<std::unique_ptr<Block>> all;  // threads may still be leaving the last one's meetings
+  static std::vector<std::unique_ptr<Block>> all;  // kept because threads may still be leaving the previous launch's
+                                                   // meetings
   Block& own = *all.emplace_back(std::make_unique<Block>(launch));
   block = &own;
   std::mt19937_64 random(launch.seed);

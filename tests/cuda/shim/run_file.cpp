@@ -8,11 +8,11 @@
 
 #include "tests/cuda/shim/tensor_map.h"
 
-/// Runs launches of the kernels that this program is linked with, for every line "ENTRY FILE" that it reads, and says
-/// "done". The file, in words of 8 bytes: seed, grid (3), block (3), the number of dims and the dims, of memories and
-/// their sizes, of buffers and which memory each is, of words of maps (see ShimTensorMap) and these, which say of an
-/// address how far it is from the start of memory number made; then the memories. It is written back with the status
-/// word in place of the seed.
+/// Runs launches of the kernels that this program is linked with: for every line "ENTRY FILE" that it reads, and
+/// answers "done". The file consists of 8-byte words: seed, grid (3), block (3); the number of dims and the dims; the
+/// number of memories and their sizes; the number of buffers and the memory of each; the number of map words and the
+/// words (see ShimTensorMap), in which an address is an offset from memory number `made`; then the memories. The file
+/// is written back with the status word in place of the seed.
 
 namespace {
 
@@ -78,7 +78,7 @@ void run(const char* name, const char* path) {
 int main() {
   char name[64], path[256];
   while (std::scanf("%63s %255s", name, path) == 2) {
-    alarm(most_seconds);  // threads that wait for ever
+    alarm(most_seconds);  // threads may wait forever
     run(name, path);
     alarm(0);
     std::puts("done");

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What the 128 bytes of a CUtensorMap hold under the shim: a tensor of 2-byte elements, the innermost dim first,
-/// with the strides in bytes of all but that one.
+/// The 128 bytes of a CUtensorMap under the shim: a tensor of 2-byte elements, innermost dim first, with the strides
+/// in bytes of all dims except that one.
 struct ShimTensorMap {
   static constexpr unsigned long long is_made = 0x6c61746865206d61;
   unsigned long long made, address, sizes[5], strides[4];

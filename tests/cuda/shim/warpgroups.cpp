@@ -10,17 +10,17 @@
 #include "tests/cuda/shim/block.h"
 #include "tests/cuda/shim/cuda_shim.h"
 
-/// Barriers of some threads ("mbarrier" in the PTX manual) and the product of a warpgroup: of its operands the
-/// canonical layouts with the 128-byte swizzle, found through their descriptors, of its sums the fragments ("Matrix
-/// fragments for wgmma.mma_async.m64nNk16").
+/// Barriers of a subset of threads ("mbarrier" in the PTX manual) and the matmul of a warpgroup. Its operands are in
+/// the canonical layouts with the 128-byte swizzle, found through their descriptors; its sums are in fragments
+/// ("Matrix fragments for wgmma.mma_async.m64nNk16").
 
 extern "C" __attribute__((weak)) unsigned char __start_cuda_shared[], __stop_cuda_shared[];
 
 namespace {
 
 struct Barrier {
-  std::uint16_t arrivals, missing;  // of a phase
-  std::int16_t chunks;              // of 16 bytes that have not come
+  std::uint16_t arrivals, missing;  // per phase
+  std::int16_t chunks;              // 16-byte chunks that have not arrived
   std::uint16_t phase;
 };
 static_assert(sizeof(Barrier) == sizeof(unsigned long long));
@@ -29,13 +29,14 @@ using Word = std::atomic_ref<unsigned long long>;
 
 unsigned long long& word(const void* at) { return *static_cast<unsigned long long*>(const_cast<void*>(at)); }
 
-/// Poison is no barrier: nobody goes on.
+/// Poison is not a barrier: no thread continues.
 bool is_over(const void* at, unsigned parity) {
   const auto barrier = std::bit_cast<Barrier>(Word(word(at)).load());
   return barrier.arrivals != 0xffff && (barrier.phase & 1) != parity;
 }
 
-/// What orders the accesses before and after a phase, of which two have the same position only with one between.
+/// Returns the position that orders the accesses before and after a phase. Consecutive phases have different
+/// positions.
 const void* place_of_phase(const void* barrier, unsigned phase) {
   return static_cast<const unsigned char*>(barrier) + (phase & 1);
 }
@@ -45,15 +46,15 @@ struct Warpgroup;
 struct Wgmma {
   float (*value)(unsigned short);
   float* sum;
-  int lanes;  // half as many as there are columns
+  int lanes;  // half the number of columns
   unsigned long long a, b;
   const unsigned* held;
   bool a_transposed, b_transposed, starts;
   Warpgroup* group;
 };
 
-/// Sums of all threads that products under way are added to, kept here until the last of these is done. There is no
-/// such variable where no products are left.
+/// Sums of all threads that pending matmuls accumulate to, kept here until the last of those matmuls is done. Unused
+/// if there are no pending matmuls.
 struct Kept {
   float* sums[shim_warpgroup_threads];
   float values[shim_warpgroup_threads][64];
@@ -63,16 +64,17 @@ struct Product {
   Wgmma wgmma;
   Kept* to;
   std::size_t group;
-  unsigned held[shim_warpgroup_threads][4];  // of a left operand in registers
+  unsigned held[shim_warpgroup_threads][4];  // the left operand, if it is in registers
 };
 
-/// A warpgroup's products under way, in order, and how many groups of them were committed. No memory is allocated:
-/// ThreadSanitizer would see that one thread does it and another one frees it.
+/// A warpgroup's pending matmuls in order, and the number of committed groups. Nothing is allocated: ThreadSanitizer
+/// would see one thread allocate memory and another one free it.
 struct Warpgroup {
   Product products[64];
   Kept kept[8];
   std::size_t first = 0, last = 0, commits = 0;  // counted from the start of the block
-  char positions[8][shim_warpgroup_threads];     // where the reads of the latest groups are passed on, by thread
+  char positions[8][shim_warpgroup_threads];     // positions at which the reads of the latest groups are passed on,
+                                                 // per thread
 
   Product& product(std::size_t number) { return products[number % std::size(products)]; }
   const void* position(std::size_t group) const {
@@ -88,10 +90,10 @@ unsigned field(unsigned long long descriptor, int bit) {
   return static_cast<unsigned>(descriptor >> bit & 0x3fff) * 16;
 }
 
-/// Swizzled by 128 bytes from a multiple of 1024 on.
+/// Whether a descriptor has the 128-byte swizzle and starts at a multiple of 1024, or within its first 128 bytes.
 bool is_known(unsigned long long d) { return d >> 62 == 1 && (d >> 49 & 7) == 0 && field(d, 0) % 1024 < 128; }
 
-/// Element (row, k) of an operand; null where it lies outside shared memory.
+/// Returns element (row, k) of an operand; null if it is outside shared memory.
 const std::uint16_t* element(unsigned long long d, bool transposed, int row, int k) {
   const unsigned leading = field(d, 16), stride = field(d, 32);
   const unsigned r = static_cast<unsigned>(row), c = static_cast<unsigned>(k);
@@ -112,7 +114,7 @@ bool read_rows(const Wgmma& w, unsigned long long d, bool transposed, int rows, 
   return true;
 }
 
-/// What a warp reads, shared out among its threads: 16 rows of the left operand and all of the right one.
+/// Reports the reads of a warp, divided among its threads: 16 rows of the left operand and all of the right one.
 void tell_reads(const void* what) {
   const Wgmma& w = *static_cast<const Wgmma*>(what);
   const int warp = static_cast<int>(shim_thread() % shim_warpgroup_threads / shim_warp_threads);
@@ -122,7 +124,7 @@ void tell_reads(const void* what) {
   for (int i = lane; i < 2 * w.lanes * 16; i += 32) shim_reads(element(w.b, w.b_transposed, i / 16, i % 16), 2);
 }
 
-/// The sums of these threads, poisoned if no product under way is added to them yet.
+/// Returns the sums of these threads. They are poisoned if no pending matmul accumulates to them yet.
 Kept* keep(Warpgroup& group, void* const* lanes) {
   const auto sums_of = [&](std::size_t t) { return static_cast<const Wgmma*>(lanes[t])->sum; };
   const int count = static_cast<const Wgmma*>(lanes[0])->lanes;
@@ -158,7 +160,8 @@ bool start(void* const* lanes) {
   return true;
 }
 
-/// Register r of a thread holds two neighbours k: rows t / 4 of the warp's, 8 more, and both again for k from 8 on.
+/// Register r of a thread holds two neighbours k: of row t / 4 of its warp, of the row 8 below, and the same two rows
+/// for k from 8 on.
 void read_held(const Product& product, float (*a)[16]) {
   for (int t = 0; t < 128; ++t)
     for (int i = 0; i < 8; ++i) {
@@ -195,10 +198,10 @@ bool commit(void* const* lanes) {
 
 struct Wait {
   Warpgroup* group;
-  std::size_t done;  // groups
+  std::size_t done;  // number of groups
 };
 
-/// Products are done as late as can be.
+/// Runs matmuls as late as possible, at the wait.
 bool wait(void* const* lanes) {
   const auto [group, done] = *static_cast<const Wait*>(lanes[0]);
   for (; group->first != group->last && group->product(group->first).group < done; ++group->first)
@@ -224,7 +227,7 @@ const void* shim_present_phase(const unsigned long long* barrier) {
 
 namespace {
 
-/// A phase ends when all have arrived and all bytes have come.
+/// A phase ends when all threads and all bytes have arrived.
 void count(unsigned long long* at, int arrivals, int chunks) {
   unsigned long long before = Word(*at).load(), after;
   bool ends;
@@ -249,7 +252,7 @@ void shim_expect_bytes(unsigned long long* barrier, unsigned bytes) {
   count(barrier, 0, static_cast<int>(bytes / 16));
 }
 
-/// The phase does not end before this thread has arrived.
+/// The phase cannot end before this thread has arrived.
 void shim_arrive(unsigned long long* barrier) {
   shim_reads(barrier, sizeof *barrier);
   shim_pass_on(shim_present_phase(barrier));
@@ -291,7 +294,7 @@ void shim_wait_wgmma(int pending) {
   Warpgroup& group = own_warpgroup();
   const auto left = static_cast<std::size_t>(pending);
   Wait own{&group, group.commits > left ? group.commits - left : 0};
-  // Groups that are still under way have other positions.
+  // Groups that are still pending have other positions.
   for (std::size_t i = 0; i < own.done && i + left < std::size(group.positions); ++i)
     shim_take_up(group.position(own.done - 1 - i));
   shim_meet(wait, &own, shim_warpgroup_threads);
