@@ -12,7 +12,7 @@ using test::error_label;
 
 namespace {
 
-/// A product with temporaries, a reduction and a state.
+/// A matmul with temporaries, a reduction and a state.
 constexpr std::string_view model =
     R"(graph @model(input %x: f32[n, 64], parameter %w: f32[64, 64], state %s: f32[64]) {
   %1 = contract %x, %w {spec="ab,cb->ac"}
@@ -52,7 +52,7 @@ TEST_CASE("runs read and write the caller's memory, with any strides, and give t
   exe.run(InputRefs{{"x", {f32, {5, 64}, x.data()}}}, OutputRefs{{"y", {f32, {5, 64}, y.data()}}});
   CHECK(tensor_of(y, {5, 64}).same_bits(want));
 
-  // The same numbers transposed in the caller's memory, and a result in every second column of wider rows.
+  // The same values transposed in the caller's memory; the result goes to the even columns of wider rows.
   std::vector<float> transposed(64 * 5), wide(5 * 128, -1);
   for (std::size_t i = 0; i < 5; ++i)
     for (std::size_t j = 0; j < 64; ++j) transposed[j * 5 + i] = x[i * 64 + j];
@@ -98,7 +98,7 @@ TEST_CASE("the outputs of the run before are filled again, without an allocation
   exe.run(InputRefs{{"x", {f32, {2, 64}, x.data()}}}, outputs);
   CHECK(outputs.at("y").shape() == std::vector<std::int64_t>{2, 64});
   CHECK(outputs.at("y").same_bits(reference.run({{"x", tensor_of({x.begin(), x.begin() + 128}, {2, 64})}}).at("y")));
-  // Nobody reads what is being written.
+  // An output must not be an input of the same run.
   const HostTensor kept = outputs.at("y");
   CHECK(error_label([&] { exe.run(InputRefs{{"x", outputs.at("y")}}, outputs); }) == "output_overlap");
   CHECK(outputs.at("y").same_bits(kept));

@@ -206,17 +206,17 @@ TEST_CASE("disk cache: what was used longest ago goes first when it is full") {
   const ScratchFolder scratch;
   const std::string kilobyte(1000, 'x');
   {
-    DiskCache cache(scratch / "c", 10500);  // ten entries of 1048
+    DiskCache cache(scratch / "c", 10500);  // room for ten entries of 1048 bytes
     for (int i = 0; i < 10; ++i) {
       cache.put(std::to_string(i), kilobyte);
       set_age(entry_of(cache, std::to_string(i)), 100 - i);
     }
     CHECK(cache.stats().evicted == 0);
-    CHECK(cache.get("0") == kilobyte);  // now the latest
+    CHECK(cache.get("0") == kilobyte);  // now the most recently used
     spit(cache.folder() / ".new-1-1", "LATHEC1\nleft by a killed process");
     set_age(cache.folder() / ".new-1-1", 7200);
     cache.put("10", kilobyte);
-    CHECK(cache.stats().evicted == 3);  // down to 7/8
+    CHECK(cache.stats().evicted == 3);  // down to 7/8 of the limit
     for (const int gone : {1, 2, 3}) CHECK_FALSE(cache.get(std::to_string(gone)).has_value());
     for (const int kept : {0, 4, 9, 10}) CHECK(cache.get(std::to_string(kept)) == kilobyte);
     CHECK_FALSE(fs::exists(cache.folder() / ".new-1-1"));
@@ -236,7 +236,8 @@ TEST_CASE("disk cache: only what it wrote counts, and only that goes") {
   fs::create_directories(own);
   for (const fs::path& folder : {given, scratch.path()}) fs::permissions(folder, fs::perms::owner_all);
   fs::permissions(own, fs::perms::owner_all);
-  // Other people's files: above, of any name in its folder, of its names but not its beginning, and the reverse.
+  // Files that are not the cache's: outside its folder, with other names in its folder, with its names but not its
+  // header, and the reverse.
   const std::vector<fs::path> others = {
       given / "thesis.tex",      given / digest,    own / "notes.txt",       own / digest,
       own / ".new-notes",        own / ".new-17-4", own / (digest + ".bak"), own / ".new-1-2-3.c",
@@ -247,7 +248,7 @@ TEST_CASE("disk cache: only what it wrote counts, and only that goes") {
   }
   fs::create_directory(own / std::string(64, 'b'));
   fs::create_symlink(given / "thesis.tex", own / std::string(64, 'c'));
-  DiskCache cache(given, 3500);  // three entries of 1048
+  DiskCache cache(given, 3500);  // room for three entries of 1048 bytes
   const std::string kilobyte(1000, 'x');
   for (int i = 0; i < 3; ++i) cache.put(std::to_string(i), kilobyte);
   CHECK(cache.stats().evicted == 0);

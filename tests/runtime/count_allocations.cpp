@@ -8,7 +8,7 @@ namespace {
 std::atomic<std::int64_t> count = 0;
 }
 
-#ifndef __SANITIZE_ADDRESS__  // which has an operator new of its own
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer has its own operator new
 void* operator new(std::size_t size) {
   ++count;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;

@@ -4,7 +4,7 @@
 
 namespace lathe::test {
 
-/// How often operator new was called so far, by any thread; with AddressSanitizer always 0.
+/// Returns the number of calls of operator new so far, on all threads; always 0 with AddressSanitizer.
 std::int64_t allocations();
 
 }  // namespace lathe::test

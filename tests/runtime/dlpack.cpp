@@ -16,7 +16,7 @@ using namespace lathe;
 
 namespace {
 
-/// A dense row-major array of a stranger, which counts how often it was deleted.
+/// A dense row-major array of another library, which counts how often it was deleted.
 struct Stranger {
   std::vector<float> values;
   std::vector<std::int64_t> shape, strides;

@@ -7,8 +7,8 @@
 #include "passes/memory/memory_plan.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
-/// What an executable says of arguments that do not fit: the label, the names and the numbers. After each of these
-/// errors it still runs.
+/// Errors of an executable for arguments that do not fit: label, names and numbers. The executable stays usable after
+/// each of them.
 using namespace lathe;
 using lathe::test::parse;
 
@@ -34,7 +34,7 @@ struct Call {
 struct WrongCall {
   std::string_view label;
   std::vector<std::string_view> says;
-  std::function<void(Call&)> make;  ///< makes the call wrong, or sets a state wrongly
+  std::function<void(Call&)> make;  ///< makes the call or a state invalid
 };
 
 const std::vector<WrongCall>& wrong_calls() {
@@ -91,7 +91,7 @@ Tensors right_inputs() {
           {"z", HostTensor(f32, {4})}};
 }
 
-/// The label and the text of the UserError that `action` throws.
+/// Returns the label and the text of the UserError that `action` throws.
 std::pair<std::string, std::string> error_of_call(const std::function<void()>& action) {
   try {
     action();
@@ -180,8 +180,8 @@ TEST_CASE("options of compile() out of range are errors that name the option and
 }
 
 TEST_CASE("states that are set beside runs on another thread are seen whole or not at all") {
-  // Every value that is set has equal elements, and a run keeps them equal, as long as nobody sees half of one. The
-  // sines take long enough for many values to be set meanwhile.
+  // Every value that is set has equal elements, and a run keeps them equal unless it sees a partial update. The sines
+  // take long enough for many values to be set meanwhile.
   constexpr std::int64_t size = 1 << 17;
   Executable executable = compile(parse(R"(graph @kept(state %s: f64[131072]) {
   %1 = sin %s

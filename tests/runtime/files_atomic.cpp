@@ -158,7 +158,7 @@ TEST_CASE("atomic file: rights of the file and of its folder are kept to") {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // The rights of root have no bounds.
+    // Permissions do not restrict root.
     if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) ::_exit(100);
     const bool closed = failure_of([&] { write_file(folder / "closed", "new"); }).label == "file_write";
     const bool fresh = failure_of([&] { write_file(folder / "fresh", "new"); }).label == "file_write";
@@ -194,7 +194,7 @@ TEST_CASE("atomic file: what a killed process left goes with the next write, and
   REQUIRE(count_files(folder.path()) == 1);
   const fs::path temporary = fs::directory_iterator(folder.path())->path();
   write_file(folder / "f", "by another");
-  CHECK(fs::exists(temporary));  // its writer lives
+  CHECK(fs::exists(temporary));  // its writer is still running
   REQUIRE(::kill(child, SIGKILL) == 0);
   REQUIRE(::waitpid(child, nullptr, 0) == child);
   for (const int end : ends) ::close(end);

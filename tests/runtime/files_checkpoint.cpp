@@ -143,7 +143,7 @@ TEST_CASE("checkpoint: damage is found, named, and passed over") {
   CHECK_THAT(none.text, Contains("00000001-step-1") && Contains("00000002-step-2"));
 }
 
-/// Writes a checkpoint's file anew, and its manifest so that it fits.
+/// Rewrites a checkpoint's file, and the manifest to match.
 void replace_file(const fs::path& folder, const std::string& name, const std::string& text) {
   spit(folder / name, text);
   const std::string manifest = slurp(folder / "manifest.json");
@@ -205,7 +205,7 @@ TEST_CASE("checkpoint: states that are not finite are neither saved nor gone on 
       const auto failure = failure_of([&] { store.save(meta_of(2), std::span(states).subspan(1)); });
       CHECK(failure.label == "checkpoint_not_finite");
       CHECK_THAT(failure.text, Contains("'bad' is ") && Contains("at [2160, 1]"));
-      // As a record it may be saved, and as a state by a store that is told so.
+      // It may be saved as a record, or as a state if the store allows it.
       store.save(meta_of(1), std::span(states).subspan(1, 1), std::span(states).subspan(2));
       CHECK(store.load_newest()->meta.step == 1);
       CHECK(store.load_newest()->records == std::vector<std::string>{"bad"});

@@ -16,11 +16,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The number of renames before the process dies; below 0 it does not.
+/// Number of renames until the process dies; negative: it does not die.
 int renames_before_death = -1;
 constexpr int dead = 42;
 
-using Contents = std::map<std::string, std::string>;  // of files, by their names
+using Contents = std::map<std::string, std::string>;  // file contents by name
 
 /// All files of a folder that are not hidden.
 Contents contents_of(const fs::path& folder) {
@@ -43,14 +43,14 @@ FolderSave::Names names_of(const Contents& contents) {
   return names;
 }
 
-/// As readers of models do, everything that is there is read.
+/// Reads all existing files, like a model loader.
 void save(const fs::path& folder, const Contents& contents) {
   FolderSave made(folder);
   for (const auto& [name, text] : contents) made.write(name, text);
   made.commit(names_of(contents_of(folder)));
 }
 
-/// A process that dies before one of its renames, as by SIGKILL: no destructor runs. Its exit status.
+/// Runs a process that dies before one of its renames, as by SIGKILL: no destructor runs. Returns its exit status.
 int save_and_die(const fs::path& folder, const Contents& contents, int renames) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -86,7 +86,7 @@ const Contents single{
 
 }  // namespace
 
-/// In place of the C library's, for this program.
+/// Replaces the C library's function in this program.
 extern "C" int rename(const char* from, const char* to) noexcept {
   if (renames_before_death >= 0 && renames_before_death-- == 0) ::_exit(dead);
   return ::renameat(AT_FDCWD, from, AT_FDCWD, to);
@@ -96,7 +96,7 @@ TEST_CASE("folder save: files of an earlier save that are not written again are 
   const ScratchFolder folder;
   save(folder / "model", sharded);
   CHECK(contents_of(folder / "model") == sharded);
-  spit(folder / "model" / "README.md", "mine");  // which no reader reads
+  spit(folder / "model" / "README.md", "mine");  // not read by any loader
   FolderSave made(folder / "model");
   for (const auto& [name, text] : single) made.write(name, text);
   CHECK(slurp(folder / "model" / "config.json") == "old config");
@@ -135,7 +135,7 @@ TEST_CASE(
         CHECK(contents_of(folder.path()) == (status == dead ? sharded : next));
       } else {
         ++refused;
-        // No other reader finds old weights with a new configuration, or the other way round.
+        // No loader can find old weights with a new configuration, or the reverse.
         const Contents found = contents_of(folder.path());
         const auto is_old = [](const auto& file) { return file.second.starts_with("old"); };
         const bool is_mixed = std::any_of(found.begin(), found.end(), is_old) && found.contains("config.json");

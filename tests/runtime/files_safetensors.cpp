@@ -24,7 +24,7 @@ std::string encode(const std::string& header, const std::string& data) {
   return bytes + header + data;
 }
 
-/// How opening a file with this header and so much data fails.
+/// Returns the error of opening a file with this header and number of data bytes.
 Failure open_failure(const std::string& header, std::size_t data_bytes) {
   const ScratchFolder folder;
   spit(folder / "m.safetensors", encode(header, std::string(data_bytes, '\0')));
@@ -270,7 +270,7 @@ TEST_CASE("safetensors: thousands of mutated files are read or refused, never mo
   CHECK(accepted + refused == 6000);
   CHECK(accepted > 0);
   CHECK(refused > 4000);
-  // The same through the file, where the length and the end are hit too.
+  // The same through the file, which also corrupts the length and the end.
   for (int round = 0; round < 400; ++round) {
     std::string bytes = good.substr(0, below(2) ? good.size() : below(good.size()));
     for (std::size_t e = 0; e < 1 + below(3) && !bytes.empty(); ++e)

@@ -11,7 +11,7 @@
 
 namespace lathe::test {
 
-/// A fresh folder that goes when the object goes.
+/// A fresh folder that is removed with the object.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -41,7 +41,7 @@ inline void spit(const std::filesystem::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-/// What the UserError that f() throws says, and its label.
+/// The text and the label of the UserError that f() throws.
 struct Failure {
   std::string label = "no error", text;
 };

@@ -14,15 +14,15 @@
 #include "runtime/threads/thread_pool.h"
 #include "tests/support/compare_tensors.h"
 
-/// The caller's floating-point environment changes no result and stays as it is.
+/// The caller's floating-point environment does not change results, and is preserved.
 using namespace lathe;
 
 namespace {
 
-// Of MXCSR: FTZ, DAZ; what a new process has, and what arithmetic sets.
+// MXCSR: FTZ, DAZ, the value in a new process, and the flags that arithmetic sets.
 constexpr unsigned flush_results = 0x8000, flush_operands = 0x0040, usual_mxcsr = 0x1f80, mxcsr_flags = 0x3f;
 
-/// What a caller may have set.
+/// Modes that a caller may have set.
 struct FloatMode {
   const char* name;
   std::function<void()> set;
@@ -42,14 +42,14 @@ const std::vector<FloatMode>& modes() {
   return all;
 }
 
-/// Everything that a thread's environment is.
+/// The complete floating-point environment of a thread.
 struct State {
   unsigned mxcsr = _mm_getcsr();
   int rounding = std::fegetround(), traps = ::fegetexcept(), flags = std::fetestexcept(FE_ALL_EXCEPT);
   bool operator==(const State&) const = default;
 };
 
-/// Sets a mode for as long as it lives, after which the environment is the one before.
+/// Sets a mode while alive, and restores the previous environment.
 class InMode {
  public:
   explicit InMode(const FloatMode& mode) {
@@ -61,7 +61,7 @@ class InMode {
   InMode(const InMode&) = delete;
   InMode& operator=(const InMode&) = delete;
 
-  /// Runs `body`, which must leave the environment alone.
+  /// Runs `body`, which must not change the environment.
   template <class Body>
   auto run(Body body) {
     if constexpr (std::is_void_v<decltype(body())>) {
@@ -82,8 +82,8 @@ class InMode {
   bool kept_ = true;
 };
 
-/// Subnormal operands and results, roundings, infinities and NaN in every kind of kernel, functions of the C library,
-/// casts, and constants that are folded when the graph is compiled.
+/// Subnormal operands and results, rounding, infinities and NaN in every kind of kernel, C library functions, casts,
+/// and constants that are folded at compile time.
 constexpr const char* program = R"(graph @g(input %x: f32[n, 40], input %w: f32[40, 40], input %i: i64[n]) {
   %tiny = constant {dtype=f32, shape=[4], values=[1e-40, 1e-30, 3.3e-45, 0.1]}
   %third = constant {dtype=f32, shape=[4], values=[0.3333333333333333]}
@@ -152,7 +152,7 @@ TEST_CASE("the caller's floating-point environment: results have the same bits, 
     for (const FloatMode& mode : modes()) {
       INFO(mode.name << ", " << threads << " threads");
       InMode in(mode);
-      // Set before the compilation, and its threads.
+      // Set before the compilation and its threads.
       Executable compiled = in.run(
           [&] { return compile(in.run([&] { return ir::parse_graph(program, "test"); }), {.threads = threads}); });
       const Tensors first = in.run([&] { return compiled.run(inputs); });

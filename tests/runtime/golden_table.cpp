@@ -11,7 +11,7 @@ using namespace lathe;
 
 namespace {
 
-/// The worst error among the comparisons whose tensor starts with `prefix`.
+/// Returns the largest error of the comparisons whose tensor name starts with `prefix`.
 double worst(const std::vector<golden::Comparison>& found, std::string_view prefix) {
   double error = 0;
   for (const golden::Comparison& c : found)

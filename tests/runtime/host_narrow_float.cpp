@@ -10,7 +10,7 @@ using namespace lathe;
 
 namespace {
 
-/// The value of a pattern from the definition of the format.
+/// Returns the value of a bit pattern by the definition of the format.
 double decode(std::uint16_t bits, int exponent_bits) {
   const int fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = (bits & 0x7fff) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1);
@@ -42,7 +42,7 @@ int count_wrong_patterns(int exponent_bits) {
   return wrong;
 }
 
-/// Between each two neighbours: what lies below the middle goes down, above it up, the middle to the even one.
+/// Checks rounding between neighbours: below the midpoint down, above it up, and at the midpoint to even.
 template <class T>
 int count_wrong_roundings(std::uint16_t infinity, int exponent_bits) {
   int wrong = 0;
@@ -64,7 +64,7 @@ int count_wrong_roundings(std::uint16_t infinity, int exponent_bits) {
   return wrong;
 }
 
-/// The same of the f64 next to each middle, which f32 rounds to it.
+/// The same for the f64 next to each midpoint, which f32 rounds to the midpoint.
 template <class T>
 int count_double_roundings(std::uint16_t infinity, int exponent_bits) {
   int wrong = 0;

@@ -63,13 +63,13 @@ TEST_CASE("elements are stored at their position, integers exactly") {
   a.set({1, 0}, -1.5f);
   CHECK(a.same_bits(HostTensor::from({2, 3}, {0, 3, 0, -1.5, 0, 2.5})));
   HostTensor row(f64, {3});
-  row.set({2}, 7);  // a position, not an element's number and a default
+  row.set({2}, 7);  // a position, not an element number and a default
   CHECK(row.same_bits(HostTensor::from({3}, {0, 0, 7}, f64)));
   HostTensor one(f64, {});
   one.set({}, 4);
   CHECK(one.get(0) == 4);
 
-  constexpr std::int64_t large = (std::int64_t{1} << 53) + 1;  // which no f64 holds
+  constexpr std::int64_t large = (std::int64_t{1} << 53) + 1;  // not representable in f64
   HostTensor ids(i64, {2, 2});
   ids.set({1, 1}, large);
   ids.set({0, 1}, 2.9);
@@ -148,7 +148,7 @@ TEST_CASE("casts follow the rules of the scalar op") {
   const std::int64_t tie = (std::int64_t{1} << 54) + (std::int64_t{1} << 30) + 1;
   CHECK(HostTensor::from_ints({1}, {tie}).cast(f32).get(0) == 0x1p54 + 0x1p31);
   CHECK(HostTensor::from({1}, {1.0 / 3}, f64).cast(bf16).get(0) == 0.333984375);
-  // So do f64 and i64 -> bf16 and f16: these lie next to a tie, which f32 would round to it.
+  // So do f64 and i64 -> bf16 and f16: these numbers are close to a tie, to which f32 would round them.
   const HostTensor by_ties = HostTensor::from({3}, {1.0039062500009095, 4.5917748124e-41, 3.3961775e38}, f64);
   const double bf16_numbers[] = {1.0078125, 0x1p-133, 0x1.fep127};
   for (std::int64_t i = 0; i < 3; ++i) CHECK(by_ties.cast(bf16).get(i) == bf16_numbers[i]);

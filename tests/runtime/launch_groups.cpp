@@ -48,7 +48,7 @@ TEST_CASE("launches that touch nothing that another writes form a group") {
 
 TEST_CASE("launches whose temporaries take one another's place in the arena are no group") {
   Program program = program_of(three_products);
-  // Two results become temporaries that the plan puts into one place, as if the first one were dead.
+  // Two results become temporaries at one place in the plan, as if the first one were dead.
   MemoryPlan plan = plan_memory(program, {});
   const int first = program.launches[0].buffers[0], second = program.launches[1].buffers[0];
   std::erase_if(plan.blocks, [&](const MemoryPlan::Block& block) { return block.buffer == second; });
@@ -69,7 +69,7 @@ const std::string three_experts = R"(graph @g(input %x: f32[96, 64], input %o: i
 
 TEST_CASE("launches that make parts of one value are a group with their checks") {
   const Program program = program_of(three_experts);
-  REQUIRE(program.launches.size() == 4);  // rows of no segment are cleared
+  REQUIRE(program.launches.size() == 4);  // one of them clears rows outside of all segments
   CHECK(sizes(program, plan_memory(program, {}), 2) == std::vector<int>{4});
   Executable executable = compile(test::parse(three_experts), {.threads = 2});
   Tensors arguments = test::random_arguments(test::parse(three_experts), {});
@@ -122,13 +122,13 @@ TEST_CASE("parts of one value that lie on what another reads are no group") {
   MemoryPlan plan = plan_memory(program, {});
   const Launch &first = program.launches[1], &second = program.launches[2];
   const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(first.kernel)];
-  int out = -1, read = -1;  // by both, and by the first alone
+  int out = -1, read = -1;  // used by both, and by the first launch only
   for (std::size_t i = 0; i < first.buffers.size(); ++i) {
     if (kernel.buffers[i].access != kernel::Access::read) out = first.buffers[i];
     if (std::ranges::find(second.buffers, first.buffers[i]) == second.buffers.end()) read = first.buffers[i];
   }
   REQUIRE((out >= 0 && read >= 0 && out != read));
-  // As if what the first alone reads were a temporary, which the result would lie on.
+  // As if the value that only the first launch reads were a temporary that overlaps the result.
   plan.blocks.push_back({.buffer = out, .offset = 0, .bytes = 256, .first = 0, .last = 3});
   plan.blocks.push_back({.buffer = read, .offset = 128, .bytes = 256, .first = 0, .last = 1});
   CHECK(sizes(program, plan).size() > 1);

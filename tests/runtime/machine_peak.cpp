@@ -15,7 +15,7 @@ TEST_CASE("peak: the probes give plausible rates") {
   const VectorUnit unit = widest_vector_unit();
   CHECK(unit.lanes >= 1);
   const Rate fma = measure_fma_peak(1, 0.01);
-  // Between a slow emulation and 64 lanes x 2 units x 2 at 10 GHz.
+  // Between a slow emulation and 64 lanes x 2 units x 2 FLOPs at 10 GHz.
   CHECK(fma.best > 1e7);
   CHECK(fma.best < 2.6e12);
   CHECK(fma.median <= fma.best);
@@ -39,7 +39,7 @@ TEST_CASE("peak: the kernels compute what they claim") {
   CHECK(read_sum(b, 128) == 127 * 64);
   triad(a, b, c, 0.5f, 128);
   for (int i = 0; i < 128; ++i) CHECK(a[i] == static_cast<float>(2 * i));
-  // x -> 0.999 x + 0.001 has the fixed point 1, which every chain approaches.
+  // x -> 0.999 x + 0.001 has the fixed point 1, to which every chain converges.
   const float value = fma_probe().run(100000);
   CHECK(value == Approx(12.0).epsilon(1e-3));
 }

@@ -18,23 +18,23 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 
-/// Numbers at the edges of f32, alone and mixed in one operand, on every path that products take, against f64.
+/// Numbers at the limits of f32, alone and mixed in one operand, on every matmul path, compared with f64.
 using namespace lathe;
 using namespace lathe::test;
 
 namespace {
 
 constexpr double least = 0x1p-149, least_normal = 0x1p-126, largest = std::numeric_limits<float>::max();
-constexpr double f32_unit = 0x1p-24, bf16_unit = 0x1p-8;  // half a unit in the last place, relative
+constexpr double f32_unit = 0x1p-24, bf16_unit = 0x1p-8;  // half an ulp, relative
 
 /// A way of computing a graph.
 struct Path {
   std::string name;
-  bool tiles = false, pairs = false;  ///< in bf16: VDPBF16PS and AMX take subnormal numbers as zeros
+  bool tiles = false, pairs = false;  ///< in bf16, VDPBF16PS and AMX flush subnormals to zero
   std::function<Tensors(const Tensors&)> run;
 };
 
-/// The kernels of a program, run by the kernel interpreter.
+/// Runs a program's kernels in the kernel interpreter.
 Path interpreted(const ir::Graph& graph, const CpuInfo& target) {
   const auto lowered = [&](const ir::Graph& g, const LowerOptions& options) { return lower_cpu(g, target, options); };
   const auto program = std::make_shared<ProgramInterpreter>(graph, lowered);
@@ -55,8 +55,8 @@ Path compiled(const ir::Graph& graph, const std::string& cpu) {
           [executable](const Tensors& arguments) { return executable->run(arguments); }};
 }
 
-/// Tiles and pairs by the kernel interpreter; machine code for this CPU, for it without these, and for older ones.
-/// `interpreter`: for graphs with products.
+/// Tiles and pairs in the kernel interpreter; machine code for this CPU, for it without these features, and for older
+/// CPUs. `interpreter`: include the former, for graphs with matmuls.
 std::vector<Path> paths(const ir::Graph& graph, bool interpreter = true) {
   std::vector<Path> found;
   if (interpreter) {
@@ -72,7 +72,7 @@ std::vector<Path> paths(const ir::Graph& graph, bool interpreter = true) {
   return found;
 }
 
-/// Normal numbers times powers of ten between `low` and `high`; of mixed ones some are zeros.
+/// Normal numbers times powers of ten between `low` and `high`; some are zero if the range is mixed.
 struct Range {
   double low = 0, high = 0;
   bool mixed() const { return low < high; }
@@ -100,7 +100,7 @@ HostTensor magnitudes(HostTensor tensor) {
   return tensor;
 }
 
-/// How many elements lie further from the expected ones than `allowed` says; those of which it says NaN do not count.
+/// Counts the elements with a larger error than `allowed`; those for which it returns NaN are skipped.
 int wrong(const HostTensor& found, const HostTensor& expected, const std::function<double(std::int64_t)>& allowed) {
   int count = 0;
   for (std::int64_t i = 0; i < expected.numel(); ++i)
@@ -108,9 +108,9 @@ int wrong(const HostTensor& found, const HostTensor& expected, const std::functi
   return count;
 }
 
-// --------------------------------------------------------------------------------------------------------- products
+// --------------------------------------------------------------------------------------------------------- matmuls
 
-/// Products with the right operand along either axis; rows and k are known when they run.
+/// Matmuls with the right operand along either axis; rows and k are symbolic.
 constexpr const char* products = R"(graph @g(input %x: TYPE[m, k], input %w: TYPE[k, 96], input %v: TYPE[96, k]) {
   %1 = contract %x, %w {spec="mk,kn->mn"}
   %2 = contract %x, %v {spec="mk,nk->mn"}
@@ -118,9 +118,9 @@ constexpr const char* products = R"(graph @g(input %x: TYPE[m, k], input %w: TYP
   output "v" %2
 })";
 
-/// Every product is as near to the exact one as the sums of its terms' magnitudes allow: (k + 8) 2^-24 of it, and
-/// k times the least subnormal. In bf16 the result is rounded, and pairs and tiles take operands and sums below
-/// 2^-126 as zeros.
+/// Checks that the error of every matmul is at most (k + 8) 2^-24 of the sum of its terms' absolute values, plus k
+/// times the smallest subnormal. In bf16 the result is rounded, and pairs and tiles flush operands and sums below
+/// 2^-126 to zero.
 void check_products(DType dtype) {
   std::string text = products;
   for (auto at = text.find("TYPE"); at != std::string::npos; at = text.find("TYPE")) text.replace(at, 4, name(dtype));
@@ -169,7 +169,7 @@ namespace {
 
 constexpr std::int64_t norm_rows = 6, norm_width = 50;
 
-/// Norms and softmax with their gradients, named "norm'", each of a sum of the results, weighted by `cotangent`.
+/// Norms and softmax with their gradients, named "norm'", each of a sum of the results weighted by `cotangent`.
 ir::Graph norms() {
   Graph g{"rows"};
   const Tensor x = g.input("x", f32, {norm_rows, norm_width}),
@@ -187,8 +187,9 @@ ir::Graph norms() {
 
 }  // namespace
 
-/// Errors are relative to the largest number of a result; of softmax's gradient, whose terms cancel, to the largest
-/// cotangent. From 1e19 on the squares that norms are made of overflow: there what f32 gives, op by op, is right too.
+/// Errors are relative to the largest number of a result, or, for softmax's gradient, whose terms cancel, to the
+/// largest cotangent. From 1e19 on, the squares in norms overflow; there the results of op-by-op f32 are accepted
+/// too.
 TEST_CASE("numbers at the edges: norms and softmax, forward and backward") {
   const ir::Graph graph = norms();
   const auto all = paths(graph, false);
@@ -227,7 +228,7 @@ namespace {
 
 constexpr std::int64_t rows = 40, columns = 70, depth = 32;
 
-/// y and the gradients of a sum of y, weighted; rows and columns are known when it runs, so that it is fused.
+/// y and the gradients of a weighted sum of y. Rows and columns are symbolic, so that it is fused.
 ir::Graph attention_graph() {
   Graph g{"attention"};
   const Dim S{"S"}, T{"T"};
@@ -247,8 +248,8 @@ struct AttentionRanges {
 
 }  // namespace
 
-/// Errors are relative to the largest number of each result. What is a product of intermediate numbers carries the
-/// spacing of subnormal ones into its result: dP of v and g, which k and q are multiplied with.
+/// Errors are relative to the largest number of each result. Products of intermediate values carry the spacing of
+/// subnormals into their results: dP, computed from v and g, is multiplied by k and q.
 TEST_CASE("numbers at the edges: attention, forward and backward") {
   const ir::Graph graph = attention_graph();
   const auto all = paths(graph);

@@ -20,7 +20,7 @@ using test::ScratchFolder;
 
 namespace {
 
-/// w becomes w - x in each run.
+/// Each run subtracts x from w.
 constexpr std::string_view trains = R"(graph @trains(input %x: f32[4], parameter %w: f32[4]) {
   %1 = sub %w, %x
   output "next" %1
@@ -33,7 +33,7 @@ constexpr std::string_view evaluates = R"(graph @evaluates(input %x: f32[n, 4], 
 
 HostTensor four(double a, double b, double c, double d) { return HostTensor::from({4}, {a, b, c, d}); }
 
-/// Of the pages that processes see, those of files, in KiB.
+/// Resident file-backed memory of the process, in KiB.
 std::int64_t mapped_kib() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;)
@@ -54,7 +54,7 @@ TEST_CASE("executables for training and evaluation work on one store") {
   const HostTensor ones = HostTensor::from({1, 4}, {1, 1, 1, 1});
   CHECK(evaluate.run({{"x", ones}}).at("y").same_bits(HostTensor::from({1, 4}, {0, 1, 2, 3})));
   CHECK(weights.get("w").same_bits(four(0, 1, 2, 3)));
-  CHECK(weights.get("w").data() == data);  // held once, updated where it lies
+  CHECK(weights.get("w").data() == data);  // stored once, updated in place
 
   weights.set("w", four(5, 5, 5, 5));
   CHECK(evaluate.run({{"x", ones}}).at("y").get(0) == 5);
@@ -110,7 +110,7 @@ TEST_CASE("a store reads a file where it is mapped, and training leaves the file
   CHECK(weights.get("w").is_borrowed());
   CHECK(weights.get("w").same_bits(four(0, 1, 2, 3)));
   CHECK(SafetensorsFile::open(file).tensor("w").same_bits(four(1, 2, 3, 4)));
-  weights.save(file);  // over the file that is mapped
+  weights.save(file);  // overwrites the mapped file
   CHECK(weights.get("w").same_bits(four(0, 1, 2, 3)));
   CHECK(Parameters::load(file).get("w").same_bits(four(0, 1, 2, 3)));
 }
@@ -142,7 +142,7 @@ TEST_CASE("a store tells where its values lie: memory, a mapped file, somebody e
 
   Parameters copied = Parameters::load(file);
   compile(ir::parse_graph(trains), {.parameters = copied}).run({{"x", four(1, 1, 1, 1)}});
-  CHECK(copied.location("w") == mapped);  // a run writes there
+  CHECK(copied.location("w") == mapped);  // written by a run
   copied.copy_to_memory();
   CHECK(copied.location("w").host != Host::file);
   CHECK(copied.shares().size() == 1);
@@ -151,14 +151,14 @@ TEST_CASE("a store tells where its values lie: memory, a mapped file, somebody e
 TEST_CASE("a store that borrows values has them whatever becomes of the other one") {
   const ScratchFolder scratch;
   const auto file = scratch / "w.safetensors";
-  // Large enough for pages of its own.
+  // Large enough to have its own pages.
   HostTensor large(f32, {std::int64_t{5} << 20});
   for (std::int64_t i = 0; i < large.numel(); i += 1000) large.set(i, static_cast<double>(i));
   Parameters({{"large", large}, {"small", four(1, 2, 3, 4)}}).save(file);
   Parameters weights = Parameters::load(file);
   weights.set("own", four(5, 6, 7, 8));
   const Parameters borrowed = weights.borrowed();
-  // What a run has written in place is not in the file.
+  // Values that a run has written in place are not in the file.
   HostTensor& written = const_cast<HostTensor&>(borrowed.get("large"));
   written.set(4096, -1);
   CHECK(weights.get("large").get(4096) == -1);

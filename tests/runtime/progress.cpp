@@ -9,7 +9,7 @@ using Catch::Contains;
 
 namespace {
 
-/// What a run of `last` steps of ten seconds each has written, and told, after its first steps.
+/// The output of a run of `last` steps of ten seconds each.
 struct ToldRun {
   std::string text;
   Tensors outputs = {{"learning_rate", HostTensor::scalar(0.001)}, {"loss_scale", HostTensor::scalar(1024)}};
@@ -36,12 +36,12 @@ TEST_CASE("progress tells loss, rate and the time that is left after the first a
   Progress progress(run.options(50, false));
   CHECK(progress.rate() == 0);
   CHECK(progress.seconds_left() == 0);
-  // Steps of earlier processes count as done, and not for the rate.
+  // Steps of earlier processes count as done, but not for the rate.
   progress.step(run.report(12, 2.5));
   CHECK(run.text == "step    12/14  loss 2.500  lr 1.0e-03       5 tokens/s  0:20 left\n");
   CHECK(progress.rate() == Approx(5).epsilon(0.05));
   CHECK(progress.seconds_left() == Approx(20).epsilon(0.05));
-  progress.step(run.report(13, 1.5));  // within five seconds of the line before
+  progress.step(run.report(13, 1.5));  // less than five seconds after the previous line
   CHECK(run.text.find("13/14") == std::string::npos);
   progress.line("step 13  something");
   progress.step(run.report(14, 1.5));
@@ -98,7 +98,8 @@ TEST_CASE("an evaluation has a live line with the time left, which a terminal er
     Progress progress(run.options(0, true));
     progress.step(run.report(9, 2));
     run.text.clear();
-    progress.evaluation({.done = 1, .count = 8, .seconds = 2});  // within a quarter of a second of the step's line
+    progress.evaluation({.done = 1, .count = 8, .seconds = 2});  // less than a quarter of a second after the step's
+                                                                 // line
     CHECK(run.text.empty());
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     progress.evaluation({.done = 2, .count = 8, .seconds = 4});

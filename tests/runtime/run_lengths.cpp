@@ -12,7 +12,7 @@
 #include "tests/runtime/count_allocations.h"
 #include "tests/support/error_label.h"
 
-/// What runs of other lengths allocate, and that they give what a fresh executable gives.
+/// Allocations in runs of different lengths; results equal those of a fresh executable.
 using namespace lathe;
 
 namespace {
@@ -25,12 +25,12 @@ models::GptConfig small_gpt() {
           .layers = 3};
 }
 
-/// tokens [B, T+1] -> loss, on the caller's memory.
+/// tokens [B, T+1] -> loss, in the caller's memory.
 class LossRun {
  public:
   LossRun(bool trains, const DimBindings& reserve) : LossRun(models::loss_graph(small_gpt()), trains, reserve) {}
 
-  /// How often memory was allocated.
+  /// Returns the number of allocations of a run.
   std::int64_t run(std::int64_t batch, std::int64_t length) {
     shape_ = {batch, length + 1};
     tokens_.resize(static_cast<std::size_t>(batch * (length + 1)));
@@ -67,7 +67,7 @@ class LossRun {
   OutputRefs outputs_;
 };
 
-/// One token of each sequence through layers, over the keys and values of those before it.
+/// One token per sequence through several layers, over the keys and values of the previous tokens.
 ir::Graph decode_step(int layers) {
   const Dim B{"B"}, h{"h", 2}, d{"d", 16}, hidden{"hidden", h * d};
   Graph g("decode");
@@ -151,7 +151,7 @@ TEST_CASE("lengths: decoding allocates nothing as what is looked at grows") {
   for (std::int64_t length = 1; length <= capacity; ++length) CHECK(run(length) == 0);
   CHECK(test::error_label([&] { (void)run(capacity + 1); }) != "");
   CHECK(test::error_label([&] { (void)run(-1); }) == "dim_negative");
-  CHECK(run(3) > 0);  // what an error has left is bound anew
+  CHECK(run(3) > 0);  // dims are bound again after an error
   CHECK(run(4) == 0);
 }
 

@@ -8,7 +8,7 @@
 #include "tests/support/error_label.h"
 #include "tests/support/kernel_store.h"
 
-/// Several programs on one store compute what they compute on stores of their own: two training steps, a step and an
+/// Several programs on one store compute the same as on separate stores: two training steps, a step and an
 /// evaluation. (Two generators: tests/pretrained/generator_test.cpp.)
 using namespace lathe;
 using Catch::Contains;
@@ -29,7 +29,7 @@ Tensor judged(const Tensor& logits, double target) {
   return binary_cross_entropy_with_logits(logits, logits * 0 + target);
 }
 
-/// Two models, a loss and an optimizer for each: of a generator and of the critic of what it makes.
+/// A generator and a critic of its output, each with a loss and an optimizer.
 struct Gan {
   nn::Module root{"Gan"};
   Mlp generator{root, "generator", 3, 2}, critic{root, "critic", 2, 1};
@@ -61,7 +61,7 @@ Executable compiled(const ir::Graph& graph, const Parameters& store, bool share 
   return compile(graph, {.parameters = store, .share_states = share, .threads = 1, .cache = &kernels()});
 }
 
-/// All values of a store after turns of both steps.
+/// Alternates both steps and returns all values of the store.
 Tensors train(Executable& judging, Executable& making, const Parameters& weights) {
   for (std::uint64_t turn = 0; turn < 6; ++turn) {
     judging.run({{"x", drawn("x", 2, turn)}, {"z", drawn("z", 3, turn)}});
@@ -108,12 +108,12 @@ TEST_CASE("two programs that update one state of a store are refused, unless the
   store.set(initial_states(critic, 1));
   const Parameters borrowed = store.borrowed();
   CHECK(borrowed.contains("critic.up.weight"));
-  CHECK_FALSE(borrowed.contains("optimizer.step"));  // or the two would share its memory
+  CHECK_FALSE(borrowed.contains("optimizer.step"));  // otherwise both would share its memory
   CHECK(error_label([&] { making.use(borrowed); }).empty());
   CHECK(error_label([&] { compiled(generator, store, true); }).empty());
   CHECK(error_label([&] { compiled(gan.generator_step("other"), store); }).empty());
 
-  judging->use(Parameters());  // it left, and so does one that is destroyed
+  judging->use(Parameters());  // it detached; so does one that is destroyed
   CHECK(error_label([&] { making.use(store); }).empty());
   making.use(Parameters());
   judging->use(store);
@@ -200,7 +200,7 @@ TEST_CASE("a parameter that no result depends on needs no value") {
   CHECK_THAT(text, Contains("right.bias"));
   exe.parameters().set("right.bias", HostTensor::from({2}, {1, 2}));
   CHECK(exe.run({{"x", HostTensor(f32, {1, 4})}}).at("y").get(1) == 2);
-  exe.parameters().set("wrong.weight", HostTensor(f32, {2, 3}));  // it is declared all the same
+  exe.parameters().set("wrong.weight", HostTensor(f32, {2, 3}));  // not used, but declared
   CHECK(exe.run({{"x", HostTensor(f32, {1, 4})}}).at("y").get(1) == 2);
 }
 

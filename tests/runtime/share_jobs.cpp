@@ -19,7 +19,7 @@ using namespace lathe::test;
 
 namespace {
 
-/// Notes which threads compile.
+/// Records which threads compile.
 class ThreadNotingStore final : public ObjectStore {
  public:
   std::optional<std::string> get(const std::string&) override { return std::nullopt; }
@@ -36,7 +36,7 @@ class ThreadNotingStore final : public ObjectStore {
   std::mutex mutex_;
 };
 
-/// Six kernels, none like another.
+/// Six different kernels.
 ir::Graph products() {
   return ir::parse_graph(R"(graph @g(input %x: f32[n, 64], input %a: f32[64, 32], input %b: f32[32, 48],
                                      input %c: f32[48, 16], input %d: f32[16, 80], input %e: f32[80, 8]) {

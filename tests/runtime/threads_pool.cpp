@@ -108,7 +108,7 @@ TEST_CASE("thread pool: a thread begins with the same share in each call, and ta
   constexpr int threads = 4, chunks = 43;
   ThreadPool pool(threads);
   for (int round = 0; round < 20; ++round) {
-    // Nobody goes on before all have their first chunk; then all but one wait for the rest to be done.
+    // All threads wait until each has its first chunk; then all except one wait until the rest are done.
     std::vector<std::atomic<std::int64_t>> first(threads);
     for (auto& chunk : first) chunk = -1;
     std::atomic<int> arrived = 0, done = 0;

@@ -9,7 +9,7 @@
 #include "tests/runtime/count_allocations.h"
 #include "tests/runtime/files_scratch.h"
 
-/// The loop of a training run: batches, evaluations, checkpoints, and going on after an end of any kind.
+/// The loop of a training run: batches, evaluations, checkpoints, and resuming after any kind of end.
 using namespace lathe;
 using Catch::Contains;
 using test::failure_of;
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t rows = 4;
 
-/// A regression with dropout: y [n] from x [n, 3] by two layers.
+/// A regression with dropout: y [n] from x [n, 3] with two layers.
 struct Regression {
   Graph g{"regression"};
   Dim n{"n"};
@@ -37,7 +37,7 @@ struct Regression {
   }
 };
 
-/// The batch of a step, into tensors x f32 [rows, 3] and y f32 [rows].
+/// Writes the batch of a step to tensors x f32 [rows, 3] and y f32 [rows].
 void fill(Tensors& inputs, std::int64_t step) {
   for (std::int64_t i = 0; i < rows; ++i) {
     double sum = 0;
@@ -66,7 +66,8 @@ void check_same_bits(const Parameters& a, const Parameters& b) {
   }
 }
 
-/// An accumulating step with a group, clipping, and a hook that keeps a state: an average of each gradient.
+/// A step with accumulation, a parameter group, clipping, and a hook with a state: a running average of each
+/// gradient.
 TrainingOptions with_everything() {
   return {.clip_norm = 0.5,
           .accumulate = 3,
@@ -91,7 +92,7 @@ TEST_CASE("a training run goes on after an end to the same bits, in the middle o
   CHECK(whole.run(batch, 20));
   const ScratchFolder scratch;
   for (const std::int64_t last : {7, 13, 20}) {
-    // Another seed: what a checkpoint has counts, not the start.
+    // Another seed: the checkpoint's values apply, not the initial ones.
     Trainer part(step, model.start(step, static_cast<std::uint64_t>(last)),
                  {.folder = RunFolder(scratch / "run"), .save_every = 5});
     if (last == 7) part.parameters().set(model.start(step));
@@ -145,7 +146,7 @@ TEST_CASE("accumulated micro-batches give the update of the whole batch, with gr
 TEST_CASE("a step after the first, and an evaluation after the first, allocate nothing") {
   const Regression model;
   TrainingOptions everything = with_everything();
-  everything.reported_gradients = names_with({"first"});  // outputs that grow with the model
+  everything.reported_gradients = names_with({"first"});  // outputs whose number grows with the model
   const ir::Graph step = model.step(AdamW{.lr = 0.02}, everything);
   constexpr std::size_t steps = 9;
   std::vector<std::int64_t> allocations;
@@ -189,7 +190,7 @@ TEST_CASE("batches by value, in place and by reference with strides train to the
     return kept;
   });
   check_same_bits(in_place.parameters(), by_value.parameters());
-  // x [rows, 3] lies transposed in the caller's memory.
+  // x [rows, 3] is transposed in the caller's memory.
   std::vector<float> x(3 * rows), y(rows);
   const InputRefs refs{{"x", {f32, {rows, 3}, x.data(), {1, rows}}}, {"y", {f32, {rows}, y.data()}}};
   const auto transpose = [&](std::int64_t at) {
@@ -210,7 +211,7 @@ TEST_CASE("batches by value, in place and by reference with strides train to the
     return InputRefs(refs);
   });
   check_same_bits(by_new_references.parameters(), by_value.parameters());
-  // An input that a batch has no more is missed, not the one of the batch before.
+  // If a batch lacks an input, that is an error; the previous batch's value is not used.
   Trainer trainer(step, model.start(step));
   const auto failure = failure_of([&] {
     trainer.run(
@@ -242,7 +243,7 @@ TEST_CASE("evaluations come every so many steps, leave the run as it is, and are
   {
     Trainer trainer(step, model.start(step), options());
     trainer.run(batch, 12);
-    CHECK(told.size() == 2);  // after steps 4 and 8, and not after the last
+    CHECK(told.size() == 2);  // after steps 4 and 8, but not after the last
     CHECK(trainer.history().evaluation == told);
     check_same_bits(trainer.parameters(), plain.parameters());
 
@@ -254,7 +255,7 @@ TEST_CASE("evaluations come every so many steps, leave the run as it is, and are
     CHECK(*last == sum / 5);
     CHECK(trainer.history().evaluation.back() == LossPoint{12, *last});
     const auto fewer = trainer.evaluate();
-    CHECK(trainer.history().evaluation.size() == 3);  // one a step
+    CHECK(trainer.history().evaluation.size() == 3);  // one per step
     CHECK(trainer.history().evaluation.back() == LossPoint{12, *fewer});
     trainer.save();
   }
@@ -295,7 +296,7 @@ TEST_CASE("callbacks see each step, and a stop saves what is done") {
     Trainer trainer(step, model.start(step), options());
     CHECK(trainer.run(batch, 10));
     CHECK(steps == std::vector<std::int64_t>{7, 8, 9, 10});
-    trainer.save();  // nothing happened since
+    trainer.save();  // nothing has changed
   }
   CHECK(saved.size() == 4);
 }

@@ -7,12 +7,12 @@
 
 #include "runtime/tune/tile_race.h"
 
-/// The decision between noisy timings.
+/// Choosing between candidates by noisy timings.
 using namespace lathe;
 
 namespace {
 
-/// Runs a race on a clock; gives how often each candidate had its turn.
+/// Runs a race on a clock. Returns how often each candidate was timed.
 std::map<int, int> run(CandidateRace& race, const std::function<double(int)>& clock) {
   std::map<int, int> turns;
   for (int turn = 0; turn < 1000 && !race.finished(); ++turn) {
@@ -50,7 +50,7 @@ TEST_CASE("race: nothing to choose from is decided at once") {
   CHECK(CandidateRace(1).finished());
   CHECK(CandidateRace(1).winner() == 0);
   CandidateRace late(2);
-  late.add(5, 0.1);  // no candidate
+  late.add(5, 0.1);  // not a candidate
   CHECK_FALSE(late.finished());
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("race: moments when everything is slow, and outliers, do not decide") 
     missed += race.winner() == 0;
     worse += race.winner() != 0 && race.winner() != 5;
   }
-  CHECK(missed <= 20);  // then the default stays
+  CHECK(missed <= 20);  // then the default is kept
   CHECK(worse <= 2);
 }
 

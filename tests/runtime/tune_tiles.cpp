@@ -11,17 +11,17 @@
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/memory_store.h"
 
-/// The choice of tiles by measurement, with a timer that says what the test wants.
+/// Tile selection by measurement, with a timer controlled by the test.
 using namespace lathe;
 using Catch::Matchers::Contains;
 
 namespace {
 
 const DimBindings sizes{{"n", 70}};
-/// A target without units for tiles, which compute f32 products in one way: a machine with them has no choice.
+/// A target without tile units: it has several candidates for f32 matmuls, while a machine with tile units has none.
 Target target() { return Target::named("x86-64-v3"); }
 
-/// Three products; the second and third are the same in two layers.
+/// Three matmuls; the second and third are the same in two layers.
 ir::Graph products() {
   return lathe::test::parse(
       R"(graph @g(input %x: f32[n, 300], parameter %w: f32[300, 700], parameter %u: f32[700, 700], parameter %v: f32[700, 700]) {
@@ -35,7 +35,7 @@ ir::Graph products() {
 })");
 }
 
-/// Counts its calls, and finds the candidate of that number fast.
+/// Returns a timer that counts its calls and reports candidate number `fast` as the fastest.
 LaunchTimer timer(int fast, int& calls) {
   return [fast, &calls](const Program& program, const std::vector<bool>& skipped) {
     ++calls;
@@ -50,7 +50,7 @@ LaunchTimer timer(int fast, int& calls) {
 std::vector<int> chosen(const Executable& executable) {
   std::vector<int> numbers;
   for (const Launch& launch : executable.program().launches)
-    if (launch.tuning && !launch.flops.is(0)) numbers.push_back(launch.candidate);  // not packing
+    if (launch.tuning && !launch.flops.is(0)) numbers.push_back(launch.candidate);  // excludes packing
   return numbers;
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("tune: the default stays where nothing is clearly faster, and no store
   Tuning tuning{.store = &store, .fast = 0};
   CHECK(chosen(tuning.compiled()) == Numbers{0, 0, 0});
   tuning.fast = 3;
-  CHECK(chosen(tuning.compiled()) == Numbers{0, 0, 0});  // kept, too
+  CHECK(chosen(tuning.compiled()) == Numbers{0, 0, 0});  // also stored
   CHECK(tuning.calls == 0);
   tuning.store = nullptr;
   CHECK(chosen(tuning.compiled()) == Numbers{3, 3, 3});

@@ -6,7 +6,7 @@
 #include "tests/support/program_interpreter.h"
 #include "tests/support/sample_graphs.h"
 
-/// Every sample of every op, its value and its gradients, compiled against the interpreter.
+/// Every sample of every op, its value and its gradients, compiled and compared with the interpreter.
 namespace lathe::ir::test {
 
 namespace {
@@ -18,7 +18,7 @@ using lathe::test::Outcome;
 using lathe::test::outcome;
 using lathe::test::ProgramInterpreter;
 
-/// Compiles every sample's graph and compares it with the interpreter, which rounds as the dtype does.
+/// Compiles every sample's graph and compares it with the interpreter, which rounds to the dtype.
 void check_compiled(DType dtype, Layout layout, double tolerance, int at_least) {
   KernelStore store;
   const int seen = for_each_graph(dtype, {.layout = layout}, [&](const Graph& graph, const Sample& sample) {
@@ -29,8 +29,8 @@ void check_compiled(DType dtype, Layout layout, double tolerance, int at_least) 
   CHECK(seen > at_least);
 }
 
-/// Runs by interpreter and by machine code; whether there was a result. (Where a gather copies nothing, the
-/// interpreter alone looks at its indices.)
+/// Runs the graph in the interpreter and compiled. Returns whether there was a result. (If a gather copies nothing,
+/// only the interpreter checks its indices.)
 bool check_same_run(const Graph& graph, Executable& executable, const Tensors& arguments, double tolerance) {
   const Outcome expected = outcome([&] { return interpret(graph, arguments); });
   const Outcome found = outcome([&] { return executable.run(arguments); });
@@ -53,7 +53,7 @@ void check_unknown_dims(DType dtype, Layout layout, double tolerance) {
       try {
         arguments = sample_arguments(graph, other, layout, dims);
       } catch (const UserError&) {
-        continue;  // a dim such as n3 - 2 that is negative now
+        continue;  // a dim such as n3 - 2 is negative for these sizes
       }
       runs += check_same_run(graph, executable, arguments, tolerance) ? 1 : 0;
     }

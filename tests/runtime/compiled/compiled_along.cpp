@@ -4,13 +4,13 @@
 
 #include "tests/runtime/compiled/check_compiled.h"
 
-/// Ops along a dim: sums up to each element, orders, elements set by index.
+/// Ops along a dim: cumulative sums, sorting, scatter by index.
 using namespace lathe;
 using lathe::test::check;
 
 namespace {
 
-/// An op of what is computed from an input of this type.
+/// Applies an op to a value that is computed from an input of this type.
 std::string along(std::string_view type, std::string_view op) {
   return fmt::format(R"(graph @along(input %x: {}) {{
   %1 = add %x, %x

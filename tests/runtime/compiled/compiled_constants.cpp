@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t lowest = INT64_MIN, highest = INT64_MAX, odd = (std::int64_t{1} << 53) + 1;
 
-/// The results of compiled code; checks that the interpreter gives the same bits.
+/// Returns the results of compiled code, and checks that the interpreter gives the same bits.
 Tensors compiled(const ir::Graph& graph, const Tensors& arguments) {
   Tensors found = compile(graph, {.threads = 1}).run(arguments);
   for (const auto& [name, expected] : ir::interpret(graph, arguments)) {
@@ -29,7 +29,7 @@ std::vector<double> numbers(const HostTensor& tensor) {
   return list;
 }
 
-/// Every op that compares, adds or chooses 0.1; x is 0.1 of its dtype, and 3.
+/// Every op that compares with, adds or selects 0.1; x is 0.1 in its dtype, and 3.
 std::string uses_of_a_constant(const std::string& dtype) {
   return "graph @g(input %x: " + dtype + "[n]) {\n  %c = constant {dtype=" + dtype + R"(, shape=[], values=[0.1]}
   %1 = eq %x, %c

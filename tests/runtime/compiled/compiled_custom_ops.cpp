@@ -8,7 +8,7 @@
 #include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
-/// Ops of a program's own as machine code, against the interpreter.
+/// User-defined ops, compiled and compared with the interpreter.
 using namespace lathe;
 
 namespace {
@@ -23,14 +23,14 @@ CustomOp make_swish() {
       });
 }
 
-/// A row softmax of scores between two products, without a backward: what a program may call an attention.
+/// A row softmax of scores between two matmuls, without a backward: an attention as a user-defined op.
 CustomOp make_attention() {
   return custom_op("my.attention", [](const Tensor& q, const Tensor& k, const Tensor& v) {
     return matmul(softmax(matmul(q, k.transpose(-2, -1)) * 0.5, -1), v);
   });
 }
 
-/// Two layers of both ops, and a loss.
+/// Two layers with both ops, and a loss.
 Tensor build_loss(const Graph& g, DType dtype) {
   const CustomOp swish = make_swish(), attention = make_attention();
   const Tensor x = g.input("x", dtype, {Dim("n"), 4});

@@ -2,12 +2,12 @@
 
 #include "tests/runtime/compiled/check_compiled.h"
 
-/// Graphs that sit on the edges of fusion and lowering, each against the interpreter.
+/// Edge cases of fusion and lowering, each compared with the interpreter.
 using namespace lathe;
 using lathe::test::check;
 using lathe::test::n_sizes;
 
-// --------------------------------------------------------------------------------------------------------- products
+// --------------------------------------------------------------------------------------------------------- matmuls
 
 TEST_CASE("products of nothing are zero, and their epilogue runs") {
   check(R"(graph @g(input %a: f64[b, m, k], input %w: f64[k, n], input %c: f64[n]) {

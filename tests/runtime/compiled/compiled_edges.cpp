@@ -2,7 +2,7 @@
 
 #include "tests/runtime/compiled/check_compiled.h"
 
-/// Graphs that sit on the edges of fusion and lowering, each against the interpreter.
+/// Edge cases of fusion and lowering, each compared with the interpreter.
 using namespace lathe;
 using lathe::test::check;
 using lathe::test::n_sizes;
@@ -125,7 +125,7 @@ TEST_CASE("a softmax written to a state whose old value others read") {
         {.sizes = n_sizes});
 }
 
-// --------------------------------------------------------------------------------------------------- joins and lanes
+// ------------------------------------------------------------------------------------------------- concats and lanes
 
 TEST_CASE("concat and pad along the lanes, and what reads them") {
   check(R"(graph @g(input %a: f64[n, 3], input %b: f64[n, 18], input %c: f64[n, m]) {

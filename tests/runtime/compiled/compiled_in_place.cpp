@@ -10,7 +10,7 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 
-/// Values written over others: what a kernel reads must be read before it is gone.
+/// Values written in place of others: a kernel must read its operands before they are overwritten.
 using namespace lathe;
 using lathe::test::check_compiled;
 using lathe::test::parse;
@@ -31,7 +31,7 @@ int copies(std::string_view text) {
   return count;
 }
 
-/// How many values lie in the arena, when no attention is fused: those that share a place count once.
+/// Number of distinct arena locations of values, without fused attention.
 int places(std::string_view text) {
   const Program program =
       lower_cpu(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, unnamed_cpu(), unfused);
@@ -45,7 +45,7 @@ int places(std::string_view text) {
   return static_cast<int>(found.size());
 }
 
-/// Compiled, and in the kernel interpreter, without fused attention.
+/// Compares compiled code and the kernel interpreter with the reference, without fused attention.
 void check_unfused(std::string_view text) {
   const ir::Graph graph = parse(text);
   Executable executable = compile(graph, {.threads = 2, .lower = unfused});
@@ -130,7 +130,7 @@ TEST_CASE("in place: not over what a later kernel reads") {
   output "y" %5
 })";
   check_unfused(text);
-  CHECK(places(text) == 5);  // %1; what %2 and %4 are made of: exponentials, the second over %3, and sums
+  CHECK(places(text) == 5);  // %1; the inputs of %2 and %4: exponentials, the second in place of %3, and sums
 }
 
 TEST_CASE("in place: not over what is read at another element") {

@@ -5,14 +5,14 @@
 #include "tests/support/interpreted.h"
 #include "tests/support/kernel_store.h"
 
-/// Indices out of range, in machine code: an error at the op's line, as in the interpreter.
+/// Out-of-range indices in compiled code: an error at the op's line, as in the interpreter.
 using namespace lathe;
 using lathe::test::KernelStore;
 
 namespace {
 
-/// Compiles and runs a graph with one integer argument; the label of the error, or "" where there is none. The
-/// interpreter must agree, and the text name the index of the input that is out of range.
+/// Compiles and runs a graph with one integer argument. Returns the label of the error, or "" if there is none. The
+/// interpreter must agree, and the text must name the index of the input that is out of range.
 std::string label_with(const ir::Graph& graph, const Tensors& others, const std::vector<std::int64_t>& shape,
                        const std::vector<std::int64_t>& indices, std::string_view says = "") {
   static KernelStore store;
@@ -47,9 +47,9 @@ TEST_CASE("take_along never reads another row") {
   const Tensors others = {{"a", numbers({2, 20})}};
   CHECK(label_with(graph, others, {2, 3}, {0, 19, 5, 1, 0, 19}).empty());
   CHECK(label_with(graph, others, {2, 3}, {0, 20, 5, 1, 0, 19}, "index 20 at [0, 1] of the input indices") ==
-        "index_range");  // the second row's first
+        "index_range");  // the first index of the second row
   CHECK(label_with(graph, others, {2, 3}, {0, 19, 5, 1, -1, 19}, "index -1 at [1, 1] of the input indices") ==
-        "index_range");  // the first row's last
+        "index_range");  // the last index of the first row
 }
 
 TEST_CASE("an embedding, its gradient and a table made of numbers check their indices") {

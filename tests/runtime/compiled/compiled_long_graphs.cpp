@@ -11,7 +11,7 @@
 #include "passes/lowering/program/program.h"
 #include "runtime/executable.h"
 
-/// Graphs of thousands of nodes in a row: they compile, with little stack, to the right numbers.
+/// Chains of thousands of nodes compile with a small stack and compute correct results.
 using namespace lathe;
 
 namespace {
@@ -42,19 +42,19 @@ void on_stack_of(std::size_t bytes, const std::function<void()>& body) {
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t small_stack = std::size_t{8} << 20;  // frames are many times as large
+constexpr std::size_t small_stack = std::size_t{8} << 20;  // stack frames are several times as large
 #else
 constexpr std::size_t small_stack = std::size_t{256} << 10;
 #endif
 
-/// -x + x - x + x ...: `ops` nodes, each made of the one before.
+/// -x + x - x + x ...: `ops` nodes, each of which reads the previous one.
 std::string chain(int ops) {
   std::string text = "graph @chain(input %x: f32[n, 4]) {\n  %0 = neg %x\n";
   for (int i = 1; i < ops; ++i) text += fmt::format("  %{} = {} %{}, %x\n", i, i % 2 ? "add" : "sub", i - 1);
   return text + fmt::format("  output \"y\" %{}\n}}\n", ops - 1);
 }
 
-/// Each step takes its row's sum away: `sums` reductions, one after the other.
+/// Each step subtracts its row's sum: `sums` reductions in a chain.
 std::string row_sums(int sums) {
   std::string text = "graph @sums(input %x: f64[n, 4]) {\n  %0 = neg %x\n";
   for (int i = 0; i < sums; ++i)

@@ -5,7 +5,7 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/long_sums.h"
 
-/// Sums of many terms lose no digits, whatever adds them up.
+/// Sums of many terms are accurate in every reduction schedule.
 using namespace lathe;
 using lathe::test::long_sums;
 using lathe::test::LongSum;
@@ -14,7 +14,7 @@ namespace {
 
 using Term = std::function<double(std::int64_t)>;
 
-/// Equal terms: every addition to one accumulator would round in the same direction.
+/// Equal terms: every addition to a single accumulator would round in the same direction.
 double tenth(std::int64_t) { return 0.1; }
 double mixed(std::int64_t i) { return 0.3 + static_cast<double>(i * 7919 % 1013) / 1013; }
 

@@ -7,7 +7,7 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/small_models.h"
 
-/// Rematerialisation: less memory, the same bits.
+/// Rematerialization: less memory, the same bits.
 using namespace lathe;
 using Catch::Matchers::Contains;
 
@@ -41,7 +41,7 @@ CompileOptions within(std::optional<std::int64_t> bytes, AttentionFusion attenti
 
 std::int64_t peak(const Executable& executable) { return executable.memory_plan(sizes).total_bytes(); }
 
-/// Two steps, the second at another size: results and all states.
+/// Runs two steps, the second at another size. Returns the results and all states.
 Tensors train(Executable& executable, const Model& model) {
   executable.parameters().set(initial_values(model.step, model.initializers, 7));
   Tensors results;
@@ -67,7 +67,8 @@ std::int64_t least(const Model& model, AttentionFusion attention) {
   return 0;
 }
 
-/// Budgets from none down to the least: the real peak fits, never rises, and the bits stay.
+/// Runs with budgets from unlimited down to the minimum: the actual peak fits, never rises, and the results keep
+/// their bits.
 void check_ladder(const Model& model, AttentionFusion attention) {
   Executable free = compile(model.step, within({}, attention));
   const Tensors expected = train(free, model);

@@ -8,7 +8,7 @@
 #include "tests/support/guarded_runner.h"
 #include "tests/support/test_data.h"
 
-/// Mixed precision as machine code: against the goldens, which are f64, and against the interpreter.
+/// Mixed precision in compiled code, compared with the goldens, which are f64, and with the interpreter.
 using namespace lathe;
 using Catch::Contains;
 
@@ -16,11 +16,11 @@ namespace {
 
 const std::filesystem::path folder = test::test_data("goldens");
 
-/// By the L2 norm. A bf16 number has a relative error of at most 2^-9, 2e-3, and a value behind a dozen roundings in
-/// a row several times that: outputs and losses stay within the 1.6e-2 that bf16 is held to. A gradient has come
-/// through both passes and is held to twice that: torch.autocast (PyTorch 2.15) is off by up to 2.5e-2 where Lathe is
-/// by 2.6e-2, both in a k_proj of llama_training. f16 has 8 times less (there 2.8e-3 and 2.2e-3). Gradients smaller
-/// than `floor` of the largest are those of biases of keys, which are rounding alone.
+/// Errors in the L2 norm. A bf16 number has a relative error of at most 2^-9 (2e-3), and a value after a dozen
+/// roundings several times that: outputs and losses must be within 1.6e-2. Gradients pass through forward and
+/// backward and may have twice that: torch.autocast (PyTorch 2.15) has errors up to 2.5e-2 where Lathe has 2.6e-2,
+/// both in a k_proj of llama_training. f16 errors are 8 times smaller (there 2.8e-3 and 2.2e-3). Gradients smaller
+/// than `floor` of the largest are those of key biases, which are pure rounding errors.
 golden::Tolerance tolerance(DType precision) {
   const double error = precision == bf16 ? 1.6e-2 : 2e-3;
   return {.metric = golden::Metric::l2,

@@ -6,13 +6,13 @@
 #include "tests/support/cpu_infos.h"
 #include "tests/support/program_interpreter.h"
 
-/// Products by split bf16 whose k is gone through in panels, each against the interpreter. On a CPU without AMX the
-/// kernel interpreter alone sees panels.
+/// Matmuls by split bf16 that process k in panels, compared with the interpreter. On a CPU without AMX, only the
+/// kernel interpreter runs panels.
 using namespace lathe;
 using lathe::test::check;
 
 TEST_CASE("a product in panels of k: computed operands, epilogues, rows known or not") {
-  // Of unknown rows a few are enough for the kernel interpreter.
+  // With a symbolic row count, a few rows are enough for the kernel interpreter.
   check(R"(graph @g(input %a: f32[m, 8193], input %b: f32[97, 8193], input %r: f32[m, 97]) {
   %1 = neg %a
   %2 = contract %1, %b {spec="mk,nk->mn"}

@@ -6,7 +6,7 @@
 #include "runtime/cpu_runner.h"
 #include "runtime/target.h"
 
-/// What a program does not write shows in tests: outputs and temporaries are poisoned.
+/// Tests can detect values that a program does not write: outputs and temporaries are poisoned.
 using namespace lathe;
 using Kind = ProgramBuffer::Kind;
 
@@ -20,7 +20,7 @@ kernel::Kernel copy(int count) {
   return b.finish();
 }
 
-/// x -> a temporary, 6 of 8 elements -> y, 7 of 8; no verifier would let it pass.
+/// x -> a temporary, 6 of 8 elements -> y, 7 of 8. The verifier would reject this program.
 Program leaky() {
   Program program;
   program.name = "leaky";

@@ -11,7 +11,7 @@
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/cpu_infos.h"
 
-/// Products of quantized weights, which read the numbers and their scales where they lie.
+/// Matmuls with quantized weights, which read the quantized values and their scales directly.
 using namespace lathe;
 using lathe::test::check;
 
@@ -29,7 +29,7 @@ std::string product(const std::string& rows, int m, int n, int block, const std:
                      rows, m, n, n / block, dtype);
 }
 
-/// The launches of the product, and the most elements of what is stored between them or beside them.
+/// Number of launches of the matmul, and the size of the largest temporary or scratch buffer.
 struct Stored {
   std::size_t launches = 0;
   std::int64_t largest = 0;

@@ -14,7 +14,7 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/small_models.h"
 
-/// Products that go over their rows in chunks, as machine code.
+/// Compiled matmuls that process their rows in chunks.
 using namespace lathe;
 using lathe::test::parse;
 
@@ -37,7 +37,7 @@ ir::Graph chunked_loss(const std::string& dtype) {
   return chunked;
 }
 
-/// A GPT whose table is its output layer too, and whose logits are most of its memory.
+/// A GPT with tied embeddings whose logits take most of its memory.
 struct Model {
   Model() {
     models::GptConfig config = lathe::test::small_gpt(f32, 1);
@@ -58,7 +58,7 @@ Executable compiled(const Model& model, const RowChunks& chunks, int threads = 2
   return compile(model.step, options);
 }
 
-/// Two steps: results and all states.
+/// Runs two steps and returns the results and all states.
 Tensors train(Executable& executable, const Model& model) {
   executable.parameters().set(initial_values(model.step, model.initializers, 7));
   HostTensor tokens(i64, {6, 17});
@@ -81,7 +81,7 @@ TEST_CASE("row chunks: compiled losses and gradients are those of the interprete
 TEST_CASE("row chunks: a training step takes less memory, keeps its values, and has the same bits on any threads") {
   const Model model;
   Executable whole = compiled(model, off), chunked = compiled(model, of_rows(16));
-  // Six chunks: of the logits one is there at a time, and the gradient of the table until the last.
+  // Six chunks: the logits of one chunk are live at a time, and the gradient of the table until the last one.
   const std::int64_t logits = 6 * 16 * 509 * 4, table = 509 * 48 * 4;
   CHECK(arena(whole) - arena(chunked) >= logits - logits / 6 - table);
   const Tensors expected = train(whole, model), found = train(chunked, model);
@@ -106,7 +106,7 @@ TEST_CASE("row chunks: chunks of one size share kernels, and sums over rows are 
   CHECK(three.summary().kernels >= whole.summary().kernels);
   CHECK(six.summary().kernels == three.summary().kernels);
   for (const Launch& launch : six.program().launches) CHECK(launch.info.role != KernelRole::copy);
-  // Of the table's size there is one temporary at most: what is added to.
+  // At most one temporary has the table's size: the accumulator.
   const auto& buffers = six.program().buffers;
   CHECK(std::count_if(buffers.begin(), buffers.end(), [](const ProgramBuffer& buffer) {
           return buffer.kind == ProgramBuffer::Kind::temporary && buffer.dtype == f32 && buffer.elements.is(509 * 48);

@@ -6,13 +6,13 @@
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
-/// where(iota == row, new, state) over that state touches the row alone.
+/// where(iota == row, new, state), stored to that state, writes only the row.
 using namespace lathe;
 using lathe::test::check;
 
 namespace {
 
-/// A cache of keys: a token's row goes in.
+/// A cache of keys that appends a token's row.
 std::string cache(std::string_view dtype, std::string_view shape, std::string_view row_shape, int dim,
                   std::string_view position_shape = "[1]") {
   return fmt::format(R"(graph @cache(state %cache: {0}{1}, input %row: {0}{2}, input %at: i64{4}) {{
@@ -24,7 +24,7 @@ std::string cache(std::string_view dtype, std::string_view shape, std::string_vi
                      dtype, shape, row_shape, dim, position_shape);
 }
 
-/// Launches of row updates, and the bytes of the first.
+/// Returns the number of row-update launches, and the bytes of the first one.
 std::pair<int, std::int64_t> row_updates(const std::string& text, const DimBindings& dims = {}) {
   const Program program =
       lower_cpu(ir::run_pipeline(lathe::test::parse(text), ir::default_pipeline()).graph, unnamed_cpu());

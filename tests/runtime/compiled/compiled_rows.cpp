@@ -3,7 +3,7 @@
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/kernel_store.h"
 
-/// Rows, sums over rows and scattered sums against the interpreter, at sizes that cross the ends of vectors and
+/// Rows, sums over rows and scattered sums, compared with the interpreter at sizes that cross the ends of vectors and
 /// chunks.
 using namespace lathe;
 using lathe::test::check_compiled;

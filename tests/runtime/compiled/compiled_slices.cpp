@@ -6,13 +6,13 @@
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/program_interpreter.h"
 
-/// Gradients of many slices of one value, as machine code.
+/// Gradients of many slices of one value, compiled.
 using namespace lathe;
 using lathe::test::check_compiled;
 
 namespace {
 
-/// The loss of a recurrence over steps of time, and its gradients.
+/// The loss of a recurrence over time, and its gradients.
 ir::Graph recurrence(int steps, DType dtype) {
   ir::GraphBuilder b("recurrence");
   const ir::Value x = b.argument(ir::ops::input, "x", dtype, {Dim("B"), steps, 6});
@@ -26,7 +26,7 @@ ir::Graph recurrence(int steps, DType dtype) {
 
 struct Costs {
   std::size_t launches = 0;
-  std::int64_t bytes = 0;  ///< that launches read and write at least
+  std::int64_t bytes = 0;  ///< minimum bytes that launches read and write
 };
 
 Costs costs(int steps) {
@@ -44,7 +44,7 @@ TEST_CASE("gradients of many slices: the values of the interpreter") {
   check_compiled(recurrence(70, f32), {.sizes = sizes, .tolerance = 1e-5, .interpret_kernels = false});
 }
 
-// A concat of more than 16 parts becomes one of concats: both numbers of slices take three levels.
+// A concat of more than 16 parts becomes a tree of concats: both numbers of slices need three levels.
 TEST_CASE("gradients of many slices: launches and bytes are linear in the number of slices") {
   const Costs some = costs(272), many = costs(4 * 272);
   CHECK(many.bytes <= 4 * some.bytes + some.bytes / 4);

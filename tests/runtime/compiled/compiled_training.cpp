@@ -6,8 +6,8 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/small_models.h"
 
-/// Whole training steps as machine code: the same bits on any number of threads and in every run, the same numbers on
-/// every target and by the interpreter, one compilation for all batch and sequence sizes.
+/// Compiled training steps: the same bits for any number of threads and in every run, the same values on every target
+/// and in the interpreter, one compilation for all batch and sequence sizes.
 using namespace lathe;
 using lathe::test::check_close;
 
@@ -57,7 +57,7 @@ Tensors tokens(const Model& model, std::int64_t batch, std::int64_t length) {
 
 const std::vector<std::pair<std::int64_t, std::int64_t>> batches = {{3, 20}, {5, 9}, {8, 33}};
 
-/// A training step for each batch, all from one start: the last results, and every state.
+/// Runs a training step for each batch from one start. Returns the last results and every state.
 Tensors train(const Model& model, CompileOptions options) {
   if (!options.cache) options.cache = lathe::test::shared_kernels();
   Executable executable = compile(model.step, options);
@@ -78,7 +78,7 @@ void check_same_bits(const Model& model) {
     }
 }
 
-/// The same training by the interpreter, which has all values of a step as arguments.
+/// Runs the same training in the interpreter, with the values from step to step as arguments.
 Tensors interpreted_training(const Model& model) {
   Tensors states = initial_values(model.step, model.initializers, 7), results;
   for (const auto& [batch, length] : batches) {
@@ -100,7 +100,7 @@ TEST_CASE("training gives the same bits in every run and on any number of thread
 }
 
 TEST_CASE("training gives the same numbers on every target") {
-  // Adam would blow up gradients that are zero but for rounding, such as those of the biases of keys.
+  // Adam would amplify gradients that are zero except for rounding, such as those of key biases.
   const Setting setting{.optimizer = SGD{.lr = 0.1, .momentum = 0.9}};
   for (const Model& model : {gpt(setting), llama(setting), encoder_decoder(setting)}) {
     const Tensors host = train(model, {.threads = 2});

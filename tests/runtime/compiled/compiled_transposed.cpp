@@ -33,7 +33,7 @@ int transposed(const std::string& text, int bits) {
   }));
 }
 
-/// Compiled code and the kernels of every width of vectors give what the reference interpreter gives.
+/// Checks that compiled code, and the kernels for every vector width, give the results of the reference interpreter.
 void check_transposed(const std::string& text, const lathe::test::CheckOptions& options = {}) {
   CAPTURE(text);
   for (const int bits : {128, 256, 512}) CHECK(transposed(text, bits) == 1);

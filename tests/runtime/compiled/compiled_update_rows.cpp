@@ -6,13 +6,13 @@
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
-/// update_rows: rows of a state are written in place, those of other values into a copy.
+/// update_rows writes rows of a state in place, and rows of other values to a copy.
 using namespace lathe;
 using lathe::test::check;
 
 namespace {
 
-/// A cache that takes rows at positions, which a product reads.
+/// A cache that a matmul reads, with rows written at given positions.
 std::string cache(std::string_view dtype, std::string_view shape, std::string_view rows, std::string_view positions,
                   int dim) {
   return fmt::format(R"(graph @cache(state %cache: {0}{1}, input %rows: {0}{2}, input %at: i64{3}) {{
@@ -24,7 +24,7 @@ std::string cache(std::string_view dtype, std::string_view shape, std::string_vi
                      dtype, shape, rows, positions, dim);
 }
 
-/// The kernels that copy or update rows, in their order.
+/// Returns the kernels that copy or update rows, in order.
 std::vector<std::string> kernels_of(const std::string& text) {
   const Program program =
       lower_cpu(ir::run_pipeline(lathe::test::parse(text), ir::default_pipeline()).graph, unnamed_cpu());
@@ -74,22 +74,22 @@ TEST_CASE("update_rows: what is read later keeps its old value") {
     return "graph @g(state %cache: f32[7, 5], input %x: f32[7, 5], input %rows: f32[2, 5], input %at: i64[2]) {\n" +
            body + "\n}";
   };
-  // The old state beside the new one: read before the new rows are written, or else copied.
+  // The old state next to the new one: it is read before the new rows are written, or else copied.
   const std::string before = with(
       "  %1 = update_rows %cache, %at, %rows {dim=0}\n  %2 = exp %cache\n  update %cache <- %1\n  output "
       "\"y\" %2");
   CHECK(kernels_of(before) == Names{"update_rows"});
-  // The old state is multiplied with the new one.
+  // The old state is multiplied by the new one.
   const std::string both = with(
       "  %1 = update_rows %cache, %at, %rows {dim=0}\n  %2 = mul %cache, %1\n  update %cache <- %1\n  output "
       "\"y\" %2");
   CHECK(kernels_of(both) == Names{"copy_rows", "update_rows", "copy"});
-  // Rows that are made of the old state.
+  // Rows that are computed from the old state.
   const std::string own = with(
       "  %1 = slice %cache {dim=0, start=2, stop=4, step=1}\n  %2 = add %1, %rows\n"
       "  %3 = update_rows %cache, %at, %2 {dim=0}\n  update %cache <- %3");
   CHECK(kernels_of(own) == Names{"copy_rows", "update_rows", "copy"});
-  // Another value than a state: an input is copied, what is computed is not.
+  // Values other than states: an input is copied, a computed value is not.
   const std::string input = with("  %1 = update_rows %x, %at, %rows {dim=0}\n  output \"y\" %1");
   CHECK(kernels_of(input) == Names{"copy_rows", "update_rows"});
   const std::string view = with(

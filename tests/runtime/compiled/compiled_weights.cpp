@@ -12,7 +12,7 @@
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/cpu_infos.h"
 
-/// The weights of a softmax, which are made without a division for each, are rounded as divisions are.
+/// Softmax weights that are computed without a division per element are rounded like quotients.
 using namespace lathe;
 
 namespace {
@@ -30,7 +30,7 @@ std::string softmax(const std::string& dtype) {
 })";
 }
 
-/// Rows of numbers between 0 and some number from 0.01 to 90.
+/// Returns rows of random numbers between 0 and a maximum from 0.01 to 90.
 HostTensor spread_rows(std::int64_t rows, std::int64_t columns, DType dtype) {
   std::mt19937 random(7);
   HostTensor x(dtype, {rows, columns});
@@ -42,7 +42,7 @@ HostTensor spread_rows(std::int64_t rows, std::int64_t columns, DType dtype) {
   return x;
 }
 
-/// Whether weights are quotients, rounded once; those of dividends below 2^-100 to the last place.
+/// Whether weights are correctly rounded quotients; for dividends below 2^-100, within one ulp.
 bool are_quotients(const Tensors& results) {
   const HostTensor &weights = results.at("weights"), &dividends = results.at("exponentials"),
                    &sums = results.at("sums");
@@ -56,7 +56,7 @@ bool are_quotients(const Tensors& results) {
   return weights.same_bits(quotients);
 }
 
-/// Whether the kernels divide vectors.
+/// Whether the kernels have vector divisions.
 bool divides(const std::string& text, int bits) {
   const ir::Graph graph = ir::run_pipeline(lathe::test::parse(text), ir::default_pipeline()).graph;
   bool found = false;

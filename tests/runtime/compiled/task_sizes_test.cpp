@@ -6,14 +6,14 @@
 #include "runtime/launch_time.h"
 #include "runtime/target.h"
 
-/// How many iterations of a parallel loop a thread is handed at once follows the machine's entry.
+/// The number of iterations of a parallel loop that a thread gets at a time depends on the machine's entry.
 using namespace lathe;
 
 namespace {
 
 constexpr std::int64_t iterations = 1000, work = 1000, bytes_of_iteration = 2000;
 
-/// y[i] = x[i], each said to be so much work.
+/// y[i] = x[i], with a given amount of work per iteration.
 Program copies(bool through_memory) {
   kernel::Builder b("copies");
   const kernel::Buffer x = b.buffer("x", f32, kernel::Access::read), y = b.buffer("y", f32, kernel::Access::write);
@@ -55,7 +55,7 @@ std::size_t chunks(const TaskSizes& tasks, bool through_memory = false) {
 
 TEST_CASE("chunks of a parallel loop follow the sizes of tasks of the machine's entry") {
   const TaskSizes usual = unnamed_cpu().tasks;
-  CHECK(chunks(usual) == 4);  // of 2^18 / 1000 iterations or less, a number that threads share evenly
+  CHECK(chunks(usual) == 4);  // at most 2^18 / 1000 iterations, in a number of chunks that threads share evenly
   TaskSizes sizes = usual;
   sizes.least_chunk_work = iterations * work;
   CHECK(chunks(sizes) == 1);
@@ -65,7 +65,7 @@ TEST_CASE("chunks of a parallel loop follow the sizes of tasks of the machine's 
   sizes.heavy_work = work;
   sizes.heavy_chunks = 100;
   CHECK(chunks(sizes) == 100);
-  // Its memory takes longer than its arithmetic.
+  // Its memory accesses take longer than its arithmetic.
   CHECK(chunks(usual, true) == 16);
   sizes = usual;
   sizes.byte_work = 1;
