@@ -34,7 +34,7 @@ std::vector<std::string> names_of(const std::vector<PassRun>& runs) {
   return names;
 }
 
-/// A pass with a defect: the last value is said to have another type than its op gives.
+/// A broken pass: gives the last value a type that differs from its op's.
 Pass broken_pass() {
   return {"break", "makes a graph that does not verify", [](const ir::Graph& graph) {
             ir::Graph result = graph;
@@ -196,6 +196,6 @@ TEST_CASE("pipeline: a defect names the pass and leaves what repeats it", "[pipe
   std::stringstream content;
   content << stream.rdbuf();
   CHECK_THAT(content.str(), Contains("// lathe opt --passes=break,cse"));
-  CHECK(parse(content.str()).size() == 2);  // the graph after canonicalize reads back
+  CHECK(parse(content.str()).size() == 2);  // the graph after canonicalize parses
   std::filesystem::remove(file);
 }

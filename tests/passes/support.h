@@ -9,23 +9,24 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/distance.h"
 
-/// What tests of passes share.
+/// Shared code of the pass tests.
 namespace lathe::ir::test {
 
-/// Reads IR text and verifies it.
+/// Parses IR text and verifies it.
 Graph parse(std::string_view text);
-/// The text of a graph without locations and without columns.
+/// Returns the text of a graph without locations and column alignment.
 std::string text(const Graph& graph);
 
 using lathe::test::random_arguments;
 
-/// Checks that both graphs verify and give the same outputs and updates within `tolerance`, computed in f64.
+/// Checks that both graphs verify and compute the same outputs and updates within `tolerance`, in f64.
 void check_same_meaning(const Graph& before, const Graph& after, const Tensors& arguments, double tolerance = 1e-12);
 
-/// The text of the UserError that `action` throws; "no error" where it throws none.
+/// Returns the text of the UserError that `action` throws; "no error" if it throws none.
 std::string error_text(const std::function<void()>& action);
 
-/// The central difference of `output`, a scalar or its sum weighted by `weights`, at each element of an argument.
+/// Returns the central difference of `output` (a scalar, or its sum weighted by `weights`) at each element of an
+/// argument.
 HostTensor finite_difference(const Graph& graph, const Tensors& arguments, const std::string& output,
                              const std::string& wrt, const HostTensor* weights = nullptr, double eps = 1e-6);
 

@@ -10,22 +10,23 @@ namespace {
 
 bool differentiable(DType dtype) { return is_float(dtype) || is_complex(dtype); }
 
-/// Complex values as pairs of reals.
+/// Returns complex values as pairs of reals.
 Value as_real(const Value& a) { return is_complex(a.dtype()) ? view_as_real(a) : a; }
 
-/// A sample differentiated: a loss that weighs the elements of the result differently and is no linear function of
-/// them, so that the gradient that reaches the op depends on the operands too.
+/// A differentiated sample. The loss is a non-linear function that weights the result's elements differently, so that
+/// the gradient of the op's result also depends on the operands.
 struct Differentiated {
   GraphBuilder builder{"gradients"};
   std::vector<Value> operands, wrt;
-  std::vector<std::size_t> positions;  ///< of each wrt among the operands
-  std::vector<Value> first, second;    ///< gradients of loss and of slope
-  std::vector<Value> loss, slope;      ///< one each; slope is the directional derivative <first, directions>
+  std::vector<std::size_t> positions;  ///< operand index of each `wrt`
+  std::vector<Value> first, second;    ///< gradients of the loss and of the slope
+  std::vector<Value> loss, slope;      ///< one value each; the slope is the directional derivative <first,
+                                       ///< directions>
   Tensors arguments;
   DimBindings dims;
 };
 
-/// Declares an input of the shape of `like`, filled with fixed numbers near 1.
+/// Declares an input of the shape of `like`, with fixed numbers near 1.
 Value weights(Differentiated& made, const std::string& name, const Value& like) {
   const Value real = as_real(like);
   const SampleOperand operand{real.shape().evaluate(made.dims), real.dtype(), 0.5, 1.5};
@@ -67,7 +68,7 @@ std::vector<HostTensor> run(const Differentiated& made, const std::vector<Value>
   return interpret_values(made.builder.graph(), arguments, ids);
 }
 
-/// The numbers behind a tensor: a complex element has two.
+/// Number of reals in a tensor: a complex element has two.
 std::int64_t parts(const HostTensor& tensor) { return tensor.numel() * (is_complex(tensor.dtype()) ? 2 : 1); }
 double get_part(const HostTensor& tensor, std::int64_t i) {
   if (!is_complex(tensor.dtype())) return tensor.get(i);
@@ -79,7 +80,7 @@ void add_to_part(HostTensor& tensor, std::int64_t i, double step) {
   tensor.set_complex(i / 2, tensor.get_complex(i / 2) + (i % 2 ? std::complex(0.0, step) : std::complex(step, 0.0)));
 }
 
-/// Central differences of a scalar at every number of every operand, against the gradients: eps 1e-6, atol 1e-5,
+/// Compares the gradients with central differences of a scalar at every real of every operand: eps 1e-6, atol 1e-5,
 /// rtol 1e-3.
 void check_against_differences(const Differentiated& made, const std::vector<Value>& scalar,
                                const std::vector<Value>& gradients) {
@@ -101,7 +102,7 @@ void check_against_differences(const Differentiated& made, const std::vector<Val
   }
 }
 
-/// Calls f for every sample that has a gradient in f64.
+/// Calls f for every sample with a gradient in f64.
 template <class F>
 void for_each_differentiable_sample(F f) {
   for_each_sample([&](const Op& op, const Sample& sample, const std::string& what) {
@@ -131,7 +132,7 @@ TEST_CASE("first and second derivatives of every op agree with finite difference
     check_against_differences(made, made.slope, made.second);
     ++seen[std::string(op.name.value)];
   });
-  // Every op with a gradient has a sample that shows it.
+  // Every op with a gradient must have a sample for it.
   for (const Op* op : sampled_ops()) {
     CAPTURE(op->name.value);
     const bool shown = std::holds_alternative<NotDifferentiable>(op->gradient);
@@ -152,7 +153,7 @@ TEST_CASE("gradients of strided operands and of unknown dims are the same", "[gr
       try {
         (void)sample_graph(op, sample, options);
       } catch (const UserError&) {
-        return;  // the all-ops test says which may be refused
+        return;  // the all-ops test checks which ones may be rejected
       }
       differentiate_sample(other, op, sample, options);
       const auto expected = run(plain, plain.first, plain.arguments),
@@ -166,7 +167,7 @@ TEST_CASE("gradients in narrow floats have the dtype of the operands and the val
     for_each_differentiable_sample(
         [&, dtype = dtype, tolerance = tolerance](const Op& op, const Sample& sample, const std::string& what) {
           const Graph graph = sample_graph(op, sample);
-          if (is_complex(graph[graph.outputs[0].value].type.dtype)) return;  // has no narrow parts
+          if (is_complex(graph[graph.outputs[0].value].type.dtype)) return;  // has no 16-bit type
           Sample narrow = sample;
           for (SampleOperand& operand : narrow.operands) {
             if (operand.dtype == c128) return;

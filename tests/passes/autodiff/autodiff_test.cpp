@@ -16,7 +16,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Every float argument of a graph.
+/// Returns the names of all float arguments of a graph.
 std::vector<std::string> float_arguments(const Graph& graph) {
   std::vector<std::string> names;
   for (const ValueId id : graph.arguments())
@@ -62,7 +62,7 @@ TEST_CASE("gradients agree with finite differences on whole graphs", "[autodiff]
     const Graph both = differentiate(graph, {.outputs = {{"loss", ""}}, .wrt = float_arguments(graph)});
     const Tensors arguments = random_arguments(graph, specimen.dims, 3);
     check_gradients(graph, both, arguments, "loss");
-    // Expanding before differentiating and after it are the same.
+    // Expanding before or after differentiation is equivalent.
     check_same_meaning(both, expand(both), arguments);
   }
 }
@@ -114,7 +114,7 @@ TEST_CASE("second order: a Hessian-vector product agrees with differences of the
     const Graph forward = parse(specimen.text);
     const std::string wrt = float_arguments(forward)[0];
     const Graph first = differentiate(forward, {.outputs = {{"loss", ""}}, .wrt = {wrt}, .keep_outputs = false});
-    // <grad, v> differentiated again.
+    // Differentiates <grad, v> again.
     const Graph second =
         differentiate(first, {.outputs = {{"grad." + wrt, "v"}}, .wrt = {wrt}, .keep_outputs = false});
     Tensors arguments = random_arguments(second, specimen.dims, 5);
@@ -135,7 +135,7 @@ TEST_CASE("only what lies between the outputs and wrt is differentiated", "[auto
   const auto found = gradients(b, loss, std::nullopt, {{w2}});
   b.output("grad", found[0]);
   const Graph graph = dce(b.finish());
-  CHECK(count(graph, ops::contract) == 2);  // the first layer forward, and the one gradient
+  CHECK(count(graph, ops::contract) == 2);  // the first layer forward, and its only gradient
   CHECK(count(graph, ops::tanh) == 1);
 }
 

@@ -6,12 +6,13 @@
 #include "passes/transforms/dce.h"
 #include "passes/transforms/expand.h"
 
-/// The gradient rules of composites build what the forward pass builds too, so that expansion makes them one node.
+/// The gradient rules of composites build the same ops as the forward pass, so that they become one node when
+/// expanded.
 namespace lathe::ir {
 
 namespace {
 
-/// Forward and gradients of `loss`, expanded to primitives.
+/// Returns forward and gradients of `loss`, expanded to primitives.
 Graph expanded_training_graph(GraphBuilder& builder, const Value& loss) {
   builder.output("loss", loss);
   GradientRequest request;
@@ -48,9 +49,9 @@ TEST_CASE("the loss computes maximum, exponentials and their sum once", "[gradie
   const Value targets = b.argument(ops::input, "targets", i64, {n});
   const Graph graph = expanded_training_graph(b, cross_entropy(logits, targets, 0, 0.1));
   CHECK(count(graph, ops::exp) == 1);
-  CHECK(count(graph, ops::max) == 2);  // of the row, and the target's
+  CHECK(count(graph, ops::max) == 2);  // of the row, and of the target
   CHECK(count(graph, ops::log) == 1);
-  CHECK(count(graph, ops::gather) == 1);  // the check of the targets
+  CHECK(count(graph, ops::gather) == 1);  // the bounds check of the targets
 }
 
 TEST_CASE("dropout draws once, softmax is not recomputed", "[gradients]") {

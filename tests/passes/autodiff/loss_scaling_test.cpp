@@ -16,7 +16,7 @@ using Catch::Contains;
 
 namespace {
 
-/// The mean of (x w)^2 over one matrix.
+/// The mean of (x w)^2 for one matrix.
 Graph model() {
   return parse(R"(graph @m(input %x: f32[4, 3], parameter %w: f32[3, 2]) {
   %1 = matmul %x, %w
@@ -33,7 +33,7 @@ TrainingOptions in_f16(LossScaling scaling = {}) {
   return options;
 }
 
-/// A step and its states, run by run.
+/// A step and its states across runs.
 class Run {
  public:
   explicit Run(const TrainingOptions& options, const Optimizer& optimizer = AdamW{.lr = 0.01})
@@ -44,7 +44,7 @@ class Run {
         arguments_.at(node.name) = HostTensor(node.type.dtype, node.type.shape.evaluate({}));
   }
 
-  /// One run with inputs of about this size.
+  /// Runs once with inputs of about this magnitude.
   Tensors with_inputs(double size) {
     for (int i = 0; i < 12; ++i) arguments_.at("x").set(i, size * (i % 5 - 2));
     Tensors results = interpret(step_, arguments_, {.round = true});
@@ -61,7 +61,7 @@ class Run {
   Tensors arguments_;
 };
 
-// Inputs that f16 holds, and inputs whose gradients overflow at the first scale, 65536.
+// Inputs within the range of f16, and inputs whose gradients overflow at the initial scale, 65536.
 constexpr double fine = 0.01, too_large = 30;
 
 }  // namespace
@@ -107,7 +107,7 @@ TEST_CASE("loss scaling: it doubles after so many good steps in a row", "[loss_s
   const auto scale_of = [&](double inputs) { return run.with_inputs(inputs).at("loss_scale").get(0); };
   CHECK(scale_of(fine) == 1024);
   CHECK(scale_of(fine) == 1024);
-  CHECK(scale_of(1e6) == 1024);  // skipped: the count starts again
+  CHECK(scale_of(1e6) == 1024);  // skipped: the count restarts
   for (int i = 0; i < 3; ++i) CHECK(scale_of(fine) == 512);
   CHECK(scale_of(fine) == 1024);
   CHECK(run.arguments().at("optimizer.loss_scale.good_steps").get_int(0) == 1);
@@ -118,7 +118,7 @@ TEST_CASE("loss scaling: an update is that of f32, small gradients survive", "[l
   plain.clip_norm = 1e-3;
   TrainingOptions scaled = in_f16();
   scaled.clip_norm = 1e-3;
-  // Gradients of about 1e-8, which f16 does not hold.
+  // Gradients of about 1e-8, which underflow in f16.
   for (const double inputs : {1e-1, 1e-4}) {
     Run wide(plain, SGD{.lr = 1e3}), narrow(scaled, SGD{.lr = 1e3});
     const HostTensor start = wide.arguments().at("w");

@@ -9,7 +9,8 @@ using namespace lathe::ir;
 using lathe::test::Interpreted;
 using Numbers = std::vector<double>;
 
-/// Gradients where finite differences say nothing: ties, kinks, zeros, complex numbers. The values are PyTorch's.
+/// Gradients that finite differences cannot check: ties, kinks, zeros, complex numbers. The expected values are
+/// PyTorch's.
 namespace {
 
 /// d sum(y) / d x
@@ -79,7 +80,7 @@ TEST_CASE("what where leaves out has no gradient, infinite or not", "[gradients]
   Interpreted t;
   const Value scores = t.input({2}, {1, 2});
   CHECK(t.numbers(gradient(t, where(gt(scores, 1.5), scores, -1e9), scores)) == Numbers{0, 1});
-  // The gradient that arrives where the condition is false is infinite; a product with the mask would give NaN.
+  // The incoming gradient is infinite where the condition is false; multiplying it by the mask would give NaN.
   const Value a = t.input({2}, {0, 4});
   CHECK(t.numbers(gradient(t, sqrt(where(gt(a, 0.0), a, 0.0)), a)) == Numbers{0, 0.25});
 }

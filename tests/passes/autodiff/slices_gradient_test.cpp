@@ -18,7 +18,8 @@ struct Range {
   int dim, start, stop, step = 1;
 };
 
-/// The sum of sin(i * slice i of %x). `complex`: %x holds the parts of complex numbers, of which slices are taken.
+/// The sum of sin(i * slice i of %x). `complex`: %x holds the real and imaginary parts of the complex tensor that is
+/// sliced.
 Graph loss_of(const Shape& shape, const std::vector<Range>& ranges, bool complex = false) {
   GraphBuilder b("g");
   const Value x = b.argument(ops::parameter, "x", f64, shape), whole = complex ? view_as_complex(x) : x;
@@ -35,14 +36,14 @@ Graph loss_of(const Shape& shape, const std::vector<Range>& ranges, bool complex
 
 Graph with_gradient(const Graph& loss) { return dce(differentiate(loss, {})); }
 
-/// Each index of dim 1 of [2, count, 4].
+/// Returns a range for each index of dim 1 of [2, count, 4].
 std::vector<Range> steps_of_time(int count) {
   std::vector<Range> ranges;
   for (int t = 0; t < count; ++t) ranges.push_back({1, t, t + 1});
   return ranges;
 }
 
-/// The elements that all nodes compute.
+/// Returns the number of elements that all nodes compute.
 std::int64_t computed_elements(const Graph& graph) {
   std::int64_t total = 0;
   for (const Node& node : graph.nodes)
@@ -73,7 +74,7 @@ TEST_CASE("slices: up to 8 are padded and added, more are joined", "[autodiff]")
   CHECK(count(gradient(8), ops::pad) == 8);
   for (const int steps : {9, 100}) {
     CHECK(count(gradient(steps), ops::concat) == 1);
-    CHECK(count(gradient(steps), ops::pad) <= 1);  // of nothing
+    CHECK(count(gradient(steps), ops::pad) <= 1);  // empty
   }
 }
 
@@ -136,9 +137,9 @@ TEST_CASE("slices: a pad at an unknown index or of an unknown size is not joined
 
 TEST_CASE("slices: gradients agree with finite differences, whatever overlaps", "[autodiff]") {
   std::vector<Range> ranges = steps_of_time(12);                                     // all indices
-  for (int i = 0; i < 9; ++i) ranges.push_back({1, i, i + 4});                       // a window that moves
-  for (int i = 0; i < 9; ++i) ranges.push_back({1, 5, 8});                           // one place
-  for (int i = 0; i < 9; ++i) ranges.push_back({1, i % 3, 12, 2 + i % 3});           // steps
+  for (int i = 0; i < 9; ++i) ranges.push_back({1, i, i + 4});                       // a sliding window
+  for (int i = 0; i < 9; ++i) ranges.push_back({1, 5, 8});                           // the same place
+  for (int i = 0; i < 9; ++i) ranges.push_back({1, i % 3, 12, 2 + i % 3});           // strided
   for (int i = 0; i < 9; ++i) ranges.push_back({i % 3, 1, 2});                       // several dims
   for (int i = 0; i < 9; ++i) ranges.push_back({-2, 3 * (i % 4), 3 * (i % 4) + 2});  // gaps
   ranges.push_back({1, 0, 12});

@@ -32,7 +32,7 @@ Graph regression() {
 })");
 }
 
-/// The same by hand: the loss and its gradient at p = {w0, w1, w2, b}, over rows first .. last.
+/// The same computed by hand: the loss and its gradient at p = {w0, w1, w2, b}, over rows first .. last.
 struct ByHand {
   HostTensor x, y;
 
@@ -52,7 +52,7 @@ struct ByHand {
   double loss(const Vector& p, Vector& grad) const { return loss(p, grad, 0, y.numel()); }
 };
 
-/// Arguments of a step: given tensors, zeros for every state.
+/// Returns the arguments of a step: the given tensors, and zeros for every state.
 Tensors with_states(const Graph& step, const Tensors& given) {
   Tensors arguments = given;
   for (const ValueId id : step.arguments()) {
@@ -63,7 +63,7 @@ Tensors with_states(const Graph& step, const Tensors& given) {
   return arguments;
 }
 
-/// Runs the step once; updates go into `arguments`.
+/// Runs the step once and stores its updates in `arguments`.
 Tensors advance(const Graph& step, Tensors& arguments) {
   Tensors results = interpret(step, arguments);
   for (const Update& update : step.updates) {
@@ -88,7 +88,7 @@ Problem make_problem(std::int64_t rows) {
   return {given, by_hand, start};
 }
 
-/// Trains by the graph and by `update(p, grad, t)` and compares loss, norm and parameters at every step.
+/// Trains with the graph and with `update(p, grad, t)`, and compares loss, norm and parameters at every step.
 void compare(const Optimizer& optimizer, const TrainingOptions& options,
              const std::function<void(Vector& p, Vector& grad, double t)>& update) {
   const Graph step = training_step(regression(), "loss", optimizer, options);

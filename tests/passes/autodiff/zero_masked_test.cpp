@@ -6,7 +6,7 @@
 #include "passes/transforms/expand.h"
 #include "tests/passes/support.h"
 
-/// The gradients of an attention whose wholly masked queries give zeros (zero_masked).
+/// Gradients of an attention with zero_masked, whose fully masked queries yield zeros.
 using namespace lathe;
 using namespace lathe::ir;
 using namespace lathe::ir::test;
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int rows = 4, columns = 5;
 
-/// With sizes that are known, or bound when it runs.
+/// An attention with static sizes if `known`, otherwise with sizes bound at run time.
 Graph masked_attention(bool known) {
   const std::string S = known ? fmt::format("S={}", rows) : "S", T = known ? fmt::format("T={}", columns) : "T";
   return parse(fmt::format(
@@ -26,7 +26,7 @@ Graph masked_attention(bool known) {
       S, T));
 }
 
-/// Queries that see no key, one, two, and all. One alone has a sum of exponentials that is 1 to the last bit.
+/// Queries that see no key, one, two, and all. For a single key the sum of exponentials is exactly 1.
 Tensors arguments_of(const Graph& graph) {
   Tensors arguments = random_arguments(graph, {{"S", rows}, {"T", columns}}, 5);
   constexpr int seen[rows] = {0, 1, 2, columns};

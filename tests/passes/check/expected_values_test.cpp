@@ -11,14 +11,14 @@ using namespace lathe::ir::test;
 
 namespace {
 
-/// The only output of a graph, over random arguments.
+/// The single output of a graph, for random arguments.
 struct Subject {
   explicit Subject(std::string_view text, const DimBindings& dims = {}, double tolerance = -1)
       : graph(parse(text)),
         expected(graph, random_arguments(graph, dims), {graph.outputs.front().value},
                  {.tolerance = tolerance < 0 ? std::nullopt : std::optional(tolerance)}) {}
 
-  /// Whether the expected value, each element changed, is near.
+  /// Whether the expected value is still accepted after changing each element.
   template <class Change>
   bool near(Change change) {
     HostTensor found = expected[0];
@@ -51,7 +51,7 @@ TEST_CASE("a value may differ by a few roundings of its dtype, relative to its o
 }
 
 TEST_CASE("terms that cancel may leave what roundings of the terms amount to", "[check]") {
-  // The sum of deviations from a mean is zero, but for roundings.
+  // The sum of deviations from a mean is zero except for rounding.
   Subject subject(R"(graph @g(input %x: f32[64]) {
   %1 = mean %x {dims=[0], keepdim=true}
   %2 = sub %x, %1
@@ -62,7 +62,7 @@ TEST_CASE("terms that cancel may leave what roundings of the terms amount to", "
   CHECK(subject.near(none));
   CHECK(subject.near([](double) { return 1e-6; }));
   CHECK_FALSE(subject.near([](double) { return 1e-2; }));
-  // So is one of arguments, which nothing rounds: their last bits tell.
+  // So is this one, but its terms are arguments, which are not rounded: every bit counts.
   Subject plain(R"(graph @g(input %x: f32[64]) {
   %1 = slice %x {dim=0, start=0, stop=32}
   %2 = concat %1, %1 {dim=0}
@@ -107,7 +107,7 @@ TEST_CASE("what is computed from a coarser dtype is as coarse", "[check]") {
   CHECK(subject.near([](double x) { return x * (1 + 4e-3); }));
   CHECK_FALSE(subject.near([](double x) { return x * 2; }));
   CHECK_FALSE(subject.near(none));
-  // A tolerance of the user's leaves no room for roundings.
+  // A user-defined tolerance leaves no room for rounding.
   Subject strict(text, {}, 1e-5);
   CHECK(strict.near([](double x) { return x * (1 + 1e-6); }));
   CHECK_FALSE(strict.near([](double x) { return x * (1 + 4e-3); }));
@@ -132,7 +132,8 @@ TEST_CASE("integers and truths are exact, but where roundings decide them", "[ch
 }
 
 TEST_CASE("a tolerance is finite: elements that roundings decide have none, the others are compared", "[check]") {
-  // The difference of equal sums is a rounding error; of eight bounds, one is where it lies.
+  // The difference of equal sums is a rounding error. Of the eight bounds that it is compared with, one is within
+  // that error.
   Subject subject(R"(graph @g(input %x: f32[64]) {
   %1 = sum %x {dims=[0]}
   %2 = neg %x

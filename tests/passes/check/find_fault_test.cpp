@@ -15,7 +15,7 @@ using namespace lathe::ir::test;
 
 namespace {
 
-/// A step of some gradient descent: three results depend on the sum, one does not.
+/// A step of gradient descent: three results depend on the sum, one does not.
 constexpr const char* text = R"(graph @step(input %x: f32[n, 4], parameter %w: f32[3, 4]) {
   %1 = linear %x, %w                        loc("m.cpp":1)
   %2 = tanh %1                              loc("m.cpp":2)
@@ -34,7 +34,7 @@ struct Subject {
   Graph graph = parse(text);
   Tensors arguments = random_arguments(graph, {{"n", 5}});
 
-  /// The results of a graph in which `op` gives half of what it should.
+  /// Returns the results of a graph in which `op` returns half of the correct value.
   Tensors run(const Graph& part, const Op& op) const {
     const Graph wrong = rebuild(part, [&](GraphBuilder& b, const Node& node, std::span<const Value> operands) {
       return node.op == &op ? std::optional(mul(b.add(op, operands, node.attrs), 0.5)) : std::nullopt;

@@ -12,8 +12,8 @@ using namespace lathe;
 
 namespace {
 
-/// Whether the products that read the value named "o", made from parameter %w: f32[256, 64], compute it. `products`
-/// read it as %1.
+/// Whether the matmuls that read the value named "o", computed from parameter %w: f32[256, 64], recompute it.
+/// `products` read it as %1.
 bool inlined(std::string_view made, std::string_view products, bool copied = true) {
   const ir::Graph graph = prepare_for_fusion(ir::parse_graph(
       fmt::format(
@@ -38,11 +38,11 @@ constexpr std::string_view narrow = "cast %w {dtype=bf16}", forward = R"(%2 = co
 TEST_CASE("copied_operands: a parameter that is rounded for products is stored, for products that copy operands") {
   CHECK_FALSE(inlined(narrow, forward));
   CHECK(inlined(narrow, forward, false));
-  // Behind a view too.
+  // Also through a view.
   CHECK_FALSE(inlined(narrow, R"(%2 = transpose %1 {dim0=0, dim1=1}
   %3 = contract %x, %2 {spec="ac,cb->ab"}
   output "y" %3)"));
-  // What is computed for each of several products as well.
+  // A value computed for each of several matmuls, too.
   CHECK_FALSE(inlined("cast %f {dtype=bf16}", R"(%2 = contract %1, %h {spec="ca,cb->ab"}
   %3 = contract %h, %1 {spec="ca,cb->ab"}
   output "y" %2

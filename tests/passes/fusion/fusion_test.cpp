@@ -11,7 +11,7 @@
 #include "passes/fusion/print_regions.h"
 #include "tests/passes/support.h"
 
-/// Partitions of graphs into regions, as print_regions() has them, a line a region: "*" marks what is stored.
+/// Partitions of graphs into regions, as printed by print_regions(), one region per line: "*" marks stored values.
 using namespace lathe;
 
 namespace {
@@ -35,7 +35,7 @@ std::string plan(std::string_view text, const FusionOptions& options = {}) {
 constexpr FusionOptions columns = {.most_columns = 8192}, in_place = {.scatter_in_place = true},
                         row_sums = {.scatter_in_place = true, .row_sums = true};
 
-/// The gradient of x * w over the last dim of x[n, 8], and of w: rows with a reduction, and a sum over the rows.
+/// The gradient of x * w over the last dim of x[n, 8], and that of w: rows with a reduction, and a sum over the rows.
 constexpr std::string_view scaled = R"(graph @g(input %x: f32[n, 8], input %dy: f32[n, 8], input %w: f32[8]) {
   %1 = mul %dy, %w
   %2 = mul %1, %x

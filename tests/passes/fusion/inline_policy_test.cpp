@@ -10,8 +10,8 @@ using namespace lathe;
 
 namespace {
 
-/// Whether the value named "left" of a graph, made from %x: [n, 8], %h: bf16[n, 8], %s: [8], %w: [4, 8] and %v: [8,
-/// 8], is computed by what reads it.
+/// Whether the value named "left" is inlined into its users. The graph has %x: [n, 8], %h: bf16[n, 8], %s: [8], %w:
+/// [4, 8] and %v: [8, 8].
 bool inlined_where(std::string_view body) {
   const ir::Graph graph = prepare_for_fusion(ir::parse_graph(
       fmt::format(
@@ -27,8 +27,8 @@ bool inlined_where(std::string_view body) {
   return false;
 }
 
-/// Whether the product that reads the value named "left" computes it. `left` makes it, as %2; `more` is whatever else
-/// the graph does.
+/// Whether the value named "left" is inlined into the matmul that reads it. `left` computes it, as %2; `more` is the
+/// rest of the graph.
 bool inlined(std::string_view left, std::string_view more = "") {
   return inlined_where(fmt::format(R"({}
   %9 = contract %2, %w {{spec="ac,bc->ab"}}
@@ -49,7 +49,7 @@ TEST_CASE("an operand of a product is stored where its own operands then stay in
   %2 = mul %1, %s name("left"))";
   CHECK_FALSE(inlined(product, R"(%3 = add %1, %x
   output "e" %3)"));
-  // Behind another product, as GELU, its gate and its slope are: both run where that is computed.
+  // After another matmul, like GELU, its gate and its slope: both run in that matmul's epilogue.
   const std::string behind = R"(%1 = contract %x, %v {spec="ac,bc->ab"}
   %3 = exp %1
   %2 = mul %1, %3 name("left"))";
@@ -58,7 +58,7 @@ TEST_CASE("an operand of a product is stored where its own operands then stay in
   output "slope" %4)"));
   CHECK(inlined(behind, R"(output "x" %1
   output "gate" %3)"));
-  // Another reader may wait for a product whose result has gone into the one that is read here.
+  // Another user may wait for a matmul whose result is fused into the one that is read here.
   CHECK_FALSE(inlined(R"(%1 = contract %x, %v {spec="ac,bc->ab"}
   %3 = contract %1, %v {spec="ac,bc->ab"}
   %2 = mul %3, %s name("left"))",
@@ -69,7 +69,7 @@ TEST_CASE("an operand of a product is stored where its own operands then stay in
 TEST_CASE("an operand of a product is computed there where its operands are stored for others", "[fusion]") {
   const std::string product = R"(%1 = exp %x
   %2 = mul %1, %s name("left"))";
-  // Another product, a reader that waits for one, and a row reduction find it in memory.
+  // Another matmul, a user that waits for one, and a row reduction read it from memory.
   CHECK(inlined(product, R"(%3 = contract %1, %w {spec="ac,bc->ab"}
   output "p" %3)"));
   CHECK(inlined(product, R"(%3 = contract %x, %v {spec="ac,bc->ab"}
@@ -113,7 +113,7 @@ TEST_CASE("a cheap operand of a concat or a pad is computed there", "[fusion]") 
   CHECK(inlined_where(R"(%2 = neg %x name("left")
   %3 = pad %2 {dim=1, low=1, high=0}
   output "padded" %3)"));
-  // Not what is dear, what reads much, or what others read too.
+  // Not expensive values, values with many operands, or values that have other users.
   CHECK_FALSE(inlined_where(R"(%2 = exp %x name("left")
   %3 = concat %2, %x {dim=1}
   output "joined" %3)"));
@@ -126,7 +126,7 @@ TEST_CASE("a cheap operand of a concat or a pad is computed there", "[fusion]") 
 }
 
 TEST_CASE("a wider copy of a narrower float is made by its readers, wherever they are", "[fusion]") {
-  // %1 is stored for a product; one of the copy's readers waits for another product.
+  // %1 is stored for a matmul; one of the copy's users waits for another matmul.
   const auto graph = [](std::string_view reader) {
     return fmt::format(R"(%1 = contract %h, %h {{spec="ac,bc->ab"}}
   %2 = cast %1 {{dtype=f32}} name("left")
@@ -145,7 +145,7 @@ TEST_CASE("a wider copy of a narrower float is made by its readers, wherever the
 
 TEST_CASE("a cheap wider float that is made of one narrower float is not stored: its readers widen that",
           "[fusion]") {
-  // %2, read by a product, a reduction and an element-wise output.
+  // %2, read by a matmul, a reduction and an element-wise output.
   const auto read = [](std::string_view left) {
     return fmt::format(R"({}
   %7 = contract %2, %w {{spec="ac,bc->ab"}}
@@ -159,11 +159,12 @@ TEST_CASE("a cheap wider float that is made of one narrower float is not stored:
   const std::string copy = "%1 = cast %h {dtype=f32}\n  ";
   CHECK(inlined_where(read(R"(%2 = cast %h {dtype=f32} name("left"))")));
   CHECK(inlined_where(read(copy + R"(%2 = neg %1 name("left"))")));
-  // A smaller operand may stand beside it, through views too, and more than one step.
+  // It may have a smaller operand as well, also through views, and take several ops.
   CHECK(inlined_where(read(copy + R"(%2 = mul %1, %s name("left"))")));
   CHECK(inlined_where(read(copy + R"(%3 = mul %1, %s
   %2 = add %3, %s name("left"))")));
-  // Not what is dear, takes many steps, or is made of two as large ones or of one that is as wide.
+  // Not expensive values, values that take many ops, or values computed from two operands of this size or from one as
+  // wide.
   CHECK_FALSE(inlined_where(read(copy + R"(%2 = exp %1 name("left"))")));
   CHECK_FALSE(inlined_where(read(copy + R"(%3 = mul %1, %s
   %4 = add %3, %s
@@ -173,7 +174,7 @@ TEST_CASE("a cheap wider float that is made of one narrower float is not stored:
   CHECK_FALSE(inlined_where(read(copy + R"(%2 = mul %1, %x name("left"))")));
   CHECK_FALSE(inlined_where(read(copy + R"(%2 = mul %1, %1 name("left"))")));
   CHECK_FALSE(inlined_where(read(R"(%2 = neg %x name("left"))")));
-  // Nor one of the same width, though a wider value is between.
+  // Nor values of the same width, even if there is a wider value in between.
   CHECK_FALSE(inlined_where(R"(%1 = cast %h {dtype=f32}
   %3 = mul %1, %s
   %2 = cast %3 {dtype=bf16} name("left")

@@ -9,12 +9,12 @@
 #include "passes/pipeline/pipeline.h"
 #include "tests/support/cpu_infos.h"
 
-/// Which kernels of rows prefetch a later row, and which products their operands.
+/// Which row kernels prefetch a later row, and which matmuls prefetch their operands.
 using namespace lathe;
 
 namespace {
 
-/// How many buffers the kernels prefetch.
+/// Returns the number of buffers that the kernels prefetch.
 std::size_t prefetched(std::string_view text, const CpuInfo& target = unnamed_cpu()) {
   const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "prefetch.lathe"), ir::default_pipeline()).graph;
   std::size_t count = 0;
@@ -30,7 +30,7 @@ std::size_t prefetched(std::string_view text, const CpuInfo& target = unnamed_cp
 
 bool prefetches(std::string_view text) { return prefetched(text) > 0; }
 
-/// Of a product left * y.
+/// The same for a matmul left * y.
 std::size_t product_prefetches(const std::string& x, const std::string& lines, const std::string& left) {
   return prefetched("graph @g(input %x: f32" + x + ", input %y: f32[t, 768]) {\n" + lines + "  %z = matmul " + left +
                     ", %y\n  output \"z\" %z\n}");
@@ -62,9 +62,9 @@ TEST_CASE("where the last level of caches is slow, what one loop reads in order 
            "  output \"y\" %2\n}";
   };
   CHECK(prefetched("graph @g(input %x: f32[n, 1024]) {\n  %1 = exp %x\n  output \"y\" %1\n}", slow) == 1);
-  CHECK(prefetched(squares("[1024, 1024]"), slow) == 1);  // not for weights that all rows read
+  CHECK(prefetched(squares("[1024, 1024]"), slow) == 1);  // not weights that all rows read
   CHECK(prefetched(squares("[n, 1024]"), slow) == 1);
-  CHECK(prefetched(squares("[1023, 1024]"), slow) == 0);  // L2 may have it
+  CHECK(prefetched(squares("[1023, 1024]"), slow) == 0);  // may be in L2
   const std::string two_tensors = R"(graph @g(input %y: f32[n, 1024], input %dy: f32[n, 1024]) {
   %1 = mul %y, %dy
   %2 = sum %1 {dims=[1], keepdim=true}
@@ -91,7 +91,7 @@ TEST_CASE("a product of one row prefetches the weights that it streams, numbers 
                       "\n  output \"y\" %y\n}");
   };
   CHECK(row_by("input %w: f32[2048, 768]) {\n", "%w") == 1);
-  CHECK(row_by("input %w: f32[64, 768]) {\n", "%w") == 0);  // L2 has it
+  CHECK(row_by("input %w: f32[64, 768]) {\n", "%w") == 0);  // in L2
   CHECK(row_by("input %q: i8[4096, 768], input %s: f32[4096, 12]) {\n  %w = dequantize %q, %s\n", "%w") == 1);
 }
 

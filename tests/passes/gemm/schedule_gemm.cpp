@@ -9,7 +9,7 @@
 namespace lathe::testing {
 namespace {
 
-/// A small tile, so that small sizes meet every edge.
+/// A small tile, so that small sizes cover all edge cases.
 cpu::GemmTile small_tile(DType compute, int nv = 2) {
   return {.compute = compute, .lanes = 4, .mr = 3, .nv = nv, .kc = 8, .mc = 6, .nc = 16};
 }
@@ -85,7 +85,7 @@ TEST_CASE("plans cut k in splits where few rows meet a large right operand that 
   CHECK(plan_gemm(query).splits == 16);
   query.k = 3071;  // 37 * 83
   CHECK(plan_gemm(query).splits == 1);
-  query.k = 3072, query.n = 50257;  // blocks of columns are tasks enough
+  query.k = 3072, query.n = 50257;  // blocks of columns give enough tasks
   CHECK(plan_gemm(query).splits == 1);
   query.n = 64;  // small
   CHECK(plan_gemm(query).splits == 1);
@@ -156,7 +156,7 @@ TEST_CASE("plans read a small right operand in place, for few rows, and cut few 
            .k = 1024,
            .lhs_axis = LaneAxis::row,
            .rhs_axis = LaneAxis::row};
-  CHECK(plan_gemm(query).rhs == Source::direct);  // a gradient's, just made
+  CHECK(plan_gemm(query).rhs == Source::direct);  // a gradient that was just computed
   query.lhs_axis = LaneAxis::k;
   CHECK(plan_gemm(query).rhs == Source::loaded);
   const auto vectors = [](std::int64_t m, std::int64_t n) {
@@ -238,7 +238,7 @@ TEST_CASE("candidate plans: the default first, no two alike, each right") {
     return cpu::candidate_plans(query, {.cpu = query.cpu, .batch = 1, .m = m, .n = 1536, .k = 384}).size();
   };
   const cpu::GemmQuery open{.cpu = unnamed_cpu(), .batch = 1, .n = 1536, .k = 384};
-  CHECK(count(open, 4096) > count(open, 64));  // tasks of more rows than there are do not differ
+  CHECK(count(open, 4096) > count(open, 64));  // tasks of more rows than the matmul has are the same
   CHECK(count(open, 64) > 3);
   CHECK(count({.cpu = unnamed_cpu(), .m = 1, .n = 1536, .k = 384}, 1) == 1);  // dot products
 }
@@ -246,13 +246,13 @@ TEST_CASE("candidate plans: the default first, no two alike, each right") {
 TEST_CASE("plans: what is streamed, loaded and packed") {
   cpu::GemmQuery q{.cpu = unnamed_cpu(), .batch = 1, .n = 1536, .k = 384};
   CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::blocked);
-  CHECK(plan_gemm(q).rhs == Source::loaded);  // rows that may be few
+  CHECK(plan_gemm(q).rhs == Source::loaded);  // there may be few rows
   CHECK(plan_gemm(q).lhs == Source::direct);
   q.m = 4096;
   CHECK(plan_gemm(q).rhs == Source::packed);
   q.m = {};
   q.lhs_loadable = false;
-  CHECK(plan_gemm(q).lhs == Source::packed);  // computed once for many blocks of columns
+  CHECK(plan_gemm(q).lhs == Source::packed);  // computed once for several blocks of columns
   q.n = 192;
   CHECK(plan_gemm(q).lhs == Source::loaded);
   q.n = 1536;
@@ -262,19 +262,19 @@ TEST_CASE("plans: what is streamed, loaded and packed") {
   CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::blocked);
   CHECK(plan_gemm(q).rhs == Source::direct);
   CHECK(plan_gemm(q).tile.mr == 1);
-  const cpu::GemmQuery scores{.cpu = unnamed_cpu(), .k = 64};  // batches of unknown sizes
+  const cpu::GemmQuery scores{.cpu = unnamed_cpu(), .k = 64};  // batches of symbolic sizes
   CHECK(plan_gemm(scores).rhs == Source::loaded);
-  q = {.cpu = unnamed_cpu(), .batch = 1, .m = 32, .n = 768, .k = 768};  // some rows
+  q = {.cpu = unnamed_cpu(), .batch = 1, .m = 32, .n = 768, .k = 768};  // several rows
   CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::skinny_dot);
   CHECK(plan_gemm(q).tile.mr == 8);
-  q.k = 64;  // dot products are too short to be worth adding up lanes
+  q.k = 64;  // dot products are too short for horizontal sums to pay off
   CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::blocked);
   q = {.cpu = unnamed_cpu(),
        .batch = 1,
        .m = 256,
        .n = 768,
        .k = 50257,
-       .lhs_loadable = false};  // a packed copy would go through memory
+       .lhs_loadable = false};  // a packed copy would not fit in the caches
   CHECK(plan_gemm(q).rhs == Source::loaded);
   CHECK(plan_gemm(q).lhs == Source::loaded);
   q.k = 768;
@@ -286,12 +286,12 @@ TEST_CASE("plans: what is streamed, loaded and packed") {
        .lhs_axis = LaneAxis::row,
        .rhs_axis = LaneAxis::row};  // a weight's gradient
   CHECK(plan_gemm(q).lhs == Source::direct);
-  q.m = 50257;  // whole cache lines of a left operand that no cache keeps
+  q.m = 50257;  // whole cache lines of a left operand that exceeds all caches
   CHECK(plan_gemm(q).lhs == Source::loaded);
   CHECK(plan_gemm(q).rhs == Source::packed);
   q.lhs_axis = LaneAxis::k;
   CHECK(plan_gemm(q).lhs == Source::direct);
-  q = {.cpu = unnamed_cpu(), .batch = 1, .n = 64, .k = 768};  // one register tile as wide as the columns
+  q = {.cpu = unnamed_cpu(), .batch = 1, .n = 64, .k = 768};  // one register tile spans all columns
   CHECK(plan_gemm(q).tile.n_step() == 64);
 }
 

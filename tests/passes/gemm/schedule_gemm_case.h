@@ -15,7 +15,7 @@
 #include "ir/kernel/machine/tile_mma.h"
 #include "passes/cpu/gemm/gemm.h"
 
-/// Matrix products over small random operands, run by any runner of kernels and compared with plain loops.
+/// Matmuls with small random operands, run by any kernel runner and compared with plain loops.
 namespace lathe::testing {
 
 using cpu::GemmPlan;
@@ -25,7 +25,7 @@ using kernel::Buffer;
 using kernel::Builder;
 using kernel::Value;
 
-/// The tile of AMX in small blocks, so that small sizes meet every edge.
+/// AMX tiles in small blocks, so that small sizes cover all edge cases.
 inline cpu::GemmTile small_amx_tile(bool split_bf16) {
   return {.lanes = 16,
           .mr = 32,
@@ -42,11 +42,11 @@ struct GemmProblem {
   DType storage = f32;  ///< bf16 is computed in f32
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   LaneAxis lhs = LaneAxis::k, rhs = LaneAxis::k;
-  bool known = false;       ///< sizes compiled in
-  std::string open{};       ///< but not these, such as "mk"
+  bool known = false;       ///< sizes are compile-time constants
+  std::string open{};       ///< except these dims, such as "mk"
   bool shared_rhs = false;  ///< one right operand for all batches
-  bool prefetch = false;    ///< of operands along their rows and what the epilogue touches
-  bool whole = true;        ///< whole numbers: sums are exact in any order
+  bool prefetch = false;    ///< prefetches operands along their rows, and the operands of the epilogue
+  bool whole = true;        ///< integers: sums are exact in any order
   DType compute() const { return storage == bf16 ? f32 : storage; }
   std::string text() const {
     return fmt::format("{} {}x{}x{}x{} {}{} {}{}{}", name(storage), batch, m, n, k, lhs == LaneAxis::k ? "k" : "r",
@@ -54,13 +54,13 @@ struct GemmProblem {
   }
 };
 
-/// Elements of any dtype, read and written as doubles.
+/// Elements of any dtype, accessed as doubles.
 class Elements {
  public:
   Elements(DType dtype, std::int64_t count)
       : dtype_(dtype), bytes_(static_cast<std::size_t>(count) * size_in_bytes(dtype) + 64) {}
   std::int64_t count() const { return static_cast<std::int64_t>((bytes_.size() - 64) / size_in_bytes(dtype_)); }
-  /// 64-byte aligned, as packed workspaces want.
+  /// 64-byte aligned, as packed workspaces require.
   char* data() {
     const auto address = reinterpret_cast<std::uintptr_t>(bytes_.data());
     return bytes_.data() + (64 - address % 64) % 64;
@@ -86,7 +86,7 @@ class Elements {
       case i32: return put(i, static_cast<std::int32_t>(value));
       case i64: return put(i, static_cast<std::int64_t>(value));
       default: {
-        const auto narrow = static_cast<float>(value);  // whole numbers below 256 are exact
+        const auto narrow = static_cast<float>(value);  // integers below 256 are exact
         std::uint32_t bits;
         std::memcpy(&bits, &narrow, 4);
         return put(i, static_cast<std::uint16_t>(bits >> 16));
@@ -110,7 +110,7 @@ class Elements {
   std::vector<char> bytes_;
 };
 
-/// Runs a whole kernel; how the parallel range is cut is the runner's choice.
+/// Runs a whole kernel; the runner chooses how to split the parallel range.
 using Runner =
     std::function<void(const kernel::Kernel&, std::vector<kernel::BoundBuffer>, std::vector<std::int64_t>)>;
 
@@ -139,7 +139,7 @@ class GemmRun {
     fill(lhs_), fill(rhs_), fill(bias_), fill(scale_);
   }
 
-  /// The elements of the result, as bytes.
+  /// Returns the bytes of the result.
   std::string run(const Runner& runner) {
     const DType compute = p_.compute();
     const std::int64_t unit = plan_.tile.tiles ? kernel::tile_depth : plan_.tile.pairs ? 2 : 1;
@@ -163,7 +163,7 @@ class GemmRun {
     return {result_.data(), static_cast<std::size_t>(result_.count()) * size_in_bytes(compute)};
   }
 
-  /// The first wrong element, or nothing. result = 1 + sum * scale[m] + bias[n].
+  /// Returns the first wrong element, or nothing. result = 1 + sum * scale[m] + bias[n].
   std::string mismatch() {
     for (std::int64_t b = 0; b < p_.batch; ++b)
       for (std::int64_t m = 0; m < p_.m; ++m)
@@ -212,7 +212,7 @@ class GemmRun {
     return b.finish();
   }
 
-  /// With `reduces` what adds up the splits of the product.
+  /// With `reduces`, returns the kernel that adds the split-K partial sums.
   kernel::Kernel product(bool reduces = false) const {
     Builder b("gemm");
     const Buffer lhs = b.buffer("lhs", p_.storage, Access::read), rhs = b.buffer("rhs", p_.storage, Access::read);
@@ -263,7 +263,7 @@ class GemmRun {
   Elements lhs_, rhs_, bias_, scale_, result_;
 };
 
-/// A plan gives the sums that plain loops give.
+/// Checks that a plan gives the same sums as plain loops.
 inline void check(const GemmProblem& p, const GemmPlan& plan) {
   GemmRun run(p, plan);
   run.run(interpret_whole);

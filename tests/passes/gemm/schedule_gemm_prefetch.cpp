@@ -3,7 +3,7 @@
 #include "tests/passes/gemm/schedule_gemm_case.h"
 #include "tests/support/cpu_infos.h"
 
-/// Products of few rows whose right operand comes from a last level of caches that is slow.
+/// GEMV and small-M matmuls whose right operand is in a slow last-level cache.
 namespace lathe::testing {
 namespace {
 
@@ -47,14 +47,14 @@ TEST_CASE("plans prefetch weights that few rows read along n, where the last lev
   CHECK(with([](auto& q) { q.m = 5; }));
   CHECK(with([](auto& q) { q.m = 3, q.k = 500; }));
   CHECK(with([](auto& q) { q.m = 2, q.k = 500; }));
-  CHECK(!with([](auto& q) { q.m = 3; }));  // in splits
+  CHECK(!with([](auto& q) { q.m = 3; }));  // split K
   CHECK(!with([](auto& q) { q.m = 1, q.k = 500; }));
   CHECK(!with([](auto& q) { q.m = 3, q.n = 256, q.k = 1000; }));  // columns for two tasks
   CHECK(!with([](auto& q) { q.m = 33; }));
   CHECK(!with([](auto& q) {
     q.n = 64;
     q.k = 1024;
-  }));  // near
+  }));  // in a near cache
   CHECK(!with([](auto& q) { q.n = {}; }));
   CHECK(!with([](auto& q) { q.rhs_axis = LaneAxis::k; }));
   CHECK(!with([](auto& q) { q.lhs_loadable = false; }));

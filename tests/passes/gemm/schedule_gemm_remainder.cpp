@@ -88,19 +88,19 @@ TEST_CASE("plans sum few last columns apart, and only where that is faster") {
   CHECK(with([](Query q) { q.n = {}; }) == 0);
   CHECK(with([](Query q) { q.m = 4; }) == 0);
   CHECK(with([](Query q) { q.m = 5, q.rhs_axis = LaneAxis::row; }) == 1);
-  CHECK(with([](Query q) { q.m = 32; }) == 0);  // dot products have no vectors of columns
+  CHECK(with([](Query q) { q.m = 32; }) == 0);  // dot products do not use vectors of columns
   CHECK(with([](Query q) { q.k = 64; }) == 1);
-  CHECK(with([](Query q) { q.k = 16, q.n = 66; }) == 0);  // adding up lanes takes too long
+  CHECK(with([](Query q) { q.k = 16, q.n = 66; }) == 0);  // horizontal sums would take too long
   CHECK(with([](Query q) { q.k = 5000; }) == 0);          // more than is copied
   CHECK(with([](Query q) { q.k = {}; }) == 0);
   CHECK(with([](Query q) { q.lhs_loadable = false; }) == 0);
   CHECK(with([](Query q) { q.compute = f64; }) == 1);
   CHECK(with([](Query q) { q.cpu = test::cpu_with(256); }) == 1);
-  CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.m = 5000; }) == 0);  // packed by tasks
-  // With lanes along the rows of the left operand nothing is added up or copied.
+  CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.m = 5000; }) == 0);  // packed in tasks
+  // With lanes along the rows of the left operand there are no horizontal sums or copies.
   CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.k = {}; }) == 1);
   CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.n = 72; }) == 8);
-  CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.m = 12; }) == 0);  // less than a vector of them
+  CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.m = 12; }) == 0);  // less than a vector of rows
 }
 
 TEST_CASE("candidate plans sum the same columns apart, to the same bits") {

@@ -10,7 +10,8 @@ namespace {
 using cpu::GemmQuery;
 using cpu::GemmStrategy;
 
-/// f32 that bf16 holds is packed, bf16 is packed or read in place; any f32 is packed as split bf16.
+/// f32 values that bf16 represents exactly are packed; bf16 is packed or read in place; any f32 is packed as split
+/// bf16.
 TEST_CASE("product by tiles and by split bf16: ragged sizes, both lane axes, every source") {
   const std::int64_t sizes[][4] = {{1, 1, 1, 1},    {2, 16, 16, 32}, {1, 33, 49, 31},  {2, 70, 70, 65},
                                    {1, 48, 40, 64}, {1, 97, 20, 96}, {1, 32, 130, 33}, {1, 40, 32, 0}};
@@ -53,8 +54,8 @@ TEST_CASE("plans of tiles: what reads in place, what is packed, what is too smal
   query.m = 8192;
   CHECK(plan_gemm(query).rhs == Source::packed);
   query = y, query.rhs_axis = LaneAxis::row;
-  CHECK(plan_gemm(query).rhs == Source::packed);  // in long runs of memory
-  query = y, query.k = 770;                       // rows would be read beyond their end
+  CHECK(plan_gemm(query).rhs == Source::packed);  // in long contiguous runs
+  query = y, query.k = 770;                       // rows would be read past their end
   CHECK(plan_gemm(query).lhs == Source::packed);
   query = y, query.lhs_axis = LaneAxis::row, query.lhs_has_rows = false;
   CHECK((plan_gemm(query).lhs == Source::loaded && plan_gemm(query).rhs == Source::packed));

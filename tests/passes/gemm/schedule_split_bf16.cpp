@@ -9,14 +9,14 @@
 #include "tests/passes/gemm/schedule_gemm_case.h"
 #include "tests/support/cpu_infos.h"
 
-/// Products of f32 by tile_mma of split bf16.
+/// Matmuls of f32 by tile_mma on split bf16.
 namespace lathe::testing {
 namespace {
 
 using cpu::GemmQuery;
 using cpu::GemmStrategy;
 
-/// A product of `left` [m, k] and `right` [n, k] by split bf16, or by fma, k after k.
+/// Computes the matmul of `left` [m, k] and `right` [n, k] by split bf16, or by sequential fma over k.
 std::vector<float> multiply(const std::vector<float>& left, const std::vector<float>& right, std::int64_t m,
                             std::int64_t n, std::int64_t k, bool split_bf16) {
   GemmPlan plan{GemmStrategy::tiles, small_amx_tile(true), Source::loaded, Source::loaded};
@@ -42,7 +42,7 @@ std::vector<float> multiply(const std::vector<float>& left, const std::vector<fl
   return result;
 }
 
-/// The root mean square of the errors, relative to the sums of the terms' magnitudes.
+/// Returns the root mean square of the errors, relative to the sums of the terms' absolute values.
 double error_of(const std::vector<float>& found, const std::vector<float>& left, const std::vector<float>& right,
                 std::int64_t m, std::int64_t n, std::int64_t k) {
   double squares = 0;
@@ -99,7 +99,7 @@ TEST_CASE("product by split bf16: infinities, NaN, the largest numbers, subnorma
                            -inf,        nan,   largest, -largest, 3.3961e38f, 0x1.FEp127f, 1e-30f,      -1e-3f,
                            16777215.0f, 1e37f, -1e-37f, 1e-40f,   1e20f,      0x1p-149f};
   const std::int64_t count = std::size(special), k = 40;
-  for (const int other : {0, 1}) {  // beside zeros, and beside ones
+  for (const int other : {0, 1}) {  // multiplied by zeros, and by ones
     std::vector<float> left(static_cast<std::size_t>(count * k), 0), right(left.size(), static_cast<float>(other));
     for (std::int64_t i = 0; i < count; ++i)
       left[static_cast<std::size_t>(i * k + 3)] = right[static_cast<std::size_t>(i * k + 3)] = special[i];
@@ -118,7 +118,8 @@ TEST_CASE("product by split bf16: infinities, NaN, the largest numbers, subnorma
   }
 }
 
-/// The largest error of a sum, relative to the sum of its terms' magnitudes; one unit of the least subnormal is free.
+/// Returns the largest error of a sum, relative to the sum of its terms' absolute values. One smallest subnormal is
+/// not counted.
 double worst_error(const std::vector<float>& found, const std::vector<float>& left, const std::vector<float>& right,
                    std::int64_t m, std::int64_t n, std::int64_t k) {
   double worst = 0;
@@ -130,7 +131,7 @@ double worst_error(const std::vector<float>& found, const std::vector<float>& le
                                  right[static_cast<std::size_t>(j * k + p)];
         sum += term, magnitude += std::abs(term);
       }
-      if (magnitude > 3.4e38L) continue;  // may overflow on the way
+      if (magnitude > 3.4e38L) continue;  // intermediate sums may overflow
       const long double error = std::abs(found[static_cast<std::size_t>(i * n + j)] - sum) - 0x1p-149L;
       if (error > 0) worst = std::max(worst, static_cast<double>(error / magnitude));
       if (std::isnan(found[static_cast<std::size_t>(i * n + j)])) worst = INFINITY;
@@ -210,7 +211,7 @@ TEST_CASE("plans of split bf16: by the sizes that are known") {
   CHECK(sources(query) == rows);
   query = y, query.n = 50257;
   CHECK(sources(query) == in_tasks);
-  query = y, query.n = 768, query.k = 50257;  // terms of either operand would fill memory
+  query = y, query.n = 768, query.k = 50257;  // the terms of either operand would exceed memory
   CHECK(sources(query) == packed);
   CHECK(plan_gemm(query).panel == 3872);
   CHECK_THAT(to_string(plan_gemm(query)), Catch::EndsWith(", panels of 3872"));
@@ -222,12 +223,12 @@ TEST_CASE("plans of split bf16: by the sizes that are known") {
   }
   query = y, query.m = query.n = query.k = 144;
   CHECK(sources(query) == in_tasks);
-  query.m = query.n = query.k = 100;  // tiles of 32 would multiply more filling than numbers
+  query.m = query.n = query.k = 100;  // tiles of 32 would be mostly padding
   CHECK(sources(query) == none);
   query = y, query.n = {};
   CHECK(sources(query) == none);
   query = y, query.batch = 12;
-  CHECK(sources(query) == none);  // a right operand for each batch
+  CHECK(sources(query) == none);  // a right operand per batch
   query.rhs_shared = true;
   CHECK(sources(query) == packed);
   query = y, query.split_bf16 = false;

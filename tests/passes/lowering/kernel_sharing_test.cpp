@@ -9,7 +9,7 @@ using namespace lathe;
 
 namespace {
 
-/// Draws of two streams for two inputs, as the layers of a model make them; `last` is %2 or what %3 makes of it.
+/// Draws from two streams for two inputs, as in the layers of a model; `last` is %2 or a %3 computed from it.
 ir::Graph two_layers(int first, int second, std::string_view last = "%2", std::string_view more = "") {
   return ir::test::parse(fmt::format(R"(graph @g(state %r: i64[2], input %x: f32[n, 7], input %y: f32[m, 7]) {{
   %1 = dropout %x, %r {{p=0.5, stream={}}}
@@ -36,7 +36,7 @@ TEST_CASE("layers that differ in the stream of their draws share a kernel and dr
 }
 
 TEST_CASE("regions that differ in their streams are lowered once and draw their own numbers") {
-  // The third draws twice from one stream, the others from two.
+  // The third region draws twice from one stream, the others from two.
   const ir::Graph graph =
       ir::test::parse(R"(graph @g(state %r: i64[2], input %x: f32[n, 8], parameter %w: f32[8, 8]) {
   %1 = contract %x, %w {spec="ac,bc->ab"}
@@ -73,7 +73,7 @@ TEST_CASE("what reads one of many parts of a value shares its kernel with what r
   };
   CHECK(kernels(graph(9, 8)) == kernels(graph(9, 1)));
   CHECK(kernels(graph(64, 60)) == kernels(graph(64, 1)));
-  CHECK(kernels(graph(3, 2)) == kernels(graph(3, 1)) + 1);  // few parts: where each lies stands in the code
+  CHECK(kernels(graph(3, 2)) == kernels(graph(3, 1)) + 1);  // few parts: their offsets are in the code
   const ir::Graph step = graph(16, 12);
   const Tensors arguments = ir::test::random_arguments(step, {{"n", 5}});
   const Tensors wanted = ir::interpret(step, arguments), found = test::ProgramInterpreter(step).run(arguments);

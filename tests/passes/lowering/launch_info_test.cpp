@@ -7,7 +7,7 @@
 #include "tests/passes/support.h"
 #include "tests/support/cpu_infos.h"
 
-/// What a launch does, and for which ops, is data that schedules and the lowering give.
+/// What a launch does, and for which ops, as recorded by schedules and the lowering.
 using namespace lathe;
 
 namespace {
@@ -24,7 +24,7 @@ ir::Graph products() {
   return ir::run_pipeline(ir::test::parse(text), ir::default_pipeline()).graph;
 }
 
-/// The launches that make the value which is computed at that line of the model.
+/// Returns the launches that compute the value at that line of the model.
 std::vector<Launch> at_line(const Program& program, int line) {
   std::vector<Launch> found;
   for (const Launch& launch : program.launches)
@@ -87,7 +87,7 @@ TEST_CASE("products of a GPU tell by which units they go, and why not by others"
 
 namespace {
 
-/// A product of x [m, k] and y [k, n], and what its launch tells of faster ways.
+/// A matmul of x [m, k] and y [k, n]; returns the reasons in its launch for not using faster methods.
 std::string why_not(const std::string& dtype, const std::string& m, const std::string& k, const std::string& n,
                     const CpuInfo& cpu) {
   const std::string text = "graph @g(input %x: " + dtype + "[" + m + ", " + k + "], input %y: " + dtype + "[" + k +
@@ -118,7 +118,7 @@ TEST_CASE("products of a CPU tell why they go by no faster way that it has") {
       {"f32", "128", "96", "n", tiles, "not by tile_mma, f32 as split bf16: its columns are not known"},
       {"f32", "97", "65", "65", tiles,
        "not by tile_mma, f32 as split bf16: its sizes fill 35% of whole tiles, less than 70%"},
-      {"f64", "64", "96", "96", tiles, ""},  // for which it has nothing else
+      {"f64", "64", "96", "96", tiles, ""},  // there is no other method
       {"bf16", "64", "96", "96", pairs, ""},
       {"f32", "64", "96", "96", test::cpu_with(256), ""},
   };
@@ -126,7 +126,7 @@ TEST_CASE("products of a CPU tell why they go by no faster way that it has") {
     CAPTURE(dtype, m, k, n);
     CHECK(why_not(dtype, m, k, n, cpu) == why);
   }
-  // One row by rows along k: dot products of what lies in memory.
+  // One row by rows along k: dot products of operands in memory.
   const char* const text =
       "graph @g(input %x: bf16[1, 96], input %y: bf16[96, 96]) {\n  %1 = transpose %y {dim0=0, dim1=1}\n"
       "  %2 = matmul %x, %1  loc(\"model.cpp\":7)\n  output \"a\" %2\n}";

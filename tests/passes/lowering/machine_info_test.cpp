@@ -47,11 +47,11 @@ TEST_CASE("machines: the entry of a CPU follows from its name and from what it h
   CHECK(named("znver4", ",+avx512bf16").dot_pairs);
   CHECK_FALSE(named("znver4").dot_pairs);
   CHECK_FALSE(named("cooperlake", ",+avx512bf16").dot_pairs);
-  // The system refuses AMX: the rest of the machine is as it was.
+  // The OS denies AMX: the other properties of the machine stay the same.
   const CpuInfo refused = named("sapphirerapids", ",+avx512bf16,+amx-tile");
   CHECK((!refused.tiles && refused.slow_last_level));
   CHECK(refused.attention == AttentionCosts{});
-  // Shorter vectors than it has.
+  // Shorter vectors than the CPU has.
   CHECK(cpu_info_for("znver4", cpu_features(*find_cpu_info("znver4")), 128) == *find_cpu_info("x86-64-v2"));
   CHECK_THROWS_AS(cpu_info_for("x86-64-v4", "", 64), InternalError);
 }
@@ -82,7 +82,7 @@ TEST_CASE("machines: plans follow the description") {
 
 namespace {
 
-/// What plans of many products are, a number after the other.
+/// Returns the plans of many matmuls as a list of numbers.
 std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu) {
   const cpu::GemmTile usual = cpu::choose_tile(f32, cpu);
   std::vector<std::int64_t> numbers{usual.kc, usual.mc, usual.nc};
@@ -92,7 +92,7 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu) {
         for (int which = 0; which < 64; ++which) {
           const auto is = [&](int bit) { return (which >> bit & 1) != 0; };
           const auto axis = [&](int bit) { return is(bit) ? LaneAxis::row : LaneAxis::k; };
-          if ((is(2) && is(5)) || (is(4) && !cpu.tiles)) continue;  // enough of them
+          if ((is(2) && is(5)) || (is(4) && !cpu.tiles)) continue;  // the other combinations are enough
           const cpu::GemmPlan plan = cpu::plan_gemm({.cpu = cpu,
                                                      .batch = is(5) ? std::optional<std::int64_t>(1) : std::nullopt,
                                                      .m = m,
@@ -117,7 +117,8 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu) {
   return numbers;
 }
 
-/// The numbers of a part of the table, which are of one type and side by side, that no plan follows on these CPUs.
+/// Returns the indices of the numbers in a part of the table that affect no plan on these CPUs. All numbers of a part
+/// have one type and are contiguous.
 template <class Number, class Part>
 std::set<std::size_t> ignored(Part ProductSizes::* part, const std::vector<CpuInfo>& cpus) {
   std::set<std::size_t> left;
@@ -141,7 +142,7 @@ TEST_CASE("machines: every size of the table reaches the plans of products") {
   far.slow_last_level = true;
   small.l2.bytes /= 16;
   const CpuInfo& amx = *find_cpu_info("sapphirerapids");
-  CpuInfo large = amx;  // whose blocks are halved until they fit into scratch
+  CpuInfo large = amx;  // its blocks are halved until they fit in scratch memory
   large.products.tiles.packs_right = large.products.tiles.packs_right_rows = {1024, 2048, 2048};
   const std::set<std::size_t> none;
   CHECK(ignored<int>(&ProductSizes::fma, {far, unnamed_cpu(), *find_cpu_info("x86-64-v3")}) == none);
@@ -170,7 +171,7 @@ TEST_CASE("machines: each has a schedule for every kind of region") {
   for (const Machine& machine :
        {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_80")), gpu_machine(gpu_info("sm_90a"))})
     for (int kind = 0; kind < region_kinds; ++kind) {
-      if (static_cast<RegionKind>(kind) == RegionKind::exchange) continue;  // no kernel computes it
+      if (static_cast<RegionKind>(kind) == RegionKind::exchange) continue;  // not computed by a kernel
       INFO(name(static_cast<RegionKind>(kind)));
       CHECK(machine.schedules.contains(static_cast<RegionKind>(kind)));
     }

@@ -10,8 +10,8 @@
 #include "passes/pipeline/pipeline.h"
 #include "tests/passes/support.h"
 
-/// Kernels follow the sizes of a machine's entry: where one is another, so are they, and they stay ones that the
-/// verifier takes.
+/// Kernels follow the sizes of a machine's entry: changing a size changes the kernels, and they still pass the
+/// verifier.
 using namespace lathe;
 
 namespace {
@@ -32,7 +32,7 @@ std::string product(const std::string& dtype, std::int64_t m, std::int64_t n, st
       dtype, m, n, k);
 }
 
-/// Of `heads` independent heads: rows that look at columns, of one depth.
+/// Attention of `heads` independent heads: rows that attend to columns, of one depth.
 std::string attention(const std::string& dtype, std::int64_t heads, std::int64_t rows, std::int64_t columns,
                       std::int64_t depth) {
   return fmt::format(

@@ -10,7 +10,7 @@
 #include "passes/memory/block_placement.h"
 #include "passes/pipeline/pipeline.h"
 
-/// Where temporaries lie, and how much of the arena that wastes.
+/// Placement of temporaries, and how much of the arena it wastes.
 using namespace lathe;
 using Catch::Matchers::Contains;
 
@@ -50,7 +50,7 @@ void check_apart(const std::vector<MemoryPlan::Block>& blocks) {
     }
 }
 
-/// A full memory of `size` units cut up at random: at each launch some blocks end and others take their places, so
+/// Divides memory of `size` units into blocks at random: at each launch some blocks end and others replace them, so
 /// that a plan of exactly that size exists.
 std::vector<MemoryPlan::Block> cut_up(std::int64_t size, int launches, std::uint32_t seed) {
   std::minstd_rand random(seed);
@@ -156,7 +156,7 @@ TEST_CASE("memory plan: a state updated by a product takes no second place") {
   const Program program = lowered(gpt_step());
   int copies = 0;
   for (const Launch& launch : program.launches) copies += launch.info.role == KernelRole::copy ? 1 : 0;
-  CHECK(copies <= 3);  // the position table's three, whose kernel sums over rows that it writes
+  CHECK(copies <= 3);  // the three of the position table, whose kernel sums over rows that it writes
 }
 
 TEST_CASE("memory plan: blocks that overlap while both live are refused") {

@@ -8,7 +8,7 @@
 #include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 
-/// Plans for sizes as they come, one program after another.
+/// Plans for a sequence of sizes, for one program after another.
 using namespace lathe;
 
 namespace {

@@ -7,12 +7,12 @@
 #include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 
-/// Which reductions over a row are known to pick one of its elements.
+/// Reductions over a row that are recognized as selecting one of its elements.
 using namespace lathe;
 
 namespace {
 
-/// Whether no kernel compares the numbers of columns in a loop over the row.
+/// Whether no kernel compares column numbers in a loop over the row.
 bool picks(const std::string& condition, const std::string& rest) {
   const std::string text =
       "graph @g(input %x: f32[n, 64], input %i: i64[n, 1], input %j: i64[n, 64]) {\n"

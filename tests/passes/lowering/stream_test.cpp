@@ -5,12 +5,12 @@
 #include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 
-/// What is stored past the caches.
+/// Values that are written with non-temporal stores.
 using namespace lathe;
 
 namespace {
 
-/// Whether a kernel of the graph streams, and how many buffers of a thread's own the kernels have.
+/// Whether a kernel of the graph streams, and the number of thread-private buffers.
 struct Streams {
   bool any = false;
   int scratch = 0;

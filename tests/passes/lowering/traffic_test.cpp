@@ -5,12 +5,12 @@
 #include "passes/pipeline/pipeline.h"
 #include "tests/support/cpu_infos.h"
 
-/// The bytes that each launch says it must move.
+/// The minimum bytes that each launch reports.
 using namespace lathe;
 
 namespace {
 
-/// A graph's launches as "name bytes", in order.
+/// Returns a graph's launches as "name bytes", in order.
 std::string launches(const std::string& text, int vector_bits = 512) {
   const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "traffic.lathe"), ir::default_pipeline()).graph;
   const Program program = lower_cpu(graph, lathe::test::cpu_with(vector_bits));

@@ -8,7 +8,7 @@
 #include "passes/pipeline/pipeline.h"
 #include "tests/support/cpu_infos.h"
 
-/// The kernels of values that are read transposed.
+/// The kernels for values that are read transposed.
 using namespace lathe;
 
 namespace {

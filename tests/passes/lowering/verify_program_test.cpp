@@ -18,7 +18,7 @@
 #include "tests/support/cpu_infos.h"
 #include "tests/support/small_models.h"
 
-/// Programs made by hand, each wrong in one way.
+/// Hand-written programs with one error each.
 using namespace lathe;
 using Catch::Matchers::Contains;
 using kernel::Access;
@@ -27,7 +27,7 @@ using Kind = ProgramBuffer::Kind;
 
 namespace {
 
-/// y[i] = x[i] for the i from `first` up to n - `short_by`, in steps.
+/// y[i] = x[i] for i from `first` to n - `short_by`, with a step.
 kernel::Kernel copy(int first = 0, int short_by = 0, int step = 1) {
   Builder b("copy");
   const kernel::Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
@@ -36,7 +36,7 @@ kernel::Kernel copy(int first = 0, int short_by = 0, int step = 1) {
   return b.finish();
 }
 
-/// y[i] += 1 where data say so; else where `always`.
+/// y[i] += 1 if the data says so, or unconditionally if `always`.
 kernel::Kernel bump(bool always) {
   Builder b("bump");
   const kernel::Buffer y = b.buffer("y", f32, Access::read_write);
@@ -79,7 +79,7 @@ Program good() {
   return program;
 }
 
-/// Checks that the program is good until it is changed, and what is said then.
+/// Checks that the program is valid before the change, and the error after it.
 void refused(const std::function<void(Program&)>& change, const std::string& text, const std::string& label) {
   Program program = good();
   CHECK_NOTHROW(verify_program(program));
@@ -88,7 +88,7 @@ void refused(const std::function<void(Program&)>& change, const std::string& tex
   CHECK_THROWS_WITH(verify_program(program), Contains(text) && Contains("[" + label + "]"));
 }
 
-/// One more launch, after the others, of a kernel of its own.
+/// Appends a launch with its own kernel.
 Launch& add_launch(Program& program, kernel::Kernel kernel, std::vector<int> buffers) {
   Launch launch = program.launches.back();
   launch.kernel = static_cast<int>(program.kernels.size());
@@ -191,7 +191,7 @@ TEST_CASE("verify program: what a region writes it writes whole", "[program]") {
         p.buffers[1].elements = Dim("n") * Dim("m"), p.outputs[0].shape = Shape({Dim("n"), Dim("m")});
       },
       "output y", "program_partial");
-  // A launch that adds to what is there is no excuse for one that leaves elements out, unless data decide.
+  // A launch that accumulates does not replace one that skips elements, unless the data decides which ones.
   refused(
       [](Program& p) {
         add_launch(p, bump(true), {1}), p.kernels.back() = copy(), p.launches.back().buffers = {2, 1},
@@ -245,7 +245,8 @@ TEST_CASE("verify program: loads are inside of inputs too", "[program]") {
           "program_partial");
 }
 
-/// Two vectors of 4 at a time, each times one element of x: the second vector of the last two has no lane in y.
+/// Two vectors of 4 at a time, each multiplied by one element of x: for the last elements, the second vector has no
+/// lane in y.
 TEST_CASE("verify program: a vector without lanes loads nothing that is the same for its lanes", "[program]") {
   const auto spread = [](bool masked) {
     Builder b("spread");
@@ -363,7 +364,7 @@ TEST_CASE("verify placement: no value is read from where another one lies by the
     verify_placement(graph, plan, buffer_of, copies);
   };
   CHECK_NOTHROW(verify([&](ir::ValueId id) { return base(id); }));
-  // Everything computed in one place: %3 lies where %2 is still wanted.
+  // All values are placed at one address: %3 overlaps %2, which is still live.
   CHECK_THROWS_WITH(verify([&](ir::ValueId id) { return graph[id].op->as<ir::Argument>() ? base(id) : 1000; }),
                     Contains("wants") && Contains("lies  [placement]"));
   copies.clear();

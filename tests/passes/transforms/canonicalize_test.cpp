@@ -22,7 +22,7 @@ constexpr std::string_view signature =
     "input %i: i64[a], input %h: f32[a])";
 const DimBindings dims = {{"a", 2}, {"b", 3}};
 
-/// The lines of a graph's body, indentation taken away.
+/// Returns the lines of a graph's body, without indentation.
 std::string body(const ir::Graph& graph) {
   const std::string whole = text(graph);
   const auto from = whole.find("{\n") + 2;
@@ -39,7 +39,7 @@ ir::Graph graph_of(std::string_view lines) {
   return parse(std::string(signature) + " {\n" + std::string(lines) + "}");
 }
 
-/// The body that canonicalize makes of these lines; the meaning is checked as well.
+/// Returns the canonicalized body of these lines; also checks that the meaning is unchanged.
 std::string canonical_body(std::string_view lines) {
   const ir::Graph before = graph_of(lines);
   const ir::Graph after = canonicalize(before);
@@ -84,9 +84,9 @@ TEST_CASE("canonicalize: views", "[canonicalize]") {
 
 TEST_CASE("canonicalize: views that must stay", "[canonicalize]") {
   stays("%1 = transpose %x {dim0=0, dim1=1}\n%2 = exp %1\noutput \"o\" %2\n");
-  // The first reshape copies, so the two are no single view.
+  // The first reshape copies, so both are not a single view.
   stays("%1 = transpose %x {dim0=0, dim1=1}\n%2 = contiguous %1\n%3 = view %2 {shape=[b*a, 6]}\noutput \"o\" %3\n");
-  // Expanding gives the product its shape.
+  // The expand determines the shape of the result.
   stays("%1 = expand %z {shape=[3, a, 2]}\n%2 = mul %1, %z\noutput \"o\" %2\n");
   stays("%1 = slice %x {dim=2, start=0, stop=5}\noutput \"o\" %1\n");
   stays("%1 = slice %x {dim=2, start=0, stop=6, step=2}\noutput \"o\" %1\n");
@@ -95,7 +95,7 @@ TEST_CASE("canonicalize: views that must stay", "[canonicalize]") {
 }
 
 TEST_CASE("canonicalize: a view over strides that changed gets its copy", "[canonicalize]") {
-  // Times one made a contiguous tensor of the transposed one; the view needs that.
+  // The multiplication by one made a contiguous copy of the transposed tensor, which the view needs.
   becomes(
       "%1 = transpose %x {dim0=0, dim1=1}\n%2 = constant {dtype=f64, shape=[], values=[1.0]}\n%3 = mul %1, %2\n"
       "%4 = view %3 {shape=[b*a, 6]}\noutput \"o\" %4\n",
@@ -144,23 +144,23 @@ TEST_CASE("canonicalize: algebra that must stay", "[canonicalize]") {
   stays(constant("0.0") + "%2 = add %x, %1\noutput \"o\" %2\n");                   // -0.0 + 0.0 is 0.0
   stays(constant("-0.0") + "%2 = sub %x, %1\noutput \"o\" %2\n");                  // -0.0 - -0.0 is 0.0
   stays(constant("0.0") + "%2 = mul %x, %1\noutput \"o\" %2\n");                   // NaN * 0 is NaN
-  stays(constant("0.0") + "%2 = sub %1, %x\noutput \"o\" %2\n");                   // not -x where x is 0
+  stays(constant("0.0") + "%2 = sub %1, %x\noutput \"o\" %2\n");                   // not -x if x is 0
   stays(constant("0.5") + "%2 = pow %x, %1\noutput \"o\" %2\n");                   // pow(-inf, 0.5) is inf
   stays("%1 = cast %x {dtype=f32}\n%2 = cast %1 {dtype=f64}\noutput \"o\" %2\n");  // rounds
   stays("%1 = cast %x {dtype=i64}\n%2 = cast %1 {dtype=f64}\noutput \"o\" %2\n");
-  stays("%1 = lt %x, %y\n%2 = logical_not %1\noutput \"o\" %2\n");  // NaN is neither below nor above
+  stays("%1 = lt %x, %y\n%2 = logical_not %1\noutput \"o\" %2\n");  // NaN is neither less nor greater
   stays("%1 = sub %x, %y\n%2 = neg %1\noutput \"o\" %2\n");         // x - x is 0, not -0
   stays("%1 = div %x, %x\noutput \"o\" %1\n");
-  // The negative of the smallest integer is itself: -x / -2 is 2^62, x / 2 is -2^62.
+  // The negation of the smallest integer is itself: -x / -2 is 2^62, x / 2 is -2^62.
   stays("%1 = neg %i\n%2 = abs %i\n%3 = neg %2\n%4 = div %1, %3\noutput \"o\" %4\n");
   stays("%1 = sub %x, %x\noutput \"o\" %1\n");
-  // One would lose the broadcast.
+  // Removing the one would lose the broadcast.
   stays("%1 = constant {dtype=f64, shape=[3, 1, 1, 1], values=[1.0]}\n%2 = mul %x, %1\noutput \"o\" %2\n");
 }
 
 namespace {
 
-/// A graph over values whose sizes a run-time check makes equal: each dim is 4, m, n or 1.
+/// A graph of values whose sizes are equal by run-time checks: each dim is 4, m, n or 1.
 ir::Graph graph_with_checked_sizes(std::mt19937& random) {
   GraphBuilder b("g");
   b.argument(*find_op("input"), "sizes", f64, Shape({Dim("m"), Dim("n")}));
@@ -182,7 +182,7 @@ ir::Graph graph_with_checked_sizes(std::mt19937& random) {
         case 5: values.push_back(where(logical_not(condition), any(), any())); break;
         case 6: values.push_back(maximum(any(), any())); break;
       }
-    } catch (const UserError&) {  // it expands what is known not to be 1
+    } catch (const UserError&) {  // expands a dim that is known not to be 1
     }
   b.output("o", values.back());
   return b.finish();
@@ -253,13 +253,13 @@ TEST_CASE("canonicalize: joins", "[canonicalize]") {
 }
 
 TEST_CASE("canonicalize: joins that must stay", "[canonicalize]") {
-  // Pads that overlap, leave a gap, or lie along different dims.
+  // Pads that overlap, leave a gap, or are along different dims.
   stays("%1 = pad %z {dim=1, low=0, high=3}\n%2 = pad %w {dim=1, low=1, high=0}\n%3 = add %1, %2\noutput \"o\" %3\n");
   stays("%1 = pad %z {dim=1, low=0, high=5}\n%2 = pad %w {dim=1, low=3, high=0}\n%3 = add %1, %2\noutput \"o\" %3\n");
   stays(
       "%1 = pad %z {dim=1, low=0, high=2}\n%2 = pad %z {dim=1, low=2, high=0}\n%3 = add %1, %w\n%4 = add %3, "
       "%2\noutput \"o\" %4\n");
-  // A slice across the seam, and slices in another order.
+  // A slice across the boundary, and slices in another order.
   stays("%1 = concat %z, %w {dim=1}\n%2 = slice %1 {dim=1, start=1, stop=3}\noutput \"o\" %2\n");
   stays(
       "%1 = slice %w {dim=1, start=2, stop=4}\n%2 = slice %w {dim=1, start=0, stop=2}\n%3 = concat %1, %2 {dim=1}\n"
@@ -292,7 +292,7 @@ TEST_CASE("canonicalize: a product sums over both dims that its operand is compu
                                               "%y {dtype=f32}\n%6 = contract %5, %4 {spec=\"abk,ack->abc\"}\n"
                                               "output \"o\" %6\n");
   CHECK(narrowed.find("spec=\"abcd,aecd->abe\"") != std::string::npos);
-  // Of another dim, of what is stored, or of what is read elsewhere.
+  // Along another dim, of stored values, or of values with other users.
   const auto keeps = [](const std::string& lines) { return canonical_body(lines).find("abcd") == std::string::npos; };
   CHECK(keeps(computed + "%3 = view %2 {shape=[a, b, 6]}\n%4 = contract %y, %3 {spec=\"abk,abj->akj\"}\noutput "
                          "\"o\" %4\n"));

@@ -8,7 +8,7 @@
 #include "passes/transforms/mixed_precision.h"
 #include "tests/passes/support.h"
 
-/// Large products that only fold their columns, row by row, go over rows in chunks.
+/// Large matmuls whose result is only reduced along columns, row by row, are split into row chunks.
 using namespace lathe;
 using namespace lathe::ir;
 using namespace lathe::ir::test;
@@ -36,7 +36,7 @@ void becomes(const std::string& before, const std::string& after, const RowChunk
   check_same_meaning(from, to, random_arguments(from));
 }
 
-/// Why the first product stays whole.
+/// Returns the reason why the first matmul is not chunked.
 std::string reason(const ir::Graph& graph, const RowChunks& chunks = two_rows) {
   const std::vector<ChunkedRegion> found = find_row_chunks(graph, chunks, true);
   CHECK(text(chunk_rows(graph, chunks)) == text(graph));
@@ -44,7 +44,7 @@ std::string reason(const ir::Graph& graph, const RowChunks& chunks = two_rows) {
 }
 std::string reason(const std::string& lines) { return reason(with_arguments(lines)); }
 
-/// A loss of logits [7, 9] (or [B, T, 9]) and targets, by its name.
+/// A loss of logits [7, 9] (or [B, T, 9]) and targets, with a name.
 struct PatternVariant {
   std::string name, lines;
 };
@@ -94,7 +94,7 @@ ir::Graph passed(const ir::Graph& graph, const RowChunks& chunks) {
   return run_pipeline(graph, default_pipeline(chunks)).graph;
 }
 
-/// Checks that the pass cuts the graph into three chunks and keeps its meaning.
+/// Checks that the pass splits the graph into three chunks and preserves its meaning.
 void check_chunked(const ir::Graph& graph) {
   const ir::Graph whole = passed(graph, off), chunked = passed(graph, two_rows);
   INFO(text(chunked));
@@ -266,7 +266,7 @@ TEST_CASE("chunk_rows: what keeps a product whole", "[chunks]") {
   CHECK_THAT(reason(passed(attention, off)), Contains("another table"));
   CHECK_THAT(reason(logits + rows + "  %4 = contract %2, %y {spec=\"nv,mv->nm\"}\n  output \"p\" %4\n"),
              Contains("another table"));
-  // A gradient that depends on the whole loss needs all logits before any gradient.
+  // A gradient that depends on the total loss needs all logits before any gradient.
   const ir::Graph squared = with_arguments(
       "  %l = linear %x, %w\n  %1 = cross_entropy %l, %t\n  %2 = mul %1, %1\n"
       "  output \"loss\" %2\n");

@@ -5,7 +5,7 @@
 #include "ir/tensor/verifier.h"
 #include "tests/passes/support.h"
 
-/// After an index was out of range: which one, where it came from, and what is not said because nobody knows.
+/// Diagnosis of an out-of-range index: which index it was, where it came from, and what cannot be known.
 using namespace lathe;
 using namespace lathe::ir;
 using namespace lathe::ir::test;
@@ -13,7 +13,7 @@ using Catch::Contains;
 
 namespace {
 
-/// What is said of a graph over these integers, its input %i.
+/// Returns the diagnosis for a graph over these integers, its input %i.
 std::string said_of(std::string_view program, const HostTensor& integers, const DimBindings& dims = {}) {
   const IndexLookups lookups = index_lookups(parse(program));
   verify(lookups.graph);

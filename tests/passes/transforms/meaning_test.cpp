@@ -15,7 +15,7 @@ using namespace lathe::ir::test;
 
 namespace {
 
-/// A complex tensor as the pairs that decompose_complex binds in its place.
+/// Returns a complex tensor as the pairs that decompose_complex binds instead.
 HostTensor as_pairs(const HostTensor& tensor) {
   if (!is_complex(tensor.dtype())) return tensor;
   auto sizes = tensor.shape();
@@ -34,7 +34,7 @@ Tensors as_pairs(const Tensors& tensors) {
   return result;
 }
 
-/// A graph of one op, from one of its samples.
+/// Returns a graph of one op, from one of its samples.
 ir::Graph sample_graph(const Op& op, const Sample& sample) {
   GraphBuilder b("sample");
   std::vector<Value> operands;
@@ -63,7 +63,7 @@ Tensors sample_arguments(const Sample& sample, unsigned seed) {
   return result;
 }
 
-/// Runs a pass and compares with the interpreter, where the results have the same types: complex ones as pairs.
+/// Runs a pass and compares results with the interpreter; complex ones are compared as pairs.
 void check_pass(const Pass& pass, const ir::Graph& graph, const Tensors& arguments) {
   INFO(pass.name << " of\n" << text(graph));
   const ir::Graph after = pass.run(graph);

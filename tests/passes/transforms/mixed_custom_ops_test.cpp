@@ -8,7 +8,7 @@ using namespace lathe;
 TEST_CASE("mixed precision: a program's own op is computed where its record says, or its expansion",
           "[mixed_precision]") {
   const auto narrow_tensor = [](const Tensor& x) { return linear(x, x); };
-  // The dtype of the op's operand, of one that is bf16 already and of one that is not.
+  // Returns the dtypes of the op's operand for an operand that is bf16 already and for one that is not.
   const auto operands_of = [&](const CustomOp& op) {
     const Graph g{"model"};
     const Tensor x = g.input("x", f32, {4, 4});

@@ -18,7 +18,7 @@ using Catch::Contains;
 
 namespace {
 
-/// The body of a graph of x, h: f32[2, 3] and w: f32[4, 3] after the pass, without signature.
+/// Returns the body of a graph of x, h: f32[2, 3] and w: f32[4, 3] after the pass, without the signature.
 std::string mixed(const std::string& body, DType low_precision = bf16, const std::string& extra = "") {
   const std::string head =
       "graph @g(input %x: f32[2, 3], input %h: bf16[2, 3], parameter %w: f32[4, 3]" + extra + ") {\n";
@@ -27,13 +27,13 @@ std::string mixed(const std::string& body, DType low_precision = bf16, const std
   return after;
 }
 
-/// Leaves it as it is.
+/// Checks that the pass changes nothing.
 void check_untouched(const std::string& body, DType low_precision = bf16, const std::string& extra = "") {
   INFO(body);
   CHECK(mixed(body, low_precision, extra).find("cast") == std::string::npos);
 }
 
-/// x w^T + bias, normed, through a GELU, times another matrix, and a mean squared error.
+/// x w^T + bias, a norm, a GELU, another matmul, and a mean squared error.
 constexpr std::string_view network = R"(graph @n(input %x: f32[B, 8], input %y: f32[B, 4], parameter %w: f32[8, 8],
     parameter %b: f32[8], parameter %g: f32[8], parameter %v: f32[4, 8]) {
   %1 = linear %x, %w, %b
@@ -116,7 +116,7 @@ TEST_CASE("mixed precision: what has no product stays as it is", "[mixed_precisi
 TEST_CASE("mixed precision: explicit casts keep their meaning", "[mixed_precision]") {
   CHECK_THAT(mixed("  %1 = linear %x, %w\n  %2 = cast %1 {dtype=f64}\n  output \"o\" %2\n"),
              Contains("linear %1, %2 : bf16[2, 4]") && Contains("cast %3 {dtype=f64} : f64[2, 4]"));
-  // The user's cast to bf16 is what the product gives already.
+  // The matmul already returns bf16, so the user's cast is redundant.
   CHECK_THAT(mixed("  %1 = linear %x, %w\n  %2 = cast %1 {dtype=bf16}\n  %3 = neg %2\n  output \"o\" %3\n"),
              Contains("neg %3 : bf16[2, 4]"));
 }
