@@ -1,6 +1,6 @@
 #include "tests/mpi/mpirun.h"
 
-/// What MPI carries against what threads of one process exchange.
+/// Collectives over MPI, compared with those between threads of one process.
 namespace lathe::test {
 
 TEST_CASE("mpi: every collective is that within one program") {

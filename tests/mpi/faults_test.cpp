@@ -1,6 +1,6 @@
 #include "tests/mpi/runs.h"
 
-/// One of several processes fails: all of them end, and say which, where and why.
+/// If one process fails, all of them end, and the error names the rank, the place and the cause.
 namespace lathe::test {
 
 namespace {
@@ -14,7 +14,7 @@ void check_fault(int processes, const std::string& name, const std::vector<std::
   for (const std::string& part : said) CHECK_THAT(ran.err, Catch::Matchers::Contains(part));
 }
 
-/// `lathe train` of large batches on two processes, of which rank 1 may take so many KiB of addresses.
+/// Runs `lathe train` with large batches on two processes; the address space of rank 1 is limited to `kilobytes` KiB.
 [[maybe_unused]] RanMany run_limited(int kilobytes) {
   const Scratch scratch;
   Command command =
@@ -31,8 +31,8 @@ TEST_CASE("mpi: memory that one rank lacks ends all with its rank") {
   WARN("SKIP: the address sanitizer takes more addresses than any limit");
 #else
   using Catch::Matchers::Contains;
-  static_cast<void>(run_limited(550000));  // which leaves compiled code behind
-  // The arena of the step; then what comes before it, where MPI itself may be what fails.
+  static_cast<void>(run_limited(550000));  // fills the cache with compiled code
+  // Fails in the arena of the step, and then before it, where MPI itself may fail.
   for (const int kilobytes : {550000, 400000}) {
     const RanMany ran = run_limited(kilobytes);
     INFO(kilobytes << ran.out << ran.err);

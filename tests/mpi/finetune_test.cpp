@@ -7,7 +7,7 @@
 #include "tests/mpi/runs.h"
 #include "tests/support/test_data.h"
 
-/// `lathe finetune` on several processes, as users start it.
+/// `lathe finetune` on several processes, started as users do.
 namespace lathe::test {
 
 namespace {
@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
 
-/// The tiny Qwen3 of the cases, trained on examples of several lengths, into the folder `run`.
+/// Trains the tiny Qwen3 of the cases on examples of different lengths, into the folder `run`.
 Words tuning(const Scratch& scratch, const std::string& run, const Words& more = {}) {
   if (!fs::exists(scratch.path("model")))
     fs::copy(test_data("hf/models/qwen3/model"), scratch.path("model"), fs::copy_options::recursive);
@@ -34,7 +34,7 @@ Words tuning(const Scratch& scratch, const std::string& run, const Words& more =
 
 const Words all_weights{"--accumulate", "2"}, adapter{"--lora", "r=4,dropout=0.1", "--pack"};
 
-// Dims that are split by default, and by name.
+// Dims that are split by default, and those that are named.
 const MeshOfTest tuned_by_data{2, {"--mesh", "data=2"}};
 const MeshOfTest tuned_by_model{2, {"--mesh", "model=2"}};
 const MeshOfTest tuned_by_both{
@@ -55,7 +55,7 @@ std::vector<std::string> samples(const Scratch& scratch, const std::string& run)
   return found;
 }
 
-/// What was written is near what `expected` has, in its names, dtypes and shapes.
+/// Checks that a written file is close to `expected` and has its names, dtypes and shapes.
 void check_written(const Scratch& scratch, const std::string& file, const std::string& expected) {
   const auto a = SafetensorsFile::open(scratch.path(file)), b = SafetensorsFile::open(scratch.path(expected));
   REQUIRE(a.names() == b.names());
@@ -66,7 +66,8 @@ void check_written(const Scratch& scratch, const std::string& file, const std::s
     REQUIRE(x.shape() == y.shape());
     double most = 0;
     for (std::int64_t i = 0; i < x.numel(); ++i) most = std::max(most, std::abs(x.get(i) - y.get(i)));
-    CHECK(most < 2e-3);  // Adam makes a step of the rate out of a rounding where a gradient is nearly zero
+    CHECK(most < 2e-3);  // where a gradient is nearly zero, Adam turns a rounding error into a step of the learning
+                         // rate
   }
 }
 
@@ -89,7 +90,7 @@ TEST_CASE("mpi: lathe finetune of all weights on several processes has the losse
     CHECK(metrics(scratch, run).size() == metrics(scratch, "one").size());
     CHECK(fs::exists(scratch.path(run + "/training/loss.svg")));
     check_written(scratch, run + "/model.safetensors", "one/model.safetensors");
-    // One process speaks.
+    // Only one process prints.
     CHECK(ran.out.find("model in " + run) == ran.out.rfind("model in " + run));
     CHECK_THAT(ran.out, Contains("model in " + run));
   }
@@ -150,7 +151,7 @@ TEST_CASE("mpi: lathe finetune says what a mesh cannot be used for") {
                            Contains("its dims are B, T, d, d_ff, groups, h, half, hidden, kv, vocab") &&
                            Contains("[shard_name]"));
 
-  // Another seed on the second process.
+  // The second process has another seed.
   const Words both = tuning(scratch, "run") + tuned_by_data.words +
                      Words{"--seed", "1", ":", "-n", "1", LATHE_BINARY} + tuning(scratch, "run") +
                      tuned_by_data.words + Words{"--seed", "2"};

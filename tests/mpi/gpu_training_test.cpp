@@ -3,7 +3,7 @@
 
 #include "tests/mpi/gpus.h"
 
-/// `lathe train --target cuda` on several processes, as users start it, on GPUs that are none.
+/// `lathe train --target cuda` on several processes with mock GPUs, started as users do.
 namespace lathe::test {
 
 namespace {
@@ -20,7 +20,8 @@ Words few_steps(const Scratch& scratch, const std::string& run, const Words& mor
       with_usual(more, {{"--layers", "1"}, {"--context", "4"}, {"--steps", "4"}, {"--evaluate-every", "2"}}));
 }
 
-/// The same on two processes, which fail on the way: what they say. Starting them is most of the time.
+/// Runs the same on two processes that fail, and returns their messages. Starting the processes takes most of the
+/// time.
 std::string failing(const MockMachine& machine, const Words& more = {}) {
   const Scratch scratch;
   const RanMany ran = run_on_gpus(scratch, 2, few_steps(scratch, "run", more) + by_states.words, machine);
@@ -42,7 +43,7 @@ void check_losses_on(const MeshOfTest& mesh) {
   CHECK(ran.err.find("mock driver") == std::string::npos);
 }
 
-/// Kernels are there before any time is taken.
+/// Compiles the kernels, so that later tests do not measure that time.
 void build_kernels() {
   const Scratch scratch;
   const RanMany ran = run_on_gpus(scratch, 2, few_steps(scratch, "run") + by_states.words);
@@ -76,7 +77,7 @@ TEST_CASE("mpi: what a rank's machine lacks for GPUs ends all with the rank and 
   CHECK_THAT(failing({.before = "[ $rank = 1 ] && export MOCK_NCCL_VERSION=22103"}),
              Contains("ranks differ in the version of NCCL: rank 0 has 2.27.3, rank 1 has 2.21.3  [ranks_differ]") &&
                  Contains("install the same one for all of them"));
-  // A library of that name that is not NCCL: another one may be where the dynamic linker looks.
+  // A library of that name that is not NCCL. A real one may be on the dynamic linker's path.
   const std::string other = "mkdir -p other && ln -sf \"$CUDA_HOME\"/libcuda.so.1 other/libnccl.so.2 && ";
   CHECK_THAT(failing({.before = "[ $rank = 1 ] && " + other + "export CUDA_PATH=$PWD/other"}),
              Contains("rank 1 of 2 failed: ") && Contains("has no ncclGetVersion  [nccl_missing]") &&

@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Other MPIs need no such options, and know none of these.
+/// Other MPIs do not need these options, and do not accept them.
 bool is_open_mpi() {
   static const bool is = [] {
     const Scratch scratch;
@@ -25,10 +25,10 @@ bool is_open_mpi() {
   return is;
 }
 
-/// What MPI itself never frees is its own business.
+/// Ignore memory that MPI itself does not free.
 const std::map<std::string, std::string> surroundings{{"LSAN_OPTIONS", "detect_leaks=0"}};
 
-/// A letter for what a process does, and the one that started it.
+/// The state letter of a process, and its parent.
 struct State {
   char letter = 0;
   pid_t parent = 0;
@@ -37,14 +37,14 @@ std::optional<State> state_of(const std::string& process) {
   std::ifstream file("/proc/" + process + "/stat");
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
-  // "12 (name) S 1 ...", and names may hold anything
+  // "12 (name) S 1 ...", where the name may contain any character
   std::istringstream rest(line.substr(line.rfind(')') + 1));
   State state;
   if (!(rest >> state.letter >> state.parent)) return std::nullopt;
   return state;
 }
 
-/// By process: the one that started it.
+/// Returns the parent of each process.
 std::map<pid_t, pid_t> parents() {
   std::map<pid_t, pid_t> found;
   for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -114,7 +114,7 @@ RanMany run_many(const Scratch& scratch, int processes, const std::vector<std::s
 }
 
 void run_before(const Scratch& scratch, Command& command, const std::string& lines) {
-  // OpenMPI and MPICH say the number in variables of their own.
+  // OpenMPI and MPICH have different variables for the rank.
   const std::string script =
       scratch.write("start.sh", "rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}\n" + lines + "\nexec \"$@\"\n");
   const auto program = std::ranges::find(command.words, std::string(LATHE_BINARY));

@@ -3,7 +3,7 @@
 
 #include "tests/mpi/runs.h"
 
-/// `lathe train` on several processes, as users start it.
+/// `lathe train` on several processes, started as users do.
 namespace lathe::test {
 
 namespace {
@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
 
-/// A training without an end on two processes.
+/// A training run without an end, on two processes.
 Words endless(const Scratch& scratch) {
   return training(scratch, "run", {"--steps", "1000000", "--save-every", "5"}) + by_data.words;
 }
@@ -31,7 +31,7 @@ TEST_CASE("mpi: lathe train on several processes has the losses of one") {
     REQUIRE(ran.ending == Ending{});
     check_losses(scratch, run, "one");
     CHECK(fs::exists(scratch.path(run + "/loss.svg")));
-    // One process prints.
+    // Only one process prints.
     CHECK(ran.out.find("over the whole validation text") != ran.out.npos);
     CHECK(ran.out.find("over the whole validation text") == ran.out.rfind("over the whole validation text"));
   }
@@ -67,7 +67,7 @@ TEST_CASE("mpi: the same mesh goes on to the same bits, and samples what one pro
   forget_newest(scratch, "run");
   run_to_end(scratch, by_both.processes, words);
   check_same_bits(scratch, "run", "whole");
-  // A run that has nothing left to do gives its sample.
+  // A run with no steps left generates its sample.
   const Words sampled{"--sample", "40"};
   const RanMany many = run_many(scratch, by_both.processes, training(scratch, "run", sampled) + by_both.words);
   INFO(many.out << many.err);
@@ -86,7 +86,7 @@ TEST_CASE("mpi: a rank of lathe train that is killed ends all, and the run goes 
     Endless run(scratch, endless(scratch));
     REQUIRE(::kill(run.processes().back(), SIGKILL) == 0);
     run.check_ends(10);
-    // MPICH says it on standard output.
+    // MPICH prints it on standard output.
     CHECK_THAT(scratch.read("out") + scratch.read("err"), Contains("ignal 9") || Contains("illed"));
   }
   const RanMany ran = run_many(

@@ -10,8 +10,8 @@ namespace {
 
 std::int64_t elements(const lathe::Exchange::Part& part) { return part.elements.value().value_or(1); }
 
-/// How many products run, of a GPT on data=2, when the gradient of its embeddings, which are its output layer too, is
-/// on its way and not all other gradients are made. The embeddings are of 64 MiB, a layer of 12.
+/// Returns the number of matmuls that run while the gradient of the embeddings is being reduced and other gradients
+/// are still to be computed. For a GPT on data=2 with tied embeddings of 64 MiB and layers of 12 MiB.
 int products_behind_embeddings(const ShardOptions& parts) {
   models::GptConfig config = lathe::test::divisible_gpt(12, 0, f32);
   config.d_model = Dim("d_model", 512);

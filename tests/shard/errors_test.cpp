@@ -6,7 +6,7 @@
 #include "tests/shard/support.h"
 #include "tests/support/error_label.h"
 
-/// What cannot be divided says so at once, with both lines, sizes and what to do.
+/// Graphs that cannot be sharded are errors at once, with both lines, the sizes and a hint.
 namespace lathe::shard::test {
 
 using lathe::test::error_label;

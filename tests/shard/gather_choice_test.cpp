@@ -8,7 +8,7 @@
 #include "passes/shard/predict/rank_scaling.h"
 #include "tests/shard/support.h"
 
-/// Whether gathered parameters are kept, as a memory budget says.
+/// Whether gathered parameters are saved for backward, depending on a memory budget.
 namespace lathe::shard::test {
 
 namespace {
@@ -17,7 +17,7 @@ Sharded by_parameters(const ir::Graph& step, SecondGather second) {
   return divided(step, "data=4", "B:data", {.parameters = "data", .second_gather = second});
 }
 
-/// Layers take as much as their activations, so that what is kept of them shows.
+/// Layers whose weights are as large as their activations, so that saving them shows.
 ir::Graph step_of_layers() { return gpt_step(3, 0, 0, f32); }
 
 DimBindings sizes_of(const ir::Graph& step) {

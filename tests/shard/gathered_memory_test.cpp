@@ -6,13 +6,12 @@
 #include "passes/shard/predict/rank_scaling.h"
 #include "tests/shard/support.h"
 
-/// What programs hold of gathered parameters and of gradients on their way, against what `lathe shard --explain`
-/// says.
+/// Memory of gathered parameters and of gradients in flight, compared with the report of `lathe shard --explain`.
 namespace lathe::shard::test {
 
 namespace {
 
-/// The most bytes at a time of the buffers that `chosen` takes of exchanges.
+/// Returns the peak bytes of the communication buffers that `chosen` selects.
 template <class Chosen>
 std::int64_t most_at_a_time(const Program& program, const MemoryPlan& plan, Chosen chosen) {
   std::vector<bool> counts(program.buffers.size());
@@ -51,7 +50,7 @@ Held held(const ir::Graph& step) {
           held_bytes(sharded.graph).gathered};
 }
 
-/// Wide enough that vectors, which kernels read together with matrices, count for little.
+/// Wide enough that vectors, which kernels read together with matrices, are negligible.
 ir::Graph wide_gpt(int layers) {
   models::GptConfig config = lathe::test::divisible_gpt(layers, 0.1, f32);
   config.d_model = Dim("d_model", 256);
@@ -66,8 +65,8 @@ ir::Graph wide_llama(int layers) {
   return lathe::test::llama_step(config, AdamW{}, {.clip_norm = 0.5});
 }
 
-/// The most bytes at a time of what is summed, here and as pieces of other processes, and of whole sums, on data=4,
-/// of a GPT with 12.6 MB of weights a layer.
+/// Returns the peak bytes of reduced values: inputs, received chunks and results. On data=4, for a GPT with 12.6 MB
+/// of weights per layer.
 std::int64_t held_of_sums(int layers, const ShardOptions& parts, double clip_norm) {
   models::GptConfig config = lathe::test::divisible_gpt(layers, 0, f32);
   config.d_model = Dim("d_model", 512);
@@ -80,7 +79,7 @@ std::int64_t held_of_sums(int layers, const ShardOptions& parts, double clip_nor
   std::int64_t bytes = 0;
   std::vector<int lathe::Exchange::Part::*> buffers = {&lathe::Exchange::Part::from,
                                                        &lathe::Exchange::Part::received};
-  // A part of a sum becomes one of the new state, which is on its way until the end.
+  // A shard of a sum becomes a shard of the new state, which is in flight until the end.
   if (parts.states.empty()) buffers.push_back(&lathe::Exchange::Part::to);
   for (int lathe::Exchange::Part::* buffer : buffers)
     bytes += most_at_a_time(program, plan, [&](const lathe::Exchange& exchange, const lathe::Exchange::Part& part) {
@@ -96,14 +95,14 @@ TEST_CASE("shard: gradients on their way take as much memory however many layers
     CAPTURE(parts.states);
     const std::int64_t ten = held_of_sums(10, parts, 0), fourteen = held_of_sums(14, parts, 0);
     CHECK(ten > 0);
-    CHECK(100 * fourteen < 101 * ten);  // norms of vectors are made together
+    CHECK(100 * fourteen < 101 * ten);  // norms of vectors are computed together
   }
   // Every update waits for a norm of all gradients.
   CHECK(10 * held_of_sums(14, {}, 0.5) > 12 * held_of_sums(10, {}, 0.5));
 }
 
 TEST_CASE("shard: beside the largest group a program holds the matrix in use and the one ahead of it") {
-  // The table of the vocabulary is 16 such matrices: a second copy of it would show in all figures.
+  // The vocabulary table is as large as 16 of these matrices, so a second copy of it would show in all numbers.
   constexpr std::int64_t vocab = 8192, d = 128, largest = vocab * d * 4, matrix = 4 * d * d * 4;
   models::GptConfig gpt = lathe::test::divisible_gpt(3, 0, f32);
   gpt.d_model = Dim("d_model", d);
@@ -120,7 +119,7 @@ TEST_CASE("shard: beside the largest group a program holds the matrix in use and
     CHECK(each.predicted >= largest);
     CHECK(100 * each.gathered < 102 * (largest + 2 * matrix));
     CHECK(100 * each.predicted < 102 * (largest + 2 * matrix));
-    // Beside it the arena has its gradient, whole and as the pieces of other processes.
+    // In addition, the arena has the table's gradient, whole and as received chunks.
     CHECK(each.arena < 3 * largest);
   }
 }

@@ -6,7 +6,7 @@
 #include "passes/transforms/dce.h"
 #include "tests/shard/support.h"
 
-/// Training steps of whole models, divided in the ways that people divide them.
+/// Training steps of whole models, sharded in the common ways.
 namespace lathe::shard::test {
 
 namespace {
@@ -76,7 +76,7 @@ TEST_CASE("shard: data parallelism combines each gradient once, and scalars") {
   for (const ir::ValueId id : step.arguments()) parameters += step[id].op->name.value == "parameter";
   for (const Exchange& each : sharded.exchanges) {
     CHECK(each.kind == ir::ExchangeKind::all_reduce);
-    CHECK(each.bytes().value().has_value());  // no activation: those have B
+    CHECK(each.bytes().value().has_value());  // no activation: those have the dim B
     scalars += each.bytes().is(8);
   }
   CHECK(static_cast<int>(sharded.exchanges.size()) == parameters + scalars);

@@ -7,7 +7,7 @@
 #include "passes/shard/explain/explain_splits.h"
 #include "tests/shard/support.h"
 
-/// Where values lie, and what a process's graph says of it.
+/// Placements of values, and how a process's graph shows them.
 namespace lathe::shard::test {
 
 namespace {

@@ -7,7 +7,7 @@
 #include "passes/memory/memory_plan.h"
 #include "tests/shard/support.h"
 
-/// Predicted times of what is compiled for a GPU.
+/// Predicted times of programs compiled for a GPU.
 namespace lathe::shard::test {
 
 namespace {
@@ -17,7 +17,7 @@ Program compiled(const ir::Graph& graph) {
   return lower_prepared(ir::apply_passes(compile_pipeline(machine), graph), machine).program;
 }
 
-/// 1024 operations without tensor cores, 192 bytes and half a message a second; other work takes no time.
+/// 1024 operations without tensor cores, 192 bytes and half a message per second; other work is free.
 StepRates slow_gpu() {
   StepRates rates = slow_network();
   rates.flops = 1e30;
@@ -33,7 +33,7 @@ TEST_CASE("shard: a program takes its products, and what its exchanges let it wa
   const StepTime time = program_time(products_of_gpu(), slow_gpu(), {});
   CHECK(time.products == Approx(2));
   CHECK(time.memory == 0);
-  // In one bucket, which shares 2 * 3 messages.
+  // In one bucket, whose 2 * 3 messages are shared.
   CHECK(time.exchanges == Approx(2 * 3 * 0.5 + 2 * 192.0 / 192));
   CHECK(time.step() == Approx(2 + time.waiting));
   CHECK(time.waiting == Approx(time.exchanges));
@@ -46,7 +46,7 @@ TEST_CASE("shard: a launch takes its products or its memory, whichever is longer
   const auto launches = static_cast<double>(program.launches.size());
   REQUIRE(launches >= 3);
   CHECK(program_time(program, rates, {}).memory == Approx(3 * launches));
-  CHECK(program_time(program, rates, {}).exchanges == Approx(5 + 2 * 3));  // with two folds
+  CHECK(program_time(program, rates, {}).exchanges == Approx(5 + 2 * 3));  // with two reductions
   rates = slow_gpu();
   rates.memory_bandwidth = 64;
   double others = 0;
@@ -81,7 +81,7 @@ TEST_CASE("shard: a prediction of a compiled program has its times and the memor
   CHECK(curve.points[2].sent == bytes_sent(sharded, 0, dims));
   CHECK(curve.points[0].efficiency < 1);
   CHECK(curve.points[0].efficiency == Approx(curve.points[0].time.products / curve.points[0].time.step()));
-  // Products of f32 have no tensor cores: a faster GPU computes them in less time.
+  // f32 matmuls do not use tensor cores: a faster GPU computes them in less time.
   scaling.rates.plain_flops = 2e9;
   const ScalingCurve faster = predict_scaling(step, scaling);
   for (std::size_t i = 0; i < curve.points.size(); ++i) {

@@ -15,7 +15,7 @@
 #include "tests/shard/support.h"
 #include "tests/support/distance.h"
 
-/// Sequences split over processes, of which keys and values go around in a ring.
+/// Ring attention: sequences sharded over processes, whose keys and values are sent around a ring.
 namespace lathe::shard::test {
 
 namespace {
@@ -61,7 +61,7 @@ TEST_CASE("ring: keys and values, and their gradients, are neither gathered nor 
     const Sharded sharded = divided(gpt_step(layers, 0.1), "seq=4", "T:seq", with_ring());
     INFO(explain(sharded));
     CHECK(sharded.rings == layers);
-    // Of keys and of values: three steps forward, three backward, and three of gradients.
+    // For keys and for values: three steps forward, three backward, and three for gradients.
     CHECK(count(sharded.graph, "send_recv") == 2 * 9 * layers);
     CHECK(count(sharded.graph, "reduce_scatter") == 0);
     CHECK(count(sharded.graph, "all_gather") == 1);  // the gradient of the positions
@@ -144,7 +144,8 @@ TEST_CASE("ring: products of bf16 and f16 go around, their gradients in f32") {
 
 namespace {
 
-/// Scores, of which some rows see nothing of some blocks, and one nothing at all; `floors` as zero_masked has them.
+/// Scores of which some rows see nothing in some blocks, and one row sees nothing at all. `floors`: as with
+/// zero_masked.
 ir::Graph with_blind_rows(bool floors) {
   return ir::parse_graph(
       std::string(R"(graph @g(input %q: f64[n, 4], input %k: f64[n, 4], input %v: f64[n, 3]) {
@@ -197,7 +198,7 @@ TEST_CASE("ring: what no ring can be made of stays gathered, and says why") {
   const ir::Graph step = gpt_step(1, 0.1);
   const Sharded two = divided(step, "seq=2,inner=2", "T:seq,T:inner", with_ring());
   CHECK(two.rings == 0);
-  CHECK(two.gathered.size() == 2);  // keys, and values
+  CHECK(two.gathered.size() == 2);  // keys and values
   CHECK_THAT(explain(two), Catch::Contains("stay gathered: all_gather at ") &&
                                Catch::Contains("gathers keys that several axes split"));
   CHECK(training_difference(step, two, step_arguments(step, 4, 8), 1) < 1e-10);
@@ -224,7 +225,7 @@ TEST_CASE("ring choice: gathers where they are faster, a ring where it alone fit
   const auto choose = [&](const LowerOptions& lowering = {}) {
     return choose_ring(gathered, machine, lowering, rates, dims);
   };
-  rates.latency = 1;  // of six times as many messages
+  rates.latency = 1;  // with six times as many messages
   RingChoice choice = choose();
   CHECK(choice.way == RingWay::never);
   CHECK_THAT(choice.why, Catch::StartsWith("keys and values are gathered: a step is predicted to take "));

@@ -7,7 +7,7 @@
 #include "tests/support/distance.h"
 #include "tests/support/error_label.h"
 
-/// Attention written in many ways, with its gradient, in a ring: against one process.
+/// Variants of attention with their gradients in ring attention, compared with one process.
 namespace lathe::shard::test {
 
 namespace {
@@ -29,7 +29,7 @@ Tensors some_arguments(const ir::Graph& graph, const DimBindings& dims) {
   return arguments;
 }
 
-/// The graph of a process; nothing where its sequence cannot be split at all.
+/// Returns the graph of a process; nothing if its sequence cannot be sharded.
 std::optional<Sharded> in_ring(const ir::Graph& graph, int ranks) {
   std::optional<Sharded> sharded;
   const std::string label = lathe::test::error_label(

@@ -7,7 +7,7 @@
 #include "tests/ops/samples.h"
 #include "tests/shard/support.h"
 
-/// Every record, with every dim of every operand split over meshes, against one process.
+/// Every op record, with every dim of every operand sharded over meshes, compared with one process.
 namespace lathe::shard::test {
 
 namespace {
@@ -34,7 +34,7 @@ std::int64_t size_at(const Sample& sample, const OperandDim& operand_dim) {
   return sample.operands[operand_dim.operand].sizes[static_cast<std::size_t>(operand_dim.dim)];
 }
 
-/// The sample as a graph; the dims at `named` have the names s0, s1, .. .
+/// Returns the sample as a graph. The dims in `named` are named s0, s1, ..
 ir::Graph named_graph(const Op& op, const Sample& sample, const std::vector<OperandDim>& named) {
   ir::GraphBuilder builder("sample");
   std::vector<ir::Value> operands;
@@ -52,7 +52,8 @@ ir::Graph named_graph(const Op& op, const Sample& sample, const std::vector<Oper
   return builder.finish();
 }
 
-/// The sample's operands as constants, which no name splits. Dim `dim` of the state that takes the result is s0.
+/// Returns a graph with the sample's operands as constants, which no named dim shards. Dim `dim` of the state that
+/// stores the result is s0.
 ir::Graph constants_to_state(const Op& op, const Sample& sample, const std::vector<HostTensor>& values, int dim) {
   ir::GraphBuilder builder("sample");
   std::vector<ir::Value> operands;
@@ -76,8 +77,8 @@ struct Tally {
   int same = 0, refused = 0;
 };
 
-/// Whether a graph of a sample divided over `mesh` gives what one process computes, or may refuse: a rule that needs
-/// all of a dim.
+/// Checks that a sample sharded over `mesh` gives the results of one process. It may be rejected if a rule needs all
+/// of a dim.
 void check(const Op& op, const ir::Graph& graph, const Tensors& arguments, const std::string& mesh,
            const std::string& splits, std::map<std::string, Tally>& tallies) {
   static const std::set<std::string> may_refuse = {"shard_gather", "shard_repeat", "shard_divide", "shard_lookup",
@@ -106,7 +107,7 @@ void check(const Op& op, const Sample& sample, const std::vector<OperandDim>& op
         splits, tallies);
 }
 
-/// A sum of so many partial sums, one a process, none of which lies where the value does.
+/// Returns `ranks` partial sums of `value`, one per process, all of which differ from it.
 HostTensor shares_of(const HostTensor& value, std::int64_t ranks) {
   std::vector<std::int64_t> sizes = value.shape();
   sizes.insert(sizes.begin(), ranks);
@@ -117,8 +118,8 @@ HostTensor shares_of(const HostTensor& value, std::int64_t ranks) {
   return partials;
 }
 
-/// The sample of operands of which `shared` are sums over a dim s0. Of a result in floating point the output is a
-/// weighted sum, which makes it dear to combine anything before; `whole`: the output is the result as it is.
+/// Returns the sample with the operands in `shared` as sums over a dim s0. For a floating-point result the output is
+/// a weighted sum, so that combining partial values earlier is expensive; `whole`: the output is the result itself.
 ir::Graph behind_sums(const Op& op, const Sample& sample, const std::vector<bool>& shared, std::int64_t ranks,
                       bool whole) {
   ir::GraphBuilder builder("sample");
@@ -135,14 +136,14 @@ ir::Graph behind_sums(const Op& op, const Sample& sample, const std::vector<bool
   return builder.finish();
 }
 
-/// Whether nothing but single elements is combined.
+/// Whether only single elements are combined.
 bool takes_partials(const ir::Graph& divided) {
   return std::ranges::all_of(divided.nodes, [](const ir::Node& node) {
     return node.op != &ir::ops::all_reduce || node.type.shape.numel().is(1);
   });
 }
 
-/// Which operands of a sample are in floating point: each alone, and all of them.
+/// Selects floating-point operands of a sample: each one alone, and all of them.
 std::vector<std::vector<bool>> choices_of_shared(const Sample& sample) {
   std::vector<std::vector<bool>> choices;
   std::vector<bool> all(sample.operands.size(), false);
@@ -202,7 +203,7 @@ TEST_CASE("shard: every op with two dims split over two axes gives what one proc
 
 TEST_CASE("shard: every op behind sums over a split dim gives what one process computes") {
   std::map<std::string, Tally> tallies;
-  std::set<std::string> passes_on;  // the ops that made partial values of partial values
+  std::set<std::string> passes_on;  // ops that returned partial values for partial values
   for_each_plain_sample([&](const Op& op, const Sample& sample) {
     const std::vector<HostTensor> values = ir::test::random_operands(sample);
     const ir::Graph plain = named_graph(op, sample, {});

@@ -8,7 +8,7 @@
 #include "tests/shard/support.h"
 #include "tests/support/distance.h"
 
-/// The order in which a process runs its nodes, which predicted times take.
+/// The order in which a process runs its nodes, on which predicted times are based.
 namespace lathe::shard::test {
 
 namespace {
@@ -18,14 +18,14 @@ ir::Graph as_run(const ir::Graph& graph) {
   return in_run_order(lower_prepared(ir::apply_passes(compile_pipeline(machine), graph), machine));
 }
 
-/// A GPT with 12.6 MB of weights a layer: updates wait for later sums, not for the end of the step.
+/// A GPT with 12.6 MB of weights per layer: updates wait for later sums, not for the end of the step.
 ir::Graph heavy_gpt() {
   models::GptConfig config = lathe::test::divisible_gpt(8, 0, f32);
   config.d_model = Dim("d_model", 512);
   return lathe::test::gpt_step(config, AdamW{}, {});
 }
 
-/// How many gathers of new values stand before the last scatter of gradients.
+/// Returns the number of gathers of new values before the last scatter of gradients.
 int early_gathers(const ir::Graph& graph) {
   int all = 0, early = 0;
   for (const ir::ValueId id : ir::all_values(graph)) {
@@ -53,7 +53,7 @@ TEST_CASE("shard: new parts are gathered while later gradients are made, and are
   const ir::Graph run = as_run(sharded.graph);
   CHECK(early_gathers(sharded.graph) == 0);
   CHECK(early_gathers(run) > 20);
-  // Both take about as long: what is gathered at the end waits, what is gathered before it does not.
+  // Compute and communication take about the same time: gathers at the end are waited for, earlier ones are not.
   scaling.rates.flops = 2e11;
   scaling.rates.bandwidth = 2e9;
   const DimBindings dims = local_dims(sharded, scaling.dims);

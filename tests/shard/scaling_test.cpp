@@ -9,7 +9,7 @@
 #include "tests/shard/support.h"
 #include "tests/support/error_label.h"
 
-/// Steps on more and more processes, as they are predicted.
+/// Predicted steps on increasing numbers of processes.
 namespace lathe::shard::test {
 
 namespace {
@@ -35,7 +35,7 @@ TEST_CASE("shard: a prediction goes from 1 to 4096 processes, each with the part
     CHECK(point.mesh[1].ranks == (ranks == 1 ? 1 : 2));
     ranks *= 2;
   }
-  // On 64 processes 32 along data have 8 of 256 rows each.
+  // Of 64 processes, 32 along data have 8 of 256 rows each.
   const Sharded sharded = divided(step, "data=32,model=2", "B:data," + by_model);
   const DimBindings dims = local_dims(sharded, {{"B", 256}, {"T", 8}});
   CHECK(dims == DimBindings{{"B@data", 8}, {"T", 8}});
@@ -46,8 +46,8 @@ TEST_CASE("shard: a prediction goes from 1 to 4096 processes, each with the part
 
 TEST_CASE("shard: one process that waits for nobody is used fully, and many no better") {
   const ir::Graph step = gpt_step(1, 0.1, 0.5);
-  // Parts that no longer divide stay whole, and go in buckets, which those that are scattered and gathered do not:
-  // all parameters of this model divide up to 16 processes.
+  // Shards that no longer divide evenly stay whole and are reduced in buckets, unlike those that are scattered and
+  // gathered. All parameters of this model divide evenly up to 16 processes.
   for (const auto& [parts, most] :
        {std::pair(ShardOptions{}, std::size_t{12}), {ShardOptions{.states = "data"}, 4}}) {
     const ScalingCurve curve = predict_scaling(step, scaling("data=4", "B:data", parts));

@@ -4,12 +4,12 @@
 #include "passes/shard/predict/step_time.h"
 #include "tests/shard/support.h"
 
-/// What a process hands on to another one along an axis.
+/// send_recv: values that a process sends to another one along an axis.
 namespace lathe::shard::test {
 
 namespace {
 
-/// A vector of each of so many processes, and what comes when it goes `offset` places on.
+/// Returns the vector that each of `ranks` processes receives when vectors are sent on by `offset` ranks.
 std::vector<double> after_send(int ranks, int offset) {
   const ir::Graph graph = ir::parse_graph(
       "graph @g(input %x: f64[2]) {\n  %1 = send_recv %x {axis=\"m\", ranks=" + std::to_string(ranks) +
@@ -25,7 +25,7 @@ std::vector<double> after_send(int ranks, int offset) {
   return values;
 }
 
-/// A value that goes round three of four processes, each product with what has come.
+/// A value that is sent to three of four processes in turn, with a matmul of each received value.
 ir::Graph round_of_three() {
   return ir::parse_graph(R"(graph @g(input %x: f32[8, 16], input %w: f32[16, 4]) {
   %1 = contract %x, %w {spec="ab,bc->ac"}
@@ -68,9 +68,9 @@ TEST_CASE("send_recv: what has come goes on when it is first read") {
   CHECK(first.done > 0);
   CHECK(second.start == first.done);
   CHECK(second.done > second.start);
-  // Played back: the first waits for nobody, the second for the product before it.
+  // In the predicted timeline, the first waits for nothing, and the second for the previous matmul.
   StepRates rates = slow_network();
-  rates.flops = 512;  // each product takes 2 seconds
+  rates.flops = 512;  // each matmul takes 2 seconds
   const StepTime time = step_time(round_of_three(), rates, {});
   const double send = 512 / 192.0 + 0.5;
   CHECK(time.exchanges == Approx(2 * send));

@@ -4,7 +4,7 @@
 #include "passes/shard/explain/explain_shard.h"
 #include "tests/shard/support.h"
 
-/// Sequences split over processes: queries are split, keys and values gathered.
+/// Sharded sequences: queries are sharded, keys and values gathered.
 namespace lathe::shard::test {
 
 namespace {
@@ -57,7 +57,7 @@ TEST_CASE("shard: a split sequence gathers keys and values once a layer, and sca
     INFO(explain(llama));
     CHECK(count(llama.graph, "all_gather") == 2 * layers);
     CHECK(count(llama.graph, "reduce_scatter") == 2 * layers);
-    for (const Exchange& each : llama.exchanges)  // of 4 groups, not of 8 heads
+    for (const Exchange& each : llama.exchanges)  // for 4 key/value groups, not for 8 heads
       if (each.kind != ir::ExchangeKind::all_reduce) CHECK(each.elements == Dim("B") * Dim("T@seq") * Dim(2 * 4 * 4));
   }
 }

@@ -9,14 +9,14 @@
 #include "passes/shard/predict/rate_text.h"
 #include "tests/shard/support.h"
 
-/// The formulas of predicted times, by cases computed by hand.
+/// The formulas for predicted times, on cases computed by hand.
 namespace lathe::shard::test {
 
 namespace {
 
 ir::Graph read_graph(std::string_view text) { return ir::parse_graph(text, "model.lathe"); }
 
-/// 1024 operations, 192 bytes and half a message a second.
+/// 1024 operations, 192 bytes and half a message per second.
 StepRates slow() {
   StepRates rates = slow_network();
   rates.flops = 1024;
@@ -34,10 +34,11 @@ TEST_CASE("shard: a process sends what its chunks make") {
   CHECK(bytes_sent(exchange(ir::ExchangeKind::all_reduce, 4, 32)) == 2 * 3 * 128 / 4);
   CHECK(bytes_sent(exchange(ir::ExchangeKind::all_gather, 4, 32)) == 3 * 128 / 4);
   CHECK(bytes_sent(exchange(ir::ExchangeKind::reduce_scatter, 4, 32)) == 3 * 128 / 4);
-  // 10 elements among 4: chunks of 3, 3, 3 and 1. Others' chunks once, the own one to three.
+  // 10 elements among 4 ranks: chunks of 3, 3, 3 and 1. A rank sends other ranks' chunks once, and its own chunk to
+  // three.
   const std::int64_t sent[] = {7 + 9, 7 + 9, 7 + 9, 9 + 3};
   for (int r = 0; r < 4; ++r) CHECK(bytes_sent(exchange(ir::ExchangeKind::all_reduce, 4, 10), {}, r) == 4 * sent[r]);
-  // One element: the first sends it to three, each other one its share to the first.
+  // One element: the first rank sends it to three, each other rank sends its share to the first.
   for (int r = 0; r < 4; ++r)
     CHECK(bytes_sent(exchange(ir::ExchangeKind::all_reduce, 4, 1), {}, r) == (r == 0 ? 12 : 4));
 }
@@ -61,7 +62,7 @@ TEST_CASE("shard: products count two operations a multiply-add") {
 }
 
 TEST_CASE("shard: an exchange goes beside the products that do not need it") {
-  // Products until 1 and 2; exchanges of 4 seconds from 1 to 5 and from 5 to 9; the sum waits for both.
+  // Matmuls until 1 and 2; communication of 4 seconds from 1 to 5 and from 5 to 9; the sum waits for both.
   const StepTime time = step_time(two_products(), slow(), {});
   CHECK(time.products == Approx(2));
   CHECK(time.exchanges == Approx(8));
@@ -72,7 +73,7 @@ TEST_CASE("shard: an exchange goes beside the products that do not need it") {
 TEST_CASE("shard: all_reduces in one bucket share their messages") {
   StepRates rates = slow();
   rates.bucket_bytes = 256;
-  // Both go at 2: 6 messages of half a second, and 384 bytes.
+  // Both start at 2: 6 messages of half a second, and 384 bytes.
   const StepTime time = step_time(two_products(), rates, {});
   CHECK(time.exchanges == Approx(3 + 2));
   CHECK(time.step() == Approx(2 + 5));
@@ -102,8 +103,8 @@ TEST_CASE("shard: exchanges of arguments start at once, and those of exchanges b
   output "y" %3
   output "z" %2
 })");
-  // The gather: 3 messages and 192 bytes, until 2.5; the product of 4096 operations until 6.5, and beside it the
-  // scatter, also until 5.
+  // The gather takes 3 messages and 192 bytes, until 2.5; the matmul of 4096 operations until 6.5, and in parallel
+  // the scatter, until 5.
   const StepTime time = step_time(graph, slow(), {});
   CHECK(time.products == Approx(4));
   CHECK(time.exchanges == Approx(5));

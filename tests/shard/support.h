@@ -9,31 +9,31 @@
 #include "passes/shard/simulate.h"
 #include "tests/support/divisible_steps.h"
 
-/// What tests of sharding share.
+/// Shared code of the sharding tests.
 namespace lathe::shard::test {
 
-/// How models are divided among the processes of an axis "model".
+/// How models are sharded along an axis "model".
 inline const std::string by_model = "h:model,d_ff:model,vocab:model";
 
-/// shard() of mesh and splits as text; the result verifies and reads back from its text.
+/// Calls shard() with mesh and splits as text. Checks that the result verifies and round-trips through text.
 Sharded divided(const ir::Graph& graph, std::string_view mesh, std::string_view splits,
                 const ShardOptions& options = {});
 
-/// The label of the UserError that shard() throws; "" for none.
+/// Returns the label of the UserError that shard() throws; "" for none.
 std::string error_label(const ir::Graph& graph, std::string_view mesh, std::string_view splits);
 std::string error_text(const ir::Graph& graph, std::string_view mesh, std::string_view splits);
 
-/// Training steps with AdamW, dropout where the model has it: one layer or more of width 16.
+/// Training steps with AdamW, and dropout if the model has it: one or more layers of width 16.
 ir::Graph gpt_step(int layers, double dropout, double clip_norm = 0, DType dtype = f64);
 ir::Graph llama_step(int layers, double clip_norm = 0, DType dtype = f64);
 
-/// One layer trained as the options say: parameters are f64, or f32 in mixed precision.
+/// A training step of one layer with these options. Parameters are f64, or f32 for mixed precision.
 ir::Graph gpt_step(const Optimizer& optimizer, const TrainingOptions& options);
 
 using lathe::test::step_arguments;
 
-/// Runs `steps` steps on one process and on all of a mesh, each from its own results; gives the largest difference of
-/// any output or updated value of any step; or of any output.
+/// Runs `steps` steps on one process and on all processes of a mesh, each from its own results. Returns the largest
+/// difference of any output or updated value in any step, or only of outputs.
 enum class Compared { all, outputs };
 double training_difference(const ir::Graph& step, const Sharded& sharded, Tensors arguments, int steps,
                            Compared compared = Compared::all);
@@ -41,12 +41,13 @@ double training_difference(const ir::Graph& step, const Sharded& sharded, Tensor
 /// The program of one process on a CPU.
 Program program_of(const ir::Graph& sharded);
 
-/// Two products of 2 * 8 * 16 * 4 = 1024 operations each, and all_reduces of their 32 elements, 128 bytes, among 4.
+/// Two matmuls of 2 * 8 * 16 * 4 = 1024 operations each, and all_reduces of their 32 elements (128 bytes) among 4
+/// ranks.
 ir::Graph two_products();
-/// 192 bytes and half a message a second.
+/// 192 bytes and half a message per second.
 StepRates slow_network();
 
-/// Nodes of an op whose type prints as `type`; all of the op for "".
+/// Counts the nodes of an op whose type prints as `type`; all of them for "".
 int count(const ir::Graph& graph, std::string_view op, std::string_view type = "");
 
 }  // namespace lathe::shard::test

@@ -15,7 +15,7 @@
 #include "passes/transforms/dce.h"
 #include "tests/shard/support.h"
 
-/// Optimizer states and parameters that lie as parts: ZeRO (Rajbhandari et al. 2020) stages 1 and 3.
+/// Sharded optimizer states and parameters: ZeRO (Rajbhandari et al. 2020) stages 1 and 3.
 namespace lathe::shard::test {
 
 namespace {
@@ -39,7 +39,7 @@ std::vector<ZeroDivision> zero_divisions() {
            {.parameters = "fsdp", .second_gather = SecondGather::never}}};
 }
 
-/// GPT-2 of 124M parameters; its vocabulary padded where it is to divide.
+/// GPT-2 with 124M parameters; pass a padded vocabulary to make it divisible.
 ir::Graph gpt2_step(std::int64_t vocab = 50257) {
   Graph g{"gpt2"};
   models::GptConfig config;
@@ -57,7 +57,7 @@ std::int64_t bytes_of(const ir::Node& node) {
   return *node.type.shape.numel().value() * static_cast<std::int64_t>(size_in_bytes(node.type.dtype));
 }
 
-/// Bytes of the arguments of a graph of this op, scalars aside; of those that `chosen` takes.
+/// Returns the bytes of the graph's arguments of this op that `chosen` selects, without scalars.
 template <class F>
 std::int64_t argument_bytes(const ir::Graph& graph, std::string_view op, F chosen) {
   std::int64_t bytes = 0;
@@ -81,7 +81,7 @@ Sent sent(const Sharded& sharded) {
   return sent;
 }
 
-/// What the nodes of a graph send, by their types alone.
+/// Returns the bytes that the nodes of a graph send, computed from their types only.
 std::int64_t sent_by_nodes(const ir::Graph& graph) {
   std::int64_t bytes = 0;
   for (const ir::Node& node : graph.nodes) {
@@ -146,18 +146,18 @@ TEST_CASE("shard: states in parts cost the bytes that data parallelism costs, an
   CHECK(sent_by_nodes(zero.graph) == 746'638'848);
   CHECK(argument_bytes(zero.graph, "parameter") == p4);
   CHECK(argument_bytes(zero.graph, "state") == 2 * p4 / 4);
-  CHECK(count(zero.graph, "all_reduce") == 2);  // the loss, and the norm of gradients that lie as parts
+  CHECK(count(zero.graph, "all_reduce") == 2);  // the loss, and the norm of sharded gradients
 }
 
 TEST_CASE("shard: parameters in parts are sent three times, and hold 12P/n") {
   const ir::Graph step = gpt2_step();
   const Sharded zero = divided(step, "data=4", "B:data", parameters);
   const std::int64_t p4 = argument_bytes(step, "parameter");
-  // What is only added, as biases and positions, has no part in the backward pass.
+  // Parameters that are only added, such as biases and positions, are not needed in the backward pass.
   const std::int64_t added = argument_bytes(step, "parameter", [](const ir::Node& node) {
     return node.name.ends_with(".bias") || node.name.starts_with("wpe");
   });
-  // The logits' product reads wte right before the gradient does, which takes it from there.
+  // The logits' matmul reads wte right before the gradient does, so both use one gather.
   const std::int64_t tied =
       argument_bytes(step, "parameter", [](const ir::Node& node) { return node.name == "wte"; });
   CHECK(sent(zero).tensors == 3 * (3 * p4 - added - tied) / 4);
@@ -202,7 +202,7 @@ TEST_CASE("shard: a norm of parts counts each part once") {
   const Sharded sharded = divided(step, "data=4", "B:data", states);
   int scalars = 0;
   for (const Exchange& each : sharded.exchanges) scalars += each.kind == ir::ExchangeKind::all_reduce;
-  CHECK(scalars == 2);  // the loss and the sum of squares, combined once over all parameters
+  CHECK(scalars == 2);  // the loss, and the sum of squares combined once over all parameters
 }
 
 TEST_CASE("shard: types and placements of parts name the axis") {
@@ -358,7 +358,7 @@ TEST_CASE(
     }
   }
   CHECK(in_place == 147);
-  // The table of an odd vocabulary is in parts along its other dim: they do not lie in one piece.
+  // The table of an odd vocabulary is sharded along its other dim, so its shards are not contiguous.
   CHECK(moved == std::set<std::string>{std::to_string(50257 * 768 / 2)});
 }
 

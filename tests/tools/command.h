@@ -13,13 +13,13 @@
 #include "tests/support/kernel_folder.h"
 #include "tests/support/small_program.h"
 
-/// Runs the lathe command as a user does.
+/// Runs the lathe command like a user.
 namespace lathe::test {
 
-/// Where commands keep compiled code: with what all tests of the build keep, or in the test's own folder.
+/// Where commands cache compiled code: in the cache shared by all tests of the build, or in the test's own folder.
 enum class Cache { shared, own };
 
-/// A folder of its own for each test, gone afterwards.
+/// A fresh folder for each test, removed afterwards.
 class Scratch {
  public:
   explicit Scratch(Cache cache = Cache::shared) : cache_(cache) {
@@ -54,11 +54,11 @@ class Scratch {
 };
 
 struct Ran {
-  int status;  ///< exit status; -1 where it was killed by a signal
+  int status;  ///< exit status; -1 if it was killed by a signal
   std::string out, err;
 };
 
-/// `lathe <arguments>` in a shell, in the scratch folder.
+/// Runs `lathe <arguments>` in a shell, in the scratch folder.
 inline Ran run_lathe(const Scratch& scratch, const std::string& arguments) {
   const std::string command = "cd '" + scratch.path("") + "' && LATHE_CACHE_DIR='" + scratch.cache() +
                               "' '" LATHE_BINARY "' " + arguments + " > '" + scratch.path("stdout") + "' 2> '" +

@@ -20,7 +20,7 @@ namespace {
 
 ir::Graph parsed(const std::string& text) { return ir::parse_graph(text, "small.lathe"); }
 
-/// One message, and the status of a user's mistake.
+/// Checks for a single error message and the exit status of a user error.
 void check_refused(const test::Ran& ran, const std::string& what) {
   CAPTURE(ran.err, ran.out);
   CHECK(ran.status == 1);
@@ -213,7 +213,7 @@ TEST_CASE("fused attention can be required, and refused", "[tools]") {
   CHECK_THAT(run_lathe(scratch, "compile --no-fused-attention " + fine).out, !Contains("_attention_"));
   CHECK_THAT(run_lathe(scratch, "trace --steps 1 --require-fused " + fine).out, Contains("attention"));
   CHECK_THAT(run_lathe(scratch, "trace --steps 1 --no-fused-attention " + fine).out, !Contains("attention"));
-  // So few rows are faster one by one, unless fusion is required.
+  // So few rows are faster unfused, unless fusion is required.
   CHECK_THAT(run_lathe(scratch, "trace --steps 1 " + fine).out, !Contains("attention"));
   CHECK_THAT(run_lathe(scratch, "explain --fusion " + fine).out,
              Contains("not fused") && Contains("plain is faster"));
@@ -366,7 +366,7 @@ TEST_CASE("dump shows what run compiles, by the same options", "[tools]") {
   CHECK_THAT(after("fuse", "--require-fused").out, Contains(" attention over "));
   const auto plain = after("fuse", "--no-fused-attention");
   CHECK_THAT(plain.out, Contains(" product over ") && !Contains(" attention over "));
-  // Regions are known before there are kernels.
+  // Regions are known before kernels exist.
   CHECK_THAT(plain.err, Contains("fuse ") && !Contains("kernels "));
   CHECK_THAT(after("fuse", "--memory-budget 1GiB").err, Contains("rematerialize ") && Contains("kernels "));
   CHECK_THAT(after("memory-plan", "").err, Contains("memory-plan ") && Contains("an arena of "));
@@ -441,7 +441,7 @@ TEST_CASE("run computes outputs and updated states", "[tools]") {
     const auto out = SafetensorsFile::open(scratch.path("out.safetensors"));
     CHECK(out.tensor("runs").get_int(0) == 42);
     const HostTensor weights = out.tensor("weights");
-    // Scores are [[1, 0], [0, 4]].
+    // The scores are [[1, 0], [0, 4]].
     CHECK(weights.get(0) == Approx(0.7310585786).epsilon(0.01));
     CHECK(weights.get(3) == Approx(0.9820137900).epsilon(0.01));
   }

@@ -43,7 +43,7 @@ TEST_CASE("compile makes PTX and cubins, and keeps them in the cache", "[tools]"
   CHECK(ptx.status == 0);
   CHECK_THAT(ptx.out, Contains(".target sm_90a") && Contains(".visible .entry"));
   const std::string command = "compile small.lathe --target=cuda:sm_80 --emit=cubin";
-  CHECK(run_lathe(scratch, command).status == 1);  // wants a folder
+  CHECK(run_lathe(scratch, command).status == 1);  // requires a folder
   const auto first = run_lathe(scratch, command + " -o kernels");
   INFO(first.err);
   CHECK(first.status == 0);

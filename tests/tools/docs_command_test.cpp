@@ -8,9 +8,9 @@
 
 namespace {
 
-/// The commands of a page, run in their order in one folder; how many there are. With `compare` each block of text on
-/// the page is a part of what the command before it printed. `prepare` puts into the folder what a reader has; so do
-/// graphs on the page, each under a line with the name of its file in backquotes.
+/// Runs the commands of a page in order, in one folder. Returns their number. With `compare`, each text block of the
+/// page must be part of the output of the command before it. `prepare` adds the files that a reader has. Graphs on
+/// the page are written to files, whose names are in backquotes on the line above each graph.
 int run_page(const std::string& page, bool compare,
              const std::function<void(const lathe::test::Scratch&)>& prepare = {}) {
   const lathe::test::Scratch scratch;
@@ -46,7 +46,7 @@ int run_page(const std::string& page, bool compare,
   return commands;
 }
 
-/// The options of every `lathe COMMAND ...` on the pages, by command.
+/// Returns the options of every `lathe COMMAND ...` on the pages, by command.
 std::map<std::string, std::set<std::string>> options_on_pages() {
   const std::regex command(R"(\blathe ([a-z]+)((?: [^`|;#]*)?))"), option(R"((?:^|[ \[])(--[a-z][a-z0-9-]*))");
   std::map<std::string, std::set<std::string>> found;

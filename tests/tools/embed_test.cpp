@@ -31,7 +31,7 @@ TEST_CASE("embed writes vectors of texts, files and standard input", "[tools]") 
   const auto lines = run_lathe(scratch, "embed model 't5 t6 t7' 't9 t5' 't5 t6 t7 t8 t9 t10 t11' --threads 1");
   CAPTURE(lines.err);
   REQUIRE(lines.status == 0);
-  // An empty line is a text too, so that row i is line i.
+  // An empty line is a text too, so that row i belongs to line i.
   const auto with_empty =
       run_lathe(scratch, "embed model 't5 t6 t7' '' 't9 t5' 't5 t6 t7 t8 t9 t10 t11' --threads 1");
   CHECK(run_lathe(scratch, "embed model -f texts.txt --threads 1").out == with_empty.out);

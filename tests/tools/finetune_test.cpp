@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The tiny Qwen3 of the cases, which has a tokenizer and a chat template, and examples for it.
+/// Prepares the tiny Qwen3 of the cases, which has a tokenizer and a chat template, and training examples.
 std::string prepare(const Scratch& scratch) {
   fs::copy(test::test_data("hf/models/qwen3/model"), scratch.path("model"));
   std::string lines;
@@ -39,7 +39,7 @@ std::vector<nlohmann::json> metrics(const Scratch& scratch, const std::string& f
   return lines;
 }
 
-/// "loss 3.5 nats" of `lathe eval`.
+/// Returns the loss that `lathe eval` prints, such as "loss 3.5 nats".
 double loss_of(const Scratch& scratch, const std::string& arguments) {
   const auto ran = run_lathe(scratch, "eval " + arguments + " --text text.txt --threads 1");
   INFO(ran.out << ran.err);
@@ -81,7 +81,7 @@ TEST_CASE("finetune trains all weights and writes a directory that goes on to th
   for (const std::string& name : was.names()) CHECK(is.info(name).dtype == was.info(name).dtype);
   CHECK(loss_of(scratch, "whole") < loss_of(scratch, "model"));
 
-  // In two parts, from a checkpoint.
+  // In two runs, the second one resumed from a checkpoint.
   REQUIRE(run_lathe(scratch, tune + "--steps 2 -o parts").status == 0);
   const auto rest = run_lathe(scratch, tune + "--steps 6 -o parts");
   CHECK_THAT(rest.out, Contains("going on after step 2"));
@@ -135,11 +135,11 @@ TEST_CASE("finetune goes on with prompts while it trains, and trains as without 
   std::vector<nlohmann::json> samples;
   for (const auto& line : metrics(scratch, "told"))
     if (line.contains("sample")) samples.push_back(line);
-  REQUIRE(samples.size() == 6);  // of two prompts after 2, 4 and 5 steps
+  REQUIRE(samples.size() == 6);  // for two prompts after 2, 4 and 5 steps
   CHECK(samples[1]["step"] == 2);
   CHECK(samples[1]["prompt"] == "and");
   CHECK(samples[5]["step"] == 5);
-  // The last is what the adapter that was written says.
+  // The last sample equals the output of the saved adapter.
   const auto generated = run_lathe(scratch, "generate told and -n 5 -q --threads 1");
   CHECK(generated.out == samples[5]["sample"].get<std::string>() + "\n");
   REQUIRE(run_lathe(scratch, tune + "-o untold").status == 0);
@@ -232,9 +232,9 @@ TEST_CASE("finetune trains an adapter further", "[tools][finetune]") {
   const auto ran = run_lathe(scratch, further + "--steps 12 -o further");
   INFO(ran.out << ran.err);
   REQUIRE(ran.status == 0);
-  // It starts where the other ended.
+  // It starts at the loss where the previous run ended.
   CHECK(metrics(scratch, "further").front()["loss"] < metrics(scratch, "adapter").front()["loss"]);
-  // The same as with the model named, whose adapter it is.
+  // The same as naming the model that the adapter belongs to.
   REQUIRE(run_lathe(scratch, tune + "--adapter adapter --steps 12 -o named").status == 0);
   CHECK(scratch.read("named/adapter_model.safetensors") == scratch.read("further/adapter_model.safetensors"));
   const auto refused = [&](const std::string& arguments, const std::string& label) {

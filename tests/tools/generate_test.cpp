@@ -60,7 +60,7 @@ TEST_CASE("generate: a line of a conversation has a largest size", "[tools]") {
   const auto endless = run_lathe(scratch, command + "/dev/zero");
   CHECK(endless.status == 1);
   CHECK_THAT(endless.err, Contains("a line of standard input has more than") && Contains("[file_too_large]"));
-  // The last line may have no end.
+  // The last line may lack a newline.
   const auto turns = [&](const std::string& text) {
     scratch.write("turns.txt", text);
     return run_lathe(scratch, command + "turns.txt");

@@ -9,7 +9,7 @@ using lathe::test::Scratch;
 
 namespace {
 
-/// Options that take numbers, with what they refuse and what they ask for.
+/// Options that take numbers, the values that they reject and the range in their error messages.
 struct NumberCase {
   std::string command, option;
   std::vector<std::string> values;
@@ -121,7 +121,7 @@ TEST_CASE("help tells the range of every option that takes a number", "[tools]")
     const std::string help = run_lathe(scratch, command + " --help").out;
     for (std::size_t at = help.find("\n  -"); at != std::string::npos; at = help.find("\n  -", at + 1)) {
       const std::string line = help.substr(at + 1, help.find('\n', at + 1) - at - 1);
-      // The types of numbers, as CLI11 has them: "--batch INT:..".
+      // The number types in CLI11's help, such as "--batch INT:..".
       if (line.find(" INT") == line.npos && line.find(" UINT") == line.npos && line.find(" FLOAT") == line.npos)
         continue;
       ++seen;

@@ -9,7 +9,7 @@ using test::Scratch;
 
 namespace {
 
-/// A graph in which everything that a user names is called `name`, or begins or ends so.
+/// Returns a graph in which everything that a user can name is called `name`, or begins or ends with it.
 std::string program(const std::string& name) {
   std::string text = R"(graph @"NAME"(
   input %"NAME": f32[n, d=4]                loc("NAME":3),

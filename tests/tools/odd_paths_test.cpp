@@ -4,7 +4,7 @@
 #include "tests/support/test_data.h"
 #include "tests/tools/command.h"
 
-/// Paths that cannot be looked at: names that are too long, links to themselves, folders of other users.
+/// Paths that cannot be accessed: names that are too long, links to themselves, folders of other users.
 using namespace lathe;
 using Catch::Matchers::Contains;
 using test::run_lathe;
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Every command with `path` in each place that takes one.
+/// Returns every command with `path` in each place that takes a path.
 std::vector<std::string> commands_with(const std::string& path) {
   std::vector<std::string> commands;
   for (const char* start : {"generate @ hi -n 1",

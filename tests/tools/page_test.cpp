@@ -3,7 +3,7 @@
 #include "tests/support/test_data.h"
 #include "tests/tools/command.h"
 
-/// The page of `lathe dump --html`: its JavaScript, by node where there is one.
+/// The page of `lathe dump --html`: runs its JavaScript in node, if that is installed.
 
 TEST_CASE("a link to a value of the page selects that value", "[tools][page]") {
   if (std::system("node --version >/dev/null 2>&1") != 0) {
@@ -12,7 +12,7 @@ TEST_CASE("a link to a value of the page selects that value", "[tools][page]") {
   }
   const lathe::test::Scratch scratch;
   const std::string source = lathe::test::source_path("tools/page/model.js").string();
-  // "#%12" is no escape: decoded it would be the control character 0x12. A browser escapes a blank.
+  // "#%12" is not an escape: decoded, it would be the control character 0x12. A browser escapes a space.
   scratch.write("check.js",
                 "const graph = {nodes: [{label: '%1'}, {label: '%12'}, {label: '%a b'}, {label: '%zz'}]};\n"
                 "(0, eval)('var graph = ' + JSON.stringify(graph) + ';' +\n"

@@ -95,7 +95,7 @@ TEST_CASE("shard --predict for a GPU takes times and memory from what is compile
   CHECK(holds(lines_of(hopper)[2], "others"));
   CHECK(holds(hopper, "nothing has been measured on a GPU yet"));
   CHECK(holds(scratch.read("gpu.svg"), "planned</text>"));
-  // ranks, mesh, a step, its products: the same of f32 on both, at other rates.
+  // Compares the time of the matmuls (ranks, mesh, step, matmuls): the same f32 work on both, at different rates.
   const auto products = [](const std::string& table) {
     std::istringstream cells(lines_of(table)[3]);
     std::string ranks, mesh, step_unit, unit;
@@ -106,7 +106,7 @@ TEST_CASE("shard --predict for a GPU takes times and memory from what is compile
   CHECK(products(hopper) > 0);
   CHECK(products(ampere) / products(hopper) == Approx(0.507 * 132 / (0.18 * 108)).epsilon(0.01));
   CHECK(products(predicted("--target cuda:sm_80 --rate 9.72TFLOP/s")) == Approx(2 * products(ampere)).epsilon(0.01));
-  // What the links do is told.
+  // The link rates are printed.
   CHECK(holds(predicted("--target cuda:sm_90a --bandwidth 450GB/s --latency 5us"),
               "sends 450 GB/s, and takes 5.00 us"));
 }
@@ -144,7 +144,7 @@ TEST_CASE("shard --explain tells what a memory budget says of gathered parameter
   const std::string tight = explained("--memory-budget " + std::to_string(std::stoll(kept) - 1));
   CHECK(holds(tight, "\nparameters are gathered again for the backward pass: "));
   CHECK(holds(tight, "not kept from the forward pass"));
-  // What is said is not decided.
+  // With explicit options, no choice is made.
   CHECK(explained("--gather-again --memory-budget 1GiB") == explained(""));
   CHECK_FALSE(holds(explained("--keep-gathered --memory-budget " + kept), "a budget of"));
   CHECK(run_lathe(scratch, by_parameters + "--gather-again --keep-gathered").status != 0);

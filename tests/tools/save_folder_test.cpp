@@ -8,7 +8,7 @@
 #include "tests/support/test_data.h"
 #include "tests/tools/command.h"
 
-/// Commands that write directories over those of other models.
+/// Commands that overwrite directories of other models.
 using namespace lathe;
 using Catch::Matchers::Contains;
 using test::run_lathe;
@@ -26,7 +26,7 @@ void succeed(const Scratch& scratch, const std::string& arguments) {
   REQUIRE(ran.status == 0);
 }
 
-/// The digests of the files of a folder.
+/// Returns the digests of the files in a folder.
 std::map<std::string, std::string> files_in(const Scratch& scratch, const std::string& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::directory_iterator(scratch.path(folder)))
@@ -36,7 +36,7 @@ std::map<std::string, std::string> files_in(const Scratch& scratch, const std::s
   return files;
 }
 
-/// The sharded Llama of the cases in one file, with other values.
+/// Writes the sharded Llama of the cases as a single file, with other values.
 void write_single(const Scratch& scratch) {
   const TensorFolder folder = TensorFolder::open(model_of("llama"));
   Tensors tensors;
@@ -50,7 +50,7 @@ void write_single(const Scratch& scratch) {
   fs::copy(model_of("llama") / "config.json", scratch.path("single/config.json"));
 }
 
-/// The same model with its two files the other way round, so that the second one is the larger one.
+/// Writes the same model with its two files swapped, so that the second one is larger.
 void write_small_file_first(const Scratch& scratch) {
   const char *first = "model-00001-of-00002.safetensors", *second = "model-00002-of-00002.safetensors";
   fs::create_directory(scratch.path("model"));
@@ -76,7 +76,7 @@ TEST_CASE("merge replaces a sharded model by one in a file", "[tools][merge]") {
   succeed(scratch, single + "fresh");
   CHECK(files_in(scratch, "out") == files_in(scratch, "fresh"));
 
-  // Files of another program are not removed.
+  // Files of other programs are not removed.
   fs::copy(model_of("llama"), scratch.path("theirs"));
   const auto before = files_in(scratch, "theirs");
   const auto ran = run_lathe(scratch, single + "theirs");
@@ -90,7 +90,7 @@ TEST_CASE("a merge that the disk has no room for leaves the model of before", "[
   write_small_file_first(scratch);
   succeed(scratch, "merge model --adapter " + llama_adapter() + " -o out");
   const auto before = files_in(scratch, "out");
-  // This one changes weights in both files.
+  // This adapter changes weights in both files.
   const fs::path adapter = test::test_data("hf/adapters") / "llama_rslora" / "adapter";
   test::Command command;
   command.words = {LATHE_BINARY, "merge", "model", "--adapter", adapter.string(), "-o", "out"};
@@ -131,7 +131,7 @@ TEST_CASE("finetune writes an adapter over a model, and a model over an adapter"
   succeed(scratch, tune + "-o both");
   CHECK_FALSE(files_in(scratch, "both").contains("adapter_config.json"));
 
-  // Next to a model of another program nothing is written, nor trained.
+  // Nothing is written or trained next to a model of another program.
   fs::copy(model_of("qwen3"), scratch.path("theirs"));
   const auto before = files_in(scratch, "theirs");
   const auto ran = run_lathe(scratch, lora + "-o theirs");

@@ -8,7 +8,7 @@
 #include "tests/support/test_data.h"
 #include "tests/tools/command.h"
 
-/// The site that docs/site/build.sh makes.
+/// The website built by docs/site/build.sh.
 namespace {
 
 namespace fs = std::filesystem;
@@ -24,7 +24,8 @@ std::string text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Files that the navigation names: "docs/ir.md" is docs/ir/index.html, a README or index that of its folder.
+/// Returns the files that the navigation names: "docs/ir.md" becomes docs/ir/index.html, and a README or index
+/// becomes the index of its folder.
 std::vector<fs::path> pages_of_navigation() {
   std::vector<fs::path> pages;
   std::istringstream config(text_of(lathe::test::source_path("docs/site/mkdocs.yml")));
@@ -62,7 +63,7 @@ std::string decoded(const std::string& text) {
   return result;
 }
 
-/// The values of an attribute in a page: href="..".
+/// Returns the values of an attribute in a page: href="..".
 std::vector<std::string> values_of(const std::string& page, const std::string& attribute) {
   std::vector<std::string> values;
   const std::string start = " " + attribute + "=\"";
@@ -84,7 +85,7 @@ class Site {
   std::size_t pages() const { return pages_.size(); }
   int links() const { return links_; }
 
-  /// "docs/ir/index.html: ../opps/", of links to other pages and files of the site that lead nowhere.
+  /// Returns broken links to pages and files of the site, such as "docs/ir/index.html: ../opps/".
   std::vector<std::string> broken_links() {
     static const std::regex elsewhere("^([a-z]+:|//)");
     std::vector<std::string> broken;
@@ -108,7 +109,7 @@ class Site {
     fs::path file = path.empty() ? page : (page.parent_path() / path).lexically_normal();
     if (fs::is_directory(file)) file = (file / "index.html").lexically_normal();
     if (!fs::is_regular_file(file)) return false;
-    // Doxygen points at nested classes even where all of them are private.
+    // Doxygen links to nested classes even if all of them are private.
     const std::string part = hash == std::string::npos ? "" : target.substr(hash + 1);
     if (part.empty() || part == "nested-classes" || !pages_.contains(file)) return true;
     return parts_of(file).contains(part);
@@ -124,7 +125,7 @@ class Site {
 
   fs::path folder_;
   std::map<fs::path, std::string> pages_;
-  std::map<fs::path, std::set<std::string>> parts_;  ///< names that links may have behind #
+  std::map<fs::path, std::set<std::string>> parts_;  ///< anchors for links with #
   int links_ = 0;
 };
 
@@ -157,7 +158,7 @@ TEST_CASE("the site builds without warnings, and its links lead somewhere", "[to
   CHECK(site.pages() > pages.size());
   CHECK(site.links() > 1000);
 
-  // The search leads from a public name to the section of its header.
+  // The search index leads from a public name to the section of its header.
   const auto index = nlohmann::json::parse(text_of(scratch.path("site/search/search_index.json"))).at("docs");
   for (const char* name : {"from_dlpack", "OutputRefs", "warmup_cosine", "CompileOptions::reserve", "Mode"}) {
     INFO(name);

@@ -25,7 +25,7 @@ Ending run_with(const Scratch& scratch, std::vector<std::string> words, const st
                     .user = {}});
 }
 
-/// What a command writes to the FIFO "pipe".
+/// Returns the bytes that a command writes to the FIFO "pipe".
 std::string written_to_pipe(const Scratch& scratch, const std::string& arguments) {
   test::Process reader({.words = {"/bin/cat", "pipe"},
                         .folder = scratch.path(""),
@@ -44,7 +44,7 @@ TEST_CASE("standard streams that take nothing end in status 1, not in a signal",
   const Scratch scratch;
   scratch.write("small.lathe", test::small_program);
   const std::string good = scratch.path("good"), none = "closed", full = "/dev/full";
-  // What has nothing to say needs no stream.
+  // A command without output needs no stream.
   for (const std::string& stream : {good, none, full}) {
     INFO(stream);
     CHECK(run_with(scratch, {"opt", "small.lathe", "-o", "copy.lathe"}, none, stream, stream) == Ending{});
@@ -66,7 +66,7 @@ TEST_CASE("standard streams that take nothing end in status 1, not in a signal",
       CHECK(run_with(scratch, words, "/dev/null", stream, good) == Ending{.status = 1});
       CHECK_THAT(scratch.read("good"), Contains("standard output cannot be written"));
     }
-    // An error that cannot be told is still one; a report that is lost is one too.
+    // An error that cannot be printed still sets the exit status; so does a report that cannot be printed.
     CHECK(run_with(scratch, {"dump", "nowhere.lathe"}, "/dev/null", good, stream) == Ending{.status = 1});
     CHECK(run_with(scratch, {"opt", "--times", "small.lathe"}, "/dev/null", good, stream) == Ending{.status = 1});
     CHECK(run_with(scratch, {"nonsense"}, "/dev/null", good, stream) == Ending{.status = 2});
@@ -80,7 +80,7 @@ TEST_CASE("standard streams that take nothing end in status 1, not in a signal",
 TEST_CASE("a closed stream is not taken for a file that is opened", "[tools]") {
   const Scratch scratch;
   scratch.write("small.lathe", test::small_program);
-  // Were descriptor 1 or 2 free, the output file would get it, and what is printed with it.
+  // If descriptor 1 or 2 were free, the output file would get it, and printed text would end up in the file.
   CHECK(run_with(scratch, {"run", "small.lathe", "--random", "--dim", "n=3", "-o", "out.safetensors"}, "closed",
                  "closed", "closed") == Ending{});
   CHECK(run_lathe(scratch, "run small.lathe --random --dim n=3 -o again.safetensors").status == 0);

@@ -4,7 +4,7 @@
 
 #include "tests/tools/command.h"
 
-/// lathe trace: the JSON as viewers need it, and the table as people read it.
+/// lathe trace: the JSON for viewers, and the table for people.
 using Catch::Matchers::Contains;
 using lathe::test::run_lathe;
 using lathe::test::Scratch;

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A model that a step of takes no time, on a text of its own.
+/// Returns a training command with its own text and a model whose steps take almost no time.
 std::string small_training(const Scratch& scratch, const std::string& sizes = "--context 8 --batch 2",
                            const std::string& sample = "--sample 0") {
   std::string text;
@@ -38,7 +38,7 @@ CheckpointMeta meta_of(const std::map<std::string, std::string>& config) {
   return {.step = 1, .data_position = 1, .config = config};
 }
 
-/// A command of the shell in a folder, to whose files `out` and `err` it writes.
+/// Returns a shell command in a folder, which writes to the files `out` and `err` there.
 test::Command shell_in(const Scratch& scratch, const std::string& command, const std::string& err) {
   return {.words = {"/bin/sh", "-c", command},
           .folder = scratch.path(""),
@@ -50,7 +50,7 @@ test::Command shell_in(const Scratch& scratch, const std::string& command, const
           .user = {}};
 }
 
-/// Starts a training without an end, and waits for its first step. `before` goes before it in the shell.
+/// Starts a training run without an end, and waits for its first step. `before` precedes it in the shell.
 class Training {
  public:
   Training(const Scratch& scratch, const std::string& arguments, const std::string& before = {})
@@ -65,7 +65,7 @@ class Training {
   std::string out() const { return scratch_.read("out"); }
 
  private:
-  /// What an earlier training printed does not count.
+  /// Clears the output of earlier runs.
   static const Scratch& with_empty_output(const Scratch& scratch) {
     scratch.write("out", "");
     return scratch;
@@ -162,7 +162,7 @@ TEST_CASE("signals end a training with a checkpoint, and a status that tells whi
 }
 
 TEST_CASE("a training whose reader closes its pipe saves, and says so on standard error", "[tools][train]") {
-  // Standard output by blocks, and by lines.
+  // Standard output with block buffering and with line buffering.
   for (const std::string buffering : {"", "stdbuf -oL "}) {
     CAPTURE(buffering);
     const Scratch scratch;
@@ -305,7 +305,7 @@ TEST_CASE("a training by tokens goes on with its tokenizer, and its model goes o
                                                                      "generation_config.json", "model.safetensors",
                                                                      "tokenizer.json", "tokenizer_config.json"});
   CHECK(scratch.read("run/model/tokenizer.json") == scratch.read("run/tokenizer.json"));
-  // The sample is what the written model gives.
+  // The sample equals the output of the saved model.
   const auto sampled = with(tokens + "8", "--sample 6 --temperature 0 --prompt 'abc '");
   CAPTURE(sampled.out, sampled.err);
   REQUIRE(sampled.status == 0);
@@ -328,7 +328,7 @@ TEST_CASE("a training by tokens goes on with its tokenizer, and its model goes o
   CHECK_THAT(touched.err, Contains("[train_resume]"));
   scratch.write("run/tokenizer.json", json);
   CHECK(with(tokens + "9").status == 0);
-  // The same tokenizer from its file.
+  // The same tokenizer, read from its file.
   CHECK(with("--steps 1 --fresh --tokenizer run/model/tokenizer.json").status == 0);
 }
 

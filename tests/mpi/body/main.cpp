@@ -14,7 +14,7 @@
 #include "tests/ranks/collective_cases.h"
 #include "tests/ranks/support.h"
 
-/// What tests run as one of several processes: mpi_body PLUGIN CASE. Rank 0 prints what was found, errors go to
+/// The test body that runs as one of several processes: mpi_body PLUGIN CASE. Rank 0 prints the results; errors go to
 /// standard error.
 namespace lathe::test {
 
@@ -30,7 +30,7 @@ std::string bytes_of(const HostTensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.data()), tensor.bytes()};
 }
 
-/// Each collective against the same one between threads.
+/// Compares each collective with the same one between threads.
 void compare_collectives(const Make& make, const MachineOf& machine) {
   const auto ranks = join(make, "m=3");
   int same = 0;
@@ -49,7 +49,7 @@ void compare_collectives(const Make& make, const MachineOf& machine) {
   if (ranks->rank() == 0) fmt::print("{} collectives are the same\n", same);
 }
 
-/// Training over MPI against training between threads.
+/// Compares training over MPI with training between threads.
 void compare_steps(const Make& make, int count, const Division& division, const MachineOf& machine) {
   const ir::Graph step = small_step(f32);
   const auto ranks = join(make, division.mesh);
@@ -66,8 +66,8 @@ CompileOptions on_cpu(const std::shared_ptr<Ranks>&) { return {}; }
 void collectives(const Make& make) { compare_collectives(make, on_cpu); }
 void steps(const Make& make) { compare_steps(make, 5, by_two_axes, on_cpu); }
 
-/// The same with a GPU a process that is none, and the mock of NCCL between them. The streams of processes run in
-/// other orders.
+/// The same with a mock GPU per process and the NCCL mock between them. Streams run in different orders in different
+/// processes.
 void on_gpus(const Make& make, int count, const std::function<void(const Make&, const MachineOf&)>& compare) {
   MockRanks gpus(count);
   compare(make, [&](const std::shared_ptr<Ranks>& ranks) {
@@ -82,7 +82,7 @@ void gpu_steps(const Make& make) {
   on_gpus(make, 4, [](const Make& its, const MachineOf& machine) { compare_steps(its, 2, by_two_axes, machine); });
 }
 
-/// Messages of 0 bytes up to many pieces, among all and within axes, several at a time.
+/// Messages from 0 bytes to many chunks, among all ranks and within axes, several at a time.
 void pieces(const Make& make) {
   const auto ranks = join(make, "a=2,b=2");
   std::string text;
@@ -127,7 +127,7 @@ void stop(const Make& make) {
   (void)executable.run(lookup_arguments(2));
 }
 
-/// A process that stops before it has joined the mesh.
+/// A process that stops before joining the mesh.
 void stop_early(const Make& make) {
   const auto stopping = [&] {
     auto group = make();
@@ -164,8 +164,8 @@ void once(const Make& make) {
   (void)join(make, "m=2");
 }
 
-/// More bytes than an int counts, in one message and in what a compiled all_gather makes. By hand, since it takes
-/// some 12 GB of memory in all: mpirun -n 2 mpi_body PLUGIN large
+/// Sends more bytes than an int can count, in one message and in a compiled all_gather. Run it by hand, since it
+/// needs about 12 GB of memory in total: mpirun -n 2 mpi_body PLUGIN large
 void large(const Make& make) {
   const auto ranks = join(make, "m=2");
   const std::size_t bytes = (std::size_t{1} << 31) + 5;
@@ -180,7 +180,7 @@ void large(const Make& make) {
     for (std::size_t i = 0; i < bytes; ++i) same += memory[i] == pattern(i) ? 1 : 0;
     if (ranks->rank() == 1 && same != bytes) throw InternalError(fmt::format("{} of {} bytes", same, bytes));
   }
-  const std::int64_t own = (std::int64_t{1} << 28) + 3;  // floats: the whole has 2^31 + 24 bytes
+  const std::int64_t own = (std::int64_t{1} << 28) + 3;  // floats: the gathered tensor has 2^31 + 24 bytes
   Executable gather = compile(ir::parse_graph(fmt::format(R"(graph @g(input %x: f32[{}]) {{
   %1 = all_gather %x {{axis="m", ranks=2, dim=0, outer=1}}
   output "y" %1
