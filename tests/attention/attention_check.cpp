@@ -11,7 +11,7 @@ namespace lathe::test {
 
 namespace {
 
-/// Short vectors make small kernels, which compile in less time.
+/// Short vectors give smaller kernels, which compile faster.
 Executable compiled(const ir::Graph& graph, AttentionFusion attention, const AttentionCheck& check) {
   Target target = Target::host();
   if (!check.thorough) target.cpu.vector_bits = 128;
@@ -20,7 +20,7 @@ Executable compiled(const ir::Graph& graph, AttentionFusion attention, const Att
 
 HostTensor widened(const HostTensor& t) { return is_float(t.dtype()) ? t.cast(f64) : t; }
 
-/// Half a unit in the last place of the narrowest float of the graph, at 1.
+/// Half an ulp at 1 of the narrowest float type in the graph.
 double resolution(const ir::Graph& graph) {
   double coarsest = 0x1p-53;
   for (const ir::Node& node : graph.nodes) {
@@ -43,8 +43,8 @@ void check_f64(const ir::Graph& graph, const AttentionCheck& check) {
   }
 }
 
-/// One number, the sum of many that cancel, is as exact as luck has it: unfused code may hit it to the last bit. Its
-/// errors are compared over many draws of the arguments, by their root mean square.
+/// A single number, a sum of many terms that cancel, can be exact by luck, also in unfused code. Compares the root
+/// mean square of the errors over many random arguments.
 void check_number(const ir::Graph& graph, const std::string& name, const DimBindings& dims,
                   std::pair<Executable&, Executable&> fused_and_plain, double floor) {
   constexpr unsigned draws = 32;
@@ -83,7 +83,7 @@ void check_attention(const std::function<ir::Graph(std::optional<DType>)>& graph
       };
       const double error = error_of(widened(by_fused.at(name)), widened(value));
       if (error <= limit(by_plain)) continue;
-      // The interpreter that rounds adds up in another order: what counts is the unfused code.
+      // The rounding interpreter sums in another order, so compare with the unfused code.
       if (!plain) plain.emplace(compiled(own, AttentionFusion::off, check));
       if (value.numel() == 1)
         check_number(own, name, dims, {fused, *plain}, floor);

@@ -26,7 +26,7 @@ struct Case {
   bool causal = false, backward = true;
   std::int64_t batch = 4, heads = 12;
   DType dtype = f32;
-  std::int64_t window = 0;     ///< columns that a row of a causal one sees; 0: all
+  std::int64_t window = 0;     ///< causal only: columns that a row sees; 0: all
   bool by_difference = false;  ///< the window is written as a difference of positions
 };
 
@@ -59,7 +59,7 @@ std::string code(const Program& program) {
   return text;
 }
 
-/// Whether lowering chooses the fused code; else it must be the plain code.
+/// Whether lowering chooses the fused code; otherwise it must be the plain code.
 bool fuses(const Case& c, const std::optional<MemoryBudget>& memory = {}, const CpuInfo& target = unnamed_cpu()) {
   const ir::Graph graph = attention(c);
   const std::string chosen = code(lower_cpu(graph, target, {.memory = memory}));

@@ -61,7 +61,7 @@ TEST_CASE("fused attention of bf16 multiplies pairs where the machine does") {
 
 TEST_CASE("depths that are odd or not known are not multiplied as pairs") {
   using Catch::Matchers::Contains;
-  CHECK_THAT(code({.depth = 5}, with_pairs), Contains("dot_pairs") && Contains("= fma"));  // but positions are
+  CHECK_THAT(code({.depth = 5}, with_pairs), Contains("dot_pairs") && Contains("= fma"));  // the fma is for positions
   CHECK_THAT(code({.depth = Dim("d")}, with_pairs), !Contains("dot_pairs"));
 }
 

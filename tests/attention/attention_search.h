@@ -9,12 +9,12 @@
 
 namespace lathe::test {
 
-/// A graph as lowering fuses it.
+/// Returns a graph as lowering sees it when it fuses.
 inline ir::Graph prepared(const ir::Graph& graph) {
   return recompute_attention(prepare_for_fusion(ir::run_pipeline(graph, ir::default_pipeline()).graph));
 }
 
-/// Every softmax that is not fused, and why; empty where all are.
+/// Returns every softmax that is not fused, with the reason; empty if all are fused.
 inline std::string unfused(const ir::Graph& graph) {
   const ir::Graph ready = prepared(graph);
   std::string text;
@@ -25,7 +25,7 @@ inline std::string unfused(const ir::Graph& graph) {
   return text;
 }
 
-/// The temporaries that hold at least so many elements; for one batch and large S, those over rows and columns.
+/// Returns the temporaries with at least `least` elements; for one batch and large S, those over rows and columns.
 inline std::string square_temporaries(const Program& program, const DimBindings& dims, std::int64_t least) {
   std::string text;
   for (const ProgramBuffer& buffer : program.buffers)
@@ -33,7 +33,7 @@ inline std::string square_temporaries(const Program& program, const DimBindings&
       text += buffer.name + " " + buffer.elements.to_string() + "\n";
   return text;
 }
-/// Of a graph on a CPU.
+/// The same for a graph on a CPU.
 inline std::string square_temporaries(const ir::Graph& graph, const DimBindings& dims, std::int64_t least) {
   return square_temporaries(lower_cpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, unnamed_cpu()), dims,
                             least);

@@ -16,8 +16,8 @@
 #include "tests/support/program_interpreter.h"
 #include "tests/support/run_with_states.h"
 
-/// Attention whose products are made by tile_mma, of bf16 or of f32 as split bf16. Kernels run in the kernel
-/// interpreter, on every machine; compiled code has them where the host has AMX.
+/// Attention whose matmuls use tile_mma, in bf16 or in f32 as split bf16. The kernel interpreter runs the kernels on
+/// every machine; compiled code uses them if the host has AMX.
 using namespace lathe;
 using namespace lathe::test;
 
@@ -33,7 +33,7 @@ std::string code(const ir::Graph& graph, const CpuInfo& target = with_tiles) {
   return text;
 }
 
-/// Whether a variable takes the result of an fma, as those of products do.
+/// Whether a variable gets the result of an fma, as the sums of matmuls do.
 bool sums_by_fma(const std::string& code) {
   for (auto at = code.find("= fma %"); at != std::string::npos; at = code.find("= fma %", at + 1))
     if (code.find("set ", at) == code.find_first_not_of(" \n", code.find('\n', at))) return true;
@@ -81,7 +81,7 @@ TEST_CASE("fused attention of f32 multiplies terms where the machine has tiles")
   using Catch::Matchers::Contains;
   const PatternVariant deep{.mask = Mask::causal_fill, .depth = 32};
   CHECK_THAT(code(build(deep)), Contains("split bf16"));
-  CHECK(sums_by_fma(code(build(deep))));  // those that overflow as split bf16
+  CHECK(sums_by_fma(code(build(deep))));  // for sums that overflow as split bf16
   CHECK(sums_by_fma(code(build(deep), unnamed_cpu())));
   CHECK_THAT(code(build(deep), unnamed_cpu()), !Contains("tile_mma"));
   CHECK_THAT(code(build(deep), cpu_with(256, {.tiles = true})), !Contains("tile_mma"));

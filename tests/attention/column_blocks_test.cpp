@@ -10,8 +10,8 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/run_with_states.h"
 
-/// Backward passes that go through several blocks of columns: with heads this deep a block has some 60 of them in f64
-/// and 120 in f32.
+/// Backward passes over several blocks of columns: for such deep heads, a block has about 60 columns in f64 and 120
+/// in f32.
 using namespace lathe;
 using namespace lathe::test;
 
@@ -69,7 +69,7 @@ TEST_CASE("attention in blocks of columns gives the same bits for any number of 
   const ir::Graph graph = build({.causal = true}, f32);
   const Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", 131}});
   Target target = Target::host();
-  target.cpu.vector_bits = 128;  // short vectors compile in less time
+  target.cpu.vector_bits = 128;  // short vectors compile faster
   KernelStore store;
   std::optional<Tensors> first;
   for (const int threads : {1, 2, 3, 7}) {

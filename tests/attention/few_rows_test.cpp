@@ -17,7 +17,7 @@
 #include "tests/support/program_interpreter.h"
 #include "tests/support/run_with_states.h"
 
-/// Attentions of one query, or of the few that share their keys, as a step of generation has them.
+/// Attention of one query, or of the few queries that share their keys, as in a decoding step.
 using namespace lathe;
 using namespace lathe::test;
 
@@ -34,14 +34,14 @@ struct Case {
   DType dtype = f32;
   std::int64_t d = 8, e = 8;  ///< of keys and of values
   std::optional<std::int64_t> batch = {};
-  bool repeated = false;  ///< the heads of keys are repeated, instead of queries viewed in groups
+  bool repeated = false;  ///< the key heads are repeated, instead of viewing the queries in groups
   double soft_cap = 0;
-  bool returned = false;         ///< the weights, too
-  bool keys_transposed = false;  ///< they come as [B, kv, d, S]
+  bool returned = false;         ///< the weights are outputs too
+  bool keys_transposed = false;  ///< stored as [B, kv, d, S]
   std::int64_t queries = 1;
 };
 
-/// bool or number that broadcasts to [B, kv, groups, queries, S] from the right.
+/// A bool or number that broadcasts to [B, kv, groups, queries, S] from the right.
 Tensor masked(const Case& c, Graph& g, const Dim& B, const Dim& S, const Tensor& scores) {
   const Tensor column = g.arange(S, i64);
   const auto position = [&](const Shape& shape) { return g.input("position", i64, shape); };

@@ -9,13 +9,13 @@
 #include "passes/lower_cpu.h"
 #include "tests/attention/attention_check.h"
 
-/// A loss over an output layer that is not trained: logits, their softmax and the product with its gradient are those
-/// of an attention, from hidden states to the layer's rows.
+/// A loss with a frozen output layer: logits, their softmax and the matmul with the weights form an attention from
+/// hidden states to the rows of the layer.
 using namespace lathe;
 
 namespace {
 
-/// The loss of the tokens that have a label, times a weight and their number, and the gradient of the states.
+/// The loss of the tokens with a label, times a weight and divided by their number, and the gradient of the states.
 ir::Graph weighted_loss(std::optional<DType> dtype) {
   const DType computed = dtype.value_or(f32);
   Graph g{"frozen_head"};

@@ -11,14 +11,14 @@
 #include "tests/attention/attention_search.h"
 #include "tests/support/small_models.h"
 
-/// What exponentiates between products and is no attention: gates, whose exponentials no row sums.
+/// Gates: exponentials between matmuls that are not attention, because no row sums them.
 using namespace lathe;
 using namespace lathe::test;
 using Catch::Contains;
 
 namespace {
 
-/// What is found by the rules of CPUs (whatever it costs) and of GPUs.
+/// Runs the search with the rules of CPUs (ignoring cost) and of GPUs.
 std::vector<AttentionSearch> searches(const ir::Graph& graph) {
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   std::vector<AttentionSearch> found;
@@ -51,7 +51,7 @@ ir::Graph feed_forward(const Gate& weigh, const Dim& tokens = Dim{"T"}) {
 
 Tensor swiglu(const Tensor&, const Tensor& gate, const Tensor& up) { return silu(gate) * up; }
 
-/// The attentions that a GPU runs, a line each.
+/// Returns the attentions that a GPU runs, one per line.
 std::string attentions(const ir::Graph& step) {
   std::string text;
   const std::vector<AttentionSearch> found = searches(step);

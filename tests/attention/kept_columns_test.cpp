@@ -8,7 +8,7 @@
 #include "passes/lower_gpu.h"
 #include "tests/attention/attention_check.h"
 
-/// What an attention makes of a row and gives for each of its columns.
+/// Values per row of an attention that are outputs for each of its columns.
 using namespace lathe;
 
 namespace {

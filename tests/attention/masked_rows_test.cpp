@@ -11,7 +11,7 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 
-/// Queries that see no key: NaN, or zeros where `zero_masked` asks for them.
+/// Queries that see no key: NaN, or zeros with `zero_masked`.
 using namespace lathe;
 using namespace lathe::test;
 
@@ -20,14 +20,14 @@ namespace {
 struct Case {
   DType dtype = f32;
   bool causal = false;
-  bool adds_mask = false;  ///< -inf is added where a key is not seen
+  bool adds_mask = false;  ///< adds -inf to the scores of masked keys
   bool zero_masked = true;
-  bool known = false;  ///< the sizes
+  bool known = false;  ///< sizes are static
 };
 
 constexpr std::int64_t batches = 2, depth = 32, seen_by_all = 3;
 
-/// y and the gradients of a sum of y, weighted.
+/// y and the gradients of a weighted sum of y.
 ir::Graph attention_graph(const Case& c, std::int64_t length) {
   Graph g{"masked_rows"};
   const Dim S = c.known ? Dim("S", length) : Dim("S");
@@ -42,7 +42,7 @@ ir::Graph attention_graph(const Case& c, std::int64_t length) {
   return g.finish();
 }
 
-/// Every third row sees no key; a causal mask hides the keys of a few more.
+/// Every third row sees no key; a causal mask hides all keys of a few more.
 bool sees(const Case& c, std::int64_t row, std::int64_t column) {
   if (row % seen_by_all == 1) return false;
   if (c.causal && (column > row || row < 8)) return column > row;
@@ -64,7 +64,8 @@ Tensors arguments_of(const ir::Graph& graph, const Case& c, std::int64_t length)
   return arguments;
 }
 
-/// Masked rows and their gradients are zeros, nothing else is, and all of it is what the interpreter gives.
+/// Checks that exactly the masked rows and their gradients are zeros, and that all results agree with the
+/// interpreter.
 void check_zeros(const Case& c, std::int64_t length, const Tensors& found, const Tensors& expected) {
   const double tolerance = c.dtype == f64 ? 1e-12 : c.dtype == bf16 ? 0.04 : 2e-6;
   for (const auto& [name, value] : expected) {

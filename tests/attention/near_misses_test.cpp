@@ -17,7 +17,7 @@ namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
-/// [N, h, S, S] scores and [N, h, S, d] values, and what is almost attention of them.
+/// [N, h, S, S] scores and [N, h, S, d] values, from which almost-attentions are built.
 struct Parts {
   Graph& g;
   Dim N, h, S, d;
@@ -25,7 +25,7 @@ struct Parts {
 };
 struct NearMiss {
   std::string name;
-  bool must_not_fuse;  ///< no softmax of it may be reported as fused
+  bool must_not_fuse;  ///< no softmax in it may be reported as fused
   std::function<Tensor(const Parts&)> make;
 };
 
@@ -111,7 +111,7 @@ std::vector<NearMiss> other_reads() {
   };
 }
 
-/// The scores' mask: the same near misses with each.
+/// Masks of the scores: the near misses are repeated with each one.
 using MaskOf = std::function<Tensor(const Parts&)>;
 std::vector<MaskOf> masks() {
   return {
@@ -187,7 +187,7 @@ TEST_CASE("masks keep their meaning to the letter") {
     for (const double poison : {1.0, nan, infinity, minus_infinity, -0.0})
       for (const char* where_it_is : {"k", "v", "q"}) {
         Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", 9}});
-        // Row 1 is wholly masked; column 3 is masked for every row, and there the poison stands.
+        // Row 1 is fully masked; column 3, which holds the poison, is masked for every row.
         for (std::int64_t i = 0; i < 9; ++i) {
           arguments.at("keep").set_int(9 + i, 0);
           arguments.at("keep").set_int(i * 9 + 3, 0);

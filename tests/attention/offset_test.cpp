@@ -11,7 +11,7 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/program_interpreter.h"
 
-/// Causal attentions whose queries stand behind the keys of a cache.
+/// Causal attention whose queries follow the keys of a cache.
 using namespace lathe;
 using namespace lathe::test;
 
@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t batches = 2, heads = 2, depth = 8, capacity = 23;
 constexpr double scale = 0.35;
 
-/// What tells the position of the first query.
+/// How the position of the first query is given.
 enum class Offset { size, scalar, each };
 constexpr Offset offsets[] = {Offset::size, Offset::scalar, Offset::each};
 
@@ -33,7 +33,7 @@ Causal causal_from(Offset offset, Graph& g, const Dim& batch, const Dim& size) {
   return false;
 }
 
-/// q, k and v [B, heads, T, depth] of new tokens; keys and values go to caches of `capacity` rows.
+/// q, k and v [B, heads, T, depth] of new tokens; keys and values are appended to caches of `capacity` rows.
 ir::Graph decoding(Offset offset, const Dim& T) {
   Graph g{"decoding"};
   const Dim B{"B", batches}, length{"length"};
@@ -58,7 +58,7 @@ ir::Graph whole() {
   return g.finish();
 }
 
-/// Rows first .. first + count of dim 2.
+/// Returns rows first .. first + count - 1 of dim 2.
 HostTensor rows_of(const HostTensor& x, std::int64_t first, std::int64_t count) {
   HostTensor found(f64, {batches, heads, count, depth});
   for (std::int64_t i = 0; i < found.numel(); ++i) {
@@ -68,7 +68,7 @@ HostTensor rows_of(const HostTensor& x, std::int64_t first, std::int64_t count) 
   return found;
 }
 
-/// y and the gradients of its squares: new queries [N, h, S, d] over keys [N, h, S + 5, d].
+/// y and the gradients of its sum of squares: new queries [N, h, S, d] over keys [N, h, S + 5, d].
 ir::Graph trained(Offset offset, bool masked, std::optional<DType> dtype) {
   Graph g{"offset"};
   const Dim N{"N"}, h{"h", 2}, S{"S"}, d{"d", depth}, T = S + 5;
@@ -95,7 +95,7 @@ TEST_CASE("decoding over a cache that grows is the whole causal attention, row b
       INFO("offset " << static_cast<int>(offset) << ", fusion " << static_cast<int>(fusion));
       CompileOptions options{.threads = 2, .cache = &store, .lower = {.attention = fusion}};
       Executable some = compile(decoding(offset, Dim("T")), options);
-      options.share_states = true;  // both extend one cache
+      options.share_states = true;  // both append to the same cache
       Executable one = compile(decoding(offset, 1), options);
       for (const char* cache : {"keys", "values"})
         some.parameters().set(cache, HostTensor(f64, {batches, heads, capacity, depth}));

@@ -17,7 +17,7 @@ const std::string signature =
     "input %drop: f64[N, h=2, S, T], input %r: f64[N, h=2, S, 1], input %square: f64[N, h=2, 2, T], input %narrow: "
     "f64[N, h=2, S, 5]) {\n";
 
-/// The pass where all sums, or none, are wanted.
+/// The pass with all sums wanted, or none.
 test::PassText dots(bool wanted = true) {
   const auto pass = [=](const ir::Graph& graph) {
     return sums_from_results(graph, [=](ir::ValueId) { return wanted; }, {.block_bytes = unnamed_cpu().l2.share()});
@@ -25,7 +25,7 @@ test::PassText dots(bool wanted = true) {
   return {pass, signature, {{"N", 2}, {"S", 4}, {"T", 7}}, 1e-13};
 }
 
-/// The pass where factors may be converted, for sums that are wider than the result or for all.
+/// The pass with conversion of factors allowed, for sums that are wider than the result or for all.
 test::PassText narrow_dots(bool narrow_only) {
   const auto pass = [=](const ir::Graph& graph) {
     return sums_from_results(graph, [](ir::ValueId) { return true; },
@@ -39,8 +39,8 @@ test::PassText narrow_dots(bool narrow_only) {
           2e-2};
 }
 
-/// Mixed precision with dropout, where heads share values: the result is the product of `applied` with the values,
-/// its gradient that with `values`.
+/// Mixed precision with dropout and shared value heads: the result is the product of `applied` with the values, its
+/// gradient is that with `values`.
 std::string grouped(const std::string& applied, const std::string& values) {
   return "  %1 = mul %w, %drop\n" + applied +
          R"(
@@ -77,7 +77,7 @@ TEST_CASE("result_dots: through casts, dropout and heads that share values, wher
   %14 = view %13 {shape=[N, g=2, r=3, S, 1]}
   output "o" %14
 )");
-  // Other values; weights without dropout; a sum no wider than the result.
+  // Different values; weights without dropout; a sum that is not wider than the result.
   narrow_dots(true).stays(grouped("  %2 = cast %1 {dtype=bf16}", "%x"));
   narrow_dots(true).stays(grouped("  %2 = cast %w {dtype=bf16}", "%v"));
   test::PassText same = dots();
@@ -160,7 +160,7 @@ TEST_CASE("result_dots: a dot product that is not finite gives NaN") {
 TEST_CASE("result_dots: what is no such sum stays") {
   const std::string head = "  %1 = contract %w, %v {spec=\"abcd,abde->abce\"}\n  %2 = mul %1, %1\n";
   const auto sum_of = [&](const std::string& lines) { dots().stays(head + lines + "  output \"o\" %5\n"); };
-  // Other weights; the weights twice; divided by them.
+  // Different weights; the weights twice; divided by the weights.
   sum_of("  %3 = contract %2, %v {spec=\"abcd,abed->abce\"}\n  %4 = mul %3, %drop\n  %5 = sum %4 {dims=[3]}\n");
   sum_of(
       "  %3 = contract %2, %v {spec=\"abcd,abed->abce\"}\n  %4 = mul %3, %w\n  %6 = mul %4, %w\n  %5 = sum %6 "
@@ -173,7 +173,7 @@ TEST_CASE("result_dots: what is no such sum stays") {
 }
 
 TEST_CASE("result_dots: the heads of another product, a gradient from elsewhere and few columns stay") {
-  // The weights' heads and rows change places between the products.
+  // The weights' heads and rows are swapped between the matmuls.
   dots().stays(R"(  %1 = contract %square, %v {spec="abcd,acde->abce"}
   %2 = mul %1, %1
   %3 = contract %2, %v {spec="abcd,abed->abce"}

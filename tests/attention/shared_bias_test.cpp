@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t batches = 5, heads = 2, length = 997;
 
-/// Attention with a bias by distance, looked up in a learned table [8, h], with the gradients of all.
+/// Attention with a bias by distance, from a learned table [8, h], with all gradients.
 ir::Graph by_distance(std::optional<DType> dtype) {
   Graph g{"distance"};
   const Dim N{"N"}, S{"S"}, h{"h", heads}, d{"d", 4};
@@ -42,7 +42,8 @@ Program gpu_program(const ir::Graph& graph) {
   return lower_gpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, {.attention = AttentionFusion::required});
 }
 
-/// Nothing is larger than what is shared by all batches, and the arena grows with the batches no more than without.
+/// Checks that no temporary is larger than the values shared by all batches, and that the arena grows with the batch
+/// size no more than without the bias.
 void check_no_batches_of_squares(const ir::Graph& graph, std::int64_t of_heads = heads) {
   CHECK(unfused(graph) == "");
   const DimBindings dims = {{"N", batches}, {"S", length}, {"T", length}};

@@ -30,7 +30,7 @@ DType dtype_of(Types types) {
   return f32;
 }
 
-/// Whether the rows of the result stand where those of the scores do, in the last dim but one.
+/// Whether the rows of the result are in the same dim as those of the scores, the second to last.
 bool keeps_rows_in_place(Layout layout) {
   switch (layout) {
     case Layout::heads:
@@ -45,8 +45,8 @@ bool keeps_rows_in_place(Layout layout) {
   }
 }
 
-/// A literal mask knows its size, which a cross attention does not; weights that are normalised late are no weights
-/// that one could return or drop.
+/// A literal mask has a fixed size, which cross-attention does not. Weights that are normalized late cannot be
+/// returned or dropped out.
 bool possible(const PatternVariant& s) {
   if (has_literal(s) && s.extra == Extra::cross) return false;
   if (s.normalisation != Normalisation::after_the_product) return true;
@@ -111,7 +111,7 @@ class Builder {
     return s;
   }
 
-  /// The weights are divided by their sum after they have met the values.
+  /// The weights are divided by their sum after the matmul with the values.
   Tensor normalised_late(const Tensor& s, const LaidOut& one) const {
     const Tensor p = exp(s - s.max(one.columns, true).detach());
     return one.apply(p.to(dtype_)) / p.sum(one.columns, true).to(dtype_);

@@ -8,16 +8,16 @@
 #include "frontend/graph.h"
 #include "ir/tensor/graph.h"
 
-/// Attention written in many ways that mean the same: a product of queries and keys, something point-wise, a softmax,
-/// a product with the values.
+/// Equivalent ways to write attention: a matmul of queries and keys, an element-wise part, a softmax, a matmul with
+/// the values.
 namespace lathe::test {
 
 enum class Layout {
   heads,              ///< q [N, h, S, d]
   split,              ///< q [N, S, h*d] viewed and transposed; the result transposed, contiguous, viewed
-  split_reshape,      ///< the same, joined by reshape
+  split_reshape,      ///< the same, merged by reshape
   keys_permuted,      ///< k [N, T, h*d] permuted to [N, h, d, T]
-  keys_transposed,    ///< k comes as [N, h, d, T]
+  keys_transposed,    ///< k is stored as [N, h, d, T]
   keys_first,         ///< scores [N, h, T, S], softmax over dim -2
   length_first,       ///< einsum over q [N, S, h, d], scores [N, h, S, T]
   rows_outside,       ///< einsum, scores [N, S, h, T]
@@ -27,8 +27,8 @@ enum class Layout {
   batch_only,         ///< q [N, S, d], one head
   flat,               ///< q [S, d]
   per_head,           ///< q by einsum from x and weights [h, m, d]
-  head_by_head,       ///< each head by itself, then concat
-  grouped_expand,     ///< fewer heads of keys, by expand + reshape
+  head_by_head,       ///< each head separately, then concat
+  grouped_expand,     ///< fewer key heads, by expand + reshape
   grouped_repeat,     ///< by repeat_interleave
   grouped_broadcast,  ///< q viewed as [N, G, r, S, d]
   grouped_einsum,     ///< the same by einsum
@@ -89,37 +89,37 @@ struct PatternVariant {
   std::string name() const;
 };
 
-/// Every layout, scale, mask, normalisation, extra and dtype with the defaults of the others; every layout with every
-/// kind of mask that differs in what it reads, and with a learned scale; merged batches with every mask; and seeded
-/// mixtures of everything. No two are equal.
+/// Returns every layout, scale, mask, normalization, extra and dtype with defaults for the others; every layout with
+/// every kind of mask that reads different values, and with a learned scale; merged batches with every mask; and
+/// seeded random combinations. All are different.
 std::vector<PatternVariant> variants();
 
-/// The graph: inputs, "y" and the gradient of a weighted sum of y by each input of floats. Its unknown dims are N, S
-/// and, where the attention is across, T. `dtype` replaces that of the variant.
+/// Returns the graph: inputs, "y" and the gradient of a weighted sum of y for each float input. Its symbolic dims are
+/// N, S and, for cross-attention, T. `dtype` replaces that of the variant.
 ir::Graph build(const PatternVariant& variant, std::optional<DType> dtype = {});
-/// Whether S must be `literal_size`: the mask is a literal.
+/// Whether S must be `literal_size`, because the mask is a literal.
 inline constexpr int literal_size = 17;
 bool has_literal(const PatternVariant& variant);
 
-/// Scores under construction: how a layout makes them, lets a mask [N or 1, h or 1, S, T] broadcast to them, and
-/// uses the weights.
+/// Scores under construction: how a layout computes them, broadcasts a mask [N or 1, h or 1, S, T] to them, and uses
+/// the weights.
 struct LaidOut {
   Tensor scores;
-  int columns = -1;  ///< the dim that softmax goes over
+  int columns = -1;  ///< the dim of the softmax
   std::function<Tensor(const Tensor&)> position;
   std::function<Tensor(const Tensor&)> apply;
 };
 struct Sizes {
   Dim N{"N"}, S{"S"}, T{"S"}, h{"h", 2}, groups{"g", 2}, d{"d", 4}, e{"d", 4};
 };
-/// Declares an input, or finds the one of this name. Without a dtype: floats of the variant's dtype, whose gradient
+/// Declares an input, or finds the one with this name. Without a dtype: floats of the variant's dtype, whose gradient
 /// is an output.
 using MakeInput = std::function<Tensor(std::string_view name, std::optional<DType> dtype, const Shape& shape)>;
-/// One attention, or for head_by_head several.
+/// Returns one attention, or several for head_by_head.
 std::vector<LaidOut> lay_out(const PatternVariant& variant, const Sizes& sizes, const MakeInput& input);
 Sizes sizes_of(const PatternVariant& variant);
 
-/// Masks, biases and caps applied to the scores of attention number `part`.
+/// Applies masks, biases and caps to the scores of attention number `part`.
 Tensor mask_scores(const PatternVariant& variant, const Sizes& sizes, Graph& g, const MakeInput& input,
                    const LaidOut& laid_out, Tensor scores);
 

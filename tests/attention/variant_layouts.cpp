@@ -9,7 +9,7 @@ namespace {
 
 Tensor same(const Tensor& t) { return t; }
 
-/// Queries, keys and values, as [N, h, S, d] unless told otherwise.
+/// Queries, keys and values, as [N, h, S, d] unless noted.
 struct Operands {
   Tensor q, k, v;
 };
@@ -85,7 +85,7 @@ class Layouts {
                                     input_("W_" + std::string(name), {}, {z_.h, model, depth})});
   }
 
-  /// [N, g, T, d] to [N, h, T, d].
+  /// [N, g, T, d] -> [N, h, T, d].
   Tensor grouped_heads(const Tensor& k) const {
     const std::int64_t times = *z_.h.value() / *z_.groups.value();
     if (variant_.layout == Layout::grouped_repeat) return k.repeat_interleave(times, 1);
@@ -94,7 +94,7 @@ class Layouts {
         .reshape({z_.N, z_.h, k.size(2), k.size(3)});
   }
 
-  /// The scale where it stands before or after the product.
+  /// Applies the scale before or after the matmul.
   Tensor scored(const Tensor& q, const Tensor& k, const std::function<Tensor(Tensor, Tensor)>& product) const {
     switch (variant_.scale) {
       case Scale::none:

@@ -10,9 +10,8 @@ using namespace lathe::test;
 
 namespace {
 
-/// Whether a value over rows and columns is asked for by the graph as written: a gradient of a bias (one that batches
-/// share is looked at in shared_bias_test.cpp), scores in merged batches or that a gradient needs and that are
-/// returned.
+/// Whether the graph itself needs a value over rows and columns: a gradient of a bias (shared_bias_test.cpp covers
+/// one that batches share), or scores that are returned and are in merged batches or needed by a gradient.
 bool asks_for_squares(const PatternVariant& s) {
   const bool of_bias = s.mask == Mask::bias || s.mask == Mask::bias_shared || s.mask == Mask::bias_then_mask;
   const bool needs_them = s.layout == Layout::batched || s.scale == Scale::by_parameter;
@@ -27,7 +26,7 @@ std::vector<DimBindings> sizes_for(std::size_t number) {
   return sizes;
 }
 
-/// Every fourth variant from `first` on.
+/// Checks every fourth variant from `first` on.
 void check_values(std::size_t first) {
   KernelStore store;
   const auto all = variants();

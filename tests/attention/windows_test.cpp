@@ -7,7 +7,7 @@
 #include "tests/support/cpu_infos.h"
 #include "tests/support/program_interpreter.h"
 
-/// Sliding windows, however they are written: columns outside them are left out.
+/// Sliding windows in all variants: columns outside the window are skipped.
 using namespace lathe;
 using namespace lathe::test;
 
@@ -17,7 +17,7 @@ using MakeMask = std::function<Tensor(Graph&, const Tensor& row, const Tensor& c
 
 constexpr std::int64_t length = 300, depth = 8;
 
-/// Attention where the mask holds, and its gradients.
+/// Attention with this mask, and its gradients.
 ir::Graph attention(const MakeMask& mask) {
   Graph g{"window"};
   const Shape shape{2, length, depth};
@@ -31,7 +31,7 @@ ir::Graph attention(const MakeMask& mask) {
   return g.finish();
 }
 
-/// Multiply-adds of two products where each row looks at so many columns.
+/// FLOPs of two matmuls in which each row sees this number of columns.
 std::int64_t forward_flops(std::int64_t columns) { return 2 * 2 * 2 * length * columns * depth; }
 
 std::int64_t flops(const ProgramInterpreter& program) {
@@ -69,7 +69,7 @@ TEST_CASE("columns outside a sliding window are left out, however it is written"
     INFO(c.name);
     const ir::Graph graph = attention(c.mask);
     const ProgramInterpreter program(graph, cpu_with(256));
-    CHECK(2 * flops(program) == 7 * forward_flops(c.columns));  // two products forward, five backward
+    CHECK(2 * flops(program) == 7 * forward_flops(c.columns));  // two matmuls forward, five backward
     const Tensors arguments = random_arguments(graph);
     const Tensors found = program.run(arguments);
     for (const auto& [name, value] : ir::interpret(graph, arguments)) {

@@ -37,7 +37,7 @@ def main():
     for name, base, kind, options, pattern in CASES:
         if name not in (sys.argv[2:] or [name]):
             continue
-        # make_hf.py says that all adapters are of causal language models.
+        # make_hf.py creates all adapters for causal language models.
         peft.LoraConfig = lambda task_type, **rest: plain(task_type=kind, **rest)
         entry = make_hf.write_adapter(out, 0, 'small', name, bases[base], options, pattern)
         print(name, entry['seen_f32'])

@@ -20,10 +20,10 @@ using namespace lathe;
 using test::HfCase;
 using test::ModelGraph;
 
-/// Adapters on models that are no decoders: the cases of tests/pretrained/adapter_cases.py.
+/// Adapters on models that are not decoders: the cases of tests/pretrained/adapter_cases.py.
 namespace {
 
-/// An adapter of PEFT, and the case of the model that it is on.
+/// An adapter from PEFT, and the case of its base model.
 struct AdapterCase {
   std::string name;
   HfCase base;
@@ -40,7 +40,7 @@ AdapterCase adapter_case(const std::string& name, std::string_view task, const s
   throw InternalError("no case " + base);
 }
 
-/// What a kind of model gives: sets `logits` among the outputs, and the loss.
+/// Builds the outputs of one kind of model: sets `logits` among the outputs, and the loss.
 void build(const pretrained::Seq2SeqLm& model, ModelGraph& c, DType dtype) {
   const Dim B{"B"}, S{"S"}, T{"T"};
   const pretrained::Seq2SeqInputs inputs{.ids = c.take("input_ids", i64, {B, S}),
@@ -60,7 +60,7 @@ void build(const pretrained::SentenceEncoder& model, ModelGraph& c, DType dtype)
   c.loss = cross_entropy(matmul(e.slice(0, 0, 3), e.slice(0, 3, 6).transpose(0, 1)) * 20, c.g.arange(3, i64));
 }
 
-/// A model with its adapter, both stored in the dtype that is computed in.
+/// Returns a model with its adapter, both stored in the compute dtype.
 template <class Load>
 auto adapted(const AdapterCase& which, const Load& load, DType dtype) {
   auto on = pretrained::load_adapted(pretrained::AdaptedFolders{which.base.folder(), which.folder()}, load);
@@ -79,7 +79,7 @@ void check_values(const AdapterCase& which, const Load& load, DType dtype, Objec
   c.g.output("logits", c.outputs.at("logits"));
   c.g.output("loss", c.loss);
   std::vector<nn::Parameter> trained = on.lora->parameters();
-  // Vectors of sentences do not depend on the pooler.
+  // Sentence embeddings do not depend on the pooler.
   std::erase_if(trained, [](const nn::Parameter& each) { return each.name().find(".pooler.") != std::string::npos; });
   std::vector<Tensor> wanted;
   for (const nn::Parameter& parameter : trained) wanted.push_back(parameter.in(c.g));
@@ -103,7 +103,7 @@ void check_values(const AdapterCase& which, const Load& load, DType dtype, Objec
   CHECK(compared >= 4);
 }
 
-/// Merged, written, and read again as a directory of its own, whose files are f32.
+/// Merges the adapter, writes the model, and reads it again as its own directory, whose files are f32.
 template <class Load>
 void check_merging(const AdapterCase& which, const Load& load, DType dtype, ObjectStore& store) {
   const test::ScratchFolder folder;
@@ -148,7 +148,7 @@ void check_adapter(const AdapterCase& which, const Load& load, DType dtype) {
   check_training(which, load, dtype, store);
 }
 
-/// PEFT's files, written again.
+/// Writes PEFT's files again.
 template <class Load>
 void check_files(const AdapterCase& which, const Load& load) {
   const test::ScratchFolder folder;

@@ -10,13 +10,13 @@
 
 namespace lathe::test {
 
-/// A reference case of tests/hf: a model's directory, what to feed and what must come out, computed in f64 by the
+/// A reference case of tests/hf: a model's directory, its inputs and the expected outputs, computed in f64 by the
 /// original libraries.
 struct HfCase {
   std::string name, task;
-  std::map<std::string, double> grad_norms;   ///< by tensor of the files
-  std::optional<std::int64_t> prefix = {};    ///< columns that prefix_logits was computed from
-  std::optional<std::int64_t> beam_end = {};  ///< the token that ends a beam of beam_eos_ids
+  std::map<std::string, double> grad_norms;   ///< by tensor name in the files
+  std::optional<std::int64_t> prefix = {};    ///< number of columns that prefix_logits was computed from
+  std::optional<std::int64_t> beam_end = {};  ///< the end token of the beams in beam_eos_ids
 
   std::filesystem::path folder() const;
   SafetensorsFile inputs() const;
@@ -40,7 +40,7 @@ struct HfTraining {
 };
 HfTraining hf_training();
 
-/// max |got - want| / max |want|, rows where `skipped` says so left out.
+/// Returns max |got - want| / max |want|, without the rows that `mask` excludes.
 double error_of(const HostTensor& got, const HostTensor& want, const HostTensor* mask = nullptr);
 
 }  // namespace lathe::test

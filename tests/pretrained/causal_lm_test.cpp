@@ -71,7 +71,7 @@ void check_gradients(const HfCase& which, DType dtype, ObjectStore& store, nn::D
     const HostTensor& gradient = found.at(name);
     for (std::int64_t i = 0; i < gradient.numel(); ++i) squares += gradient.get(i) * gradient.get(i);
     INFO(which.name << " " << name);
-    // A key's bias adds one number to all scores of a row: its gradient is zero but for rounding.
+    // A key bias adds one number to all scores of a row, so its gradient is zero except for rounding.
     CHECK(std::abs(std::sqrt(squares) - norm) <= tolerance_of(dtype).grad * std::max(norm, 1e-2));
   }
 }
@@ -95,7 +95,7 @@ void check_training(const HfCase& which, DType dtype, ObjectStore& store, nn::Di
   CHECK(test::error_of(got, want) <= tolerance_of(dtype).train);
 }
 
-/// All that a case says, every fourth case: kernels that its graphs share are compiled once.
+/// Checks everything in every fourth case: kernels shared by its graphs are compiled once.
 void check_cases(std::size_t first) {
   const auto cases = test::hf_cases("causal-lm");
   CHECK(cases.size() == 18);
@@ -110,7 +110,7 @@ void check_cases(std::size_t first) {
 
 }  // namespace
 
-// Hidden states, logits, loss, gradients and 20 steps of training, in parts that run side by side.
+// Hidden states, logits, loss, gradients and 20 training steps, in parts that run in parallel.
 TEST_CASE("causal language models are those of transformers, part 1") { check_cases(0); }
 TEST_CASE("causal language models are those of transformers, part 2") { check_cases(1); }
 TEST_CASE("causal language models are those of transformers, part 3") { check_cases(2); }

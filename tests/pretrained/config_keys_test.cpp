@@ -28,7 +28,7 @@ const json& library_keys() {
   return parsed.at("families");
 }
 
-/// The graph of all that a model computes, as text, and how many positions it has.
+/// Returns the graph of everything that a model computes, as text, and its number of positions.
 std::string computed(const fs::path& path) {
   Graph g("keys");
   const Shape shape{Dim("B"), Dim("T")};
@@ -59,7 +59,7 @@ std::string computed(const fs::path& path) {
   return ir::print(g.finish()) + more;
 }
 
-/// A directory of a case with keys of config.json set.
+/// A copy of a case's directory with changed keys in config.json.
 class Directory {
  public:
   explicit Directory(const std::string& name) {
@@ -111,7 +111,7 @@ const pretrained::KeyTable& table_of(const std::string& type) {
   std::abort();
 }
 
-/// Whether the files, rather than config.json, decide: an untied model has its output layer in the files.
+/// Whether the files decide instead of config.json: an untied model has its output layer in the files.
 bool is_decided_by_files(const std::string& key, const std::string& type) {
   return key == "tie_word_embeddings" && type != "t5";
 }
@@ -135,14 +135,14 @@ void check_rule(const Directory& directory, const pretrained::KeyRule& rule, con
       CHECK(is_named);
       break;
     case KeyUse::used:
-      // A size that differs from the files is told with the tensor and its shapes.
+      // The error for a size that differs from the files names the tensor and its shapes.
       CHECK((is_named || after.label.starts_with("model_") ||
              (after.label == "no error" && after.graph != before.graph)));
       break;
   }
 }
 
-/// All keys of some families, which are checked side by side with the others.
+/// Checks all keys of some families, in parallel with the others.
 void check_families(const std::set<std::string>& families) {
   int checked = 0;
   for (const auto& [family, entry] : library_keys().items()) {
@@ -287,7 +287,7 @@ TEST_CASE("config.json: messages say what a directory is") {
     CHECK(result.label == "config_value");
     CHECK_THAT(result.text, Contains("layer_types"));
   }
-  // A directory of another kind.
+  // A directory of another kind of model.
   const test::Failure encoder = test::failure_of([] { (void)pretrained::load(test_data("hf/models/bert/model")); });
   CHECK_THAT(encoder.text, Contains("it is an encoder, which embed reads"));
   const test::Failure decoder =

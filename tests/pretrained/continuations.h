@@ -8,7 +8,7 @@
 
 namespace lathe::test {
 
-/// The prompts of a case, with what follows each; none where a case has none.
+/// The prompts of a case and their continuations; empty if the case has none.
 struct Continuations {
   using Ids = std::vector<std::int64_t>;
   std::vector<Ids> prompts, new_ids;
@@ -17,10 +17,10 @@ struct Continuations {
   explicit Continuations(const HfCase& which);
 };
 
-/// Row `row` of ids [n, width], or all of [width].
+/// Returns row `row` of ids [n, width], or all of [width].
 std::vector<std::int64_t> ids_of(const HostTensor& ids, std::int64_t row = 0);
 
-/// Row `row` of rows [n, width]: [width].
+/// Returns row `row` of rows [n, width]: [width].
 HostTensor row_of(const HostTensor& rows, std::int64_t row);
 
 }  // namespace lathe::test

@@ -12,7 +12,7 @@
 #include "runtime/text/dataset/token_batches.h"
 #include "tests/pretrained/token_case.h"
 
-/// Models from files divided over processes, as `lathe finetune` divides them.
+/// Pretrained models sharded over processes, like in `lathe finetune`.
 using namespace lathe;
 
 namespace {
@@ -37,7 +37,7 @@ std::string text_of(const std::vector<shard::Split>& splits) {
   return text;
 }
 
-/// What each family splits over an axis `model` of two processes by default, of its tiny model.
+/// Dims of the tiny model of each family that are split over an axis `model` of two processes by default.
 const std::map<std::string, std::string> by_default{
     {"llama", "h:model,d_ff:model,vocab:model"},
     {"mistral", "h:model,d_ff:model,vocab:model"},
@@ -84,7 +84,7 @@ TEST_CASE("pretrained: models of every family train on several processes as on o
     for (const auto& [name, value] : initial_states(step, 1)) arguments.emplace(name, value);
     const Tensors one = ir::interpret(step, arguments);
     check_same(one, shard::simulate(shard::shard(step, mesh, splits.splits, {.parameters = "data"}), arguments));
-    if (which.name == "llama" || which.name == "gpt2")  // of both, labels are exchanged, not logits
+    if (which.name == "llama" || which.name == "gpt2")  // for both, labels are communicated instead of logits
       check_same(one, shard::simulate(shard::shard(step, shard::Mesh::parse("seq=2"), shard::parse_splits("T:seq")),
                                       arguments));
   }

@@ -69,7 +69,7 @@ TEST_CASE("embedder: texts are stripped, made small where the files say so, and 
   CHECK(test::error_of(vector(text), whole) == 0);
   test::spit(c.path / "sentence_bert_config.json", R"({"max_seq_length": 4, "do_lower_case": true})");
   CHECK(test::error_of(vector("T5 T6 T7 t8 t9"), cut) == 0);
-  // What was read is written with the model.
+  // The options that were read are saved with the model.
   auto loaded = pretrained::load_sentence_encoder(c.path);
   pretrained::save(loaded, c.folder / "saved");
   CHECK(pretrained::load_sentence_encoder(c.folder / "saved").model->texts().longest == 4);

@@ -16,7 +16,7 @@ namespace {
 
 const Dim B("B"), T("T"), d("d", 12), d_ff("d_ff", 20);
 
-/// y and the gradients of x and of all parameters, computed in one way.
+/// Compiles y and the gradients of x and of all parameters, with this dispatch.
 Executable compiled(const nn::Experts& experts, nn::Dispatch dispatch, DType dtype) {
   Graph g("experts");
   const Tensor x = g.input("x", dtype, {B, T, d});

@@ -9,7 +9,7 @@
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/test_data.h"
 
-/// Directories that are not those of a model: each has a message of its own. Folders that hold two.
+/// Directories that are not models: each kind has its own message. Directories that hold two models.
 using namespace lathe;
 using Catch::Contains;
 using test::Failure;
@@ -24,7 +24,7 @@ namespace {
 fs::path model_of(const std::string& name) { return test_data("hf/models") / name / "model"; }
 fs::path llama_adapter() { return test_data("hf/adapters") / "llama_lora" / "adapter"; }
 
-/// The same error from every function that takes a model's directory.
+/// Returns the error, which must be the same for every function that takes a model directory.
 Failure failure_of_all(const fs::path& folder) {
   const Failure failure = failure_of([&] { (void)pretrained::find_adapted(folder); });
   INFO(failure.text);
@@ -190,7 +190,7 @@ TEST_CASE("an index and a model.safetensors that it does not name are two models
   const Failure failure = failure_of([&] { (void)pretrained::load(folder); });
   CHECK(failure.label == "model_folder");
   CHECK_THAT(failure.text, Contains("two models"));
-  // A save that would leave such a pair does not happen.
+  // A save that would leave two models in a folder is rejected.
   const pretrained::Pretrained qwen = pretrained::load(model_of("qwen3"));
   CHECK(failure_of([&] { pretrained::save(qwen, folder); }).label == "output_folder");
 }

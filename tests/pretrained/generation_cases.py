@@ -161,7 +161,7 @@ def main():
                 keys = {key: value for key, value in (dict(max_new_tokens=12) | keys).items() if value is not None}
                 results, scores = generate(model, PROMPT, keys)
                 texts.append(dict(model=name, prompt=PROMPT, config=keys, results=results, scores=scores))
-        # The first token after one alone.
+        # The first token, after a single one.
         for prompt in ([7],) if name != 't5' else (PROMPT,):
             for keys in (dict(forced_bos_token_id=23), dict(forced_bos_token_id=23, begin_suppress_tokens=[23, 40]),
                          dict(forced_bos_token_id=23, num_beams=3)):

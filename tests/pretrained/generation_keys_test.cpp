@@ -22,10 +22,10 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// A value other than the default, with the other keys that it has a meaning with.
+/// A non-default value, with the other keys that it needs to have an effect.
 struct Sample {
   Json value, others = Json::object();
-  Ids prompt = {5, 9, 17, 5, 9, 30, 11};  // followed by 77, 11, 174
+  Ids prompt = {5, 9, 17, 5, 9, 30, 11};  // continues with 77, 11, 174
 };
 
 const std::map<std::string, Sample>& samples() {
@@ -66,7 +66,7 @@ GenerationOptions read(const Json& config) {
   return load_generation_options(folder.path());
 }
 
-/// The generated texts of all results.
+/// Returns the generated texts of all results.
 std::string generated(const Json& config, const Ids& prompt) {
   static test::KernelStore store;
   static Generator generator = [] {
@@ -87,7 +87,7 @@ std::string generated(const Json& config, const Ids& prompt) {
   return generation.text() + "\n";
 }
 
-/// A value that the rule does not accept.
+/// Returns a value that the rule does not accept.
 Json refused_value(const KeyRule& rule) {
   return rule.accepted.find("false") != std::string_view::npos ? Json(true) : Json(7);
 }
@@ -98,7 +98,7 @@ void check_rule(const KeyRule& rule) {
   const Sample plain;
   switch (rule.use) {
     case KeyUse::used: {
-      if (key == "decoder_start_token_id") return;  // below
+      if (key == "decoder_start_token_id") return;  // checked below
       const Sample& sample = samples().at(key);
       Json with = sample.others;
       with[key] = sample.value;

@@ -20,7 +20,7 @@ std::vector<Json> cases(const char* kind) {
   return Json::parse(std::ifstream(test_data("hf/generation.json"))).at(kind).get<std::vector<Json>>();
 }
 
-/// A generator of a model of tests/hf that computes in f64; token i is the word "ti".
+/// Returns a generator of a model of tests/hf that computes in f64; token i is the word "ti".
 Generator made(const std::string& name, ObjectStore& store) {
   const auto with = [&](auto model) {
     const Tokenizer words = Tokenizer::parse(test::word_tokenizer(model.model->vocabulary_size()), "tokenizer.json");
@@ -50,7 +50,7 @@ void check_beams(Generator& generator, const Json& row, const Ids& prompt, Gener
   CHECK(best.text() == found.front().text);
 }
 
-/// One text, and the same next to another.
+/// Checks one text, on its own and in a batch with another one.
 void check_text(Generator& generator, const Json& row, const Ids& prompt, const GenerationOptions& options) {
   const Ids wanted = row.at("results")[0].get<Ids>();
   Generation alone = generator.start(std::vector<Ids>{prompt}, options);

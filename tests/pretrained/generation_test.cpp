@@ -17,7 +17,7 @@ using Ids = std::vector<std::int64_t>;
 
 namespace {
 
-/// Feeds what is known to follow, and compares the logits of every step: those of prompts `some`, side by side.
+/// Feeds the known continuations and compares the logits of every step, for the prompts `some` in one batch.
 void check_steps(const HfCase& which, const pretrained::Pretrained& loaded, const Continuations& known,
                  const std::vector<std::size_t>& some, const SequenceModelOptions& options) {
   CachedLm lm(*loaded.model, loaded.weights, options);
@@ -41,7 +41,8 @@ void check_steps(const HfCase& which, const pretrained::Pretrained& loaded, cons
   }
 }
 
-/// Every step's logits of every case: prompts alone, whole and in chunks, and all at once.
+/// Compares the logits of every step of every case: each prompt on its own, whole and in chunks, and all in one
+/// batch.
 void check_cases(std::size_t first) {
   const auto cases = test::hf_cases("causal-lm");
   int compared = 0;
@@ -71,7 +72,7 @@ TEST_CASE("a cache keeps keys and values in fewer bits than are computed in, or 
     const pretrained::Pretrained loaded = pretrained::load(which.folder());
     const Continuations known(which);
     std::int64_t bytes = 0;
-    // Rounded to 8 and to 11 bits, logits move by some thousandths; in f64 they do not.
+    // Rounding to 8 or 11 bits changes logits by some thousandths; f64 does not change them.
     for (const auto& [kept, least, most] :
          {std::tuple{f32, 0.0, 2e-5}, {bf16, 1e-5, 3e-2}, {f16, 1e-6, 4e-3}, {f64, 0.0, 2e-5}}) {
       INFO(which.name << ", cache in " << lathe::name(kept));

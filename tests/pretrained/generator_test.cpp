@@ -20,7 +20,7 @@ namespace {
 
 fs::path folder() { return test_data("hf/models/qwen3/model"); }
 
-/// A generator for all tests: code is compiled once.
+/// One generator for all tests, so that code is compiled once.
 Generator& qwen() {
   static test::KernelStore store;
   static Generator made = Generator::load(folder(), {.chunk = 5, .cache = &store});
@@ -58,7 +58,7 @@ TEST_CASE("generator: texts go on as those of transformers, alone and side by si
   for (const Row& row : known) {
     INFO(row.prompt);
     prompts.push_back(row.prompt);
-    // The prompt of a chat has its special tokens already; the tokenizer adds none.
+    // A chat prompt has its special tokens already; the tokenizer adds none.
     TextPieces pieces = qwen().generate(row.prompt, greedy_for(24));
     std::string text;
     for (const std::string& piece : pieces) text += piece;
@@ -82,7 +82,7 @@ TEST_CASE("generator: a token or a string ends one text, and the others go on") 
   const std::vector<Row> known = rows();
   GenerationOptions options = greedy_for(24);
   const Ids &first = known[1].new_ids, &second = known[2].new_ids;
-  // A token of the first text that the second one does not have.
+  // A token of the first text that the second one does not contain.
   const auto stop = std::find_if(first.begin() + 3, first.end(), [&](std::int64_t token) {
     return std::find(second.begin(), second.end(), token) == second.end();
   });

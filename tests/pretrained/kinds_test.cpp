@@ -12,7 +12,7 @@
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"
 
-/// Directories of all kinds: what config.json may say, and what is refused.
+/// Directories of all kinds: supported and rejected values in config.json.
 using namespace lathe;
 using Catch::Matchers::Contains;
 using test::HfCase;
@@ -29,7 +29,7 @@ HfCase case_of(std::string_view name) {
 
 using Change = std::pair<std::string, std::string>;
 
-/// The case's config.json with one text in place of another.
+/// Returns a copy of the case with a text in config.json replaced.
 std::filesystem::path changed(const test::ScratchFolder& folder, std::string_view name, const Change& change) {
   const auto path = folder / "model";
   std::filesystem::remove_all(path);
@@ -50,7 +50,7 @@ void load_any(std::string_view name, const std::filesystem::path& path) {
     (void)pretrained::load_encoder(path);
 }
 
-/// The logits of a case by a model of the changed configuration.
+/// Returns the logits of a case, computed with the changed configuration.
 HostTensor logits(const std::filesystem::path& path, std::string_view name) {
   const auto loaded = pretrained::load_encoder(path);
   test::ModelGraph c(case_of(name));
@@ -140,7 +140,7 @@ TEST_CASE("models of all kinds: what config.json may leave out or say otherwise"
   const HostTensor roberta_mask = case_of("roberta").inputs().tensor("attention_mask");
   const auto xlm = changed(folder, "roberta", {"\"model_type\": \"roberta\"", "\"model_type\": \"xlm-roberta\""});
   CHECK(test::error_of(logits(xlm, "roberta"), roberta, &roberta_mask) < 1e-10);
-  // Patches of 20 by 20 pixels: as many numbers of positions, in one row.
+  // Patches of 20 by 20 pixels: the same number of positions, in one row.
   const auto vit =
       pretrained::load_image_model(changed(folder, "vit", {"\"image_size\": 20", "\"image_size\": [40, 10]"}));
   CHECK(vit.model->image_shape(2).to_string() == "[2, channels=3, height=40, width=10]");
@@ -186,7 +186,7 @@ TEST_CASE("models of all kinds: every attention can be fused, forward and backwa
       return found;
     };
     CHECK(count(": fused") == 2 * attentions);
-    CHECK(count("not fused") == 1);  // the softmax of the loss, which is no attention
+    CHECK(count("not fused") == 1);  // the softmax of the loss, which is not attention
     CHECK(count("is no attention") == 1);
   };
   const Dim B{"B"}, S{"S"}, T{"T"};

@@ -50,7 +50,7 @@ pretrained::LoraConfig read(const Json& config) {
   return pretrained::read_lora_config(pretrained::Config::parse(config.dump(), "adapter_config.json"));
 }
 
-/// The adapter that a configuration makes of a model: its layers, their scale and values; or the error.
+/// Returns the adapter that a configuration creates on a model (its layers, their scales and values), or the error.
 std::string made(const Json& config) {
   auto model = pretrained::load(test::test_data("hf/models/llama/model"));
   try {

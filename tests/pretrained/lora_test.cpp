@@ -31,7 +31,7 @@ struct Adapted {
   }
 };
 
-/// The adapter of a case without dropout, which the reference leaves out in training too.
+/// Returns the adapter of a case without dropout, which the reference disables in training too.
 Adapted adapted(const HfAdapterCase& which, DType dtype) {
   const test::ScratchFolder folder;
   nlohmann::json config = json_of(which.folder() / "adapter_config.json");
@@ -46,7 +46,7 @@ void check_forward(const HfAdapterCase& which, DType dtype, ObjectStore& store) 
   CaseGraph c(which.base, dtype, true);
   c.g.output("logits", on.model.model->logits(c.inputs));
   c.g.output("loss", on.model.model->loss(c.inputs, c.labels));
-  // llama_lora drops out in training.
+  // llama_lora has dropout in training.
   Executable exe = compile(c.g.finish(), {.mode = Mode::evaluation, .parameters = on.model.weights, .cache = &store});
   const Tensors got = exe.run(c.values);
   const HostTensor* mask = c.values.contains("attention_mask") ? &c.values.at("attention_mask") : nullptr;
@@ -125,7 +125,7 @@ void check_merging(const HfAdapterCase& which, DType dtype, ObjectStore& store) 
   CHECK(compared == 1);
 }
 
-/// What a configuration must be refused for.
+/// Returns the reason for which a configuration is rejected.
 std::string refusal_of(const std::string& json) {
   try {
     (void)pretrained::read_lora_config(pretrained::Config::parse(json, "adapter_config.json"));
@@ -215,7 +215,7 @@ TEST_CASE("a new adapter changes nothing, and trains nothing else") {
     trained += !parameter.is_frozen();
   }
   CHECK(trained == std::ssize(lora.parameters()));
-  // As torch.nn.Linear starts: uniform in +-in^-0.5.
+  // Like torch.nn.Linear: uniform in +-in^-0.5.
   const HostTensor& a = model.weights.get("model.layers.0.self_attn.q_proj.lora_A.weight");
   const double limit = 1 / std::sqrt(static_cast<double>(a.shape()[1]));
   double largest = 0;
@@ -253,7 +253,7 @@ TEST_CASE("target_modules choose layers as PEFT does") {
         Names{"model.layers.0.self_attn.q_proj"});
   CHECK(adapted_by("llama", {.targets = Names{"q_proj", "k_proj"}, .excluded = Names{"layers.0.self_attn.q_proj"}})
             .size() == 3);
-  CHECK(adapted_by("llama", {}).size() == 14);  // all but the output layer
+  CHECK(adapted_by("llama", {}).size() == 14);  // all except the output layer
   CHECK(adapted_by("llama", {.targets = Names{"lm_head"}}) == Names{"lm_head"});
   CHECK(adapted_by("phi3", {.targets = Names{"qkv_proj"}}).size() == 2);  // one layer, one adapter
 }
@@ -267,7 +267,7 @@ TEST_CASE("adapters of a layer have a rank and a scale, and come off again") {
   CHECK(layer.add_low_rank({.r = Dim("r", 4)}).b().name() == "fc.lora_B.weight");
   CHECK(root.print_tree().find("LowRank") != std::string::npos);
   CHECK(root.parameters().size() == 4);
-  nn::Linear::of(root.children()[0])->remove_low_rank();  // copies are the same layer
+  nn::Linear::of(root.children()[0])->remove_low_rank();  // copies refer to the same layer
   CHECK(layer.low_rank() == nullptr);
   CHECK(root.parameters().size() == 2);
   layer.add_low_rank({});

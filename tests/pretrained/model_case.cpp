@@ -25,7 +25,7 @@ std::optional<Tensor> ModelGraph::take_if(const std::string& name, DType dtype, 
 
 namespace {
 
-/// The weights stored in the dtype that is computed in, as training wants them.
+/// Loads the weights in the compute dtype, as training requires.
 LoadedCase load_in(const HfCase& which, const LoadCase& load, DType dtype) {
   LoadedCase loaded = load(which.folder());
   for (const nn::Parameter& parameter : loaded.module.parameters()) {
@@ -35,7 +35,7 @@ LoadedCase load_in(const HfCase& which, const LoadCase& load, DType dtype) {
   return loaded;
 }
 
-/// The mask of the rows of an output: that of the padded tokens, whose rows the case does not have.
+/// Returns the mask of an output's rows: padded tokens, whose rows the case lacks.
 const HostTensor* mask_of(const std::string& name, const HostTensor& value, const Tensors& values) {
   const auto mask = values.find("attention_mask");
   if (mask == values.end() || name.starts_with("decoder") || value.rank() != 3) return nullptr;
@@ -64,7 +64,7 @@ void check_gradients(const HfCase& which, const Tensors& found, const Safetensor
       CHECK(norm == 0);
       continue;
     }
-    // A key's bias adds one number to all scores of a row: its gradient is zero but for rounding.
+    // A key bias adds one number to all scores of a row, so its gradient is zero except for rounding.
     CHECK(std::abs(norm_of(found.at("grad." + name)) - norm) <= tolerance * std::max(norm, 1e-2));
   }
 }

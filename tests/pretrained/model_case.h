@@ -12,24 +12,24 @@
 #include "ir/support/tensors/tensors.h"
 #include "tests/pretrained/cases.h"
 
-/// What models of all kinds are checked for: outputs, loss, gradients, training, saving.
+/// Checks for models of all kinds: outputs, loss, gradients, training, saving.
 namespace lathe::test {
 
-/// A model in a graph of its own, fed with a case's inputs.
+/// A model in its own graph, with a case's inputs.
 struct ModelGraph {
   explicit ModelGraph(const HfCase& which) : g(which.name), file(which.inputs()) {}
-  /// An input of the graph, which the case's tensor is given to; cast to `dtype` where that is a float.
+  /// Declares an input and binds the case's tensor to it; a float is cast to `dtype`.
   Tensor take(const std::string& name, DType dtype, const Shape& shape);
   std::optional<Tensor> take_if(const std::string& name, DType dtype, const Shape& shape);
 
   Graph g;
   SafetensorsFile file;
   Tensors values;
-  std::map<std::string, Tensor> outputs;  ///< by the names of what is expected
+  std::map<std::string, Tensor> outputs;  ///< by the names of the expected tensors
   Tensor loss;
 };
 
-/// A loaded model, and how its case is built of it.
+/// A loaded model, and how to build its case.
 struct LoadedCase {
   std::shared_ptr<pretrained::ModelFiles> files;
   nn::Module module;
@@ -46,11 +46,11 @@ LoadedCase loaded_case(pretrained::PretrainedModel<Model> model, const Build& bu
   return {shared, *shared->model, make, aside};
 }
 
-/// All that the case says, in f64 and f32, within its tolerances: every output, the loss, gradients, 20 steps of
-/// training.
+/// Checks everything in the case, in f64 and f32, within its tolerances: every output, the loss, gradients, 20
+/// training steps.
 void check_model(const HfCase& which, const LoadCase& load);
 
-/// What save() writes is read again: the same files and tensors, bit for bit, but for a weight that was changed.
+/// Checks that save() round-trips: the same files and tensors, bit for bit, except for a weight that was changed.
 void check_saved(const HfCase& which, const LoadCase& load);
 
 }  // namespace lathe::test

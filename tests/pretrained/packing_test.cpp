@@ -9,7 +9,7 @@
 #include "tests/pretrained/token_case.h"
 #include "tests/support/kernel_store.h"
 
-/// What packing and accumulation must not change: the losses and gradients of the texts.
+/// Packing and accumulation must not change the losses and gradients of the texts.
 using namespace lathe;
 
 namespace {
@@ -20,7 +20,7 @@ pretrained::Pretrained tiny(const std::string& name) {
   throw InternalError("no case " + name);
 }
 
-/// Texts of different lengths, of tokens that every model of the cases has.
+/// Texts of different lengths, with tokens that are in the vocabulary of every model.
 std::vector<Example> texts(std::int64_t count) {
   std::vector<Example> made;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -34,7 +34,7 @@ std::vector<Example> texts(std::int64_t count) {
   return made;
 }
 
-/// The loss and all parameters after one update on all of the examples, by SGD, whose update is the gradient.
+/// Returns the loss and all parameters after one update on all examples, by SGD, whose update is the gradient.
 Tensors after_update(const std::string& name, const BatchOptions& options, AttentionFusion fusion) {
   pretrained::Pretrained model = tiny(name);
   const Graph g = token_loss(*model.model, "train", Dim("B"), Dim("T"), options.pack, f64);
@@ -80,7 +80,7 @@ TEST_CASE("packed texts give the loss and the gradient of texts in rows of their
 }
 
 TEST_CASE("where the rotation depends on the length, losses and gradients depend on neither batches nor packing") {
-  // Texts of 3 to 13 tokens, which change at 12; rows are padded to 16.
+  // Texts of 3 to 13 tokens; the rotation changes at 12. Rows are padded to 16.
   for (const std::string name : {"phi3_longrope_window", "llama_rope_dynamic"}) {
     INFO(name);
     const auto fused = AttentionFusion::automatic;

@@ -13,7 +13,7 @@
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"
 
-/// Models whose weights are held in 8 bits: how far that moves logits and loss, and what is quantized.
+/// Models with 8-bit weights: the change of logits and loss, and which weights are quantized.
 using namespace lathe;
 using pretrained::WeightFormat;
 using test::Continuations;
@@ -24,11 +24,11 @@ namespace {
 
 struct Moved {
   double logits = 0;  ///< max |got - want| / max |want|
-  double loss = 0;    ///< |got - want|: the logarithm of the perplexity
-  double exact = 0;   ///< of the logits, against those of the numbers that the quantized ones stand for
+  double loss = 0;    ///< |got - want|: the change of the logarithm of the perplexity
+  double exact = 0;   ///< error of the logits relative to those with dequantized weights
 };
 
-/// What a quantized weight stands for, in the shape that the model gives it.
+/// Returns a dequantized weight, in the shape that the model gives it.
 HostTensor meant(const pretrained::ModelFiles& loaded, const nn::Parameter& parameter) {
   const HostTensor &q = loaded.weights.get(parameter.name()), &scales = loaded.weights.get(parameter.scales_name());
   const auto shape = parameter.shape().evaluate({});
@@ -70,7 +70,7 @@ test::LoadedCase seq2seq(const HfCase& which, WeightFormat weights) {
                            });
 }
 
-/// Logits and loss of a case, in f32.
+/// Returns logits and loss of a case, in f32.
 Tensors results_of(const HfCase& which, const test::LoadedCase& loaded) {
   test::ModelGraph c(which);
   loaded.build(c, f32);
@@ -79,7 +79,7 @@ Tensors results_of(const HfCase& which, const test::LoadedCase& loaded) {
   return compile(c.g.finish(), {.parameters = loaded.files->weights, .cache = test::shared_kernels()}).run(c.values);
 }
 
-/// Against what the original library computes in f64 with the weights as they are stored.
+/// Compares with the original library's results in f64 with the stored weights.
 Moved moved_by_q8(const HfCase& which, Load load) {
   const test::LoadedCase loaded = load(which, WeightFormat::q8), plain = load(which, WeightFormat::stored);
   const Tensors found = results_of(which, loaded);
@@ -101,7 +101,7 @@ Moved moved_by_q8(const HfCase& which, Load load) {
           .exact = distance(results_of(which, plain).at("logits"))};
 }
 
-/// How far the logits of cached steps are from those of the weights as they are stored, at most.
+/// Returns the largest difference of the logits of cached steps from those with the stored weights.
 double steps_moved(const pretrained::Pretrained& loaded, const Continuations& known,
                    const SequenceModelOptions& options) {
   CachedLm lm(*loaded.model, loaded.weights, options);
@@ -125,7 +125,7 @@ TEST_CASE("quantized: models of every family compute with what the numbers stand
     const Moved moved = moved_by_q8(which, load);
     INFO(which.name << ": logits " << moved.logits << ", loss " << moved.loss << ", exact " << moved.exact);
     CHECK(moved.exact <= 2e-5);
-    // A mixture may choose another expert.
+    // A mixture of experts may choose another expert.
     CHECK(moved.logits <= (which.name == "mixtral" ? 0.5 : 0.15));
     CHECK(moved.loss <= loss);
     if (moved.logits > 1e-4) ++quantized;
@@ -133,7 +133,7 @@ TEST_CASE("quantized: models of every family compute with what the numbers stand
   for (const HfCase& which : test::hf_cases("causal-lm")) check(which, causal, 0.03);
   CHECK(quantized >= 10);
   quantized = 0;
-  // Two stacks round, one after the other, and the logits are larger.
+  // Two stacks in sequence round, and the logits are larger.
   for (const HfCase& which : test::hf_cases("seq2seq-lm")) check(which, seq2seq, 0.06);
   CHECK(quantized == 2);
 }
@@ -169,7 +169,7 @@ TEST_CASE("quantized: keys and values are kept in bf16, which moves logits by le
   int compared = 0;
   for (const HfCase& which : test::hf_cases("causal-lm")) {
     const Continuations known(which);
-    if (known.prompts.empty() || which.name == "mixtral") continue;  // whose tokens may go to another expert
+    if (known.prompts.empty() || which.name == "mixtral") continue;  // its tokens may choose another expert
     INFO(which.name);
     const pretrained::Pretrained loaded = pretrained::load(which.folder(), {.weights = WeightFormat::q8});
     test::KernelStore store;

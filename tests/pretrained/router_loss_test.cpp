@@ -9,7 +9,7 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/test_data.h"
 
-/// Mixtral's output_router_logits: the loss that spreads tokens over experts.
+/// Mixtral's output_router_logits: the loss that spreads tokens evenly over experts.
 using namespace lathe;
 using nlohmann::json;
 namespace fs = std::filesystem;
@@ -33,9 +33,9 @@ struct Mixtral {
   pretrained::Pretrained loaded;
 };
 
-// By transformers 5.24.0, whose routers' loss is computed in f32.
+// Computed by transformers 5.24.0, whose router loss is in f32.
 constexpr double masked_loss = 6.471501350402832, plain_loss = 6.469992160797119;
-constexpr double gate_gradients[] = {1.1041104350972653, 0.4266809969385211};  // of the masked one
+constexpr double gate_gradients[] = {1.1041104350972653, 0.4266809969385211};  // with the mask
 
 }  // namespace
 

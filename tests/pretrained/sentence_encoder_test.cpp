@@ -24,7 +24,7 @@ HfCase the_case() {
   return cases.front();
 }
 
-/// The loss pairs sentence i with sentence i + 3 against the others.
+/// The loss pairs sentence i with sentence i + 3, against all others.
 test::LoadedCase sentences(const std::filesystem::path& folder) {
   return test::loaded_case(
       pretrained::load_sentence_encoder(folder),
@@ -42,7 +42,7 @@ test::LoadedCase sentences(const std::filesystem::path& folder) {
       {"bert.pooler.dense.weight", "bert.pooler.dense.bias"});
 }
 
-/// A copy of the case with other words for how its tokens are pooled.
+/// Returns a copy of the case with another pooling configuration.
 std::filesystem::path with_pooling(const test::ScratchFolder& folder, const std::string& pooling, bool normalize) {
   const auto path = folder / "model";
   std::filesystem::remove_all(path);
@@ -190,7 +190,7 @@ TEST_CASE("vectors of sentences: every key of the library is used, harmless or r
   for (const char* harmless : {R"("unpad_inputs": true)", R"("query_length": 3)", R"("document_length": 3)",
                                R"("query_expansion": {"length": 3})", R"("transformer_task": "feature-extraction")"})
     CHECK(refusal(transformer, fmt::format("{{{}}}", harmless)).label == "no error");
-  // Both are read: max_seq_length as tokens, do_lower_case before the tokenizer.
+  // Both are used: max_seq_length as tokens, do_lower_case before the tokenizer.
   test::spit(path / transformer, R"({"max_seq_length": 5, "do_lower_case": true})");
   const pretrained::TextOptions texts = pretrained::load_sentence_encoder(path).model->texts();
   CHECK((texts.longest == 5 && texts.lower_case));

@@ -37,7 +37,7 @@ test::LoadedCase seq2seq(const std::filesystem::path& folder) {
       });
 }
 
-/// The beams of a case are those expected, which are filled up with the end token.
+/// Compares the beams of a case with the expected ones, which are padded with the end token.
 void check_beams(std::vector<Beam> found, const HostTensor& ids, const HostTensor& scores, std::int64_t end = 0) {
   REQUIRE(std::ssize(found) == ids.shape()[0]);
   for (std::int64_t i = 0; i < std::ssize(found); ++i) {
@@ -178,7 +178,7 @@ TEST_CASE("a generator writes texts with an encoder-decoder") {
     const std::vector<std::int64_t> ids = ids_of(which.expected().tensor("beam_ids"), i);
     CHECK(beams[static_cast<std::size_t>(i)].text == test::words_of(std::span(ids).subspan(1)));
   }
-  // The penalty is for what the decoder has written, its start among it, not for what the encoder has read.
+  // The penalty applies to the decoder's tokens, including its start token, but not to those of the encoder.
   options.sampling.repetition_penalty = 1e6;
   Generation once = t5.start(std::vector{prompts[0]}, options);
   once.run();

@@ -9,8 +9,8 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/test_data.h"
 
-/// Models that rotate all tokens of a text by its length: results depend on the text alone. The oracle of
-/// `fuzz --texts` asks the same of random models of all families.
+/// Models whose rotary angles of all tokens depend on the text length: results depend only on the text itself. `fuzz
+/// --texts` checks the same for random models of all families.
 using namespace lathe;
 using Ids = std::vector<std::int64_t>;
 
@@ -20,7 +20,7 @@ pretrained::Pretrained model_of(const std::string& name) {
   return pretrained::load(test::test_data("hf/models") / name / "model");
 }
 
-/// All change at 12 tokens: phi3's by other factors, llama's by each token after them.
+/// All change at 12 tokens: phi3 switches to other factors, llama changes at each token from there on.
 const std::vector<std::string> models{"phi3_longrope", "phi3_longrope_window", "llama_rope_dynamic"};
 
 Ids text_of(std::int64_t size, std::int64_t number) {
@@ -29,13 +29,13 @@ Ids text_of(std::int64_t size, std::int64_t number) {
   return ids;
 }
 
-/// Logits [vocab] of the token after a text, which is read alone and in one run.
+/// Returns the logits [vocab] of the token after a text that is read on its own, in one run.
 HostTensor alone(const pretrained::Pretrained& loaded, const Ids& text) {
   CachedLm lm(*loaded.model, loaded.weights, {.dtype = f64, .cache = test::shared_kernels()});
   return test::row_of(lm.start({&text, 1}), 0);
 }
 
-/// Texts from prompts to the ends that `sizes` says, side by side.
+/// Checks texts in one batch, from `prompts` tokens up to the lengths in `sizes`.
 void check_batch(const pretrained::Pretrained& loaded, CachedLm& lm, const std::vector<std::int64_t>& prompts,
                  const std::vector<std::int64_t>& sizes) {
   std::vector<Ids> now;
@@ -74,7 +74,7 @@ TEST_CASE("text alone: cached steps across the original length, in batches of al
 }
 
 TEST_CASE("text alone: a batch of texts gives each the logits that it has in a row of its own") {
-  // Texts of 5, 12 and 20 tokens: by a mask on the left, by lengths, and in one row as segments.
+  // Texts of 5, 12 and 20 tokens: left-padded with a mask, right-padded with lengths, and in one row as segments.
   const std::vector<Ids> texts{text_of(5, 0), text_of(12, 1), text_of(20, 2)};
   const std::int64_t B = 3, T = 20;
   HostTensor left(i64, {B, T}), mask(i64, {B, T}), right(i64, {B, T}), lengths(i64, {B});

@@ -12,7 +12,7 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/test_data.h"
 
-/// Output layers and tables of files whose configuration says that they are tied.
+/// Output layers and tables in files whose configuration declares them tied.
 using namespace lathe;
 using nlohmann::json;
 using test::test_data;
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A case's files, to be written with other tensors and keys.
+/// A case's files, to be written with changed tensors and keys.
 struct Files {
   explicit Files(const std::string& name) {
     const TensorFolder folder = TensorFolder::open(test_data("hf/models") / name / "model");
@@ -35,7 +35,7 @@ struct Files {
     write_tensor_folder(path, placed);
     test::spit(path / "config.json", config.dump(1));
   }
-  /// A tensor as large as another, with values of its own.
+  /// Adds a tensor of the same size with different values.
   void add_other(const std::string& name, const std::string& like) {
     const HostTensor& from = tensors.at(like);
     HostTensor made(from.dtype(), from.shape());
@@ -47,7 +47,7 @@ struct Files {
   json config;
 };
 
-/// The graph and the weights that compute the logits, so that equal ones give equal bits.
+/// The graph and the weights that compute the logits; equal ones give equal bits.
 struct Computed {
   std::string graph;
   std::map<std::string, std::vector<std::byte>> weights;
@@ -79,8 +79,8 @@ Computed encoder(const fs::path& path) {
   return computed(loaded, ir::print(g.finish()));
 }
 
-/// Of a tied model: a head of other values is used as an untied configuration uses it, is saved as untied, and is
-/// read again; a head of the same values is no parameter of its own; the one table may have either name.
+/// For a tied model: a head with other values is used as in an untied configuration, is saved as untied, and is read
+/// again; a head with the same values is not a separate parameter; the shared table may have either name.
 void check_tied(const std::string& name, const std::string& table, const std::string& head,
                 Computed (*load)(const fs::path&), pretrained::ModelFiles (*files_of)(const fs::path&)) {
   INFO(name);
@@ -206,7 +206,7 @@ TEST_CASE("tied tables: T5's encoder, decoder and output layer each have the tab
     CHECK(test::error_of(t5_logits(scratch / "saved"), own) == 0);
     CHECK(test::slurp(scratch / "saved" / "config.json") == test::slurp(path / "config.json"));
   }
-  // All three together: as if the tables were exchanged one by one.
+  // All three together: as if each table were replaced separately.
   Files files = plain;
   files.add_other("encoder.embed_tokens.weight", "shared.weight");
   files.tensors.insert_or_assign("decoder.embed_tokens.weight", files.tensors.at("encoder.embed_tokens.weight"));

@@ -5,7 +5,7 @@
 #include "ir/support/tensors/tensors.h"
 #include "tests/pretrained/cases.h"
 
-/// Cases of language models: what they are fed, and how near results must be.
+/// Cases of language models: their inputs, and the tolerances of results.
 namespace lathe::test {
 
 struct Tolerance {
@@ -13,7 +13,7 @@ struct Tolerance {
 };
 Tolerance tolerance_of(DType dtype);
 
-/// Every parameter of a model stored in the dtype that is computed in, as training wants them.
+/// Stores every parameter of a model in the compute dtype, as training requires.
 void store_in(pretrained::Pretrained& loaded, DType dtype);
 pretrained::Pretrained load_in(const HfCase& which, DType dtype);
 

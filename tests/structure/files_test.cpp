@@ -25,7 +25,8 @@ std::string place(const SourceFile& file, std::size_t line, const std::string& t
   return file.path + ":" + std::to_string(line) + ": " + text;
 }
 
-/// The lines for which `wrong(file, line)`; the words that these tests look for may stand in these tests.
+/// Returns the lines for which `wrong(file, line)` is true. These tests themselves may contain the words that they
+/// search for.
 template <class Wrong>
 Faults lines_where(const Wrong& wrong) {
   Faults found;
@@ -36,7 +37,7 @@ Faults lines_where(const Wrong& wrong) {
   return found;
 }
 
-/// The lines of the function bodies that start at the left margin, with the line where each starts.
+/// Returns the line ranges of function bodies that start at the left margin.
 std::vector<std::pair<std::size_t, std::size_t>> long_functions(const SourceFile& file, std::size_t limit) {
   std::vector<std::pair<std::size_t, std::size_t>> found;
   const std::set<std::string> no_function{"namespace", "class",  "struct",    "enum",
@@ -125,7 +126,7 @@ TEST_CASE("files: headers are guarded and open no namespace for others") {
 }
 
 TEST_CASE("files: the names of test cases are such that ctest finds them") {
-  // CMake, which lists them for ctest, splits lists at semicolons outside of brackets.
+  // CMake, which lists the tests for ctest, splits lists at semicolons outside of brackets.
   const std::string start = "TEST_CASE(";
   for (const SourceFile& file : source_files())
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
@@ -139,8 +140,8 @@ TEST_CASE("files: the names of test cases are such that ctest finds them") {
     }
 }
 
-// `grep -q` ends at the first match: whoever still writes to it is killed, and with pipefail the script fails at
-// times.
+// `grep -q` ends at the first match, which kills the process that writes to it. With pipefail the script then fails
+// intermittently.
 TEST_CASE("files: scripts pipe nothing into a quiet grep") {
   const Faults found = lines_where([](const SourceFile& file, const std::string& line) {
     const auto pipe = line.find("| grep -");

@@ -5,12 +5,12 @@
 #include "tests/structure/sources.h"
 #include "tests/structure/syntax_check.h"
 
-/// The example code in comments of public headers compiles.
+/// Example code in comments of public headers must compile.
 using namespace lathe::test;
 
 namespace {
 
-/// What examples use without a declaration.
+/// Names that examples use without declaring them.
 const char* const names_in_examples =
     "#include <lathe/lathe.h>\n"
     "#include <iostream>\n"
@@ -45,7 +45,7 @@ struct Example {
   bool declares_type = false;
 };
 
-/// Lines of a comment that are indented by three spaces or more, if they read as statements.
+/// Returns comment lines that are indented by at least three spaces, if they look like statements.
 std::vector<Example> examples_of(const SourceFile& header) {
   static const std::regex line_of_code(R"(\s*/// {3,}(\S.*))"), statement(R"(;\s*(//.*)?$)");
   std::vector<Example> found;
@@ -59,7 +59,7 @@ std::vector<Example> examples_of(const SourceFile& header) {
       if (!line.starts_with("...")) example.code += line + "\n";
     }
     example.declares_type = example.code.starts_with("struct ");
-    // A graph's text has statements too.
+    // The text of a graph has semicolons too.
     if (is_code && !example.code.starts_with("graph @")) found.push_back(example);
   }
   return found;

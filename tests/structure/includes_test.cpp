@@ -10,13 +10,13 @@ using namespace lathe::test;
 
 namespace {
 
-/// The files under `prefix` may include the project's files under `knows`, and no others.
+/// The files under `prefix` may include only the project's files under `knows`.
 struct Layer {
   std::string prefix;
   std::vector<std::string> knows;
 };
 
-/// The first that fits a file counts.
+/// The first entry that matches a file applies.
 const std::vector<Layer>& layers() {
   static const std::vector<Layer> all{
       {"ir/support/", {"ir/support/"}},
@@ -24,7 +24,7 @@ const std::vector<Layer>& layers() {
       {"ir/kernel/", {"ir/kernel/", "ir/support/"}},
       {"ir/tensor/", {"ir/tensor/", "ir/support/"}},
       {"ir/ops/", {"ir/ops/", "ir/tensor/", "ir/support/"}},
-      // CPUs and GPUs share what lowering has, and know nothing of each other.
+      // CPUs and GPUs share the lowering code, and do not depend on each other.
       {"passes/pipeline/pass.h", {"ir/"}},
       {"passes/pipeline/pass_run.h", {}},
       {"passes/transforms/", {"passes/transforms/", "passes/pipeline/pass.h", "ir/"}},
@@ -45,9 +45,9 @@ const std::vector<Layer>& layers() {
       {"passes/gpu/", {"passes/gpu/", "passes/lowering/", "passes/fusion/", "ir/"}},
       {"passes/", {"passes/", "ir/"}},
       {"frontend/generation/", {"frontend/", "runtime/", "ir/support/", "ir/tensor/"}},
-      // Models of files: the DSL and the runtime together.
+      // Pretrained models: the DSL and the runtime together.
       {"frontend/pretrained/", {"frontend/", "runtime/", "ir/support/"}},
-      // Training steps are made of gradients.
+      // Training steps use gradients.
       {"frontend/",
        {"frontend/", "ir/ops/", "ir/tensor/", "ir/support/", "passes/autodiff/autodiff.h",
         "passes/transforms/mixed_precision.h", "passes/transforms/rebuild.h"}},
@@ -74,11 +74,11 @@ const Layer* layer_of(const SourceFile& file) {
   return at == layers().end() ? nullptr : &*at;
 }
 
-/// Headers of other projects, by the start of their names, with the folders that may see them.
+/// Headers of other projects, by prefix, with the folders that may include them.
 struct Foreign {
   std::string start;
   std::vector<std::string> folders;
-  bool in_headers;  ///< may stand in headers too
+  bool in_headers;  ///< may be included in headers too
 };
 
 const std::vector<Foreign>& foreign() {
@@ -137,7 +137,7 @@ TEST_CASE("includes: headers of other projects stay where they belong") {
 
 namespace {
 
-/// Whether a program may see it: not kernels and programs, passes, code generation and devices.
+/// Whether a program may include it: excludes kernels and programs, passes, code generation and devices.
 bool is_public(const std::string& path) {
   const std::set<std::string> of_inner_folders{
       "codegen/cuda/arch.h",        "codegen/llvm/target_cpu.h",          "passes/lowering/lower_options.h",
@@ -157,7 +157,7 @@ TEST_CASE("includes: public headers need the standard library alone, and none th
     CHECK(is_public(header->path));
     for (const Include& include : includes(*header)) {
       INFO(include.line << ": " << include.target);
-      // The standard's headers have no folder; <sys/..> is the system's.
+      // Standard headers have no folder; <sys/..> is the system's.
       CHECK((include.quoted || include.target.find('/') == std::string::npos));
     }
   }

@@ -9,8 +9,8 @@
 
 #include "tests/structure/sources.h"
 
-/// Machine operations and regions are known to their own files, to their hooks and to those who build kernels of
-/// them.
+/// Machine operations and regions may be named only in their own files, in their hooks and where kernels are built
+/// from them.
 using namespace lathe::test;
 
 namespace {
@@ -20,7 +20,7 @@ struct MachineOperation {
   bool is_region;
 };
 
-/// Of the definitions of records: constinit const MachineRecord r = machine_record<Type>({.name = "name", ..., and of
+/// Finds the definitions of records: constinit const MachineRecord r = machine_record<Type>({.name = "name", ..., and
 /// those of regions.
 std::vector<MachineOperation> machine_operations() {
   static const std::regex definition(
@@ -46,7 +46,8 @@ std::set<std::string> words_of(const std::string& line) {
 
 bool is_of_kernels(const SourceFile& file) { return file.is_in("ir/kernel") || file.is_in("codegen"); }
 
-/// Lines of the kernel IR and the back ends, outside of the folders of operations, that name one.
+/// Returns lines of the kernel IR and the back ends, outside of the operations' folders, that contain one of the
+/// names.
 std::vector<std::string> lines_that_name(const std::set<std::string>& names) {
   std::vector<std::string> found;
   for (const SourceFile& file : source_files()) {
@@ -58,7 +59,7 @@ std::vector<std::string> lines_that_name(const std::set<std::string>& names) {
   return found;
 }
 
-/// Whether a word stands in code; where `called`, before a bracket of arguments.
+/// Whether a word occurs in code; if `called`, followed by an opening parenthesis.
 bool names_word(const std::string& code, const std::string& word, bool called = false) {
   const auto is_of_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); };
   for (auto at = code.find(word); at != std::string::npos; at = code.find(word, at + 1)) {
@@ -69,8 +70,8 @@ bool names_word(const std::string& code, const std::string& word, bool called = 
   return false;
 }
 
-/// Whether code, or device text in it, names an operation: its type or its record, or what is called by its name. A
-/// rule that asks whether it stands in a region makes that region no other one.
+/// Whether code, or device text in it, names an operation: its type, its record, or a call of its name. A rule that
+/// checks for being inside a region may name that region.
 bool names_operation(const std::string& line, const MachineOperation& operation) {
   const std::string code = line.substr(0, line.find("//"));
   if (operation.is_region && code.find("is_in(") != std::string::npos) return false;
@@ -78,7 +79,7 @@ bool names_operation(const std::string& line, const MachineOperation& operation)
          names_word(code, operation.name, true);
 }
 
-/// The files of the kernel IR and the back ends that do, by folder.
+/// Returns the files of the kernel IR and the back ends that name the operation, by folder.
 std::map<std::string, std::set<std::string>> files_that_name(const MachineOperation& operation) {
   std::map<std::string, std::set<std::string>> found;
   for (const SourceFile& file : source_files())
@@ -96,7 +97,7 @@ TEST_CASE("machine operations: their names stand in their own files and in hooks
   std::set<std::string> names;
   for (const MachineOperation& operation : operations)
     names.insert({operation.type, operation.record, operation.name});
-  // What a chip has, and what ptxas says of it.
+  // Features of a chip, and resources that ptxas reports.
   const std::set<std::string> allowed = {"codegen/cuda/arch.h", "codegen/cuda/arch.cpp", "codegen/cuda/resources.h",
                                          "codegen/cuda/resources.cpp"};
   for (const std::string& line : lines_that_name(names)) {

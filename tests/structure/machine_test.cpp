@@ -7,7 +7,7 @@
 
 #include "tests/structure/sources.h"
 
-/// What schedules and estimates know of machines stands in ir/machine, once.
+/// Facts about machines that schedules and estimates use must be in ir/machine only.
 using namespace lathe::test;
 
 namespace {
@@ -16,11 +16,11 @@ using Faults = std::vector<std::string>;
 
 std::string without_comment(const std::string& line) { return line.substr(0, line.find("//")); }
 
-/// Most lines have none, and need no search for what is made of digits.
+/// Most lines have no digit and need no regular expressions.
 bool has_digit(const std::string& code) { return code.find_first_of("0123456789") != std::string::npos; }
 
-/// Sizes of memory, rates and what has the name of a part of a machine, as they are written: 32 << 10, 64LL << 20,
-/// 48 * 1024, 16384, 3e12, 0.6e-6, constexpr int line = 64.
+/// Whether code has a memory size, a rate, or a number named after a machine component: 32 << 10, 64LL << 20, 48 *
+/// 1024, 16384, 3e12, 0.6e-6, constexpr int line = 64.
 bool is_number_of_a_machine(const std::string& code) {
   if (!has_digit(code)) return false;
   static const std::regex shifts(R"(\b[\d']+[uUlL]* ?<< ?([12]\d|30)\b)"),
@@ -36,15 +36,15 @@ bool is_number_of_a_machine(const std::string& code) {
                              [&](const std::regex* written) { return std::regex_search(code, *written); });
 }
 
-/// Powers of ten that seconds, bytes and operations are multiplied or divided by, for people to read.
+/// Removes powers of ten that convert seconds, bytes and operations to readable units.
 std::string without_units(const std::string& code) {
   if (code.find("1e") == std::string::npos) return code;
   static const std::regex unit(R"([*/] ?1e-?\d+\b|\b1e-?\d+ ?\*)");
   return std::regex_replace(code, unit, "");
 }
 
-/// A plain number of two digits or more, in schedules: 2 * 64 * 48, "rows >= 512". What it is has to be said, by a
-/// name where it is the schedule's own choice, by an entry of ir/machine where it is the machine's.
+/// Whether a schedule has a plain number with at least two digits: 2 * 64 * 48, "rows >= 512". It needs a name if it
+/// is the schedule's choice, or an entry in ir/machine if it is a property of the machine.
 bool is_plain_number(const std::string& code) {
   if (!has_digit(code)) return false;
   static const std::regex number(R"((^|[^\w.'"#<+]|[^p]\+)[1-9]['\d]*\d\b(?![.'"]))"), text(R"("([^"\\]|\\.)*")"),
@@ -52,30 +52,30 @@ bool is_plain_number(const std::string& code) {
   return !std::regex_search(code, named) && std::regex_search(std::regex_replace(code, text, ""), number);
 }
 
-/// Of those what is a fact of an algorithm, a format or an encoding, whatever runs it: a file, and what the line
-/// says.
+/// Numbers that are facts of an algorithm, a format or an encoding, independent of the machine: a file and part of
+/// the line.
 struct OtherNumber {
   std::string file, text;
 };
 const std::vector<OtherNumber>& other_numbers() {
   static const std::vector<OtherNumber> numbers{
-      {"passes/cpu/gemm/gemm_plan.cpp", "most_copied = 4096"},          // scratch that a kernel may have
+      {"passes/cpu/gemm/gemm_plan.cpp", "most_copied = 4096"},          // maximum scratch of a kernel
       {"passes/cpu/gemm/gemm_plan.cpp", "most_packed = 4096"},          // the same
-      {"passes/cpu/gemm/gemm_few_rows.cpp", "usual_k = 4096"},          // sizes of most products
+      {"passes/cpu/gemm/gemm_few_rows.cpp", "usual_k = 4096"},          // common sizes of matmuls
       {"passes/cpu/gemm/gemm_few_rows.cpp", "all_of_k = 1'048'576"},    // no limit
       {"passes/gpu/reduction/long_reduction.cpp", "many = 1'048'576"},  // the same
-      {"passes/fusion/region_size.h", "most_code = 4096"},              // statements of a kernel
+      {"passes/fusion/region_size.h", "most_code = 4096"},              // statements in a kernel
       {"codegen/cuda/prelude/prelude_casts.cpp", "112u << 23"},         // an exponent of f32
       {"codegen/llvm/casts.cpp", "112 << 23"},                          // the same
       {"codegen/cuda/machine/wgmma.cpp", "u64(shared_address(first)"},  // fields of a descriptor
-      {"passes/shard/mesh.cpp", "most = 1 << 20"},                      // processes of a mesh
-      {"passes/shard/predict/rank_scaling.h", "most_ranks = 4096"},     // processes that are predicted
-      {"passes/shard/predict/step_rates.h", " flops = 1e12;"},          // what stands for a rate not given
+      {"passes/shard/mesh.cpp", "most = 1 << 20"},                      // processes in a mesh
+      {"passes/shard/predict/rank_scaling.h", "most_ranks = 4096"},     // processes in a prediction
+      {"passes/shard/predict/step_rates.h", " flops = 1e12;"},          // default rate
       {"passes/shard/predict/step_rates.h", "plain_flops = 1e12;"},     // the same
-      {"runtime/machine/host_cpu.cpp", "bytes >= 1 << 20 ?"},           // bytes in MiB, for people
-      {"runtime/machine/host_cpu.cpp", "first + 1, 0, 1 << 20)"},       // more CPUs than a list may name
-      {"runtime/machine/host_cpu.cpp", "period + 1, 1, 1 << 20)"},      // the same, by a quota
-      {"runtime/train/trainer.cpp", "steps_reserved = 65536"}};         // a span of random numbers
+      {"runtime/machine/host_cpu.cpp", "bytes >= 1 << 20 ?"},           // prints bytes in MiB
+      {"runtime/machine/host_cpu.cpp", "first + 1, 0, 1 << 20)"},       // limits the CPUs in a list
+      {"runtime/machine/host_cpu.cpp", "period + 1, 1, 1 << 20)"},      // the same for a quota
+      {"runtime/train/trainer.cpp", "steps_reserved = 65536"}};         // range of random numbers
   return numbers;
 }
 bool is_other_number(const std::string& path, const std::string& code) {
@@ -104,7 +104,7 @@ Faults plain_numbers_in(const std::vector<std::string>& folders) {
     const bool is_schedule =
         file.is_cpp() &&
         std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) { return file.is_in(folder); });
-    std::string statement;  // its lines up to this one
+    std::string statement;  // its lines so far
     for (std::size_t i = 0; is_schedule && i < file.lines.size(); ++i) {
       const std::string code = without_comment(file.lines[i]);
       statement += code;
@@ -116,7 +116,7 @@ Faults plain_numbers_in(const std::vector<std::string>& folders) {
   return found;
 }
 
-/// Lines of files in a folder that hold a text.
+/// Returns the lines of files in a folder that contain a text.
 Faults lines_with(const std::vector<std::string>& folders, const std::string& text) {
   Faults found;
   for (const SourceFile& file : source_files())
@@ -136,7 +136,7 @@ TEST_CASE("machine: schedules and estimates hold no size of a cache, memory or r
 
 TEST_CASE("machine: the runtime and what divides graphs over processes hold none either") {
   Faults found = numbers_in({"passes/shard", "runtime"});
-  // Texts and files have limits of their own, of what a format or a tokenizer takes; no schedule sees these.
+  // Text and file code has its own limits, set by formats and tokenizers; schedules do not use it.
   std::erase_if(found, [](const std::string& fault) {
     return fault.starts_with("runtime/text/") || fault.starts_with("runtime/files/");
   });

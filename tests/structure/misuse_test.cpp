@@ -10,9 +10,9 @@
 
 #include "tests/support/test_data.h"
 
-/// Programs that a reader of the headers may write by mistake and that must not compile, with a part of the error
-/// that they get. All are compiled at once; "#line" gives each a file name, by which its errors are found. A template
-/// reports an error once, so each misuse of one has a type of its own.
+/// Likely misuses of the headers that must not compile, with part of the expected error. All are compiled at once;
+/// "#line" gives each one a file name, by which its errors are found. A template reports an error only once, so each
+/// misuse of a template uses its own type.
 using namespace lathe::test;
 
 namespace {
@@ -22,17 +22,17 @@ struct Misuse {
 };
 
 constexpr Misuse misuses[] = {
-    // What is left of a temporary when the expression ends.
+    // References into a temporary that has been destroyed.
     {"span_of_a_result", R"(for (float v : exe.run(in).at("y").as<float>()) (void)v;)",
      "keep the tensor in a variable"},
     {"span_of_a_new_tensor", R"((void)HostTensor(f64, {2}).as<double>();)", "keep the tensor in a variable"},
     {"data_of_a_result", R"((void)exe.run(in).at("y").data();)", "deleted"},
     {"reference_to_a_result", R"(HostTensor& y = exe.run(in).at("y"); (void)y;)", "HostTensor"},
     {"reference_to_a_temporary", R"(InputRefs refs{{"x", HostTensor(f32, {2})}};)", "deleted"},
-    // An empty tensor of a misspelled name.
+    // An empty tensor under a misspelled name.
     {"bracket_of_a_result", R"((void)exe.run(in)["typo"].get(0);)", "at(name) reads, set(name, tensor) inserts"},
     {"bracket_assigned", R"(Tensors t; t["x"] = HostTensor();)", "at(name) reads, set(name, tensor) inserts"},
-    // A bool is no dim, and a number no flag.
+    // A bool is not a dim, and a number is not a flag.
     {"sum_true", "x.sum(true);", "Axes"},
     {"sum_two_numbers", "x.sum(0, 1);", "Flag"},
     {"sum_of_half", "x.sum(0.5);", "Axes"},
@@ -40,7 +40,7 @@ constexpr Misuse misuses[] = {
     {"softmax_one_and_a_half", "x.softmax(1.5);", "DimIndex"},
     {"sort_true", "sort(x, true);", "DimIndex"},
     {"gather_true", "gather(x, x, true);", "bool"},
-    // Numbers that stand side by side have names.
+    // Adjacent numbers must be named.
     {"init_normal", "Init::normal(0.02, 0);", "normal"},
     {"init_uniform", "Init::uniform(0, 1);", "uniform"},
     {"random_normal", "g.random_normal({2}, f32, 0, 1);", "Normal"},
@@ -53,7 +53,7 @@ constexpr Misuse misuses[] = {
     {"copy_of_an_executable", "const Executable copy = exe; (void)copy;", "deleted"},
 };
 
-/// What to write in their place.
+/// The correct code for each of these misuses.
 constexpr std::string_view correct = R"(
   const HostTensor y = exe.run(in).at("y");
   for (float v : y.as<float>()) (void)v;
@@ -74,7 +74,7 @@ std::string function(std::string_view name, std::string_view code) {
   return text;
 }
 
-/// What the compiler says about the program.
+/// Returns the compiler's output for the program.
 std::string compiler_output(const std::string& program) {
   const std::string root = source_path(".").string();
   std::array<char, 4096> buffer{};
@@ -96,8 +96,8 @@ std::string compiler_output(const std::string& program) {
   return output;
 }
 
-/// The errors by the snippet that they are in, or in whose templates: GCC names it in a line before the error
-/// ("required from here"), Clang in a note behind it ("requested here").
+/// Returns the errors by snippet. For errors in templates, GCC names the snippet in an earlier line ("required from
+/// here"), Clang in a later note ("requested here").
 std::map<std::string, std::string> errors_by_snippet(const std::string& output) {
   std::map<std::string, std::string> errors;
   std::istringstream lines(output);

@@ -10,8 +10,8 @@ using namespace lathe::test;
 
 namespace {
 
-/// The namespaces that a file opens at the left margin, in full: "lathe::ir" of `namespace lathe::ir {`. Those that
-/// hold nothing but forward declarations of another folder's types do not count, nor those of CUDA text.
+/// Returns the full names of namespaces that a file opens at the left margin: "lathe::ir" for `namespace lathe::ir
+/// {`. Ignores namespaces with only forward declarations of another folder's types, and those in CUDA text.
 std::set<std::string> namespaces_of(const SourceFile& file) {
   const std::string opens = "namespace lathe", closes = " {";
   std::set<std::string> found;
@@ -31,7 +31,7 @@ std::set<std::string> namespaces_of(const SourceFile& file) {
   return found;
 }
 
-/// Within a namespace, `detail` is for what other folders do not use.
+/// `detail` namespaces are private to a folder.
 std::string without_detail(const std::string& name) {
   const std::string detail = "::detail";
   return name.ends_with(detail) ? name.substr(0, name.size() - detail.size()) : name;
@@ -45,7 +45,7 @@ bool is_library(const SourceFile& file) {
 std::string folder_of(const SourceFile& file) { return file.path.substr(0, file.path.rfind('/')); }
 std::string name_of(const SourceFile& file) { return file.path.substr(file.path.rfind('/') + 1); }
 
-/// Checks that no two files have one name, but for those in `twins`.
+/// Checks that file names are unique, except those in `twins`.
 void check_names(const std::vector<SourceFile>& files, const std::set<std::string>& twins) {
   std::map<std::string, std::string> seen;
   for (const SourceFile& file : files) {
@@ -60,7 +60,7 @@ void check_names(const std::vector<SourceFile>& files, const std::set<std::strin
 }  // namespace
 
 TEST_CASE("structure: a folder has one namespace") {
-  // The structs of DLPack, whose header gives them in their own names.
+  // DLPack's structs, whose header declares them in its own namespace.
   const std::string dlpack = "lathe::dlpack";
   std::map<std::string, std::set<std::string>> by_folder;
   for (const SourceFile& file : source_files())
@@ -77,8 +77,8 @@ TEST_CASE("structure: a folder has one namespace") {
 }
 
 TEST_CASE("structure: two files of one name are the same thing of two languages or machines") {
-  // The graph's and the kernel's, a template's, or the DSL's beside the IR's; the emitters for CPUs and for GPUs. A
-  // machine operation has its record in ir/kernel/machine, and its instructions under the same name.
+  // The graph's and the kernel's version, a template's, or the DSL's next to the IR's; the emitters for CPUs and
+  // GPUs. A machine operation has its record in ir/kernel/machine, and its instructions in a file of the same name.
   const std::set<std::string> twins{"builder.h",       "emitter.h",    "graph.h",      "hooks.h",     "interpreter.h",
                                     "parser.h",        "printer.h",    "verifier.h",   "builder.cpp", "graph.cpp",
                                     "hooks.cpp",       "emitter.cpp",  "parser.cpp",   "printer.cpp", "verifier.cpp",

@@ -6,11 +6,11 @@
 #include "tests/structure/sources.h"
 #include "tests/structure/syntax_check.h"
 
-/// The C++ of pages compiles against the public headers. Blocks that quote a file are compared with it instead
-/// (pages_test.cpp), and so are those of a page with a program of its own (tests/tutorial/check.sh). All others of a
-/// page are compiled as one function, each in the scope of those before it. What the page does not show stands above
-/// a block, in a comment of HTML that begins with "<!-- cpp": lines before the block; then, after each line "...",
-/// what that same line of the block stands for.
+/// The C++ code on pages must compile with the public headers. Blocks that quote a file are compared with it instead
+/// (pages_test.cpp), and so are those of pages with their own program (tests/tutorial/check.sh). All other blocks of
+/// a page are compiled as one function, each in the scope of the previous ones. Hidden code is in an HTML comment
+/// above a block that begins with "<!-- cpp": lines before the block; then, after each line "...", the replacement
+/// for that line of the block.
 using namespace lathe::test;
 
 namespace {
@@ -20,7 +20,7 @@ using Lines = std::vector<std::string>;
 struct PageCode {
   std::string place;  ///< of the first line: #line 26 "README.md"
   Lines lines;
-  std::vector<Lines> hidden = {};  ///< what precedes it, and what stands for each "..."
+  std::vector<Lines> hidden = {};  ///< the lines before it, and the replacement of each "..."
 };
 
 bool has_program(const SourceFile& page) {
@@ -28,7 +28,7 @@ bool has_program(const SourceFile& page) {
                      [](const std::string& line) { return line.starts_with("Program: [`examples/"); });
 }
 
-/// The parts of the comment that ends in line `end`, where it is one of code.
+/// Returns the parts of the comment that ends in line `end`, if it is hidden code.
 std::vector<Lines> hidden_above(const SourceFile& page, std::size_t end) {
   std::size_t start = end;
   while (start > 0 && !page.lines[start].starts_with("<!--")) --start;
@@ -65,7 +65,7 @@ std::string text_of(const Lines& lines) {
   return text;
 }
 
-/// The block with what it does not show; a line stays the line that it is on the page.
+/// Returns the block with its hidden code; lines keep their line numbers on the page.
 std::string whole(const PageCode& block) {
   std::string code = block.hidden.empty() ? "" : text_of(block.hidden[0]);
   code += block.place;

@@ -6,7 +6,7 @@
 
 #include "tests/structure/sources.h"
 
-/// What pages quote stands in the files that they name, and the site has them all.
+/// Code that pages quote must be in the named files, and the site must have all pages.
 using namespace lathe::test;
 
 namespace {
@@ -19,7 +19,7 @@ std::string unindented(const std::string& text) {
   return result;
 }
 
-/// A block of code under a line that holds nothing but the path of a file in backquotes.
+/// A block of code below a line that consists of the path of a file in backquotes.
 struct Quotation {
   std::string page, file, code;
 };

@@ -15,7 +15,7 @@ const std::string looking =
     "create_\\w+|remove|remove_all|rename|copy|copy_file|permissions|resize_file|"
     "(?:recursive_)?directory_iterator(?: \\w+)?)";
 
-/// The names of the std::error_code objects of a text.
+/// Returns the names of the std::error_code objects in a text.
 std::set<std::string> error_codes(const std::string& text) {
   static const std::regex declaration(R"(std::error_code[ &]+(\w+(?:, \w+)*))"), word(R"(\w+)");
   std::set<std::string> names;
@@ -41,7 +41,7 @@ std::string last_argument(const std::string& text, std::size_t open) {
   return "";
 }
 
-/// Calls of std::filesystem that throw its own exceptions, which no user sees.
+/// Returns calls of std::filesystem that throw its own exceptions, which users must not see.
 std::vector<std::string> throwing_calls(const std::string& text) {
   static const std::regex call("(?:std::filesystem|fs)::" + looking + "\\("),
       member(R"((?:\.|->)(?:exists|is_directory|is_regular_file|is_symlink|file_size)\(\))"),

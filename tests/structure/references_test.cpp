@@ -6,7 +6,7 @@
 
 #include "tests/structure/sources.h"
 
-/// What comments and pages refer to is there: files, pages, error labels, names of the code.
+/// References in comments and pages must exist: files, pages, error labels, names of the code.
 using namespace lathe::test;
 
 namespace {
@@ -23,7 +23,7 @@ struct Text {
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.find_last_of('/') + 1); }
 
-/// Where the comment of a line starts; npos where there is none. A URL starts none.
+/// Returns the position of a line's comment; npos if there is none. Ignores the slashes of a URL.
 std::size_t comment_of(const std::string& line) {
   auto at = line.find("//");
   while (at != std::string::npos && at > 0 && line[at - 1] == ':') at = line.find("//", at + 2);
@@ -34,7 +34,7 @@ bool is_library(const SourceFile& file) {
   return std::any_of(std::begin(library), std::end(library), [&](const char* folder) { return file.is_in(folder); });
 }
 
-/// The comments of the library, line by line; with `headers_only`, those of its headers.
+/// Returns the library's comments, line by line; with `headers_only`, only those of its headers.
 std::vector<Text> comments(bool headers_only) {
   std::vector<Text> found;
   for (const SourceFile& file : source_files()) {
@@ -46,7 +46,7 @@ std::vector<Text> comments(bool headers_only) {
   return found;
 }
 
-/// The lines of the pages, without the blocks of code.
+/// Returns the lines of the pages, without code blocks.
 std::vector<Text> prose() {
   std::vector<Text> found;
   for (const SourceFile& page : pages()) {
@@ -64,7 +64,7 @@ std::vector<Text> joined(std::vector<Text> a, const std::vector<Text>& b) {
   return a;
 }
 
-/// The first group of every match, as "place: match", for which `is_there` says no.
+/// Returns the first group of every match for which `is_there` returns false, as "place: match".
 template <class IsThere>
 std::vector<std::string> missing(const std::vector<Text>& texts, const char* pattern, const IsThere& is_there) {
   const std::regex expression(pattern);
@@ -75,7 +75,7 @@ std::vector<std::string> missing(const std::vector<Text>& texts, const char* pat
   return found;
 }
 
-/// What the code itself holds of a pattern, comments left out.
+/// Returns the matches of a pattern in code, without comments.
 Names names_in_code(const char* pattern) {
   const std::regex expression(pattern);
   Names names;
@@ -92,7 +92,7 @@ Names names_in_code(const char* pattern) {
 
 using Faults = std::vector<std::string>;
 
-/// Pages for users: not those about the inside of Lathe and its tests.
+/// Whether a place is on a page for users: not one about internals and tests.
 bool is_guide(const std::string& place) {
   const Names inside{"docs/testing.md", "docs/benchmarks.md", "docs/kernel-ir.md", "docs/ops.md"};
   return !place.starts_with("docs/internals/") && !place.starts_with("docs/contributing/") &&
@@ -106,7 +106,7 @@ TEST_CASE("references: files and pages that comments and pages name are there") 
   for (const SourceFile& file : source_files()) basenames.insert(file.path.substr(folder_of(file.path).size()));
   for (const SourceFile& page : pages()) basenames.insert(page.path.substr(folder_of(page.path).size()));
   const auto texts = joined(comments(false), prose());
-  // A path in capitals stands for many.
+  // A path in capitals is a placeholder.
   const auto is_there = [](const Text& text, const std::string& path) {
     return is_file(path) || is_file(text.folder + path) ||
            std::any_of(path.begin(), path.end(), [](char c) { return std::isupper(static_cast<unsigned char>(c)); });

@@ -4,8 +4,8 @@
 
 namespace lathe::test {
 
-/// Whether the compiler of this build accepts `program`, a file that sees the public headers of this tree as
-/// <lathe/...>. Its messages go to standard error.
+/// Whether this build's compiler accepts `program`, which can include the public headers of this tree as <lathe/...>.
+/// Prints its messages to stderr.
 bool compiles(const std::string& program);
 
 }  // namespace lathe::test
