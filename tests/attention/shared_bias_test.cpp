@@ -42,8 +42,7 @@ Program gpu_program(const ir::Graph& graph) {
   return lower_gpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, {.attention = AttentionFusion::required});
 }
 
-/// Checks that no temporary is larger than the values shared by all batches, and that the arena grows with the batch
-/// size no more than without the bias.
+/// Checks that no temporary, on a CPU or a GPU, is larger than one matrix of rows by columns per head.
 void check_no_batches_of_squares(const ir::Graph& graph, std::int64_t of_heads = heads) {
   CHECK(unfused(graph) == "");
   const DimBindings dims = {{"N", batches}, {"S", length}, {"T", length}};

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double huge = 1e300;
 
-/// Floats of a format in order, as integers.
+/// Maps floats of a format to integers in the same order.
 std::int64_t ordered(DType dtype, const std::byte* at) {
   std::int64_t bits = 0;
   std::memcpy(&bits, at, size_in_bytes(dtype));
@@ -31,7 +31,7 @@ std::vector<double> float_cases() {
   return {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, inf, -inf, NAN, 1e-40, -1e-42, 1e-38, 3e38, -3e38,
           1e10, -1e10, 65504.0, 65520.0, 65519.0, 6e-8, 3e-8, 6.1e-5, 88.5, -87.5, -103.9, 0.625, 0.92, 4.1, -9.5,
           2147483648.0, -2147483649.0, 9.3e18, 100.25, 1.0009765625, 1.00390625, 1.01171875,
-          // Next to ties of bf16 and f16, which f32 rounds to them.
+          // Close to ties of bf16 and f16, to which f32 rounds them.
           1.0039062500009095, 4.5917748124e-41, 3.3961775e38, -1.0004882812509095, 2.9802322417e-08, 65519.999999999,
           1e300};
 }

@@ -42,21 +42,20 @@ struct Outcome {
 /// Runs the kernel in the interpreter, on copies of the buffers.
 Outcome run_interpreter(const kernel::Kernel& kernel, std::vector<Data> buffers,
                         const std::vector<std::int64_t>& dims);
-/// Runs compiled code, the parallel loop cut into ranges of `chunk` iterations (0: one range).
+/// Runs compiled code, with the parallel loop split into ranges of `chunk` iterations (0: one range).
 Outcome run_compiled(const codegen::CompiledKernel& code, std::vector<Data> buffers,
                      const std::vector<std::int64_t>& dims, std::int64_t chunk = 0);
 
-/// The distance of two elements in units of the last place; 0 for two NaNs; huge for a NaN and a number. Integers:
-/// 0 or huge.
+/// Returns the distance of two elements in ulps; 0 for two NaNs; huge for a NaN and a number. Integers: 0 or huge.
 double distance(DType dtype, const std::byte* a, const std::byte* b);
-/// Asserts (Catch2) that both hold the same, element by element, up to `ulps`.
+/// Requires (Catch2) that both are equal, element by element, up to `ulps`.
 void require_close(const Data& actual, const Data& expected, double ulps, const std::string& what);
 
-/// Compiles for the host, runs interpreter and code, compares all buffers and the status, and gives the outcome.
+/// Compiles for the host, runs interpreter and code, compares all buffers and the status, and returns the outcome.
 Outcome compare(const kernel::Kernel& kernel, const std::vector<Data>& buffers, const std::vector<std::int64_t>& dims,
                 double ulps = 0);
 
-/// Edge cases and random values of a dtype; the same for the same seed.
+/// Returns edge cases and random values of a dtype, deterministic by seed.
 Data samples(DType dtype, std::int64_t count, std::uint64_t seed);
 
 }  // namespace lathe::testing

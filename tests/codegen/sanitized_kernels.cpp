@@ -10,8 +10,8 @@
 #include "ir/kernel/build/builder.h"
 #include "tests/support/tile_blocks.h"
 
-/// In a program built with a sanitizer, the kernels that it compiles are checked like the rest of it. Each defect is
-/// committed in a process of its own, which must not end well.
+/// In a program built with a sanitizer, the kernels that it compiles are also checked. Each defect runs in its own
+/// process, which must fail.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
 using namespace lathe;
@@ -42,7 +42,7 @@ void run(const codegen::CompiledKernels& code, float* x, std::int64_t n) {
   code[0].run(buffers, &n, 0, code[0].extent(&n), &status);
 }
 
-/// A tile_mma of 16 x 16 sums over 32 k, of rows of x that are 32 elements long; nothing where there is no AMX.
+/// A tile_mma of 16 x 16 sums over 32 k, with rows of x that are 32 elements long; nothing without AMX.
 std::function<void(std::uint16_t*)> tile_product() {
   if (!codegen::TargetCpu::host().has_tiles()) return {};
   const Kernel kernels[] = {test::tile_block(16, 16, false)};

@@ -13,7 +13,7 @@ CpuInfo info_of(const codegen::TargetCpu& target) {
   return cpu_info_for(target.cpu, target.features, target.vector_bits);
 }
 
-/// Compiled kernels by their key, so that the second way of cutting the range compiles nothing.
+/// Compiled kernels by key, so that splitting the range in another way compiles nothing again.
 using Compiled = std::map<std::string, codegen::CompiledKernels>;
 
 Runner jit(const codegen::TargetCpu& target, std::int64_t piece, Compiled& compiled) {
@@ -49,7 +49,7 @@ TEST_CASE("compiled product: every source and lane axis, sizes around the tile")
         for (const Source left : {Source::packed, Source::loaded, Source::direct})
           for (const Source right : {Source::packed, Source::loaded, Source::direct}) {
             if (right == Source::direct && rhs == LaneAxis::k) continue;
-            // Each source of one side beside each of the other is the interpreter's test.
+            // The interpreter tests cover each source of one operand with each source of the other.
             if (static_cast<int>(left) + static_cast<int>(right) == 2 && left != right) continue;
             if (m == 1 && left != Source::loaded) continue;
             cpu::GemmTile blocks = tile;

@@ -94,7 +94,7 @@ TEST_CASE("stored objects that do not link are compiled again") {
   CHECK(garbage.stats().from_store == 0);
   CHECK(run_on_one(garbage[0], 1) == 2);
   CHECK(store.objects == good);
-  // The object of another kernel: well formed, but it defines other names.
+  // The object of another kernel: valid, but it defines other names.
   store.objects.begin()->second = store.objects.rbegin()->second;
   CHECK(run_on_one(Jit({}, &store).compile(kernels)[1], 1) == 3);
   CHECK(store.objects == good);

@@ -11,8 +11,8 @@ using namespace lathe::testing;
 
 namespace {
 
-/// Copies n elements with vectors and a masked tail; buffers are exactly n long, so that the interpreter sees any
-/// access beyond them.
+/// Copies n elements with vectors and a masked tail. Buffers have exactly n elements, so that the interpreter detects
+/// any access past their end.
 Kernel tail_copy(DType dtype, int lanes) {
   Builder b(fmt::format("tail_copy_{}_{}", name(dtype), lanes));
   Buffer x = b.buffer("x", dtype, Access::read), y = b.buffer("y", dtype, Access::write);
@@ -64,7 +64,7 @@ TEST_CASE("streams write what stores write, at whole cache lines and across them
       b.parallel_for(0, 3, 1, [&](Value i) { b.stream(y, start + i * lanes, b.load(x, i * lanes, lanes)); });
       const Kernel kernel = b.finish();
       CHECK_THAT(print(kernel), Catch::Contains("stream y["));
-      // Memory comes aligned to 16 bytes: one of the four is a cache line.
+      // Memory is aligned to 16 bytes: one of the four is aligned to a cache line.
       for (const std::int64_t quarter : {0, 1, 2, 3})
         compare(kernel, {samples(dtype, 3 * lanes, 3), Data(dtype, 3 * lanes + 48)},
                 {quarter * 16 / static_cast<std::int64_t>(size_in_bytes(dtype))});
@@ -77,7 +77,7 @@ TEST_CASE("strided and gathered accesses of every dtype") {
     Buffer x = b.buffer("x", dtype, Access::read), index = b.buffer("index", i64, Access::read);
     Buffer y = b.buffer("y", dtype, Access::read_write), z = b.buffer("z", dtype, Access::read_write);
     Value rows = b.dim("rows"), columns = b.dim("columns");
-    // y = x^T by strided loads and stores; z = x[index] scattered by a mask.
+    // y = x^T by strided loads and stores; z = x[index], scattered with a mask.
     b.parallel_for(0, columns, 1, [&](Value c) {
       b.for_loop(0, rows, 8, [&](Value r) {
         Value mask = b.tail_mask(rows - r, 8);

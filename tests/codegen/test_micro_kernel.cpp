@@ -17,7 +17,7 @@ using codegen::TargetCpu;
 
 namespace {
 
-/// Vector registers moved from or to the stack.
+/// Returns the number of vector register moves from or to the stack.
 int spills(const std::string& assembly) {
   std::istringstream lines(assembly);
   int count = 0;
@@ -34,7 +34,7 @@ int occurrences(const std::string& text, const std::string& what) {
   return count;
 }
 
-/// The instructions of the longest loop without another one inside, from its label to the jump back.
+/// Returns the instructions of the longest innermost loop, from its label to the jump back.
 std::vector<std::string> longest_loop(const std::string& assembly) {
   std::istringstream lines(assembly);
   std::vector<std::string> longest, body;
@@ -71,7 +71,7 @@ TEST_CASE("register tiles stay in registers") {
   CHECK(wide.find("zmm23") != std::string::npos);
   const std::string host = codegen::emit_assembly(micro_kernel(12, 2), TargetCpu::host());
   if (TargetCpu::host().vector_bits == 512) CHECK(spills(host) == 0);
-  // Two 256-bit halves for each 16 lanes: 2 x 2 x 2 accumulators and 4 of B fit 16 registers.
+  // Two 256-bit halves for each 16 lanes: 2 x 2 x 2 accumulators and 4 registers of B fit in 16 registers.
   const std::string v3 = codegen::emit_assembly(micro_kernel(2, 2), TargetCpu::named("x86-64-v3"));
   CHECK(spills(v3) == 0);
   CHECK(occurrences(v3, "vfmadd231ps") == 8);
@@ -80,7 +80,7 @@ TEST_CASE("register tiles stay in registers") {
 TEST_CASE("the loop of a register tile addresses its panels by two registers and constants") {
   const auto body = longest_loop(codegen::emit_assembly(micro_kernel(12, 2), TargetCpu::named("x86-64-v4")));
   INFO(fmt::format("{}", fmt::join(body, "\n")));
-  // 24 multiply-adds, 2 loads, 12 broadcasts; besides two offsets, the index and the jump.
+  // 24 multiply-adds, 2 loads, 12 broadcasts; in addition two offsets, the index and the jump.
   const auto others = std::ranges::count_if(body, [](const std::string& line) { return !line.starts_with("\tv"); });
   CHECK(body.size() - static_cast<std::size_t>(others) == 38);
   CHECK(others <= 7);

@@ -49,7 +49,7 @@ Case scalar_case(ScalarOp op, DType dtype) {
       b.store(out[w], i, b.apply(op, args));
     });
   result.kernel = b.finish();
-  // f64 goes through the same C library; f32 mathematics has its own accuracy.
+  // f64 uses the same C library; f32 functions have their own accuracy.
   if (traits(op).transcendental) result.ulps = dtype == f32 ? 3 : 1;
   return result;
 }
@@ -105,7 +105,7 @@ TEST_CASE("every scalar op gives the interpreter's result on every dtype and wid
 
 namespace {
 
-/// Operands x, y of dot_pairs and sums, all of whose results lie around the least normal number.
+/// Operands x, y of dot_pairs and sums, all of whose results are close to the smallest normal number.
 std::vector<Data> tiny_pairs() {
   std::mt19937 random(7);
   const auto number = [&](int exponent, int bits) {

@@ -85,7 +85,7 @@ TEST_CASE("tile_mma is AMX's instructions, whose registers are set up and given 
   CHECK(count("tilestored") == 4);
   code = codegen::emit_assembly(tile_block(32, 32, false, 40, true), amx);
   CHECK(count("tdpbf16ps") == 24);
-  CHECK(count("tileloadd") == 14);  // from one product of terms to the next one operand stays
+  CHECK(count("tileloadd") == 14);  // between consecutive products of terms, one operand stays loaded
   CHECK(count("prefetch") == 0);
   for (const bool split_bf16 : {false, true}) {
     code = codegen::emit_assembly(tile_block(32, 32, false, 40, split_bf16, 7), amx);

@@ -35,13 +35,13 @@ Kernel pow_kernel() {
   return b.finish();
 }
 
-/// |got - exact| in units of f32's last place at `exact`, which may be subnormal. Wrong specials are infinitely far.
+/// Returns |got - exact| in f32 ulps of `exact`, which may be subnormal; infinite for wrong special values.
 double error(float got, double exact) {
   const auto rounded = static_cast<float>(exact);
   if (std::isnan(got) || std::isnan(rounded)) return std::isnan(got) && std::isnan(rounded) ? 0 : INFINITY;
   if (got == rounded) return got == 0 && exact == 0 && std::signbit(got) != std::signbit(exact) ? INFINITY : 0.5;
   if (std::isinf(got) || std::isinf(rounded)) {
-    // Within one position of the largest number, either is right.
+    // Within one position of the largest number, both are correct.
     const double largest = std::numeric_limits<float>::max();
     return std::abs(exact) > 0.9999999 * largest && std::abs(exact) < 1.0000002 * largest ? 1 : INFINITY;
   }
@@ -49,7 +49,7 @@ double error(float got, double exact) {
   return std::abs(got - exact) / position;
 }
 
-/// Every `step`-th bit pattern of f32, all exponents, both signs, infinities and NaN among them.
+/// Returns every `step`-th bit pattern of f32: all exponents, both signs, infinities and NaN.
 std::vector<float> all_patterns(std::uint32_t step) {
   std::vector<float> values;
   for (std::uint64_t bits = 0; bits < 0x100000000; bits += step)

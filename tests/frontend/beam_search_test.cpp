@@ -11,7 +11,7 @@ namespace {
 
 using Tokens = std::vector<std::int64_t>;
 
-/// Three tokens, of which the last ends a sequence, by the token before.
+/// Next-token probabilities for three tokens, by the previous token; the last token ends a sequence.
 NextLogits chain(const std::vector<std::vector<double>>& probabilities) {
   return [=, before = std::vector<Tokens>()](std::span<const Tokens> sequences,
                                              std::span<const std::int64_t> parents) mutable {
@@ -39,7 +39,7 @@ const std::vector<std::vector<double>> garden{{0.05, 0.55, 0.4}, {0.45, 0.45, 0.
 }  // namespace
 
 TEST_CASE("beam search: a sequence that begins less likely can be the most likely") {
-  // Greedily 1 comes first, and all that follows it is unlikely.
+  // Greedy search picks 1, after which every continuation is unlikely.
   const auto found = beam_search({0}, {.width = 3, .results = 2, .longest = 2, .end_tokens = {2}}, chain(garden));
   REQUIRE(found.size() == 2);
   CHECK(found[0].tokens == Tokens{0, 1, 0});

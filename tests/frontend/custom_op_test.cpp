@@ -17,7 +17,7 @@
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 
-/// Ops of a program's own, as the DSL makes and uses them.
+/// User-defined ops in the DSL.
 using namespace lathe;
 using Catch::Contains;
 
@@ -32,7 +32,7 @@ std::string message_of(const std::function<void()>& body) {
   return "no error";
 }
 
-/// x * sigmoid(beta * x) with the gradient in closed form.
+/// x * sigmoid(beta * x) with a closed-form gradient.
 CustomOp make_swish() {
   return custom_op(
       "my.swish", [](const Tensor& x, const Tensor& beta) { return x * sigmoid(beta * x); },
@@ -43,7 +43,7 @@ CustomOp make_swish() {
       });
 }
 
-/// Brings a matrix into low .. high, with errors of its own, a gradient that passes everywhere, and a reference.
+/// Clamps a matrix to low .. high, with its own errors, a gradient that passes everywhere, and a reference.
 CustomOpRecord clip_record() {
   CustomOpRecord record;
   record.name = "my.clip";
@@ -112,7 +112,7 @@ TEST_CASE("a custom op means what its forward means, and is differentiated by it
        std::vector<std::pair<const char*, const char*>>{{"y", "plain"}, {"own0", "plain0"}, {"own1", "plain1"}})
     for (std::int64_t i = 0; i < found.at(one).numel(); ++i)
       CHECK(found.at(one).get(i) == Approx(found.at(other).get(i)).epsilon(1e-12));
-  // Its backward's ops carry the line of the op.
+  // The ops of its backward have the line of the op.
   CHECK_THAT(ir::print(g.ir()), Contains("loc(gradient \"custom_op_test.cpp\""));
 }
 
@@ -290,7 +290,7 @@ TEST_CASE("text with custom ops is read back by an OpSet that has them", "[custo
   const ir::Graph again = ir::parse_graph(text, ir::OpSet{swish, clip}, "model.lathe");
   CHECK(ir::difference(g.ir(), again, {.locations = true, .names = true}).value_or("") == "");
   CHECK(ir::print(again) == text);
-  // A rule refuses a text as it refuses a program, at the text's line.
+  // A rule rejects text like it rejects a program, at the line of the text.
   const std::string wrong = "graph @g(input %x: f32[4]) {\n  %1 = my.clip %x {low=0.0}\n}";
   CHECK_THAT(message_of([&] { ir::parse_graph(wrong, ir::OpSet{clip}, "wrong.lathe"); }),
              Contains("wrong.lathe:2: my.clip: f32[4] is no matrix  [clip_rank]"));

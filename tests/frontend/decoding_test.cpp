@@ -45,14 +45,14 @@ TEST_CASE("temperature, top-k and nucleus keep the tokens that their definitions
 }
 
 TEST_CASE("repetition penalty, temperature, top-k, top-p and min-p come in the order of transformers") {
-  // min_p compares with the likeliest after the temperature: 0.1 / 0.4 is below 0.3, its root is not.
+  // min_p compares with the most likely token after the temperature: 0.1 / 0.4 is below 0.3, its root is not.
   CHECK(with({.min_p = 0.3})[0] == 0);
   CHECK(with({.min_p = 0.3})[2] == Approx(0.2 / 0.9));
   CHECK(with({.temperature = 2, .min_p = 0.3})[0] > 0);
-  // top_p counts shares of what top_k has left: 0.4 of 0.7 reaches 0.55, 0.4 of 1 does not.
+  // top_p applies to the mass that top_k leaves: 0.4 of 0.7 reaches 0.55, 0.4 of 1 does not.
   CHECK(with({.top_k = 2, .top_p = 0.55})[1] == 1);
   CHECK(with({.top_p = 0.55})[3] > 0);
-  // The likeliest is always kept.
+  // The most likely token is always kept.
   CHECK(with({.min_p = 1})[1] == 1);
   std::vector<double> some{2, -2, 1};
   penalize_repetition(some, std::vector<std::int64_t>{0, 1, 1, 7, -1}, 2);
@@ -62,7 +62,7 @@ TEST_CASE("repetition penalty, temperature, top-k, top-p and min-p come in the o
   CHECK(sampler.next(std::vector<double>{2, -2, 1}, std::vector<std::int64_t>{0}) == 2);
   CHECK_THROWS_AS(with({.repetition_penalty = 0}), UserError);
   CHECK_THROWS_AS(with({.min_p = 1.5}), UserError);
-  // A long tail is ranked as a short one.
+  // A long tail is ranked like a short one.
   std::vector<double> tail(1000);
   for (std::size_t i = 0; i < tail.size(); ++i) tail[i] = -0.01 * static_cast<double>((i * 619) % 1000);
   const auto top = candidates(tail, {.top_k = 300});

@@ -9,8 +9,8 @@
 #include "ir/tensor/op/op.h"
 #include "tests/frontend/dsl_errors.h"
 
-/// Every rule that an op can break, broken from the DSL: the error stands at the C++ line that wrote the op, and says
-/// which op, which rule and what was given.
+/// Every rule that an op can violate, violated in the DSL: the error has the C++ line of the op, and names the op,
+/// the rule and the given values.
 using namespace lathe;
 using lathe::test::DslError;
 
@@ -48,13 +48,13 @@ TEST_CASE("DSL errors name the line, the op, the rule and what was given") {
 }
 
 TEST_CASE("every label of every op that the DSL can raise has its DSL program") {
-  // The DSL chooses these itself, so that no program in it can get them wrong.
+  // The DSL chooses these itself, so no program can violate them.
   const std::set<std::string_view> unreachable = {
-      "contract_rank",    "contract_size", "contract_spec",  // einsum writes the product's labels
+      "contract_rank",    "contract_size", "contract_spec",  // einsum creates the contraction's labels
       "gelu_approximate",                                    // a bool
-      "random_state",     "scatter_shape",  // random_uniform and scatter_add stand in gradients and composites
-      "constant_value",                     // only a value that its dtype cannot hold, which is converted
-      "mesh_axis",        "mesh_combine",  "mesh_dims",  // the pass that divides graphs adds exchanges
+      "random_state",     "scatter_shape",  // random_uniform and scatter_add only occur in gradients and composites
+      "constant_value",                     // only a value that its dtype cannot represent, which is converted
+      "mesh_axis",        "mesh_combine",  "mesh_dims",  // the sharding pass adds collectives
       "mesh_divide",      "mesh_ranks",
   };
   std::set<std::string_view> raised;

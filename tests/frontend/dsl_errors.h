@@ -8,11 +8,11 @@
 
 namespace lathe::test {
 
-/// A program that breaks one rule on its last line.
+/// A program that violates one rule in its last line.
 struct DslError {
-  int line;                ///< of the op that is wrong, in dsl_errors_table.cpp
+  int line;                ///< line of the invalid op in dsl_errors_table.cpp
   std::string_view label;  ///< the rule
-  std::string_view says;   ///< part of the text: names and numbers that the reader needs
+  std::string_view says;   ///< part of the text: names and numbers that a user needs
   std::function<void(Graph&)> build;
 };
 const std::vector<DslError>& dsl_errors();

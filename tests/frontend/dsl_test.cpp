@@ -112,7 +112,7 @@ TEST_CASE("states are named by their scopes as parameters are, but for the one r
   REQUIRE(starts.size() == 3);
   CHECK(starts.at("layers.1.keys").get(1) == 3);
   CHECK(starts.at("rng").get_int(0) == 5);
-  // Where the random state is first asked for does not matter.
+  // It does not matter where the random state is first requested.
   Graph inner{"inner"};
   const auto scope = inner.scope("block");
   CHECK(node(inner.random_state()).name == "rng");

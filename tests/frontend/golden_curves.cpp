@@ -9,7 +9,7 @@ namespace {
 
 const std::filesystem::path folder = test::test_data("goldens");
 
-/// Losses, gradient norms and final parameters of a training run in f64 by the interpreter.
+/// Compares losses, gradient norms and final parameters of a training run in f64, in the interpreter.
 void check_training(const std::string& name) {
   const auto runner = golden::interpreter_runner();
   const auto files = golden::load(folder, name);

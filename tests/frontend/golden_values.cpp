@@ -9,7 +9,7 @@ namespace {
 
 const std::filesystem::path folder = test::test_data("goldens");
 
-/// Every intermediate, output and gradient in f64 by the interpreter.
+/// Compares every intermediate, output and gradient in f64, in the interpreter.
 void check_values(const std::string& name) {
   const auto runner = golden::interpreter_runner();
   const auto files = golden::load(folder, name);

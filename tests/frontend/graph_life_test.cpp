@@ -6,8 +6,7 @@
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 
-/// How long what the DSL makes is good: a graph after it was finished or made a training step of, tensors after their
-/// Graph.
+/// Lifetimes of DSL objects: a graph after finish() or training_step(), tensors after their Graph.
 using namespace lathe;
 
 namespace {
@@ -75,7 +74,7 @@ TEST_CASE("a builder goes on with a graph where it ended") {
   const Tensor loss = dropout(r.h, r.g.random_state(), 0.5).sum();
   ir::Graph copy = r.g.finish();
   ir::GraphBuilder builder(std::move(copy));
-  CHECK(builder.next_stream() == 1);  // the dropout has 0
+  CHECK(builder.next_stream() == 1);  // the dropout has stream 0
   const int nodes = builder.graph().size();
   const ir::Value h(builder, r.h.value().id());
   const ir::Value again = builder.add(*h.node().op, {ir::Value(builder, h.node().operands[0])});

@@ -19,7 +19,7 @@ HostTensor floats(std::vector<std::int64_t> shape, const Numbers& values) {
   return tensor;
 }
 
-/// A loss of x and y with its gradients, each summed where it is no number.
+/// A loss of x and y with its gradients; losses that are not scalars are summed.
 struct Subject {
   Subject(const HostTensor& x, const HostTensor& y, const Loss& loss) : arguments{{"x", x}, {"y", y}} {
     Graph g{"loss"};
@@ -125,7 +125,7 @@ TEST_CASE("cross_entropy takes probabilities of classes as well as numbers of cl
   check_near(subject.value(), {(first + second) / 2});
   subject.check_gradient("x");
   subject.check_gradient("y");
-  // The probability 1 of one class is its number, smoothed or not.
+  // The probability 1 for a class is the same as its class number, with and without smoothing.
   const HostTensor numbers = HostTensor::from_ints({2}, {2, 1}), same = floats({2, 3}, {0, 0, 1, 0, 1, 0});
   for (const double smoothing : {0.0, 0.1}) {
     const auto loss = [&](auto& a, auto& b) { return cross_entropy(a, b, {}, smoothing); };

@@ -14,7 +14,7 @@ using test::sines;
 
 namespace {
 
-/// The bucket of a distance as the paper's code finds it.
+/// Returns the bucket of a distance like the paper's code.
 std::int64_t bucket(std::int64_t distance, std::int64_t side, double furthest) {
   const std::int64_t near = side / 2;
   if (distance < near) return distance;
@@ -45,7 +45,7 @@ TEST_CASE("attention in both directions sees all keys but padding, and a bias is
     }
     CHECK(y.get(2 * i) == Approx(first / sum));
     CHECK(y.get(2 * i + 1) == Approx(second / sum));
-    CHECK(y.get(4 + 2 * i) == 0);  // of a sentence of padding alone
+    CHECK(y.get(4 + 2 * i) == 0);  // a sentence that is all padding
   }
 }
 

@@ -5,7 +5,7 @@
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
 
-/// Groups of parameters, gradients by name and hooks of a training step.
+/// Parameter groups, gradients by name, and hooks of a training step.
 using namespace lathe;
 using Catch::Contains;
 
@@ -21,7 +21,7 @@ struct Small {
 
 HostTensor two(double a, double b) { return HostTensor::from({2}, {a, b}, f64); }
 
-/// All outputs and new states of the first run: w = {1, 2}, b = {3, 4}, x = {5, 6}, other states zero.
+/// Returns all outputs and new states of the first run: w = {1, 2}, b = {3, 4}, x = {5, 6}, other states zero.
 Tensors first_run(const ir::Graph& step) {
   Tensors arguments = initial_values(step, {}, 0);
   arguments.insert_or_assign("x", two(5, 6));
@@ -64,7 +64,7 @@ TEST_CASE("the first group that has a parameter counts, and rules may differ") {
   const ir::Graph step = training_step(s.g, s.loss, SGD{.lr = 0.1}, {.clip_norm = 1e9, .groups = {first, rest}});
   const Tensors out = first_run(step);
   check_near(out.at("layer.bias"), 3 - 0.5 * 6, 4 - 0.5 * 8);
-  check_near(out.at("layer.w"), 1 - 0.25, 2 - 0.25);  // Adam's first step is lr whatever the gradient
+  check_near(out.at("layer.w"), 1 - 0.25, 2 - 0.25);  // Adam's first step is lr for any gradient
   CHECK(step.find_argument("optimizer.m.layer.w").valid());
   CHECK(!step.find_argument("optimizer.m.layer.bias").valid());
 }

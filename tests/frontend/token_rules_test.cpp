@@ -13,7 +13,7 @@ using Tokens = std::vector<std::int64_t>;
 
 namespace {
 
-/// The tokens of eight that the rules leave possible.
+/// Returns which of eight tokens the rules allow.
 Tokens possible(const TokenRules& rules, const Tokens& tokens, std::int64_t prompt, std::int64_t longest = 100,
                 const Tokens& ends = {}) {
   std::vector<double> logits(8, 0.5);
@@ -60,7 +60,7 @@ TEST_CASE("token rules: suppressed tokens, in the whole text or at its start") {
   CHECK(possible({.suppress_tokens = {1, 99, -1}}, {0, 3, 3}, 1) == Tokens{0, 2, 3, 4, 5, 6, 7});
   CHECK(possible({.begin_suppress_tokens = {1}}, {0, 3}, 2) == Tokens{0, 2, 3, 4, 5, 6, 7});
   CHECK(possible({.begin_suppress_tokens = {1}}, {0, 3}, 1).size() == 8);
-  // The first token that is chosen comes after the forced one.
+  // The first chosen token is the one after the forced token.
   const TokenRules forced{.forced_bos_token = 5, .begin_suppress_tokens = {1}};
   CHECK(possible(forced, {0}, 1) == Tokens{5});
   CHECK(possible(forced, {0, 5}, 1) == Tokens{0, 2, 3, 4, 5, 6, 7});
@@ -77,7 +77,7 @@ TEST_CASE("token rules that cannot be are refused") {
 }
 
 TEST_CASE("beam search: rules change log-probabilities, and a sequence may end by itself") {
-  // Token 0 is likeliest, then 1, then 2, whatever the sequence.
+  // Token 0 is the most likely, then 1, then 2, for any sequence.
   const auto next = [](auto sequences, auto) {
     return std::vector(sequences.size(), std::vector<double>{std::log(0.6), std::log(0.3), std::log(0.1)});
   };

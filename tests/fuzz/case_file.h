@@ -6,7 +6,7 @@
 
 namespace lathe::fuzz {
 
-/// A case as IR text; its seed, sizes, and whether its arguments are tame, stand in comments before the graph:
+/// Returns a case as IR text. Its seed, sizes, and whether its arguments are tame, are in comments before the graph:
 ///   // seed 17
 ///   // tame
 ///   // sizes n=2 m=3

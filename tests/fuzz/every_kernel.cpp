@@ -13,7 +13,7 @@ namespace lathe::fuzz {
 
 namespace {
 
-/// A kernel's text without names, and the dims of a launch.
+/// Returns a kernel's text without names, and the dims of a launch.
 std::string key_of(const Program& program, const Launch& launch, const DimBindings& dims) {
   std::vector<std::int64_t> sizes;
   for (const Dim& dim : launch.dims) sizes.push_back(dim.evaluate(dims));
@@ -36,7 +36,7 @@ std::optional<std::string> interpret_new_kernels(const ir::Graph& graph, const E
   const test::ProgramInterpreter kernels(graph, program);
   try {
     kernels.run(arguments);
-  } catch (const UserError&) {  // an index out of range, which others compare
+  } catch (const UserError&) {  // an index out of range, which other oracles compare
   } catch (const InternalError& error) {
     return fmt::format("in the kernel interpreter: {}", error.what());
   }

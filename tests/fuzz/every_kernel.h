@@ -7,7 +7,7 @@
 namespace lathe::fuzz {
 
 /// Runs a compiled program in the kernel interpreter, which checks each access against the bounds of its buffer.
-/// Skipped where each launch's kernel was run so before in this process, with the same dims.
+/// Skipped if each launch's kernel already ran so in this process, with the same dims.
 std::optional<std::string> interpret_new_kernels(const ir::Graph& graph, const Executable& executable,
                                                  const DimBindings& dims, const Tensors& arguments);
 

@@ -17,7 +17,7 @@ using namespace ir;
 
 namespace {
 
-/// Sizes of the unknown dims: plain ones, and then two bindings of edges and primes.
+/// Sizes of the symbolic dims: ordinary ones, and then two bindings with edge cases and primes.
 std::vector<DimBindings> random_sizes(std::mt19937& random, bool wide) {
   if (wide) {
     const auto draw = [&] {
@@ -32,7 +32,7 @@ std::vector<DimBindings> random_sizes(std::mt19937& random, bool wide) {
   return sizes;
 }
 
-/// Makes some arguments states or parameters, most of them updated by some value of their type.
+/// Turns some arguments into states or parameters, most of which are updated by a value of their type.
 void add_updates(ir::Graph& graph, std::mt19937& random) {
   for (const ValueId state : graph.arguments()) {
     if (graph[state].op != &ops::input || random() % 2) continue;
@@ -46,7 +46,8 @@ void add_updates(ir::Graph& graph, std::mt19937& random) {
   }
 }
 
-/// Each float argument times a power of ten of its own, which its name and the seed tell; one in four as it is.
+/// Multiplies each float argument by its own power of ten, which depends on its name and the seed; one in four is
+/// unchanged.
 Tensors scaled(Tensors arguments, unsigned seed) {
   for (auto& [name, tensor] : arguments) {
     if (!is_float(tensor.dtype())) continue;
@@ -151,7 +152,8 @@ bool GraphMaker::small(const Shape& shape) const {
                      [&](const DimBindings& dims) { return shape.numel().evaluate(dims) <= most_elements; });
 }
 
-/// Views of what is exact are exact, and so are integers and truths: they are only made of what is.
+/// Views of exact values are exact, and so are integers and booleans, because they are only computed from exact
+/// values.
 bool GraphMaker::keep(const Maybe& made) {
   if (!made || !small(made->shape()) || is_complex(made->dtype())) return false;
   const Node& node = made->node();
@@ -241,7 +243,7 @@ GraphMaker::Maybe GraphMaker::step() {
   }
 }
 
-/// tanh bounds what goes into the loss, so that no term drowns the others.
+/// tanh bounds the terms of the loss, so that none dominates.
 void GraphMaker::finish() {
   std::optional<Value> loss;
   int floats = 0;

@@ -10,8 +10,8 @@
 
 namespace lathe::fuzz {
 
-/// The state of making one random graph. The steps stand by family: maker_elementwise.cpp, maker_shapes.cpp,
-/// maker_blocks.cpp. A step gives nothing where what it picked does not fit; it never guesses and lets an op refuse.
+/// The state of building one random graph. The steps are grouped by family: maker_elementwise.cpp, maker_shapes.cpp,
+/// maker_blocks.cpp. A step returns nothing if its picks do not fit; it does not rely on an op rejecting them.
 class GraphMaker {
  public:
   GraphMaker(unsigned seed, const GraphKind& kind);
@@ -23,7 +23,7 @@ class GraphMaker {
 
   struct Item {
     Value value;
-    bool exact;  ///< every way of computing it gives the same bits
+    bool exact;  ///< every way to compute it gives the same bits
   };
 
   // Choices.
@@ -34,24 +34,24 @@ class GraphMaker {
     return choices[static_cast<std::size_t>(below(static_cast<int>(choices.size())))];
   }
   int any_dim(const Value& a) { return below(a.rank()); }
-  Dim late(const char* name) const;  ///< one that is bound late, or its size
+  Dim late(const char* name) const;  ///< a symbolic dim, or its size
   Dim any_size();
   DType other_float();
   std::vector<std::int64_t> any_dims(const Value& a);
 
-  // Values made so far; later ones more often, so that chains grow.
+  // Values so far; later ones are picked more often, so that chains grow.
   template <class Fits>
   Maybe pick(Fits fits);
   Value pick_float();                    ///< of the graph's float dtype
   Maybe pick_like(const Value& a);       ///< of a's dtype, broadcast with it
   Maybe pick_same(const Value& a);       ///< of a's dtype and shape
-  Maybe pick_steady(const Value* like);  ///< what may go into a discontinuous op, broadcast with `like`
+  Maybe pick_steady(const Value* like);  ///< a value that may be read by a discontinuous op, broadcast with `like`
   Maybe pick_kind(bool (*kind)(DType));
   bool exact(const Value& a) const;
-  bool small(const Shape& shape) const;  ///< under every binding
-  bool keep(const Maybe& made);          ///< into the pool, where it fits
+  bool small(const Shape& shape) const;  ///< with every binding
+  bool keep(const Maybe& made);          ///< adds it to the pool, if it fits
 
-  // One value more.
+  // Adds a value.
   Maybe step();
   Maybe unary();
   Maybe binary();
@@ -86,18 +86,18 @@ class GraphMaker {
 
   unsigned seed_;
   int ops_;
-  bool wide_, scaled_, known_ = false;  ///< known: the sizes of wide graphs, when they are compiled
+  bool wide_, scaled_, known_ = false;  ///< known: the sizes of wide graphs are static
   std::mt19937 random_;
   ir::GraphBuilder builder_;
   DType real_ = f64;
-  int part_, width_;  ///< of one head; of two, and of most rows
+  int part_, width_;  ///< of one head; of two, which most rows have
   std::vector<DimBindings> sizes_;
   std::vector<Item> pool_;
   std::vector<Value> indices_;  ///< i64 arguments, 0 .. top_integer; the last one is a scalar
   Maybe random_state_;
 };
 
-/// NumPy's rule, decided by names: no check is left for the run.
+/// NumPy's rule, decided by names, so that no run-time check remains.
 bool broadcasts(const Shape& a, const Shape& b);
 
 template <class Fits>

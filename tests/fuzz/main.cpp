@@ -12,8 +12,8 @@
 #include "tests/fuzz/texts/text_oracle.h"
 #include "tests/support/isolated.h"
 
-/// Random graphs against every oracle, for a number of seeds or of minutes; or the cases of files again.
-/// What fails is made small and written as IR text that --replay reads. docs/testing.md tells how to use it.
+/// Checks random graphs with every oracle, for a number of seeds or minutes, or replays cases from files. Failing
+/// cases are reduced and written as IR text that --replay reads. docs/testing.md describes how to use this program.
 namespace lathe::fuzz {
 
 using test::isolated;
@@ -30,7 +30,7 @@ struct Options {
   GraphKind kind;
   bool models = false, texts = false;
   Exposure exposure;
-  unsigned limit = 60;  ///< seconds of processor time for one check
+  unsigned limit = 60;  ///< CPU time limit of one check, in seconds
   int shrink = 120;     ///< seconds
   std::string out = ".";
   std::vector<std::string> oracles, replay;
@@ -45,7 +45,7 @@ class Fuzzer {
           oracles_.push_back(&oracle);
   }
 
-  /// The number of cases that failed.
+  /// Returns the number of failed cases.
   int run() {
     const auto start = Clock::now();
     const auto minutes = [&] { return std::chrono::duration<double>(Clock::now() - start).count() / 60; };
@@ -93,7 +93,7 @@ class Fuzzer {
     for (const std::string& file : files) test(read_case(file), file, false);
   }
 
-  /// One process checks everything; only what failed is looked at oracle by oracle.
+  /// One process checks everything; only failing cases are checked oracle by oracle.
   void test(const Case& from, const std::string& name, bool small) {
     ++cases_;
     checks_ += static_cast<int>(oracles_.size());

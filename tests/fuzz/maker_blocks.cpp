@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-/// Whether `a` broadcasts with `b` and leaves it as it is.
+/// Whether `a` broadcasts with `b` to b's shape.
 bool broadcasts_into(const Shape& a, const Shape& b) {
   if (!broadcasts(a, b) || a.rank() > b.rank()) return false;
   for (int k = 1; k <= a.rank(); ++k)
@@ -31,7 +31,7 @@ GraphMaker::Maybe GraphMaker::product() {
   if (one_in(3)) return einsum_of(a, b);
   const Dim inner = a.shape()[a.rank() - 1];
   if (a.rank() == 2 && b.rank() == 2 && b.shape()[1] == inner && one_in(3)) {
-    // The first row, the second one, and those of no segment.
+    // The first row, the second one, and rows outside of all segments.
     const Value offsets = minimum(iota(builder_, {3}, 0, i64), dim_value(builder_, a.shape()[0], i64));
     return mul(grouped_matmul(a, offsets, std::vector<Value>{b, one_in(2) ? b : neg(b)}), 0.5);
   }
@@ -52,7 +52,7 @@ GraphMaker::Maybe GraphMaker::product() {
   return mul(matmul(a, right), 0.3);
 }
 
-/// Labels of equal dims are shared now and then; the result keeps some of them, in any order.
+/// Labels of equal dims are sometimes shared; the result keeps some of them, in any order.
 GraphMaker::Maybe GraphMaker::einsum_of(const Value& a, const Value& b) {
   if (a.rank() > 4 || b.rank() > 4) return std::nullopt;
   std::string left, right;
@@ -127,7 +127,7 @@ GraphMaker::Maybe GraphMaker::masked(const Value& a) {
   }
 }
 
-/// Into complex numbers and back.
+/// Converts to complex numbers and back.
 GraphMaker::Maybe GraphMaker::complex_of(const Value& a) {
   if (a.rank() == 0 || (a.dtype() != f64 && a.dtype() != f32) || !a.shape()[a.rank() - 1].is(2)) {
     return a.dtype() == f64 || a.dtype() == f32 ? Maybe(view_as_real(polar(tanh(a), a))) : std::nullopt;
@@ -152,7 +152,7 @@ GraphMaker::Maybe GraphMaker::training_loss(const Value& logits) {
                        one_in(3) ? 0.125 : 0);
 }
 
-/// Up to two masks on scores, each written in some way.
+/// Up to two masks on scores, each in a random variant.
 Value GraphMaker::scores_masked(const Value& scores, int& masks) {
   const Dim rows = scores.shape()[scores.rank() - 2], columns = scores.shape()[scores.rank() - 1];
   const Shape square{rows, columns};
@@ -178,14 +178,14 @@ Value GraphMaker::scores_masked(const Value& scores, int& masks) {
   }
 }
 
-/// Where the first query stands among the keys: one number, or one for each of the first dim.
+/// The position of the first query among the keys: one number, or one for each index of the first dim.
 Value GraphMaker::query_offset(const Value& q, const Value& k) {
   if (q.rank() > 2 && one_in(3)) return sub(iota(builder_, {q.shape()[0]}, 0, i64), 1.0);
   const auto rows = [&](const Value& x) { return dim_value(builder_, x.shape()[x.rank() - 2], i64); };
   return one_in(2) ? sub(rows(k), rows(q)) : sub(indices_.back(), 1.0);
 }
 
-/// One op, whose first query may see no key.
+/// A single op, whose first query may see no key.
 Value GraphMaker::attention_composite(const Value& q, const Value& k, const Value& v, double scale) {
   if (one_in(3)) return attention(q, k, v, std::nullopt, scale, true, true, query_offset(q, k));
   const bool causal = one_in(2) && q.shape() == k.shape();
@@ -218,7 +218,7 @@ Value GraphMaker::attention_of_primitives(const Value& q, const Value& k, const 
   return matmul(weights, v);
 }
 
-/// Self or cross attention over [batch, sequence, width] in two heads, or in one; heads are split and merged in
+/// Self- or cross-attention over [batch, sequence, width] with one or two heads; heads are split and merged in
 /// several variants.
 GraphMaker::Maybe GraphMaker::attention_block() {
   const auto sequence = [&](const Dim* batch) {

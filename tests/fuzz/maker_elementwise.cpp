@@ -105,8 +105,8 @@ ir::Value GraphMaker::to_integer(const ir::Value& a) {
   return cast(held, any_of(std::vector<DType>{i64, i32, boolean}));
 }
 
-/// Between any two dtypes, at times by way of bytes; to integers, and roundings, only of what every way of computing
-/// gives the same.
+/// Casts between any two dtypes, sometimes through bytes. Casts to integers, and rounding, only apply to exact
+/// values.
 GraphMaker::Maybe GraphMaker::conversion() {
   switch (below(7)) {
     case 0:
@@ -150,7 +150,7 @@ GraphMaker::Maybe GraphMaker::source() {
   }
 }
 
-/// A constant that 16-bit floats round, against the same one where it was chosen: max(min(a, 0), c) is c.
+/// A constant that 16-bit floats round, compared with itself after a selection: max(min(a, 0), c) is c.
 GraphMaker::Maybe GraphMaker::rounded_constant() {
   const Value a = pick_float();
   const double c = any_of(std::vector<double>{0.1, 0.3, 1.0 / 3, 1000.1});
@@ -166,7 +166,7 @@ GraphMaker::Maybe GraphMaker::rounded_constant() {
   }
 }
 
-/// Integers next to the ends of their dtype, and above 2^53, in attributes; the result is small again.
+/// Integers close to the limits of their dtype, and above 2^53, in attributes; the result is small again.
 GraphMaker::Maybe GraphMaker::integer_extreme() {
   const Maybe a = pick_kind(is_integer);
   if (!a) return std::nullopt;
@@ -190,7 +190,7 @@ GraphMaker::Maybe GraphMaker::integer_extreme() {
   }
 }
 
-/// Casts of what lies next to a tie of a 16-bit float, which f32 would round to the tie.
+/// Casts of numbers close to a tie of a 16-bit float, which f32 would round to the tie.
 GraphMaker::Maybe GraphMaker::rounded_once() {
   if (one_in(2)) {
     const Maybe a = pick([](const Item& item) { return item.value.dtype() == i64; });

@@ -39,7 +39,7 @@ GraphMaker::Maybe GraphMaker::view_of(const Value& a) {
   }
 }
 
-/// Joins and splits of dims, through `reshape` or, where strides allow, `view`.
+/// Merges and splits of dims, through `reshape` or, if strides allow it, `view`.
 GraphMaker::Maybe GraphMaker::reshaped(const Value& a) {
   const int rank = a.rank();
   if (rank == 0) return std::nullopt;
@@ -129,14 +129,14 @@ GraphMaker::Maybe GraphMaker::joined(const Value& a) {
     case 3: return is_float(a.dtype()) ? Maybe(add(pad(a, d, 0, size), pad(b, d, size, 0))) : std::nullopt;
     case 4: return pad(a, d, below(3), below(3));
     default: {
-      if (size.is(0)) return std::nullopt;  // pieces of nothing: how many?
+      if (size.is(0)) return std::nullopt;  // the number of parts would be undefined
       const auto parts = split(concat(std::vector<Value>{a, b, a}, d), size, d);
       return concat(std::vector<Value>{parts[2], parts[1]}, d);
     }
   }
 }
 
-/// Indices are always in range: the arguments' integers are, and the rest is counted.
+/// Indices are always in range: integer arguments are, and other indices are counted.
 GraphMaker::Maybe GraphMaker::indexed(const Value& a) {
   if (a.rank() == 0) return std::nullopt;
   const int d = any_dim(a);

@@ -26,7 +26,7 @@ std::int64_t draw(Random& random, std::initializer_list<std::int64_t> choices) {
 
 Dim sized(const char* name, std::int64_t size) { return Dim(name, size); }
 
-/// The graph with the mean square of its outputs, all together, as one more: "loss".
+/// Returns the graph with one more output, "loss": the mean square of all outputs.
 ir::Graph with_loss(const ir::Graph& graph) {
   ir::GraphBuilder builder(graph.name);
   ir::Rebuilder to(builder, graph);
@@ -90,7 +90,7 @@ ir::Graph encoder_decoder(Random& random, DType dtype) {
       .graph;
 }
 
-/// A model with the output "loss", in this dtype throughout.
+/// Returns a model with the output "loss", in this dtype throughout.
 ir::Graph forward(unsigned model, Random& random, DType dtype) {
   const std::int64_t heads = draw(random, {1, 2, 4}), per_head = draw(random, {2, 4, 6});
   const Dim h = sized("h", heads), d = sized("d", heads * per_head);
@@ -109,6 +109,7 @@ ir::Graph forward(unsigned model, Random& random, DType dtype) {
                                     .KV = sized("KV", heads),
                                     .dropout = random() % 2 ? 0 : 0.2,
                                     .dtype = dtype == bf16 ? f32 : dtype});  // rope's complex numbers have no bf16
+                                                                             // type
       });
     case 5:
       return attention("einsum_attention", [&](lathe::Graph& g) {
@@ -121,7 +122,7 @@ ir::Graph forward(unsigned model, Random& random, DType dtype) {
   }
 }
 
-/// A size for every unknown dim, two when `more`: small and odd, so that vectors and blocks have remainders.
+/// Returns sizes for all symbolic dims, small and odd, so that vectors and blocks have remainders.
 DimBindings random_sizes(const ir::Graph& graph, Random& random) {
   DimBindings sizes;
   for (const ir::ValueId id : graph.arguments())
@@ -155,7 +156,7 @@ ir::Graph with_gradients(const ir::Graph& graph, DType precision) {
 Case model_case(unsigned seed) {
   constexpr unsigned models = 7;
   struct Kind {
-    DType dtype, precision;  ///< of the graph as written; of its products
+    DType dtype, precision;  ///< of the graph; of its matmuls
     bool known;
   };
   static constexpr std::array<Kind, 8> kinds = {{{f32, f32, false},

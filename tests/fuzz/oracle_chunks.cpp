@@ -29,8 +29,8 @@ Value head_loss(const Value& logits, unsigned kind) {
   }
 }
 
-/// The graph at these sizes with a loss of one of its outputs, through a product with a table, and with the gradients
-/// of that: rows by columns that are only folded. Nothing where no output has enough rows.
+/// Returns the graph at these sizes with a loss of one of its outputs after a matmul with a table, and the gradients
+/// of that loss, so that rows by columns are only reduced. Returns nothing if no output has enough rows.
 std::optional<ir::Graph> with_head(const Case& from, const DimBindings& sizes) {
   const ir::Graph known = with_sizes(from.graph, sizes);
   GraphBuilder builder(known.name);

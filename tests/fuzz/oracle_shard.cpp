@@ -21,7 +21,7 @@ namespace {
 
 constexpr int placements_per_case = 4;
 
-/// How a graph is divided.
+/// How a graph is sharded.
 struct Division {
   shard::Mesh mesh;
   std::vector<shard::Split> splits;
@@ -35,7 +35,8 @@ struct Division {
   }
 };
 
-/// Names every known dim of the arguments, so that it can be split: names of known dims are for display only.
+/// Names every static dim of the arguments, so that it can be split; names of static dims are otherwise only for
+/// display.
 ir::Graph with_named_dims(ir::Graph graph) {
   for (const ValueId id : graph.arguments()) {
     Shape& shape = graph[id].type.shape;
@@ -53,7 +54,7 @@ std::vector<std::string> names_of(const ir::Graph& graph) {
   return {names.begin(), names.end()};
 }
 
-/// One of the names, the same one while it is there, so that a case that is made smaller is divided as it was.
+/// Picks a name, always the same one while it exists, so that a reduced case is sharded like the original.
 const std::string& any_name(const std::vector<std::string>& names, unsigned draw) {
   const auto key = [draw](const std::string& name) {
     std::uint32_t hash = 2166136261u ^ draw;
@@ -85,7 +86,7 @@ Division random_division(const std::vector<std::string>& names, std::mt19937& ra
   return division;
 }
 
-/// The sizes of the case, those of split dims as multiples of the number of processes.
+/// Returns the sizes of the case, with split dims as multiples of the number of processes.
 DimBindings divisible(DimBindings sizes, const Division& division) {
   for (const shard::Split& split : division.splits)
     if (const auto found = sizes.find(split.dim); found != sizes.end())

@@ -23,7 +23,7 @@ namespace {
 
 using ValueSet = std::vector<ValueId>;
 
-/// The values that some result needs, in random order.
+/// Returns the values that some result needs, in random order.
 ValueSet computed_values(const ir::Graph& graph, std::mt19937& random) {
   const std::vector<bool> needed = needed_nodes(graph);
   ValueSet values;
@@ -33,8 +33,8 @@ ValueSet computed_values(const ir::Graph& graph, std::mt19937& random) {
   return values;
 }
 
-/// Values in sets of different sizes, each value in one of them: of a few, and of more in a large graph, so that
-/// there are not many more than `most` sets.
+/// Returns disjoint sets of different sizes that cover the values. Sets are small, but larger in a large graph, to
+/// have not many more than `most` sets.
 std::vector<ValueSet> small_sets(const ValueSet& values, std::mt19937& random, bool alone) {
   constexpr std::size_t most = 64, few = 4;
   const std::size_t widest = alone ? 1 : std::max(few, 2 * values.size() / most);
@@ -48,13 +48,13 @@ std::vector<ValueSet> small_sets(const ValueSet& values, std::mt19937& random, b
   return sets;
 }
 
-/// A graph with some values of another as its only outputs.
+/// A graph with some values of another one as its only outputs.
 struct Exposed {
   ValueSet values;
   bool updates;  ///< with the updates of its states
 };
 
-/// What a case asks for, besides its own results.
+/// Returns the sets that a case requests in addition to its own results.
 std::vector<Exposed> exposed_sets(const Case& from) {
   constexpr std::size_t some = 6;
   const Exposure& exposure = from.exposure;
@@ -89,7 +89,7 @@ std::vector<std::string> names_of(const std::vector<Output>& results) {
   return names;
 }
 
-/// The references of a case, by binding of the dims, for every value that `sets` have.
+/// Returns the references of a case, one per binding of the dims, for all values in `sets`.
 std::vector<Reference> references_of(const Case& from, const std::vector<Exposed>& sets) {
   std::map<std::string, ValueId> all;
   for (const Exposed& set : sets)
@@ -134,7 +134,7 @@ Complaint exposed(const Case& from) {
   for (const Exposed& set : sets) {
     const std::vector<Output> results = results_of(from.graph, set);
     const auto check = [&](std::size_t i, const Outcome& found) -> Complaint {
-      // What ends with an error only because of another set's values is looked at by itself.
+      // If only values of another set cause an error, check this set by itself.
       if (references[i].ends_with_error()) return Reference(from, from.sizes[i], results).complaint(found);
       return references[i].complaint(found, names_of(results));
     };

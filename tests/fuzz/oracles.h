@@ -11,33 +11,33 @@
 
 namespace lathe::fuzz {
 
-/// What is wrong, if anything.
+/// A description of what is wrong, if anything.
 using Complaint = std::optional<std::string>;
 
-/// What oracles of compiled code have compiled, in this process: they ask for many kernels that others had too.
+/// Returns the store of this process for code compiled by oracles, which use many of the same kernels.
 ObjectStore& compiled_kernels();
 
-/// Something that holds of every valid graph.
+/// A property of every valid graph.
 struct Oracle {
   std::string_view name, doc;
   Complaint (*check)(const Case&);
-  /// Smaller questions that it asks of a case: where it fails, one of them does. Null where it asks but one.
+  /// Returns smaller checks of the case; if it fails, one of them fails too. Null if there is only one check.
   std::vector<Case> (*parts)(const Case&) = nullptr;
 };
 
-/// That products in chunks of rows, and gradients through them, mean the same: of the graph with a loss on top.
+/// Matmuls in row chunks, and gradients through them, compute the same: for the graph with a loss on top.
 Complaint in_chunks(const Case& from);
 
-/// That any values of the graph as its only outputs come out of machine code as of the interpreter, into memory that
-/// held NaNs: oracle_values.cpp. The second gives a case for each set of values.
+/// Any values of the graph as its only outputs are the same in compiled code, with memory initially filled with NaNs,
+/// and in the interpreter: oracle_values.cpp. The second function returns a case for each set of values.
 Complaint exposed(const Case& from);
 std::vector<Case> exposures(const Case& from);
 
-/// That processes compute together what one computes, or that the division is refused by name: random splits of dims
-/// by name, states and parameters in parts, meshes of 2, 3, 4 and 2x2 processes. oracle_shard.cpp.
+/// Several processes together compute the same as one process, or the sharding is rejected with a known label. Random
+/// splits of dims by name, sharded states and parameters, meshes of 2, 3, 4 and 2x2 processes: oracle_shard.cpp.
 Complaint divided(const Case& from);
 
-/// Of the graph: oracles_graph.cpp. Of compiled code: oracles_compiled.cpp.
+/// For graphs: oracles_graph.cpp. For compiled code: oracles_compiled.cpp.
 std::span<const Oracle> graph_oracles();
 std::span<const Oracle> compiled_oracles();
 

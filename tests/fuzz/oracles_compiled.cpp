@@ -24,14 +24,14 @@ Complaint differing_bits(const Outcome& a, const Outcome& b) {
   return std::nullopt;
 }
 
-/// One for each binding of the dims.
+/// One reference for each binding of the dims.
 std::vector<Reference> whole_references(const Case& from) {
   std::vector<Reference> references;
   for (const DimBindings& dims : from.sizes) references.emplace_back(from, dims, true);
   return references;
 }
 
-/// That a run between inaccessible pages gives the same as another one.
+/// Checks that a run between inaccessible pages gives the same results as another run.
 Complaint in_bounds(test::GuardedProgram& guarded, Reference& reference, const Outcome& expected) {
   const Outcome found = outcome([&] { return guarded.run(reference.arguments()); });
   Complaint wrong = reference.complaint(found);
@@ -99,7 +99,7 @@ Complaint kernels(const Case& from) {
 }  // namespace
 
 ObjectStore& compiled_kernels() {
-  constexpr std::size_t most = 4096;  // so that hours take no more memory than minutes
+  constexpr std::size_t most = 4096;  // so that memory use stays constant over hours
   static test::MemoryStore store;
   if (store.objects.size() > most) store.objects.clear();
   return store;

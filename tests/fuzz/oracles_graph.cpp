@@ -21,7 +21,7 @@ using test::outcome;
 
 namespace {
 
-/// Whether the graph after some passes means what it meant before.
+/// Checks that the graph has the same meaning after some passes.
 Complaint changed_meaning(const Case& from, const std::vector<ir::Graph>& after,
                           const std::vector<std::string>& names) {
   for (const DimBindings& dims : from.sizes) {
@@ -74,7 +74,7 @@ Complaint text(const Case& from) {
   return "prints differently after parsing:\n" + twice;
 }
 
-/// A pass that ran has nothing left to do.
+/// Checks that passes are idempotent.
 Complaint idempotence(const Case& from) {
   for (const Pass& pass : all_passes()) {
     const ir::Graph once = pass.run(from.graph);
@@ -90,7 +90,7 @@ bool has_op(const ir::Graph& graph, const Op& op) {
   return false;
 }
 
-/// The derivative of "loss" along `direction`, by central differences.
+/// Returns the derivative of "loss" along `direction`, by central differences.
 double finite_difference(const ir::Graph& graph, const Tensors& arguments, const Tensors& direction, double step) {
   const auto loss_at = [&](double distance) {
     Tensors moved = arguments;
@@ -102,8 +102,8 @@ double finite_difference(const ir::Graph& graph, const Tensors& arguments, const
   return (loss_at(step) - loss_at(-step)) / (2 * step);
 }
 
-/// Gradients against differences of the loss. Where differences over two distances disagree the point is not smooth;
-/// next to scaled arguments these distances are all or nothing.
+/// Compares gradients with finite differences of the loss. If differences at two distances disagree, the point is not
+/// smooth. Skipped for scaled arguments, next to which these distances are either negligible or huge.
 Complaint finite_differences(const Case& from) {
   if (from.scaled || has_op(from.graph, ops::stop_gradient) || from.graph.find_argument("cot.grad.x1").valid())
     return std::nullopt;
@@ -138,7 +138,7 @@ Complaint finite_differences(const Case& from) {
   return std::nullopt;
 }
 
-/// Simplify, then differentiate; or the other way round.
+/// Simplifies before differentiating, and the other way round.
 Complaint gradients_after(const Case& from) {
   const GradientRequest request{.outputs = {{"loss", ""}}, .unused = Unused::zeros};
   for (const Output& output : from.graph.outputs)

@@ -17,7 +17,7 @@ using test::outcome;
 
 namespace {
 
-/// Whether any float that the graph computes is too large for its dtype.
+/// Whether any float that the graph computes overflows its dtype.
 bool overflows(const ir::Graph& primitives, const Tensors& arguments) {
   std::vector<ValueId> floats;
   for (const ValueId id : all_values(primitives))

@@ -10,23 +10,23 @@
 
 namespace lathe::fuzz {
 
-/// What the interpreter says of a case with some sizes, as passes/check/expected_values.h says how near is near: the
-/// values of its results, or the label of the error that it ends with. Of a scaled case with a value that overflows
-/// on the way only the label counts: what becomes of the rest depends on the order of sums, and a tanh may hide it.
+/// The interpreter's outcome for a case with some sizes: the values of its results, or the label of its error.
+/// passes/check/expected_values.h defines the tolerance. For a scaled case with an overflow in an intermediate value
+/// only the label counts, because the rest depends on the order of sums, and a tanh may hide it.
 class Reference {
  public:
-  /// Of the outputs and updates of the case. With `round` values are rounded to their dtypes, as compiled code does;
-  /// without, passes are compared.
+  /// For the outputs and updates of the case. With `round`, values are rounded to their dtypes as in compiled code;
+  /// without it, passes are compared.
   Reference(const Case& from, const DimBindings& dims, bool round);
-  /// Of these values, rounded.
+  /// For these values, rounded.
   Reference(const Case& from, const DimBindings& dims, const std::vector<ir::Output>& results, bool round = true);
 
   const DimBindings& dims() const { return dims_; }
   const Tensors& arguments() const { return arguments_; }
   bool ends_with_error() const { return !label_.empty(); }
-  /// What is wrong with these results; nothing where they are right.
+  /// Returns what is wrong with these results; nothing if they are correct.
   std::optional<std::string> complaint(const test::Outcome& found);
-  /// The same of a run that gives some of them.
+  /// The same for a run that returns only some of them.
   std::optional<std::string> complaint(const test::Outcome& found, const std::vector<std::string>& names);
 
  private:
@@ -36,7 +36,7 @@ class Reference {
   Tensors arguments_;
   std::vector<std::string> names_;
   std::string label_;
-  std::optional<ir::ExpectedValues> expected_;  ///< where the case does not end with an error, and values count
+  std::optional<ir::ExpectedValues> expected_;  ///< unless the case ends with an error, or values do not count
 };
 
 }  // namespace lathe::fuzz

@@ -24,10 +24,10 @@ std::vector<bool> live_nodes(const ir::Graph& graph) {
   return live;
 }
 
-/// What stands for a node: nothing says the node itself.
+/// Returns the replacement of a node; nothing for the node itself.
 using Substitute = std::function<std::optional<Value>(GraphBuilder&, const Rebuilder&, ValueId)>;
 
-/// The graph of what is live, with some nodes replaced; run-time checks are found anew.
+/// Returns the live graph with some nodes replaced; run-time checks are recomputed.
 ir::Graph rebuilt(const ir::Graph& graph, const Substitute& substitute) {
   const auto copy = [](const ir::Graph& from, const Substitute& instead) {
     const std::vector<bool> live = live_nodes(from);
@@ -80,7 +80,7 @@ class Shrinker {
  private:
   bool late() const { return std::chrono::steady_clock::now() > end_; }
 
-  /// Takes the candidate where it still fails. One that cannot be made at all is none.
+  /// Takes the candidate if it still fails. One that cannot be built is rejected.
   bool take(const std::function<void(Case&)>& change) {
     if (late()) return false;
     Case candidate = best_;
@@ -100,7 +100,7 @@ class Shrinker {
     return false;
   }
 
-  /// Runs of outputs and updates, half of them first.
+  /// Drops runs of outputs and updates, starting with half of them.
   bool drop_results() {
     bool any = false;
     const auto drop_from = [&](auto member) {
@@ -123,7 +123,7 @@ class Shrinker {
     return any;
   }
 
-  /// Runs of nodes become arguments, from the end.
+  /// Replaces runs of nodes with arguments, from the end.
   bool cut() {
     bool any = false;
     for (int length = std::max(best_.graph.size() / 2, 1); length > 0; length /= 2)
@@ -145,7 +145,7 @@ class Shrinker {
     return any;
   }
 
-  /// A node gives way to an operand of its type.
+  /// Replaces nodes with an operand of the same type.
   bool bypass() {
     bool any = false;
     for (int i = best_.graph.size() - 1; i >= 0; --i) {

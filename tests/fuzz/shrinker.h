@@ -7,9 +7,9 @@
 
 namespace lathe::fuzz {
 
-/// A smaller case that still fails: outputs and updates are dropped, runs of nodes replaced by arguments or by one of
-/// their operands, sizes left out and halved, over and over until nothing goes any more or the time is up. `fails`
-/// is asked for every candidate.
+/// Returns a smaller case that still fails: drops outputs and updates, replaces runs of nodes with arguments or with
+/// one of their operands, drops and halves sizes, until nothing more can be reduced or the time is up. Calls `fails`
+/// for every candidate.
 Case shrink(Case from, const std::function<bool(const Case&)>& fails, std::chrono::seconds limit);
 
 }  // namespace lathe::fuzz

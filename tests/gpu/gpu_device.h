@@ -8,11 +8,12 @@
 
 namespace lathe::test {
 
-/// Options that compile for this machine's GPU, and keep kernels where the command does (tools/environment.h);
-/// nothing, said as SKIP on standard output, where it has none.
+/// Returns options that compile for this machine's GPU and cache kernels where the command does
+/// (tools/environment.h). Prints SKIP to stdout and returns nothing without a GPU.
 std::optional<CompileOptions> gpu_options();
 
-/// run(i) for every i of so many: all CPUs compile and compute what is expected, and the GPU takes what comes.
+/// Calls run(i) for `runs` values of i: all CPUs compile and compute the expected results, and the GPU runs them as
+/// they become ready.
 void on_all_cpus(std::size_t runs, const std::function<void(std::size_t i)>& run);
 
 }  // namespace lathe::test

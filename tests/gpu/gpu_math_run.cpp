@@ -8,12 +8,12 @@
 #include "ir/tensor/text/parser.h"
 #include "tests/gpu/gpu_device.h"
 
-/// Functions of f32 on a real GPU against f64 ones, in units of the last place: docs/kernel-ir.md states the most.
+/// f32 functions on a real GPU compared with f64, in ulps: docs/kernel-ir.md states the maximum errors.
 using namespace lathe;
 
 namespace {
 
-/// Of all magnitudes and signs, those that the function is wanted for.
+/// Returns samples of all magnitudes and signs for which the function is tested.
 HostTensor samples(std::int64_t count, float lowest) {
   std::mt19937 random(1);
   HostTensor values(f32, {count});

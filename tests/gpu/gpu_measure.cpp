@@ -1,9 +1,8 @@
-// Times of Lathe on this machine's GPU, one line of JSON a case, for tests/gpu/run.sh:
+// Measures Lathe on this machine's GPU for tests/gpu/run.sh, and prints one line of JSON per case:
 //   gpu_measure products|attention|steps|decode [SECONDS [PART]]
-// A case that fails is a line with its error, and the next one follows. No case starts after
-// SECONDS, and only those run whose name has PART. What is timed
-// are whole runs, from the host's call to its return; beside it stand the sum over launches and the kernels that take
-// most of it, each launch timed between events.
+// A failing case prints a line with its error, and the next one follows. No case starts after SECONDS, and only cases
+// whose name contains PART run. The time is that of whole runs, from the host's call to its return. In addition, the
+// line has the sum over launches and the kernels that take most of it, with each launch timed between events.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -67,7 +66,8 @@ class Measuring {
     return *middle;
   }
 
-  /// Kernels by the time of all their launches, each launch the median of 5 runs: the longest first, 64 at most.
+  /// Returns the kernels by the total time of their launches, each launch the median of 5 runs: the slowest first, at
+  /// most 64.
   static std::string launches(Executable& executable, const Case& c, double& sum) {
     struct Kernel {
       int count = 0;
@@ -102,7 +102,7 @@ class Measuring {
     return fmt::format("[{}]", fmt::join(texts, ","));
   }
 
-  /// Two runs to settle, then the median of as many as half a second holds, 3 to 50.
+  /// Runs twice to warm up, and then returns the median of 3 to 50 runs in half a second.
   std::string times(const Case& c) const {
     Executable executable = compile(c.graph, options_);
     const CompileSummary& s = executable.summary();
@@ -134,7 +134,7 @@ Case of(OpCase made) {
   return {.graph = std::move(made.graph), .states = std::move(made.states), .inputs = {}, .flops = made.flops};
 }
 
-/// 4096^3 and 8192^3, and GPT-2's products for 64 sequences of 1024 tokens.
+/// 4096^3 and 8192^3, and GPT-2's matmuls for 64 sequences of 1024 tokens.
 void products(Measuring& measuring) {
   struct Layer {
     const char* name;

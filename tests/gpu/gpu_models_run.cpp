@@ -19,7 +19,7 @@ struct Model {
   std::vector<std::string> inputs;
 };
 
-// Adam would blow up gradients that are zero but for rounding, such as those of the biases of keys.
+// Adam would amplify gradients that are zero except for rounding, such as those of key biases.
 Model training(models::LossGraph forward, std::vector<std::string> inputs) {
   return {training_step(forward.graph, "loss", SGD{.lr = 0.1, .momentum = 0.9}, {.clip_norm = 1.0}),
           std::move(forward.initializers), std::move(inputs)};
@@ -31,8 +31,8 @@ Model llama() { return training(models::loss_graph(lathe::test::small_llama()), 
 
 Model encoder_decoder() { return training(models::loss_graph(lathe::test::small_encoder_decoder()), {"src", "tgt"}); }
 
-/// Steps with batches of several sizes: the last results, and every state. `traced`: launch by launch instead of as a
-/// captured graph.
+/// Runs steps with batches of several sizes. Returns the last results and every state. `traced`: launch by launch
+/// instead of as a captured graph.
 Tensors train(const Model& model, const CompileOptions& options, bool traced = false) {
   Executable executable = compile(model.step, options);
   executable.parameters().set(initial_values(model.step, model.initializers, 7));

@@ -7,7 +7,7 @@
 #include "tests/support/run_with_states.h"
 #include "tests/support/sample_graphs.h"
 
-/// Every sample of every op, with its gradients, on a real GPU against the interpreter.
+/// Every sample of every op, with its gradients, on a real GPU compared with the interpreter.
 using namespace lathe;
 using ir::test::Layout;
 using test::Outcome;

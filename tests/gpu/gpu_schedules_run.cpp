@@ -7,7 +7,7 @@
 #include "tests/gpu/gpu_device.h"
 #include "tests/support/compare_tensors.h"
 
-/// Products and attentions large enough for every schedule of tensor cores, on a real GPU against the CPU.
+/// Matmuls and attention large enough for every tensor core schedule, on a real GPU compared with the CPU.
 using namespace lathe;
 
 namespace {
@@ -20,7 +20,7 @@ struct Run {
   std::string error = {};
 };
 
-/// Two runs on the GPU, of which the second finds the results of the first, against one on the CPU.
+/// Compares two runs on the GPU, the second of which starts from the results of the first, with one on the CPU.
 void run(Run& r, const CompileOptions& options) {
   try {
     Executable found = compile(r.made.graph, options), expected = compile(r.made.graph, {.threads = 1});

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Puts what tests/gpu/run.sh runs into .gpu, with the libraries that it needs, for a machine that has a GPU but not what
-# building takes. tests/gpu/pack.sh [BUILD [KERNELS]]
-# KERNELS: a folder in which the programs have kept kernels (LATHE_CACHE_DIR) for that architecture and version of NVRTC.
+# Packs the programs that tests/gpu/run.sh runs into .gpu, with the libraries that they need, for a machine with a GPU
+# but without build tools. tests/gpu/pack.sh [BUILD [KERNELS]]
+# KERNELS: a kernel cache folder of the programs (LATHE_CACHE_DIR) for that architecture and version of NVRTC.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build} kernels=${2:-}

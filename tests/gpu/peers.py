@@ -39,7 +39,7 @@ def measure(program, case, run):
         once()
         count = max(3, min(50, int(0.5 / once())))
         emit(program, case, seconds=sorted(once() for _ in range(count))[count // 2])
-    except Exception as error:  # a case that fails is told, and the next one follows
+    except Exception as error:  # report a failing case, and continue with the next one
         emit(program, case, error=str(error).splitlines()[0][:200] if str(error) else type(error).__name__)
     torch.cuda.empty_cache()
 

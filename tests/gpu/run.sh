@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Everything that wants a GPU, in one run: correctness first, then times beside PyTorch.
+# Runs everything that needs a GPU: correctness first, then timings compared with PyTorch.
 #   tests/gpu/run.sh [--programs FOLDER] [--out FOLDER] [--seconds N] [--peers "products attention steps"]
 # FOLDER of --programs holds test_gpu and gpu_measure (default: .gpu, which tests/gpu/pack.sh fills for a machine that
-# cannot build, else build/tests/gpu). Checks run side by side, each with a time limit; times are taken one by one, each
-# with a limit; nothing stops the others, and --seconds (570) bounds them all. Results: OUT/results.json, OUT/table.md,
-# OUT/*.log. Without a GPU: SKIP, exit 0.
+# cannot build, else build/tests/gpu). Checks run in parallel, timings sequentially, each with a time limit. A failure
+# does not stop the others, and --seconds (570) limits the total. Results: OUT/results.json, OUT/table.md, OUT/*.log.
+# Without a GPU: SKIP, exit 0.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 programs= out=${OUT:-build/gpu-results} total=570 peers="products attention steps"
@@ -23,8 +23,8 @@ begin=$SECONDS
 mkdir -p "$out"; rm -f "$out"/*.log "$out"/*.jsonl
 left() { echo $((total - SECONDS + begin)); }
 
-# What pack.sh made lies compressed, with its libraries and maybe kernels; NVRTC may lie in a Python package. PyTorch
-# has libraries of its own: these are for our programs alone.
+# pack.sh compresses the programs with their libraries and optionally kernels; NVRTC may be in a Python package. These
+# libraries are only for our programs, because PyTorch has its own.
 libraries=${LD_LIBRARY_PATH:-}
 if ls "$programs"/*.xz > /dev/null 2>&1; then
   unpacked=$(mktemp -d); trap 'rm -rf "$unpacked"' EXIT
@@ -46,7 +46,8 @@ fi
 own="env LD_LIBRARY_PATH=$libraries"
 if [ ! -x "$programs/test_gpu" ]; then echo "there is no $programs/test_gpu: build it, or run tests/gpu/pack.sh" >&2; exit 1; fi
 
-# check NAME LIMIT COMMAND...: beside the others; its output in OUT/NAME.log, its end in OUT/checks.log.
+# check NAME LIMIT COMMAND...: runs in parallel with the others; output to OUT/NAME.log, exit status to
+# OUT/checks.log.
 check() {
   local name=$1 limit=$2
   shift 2
@@ -59,7 +60,7 @@ check() {
     echo "$name $word, $((SECONDS - start)) s" >> "$out/checks.log"
   ) &
 }
-# times NAME LIMIT COMMAND...: lines of JSON go to OUT/NAME.jsonl.
+# times NAME LIMIT COMMAND...: writes lines of JSON to OUT/NAME.jsonl.
 times() {
   local name=$1 limit=$2 start=$SECONDS
   shift 2

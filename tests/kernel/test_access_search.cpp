@@ -13,7 +13,7 @@
 #include "tests/support/first_threads.h"
 #include "tests/support/tile_blocks.h"
 
-/// Which elements the statements of a kernel reach, held against what the interpreter writes.
+/// Elements that a kernel's statements access, compared with those that the interpreter writes.
 using namespace lathe;
 using namespace lathe::kernel;
 using Answer = AccessSearch::Answer;
@@ -30,14 +30,14 @@ std::vector<AccessSearch> searches(const Kernel& kernel, BufferId parameter, con
   return found;
 }
 
-/// The best answer of all sites.
+/// Returns the best answer of all sites.
 Answer ask(std::vector<AccessSearch>& sites, std::int64_t element, std::int64_t& budget) {
   Answer best = Answer::no;
   for (AccessSearch& site : sites) best = std::max(best, site.reaches(element, budget));
   return best;
 }
 
-/// The elements of y, the only buffer, that the kernel writes.
+/// Returns the elements of y, the only buffer, that the kernel writes.
 std::set<std::int64_t> written(const Kernel& kernel, const Dims& dims, std::int64_t elements) {
   std::vector<float> y(static_cast<std::size_t>(elements), -1);
   const BoundBuffer bound[] = {{y.data(), elements}};
@@ -48,7 +48,7 @@ std::set<std::int64_t> written(const Kernel& kernel, const Dims& dims, std::int6
   return found;
 }
 
-/// Checks every element from 0 up, and some ends of loops.
+/// Checks every element from 0 on, and values around loop bounds.
 void check_all(const Kernel& kernel, const Dims& dims, std::int64_t elements) {
   const std::set<std::int64_t> expected = written(kernel, dims, elements);
   CHECK(!expected.empty());
@@ -68,7 +68,7 @@ void check_all(const Kernel& kernel, const Dims& dims, std::int64_t elements) {
         }
 }
 
-/// What `body` makes of a kernel that writes y.
+/// Returns a kernel with the buffer y and this body.
 Kernel kernel_of(const std::function<void(Builder&, Buffer)>& body) {
   Builder b("k");
   const Buffer y = b.buffer("y", f32, Access::write);
@@ -76,7 +76,7 @@ Kernel kernel_of(const std::function<void(Builder&, Buffer)>& body) {
   return b.finish();
 }
 
-/// Columns of each row by vectors, the last one masked; tasks count columns within rows.
+/// Columns of each row by vectors, the last one masked; task numbers count columns within rows.
 Kernel row_blocks(int left_out) {
   return kernel_of([&](Builder& b, Buffer y) {
     const Value rows = b.dim("rows"), columns = b.dim("columns"), per_row = b.ceil_div(columns, 24);
@@ -109,7 +109,7 @@ TEST_CASE("access search: columns, permuted digits, strides and scattered lanes"
             {13, 9}, 13 * 9 + 5);
   check_all(kernel_of([](Builder& b, Buffer y) {
               const Value n = b.dim("n");
-              b.parallel_for(0, n * 6 - 1, 1, [&](Value i) {  // the last digits are not all there
+              b.parallel_for(0, n * 6 - 1, 1, [&](Value i) {  // the last row is incomplete
                 const Value a = i % 2, c = i / 2 % 3, r = i / 6;
                 b.store_strided(y, r * 24 + a * 12 + c, 3, b.constant(f32, 1, 4));
               });

@@ -10,7 +10,7 @@ using Catch::Contains;
 
 namespace {
 
-/// How a value prints as an operand, and how many instructions were made for it.
+/// Tests how a value prints as an operand, and how many instructions it needs.
 struct Folding {
   Builder b{"fold"};
   Value n = b.dim("n"), m = b.dim("m");
@@ -28,7 +28,7 @@ struct Folding {
 std::string stored(const std::function<Value(Folding&)>& make) {
   Folding fold;
   const std::string text = fold.text(make(fold));
-  // Only what stands between the load of f and the closing brace.
+  // Only the text between the load of f and the closing brace.
   const std::size_t first = text.find('\n') + 1;
   return text.substr(first, text.size() - first - 2);
 }
@@ -106,7 +106,7 @@ TEST_CASE("the builder refuses wrong types") {
 
 namespace {
 
-/// A condition of 16 neighbours from `first` on, in a loop over `index` that steps by 16.
+/// Returns the condition of 16 neighbours from `first` on, in a loop over `index` with step 16.
 std::string condition(const std::function<Value(Builder& b, Value index, Value n)>& make) {
   Builder b("condition");
   const Value n = b.dim("n");
@@ -129,7 +129,7 @@ TEST_CASE("a condition that neighbours share is computed once") {
 }
 
 TEST_CASE("a condition in which neighbours may differ is computed for each") {
-  // A bound in between, a start in between, a bound of which nothing is known, and the other two comparisons.
+  // A bound or a start in between, an unknown bound, and the other two comparisons.
   for (const std::string& text :
        {condition([](Builder& b, Value i, Value) { return b.ramp(i, 16) < b.broadcast(b.index(40), 16); }),
         condition([](Builder& b, Value i, Value) { return b.ramp(i + 8, 16) < b.broadcast(b.index(48), 16); }),

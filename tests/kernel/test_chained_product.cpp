@@ -12,7 +12,8 @@
 #include "ir/kernel/printer.h"
 #include "tests/support/chained_product.h"
 
-/// Products of warpgroups whose left operand the threads hold, and what consumers tell the producers.
+/// Warpgroup matmuls whose left operand is in the threads' registers, and the value that consumers broadcast to the
+/// producers.
 using namespace lathe;
 using namespace lathe::kernel;
 using test::chained_product;
@@ -43,7 +44,7 @@ std::vector<float> run(const ChainedProduct& p, float first) {
   return sums;
 }
 
-/// Row by row; all columns `times` over.
+/// Computes it row by row, with all columns processed `times` times.
 std::vector<float> expected(const ChainedProduct& p, float first, int times) {
   std::vector<float> sums(static_cast<std::size_t>(wgmma_rows * values));
   const auto right = [](int column, int k) { return number(column * stride + k + 5, 0); };
@@ -85,7 +86,7 @@ TEST_CASE("chained products that no machine could run are refused by name of the
 
 namespace {
 
-/// A pipeline of two stages for 128 threads, whose one loop ends where `body` says.
+/// Builds a pipeline of two stages for 128 threads, whose only loop ends at `end`.
 void build_pipeline(const std::function<Value(Builder&, Value t, Buffer x)>& end,
                     const std::function<void(Builder&)>& use, const std::function<void(Builder&, Var)>& behind = {}) {
   Builder b("pipeline");

@@ -10,7 +10,7 @@
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/verifier.h"
 
-/// Functions by a machine's own instructions.
+/// Functions that use a machine's own instructions.
 using namespace lathe;
 using namespace lathe::kernel;
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int count = 8;
 
-/// exp(x) / d by fast operations and by rounded ones; d is of as many lanes as x, or the first alone.
+/// exp(x) / d by fast operations and by rounded ones; d has as many lanes as x, or one.
 Kernel quotients(int lanes, bool one_divisor) {
   Builder b("quotients");
   const Buffer x = b.buffer("x", f32, Access::read), d = b.buffer("d", f32, Access::read),
@@ -64,7 +64,7 @@ TEST_CASE("fast exp and division are of f32 alone") {
   CHECK_THROWS_WITH(fast_exp(b, wide), Catch::Contains("fast_exp of f64"));
   CHECK_THROWS_WITH(fast_div(b, one, wide), Catch::Contains("fast_div of f32, f64"));
   CHECK_THROWS_WITH(fast_div(b, whole, one), Catch::Contains("fast_div of i64, f32"));
-  // What no builder makes, the verifier finds.
+  // Invalid operations that builders cannot create are found by the verifier.
   const auto changed = [](const Type& type, const MachineRecord& record) {
     Kernel kernel = quotients(1, false);
     for (Instruction& in : kernel.values)

@@ -131,7 +131,7 @@ TEST_CASE("a missing barrier is found") {
   std::vector<float> data(8);
   CHECK_THROWS_WITH(run(reverse_blocks(false), {&data}, {1}),
                     Catch::Contains("[uninitialised]") || Catch::Contains("[race]"));
-  // Two threads write one element; one reads what another wrote earlier in the same phase.
+  // Two threads write one element, or one reads an element that another one wrote earlier in the same phase.
   for (const bool write : {true, false}) {
     Builder b("racy");
     Buffer x = b.buffer("x", f32, Access::write);
@@ -203,7 +203,7 @@ TEST_CASE("dot_pairs: the odd product first, each step rounded once, subnormals 
   store(3, pair(0x1p-130, 0), pair(0x1p20, 0), 0);
   store(4, pair(0, 0x1p-70), pair(0, 0x1p-70), 0);
   store(5, pair(0, 0), pair(0, 0), 0x1p-140);
-  // 2^-126 - 2^-150 has 24 bits below the least normal number, as a subnormal it would be rounded up to that.
+  // 2^-126 - 2^-150 has 24 bits below the smallest normal number; as a subnormal it would be rounded up to that.
   store(6, pair(0, 0x1p-75), pair(0, -0x1p-75), 0x1p-126);
   const Kernel kernel = b.finish();
   std::vector<float> results(7, -1.0f);

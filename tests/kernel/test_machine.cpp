@@ -20,7 +20,7 @@ using test::TileProduct;
 
 namespace {
 
-constexpr std::int64_t stride = 80;  // of matrices in memory
+constexpr std::int64_t stride = 80;  // row stride of matrices in memory
 
 float number(int i) { return static_cast<float>(i * 7 % 23 - 11) / 8; }
 
@@ -91,7 +91,7 @@ TEST_CASE("a missing wait, a missing barrier and crooked positions are found") {
 
 namespace {
 
-/// One warp; `body` is given shared memory of 512 elements, zeroed, and memory of as many.
+/// A kernel of one warp; `body` gets 512 elements of zeroed shared memory, and as many of global memory.
 Kernel warp(const std::function<void(Builder&, Buffer, Buffer, Value)>& body, int threads = 32, DType dtype = bf16) {
   Builder b("warp");
   const Buffer x = b.buffer("x", dtype, Access::read);
@@ -136,7 +136,7 @@ TEST_CASE("what only a run shows of mma and copies") {
         b.store(tile, t * 8 + 3, b.constant(bf16, 1));
       },
       "race");
-  // Waits count groups: of two, only the first has ended.
+  // Waits count groups: only the first of two has ended.
   const auto two_groups = [](int pending) {
     return [pending](Builder& b, Buffer tile, Buffer x, Value t) {
       async_copy(b, tile, t * 8, x, t * 8);

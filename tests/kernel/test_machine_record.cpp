@@ -53,7 +53,7 @@ Kernel doubled(DType dtype, bool to_input = false, bool later = false) {
   return b.finish();
 }
 
-/// Parts that an operation must not lack.
+/// Incomplete operations, each without one required part.
 struct WithoutInterpretation {
   static WithoutInterpretation of(const Instruction&);
   Instruction instruction() const;

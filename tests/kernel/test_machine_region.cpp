@@ -8,7 +8,7 @@
 #include "ir/kernel/verify/verifier.h"
 #include "tests/support/first_threads.h"
 
-/// Machine regions: what walkers do with one that they do not know.
+/// Machine regions: how walkers handle one that they do not know.
 using namespace lathe;
 using namespace lathe::kernel;
 using test::first_threads_record;
@@ -16,8 +16,7 @@ using test::FirstThreads;
 
 namespace {
 
-/// Of 8 threads the first 3 store 10 + i to y[i] and to shared memory, which the others read, at a distance, and
-/// store.
+/// The first 3 of 8 threads store 10 + i to y[i] and to shared memory; the others read it and store it further on.
 Kernel shared_out(bool with_barrier = true) {
   Builder b("shared_out");
   const Buffer y = b.buffer("y", f32, Access::write);
@@ -52,7 +51,7 @@ std::vector<float> run(const Kernel& kernel) {
   return y;
 }
 
-/// A region's parts that it must not lack.
+/// Incomplete regions, each without one required part.
 struct WithoutPlace {
   static WithoutPlace of(const MachineRegion&);
   void verify_bodies(const MachineRegionRules&) const;

@@ -12,7 +12,7 @@
 #include "ir/kernel/printer.h"
 #include "tests/support/wgmma_product.h"
 
-/// StagePipelines of stages and wgmma.
+/// StagePipelines and wgmma.
 using namespace lathe;
 using namespace lathe::kernel;
 using test::wgmma_product;
@@ -21,7 +21,7 @@ using Mistake = WgmmaProduct::Mistake;
 
 namespace {
 
-constexpr int stride = 208;  // of matrices in memory
+constexpr int stride = 208;  // row stride of matrices in memory
 constexpr int extent = 144 * stride;
 
 float number(int i) { return static_cast<float>(i * 7 % 23 - 11) / 8; }
@@ -87,7 +87,7 @@ TEST_CASE("the sums of a warpgroup's threads are all sums, and the positions of 
   CHECK(sums == std::vector<int>(sums.size(), 1));
   CHECK(positions == std::vector<int>(positions.size(), 1));
   CHECK(swizzled_offset(0, 63) == 63);
-  CHECK(swizzled_offset(9, 17) == 9 * 64 + 3 * 8 + 1);  // the 128-byte swizzle: chunk 2 of row 1 of 8 stands at 2 ^ 1
+  CHECK(swizzled_offset(9, 17) == 9 * 64 + 3 * 8 + 1);  // the 128-byte swizzle: chunk 2 of row 1 of 8 is at 2 ^ 1
 }
 
 TEST_CASE("wrong layouts give wrong sums") {
@@ -139,7 +139,7 @@ Body pipeline(const Body& produce, const Body& consume, int consumers = 128, int
 void copy(const Parts& p) { async_copy(p.b, p.tile, p.t * 8, p.x, p.t * 8); }
 void nothing(const Parts&) {}
 
-/// A pipeline of two stages for 128 threads, two iterations of products that are waited for.
+/// A pipeline of two stages for 128 threads, with two iterations of matmuls that are waited for.
 Body product(const Body& produce, const std::function<void(const Parts&, Var)>& consume,
              const Type& type = {f32, 64}) {
   return [=](const Parts& p) {
@@ -280,7 +280,7 @@ TEST_CASE("sums that are used while products are under way are refused") {
       block(product(copy, [&](const Parts& p, Var) { reads(p, p.b.var({f32, 64}, p.b.constant(f32, 0))); })));
   const auto behind = [&](const Parts& p, Var sums) { multiply(p, sums), reads(p, sums); };
   refused(product(copy, behind), "sums_under_way");
-  // In the next iteration they are under way.
+  // In the next iteration they are still running.
   const auto before = [&](const Parts& p, Var sums) { reads(p, sums), multiply(p, sums); };
   refused(product(copy, before), "sums_under_way");
   const auto clears = [](const Parts& p, Var sums) { multiply(p, sums), p.b.set(sums, p.b.constant(f32, 0)); };

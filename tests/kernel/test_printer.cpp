@@ -9,7 +9,7 @@ using namespace lathe::kernel;
 
 namespace {
 
-/// Every statement and opcode once.
+/// A kernel with every statement and opcode once.
 Kernel everything(const std::string& kernel_name, const std::string& prefix) {
   Builder b(kernel_name);
   b.note("%5 softmax mha.cpp:14");

@@ -56,7 +56,7 @@ TEST_CASE("casts saturate and round to nearest even") {
   CHECK(evaluate_cast(f32, i32, {.real = -2.9}).integer == -2);
   CHECK(evaluate_cast(i64, i32, {.integer = (std::int64_t{1} << 32) + 5}).integer == 5);
   CHECK(evaluate_cast(f32, boolean, {.real = 0.25}).integer == 1);
-  CHECK(bf16_bits(1.00390625f) == 0x3f80);  // a tie goes to the even neighbour
+  CHECK(bf16_bits(1.00390625f) == 0x3f80);  // ties round to even
   CHECK(bf16_bits(1.01171875f) == 0x3f82);
   CHECK(bf16_bits(std::nanf("")) == 0x7fc0);
   CHECK(bf16_bits(std::bit_cast<float>(0x7f800001u)) == 0x7fc0);

@@ -86,18 +86,18 @@ TEST_CASE("tile_mma: even and odd k apart, 32 at a time, each step rounded once,
   };
   for (int k = 0; k < 64; ++k) o.set_right(k, 0, 1);
   o.c[0] = 0x1p24f;
-  CHECK(only({{0, 1}, {2, 1}}) == 0x1p24f + 2);  // both in one sum, before the sum so far
-  CHECK(only({{0, 1}, {1, 1}}) == 0x1p24f + 2);  // even and odd sums meet first
-  CHECK(only({{0, 1}, {32, 1}}) == 0x1p24f);     // each step by itself
+  CHECK(only({{0, 1}, {2, 1}}) == 0x1p24f + 2);  // both in one sum, before the previous sum is added
+  CHECK(only({{0, 1}, {1, 1}}) == 0x1p24f + 2);  // even and odd sums are added first
+  CHECK(only({{0, 1}, {32, 1}}) == 0x1p24f);     // each step separately
   o.c[0] = 0;
   CHECK(only({{0, 0x1p24f}, {2, 1}, {4, -0x1p24f}}) == 0);  // the even ones in order
-  CHECK(only({{0, 0x1p24f}, {1, 1}, {2, -0x1p24f}}) == 1);  // the odd ones apart
+  CHECK(only({{0, 0x1p24f}, {1, 1}, {2, -0x1p24f}}) == 1);  // the odd ones separately
   CHECK(only({{0, 0x1p-130f}}) == 0);
   o.c[0] = 0x1p-130f;
   CHECK(only({}) == 0);
   for (int k = 0; k < 64; ++k) o.set_right(k, 0, 0x1p-70f);
   CHECK(only({{0, 0x1p-70f}}) == 0);
-  // 2^-126 - 2^-150 has 24 bits below the least normal number, as a subnormal it would be rounded up to that.
+  // 2^-126 - 2^-150 has 24 bits below the smallest normal number; as a subnormal it would be rounded up to that.
   o.set_right(2, 0, -0x1p-75f), o.set_right(0, 0, 0x1p-63f);
   CHECK(only({{0, 0x1p-63f}, {2, 0x1p-75f}}) == 0);
 }

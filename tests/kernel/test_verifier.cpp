@@ -32,7 +32,7 @@ Kernel valid() {
 Loop& parallel(Kernel& k) { return std::get<Loop>(k.body[0].node); }
 Loop& inner(Kernel& k) { return std::get<Loop>(parallel(k).body[2].node); }
 
-/// The instruction computed by the first Compute with this opcode.
+/// Returns the instruction computed by the first Compute with this opcode.
 Instruction& first(Kernel& k, Opcode op) {
   for (Instruction& in : k.values)
     if (in.op == op) return in;
@@ -61,7 +61,7 @@ ValueId integer(Kernel& k, std::int64_t n) {
 TEST_CASE("values must be defined before use, once, in scope") {
   rejects("dominance", [](Kernel& k) { std::swap(parallel(k).body[0], parallel(k).body[1]); });
   rejects("dominance", [](Kernel& k) {
-    // A value of the inner loop used after it.
+    // A value of the inner loop is used after the loop.
     const ValueId inside = std::get<Compute>(inner(k).body[0].node).value;
     std::get<Store>(parallel(k).body[4].node).value = inside;
   });
@@ -174,7 +174,7 @@ std::string read(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-/// Quoted words of lower case and '_' that stand where a label does: before ',' or ')'.
+/// Returns quoted words of lower-case letters and '_' in the position of a label: before ',' or ')'.
 std::set<std::string> labels(const std::string& source) {
   std::set<std::string> result;
   for (std::size_t open = source.find('"'); open != std::string::npos;) {
@@ -204,7 +204,7 @@ TEST_CASE("the reference lists every label of the verifier and the interpreter a
                                     "ir/kernel/verify/sums_rules.cpp"};
   for (const auto& entry : std::filesystem::directory_iterator(lathe::test::source_path("ir/kernel/machine")))
     if (entry.path().extension() == ".cpp") paths.push_back("ir/kernel/machine/" + entry.path().filename().string());
-  const char* const ends[] = {"`", " ", "."};  // names of operations stand with their operands
+  const char* const ends[] = {"`", " ", "."};  // operation names are next to their operands
   std::size_t found = 0;
   for (const std::string& path : paths)
     for (const std::string& label : labels(read(path))) {

@@ -6,7 +6,7 @@
 #include "ir/tensor/verifier.h"
 #include "tests/ops/samples.h"
 
-/// What holds for every op, checked on the samples of its record.
+/// Properties of every op, checked on the samples of its record.
 namespace lathe::ir::test {
 
 namespace {
@@ -24,14 +24,14 @@ bool has_size(const Op& op, const Sample& sample, std::int64_t size) {
                      [&](const SampleOperand& operand) { return has(operand.sizes); });
 }
 
-/// The same dtype, the same sizes, and strides that differ at most where nothing is walked.
+/// Whether dtype and sizes are equal, and strides too, except where they have no effect.
 bool same_type(const TensorType& a, const TensorType& b) {
   if (a.dtype != b.dtype || a.shape != b.shape) return false;
   return a.strides == b.strides || (a.is_contiguous() && b.is_contiguous());
 }
 
-/// Whether the op refuses the sample once its sizes are unknown, for a reason that only sizes can settle: half of an
-/// unknown, a dim that is the rest of one, strides of a join of two.
+/// Whether the op rejects the sample once its sizes are symbolic, for a reason that depends on sizes: half of a
+/// symbolic dim, a dim that is the remainder of another one, strides of a merged dim.
 bool undecidable(const Op& op, const Sample& sample) {
   static const std::set<std::pair<std::string_view, std::string>> reasons = {{"dequantize", "dequantize_scales"},
                                                                              {"rope", "rope_even"},
@@ -49,7 +49,7 @@ bool undecidable(const Op& op, const Sample& sample) {
   return false;
 }
 
-/// Expands a value's composite once; its own operands stay.
+/// Expands a value's composite once; its own operands are unchanged.
 Value expand_once(GraphBuilder& builder, const Value& value) {
   std::vector<Value> operands;
   for (const ValueId id : value.node().operands) operands.emplace_back(builder, id);
@@ -146,7 +146,7 @@ TEST_CASE("every op prints and parses back") {
       try {
         graph = sample_graph(op, sample, {.layout = Layout::strided, .sizes = sizes});
       } catch (const UserError&) {
-        return;  // the two tests above say which may be refused
+        return;  // the two tests above check which ones may be rejected
       }
       const std::string text = print(graph);
       const Graph again = parse_graph(text, OpSet{own_op()});

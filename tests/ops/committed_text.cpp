@@ -16,7 +16,7 @@ void check_committed(const std::string& path, const std::string& current) {
   const std::string name = std::filesystem::path(path).filename();
   if (committed.str() != current) std::ofstream(name) << current;
   INFO("the current text has been written to " << name << " in the working directory: it belongs to " << path);
-  CHECK((committed.str() == current));  // in parentheses: both texts would be printed whole
+  CHECK((committed.str() == current));  // in parentheses: otherwise both texts would be printed in full
 }
 
 }  // namespace lathe::test

@@ -16,7 +16,7 @@ namespace {
 const double infinity = std::numeric_limits<double>::infinity();
 const double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-/// Equal to a relative 1e-12, NaN to NaN.
+/// Checks for equality up to a relative 1e-12; NaN equals NaN.
 void check_near(const Numbers& found, const Numbers& expected) {
   REQUIRE(found.size() == expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -112,7 +112,7 @@ TEST_CASE("activations at known points") {
   check_near(t.numbers(sigmoid(x)), {1 / (1 + std::exp(-1)), 1 / (1 + std::exp(2)), 1, 0});
   check_near(t.numbers(silu(x)), {1 / (1 + std::exp(-1)), -2 / (1 + std::exp(2)), 1000, 0});
   check_near(t.numbers(softplus(x)), {std::log1p(std::exp(1.0)), std::log1p(std::exp(-2.0)), 1000, 0});
-  // Far below 0 it keeps its digits, where 1 + e^x is 1.
+  // Far below 0 it is still accurate, although 1 + e^x is 1.
   check_near(t.numbers(mul(softplus(t.input({2}, {-20, -40}, f64)), 1e8)),
              {1e8 * std::log1p(std::exp(-20.0)), 1e8 * std::exp(-40.0)});
   check_near(t.numbers(relu(t.input({3}, {-1, nan_value, 2}))), {0, nan_value, 2});
@@ -227,7 +227,7 @@ TEST_CASE("a causal attention sees the keys before its first query, as many as i
   check_near(from(9), {weighed({0.5, -0.5, 1.5}), weighed({1, -1, 3})});
   check_near(from(-1), {nan_value, weighed({1, -infinity, -infinity})});
   check_near(from(-2, true), {0, 0});
-  // One for each batch, under a mask that adds the batches.
+  // One per batch, with a mask that has the batch dim.
   const Value seen = t.input({2, 1, 3}, {1, 1, 1, 1, 0, 1}, boolean);
   const Value each = t.input(HostTensor::from_ints({2}, {0, 2}));
   check_near(t.numbers(attention(q, k, v, seen, 0.5, true, false, each)),

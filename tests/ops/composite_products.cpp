@@ -18,7 +18,7 @@ using Sizes = std::vector<std::int64_t>;
 
 namespace {
 
-/// Sums the products over every assignment of sizes to labels: what einsum means, without any cleverness.
+/// Sums the products over every assignment of indices to labels: the definition of einsum.
 HostTensor einsum_by_loops(const EinsumTerms& terms, const std::vector<HostTensor>& operands) {
   std::map<char, std::int64_t> sizes;
   for (std::size_t i = 0; i < operands.size(); ++i)
@@ -86,7 +86,7 @@ RandomEinsum random_einsum(std::mt19937& generator) {
     if (i > 0) made.equation += ',';
     Sizes sizes;
     const int rank = pick(0, 3), dots = pick(0, 3) == 0 ? pick(0, rank) : -1;
-    std::map<char, std::int64_t> own;  // a repeated label is a diagonal, whose sizes are equal; else 1 broadcasts
+    std::map<char, std::int64_t> own;  // a repeated label is a diagonal with equal sizes; otherwise 1 broadcasts
     for (int d = 0; d <= rank; ++d) {
       if (d == dots) {
         made.equation += "...";
@@ -166,7 +166,7 @@ TEST_CASE("matmul follows torch.matmul for vectors, matrices and batches", "[mat
   for (const Sample& sample : ops::matmul.samples.value()) {
     const auto &a_sizes = sample.operands[0].sizes, &b_sizes = sample.operands[1].sizes;
     CAPTURE(a_sizes, b_sizes);
-    // As an equation with an ellipsis, whose meaning is checked above.
+    // Compared with an equation with an ellipsis, which is checked above.
     const std::string lhs = a_sizes.size() == 1 ? "k" : "...mk", rhs = b_sizes.size() == 1 ? "k" : "...kn";
     const std::string out = std::string("...") + (a_sizes.size() > 1 ? "m" : "") + (b_sizes.size() > 1 ? "n" : "");
     Interpreted t;

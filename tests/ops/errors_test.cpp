@@ -29,7 +29,7 @@ TEST_CASE("each constraint of each op has a wrong program") {
   for (const ErrorProgram& program : programs()) shown.emplace(program.op(), program.label);
   for (const Op* op : all_ops())
     for (const std::string_view label : op->labels.value) {
-      if (op->as<Argument>()) continue;  // a text cannot name two arguments alike: see below
+      if (op->as<Argument>()) continue;  // text cannot give two arguments the same name: see below
       CAPTURE(op->name.value, label);
       CHECK(shown.count({std::string(op->name.value), std::string(label)}) == 1);
     }

@@ -16,8 +16,8 @@ inline std::vector<Sample> own_op_samples() {
   return samples;
 }
 
-/// A record as a program makes one, with an attribute and a gradient of its own: scale * x * sigmoid(beta * x). What
-/// holds for the ops of Lathe on their samples holds for it.
+/// A user-defined op with an attribute and its own gradient: scale * x * sigmoid(beta * x). It must have all
+/// properties that built-in ops have on their samples.
 inline const OpRef& own_op() {
   const auto gradient = [](const GradientContext& g) {
     const double scale = g.node.attrs.get<double>("scale");
@@ -44,7 +44,7 @@ inline const OpRef& own_op() {
   return op;
 }
 
-/// Every op of Lathe that computes something, and one of a program's own.
+/// Returns every built-in op that computes something, and one user-defined op.
 inline std::vector<const Op*> sampled_ops() {
   std::vector<const Op*> ops{own_op()};
   for (const Op* op : all_ops())

@@ -34,17 +34,17 @@ Tensor op(std::string_view name, const Where& at, std::initializer_list<const Te
 
 )";
 
-/// What stands between the outer parentheses.
+/// Returns the text between the outer parentheses.
 std::string_view inside(std::string_view text) { return text.substr(1, text.size() - 2); }
 
-/// The parameters of a function of ir/ops/functional as those of the DSL, which takes no bool for a dim.
+/// Converts the parameters of a function of ir/ops/functional to those of the DSL, where a bool is not a dim.
 std::string dsl_parameters(std::string_view parameters) {
   std::string text(inside(parameters));
   if (const auto dim = text.find("int dim"); dim != std::string::npos) text.replace(dim, 3, "DimIndex");
   return text;
 }
 
-/// A record's doc as a sentence; what begins with a letter of a formula, or is one, stays as it is.
+/// Returns a record's doc as a sentence; a doc that begins with a formula is unchanged.
 std::string sentence(std::string doc) {
   const std::string word = doc.substr(0, doc.find(' '));
   const bool formula =
@@ -54,9 +54,9 @@ std::string sentence(std::string doc) {
   return doc + ".";
 }
 
-constexpr std::size_t line_length = 118;  // as clang-format has it
+constexpr std::size_t line_length = 118;  // the column limit of clang-format
 
-/// The head of a function, in two lines where it is too long for one.
+/// Returns the head of a function, in two lines if it is too long for one.
 std::string fitting(std::string head) {
   const std::size_t brk = head.rfind(" Where at");
   if (head.size() > line_length) head.replace(brk, 1, "\n" + std::string(head.find('(') + 1, ' '));

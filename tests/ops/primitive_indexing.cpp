@@ -68,7 +68,7 @@ TEST_CASE("take_along follows torch.gather, sizes unknown included") {
   const Value along_columns = t.input(HostTensor::from_ints({1, 3}, {1, 0, 1}), {1, m});
   CHECK(t.numbers(take_along(a, along_columns, 0)) == Numbers{4, 2, 6});
   CHECK(error_label([&] { take_along(a, select(along_rows, 0, 0), 1); }) == "take_along_rank");
-  // 3 would be the first element of the second row, -1 the last of the first.
+  // 3 would be the first element of the second row, -1 the last one of the first.
   for (const std::int64_t wrong : {3, -1}) {
     const Value indices = t.input(HostTensor::from_ints({2, 2}, {0, 1, 2, wrong}), {n, Dim("k")});
     CHECK(error_label([&] { t.run(take_along(a, indices, 1)); }) == "index_range");

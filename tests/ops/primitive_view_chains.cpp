@@ -11,14 +11,14 @@ using lathe::test::Interpreted;
 
 namespace {
 
-/// Draws random views of random values; rules may refuse them.
+/// Random views of random values; rules may reject them.
 class Chain {
  public:
   explicit Chain(unsigned seed) : random_(seed) {}
 
   int below(int n) { return std::uniform_int_distribution<int>(0, n - 1)(random_); }
 
-  /// A random factorisation of `count`, some sizes 1.
+  /// Returns a random factorization of `count`, with some sizes of 1.
   Shape factors(std::int64_t count) {
     Shape shape;
     for (int i = 0; i < 4 && (count > 1 || below(2)); ++i) {
@@ -57,7 +57,7 @@ class Chain {
   std::mt19937 random_;
 };
 
-/// Whether the elements of `a`, which are their own positions in memory, lie at these strides.
+/// Whether the elements of `a`, which are their own positions in memory, have these strides.
 bool lies_at(const HostTensor& a, const std::vector<std::int64_t>& strides) {
   if (a.numel() == 0) return true;
   std::int64_t at = 0;
@@ -72,7 +72,7 @@ std::vector<std::int64_t> numbers(const std::vector<Dim>& dims) {
   return result;
 }
 
-/// The strides that the elements themselves suggest.
+/// Returns the strides that the elements themselves imply.
 std::vector<std::int64_t> observed_strides(const HostTensor& a) {
   const Sizes dense = dense_strides(a.shape());
   std::vector<std::int64_t> strides(dense.size(), 0);

@@ -101,17 +101,17 @@ TEST_CASE("the strides of a view: joined and split runs, expanded and sliced ope
   const TensorType x = TensorType::contiguous(f32, {B, S, 512});
   CHECK(strides(x, {B, S, 8, 64}) == Strides{S * 512, 512, 64, 1});
   CHECK(strides(x, {B * S, 512}) == Strides{512, 1});
-  // [B, h, S, d] transposed from [B, S, h, d]: h splits, but h and S do not join.
+  // [B, h, S, d] transposed from [B, S, h, d]: h can be split, but h and S cannot be merged.
   const TensorType heads{f32, {B, 8, S, 64}, {S * 512, 64, 512, 1}};
   CHECK(strides(heads, {B, 2, 4, S, 64}) == Strides{S * 512, 256, 64, 512, 1});
   CHECK_FALSE(strides(heads, {B, S * 8, 64}));
   CHECK_FALSE(strides(heads, {B, S, 512}));
   CHECK(strides(heads, {B, 8, 1, S, 64})->size() == 5);
-  // An expanded dim joins nothing but itself.
+  // An expanded dim can only be merged with itself.
   const TensorType repeated{f32, {2, 3, 4}, {4, 0, 1}};
   CHECK_FALSE(strides(repeated, {6, 4}));
   CHECK(strides(repeated, {2, 3, 2, 2}) == Strides{4, 0, 2, 1});
-  // Rows of a slice keep their distance.
+  // Rows of a slice keep their stride.
   const TensorType rows{f32, {3, 4}, {10, 1}};
   CHECK(strides(rows, {3, 2, 2}) == Strides{10, 2, 1});
   CHECK_FALSE(strides(rows, {12}));

@@ -18,13 +18,13 @@
 #include "tests/ops/own_op.h"
 #include "tests/support/distance.h"
 
-/// Graphs and tensors made of the samples that every op's record holds.
+/// Graphs and tensors for the samples in every op's record.
 namespace lathe::ir::test {
 
-/// How the operands of a sample lie in memory. `strided`: each is a view of an input with other strides, the last two
-/// dims swapped, or every second element of a vector.
+/// Memory layout of a sample's operands. `strided`: each one is a view of an input with other strides, with the last
+/// two dims swapped, or every second element of a vector.
 enum class Layout { contiguous, strided };
-/// Whether sizes above 1 are numbers or unknown dims, one for each size: 3 becomes n3.
+/// Whether sizes above 1 are numbers or symbolic dims, one per size: 3 becomes n3.
 enum class Sizes { numbers, unknowns };
 
 struct SampleOptions {
@@ -60,7 +60,7 @@ inline HostTensor random_tensor(const SampleOperand& operand, std::mt19937& gene
   return result;
 }
 
-/// Values for the operands of a sample, the same for the same seed.
+/// Returns values for the operands of a sample, deterministic by seed.
 inline std::vector<HostTensor> random_operands(const Sample& sample, unsigned seed = 1) {
   std::mt19937 generator(seed);
   std::vector<HostTensor> tensors;
@@ -77,7 +77,7 @@ inline void copy_element(const HostTensor& from, std::int64_t i, HostTensor& to,
     to.set_int(j, from.get_int(i));
 }
 
-/// What to store in the input behind a strided operand.
+/// Returns the values to store in the input of a strided operand.
 inline HostTensor stored(const HostTensor& values, Layout layout) {
   std::vector<std::int64_t> sizes = values.shape();
   const std::size_t rank = sizes.size();
@@ -106,7 +106,7 @@ inline Shape sample_shape(const SampleOperand& operand, const SampleOptions& opt
   return shape;
 }
 
-/// The sizes of the unknown dims that a sample's operands may have.
+/// Returns the sizes of the symbolic dims that a sample's operands may have.
 inline DimBindings unknown_sizes(const Sample& sample) {
   DimBindings sizes;
   for (const SampleOperand& operand : sample.operands)
@@ -114,7 +114,7 @@ inline DimBindings unknown_sizes(const Sample& sample) {
   return sizes;
 }
 
-/// Declares input x<i> for an operand, and gives the operand.
+/// Declares input x<i> for an operand, and returns the operand.
 inline Value sample_operand(GraphBuilder& builder, const SampleOperand& operand, std::size_t i,
                             const SampleOptions& options) {
   Shape shape = sample_shape(operand, options);
@@ -140,7 +140,7 @@ inline std::vector<Value> sample_operands(GraphBuilder& builder, const Sample& s
   return operands;
 }
 
-/// The sample as a graph with the output "y".
+/// Returns the sample as a graph with the output "y".
 inline Graph sample_graph(const Op& op, const Sample& sample, const SampleOptions& options = {}) {
   GraphBuilder builder("sample");
   const GraphBuilder::At at(builder, Location("sample.cpp", 1));
@@ -156,7 +156,7 @@ inline Tensors arguments_of(const std::vector<HostTensor>& operands, Layout layo
   return tensors;
 }
 
-/// Calls f(op, sample, description) for every sample of each of them.
+/// Calls f(op, sample, description) for every sample of every sampled op.
 template <class F>
 void for_each_sample(F f) {
   for (const Op* op : sampled_ops()) {

@@ -12,7 +12,7 @@ ninja -C "$scratch/build" -t commands app >"$scratch/commands"
 grep -q 'ir/support/dim.cpp' "$scratch/commands"
 ! grep -e ' -Werror' "$scratch/commands" || { echo "warnings are errors in a subproject" >&2; exit 1; }
 
-# refuses ID VERSION TEXT: an old compiler is refused with the versions that are needed.
+# refuses ID VERSION TEXT: an old compiler is rejected with the required versions.
 refuses() {
   if cmake -DCMAKE_CXX_COMPILER=c++ -DCMAKE_CXX_COMPILER_ID="$1" -DCMAKE_CXX_COMPILER_VERSION="$2" -P "$source/tools/cmake/compiler.cmake" 2>"$scratch/error"; then
     echo "$1 $2 is not refused" >&2

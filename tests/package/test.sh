@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs a build into a scratch folder; configures, builds and runs programs against it, outside the tree: the first
-# program, and one with ops of its own.
+# program, and one with user-defined ops.
 #   test.sh BUILD SOURCE COMPILER
 set -euo pipefail
 build=$1 source=$2 compiler=$3
@@ -8,7 +8,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
-# A program's own headers may have the names of Lathe's.
+# A program's own headers may have the same names as Lathe's.
 headers=$(cd "$scratch/prefix/include/lathe" && find . -name '*.h' -printf '%P\n')
 for header in $headers; do
   mkdir -p "$(dirname "$scratch/own/$header")"
@@ -30,14 +30,14 @@ build_in "$scratch/custom"
 "$scratch/custom/build/first_program" | tee "$scratch/custom/output"
 grep -q '%1 = my.swish %x, %beta' "$scratch/custom/output"
 
-# Nothing installed points back into the tree, and the program learned its task.
+# No installed file refers to the tree, and the program learned its task.
 ! grep -rlF -e "$source" -e "$build" "$scratch/prefix/lib/cmake" "$scratch/prefix/include" ||
   { echo "the package names its build or source folder" >&2; exit 1; }
-# The program needs Lathe alone, and the package asks for nothing else.
+# The program needs only Lathe, and the package has no other dependencies.
 needed=$(readelf -d "$scratch/app/build/first_program" | grep -oE 'NEEDED.*\[[^]]*' | sed 's/.*\[//')
 ! grep -vE '^(liblathe|libstdc\+\+|libgcc_s|libm|libc|libasan|libubsan|libtsan|ld-linux)' <<<"$needed" ||
   { echo "the program needs more than Lathe" >&2; exit 1; }
-# Nothing is linked with an MPI but the plugin, where there is one.
+# Only the plugin, if there is one, is linked with an MPI.
 mpi='lib(mpi|open-rte|open-pal|pmix)'
 lathe=$scratch/prefix/bin/lathe library=$(find "$scratch/prefix" -name 'liblathe.so')
 plugin=$(find "$scratch/prefix" -name liblathe_mpi.so)
@@ -51,12 +51,12 @@ if [ -n "$plugin" ]; then
   grep -qE "$mpi" <<<"$linked" || { echo "$plugin is linked with no MPI" >&2; exit 1; }
 fi
 ! grep -rn find_dependency "$scratch/prefix/lib/cmake" || { echo "the package asks for others" >&2; exit 1; }
-# Each installed header stands by itself, and is found as <lathe/...> alone.
+# Each installed header compiles on its own, and is only found as <lathe/...>.
 for header in $headers; do
   echo "#include <lathe/$header>"
 done >"$scratch/every.cpp"
 "$compiler" -std=c++20 -fsyntax-only -I"$scratch/own" -I"$scratch/prefix/include" "$scratch/every.cpp"
-# Pages that headers name come with them.
+# Pages that headers refer to are installed too.
 pages=$(grep -rhoE 'docs/[a-z/-]+\.md' "$scratch/prefix/include" | sort -u)
 [ -n "$pages" ]
 for page in $pages; do

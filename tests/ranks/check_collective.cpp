@@ -18,7 +18,7 @@ void check_collective(const CollectiveCase& collective, const MachineOf& machine
     found[static_cast<std::size_t>(rank)] =
         run_collective(collective, processes, machine ? machine(processes) : CompileOptions{});
   });
-  // The simulator is given all operands along the first dim.
+  // The simulator takes all operands concatenated along the first dim.
   std::vector<std::int64_t> all_sizes = collective.sizes;
   all_sizes[0] *= ranks;
   HostTensor all(collective.dtype, all_sizes);

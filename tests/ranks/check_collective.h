@@ -5,7 +5,7 @@
 
 namespace lathe::test {
 
-/// Runs it on three processes, in threads of this one, and compares with the simulator.
+/// Runs the collective on three ranks, in threads of this process, and compares with the simulator.
 void check_collective(const CollectiveCase& collective, const MachineOf& machine = {});
 
 }  // namespace lathe::test

@@ -27,7 +27,7 @@ std::vector<CollectiveCase> collective_cases() {
     add("reduce_scatter %x {axis=\"m\", ranks=3, dim=1, outer=2}", {6, 12, 3});
     add("all_to_all %x {axis=\"m\", ranks=3, split_dim=1, concat_dim=0}", {2, 6});
     add("all_to_all %x {axis=\"m\", ranks=3, split_dim=0, concat_dim=2}", {6, 2, 3});
-    // Pieces of several windows, of which the last process has one less than the others.
+    // Chunks of several windows, of which the last rank has one less than the others.
     if (dtype != i32) {
       const std::int64_t several = dtype == bf16 ? 786'433 : 393'217;
       add("all_reduce %x {axis=\"m\", ranks=3, combine=\"sum\"}", {several, 1});
@@ -51,7 +51,7 @@ HostTensor operand_of(const CollectiveCase& collective, int rank) {
 HostTensor run_collective(const CollectiveCase& collective, const std::shared_ptr<Ranks>& ranks,
                           CompileOptions options) {
   options.threads = 1;
-  static OnceStore kernels;  // ranks are threads of this process, or alone in it
+  static OnceStore kernels;  // ranks are threads of this process, or its only rank
   options.cache = &kernels;
   options.poison = true;
   options.ranks = ranks;

@@ -9,7 +9,7 @@
 #include "runtime/executable.h"
 #include "runtime/ranks/ranks.h"
 
-/// One collective of each kind, dtype and way to lie, as the graph of one of several processes along the axis m.
+/// A collective of each kind, dtype and layout, as the graph of one of several ranks along the axis m.
 namespace lathe::test {
 
 struct CollectiveCase {
@@ -19,12 +19,12 @@ struct CollectiveCase {
   DType dtype = f32;
 };
 
-/// For three processes.
+/// Returns the cases for three ranks.
 std::vector<CollectiveCase> collective_cases();
 
-/// What a process gives.
+/// Returns the operand of a rank.
 HostTensor operand_of(const CollectiveCase& collective, int rank);
-/// What it gets, by code compiled with these options.
+/// Returns the result of a rank, from code compiled with these options.
 HostTensor run_collective(const CollectiveCase& collective, const std::shared_ptr<Ranks>& ranks,
                           CompileOptions options = {});
 

@@ -6,7 +6,7 @@
 #include "tests/ranks/check_collective.h"
 #include "tests/ranks/support.h"
 
-/// Each collective, compiled, against the simulator.
+/// Compiled collectives, compared with the simulator.
 namespace lathe::test {
 
 TEST_CASE("ranks: compiled collectives exchange what the simulator does") {
@@ -15,7 +15,7 @@ TEST_CASE("ranks: compiled collectives exchange what the simulator does") {
 
 namespace {
 
-/// How many exchanges two ranks have of a graph, with buckets of so many bytes.
+/// Returns the number of communication steps of a graph on two ranks, with buckets of `bucket_bytes`.
 std::size_t exchanges_of(const std::string& text, std::int64_t bucket_bytes) {
   const ir::Graph graph = ir::parse_graph(text, "buckets");
   std::size_t count = 0;
@@ -28,7 +28,7 @@ std::size_t exchanges_of(const std::string& text, std::int64_t bucket_bytes) {
   return count;
 }
 
-/// Collectives of one kind of vectors of so many elements each, whose results are outputs.
+/// Returns a graph of collectives of one kind on vectors with these numbers of elements, whose results are outputs.
 std::string collectives_of(const std::string& op, const std::string& attributes, const std::vector<int>& elements) {
   std::string arguments, made, exchanged, outputs;
   for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -52,11 +52,11 @@ TEST_CASE("ranks: sums of one kind, and gathers that no launch reads, go togethe
     CHECK(exchanges_of(text, 63) == 2);
     CHECK(exchanges_of(text, 64) == 1);
   }
-  // Of scatters as much may be on its way as the largest has, and that one here is too large for the bucket.
+  // Scatters in flight may be as large as the largest one, which here is too large for the bucket.
   const std::string scatters = collectives_of("reduce_scatter", "dim=0, outer=1", {8, 8, 64});
   CHECK(exchanges_of(scatters, 63) == 3);
   CHECK(exchanges_of(scatters, 64) == 2);
-  // What a launch reads is not kept back for others.
+  // A value that a launch reads is not delayed for others.
   std::string read = gathers;
   read.replace(read.find("  output"), 0, "  %5 = exp %2\n  output \"z\" %5\n");
   CHECK(exchanges_of(read, 64) == 2);

@@ -32,12 +32,12 @@ TEST_CASE("ranks: an index out of range on one rank ends all with its rank, op a
 TEST_CASE("ranks: a rank that does not come is an error with rank, op and line") {
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
   const auto found = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
-    // Rank 0 is the first to lose patience.
+    // Rank 0 has the shorter timeout.
     const auto ranks =
         std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}), RanksOptions{.patience = rank == 0 ? 3.0 : 60.0});
     Executable executable = compile(graph, {.threads = 1, .ranks = ranks});
     if (rank == 0) (void)executable.run(lookup_arguments(2));
-    if (rank == 1) ranks->gather("");  // which never comes to rank 0
+    if (rank == 1) ranks->gather("");  // never arrives at rank 0
   });
   INFO(found[0].text);
   CHECK(found[0].label == "rank_stalled");

@@ -4,7 +4,7 @@
 #include "tests/ranks/support.h"
 #include "tests/support/once_store.h"
 
-/// Compiled training steps whose keys and values go around in a ring, in threads of this process.
+/// Compiled training steps with ring attention, in threads of this process.
 namespace lathe::test {
 
 namespace {
@@ -17,7 +17,7 @@ std::vector<Division> rings() {
   return {{"seq=2", "T:seq", in_ring}, {"seq=3", "T:seq", in_ring}, {"data=2,seq=2", "B:data,T:seq", in_parts}};
 }
 
-/// 20 steps on one process and in a ring; a parameter named `noisy` is not compared.
+/// Trains 20 steps on one process and in a ring; a parameter named `noisy` is not compared.
 void check_ring(const ir::Graph& step, double most, const std::string& noisy = "") {
   OnceStore cache;
   Trained one = train(step, 20);
@@ -40,7 +40,7 @@ TEST_CASE("ranks: 20 steps of Llama in a ring are those of one process in f64") 
   check_ring(small_llama_step(f64), 1e-10);
 }
 TEST_CASE("ranks: 20 steps of GPT-2 in a ring are those of one process in f32") {
-  check_ring(small_step(f32), 2e-5, "h.0.attn.c_attn.bias");  // of keys its gradient is 0 but for rounding
+  check_ring(small_step(f32), 2e-5, "h.0.attn.c_attn.bias");  // the gradient of key biases is 0 except for rounding
 }
 TEST_CASE("ranks: 20 steps of Llama in a ring are those of one process in f32") {
   check_ring(small_llama_step(f32), 2e-5);

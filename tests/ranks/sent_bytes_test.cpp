@@ -7,7 +7,7 @@
 #include "tests/support/kernel_store.h"
 #include "tests/support/once_store.h"
 
-/// What compiled steps send, against what the pass predicts.
+/// Bytes that compiled steps send, compared with the prediction of the pass.
 namespace lathe::test {
 
 namespace {
@@ -104,7 +104,7 @@ TEST_CASE("ranks: a memory budget says whether parameters are gathered again, an
 
 namespace {
 
-/// What rank 0 has summed in two runs of a graph on vectors of 8.
+/// Returns the sums of rank 0 in two runs of a graph on vectors of 8.
 SummedBytes summed_of(std::string_view text) {
   const ir::Graph graph = ir::parse_graph(text, "summed");
   SummedBytes found;
@@ -120,7 +120,7 @@ SummedBytes summed_of(std::string_view text) {
 }  // namespace
 
 TEST_CASE("ranks: sums that begin before the last value to be summed is there are early") {
-  // The second sum is made of the first.
+  // The second sum depends on the first.
   const SummedBytes two = summed_of(R"(graph @g(input %x: f32[8]) {
   %1 = exp %x
   %2 = all_reduce %1 {axis="m", ranks=2, combine="sum"}
@@ -130,7 +130,7 @@ TEST_CASE("ranks: sums that begin before the last value to be summed is there ar
 })");
   CHECK(two.all == 2 * 2 * 32);
   CHECK(two.early == 2 * 32);
-  // The only one, a gather and a single element are none.
+  // The only sum: a gather and a single element do not count.
   const SummedBytes one = summed_of(R"(graph @g(input %x: f32[8]) {
   %1 = exp %x
   %2 = all_reduce %1 {axis="m", ranks=2, combine="sum"}

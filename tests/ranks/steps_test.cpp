@@ -6,12 +6,12 @@
 #include "tests/support/divisible_steps.h"
 #include "tests/support/once_store.h"
 
-/// Compiled training steps on several processes, in threads of this one.
+/// Compiled training steps on several ranks, in threads of this process.
 namespace lathe::test {
 
 namespace {
 
-/// A mesh with nothing, states and parameters in parts, the latter two over these axes.
+/// Returns a mesh without sharding, with sharded states, and with sharded parameters, over these axes.
 std::vector<Division> with_parts(const std::string& mesh, const std::string& splits, const std::string& states,
                                  const std::string& parameters) {
   return {{mesh, splits},
@@ -19,7 +19,7 @@ std::vector<Division> with_parts(const std::string& mesh, const std::string& spl
           {mesh, splits, {.states = states, .parameters = parameters}}};
 }
 
-/// Trains for 20 steps in each division and on one process; parameters named in `noisy` are not compared.
+/// Trains 20 steps with each division and on one process; parameters named in `noisy` are not compared.
 void check_steps(const ir::Graph& step, const std::vector<Division>& divisions, double most,
                  const std::vector<std::string>& noisy = {}) {
   OnceStore cache;
@@ -36,7 +36,7 @@ void check_steps(const ir::Graph& step, const std::vector<Division>& divisions, 
   }
 }
 
-/// The gradient of a key's bias is 0 but for rounding, of which AdamW makes steps as large as any.
+/// The gradient of a key bias is 0 except for rounding errors, which AdamW turns into steps of normal size.
 const std::vector<std::string> key_biases = {"h.0.attn.c_attn.bias"};
 
 void check_gpt(const std::vector<Division>& divisions, DType dtype) {

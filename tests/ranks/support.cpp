@@ -73,7 +73,7 @@ Trained train_in_threads(const ir::Graph& step, int steps, const Division& divis
   OnceStore once;
   Division own_division = division;
   if (!own_division.cache) own_division.cache = &once;
-  // Made once, not by each rank.
+  // Created once, not by each rank.
   const Tensors values = division.start ? Tensors{} : start_of(step);
   if (!division.start) own_division.start = &values;
   Trained first;
@@ -120,7 +120,7 @@ std::vector<RankFailure> rank_failures(int count,
         throw;
       }
     });
-  } catch (const UserError&) {  // found says whose
+  } catch (const UserError&) {  // `found` has the errors by rank
   }
   return found;
 }

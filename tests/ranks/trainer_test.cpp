@@ -10,7 +10,7 @@
 #include "tests/support/error_label.h"
 #include "tests/support/kernel_store.h"
 
-/// The loop of a training run on several processes, in threads of this one.
+/// The loop of a training run on several ranks, in threads of this process.
 namespace lathe::test {
 
 namespace {
@@ -24,7 +24,7 @@ ir::Graph forward_graph() {
 
 ir::Graph step_graph() { return gpt_step(divisible_gpt(1, 0.1, f64), AdamW{.lr = 1e-3}, {.clip_norm = 0.5}); }
 
-/// What a run ends with.
+/// The results of a run.
 struct Ended {
   LossHistory history;
   Tensors wholes;
@@ -36,7 +36,7 @@ struct RunOfTest {
   std::int64_t last = 8;
   Division division = {.mesh = "", .splits = ""};  ///< without a mesh: one process
   std::function<bool(int rank, std::int64_t step)> stop = [](int, std::int64_t) { return false; };
-  Tensors start = {};  ///< of some values
+  Tensors start = {};  ///< initial values of some parameters
 };
 
 Ended run_rank(const RunOfTest& run, const std::shared_ptr<Ranks>& ranks) {
@@ -70,7 +70,7 @@ Ended run_rank(const RunOfTest& run, const std::shared_ptr<Ranks>& ranks) {
   return ended;
 }
 
-/// What rank 0 ends with; every rank must have its history.
+/// Returns the results of rank 0; every rank must have the same history.
 Ended run(const RunOfTest& run) {
   if (run.division.mesh.empty()) return run_rank(run, nullptr);
   const shard::Mesh mesh = shard::Mesh::parse(run.division.mesh);
@@ -83,7 +83,7 @@ Ended run(const RunOfTest& run) {
   return ended[0];
 }
 
-/// Of losses and of what files hold, relative to values of about 1.
+/// Returns the largest difference of losses and saved tensors, relative to values of about 1.
 double difference(const Ended& a, const Ended& b) {
   const auto losses = [](const Ended& ended) {
     std::vector<double> found;
@@ -107,7 +107,7 @@ TEST_CASE("ranks: a Trainer on every mesh trains, evaluates and saves as on one 
     CAPTURE(division.mesh);
     const std::filesystem::path folder = scratch / division.mesh;
     CHECK(difference(run({.folder = folder, .division = division}), one) < 1e-10);
-    // One process reads what the mesh saved.
+    // One process resumes from the mesh's checkpoint.
     CHECK(difference(run({.folder = folder, .last = 8}), one) < 1e-10);
   }
 }
@@ -172,7 +172,7 @@ TEST_CASE("ranks: a run that diverges on several processes is kept apart as one 
   CHECK(error_label([&] { run({.folder = scratch / "run", .division = by_both, .start = {{"wte", table}}}); },
                     &text) == "train_diverged");
   INFO(text);
-  CHECK(text.find("the state as it is now: ") != std::string::npos);  // whichever rank says it
+  CHECK(text.find("the state as it is now: ") != std::string::npos);  // printed by any rank
   const RunFolder folder(scratch / "run");
   CHECK_FALSE(folder.checkpoint().has_value());
   const Checkpoint kept = load_checkpoint(folder.diverged().list().at(0));

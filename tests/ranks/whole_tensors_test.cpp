@@ -6,12 +6,12 @@
 #include "runtime/ranks/thread_communicator.h"
 #include "tests/support/error_label.h"
 
-/// Tensors as a whole, of the parts of ranks.
+/// Unsharded tensors, assembled from the shards of ranks.
 namespace lathe::test {
 
 namespace {
 
-/// Dims 0 and 1 of [12, 4] in parts: dim 0 in 3 blocks over a, and each part over b; or copies along an axis.
+/// Placements of [12, 4]: dim 0 in 3 blocks over a, each of which is split over b; or replicas along an axis.
 std::vector<shard::Placement> placements() {
   using shard::SplitDim, shard::Whole;
   const SplitDim blocks{0, Dim(3), Dim(2)}, inside{0, Dim(6), Dim(1)}, columns{1, Dim(1), Dim(2)};
@@ -49,7 +49,7 @@ TEST_CASE("ranks: the whole of a tensor's parts is the tensor, on every rank") {
 }
 
 TEST_CASE("ranks: copies that differ are an error on every rank, with the axis") {
-  // In halves with copies over a, and whole everywhere.
+  // In halves with replicas over a, and replicated everywhere.
   for (const shard::Placement& placement : {placements()[2], placements()[4]}) {
     std::vector<std::string> labels(4), first_labels(4);
     try {
@@ -61,7 +61,7 @@ TEST_CASE("ranks: copies that differ are an error on every rank, with the axis")
         labels[at] = error_label([&] { (void)whole_of(ranks, part, placement, "w"); });
         first_labels[at] = error_label([&] { (void)wholes_on_first(ranks, {{"w", part, placement}}); });
       });
-    } catch (const UserError&) {  // labels tell
+    } catch (const UserError&) {  // compared by label
     }
     CHECK(labels == std::vector<std::string>(4, "mesh_disagree"));
     CHECK(first_labels == labels);

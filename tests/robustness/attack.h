@@ -13,22 +13,22 @@ namespace lathe::robustness {
 
 struct Options {
   std::uint64_t seed = 0;
-  std::int64_t count = 0;       ///< cases of each attack; 0: as many as it takes by default
-  double minutes = 0;           ///< for each attack, instead of a count
+  std::int64_t count = 0;       ///< cases per attack; 0: the attack's default
+  double minutes = 0;           ///< minutes per attack, instead of a count
   std::filesystem::path lathe;  ///< the command
-  std::filesystem::path out;    ///< for the inputs that failed
+  std::filesystem::path out;    ///< folder for failing inputs
 };
 
-/// What an attack did and found.
+/// Statistics and findings of an attack.
 class Report {
  public:
   Report(const Options& options, std::string attack) : options_(options), attack_(std::move(attack)) {}
 
-  /// One more case, which ended so: "status 1", "refused".
+  /// Counts a case that ended like this: "status 1", "refused".
   void count(const std::string& how, std::int64_t cases = 1) { counts_[how] += cases; }
-  /// A case that must not be. Where there are bytes to repeat it with, they are written to the output folder.
+  /// Records a failure. If `bytes` can reproduce it, they are written to the output folder.
   void fail(const std::string& name, const std::string& what, std::string_view bytes = {});
-  /// What cannot be tried here, and why.
+  /// Records an attack that is not possible here, and why.
   void skip(const std::string& what);
 
   const Options& options() const { return options_; }
@@ -42,7 +42,7 @@ class Report {
   std::int64_t failures_ = 0;
 };
 
-/// Calls `round` with seed, seed + 1, ... as often as the options say, `by_default` times without.
+/// Calls `round` with seed, seed + 1, ... for as long as the options say, by default `by_default` times.
 void for_each_seed(const Options& options, std::int64_t by_default, const std::function<void(std::uint64_t)>& round);
 
 struct Attack {
@@ -51,12 +51,12 @@ struct Attack {
 };
 std::span<const Attack> attacks();
 
-/// Mutants that are read in this process, many each second.
+/// Mutants that are read in this process, many per second.
 void attack_text(Report& report);
 void attack_tensors(Report& report);
 void attack_checkpoints(Report& report);
 void attack_cache(Report& report);
-/// The command and what it finds around it.
+/// The command and its environment.
 void attack_commands(Report& report);
 void attack_kills(Report& report);
 void attack_saves(Report& report);

@@ -17,7 +17,7 @@ namespace lathe::robustness {
 
 namespace {
 
-/// What a process that checks mutants says as it goes, for it may not come to its end.
+/// Progress messages of a process that checks mutants; it may not reach its end.
 struct Progress {
   std::uint64_t seed = 0;
   std::int64_t taken = 0, refused = 0;

@@ -8,22 +8,22 @@
 
 namespace lathe::robustness {
 
-/// How a mutant was answered; whatever else happens to it is a finding.
+/// The valid outcomes for a mutant; everything else is a finding.
 enum class Answer : std::uint8_t { taken, refused };
 
-/// Mutants that are read in processes of their own, a hundred in each, so that a crash or a hang is a finding like
-/// any other and costs little.
+/// Mutants that are checked in separate processes, a hundred in each, so that a crash or a hang is an ordinary
+/// finding and costs little.
 struct Mutants {
   std::function<std::string(std::uint64_t seed)> make;
-  /// Throws for what must not be: an InternalError, or a Wrong. A UserError, a ParseError and std::bad_alloc count as
+  /// Throws an InternalError or a Wrong for a finding. A UserError, a ParseError and std::bad_alloc count as
   /// `refused`.
   std::function<Answer(std::uint64_t seed, const std::string& mutant)> check;
-  std::string ending;                 ///< of the files that findings are kept in: ".lathe"
-  unsigned seconds = 60;              ///< of processor time that a hundred may take
+  std::string ending;                 ///< extension of saved findings: ".lathe"
+  unsigned seconds = 60;              ///< CPU time limit for a hundred mutants
   std::uint64_t memory = 4ull << 30;  ///< bytes of address space
 };
 
-/// A result that must not be.
+/// An invalid result.
 class Wrong : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

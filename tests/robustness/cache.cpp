@@ -26,7 +26,7 @@ std::string make(const std::string& good, std::uint64_t seed) {
   return mutant == good ? good + "x" : mutant;
 }
 
-/// A changed entry is never found; nor does anything else change in the folder, whatever is put there.
+/// Checks that a modified entry is never found, and that no other file in the folder changes.
 Answer check(const fs::path& folder, std::uint64_t seed, const std::string& mutant) {
   DiskCache cache(folder, 4096);
   const fs::path entry = cache.folder() / sha256_hex(key), other = cache.folder() / "other";

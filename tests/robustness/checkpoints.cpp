@@ -30,7 +30,7 @@ fs::path save(const CheckpointStore& store, std::int64_t step) {
   return store.save(meta(step), std::vector{view_of("w", w)}, std::vector{view_of("losses", losses)});
 }
 
-/// A store of steps 1 and 2, the newer of which is to be changed, and what it was.
+/// A store of steps 1 and 2, the newer of which is modified, and its original contents.
 class Target {
  public:
   Target() : store_(folder_ / "run") {
@@ -60,7 +60,7 @@ class Target {
   std::map<std::string, std::string> files_;
 };
 
-/// The manifest for these two files.
+/// Returns the manifest for these two files.
 std::string manifest_of(const std::string& tensors, const std::string& state) {
   const auto entry = [](const std::string& bytes) {
     return fmt::format("{{\"bytes\": {}, \"sha256\": \"{}\"}}", bytes.size(), sha256_hex(bytes));
@@ -69,7 +69,7 @@ std::string manifest_of(const std::string& tensors, const std::string& state) {
                      entry(tensors), entry(state));
 }
 
-/// In place of a file: nothing, a folder, a link to nothing or to itself, a pipe, a device.
+/// Replaces a file with nothing, a folder, a dangling link or a link to itself, a pipe or a device.
 void put_other_kind(Mutator& mutator, const fs::path& path) {
   fs::remove(path);
   switch (mutator.below(6)) {
@@ -82,7 +82,8 @@ void put_other_kind(Mutator& mutator, const fs::path& path) {
   }
 }
 
-/// Changes one file of the newest checkpoint; half the time its manifest fits again, so that only meaning is wrong.
+/// Modifies one file of the newest checkpoint. Half the time the manifest is updated to match, so that only the
+/// contents are wrong.
 void change(const Target& target, std::uint64_t seed) {
   Mutator mutator(seed);
   const std::string name = Target::names[mutator.below(3)];
@@ -100,7 +101,7 @@ bool same_as_original(const Checkpoint& found, std::int64_t step) {
          found.tensors.tensor("w").same_bits(weights(step));
 }
 
-/// The newest that is found is the older one, untouched, or the changed one if all that it says holds.
+/// Checks that the newest checkpoint found is the older one, unchanged, or the modified one if its manifest matches.
 Answer check(const Target& target, std::uint64_t seed) {
   target.restore();
   change(target, seed);
@@ -122,7 +123,7 @@ void attack_checkpoints(Report& report) {
               {.make = [](std::uint64_t seed) { return fmt::format("seed {}\n", seed); },
                .check = [&](std::uint64_t seed, const std::string&) { return check(target, seed); },
                .ending = ".txt"});
-  // Whatever the last one was, the next save is whole and is found.
+  // Whatever the last modification was, the next save must succeed and be found.
   save(target.store(), 3);
   const auto found = target.store().load_newest();
   if (!found || !same_as_original(*found, 3)) report.fail("after", "what is saved after all is not found");

@@ -55,13 +55,13 @@ void round(Report& report, const WorkFolder& work, const std::string& tensors, s
   write_bytes(work / "mutant.lathe", text);
   write_bytes(work / "mutant.safetensors", mutator.any_kind(tensors, small_program));
   std::vector<std::string> words = commands[mutator.below(commands.size())];
-  if (mutator.one_in(8)) {  // an option that is nearly right
+  if (mutator.one_in(8)) {  // an option that is almost valid
     std::string& word = words[mutator.below(words.size())];
     word = mutator.any_kind(word, "--dim n=3 -1 --seed x --threads 0");
     std::erase(word, '\0');
   }
   test::Command command = work.command(words);
-  // What takes very long or very much is ended by its limits, and is none of the findings here.
+  // A command that needs too much time or memory is ended by its limits; that is not a finding here.
   command.limits = {{RLIMIT_CPU, 60}};
   if (limits_memory) command.limits.push_back({RLIMIT_AS, rlim_t{6} << 30});
   const Ran ran = work.run(command);

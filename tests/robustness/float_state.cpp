@@ -11,7 +11,7 @@ namespace lathe::robustness {
 
 namespace {
 
-/// Results that show rounding, subnormal operands and results, and divisions by zero.
+/// Results that depend on rounding, subnormal operands and results, and divisions by zero.
 constexpr const char* program = R"(graph @g(input %x: f32[n, d=64], input %w: f32[d=64, d=64]) {
   %1 = contract %x, %w {spec="ab,cb->ac"}
   %2 = softmax %1 {dim=1}

@@ -5,7 +5,7 @@
 
 namespace lathe::robustness {
 
-/// A fresh folder that goes when the object goes.
+/// A fresh folder that is removed with the object.
 class Folder {
  public:
   Folder();

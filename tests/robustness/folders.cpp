@@ -20,7 +20,7 @@ constexpr uid_t nobody = 65534;
 
 std::vector<std::string> train() { return training(steps, {"--save-every", "1", "--evaluate-every", "5"}); }
 
-/// A work folder with a text to train on, and what the training comes to where nothing is in its way.
+/// A work folder with a text to train on, and the undisturbed result of the training.
 class Scene {
  public:
   explicit Scene(Report& report) : report_(report), work_(report.options()) {
@@ -34,7 +34,7 @@ class Scene {
   const WorkFolder& work() const { return work_; }
   Report& report() const { return report_; }
 
-  /// What a run in bad surroundings left is whole; in good ones it goes on to the end.
+  /// Checks that the files of a disturbed run are intact, and that an undisturbed run completes the training.
   void goes_on(const std::string& name) const {
     try {
       if (const auto found = newest_checkpoint(work_); found && !found->warnings.empty())
@@ -81,7 +81,7 @@ void file_size_limits(const Scene& scene) {
   for (const rlim_t bytes : {0, 1, 100, 1000, 3000, 8000, 20000}) {
     const std::string name = fmt::format("files of {} bytes at most", bytes);
     write_bytes(scene.work() / "out.safetensors", "old");
-    // What the command says goes to files too, so these are the same for all limits.
+    // The command's output goes to files too, so these are the same for all limits.
     test::Command training = scene.work().command(train()),
                   writer = scene.work().command(
                       {"run", "small.lathe", "--random", "--dim", "n=200", "-o", "out.safetensors"});
@@ -102,7 +102,7 @@ void file_size_limits(const Scene& scene) {
   }
 }
 
-/// Another user's folders, for root may write anywhere.
+/// Tests folders of another user, because root can write anywhere.
 void folders_without_rights(const Scene& scene) {
   if (::geteuid() != 0) return scene.report().skip("folders without rights: needs root, to be another user");
   const WorkFolder& work = scene.work();
@@ -110,7 +110,7 @@ void folders_without_rights(const Scene& scene) {
   for (const char* name : {"closed", "closed/run"}) fs::create_directories(work / name);
   write_bytes(work / "closed/run/out.safetensors", "old");
   fs::permissions(work / "closed/run", fs::perms(0555));
-  // The build may lie where nobody but root comes to.
+  // Only root may have access to the build folder.
   const fs::path lathe = work / "lathe-of-all";
   fs::copy_file(work.command({}).words[0], lathe);
   for (const std::vector<std::string>& words : {std::vector<std::string>{"run", "small.lathe", "--random", "--dim",
@@ -122,7 +122,7 @@ void folders_without_rights(const Scene& scene) {
     command.user = nobody;
     command.words[0] = lathe.string();
     command.environment["LATHE_CACHE_DIR"] = (work / "closed").string();
-    // Streams are opened before the process is another user's: in a shell they would be its own.
+    // Streams are opened before the process changes its user.
     const Ran ran = work.run(command);
     const std::string name = "no right to write: " + words.back();
     if (judge(scene.report(), name, ran) && ran.ending.status != 1) scene.report().fail(name, "status 0");
@@ -142,7 +142,7 @@ void folders_without_rights(const Scene& scene) {
   }
 }
 
-/// Takes a part of the output folder away at a random instant of a training.
+/// Removes a part of the output folder at a random time during training.
 void vanishing_folders(const Scene& scene) {
   static constexpr const char* parts[] = {"run",          "run/checkpoints", "run/.lock", "run/checkpoints/.lock",
                                           "run/loss.svg", "cache",           "text.txt"};

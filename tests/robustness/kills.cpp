@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-/// A training that is killed again and again and started again, until it is done; and the same without a kill.
+/// A training run that is killed and restarted repeatedly until it is done, and the same without kills.
 class KilledTraining {
  public:
   static constexpr int steps = 40;
@@ -27,10 +27,10 @@ class KilledTraining {
     fs::remove_all(work_ / "run");
   }
 
-  /// Kills a run at a random instant, and looks at what it left.
+  /// Kills a run at a random time, and checks the files that it left.
   void kill_once(std::uint64_t seed) {
     Mutator random(seed);
-    if (random.one_in(8)) fs::remove_all(work_ / "cache");  // so that compiling and its cache are killed too
+    if (random.one_in(8)) fs::remove_all(work_ / "cache");  // also kills compilation and cache writes
     test::Process process(command());
     const auto ended = process.wait_for(std::chrono::milliseconds(random.below(
         static_cast<std::size_t>(std::chrono::duration_cast<std::chrono::milliseconds>(longest_).count() + 1))));
@@ -48,7 +48,7 @@ class KilledTraining {
     return work_.command(training(steps, {"--save-every", "1", "--evaluate-every", "7"}));
   }
 
-  /// What was saved once is there, is whole, and is what another run saved after the same step.
+  /// Checks that saved checkpoints exist, are intact, and equal those of another run after the same step.
   void look(std::uint64_t seed) {
     const auto fail = [&](const std::string& what) { report_.fail(fmt::format("seed {}", seed), what); };
     const auto found = newest_checkpoint(work_);
@@ -85,7 +85,7 @@ class KilledTraining {
   std::map<std::int64_t, std::string> seen_;
 };
 
-/// A file that is written over and over: it is the old one or the new one.
+/// Kills a process that keeps overwriting a file: the file must be the old or the new version.
 void kill_writer(Report& report, const WorkFolder& work, std::uint64_t seed) {
   Mutator random(seed);
   const auto argument = [](const char* n) {

@@ -5,7 +5,7 @@
 
 namespace lathe::robustness {
 
-/// IR text to start from: what the fuzzer once found, programs that break each rule, models, and odd names.
+/// Returns IR text to start from: past findings of the fuzzer, programs that break each rule, models, and odd names.
 std::span<const std::string> known_programs();
 
 }  // namespace lathe::robustness

@@ -11,7 +11,7 @@ struct Limit {
   const char* name;
   __rlimit_resource resource;
   std::vector<rlim_t> values;
-  bool as_other_user = false;  ///< root has no such limit
+  bool as_other_user = false;  ///< root does not have this limit
 };
 
 std::vector<rlim_t> geometric(rlim_t from, rlim_t to, double factor) {
@@ -62,7 +62,7 @@ void attack_limits(Report& report) {
         if (limit.as_other_user) command.user = 65534;
         return command;
       };
-      // Where the program cannot even start, it has no say.
+      // If the program cannot even start, there is nothing to check.
       if (work.run(limited({"--version"})).ending != test::Ending{}) continue;
       for (const auto& words : limited_commands()) {
         all.push_back(limited(words));

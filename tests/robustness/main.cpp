@@ -9,8 +9,8 @@
 #include "ir/support/visible.h"
 #include "tests/robustness/attack.h"
 
-/// Hostile files and surroundings: whatever Lathe meets, it answers with a result or a clear error (exit status 0, 1
-/// or 2), no signal ends it, and nothing is lost. docs/testing.md tells how to use this.
+/// Hostile files and environments: Lathe must always give a result or a clear error (exit status 0, 1 or 2), never
+/// die from a signal, and lose no data. docs/testing.md describes how to use this program.
 namespace lathe::robustness {
 
 namespace {

@@ -9,7 +9,7 @@
 
 namespace lathe::robustness {
 
-/// A file system of its own on a folder, gone with the object.
+/// A file system mounted on a folder, unmounted with the object.
 class Mount {
  public:
   Mount(std::filesystem::path folder, std::size_t kilobytes) : folder_(std::move(folder)) {

@@ -9,7 +9,7 @@ namespace {
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
-/// Words, quoted texts, single marks, and spaces in a row.
+/// Splits a text into words, quoted texts, single punctuation marks, and runs of spaces.
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at < text.size();) {
@@ -116,7 +116,7 @@ std::string Mutator::words(std::string_view text, std::string_view other) {
   std::vector<std::string> parts = split(text);
   const std::vector<std::string> others = split(other);
   for (std::size_t changes = 1 + below(4); changes > 0 && !parts.empty(); --changes) {
-    // Spaces are no target: a change there means nothing.
+    // Spaces are not changed, because that would have no effect.
     std::size_t at = below(parts.size());
     for (std::size_t tries = 0; tries < 8 && parts[at][0] == ' '; ++tries) at = below(parts.size());
     const auto work = parts.begin() + static_cast<std::ptrdiff_t>(at);

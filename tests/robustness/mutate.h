@@ -9,12 +9,12 @@
 
 namespace lathe::robustness {
 
-/// Makes texts and bytes that are nearly right. All of it comes from the seed.
+/// Makes texts and bytes that are almost valid, deterministically by seed.
 class Mutator {
  public:
   explicit Mutator(std::uint64_t seed) : random_(seed) {}
 
-  /// 0 .. n - 1; n > 0.
+  /// Returns 0 .. n - 1; n > 0.
   std::size_t below(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_); }
   bool one_in(std::size_t n) { return below(n) == 0; }
   template <class T>
@@ -22,12 +22,12 @@ class Mutator {
     return of[below(of.size())];
   }
 
-  /// Some bytes otherwise, less, more, twice, or in another place.
+  /// Changes, removes, inserts, duplicates or moves some bytes.
   std::string bytes(std::string text);
-  /// Some words, numbers, quoted texts, marks and lines of it otherwise: gone, twice, swapped, in the place of each
-  /// other or of those of `other`, or numbers and names of the ends of their ranges.
+  /// Changes some words, numbers, quoted texts, punctuation marks and lines: deletes, duplicates or swaps them,
+  /// replaces them with each other or with those of `other`, or with extreme numbers and names.
   std::string words(std::string_view text, std::string_view other);
-  /// Either.
+  /// Applies one of both.
   std::string any_kind(std::string_view text, std::string_view other);
 
  private:

@@ -14,7 +14,7 @@ namespace lathe::robustness {
 namespace {
 
 namespace fs = std::filesystem;
-using Contents = std::map<std::string, std::string>;  // of files, by their names
+using Contents = std::map<std::string, std::string>;  // file contents by name
 
 Contents visible_files(const fs::path& folder) {
   Contents found;
@@ -25,7 +25,8 @@ Contents visible_files(const fs::path& folder) {
   return found;
 }
 
-/// Merges of two adapters with a sharded model, and of one with another model in one file, in turn into one folder.
+/// Merges of two adapters with a sharded model, and of one with another single-file model, alternating in one output
+/// folder.
 class Merges {
  public:
   explicit Merges(Report& report) : report_(report), work_(report.options()) {
@@ -51,7 +52,7 @@ class Merges {
 
   bool is_ready() const { return expected_.size() == merges_.size(); }
 
-  /// Kills a merge at a random instant, and looks at what it left.
+  /// Kills a merge at a random time, and checks the files that it left.
   void kill_once(std::uint64_t seed) {
     Mutator random(seed);
     const std::string name = fmt::format("seed {}", seed);
@@ -100,7 +101,7 @@ class Merges {
     report_.count("refused");
   }
 
-  /// After whatever happened, a merge that is not disturbed gives what it gives in a folder of its own.
+  /// Checks that an undisturbed merge afterwards gives the same result as in a fresh folder.
   void finish(const std::string& name, std::size_t which) {
     const Ran ran = work_.run(merge(which, "out"));
     if (!judge(report_, name, ran)) return;

@@ -8,7 +8,7 @@ namespace lathe::robustness {
 
 namespace {
 
-/// Commands that say something on standard output; and what they read.
+/// Commands that write to standard output, and their inputs.
 std::vector<std::vector<std::string>> talkers() {
   return {{"--help"},
           {"--version"},
@@ -48,7 +48,7 @@ void attack_streams(Report& report) {
           command.in = in, command.out = out, command.err = err;
           all.push_back(std::move(command));
         }
-  // A number of cases picks among all of them, evenly.
+  // With a limited number of cases, select them evenly from all.
   const auto wanted = static_cast<std::size_t>(report.options().count);
   const std::size_t step = wanted > 0 ? std::max<std::size_t>(1, all.size() / wanted) : 1;
   for (std::size_t i = report.options().seed % step; i < all.size(); i += step) {

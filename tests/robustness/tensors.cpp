@@ -11,7 +11,7 @@ namespace lathe::robustness {
 
 namespace {
 
-/// A header's text with its length before it and data behind.
+/// Returns a file: the header's length, the header, and data.
 std::string file_of(const std::string& header, const std::string& data) {
   std::string file;
   for (int i = 0; i < 8; ++i) file += static_cast<char>(static_cast<std::uint64_t>(header.size()) >> (8 * i));
@@ -33,12 +33,13 @@ std::string make_tensors(std::uint64_t seed) {
   Mutator mutator(seed);
   const std::size_t which = mutator.below(5);
   const std::string data(which == 4 ? 0 : 32, static_cast<char>(mutator.below(3)));
-  // Half of them have a length that fits, so that the reader comes to the text.
+  // Half of them have a correct length, so that the reader gets to the header text.
   if (mutator.one_in(2)) return file_of(mutator.any_kind(header_of(which), header_of(mutator.below(5))), data);
   return mutator.bytes(file_of(header_of(which), data));
 }
 
-/// What can be opened can be read, or is refused tensor by tensor; what was read can be written and read again.
+/// Checks that each tensor of a file that opens can be read or is rejected, and that what was read can be written and
+/// read again.
 Answer check(const Folder& folder, const std::string& bytes) {
   write_bytes(folder / "mutant.safetensors", bytes);
   const SafetensorsFile file = SafetensorsFile::open(folder / "mutant.safetensors");
@@ -54,7 +55,7 @@ Answer check(const Folder& folder, const std::string& bytes) {
       for (std::size_t i = 0; i < tensor.bytes(); ++i) sum -= static_cast<std::uint64_t>(tensor.data()[i]);
       if (sum != 0 || tensor.bytes() != view.size()) throw Wrong("tensor and view differ");
       read.emplace(name, std::move(tensor));
-    } catch (const UserError&) {  // a dtype that Lathe lacks
+    } catch (const UserError&) {  // a dtype that Lathe does not support
     }
   }
   write_safetensors(folder / "again.safetensors", read, file.metadata());

@@ -37,7 +37,7 @@ std::string make_text(std::uint64_t seed) {
   return mutator.any_kind(text, program());
 }
 
-/// A graph that was read is sound, and printed it reads the same.
+/// Checks that a parsed graph is valid, and that its printed text parses to the same graph.
 void check_printed(const ir::Graph& graph) {
   if (const auto defect = ir::find_defect(graph)) throw Wrong("what was parsed is not sound: " + *defect);
   const std::string text = ir::print(graph);
@@ -48,14 +48,14 @@ void check_printed(const ir::Graph& graph) {
     if (visible_lines(shown) != shown) throw Wrong("what is shown has control characters");
 }
 
-/// Whatever can be made of a graph for a machine, up to its code where `seed` says so.
+/// Compiles a graph for a machine as far as possible; for some seeds up to machine code.
 void compile(const ir::Graph& graph, std::uint64_t seed) {
   const ir::Graph simple = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   const codegen::TargetCpu cpu = codegen::TargetCpu::named("x86-64-v3");
   const Program program = lower_cpu(simple, cpu_info(cpu));
   if (seed % 4 == 0) static_cast<void>(lower_gpu(simple));
   if (seed % 16 != 0) return;
-  constexpr std::size_t most = 4;  // kernels: LLVM takes its time
+  constexpr std::size_t most = 4;  // number of kernels; LLVM is slow
   for (std::size_t i = 0; i < std::min(program.kernels.size(), most); ++i)
     static_cast<void>(codegen::emit_assembly(program.kernels[i], cpu));
 }
@@ -66,7 +66,7 @@ Answer check_text(std::uint64_t seed, const std::string& text) {
   if (seed % 3 == 0) {
     try {
       check_printed(ir::differentiate(graph, {.unused = ir::Unused::zeros}));
-    } catch (const UserError&) {  // not every graph has gradients; it can be compiled all the same
+    } catch (const UserError&) {  // not every graph has gradients; it can still be compiled
     }
   }
   compile(graph, seed);

@@ -7,32 +7,32 @@
 #include "ir/kernel/machine/wgmma.h"
 #include "tests/support/wgmma_product.h"
 
-/// Two products by a warpgroup's operations, as in attention: sums[64, 144] = n * narrow(left * right^T / 8) *
-/// values, n being how often all columns are gone through, which consumers alone know: twice where the first element
-/// of `left` is positive.
+/// Two matmuls by the operations of a warpgroup, as in attention: sums[64, 144] = n * narrow(left * right^T / 8) *
+/// values. n is the number of passes over all columns, which only the consumers know: 2 if the first element of
+/// `left` is positive, else 1.
 namespace lathe::test {
 
 struct ChainedProduct {
   DType dtype = bf16;
   bool boxes = false;
-  bool starts = false;  ///< the product sets the scores, else it adds to zeros
+  bool starts = false;  ///< the matmul overwrites the scores, else it adds to zeros
   enum class Mistake {
     none,
-    not_waited,     ///< the scores are read while they may be under way
-    stored_late,    ///< the left operand is stored in the pipeline
+    not_waited,     ///< the scores are read while the matmul may be running
+    stored_late,    ///< the left operand is stored inside the pipeline
     of_a_variable,  ///< the weights are a variable
-    starts_held,    ///< the product of the weights starts its sums
+    starts_held,    ///< the matmul with the weights overwrites its sums
   };
   Mistake mistake = Mistake::none;
 
   static constexpr int depth = 48, values = 144, stride = 192;
 };
 
-/// What its threads do.
+/// The code of its threads.
 struct ChainedParts {
   kernel::Builder& b;
   ChainedProduct p;
-  kernel::Buffer right, out, rows, keys, values;  ///< in memory, then shared
+  kernel::Buffer right, out, rows, keys, values;  ///< in global memory: right, out; in shared memory: the others
   kernel::Value columns;
   int key_map, value_map;
 
@@ -88,7 +88,7 @@ struct ChainedParts {
     }
   }
 
-  /// `left`: in memory.
+  /// `left`: in global memory.
   void pipeline(kernel::Value t, kernel::Buffer left, int stages) const {
     using namespace kernel;
     kernel::stage_pipeline(b, stages, consumers, [&] {
@@ -111,8 +111,8 @@ struct ChainedParts {
   }
 };
 
-/// Buffers left [64, 48], right [columns, 192]: 48 elements that are multiplied with those of left, then 144 values;
-/// sums [64, 144]. Dim columns, the last tile of which may be ragged.
+/// Buffers: left [64, 48]; right [columns, 192], whose rows are 48 elements that are multiplied by left, then 144
+/// values; sums [64, 144]. Dim: columns, whose last tile may be ragged.
 inline kernel::Kernel chained_product(const ChainedProduct& p) {
   using namespace kernel;
   constexpr int consumers = ChainedParts::consumers, stages = 2, stride = ChainedProduct::stride,

@@ -5,10 +5,10 @@
 /// Assertions about results.
 namespace lathe::test {
 
-/// Checks every expected tensor by error_of.
+/// Checks the error_of every expected tensor.
 void check_close(const Tensors& found, const Tensors& expected, double tolerance);
 
-/// Checks that both fail alike, or give the same results.
+/// Checks that both fail with the same error, or have the same results.
 void check_same(const Outcome& found, const Outcome& expected, double tolerance);
 
 }  // namespace lathe::test

@@ -31,7 +31,7 @@ HostTensor random_tensor(DType dtype, std::vector<std::int64_t> sizes, std::int6
   return result;
 }
 
-/// |a - b|, infinite where only one is NaN or they are different infinities.
+/// Returns |a - b|; infinite if only one is NaN, or they are different infinities.
 double difference(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   const double d = std::fabs(a - b);

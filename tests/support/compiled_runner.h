@@ -7,7 +7,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/kernel_store.h"
 
-/// Runs golden cases by compiled code.
+/// Runs golden cases as compiled code.
 namespace lathe::golden {
 
 class CompiledProgram : public Program {

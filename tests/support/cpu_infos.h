@@ -8,7 +8,7 @@ struct CpuParts {
   bool dot_pairs = false, slow_last_level = false, tiles = false;
 };
 
-/// A CPU with vectors of so many bits and just these parts; tiles come with vectors of 512 bits alone.
+/// Returns a CPU with vectors of `vector_bits` bits and only these features; tiles require 512-bit vectors.
 inline CpuInfo cpu_with(int vector_bits, const CpuParts& parts = {}) {
   CpuInfo cpu =
       parts.tiles && vector_bits == 512 ? *find_cpu_info("sapphirerapids") : cpu_info_for({}, {}, vector_bits);

@@ -8,7 +8,8 @@
 
 namespace lathe::ir::test {
 
-/// The largest difference, relative to the larger of 1 and the value; infinite where dtypes, shapes or NaNs differ.
+/// Returns the largest difference, relative to the larger of 1 and the value; infinite if dtypes, shapes or NaNs
+/// differ.
 inline double distance(const HostTensor& a, const HostTensor& b) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (a.dtype() != b.dtype() || a.shape() != b.shape()) return infinity;

@@ -5,7 +5,7 @@
 #include "frontend/models/llama.h"
 #include "frontend/train/step.h"
 
-/// Training steps whose dims divide over meshes of up to four processes an axis.
+/// Training steps whose dims divide evenly over meshes of up to four processes per axis.
 namespace lathe::test {
 
 inline models::GptConfig divisible_gpt(int layers, double dropout, DType dtype) {
@@ -50,7 +50,7 @@ inline ir::Graph gpt_step(const models::GptConfig& config, const Optimizer& opti
   return training_step(g, model.loss(tokens), optimizer, options);
 }
 
-/// Values for a step's arguments: tokens below 32, parameters of at most `most`, states zero, a seed.
+/// Returns values for a step's arguments: tokens below 32, parameters of at most `most`, states zero, a seed.
 Tensors step_arguments(const ir::Graph& step, std::int64_t batch, std::int64_t length, double most = 0.5);
 
 }  // namespace lathe::test

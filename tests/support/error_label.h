@@ -6,7 +6,7 @@
 
 namespace lathe::test {
 
-/// The label of the UserError that `f` throws; "" where it throws none. The text goes to `text`.
+/// Returns the label of the UserError that `f` throws; "" if it throws none. Writes its message to `text`.
 template <class F>
 std::string error_label(const F& f, std::string* text = nullptr) {
   try {

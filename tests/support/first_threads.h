@@ -7,8 +7,8 @@
 
 namespace lathe::test {
 
-/// A machine region that only tests know: of the innermost thread loop the first `count` threads run its body, and
-/// count themselves.
+/// A machine region that only tests know: the first `count` threads of the innermost thread loop run its body, and
+/// number themselves.
 struct FirstThreads {
   std::int64_t count = 0;
   kernel::ValueId number = kernel::none;

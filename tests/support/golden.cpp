@@ -32,13 +32,13 @@ class InterpreterRunner : public GoldenRunner {
 
 bool numeric(DType dtype) { return is_float(dtype) || is_complex(dtype); }
 
-/// Floats in the dtype of the run; integers and masks as the graph declares them.
+/// Converts floats to the dtype of the run; integers and masks to that of the graph.
 HostTensor as_argument(const HostTensor& given, DType wanted) {
   return given.dtype() == wanted ? given : given.cast(wanted);
 }
 
-/// The graph's arguments among the files' tensors: "in.x", "param.x", and "cot.*" by their whole name. States start
-/// at zero.
+/// Returns the graph's arguments from the files' tensors: "in.x", "param.x", and "cot.*" by their full name. States
+/// start at zero.
 Tensors arguments_for(const ir::Graph& graph, const Files& files) {
   Tensors arguments;
   for (const ir::ValueId id : graph.arguments()) {
@@ -61,7 +61,7 @@ std::vector<std::string> names_of(const Files& files, std::string_view prefix) {
   return names;
 }
 
-/// The forward graph with an output "mid.<name>" for each intermediate that the files have.
+/// Returns the forward graph with an output "mid.<name>" for each intermediate in the files.
 ir::Graph with_intermediates(ir::Graph graph, const Files& files) {
   for (const std::string& name : names_of(files, "mid.")) {
     for (const ir::ValueId id : all_values(graph))
@@ -73,7 +73,7 @@ ir::Graph with_intermediates(ir::Graph graph, const Files& files) {
   return graph;
 }
 
-/// Every float output with a golden cotangent, or that is a scalar, is differentiated for every "grad.*".
+/// Requests gradients for every "grad.*" of every float output that is a scalar or has a golden cotangent.
 ir::GradientRequest request_for(const ir::Graph& graph, const Files& files) {
   ir::GradientRequest request;
   for (const ir::Output& output : graph.outputs) {
@@ -104,7 +104,7 @@ double size_of(const HostTensor& t, Metric metric) { return metric == Metric::ma
 
 bool is_nan(std::complex<double> z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
 
-/// The files' tensors with all that a graph computes replaced by what the interpreter gives.
+/// Replaces all of the files' tensors that the graph computes with the interpreter's results.
 Tensors interpreted(const ir::Graph& graph, const Tensors& arguments, Tensors tensors) {
   for (const auto& [name, value] : ir::interpret(graph, arguments)) {
     const std::string full_name = name.starts_with("mid.") || name.starts_with("grad.") ? name : "out." + name;

@@ -9,7 +9,7 @@
 #include "frontend/ops/ops.h"
 #include "tests/support/golden.h"
 
-/// The graph of each golden case, sized by the case's config so that goldens of another scale run as well.
+/// The graph of each golden case. Sizes are from the case's config, so that goldens of other sizes run as well.
 namespace lathe::golden {
 
 namespace {
@@ -59,7 +59,7 @@ void encoder_decoder(Graph& g, const Files& files, DType dtype) {
 }
 
 Training encoder_decoder_training(const Files& files) {
-  // The goldens' own schedule: 0.5 * d_model^-0.5 * min(step^-0.5, step * 8^-1.5).
+  // The schedule of the golden file: 0.5 * d_model^-0.5 * min(step^-0.5, step * 8^-1.5).
   const auto d_model = static_cast<std::int64_t>(number(files, "d_model"));
   return {.optimizer = Adam{.lr = Schedule::noam({.factor = 0.5, .d_model = d_model, .warmup = 8}),
                             .beta1 = 0.9,

@@ -15,11 +15,11 @@ namespace lathe::test {
 /// Runs the machine code of an executable's kernels, launch by launch, in memory between inaccessible pages. Every
 /// buffer of a launch (input, output, state, constant, temporary or scratch) has exactly its own bytes. They end at
 /// an inaccessible page in a first run and begin after one in a second run. Both runs must give the same bits.
-/// Buffers are aligned to their elements, or to the alignment that some access of the kernel declares (of scratch and
-/// temporaries, which the runtime aligns): up to 63 bytes then separate their end from the page.
+/// Buffers are aligned to their elements. Scratch and temporaries, which the runtime aligns, have the largest
+/// alignment that an access of the kernel declares: up to 63 bytes may then separate their end from the page.
 class GuardedProgram {
  public:
-  /// `graph` and `options` are those of the call of compile(), for a CPU and one process. Kernels in `options.cache`
+  /// `graph` and `options` are those of the call to compile(), for a CPU and one process. Kernels in `options.cache`
   /// are not compiled again.
   GuardedProgram(const ir::Graph& graph, const Executable& executable, const CompileOptions& options)
       : program_(graph, executable.program()),
@@ -28,8 +28,8 @@ class GuardedProgram {
     for (const kernel::Kernel& kernel : program_.program().kernels) alignments_.push_back(alignments_of(kernel));
   }
 
-  /// Returns outputs by name, and every state after the run. Throws UserError [index_range] where a check fails, and
-  /// InternalError where the two runs differ.
+  /// Returns outputs by name, and every state after the run. Throws UserError [index_range] if a check fails, and
+  /// InternalError if the two runs differ.
   Tensors run(const Tensors& arguments) {
     return program_.run(arguments,
                         [this](const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
@@ -44,7 +44,7 @@ class GuardedProgram {
     return static_cast<std::size_t>(buffer.count) * size_in_bytes(kernel.buffers[parameter].dtype);
   }
 
-  /// The largest alignment in bytes that accesses of a kernel declare, by buffer; 0: that of an element.
+  /// Returns the largest alignment in bytes that accesses of a kernel declare, by buffer; 0: that of an element.
   static std::vector<std::size_t> alignments_of(const kernel::Kernel& kernel) {
     std::vector<std::size_t> found(kernel.buffers.size());
     const auto declare = [&](kernel::BufferId buffer, int alignment) {
@@ -76,10 +76,10 @@ class GuardedProgram {
     return 0;
   }
 
-  /// `results`: the bytes of each buffer after the run.
+  /// `results`: receives the bytes of each buffer after the run.
   std::int64_t run_at(GuardedEdge edge, const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
                       std::span<const std::int64_t> dims, std::vector<Bytes>& results) {
-    std::map<const void*, std::byte*> places;  // a buffer may be several parameters
+    std::map<const void*, std::byte*> places;  // one buffer may be several parameters
     std::vector<void*> pointers;
     std::vector<GuardedMemory> memory;
     for (std::size_t b = 0; b < buffers.size(); ++b) {

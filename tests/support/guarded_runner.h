@@ -4,7 +4,7 @@
 #include "tests/support/compiled_runner.h"
 #include "tests/support/guarded_program.h"
 
-/// Runs golden cases by code compiled for a CPU, and again with every buffer between inaccessible pages.
+/// Runs golden cases as code compiled for a CPU, and again with every buffer between inaccessible pages.
 namespace lathe::golden {
 
 class GuardedGolden : public CompiledProgram {
@@ -12,7 +12,7 @@ class GuardedGolden : public CompiledProgram {
   GuardedGolden(const ir::Graph& graph, const CompileOptions& options)
       : CompiledProgram(graph, options), guarded_(graph, executable(), options) {}
 
-  /// Throws InternalError where the two runs differ in a bit.
+  /// Throws InternalError if any bit differs between the two runs.
   Tensors run(const Tensors& arguments) override {
     Tensors results = CompiledProgram::run(arguments);
     const Tensors guarded = guarded_.run(arguments);

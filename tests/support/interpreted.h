@@ -11,12 +11,12 @@
 
 namespace lathe::test {
 
-/// Builds a graph beside the tensors of its inputs, and interprets any value of it.
+/// Builds a graph along with the tensors of its inputs, and interprets any of its values.
 class Interpreted {
  public:
   Interpreted() : builder("test") {}
 
-  /// An input that holds these numbers.
+  /// Declares an input with these values.
   ir::Value input(std::vector<std::int64_t> sizes, const std::vector<double>& values, DType dtype = f64) {
     return input(HostTensor::from(std::move(sizes), values, dtype));
   }
@@ -25,7 +25,7 @@ class Interpreted {
     for (const std::int64_t size : tensor.shape()) shape.push_back(Dim(size));
     return input(tensor, shape);
   }
-  /// An input with named dims.
+  /// Declares an input with named dims.
   ir::Value input(const HostTensor& tensor, const Shape& shape) {
     const std::string name = "x" + std::to_string(tensors.size());
     tensors.emplace(name, tensor);
@@ -36,7 +36,7 @@ class Interpreted {
     const ir::ValueId id = value.id();
     return ir::interpret_values(builder.graph(), tensors, std::span(&id, 1), options).front();
   }
-  /// The elements in row-major order.
+  /// Returns the elements of a value in row-major order.
   std::vector<double> numbers(const ir::Value& value) const {
     const HostTensor tensor = run(value);
     std::vector<double> result;

@@ -36,9 +36,9 @@ void write_all(int to, const std::string& text) {
   }
 }
 
-constexpr unsigned patience = 20;  // times the processor time that a check may take; it shares the machine
+constexpr unsigned patience = 20;  // wall time limit relative to the CPU time limit, because the machine is shared
 
-/// Ends this process after so many seconds of processor time, or of waiting for what does not come.
+/// Terminates this process after `seconds` of CPU time, or of a much longer wait.
 void limit_time(unsigned seconds) {
   const rlimit limit{seconds, seconds + 5};
   ::setrlimit(RLIMIT_CPU, &limit);

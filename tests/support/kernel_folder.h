@@ -4,8 +4,8 @@
 
 namespace lathe::test {
 
-/// The folder of compiled code that all programs of a build share, tests, examples and the command that tests run;
-/// beside this program where it lies in no build.
+/// Returns the folder of compiled code that all programs of a build share: tests, examples and the command run by
+/// tests. For a program outside of a build, it is next to the program.
 inline std::filesystem::path kernel_folder() {
   namespace fs = std::filesystem;
   const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path();

@@ -10,8 +10,9 @@
 
 namespace lathe::test {
 
-/// Compiled objects that all tests of a build share: most of a test's time is making them, and many tests need the
-/// same. They lie in kernel_folder(); keys hold the emitter's digest, so that what an older one made is not found.
+/// Compiled objects that all tests of a build share, because compiling takes most of a test's time and tests need the
+/// same kernels. Stored in kernel_folder(); keys contain the emitter's digest, so objects of an older emitter are not
+/// found.
 class KernelStore final : public ObjectStore {
  public:
   std::optional<std::string> get(const std::string& key) override {
@@ -32,7 +33,7 @@ class KernelStore final : public ObjectStore {
   MemoryStore memory_;
 };
 
-/// The one of this process.
+/// Returns the store of this process.
 inline ObjectStore* shared_kernels() {
   static KernelStore store;
   return &store;

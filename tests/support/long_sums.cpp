@@ -12,7 +12,7 @@ namespace {
 
 using Numbers = LongSum::Numbers;
 
-/// x is [outer, terms, inner]; f of each element, added over the terms.
+/// Sums f of each element of x [outer, terms, inner] over the terms.
 template <class F>
 Numbers sums(const Numbers& x, std::size_t outer, std::size_t inner, const F& f) {
   const std::size_t terms = x.size() / outer / inner;
@@ -32,7 +32,7 @@ Numbers times(Numbers values, double factor) {
 
 double square(double value) { return value * value; }
 
-/// The running sums along the middle dim of [outer, terms, inner].
+/// Returns the cumulative sums along the middle dim of [outer, terms, inner].
 Numbers running(const Numbers& x, std::size_t outer, std::size_t inner, bool exclusive, bool reverse) {
   const std::size_t terms = x.size() / outer / inner;
   Numbers found(x.size());

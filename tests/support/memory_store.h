@@ -8,7 +8,7 @@
 
 namespace lathe::test {
 
-/// Compiled objects kept in memory, so that tests that compile many small graphs compile each kernel once.
+/// Compiled objects in memory, so that tests with many small graphs compile each kernel once.
 class MemoryStore final : public ObjectStore {
  public:
   std::optional<std::string> get(const std::string& key) override {

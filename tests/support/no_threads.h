@@ -6,7 +6,7 @@
 
 namespace lathe::test {
 
-/// While it lives, the system starts no thread: each would have a stack larger than the address space.
+/// While alive, no thread can be started: its stack would exceed the address space.
 class NoThreads {
  public:
   NoThreads() {

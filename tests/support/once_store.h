@@ -11,8 +11,8 @@
 
 namespace lathe::test {
 
-/// Compiled objects of several processes that are threads of this one: each kernel is compiled by the first of them
-/// that asks for it, and the others wait for what comes out.
+/// Compiled objects for several ranks that are threads of this process. The first rank that requests a kernel
+/// compiles it; the others wait for the result.
 class OnceStore final : public ObjectStore {
  public:
   std::optional<std::string> get(const std::string& key) override {
@@ -20,7 +20,7 @@ class OnceStore final : public ObjectStore {
     const auto [entry, is_first] = entries_.try_emplace(key, Entry{std::this_thread::get_id(), {}});
     if (is_first) entry->second.object = kernels_.get(key);
     if (entry->second.object || entry->second.asked_by == std::this_thread::get_id()) return entry->second.object;
-    // Who was to compile it may have failed.
+    // The thread that was to compile it may have failed.
     changed_.wait_for(lock, std::chrono::seconds(20), [&] { return entry->second.object.has_value(); });
     return entry->second.object;
   }

@@ -11,17 +11,17 @@
 
 namespace lathe::test {
 
-/// A pass, held to the text of what it makes of graphs with one signature.
+/// A pass that is tested by the text of its results, for graphs with one signature.
 struct PassText {
   std::function<ir::Graph(const ir::Graph&)> pass;
   std::string signature;  ///< "graph @g(input %x: f64[N]) {\n"
-  DimBindings dims;       ///< that graphs are run with
+  DimBindings dims;       ///< sizes for running the graphs
   double tolerance;
 
-  /// The graph of a body's lines.
+  /// Parses a graph from the lines of its body.
   ir::Graph parse(const std::string& lines) const { return ir::parse_graph(signature + lines + "}\n", "t"); }
 
-  /// Checks that the pass turns `before` into `after`, and that both give the same.
+  /// Checks that the pass turns `before` into `after`, and that both compute the same.
   void becomes(const std::string& before, const std::string& after) const {
     const auto text = [](const ir::Graph& graph) { return ir::print(graph, {.locations = false}); };
     const ir::Graph from = parse(before), to = pass(from);

@@ -15,7 +15,7 @@ namespace lathe::test {
 
 namespace {
 
-/// Exit status of a child that could not become the program, and env(1)'s own.
+/// Exit status of a child that could not start the program; env(1) uses the same one.
 constexpr int not_started = 125;
 
 bool connect(int stream, const std::string& path) {
@@ -30,10 +30,11 @@ bool connect(int stream, const std::string& path) {
   return connected;
 }
 
-/// In the child: no memory may be taken here, for other threads of the parent may have held its lock.
+/// Runs in the child. It must not allocate memory, because another thread of the parent may have held the allocator's
+/// lock.
 [[noreturn]] void become(const Command& command, char* const* words) {
   bool ready = ::chdir(command.folder.c_str()) == 0;
-  // A test may ignore signals; the program is to meet them as a shell would give them.
+  // A test may ignore signals; the program must get the defaults, like in a shell.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_DFL);
   ready = ready && connect(STDIN_FILENO, command.in) && connect(STDOUT_FILENO, command.out) &&
           connect(STDERR_FILENO, command.err);

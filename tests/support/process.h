@@ -13,30 +13,30 @@
 
 namespace lathe::test {
 
-/// A program to be started: what it is told, and what it finds around it.
+/// A program to start: its arguments and environment.
 struct Command {
-  std::vector<std::string> words;                  ///< the program's path and its arguments
-  std::filesystem::path folder = ".";              ///< it starts in
-  std::map<std::string, std::string> environment;  ///< added to this process's own
-  /// Files that its standard streams are; "closed" for none at all.
+  std::vector<std::string> words;                  ///< path of the program and its arguments
+  std::filesystem::path folder = ".";              ///< working directory
+  std::map<std::string, std::string> environment;  ///< added to that of this process
+  /// Files for its standard streams; "closed" for none at all.
   std::string in = "/dev/null", out = "/dev/null", err = "/dev/null";
   std::vector<std::pair<__rlimit_resource, rlim_t>> limits;
-  std::optional<uid_t> user;  ///< it runs as, where this process is root
+  std::optional<uid_t> user;  ///< user to run as, if this process is root
 };
 
 /// How a process ended.
 struct Ending {
   int status = 0;  ///< its exit status
-  int signal = 0;  ///< that ended it; 0: none
-  /// "status 1", "signal 9".
+  int signal = 0;  ///< signal that terminated it; 0: none
+  /// Returns "status 1" or "signal 9".
   std::string to_string() const;
   bool operator==(const Ending&) const = default;
 };
 
-/// A child process. One that still runs when the object goes is killed.
+/// A child process. The destructor kills it if it is still running.
 class Process {
  public:
-  /// Throws std::runtime_error where no process can be started.
+  /// Throws std::runtime_error if the process cannot be started.
   explicit Process(const Command& command);
   ~Process();
   Process(const Process&) = delete;
@@ -44,9 +44,9 @@ class Process {
 
   pid_t id() const { return id_; }
   void send(int signal) const;
-  /// Waits for the end.
+  /// Waits until it ends.
   Ending wait();
-  /// The same for so long at most.
+  /// Waits with a timeout.
   std::optional<Ending> wait_for(std::chrono::milliseconds patience);
 
  private:
@@ -54,7 +54,7 @@ class Process {
   std::optional<Ending> ending_;
 };
 
-/// Runs a command to its end.
+/// Runs a command and waits for its end.
 Ending run(const Command& command);
 
 }  // namespace lathe::test

@@ -13,14 +13,14 @@ namespace lathe::test {
 
 namespace {
 
-/// Memory of exactly so many elements, every bit set.
+/// Returns memory for exactly these elements, with all bits set.
 HostTensor poisoned(DType dtype, std::vector<std::int64_t> sizes) {
   HostTensor tensor(dtype, std::move(sizes));
   if (tensor.bytes() > 0) std::memset(tensor.data(), dtype == boolean ? 1 : 0xFF, tensor.bytes());
   return tensor;
 }
 
-/// The memory of every buffer of a program for one run.
+/// Returns the memory of every buffer of a program for one run.
 std::vector<HostTensor> bind_buffers(const Program& program, const Tensors& arguments, const DimBindings& dims) {
   std::vector<HostTensor> memory;
   for (const ProgramBuffer& buffer : program.buffers) {
@@ -39,7 +39,7 @@ std::vector<HostTensor> bind_buffers(const Program& program, const Tensors& argu
   return memory;
 }
 
-/// The iterations of the parallel loop, the last half first.
+/// Runs the iterations of the parallel loop, the second half first.
 std::int64_t interpret_halves(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
                               std::span<const std::int64_t> sizes) {
   const std::int64_t extent = kernel::extent(kernel, sizes), middle = extent / 2;

@@ -8,8 +8,8 @@
 
 namespace lathe::test {
 
-/// The sums that a kernel over buffers left, right and sums gives for operands of random numbers, of so many elements
-/// each, the same every time. `run` is given the buffers and dims.
+/// Returns the sums that a kernel with buffers left, right and sums computes for random operands of `elements`
+/// elements each, which are always the same. `run` gets the buffers and dims.
 template <class Run>
 std::vector<float> random_product(DType dtype, std::size_t elements, std::size_t sums, std::vector<std::int64_t> dims,
                                   const Run& run) {

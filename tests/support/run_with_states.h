@@ -5,8 +5,8 @@
 
 namespace lathe::test {
 
-/// Runs with some arguments as inputs and the others as states: outputs by name, and every state after the run (as
-/// the interpreter names them, where it gives them).
+/// Runs with some arguments as inputs and the others as states. Returns outputs by name, and every state after the
+/// run under the interpreter's name for it, if any.
 inline Tensors run_with_states(Executable& executable, Tensors arguments) {
   for (const Program::Slot& slot : executable.program().states) {
     executable.parameters().set(slot.name, arguments.at(slot.name));

@@ -7,12 +7,13 @@
 #include "passes/autodiff/autodiff.h"
 #include "tests/ops/samples.h"
 
-/// The samples of every op as graphs with their gradients, for tests of whatever runs graphs.
+/// The samples of every op as graphs with gradients, for tests of everything that runs graphs.
 namespace lathe::ir::test {
 
 inline bool differentiable(DType dtype) { return is_float(dtype) || is_complex(dtype); }
 
-/// The sample as a graph with the output "y" and, where it has gradients, "grad.0" ... of sum(w * (y + y * y / 2)).
+/// Returns the sample as a graph with the output "y" and, if it has gradients, "grad.0" ... of sum(w * (y + y * y /
+/// 2)).
 inline Graph graph_with_gradients(const Op& op, const Sample& sample, const SampleOptions& options) {
   GraphBuilder builder("sample");
   const GraphBuilder::At at(builder, Location("sample.cpp", 1));
@@ -33,7 +34,7 @@ inline Graph graph_with_gradients(const Op& op, const Sample& sample, const Samp
   return builder.finish();
 }
 
-/// The sample with its f64 operands in another float dtype; nothing where it has none.
+/// Returns the sample with its f64 operands in another float dtype; nothing if it has none.
 inline std::optional<Sample> in_dtype(const Sample& sample, DType dtype) {
   Sample narrow = sample;
   bool floats = dtype == f64;
@@ -46,7 +47,7 @@ inline std::optional<Sample> in_dtype(const Sample& sample, DType dtype) {
   return floats ? std::optional(narrow) : std::nullopt;
 }
 
-/// The sample with its operands in sizes that `sizes` gives for those above 1.
+/// Returns the sample with sizes above 1 replaced by `sizes`.
 inline Sample resized(Sample sample, const std::function<std::int64_t(std::int64_t)>& sizes) {
   for (SampleOperand& operand : sample.operands) {
     const bool random_state = operand.dtype == i64 && operand.sizes == std::vector<std::int64_t>{2};
@@ -56,7 +57,7 @@ inline Sample resized(Sample sample, const std::function<std::int64_t(std::int64
   return sample;
 }
 
-/// Values for the arguments of a sample's graph whose unknown dims n2, n3, ... are those of `sizes`.
+/// Returns values for the arguments of a sample's graph whose symbolic dims n2, n3, ... have these `sizes`.
 inline Tensors sample_arguments(const Graph& graph, const Sample& sample, Layout layout, const DimBindings& sizes) {
   Tensors arguments = arguments_of(random_operands(sample), layout);
   if (const ValueId w = graph.find_argument("w"); w.valid()) {
@@ -67,8 +68,8 @@ inline Tensors sample_arguments(const Graph& graph, const Sample& sample, Layout
   return arguments;
 }
 
-/// The graph of every sample in this dtype, with its gradients, where it can be built at all (tests/ops says which
-/// may be refused).
+/// Calls f with the graph of every sample in this dtype, with its gradients, if it can be built (tests/ops decides
+/// which ones may be rejected).
 template <class F>
 int for_each_graph(DType dtype, const SampleOptions& options, F f) {
   int seen = 0;
@@ -88,7 +89,7 @@ int for_each_graph(DType dtype, const SampleOptions& options, F f) {
   return seen;
 }
 
-/// The sizes of unknown dims that were a sample's sizes: a few more than a vector, one, none, what they were.
+/// Sizes of symbolic dims, by the sample's sizes: more than a vector, one, none, unchanged.
 inline std::int64_t more(std::int64_t size) { return size == 2 ? 5 : size == 3 ? 17 : size + 16; }
 inline std::int64_t one(std::int64_t) { return 1; }
 inline std::int64_t none(std::int64_t) { return 0; }

@@ -2,7 +2,7 @@
 
 #include "frontend/models/loss_graph.h"
 
-/// Small models with everything in them that the large ones have, for whole training steps in tests.
+/// Small models with all features of the large ones, for tests of whole training steps.
 namespace lathe::test {
 
 inline models::GptConfig small_gpt(DType dtype = f32, int layers = 2) {

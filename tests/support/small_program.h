@@ -2,7 +2,7 @@
 
 namespace lathe::test {
 
-/// Attention weights over 4 features, with a parameter, a state and a user's lines.
+/// Attention weights over 4 features, with a parameter, a state and source lines.
 inline constexpr const char* small_program = R"(graph @small(
   input %x: f32[n, d=4] loc("small.cpp":3),
   parameter %w: f32[d=4, d=4] loc("small.cpp":4),

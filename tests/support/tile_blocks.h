@@ -5,10 +5,10 @@
 
 namespace lathe::test {
 
-/// out[m][n] = c[m][n] + sum over k of x[m][k] * y[k][n] by one tile_mma, y in pairs of k. Kernel arguments: c, x, y,
-/// out; k, from one row of x and of a pair of k of y to the next.
-/// Terms of split bf16 lie in blocks, and the row strides of x and y do not count. Cache lines are prefetched beyond
-/// the end of x.
+/// Returns a kernel for out[m][n] = c[m][n] + sum over k of x[m][k] * y[k][n] by one tile_mma, with y in pairs of k.
+/// Kernel arguments: c, x, y, out; k, the row stride of x, and the stride between pairs of k of y. Terms of split
+/// bf16 are in blocks, for which the row strides of x and y are ignored. Cache lines are prefetched past the end of
+/// x.
 inline kernel::Kernel tile_block(int rows, int columns, bool continues, int stride_of_sums = 40,
                                  bool split_bf16 = false, int prefetch_lines = 0) {
   using namespace kernel;

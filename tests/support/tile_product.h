@@ -4,18 +4,19 @@
 #include "ir/kernel/machine/async_copy.h"
 #include "ir/kernel/machine/mma.h"
 
-/// A product by the tensor cores' operations alone: sums[left_rows, right_rows] = left * right^T, by one warp.
+/// A matmul by tensor core operations only: sums[left_rows, right_rows] = left * right^T, by one warp.
 namespace lathe::test {
 
 struct TileProduct {
   DType dtype = bf16;
   int left_rows = 16, right_rows = 16;
-  bool left_transposed = false, right_transposed = false;  ///< [k, rows] instead of [rows, k], in memory and shared
-  bool waits = true, barrier = true;                       ///< false: mistakes that are to be found
+  bool left_transposed = false, right_transposed = false;  ///< [k, rows] instead of [rows, k], in global and shared
+                                                           ///< memory
+  bool waits = true, barrier = true;                       ///< false: mistakes that must be detected
 };
 
-/// Buffers left, right, sums; dim k, summed in steps of 16 of which the last may be ragged; the strides of
-/// left and right in memory (dims), multiples of 8.
+/// Buffers left, right, sums. Dims: k, summed in steps of 16 of which the last may be ragged; the row strides of left
+/// and right in memory, multiples of 8.
 inline kernel::Kernel tile_product(const TileProduct& p) {
   using namespace kernel;
   Builder b("tile_product");

@@ -6,8 +6,8 @@
 #include "ir/kernel/machine/swizzled_tiles.h"
 #include "ir/kernel/machine/wgmma.h"
 
-/// A product by a warpgroup's operations alone: sums[64 * tiles, 128] = left * right^T, produced by 128 threads and
-/// consumed by 128.
+/// A matmul by warpgroup operations only: sums[64 * tiles, 128] = left * right^T, with 128 producer threads and 128
+/// consumer threads.
 namespace lathe::test {
 
 struct WgmmaProduct {
@@ -15,32 +15,32 @@ struct WgmmaProduct {
   bool left_transposed = false, right_transposed = false;  ///< [k, rows] instead of [rows, k] in memory
   enum class Mistake {
     none,
-    unswizzled,       ///< chunks of rows are not swapped
-    tiles_exchanged,  ///< of the right operand
+    unswizzled,       ///< chunks of rows are not swizzled
+    tiles_exchanged,  ///< the tiles of the right operand are swapped
     next_slot,        ///< the consumer reads the slot after its own
     one_slot,         ///< all iterations use the same memory
-    half_produced,    ///< the right operand's second tile is forgotten
-    read_outside,     ///< a consumer reads a stage after it
-    not_waited,       ///< the sums are read while products may be under way
+    half_produced,    ///< the second tile of the right operand is not copied
+    read_outside,     ///< a consumer reads a stage outside of its iteration
+    not_waited,       ///< the sums are read while matmuls may be running
   };
   Mistake mistake = Mistake::none;
-  int tiles = 1;                                 ///< below each other, one after the other in one pipeline
-  bool left_boxes = false, right_boxes = false;  ///< brought by TMA
+  int tiles = 1;                                 ///< stacked along rows, processed in sequence in one pipeline
+  bool left_boxes = false, right_boxes = false;  ///< copied by TMA
 };
 
-/// An operand of such a product, and how its stages are produced.
+/// An operand of the matmul, and how its stages are produced.
 struct WgmmaOperand {
   kernel::Builder& b;
   WgmmaProduct::Mistake mistake;
   bool transposed;
   kernel::Buffer memory, shared;
-  kernel::Value k, stride;  ///< from one row in memory to the next
-  int rows, swizzled;       ///< of a stage: whole swizzled
-  int map = kernel::none;   ///< of boxes
+  kernel::Value k, stride;  ///< dims; `stride`: between rows in memory
+  int rows, swizzled;       ///< per stage; `swizzled`: number of whole swizzled tiles
+  int map = kernel::none;   ///< for boxes
 
   int stage() const { return rows / kernel::swizzle_side * kernel::swizzled_elements; }
 
-  /// `all_rows`: of the tensor, as far as they matter.
+  /// `all_rows`: rows of the tensor that are used.
   void map_boxes(int all_rows) {
     const kernel::Value count = b.index(all_rows);
     map =
@@ -56,7 +56,7 @@ struct WgmmaOperand {
                {first_row + tile * kernel::swizzle_side, first_k});
   }
 
-  /// The share of one of the group's threads.
+  /// The part of the copy that one thread performs.
   void copy(kernel::Value thread, kernel::Value first_row, kernel::Value first_k, kernel::Value slot) const {
     using kernel::Value;
     using Mistake = WgmmaProduct::Mistake;
@@ -78,8 +78,8 @@ struct WgmmaOperand {
   }
 };
 
-/// Buffers left, right, sums; dim k, by 64, of which the last may be ragged, and the strides of the rows of left and
-/// of right in memory, multiples of 8. The pipeline has two stages.
+/// Buffers left, right, sums. Dims: k, summed in steps of 64 of which the last may be ragged, and the row strides of
+/// left and right in memory, multiples of 8. The pipeline has two stages.
 inline kernel::Kernel wgmma_product(const WgmmaProduct& p) {
   using namespace kernel;
   using Mistake = WgmmaProduct::Mistake;

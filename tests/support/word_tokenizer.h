@@ -6,10 +6,10 @@
 #include <span>
 #include <string>
 
-/// Texts for tiny models, whose vocabularies have no words of their own.
+/// Texts for tiny models whose vocabularies have no words.
 namespace lathe::test {
 
-/// A tokenizer.json of `size` words "t0", "t1", .. with white space between them, each the token of its number.
+/// Returns a tokenizer.json with `size` words "t0", "t1", .. separated by white space; word i is token i.
 inline std::string word_tokenizer(std::int64_t size) {
   std::string words;
   for (std::int64_t i = 0; i < size; ++i) words += fmt::format(R"("t{0}": {0}, )", i);
@@ -22,7 +22,7 @@ inline std::string word_tokenizer(std::int64_t size) {
       words, size);
 }
 
-/// The text of some tokens of that tokenizer.
+/// Returns the text of these tokens.
 template <class Id>
 std::string words_of(std::span<const Id> ids) {
   std::string text;

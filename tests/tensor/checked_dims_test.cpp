@@ -10,8 +10,8 @@ using namespace lathe::ir;
 
 namespace {
 
-/// The sample with some sizes replaced by unknowns of their own, so that what a rule needs equal becomes a check.
-/// Gives the composite's value and its expansion's; nothing where the rule refuses such dims.
+/// The sample with some sizes replaced by separate symbolic dims, so that equalities that a rule needs become
+/// run-time checks. Returns the values of the composite and of its expansion; nothing if the rule rejects such dims.
 struct Pair {
   TensorType composite, expansion;
 };

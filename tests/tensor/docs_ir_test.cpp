@@ -18,7 +18,7 @@ struct Block {
   int line;
 };
 
-/// The fenced blocks of docs/ir.md.
+/// Returns the fenced blocks of docs/ir.md.
 std::vector<Block> blocks() {
   std::ifstream file(lathe::test::source_path("docs/ir.md"));
   REQUIRE(file.good());

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-/// How far exchanges run ahead of their readers and stay behind their makers.
+/// How early communication starts before its users, and how late it ends after its producers.
 namespace lathe::ir::test {
 
 namespace {
@@ -27,30 +27,30 @@ std::vector<int> ends(Times times) {
 
 TEST_CASE("exchange window: a gather comes while the one before it is used") {
   CHECK(starts({{0, 10, 8}, {0, 20, 8}, {0, 30, 8}}) == std::vector<int>{0, 10, 20});
-  // A small one comes beside a large one, and the next as soon as that is used.
+  // A small one is in flight along with a large one, and the next starts as soon as that is used.
   CHECK(starts({{0, 10, 4}, {0, 20, 2}, {0, 30, 2}}) == std::vector<int>{0, 10, 11});
   CHECK(starts({{0, 10, 2}, {0, 20, 2}, {0, 30, 4}, {0, 40, 1}}) == std::vector<int>{0, 0, 20, 30});
 }
 
 TEST_CASE("exchange window: beside a large value in use comes what is used next, not as much again") {
   CHECK(starts({{0, 10, 9, 60}, {0, 20, 1, 30}, {0, 40, 1, 50}, {0, 60, 1, 70}}) == std::vector<int>{0, 10, 10, 31});
-  // One comes while the last of its like is used, although a small one is used between.
+  // One starts while the previous one of its size is used, although a small one is used in between.
   CHECK(starts({{0, 10, 400}, {0, 12, 1}, {0, 30, 399}}) == std::vector<int>{0, 10, 10});
   CHECK(starts({{0, 10, 400}, {0, 12, 10}, {0, 30, 390}}) == std::vector<int>{0, 10, 11});
-  // Many that are read until the end are there as early as the network can bring them.
+  // Many that are read until the end start as early as the network allows.
   CHECK(starts({{0, 10, 8, 40}, {0, 20, 8, 40}, {0, 30, 8, 40}}) == std::vector<int>{0, 10, 20});
 }
 
 TEST_CASE("exchange window: a gather whose value is made late starts then") {
   CHECK(starts({{0, 10, 8}, {15, 20, 8}, {0, 30, 8}}) == std::vector<int>{0, 15, 20});
-  CHECK(starts({{0, 30, 8}, {0, 10, 8}}) == std::vector<int>{10, 0});  // by use, not by place
+  CHECK(starts({{0, 30, 8}, {0, 10, 8}}) == std::vector<int>{10, 0});  // ordered by use, not by position
   CHECK(starts({}).empty());
 }
 
 TEST_CASE("exchange window: a scatter is over before the next but what fits beside it starts") {
   CHECK(ends({{5, 90, 8}, {10, 90, 8}, {20, 90, 8}}) == std::vector<int>{10, 20, 90});
   CHECK(ends({{5, 90, 2}, {10, 90, 2}, {20, 90, 4}, {30, 90, 1}}) == std::vector<int>{20, 20, 30, 90});
-  CHECK(ends({{5, 7, 8}, {10, 90, 8}}) == std::vector<int>{7, 90});  // whose result is read before
+  CHECK(ends({{5, 7, 8}, {10, 90, 8}}) == std::vector<int>{7, 90});  // its result is read earlier
 }
 
 }  // namespace lathe::ir::test

@@ -13,7 +13,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// The reason for the last value of a body over a few arguments.
+/// Returns the reason for the last value of a body, over several arguments.
 std::string reason(const std::string& body) {
   const Graph graph = parse_graph(
       "graph @g(input %x: f32[B, n, d=6], input %y: f32[B, m, d=6], input %v: f32[d=6], input %i: i64[n], parameter "
@@ -22,7 +22,7 @@ std::string reason(const std::string& body) {
   return shape_reason(graph, ValueId{static_cast<std::int32_t>(graph.size() - 1)});
 }
 
-/// `count` layers that do the same, each in its scope, between two other values.
+/// Returns `count` identical layers, each in its own scope, between two other values.
 std::string layered(int count) {
   std::string body = "%start = exp %x\n", last = "%start";
   for (int i = 0; i < count; ++i) {
@@ -98,7 +98,7 @@ TEST_CASE("layers that repeat are found and told once", "[explain]") {
   REQUIRE(repeats.size() == 1);
   CHECK(repeats[0].layers == std::vector<int>{0, 1, 2, 3});
   CHECK(to_string(repeats[0]) == "stack.0 .. stack.3");
-  // The first layer makes the constant for all.
+  // The first layer creates the constant for all layers.
   CHECK(repeats[0].second - repeats[0].begin == 3);
   CHECK(repeats[0].end - repeats[0].second == 6);
   CHECK_THAT(print_short(graph), Contains("// stack.1 .. stack.3: as stack.0, 2 values each (%5 .. %10)"));

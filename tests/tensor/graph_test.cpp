@@ -3,7 +3,7 @@
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/parser.h"
 
-/// What parts of a graph tell of themselves.
+/// Properties of the parts of a graph.
 using namespace lathe;
 using namespace lathe::ir;
 

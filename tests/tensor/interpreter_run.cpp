@@ -194,7 +194,7 @@ TEST_CASE("nothing is looped over where nothing is, however many rows") {
   CHECK(found.at("concat").shape() == std::vector<std::int64_t>{many, 5, 0});
   CHECK(found.at("sum").shape() == std::vector<std::int64_t>{3, 0});
   CHECK(found.at("iota").to_string(1) == "f64[1152921504606846976, 0] [[], ..., []]");
-  // Where something would be added the indices are looked at, but not for every row.
+  // If a value would be added, the indices are checked, but not for every row.
   arguments.set("i", HostTensor::from_ints({4}, {0, 2, 1, 3}));
   CHECK(error_label([&] { interpret(graph, arguments); }) == "index_range");
 }

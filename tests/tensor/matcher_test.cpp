@@ -48,7 +48,7 @@ TEST_CASE("operands of commutative ops stand in any order", "[matcher]") {
   CHECK(Subject(half + "%d = sub %x, %c").match(difference));
   CHECK_FALSE(Subject(half + "%d = sub %c, %x").match(difference));
   SECTION("a later failure tries the other order") {
-    // mul(a, add(a, b)): the inner `a` decides which operand of mul is which.
+    // mul(a, add(a, b)): the inner `a` determines the order of mul's operands.
     const Pattern p = pattern(op("mul"), {any().as("a"), pattern(op("add"), {any().as("a"), any().as("b")})});
     const Subject s("%1 = add %x, %y\n%2 = mul %1, %y");
     const Match match = s.match(p);

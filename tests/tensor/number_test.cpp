@@ -49,7 +49,7 @@ TEST_CASE("a number fits a dtype that has it, or rounds it") {
   CHECK(Number(0.1).rounded_to(f16) == Number(0.0999755859375));
   CHECK(Number(odd).rounded_to(i64) == Number(odd));
   CHECK(Number(odd).rounded_to(f64) == Number(0x1p53));
-  // One above a tie of f32, of bf16 and of f16, which f64 and f32 round to the tie.
+  // One above a tie of f32, bf16 and f16, to which f64 and f32 round.
   CHECK(Number((std::int64_t{1} << 60) + (std::int64_t{1} << 36) + 1).rounded_to(f32) == Number(0x1.000002p60));
   CHECK(Number((std::int64_t{1} << 60) + (std::int64_t{1} << 52) + 1).rounded_to(bf16) == Number(0x1.02p60));
   CHECK(Number(1.0004882812509095).rounded_to(f16) == Number(1.0009765625));

@@ -12,7 +12,7 @@ using namespace lathe::ir;
 
 namespace {
 
-/// A program with one use of each sample of every op, by hand-printed text.
+/// Returns programs that use each sample of every op once, printed by hand.
 std::vector<std::string> seeds() {
   std::vector<std::string> programs{std::string(ir::test::attention_text)};
   for (const Op* record : all_ops()) {
@@ -124,7 +124,7 @@ class Mutator {
  private:
   static bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
-  /// Replaces the word around `at`: mutants that are still programs reach the shape rules.
+  /// Replaces the word around `at`: mutants that still parse reach the shape rules.
   void replace_token(std::string& text, std::size_t at, const std::string& with) {
     std::size_t first = at, last = at;
     while (first > 0 && is_word(text[first - 1])) --first;
@@ -132,7 +132,7 @@ class Mutator {
     text.replace(first, std::max<std::size_t>(1, last - first), with);
   }
 
-  /// Puts another number, or a dim, for the next number from `at` on: such mutants mostly pass the grammar.
+  /// Replaces the next number from `at` on with another number or a dim: such mutants usually parse.
   void replace_number(std::string& text, std::size_t at) {
     static constexpr std::string_view numbers[] = {"0", "1", "2", "3", "4", "6", "7", "24", "n", "4096"};
     const auto digit = [&](std::size_t i) { return std::isdigit(static_cast<unsigned char>(text[i])) != 0; };
@@ -178,7 +178,7 @@ TEST_CASE("mutated programs parse or raise a user's error, and what parses is so
       FAIL_CHECK("for the text\n" << text << "\n" << e.what());
     }
   }
-  CHECK(parsed > 800);  // some 5 in 100, which moves with every new op
+  CHECK(parsed > 800);  // about 5 in 100, which changes with every new op
 }
 
 TEST_CASE("random bytes and random tokens raise ParseError", "[fuzz]") {

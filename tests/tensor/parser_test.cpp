@@ -16,7 +16,7 @@ std::string error_of(std::string_view text) {
   return ir::test::error_text([&] { static_cast<void>(parse_graph(text, "m.lathe")); });
 }
 
-/// The error of a body over %x: f32[n, h=8] and %y: f32[m], on the lines from 2 on.
+/// Returns the error of a body over %x: f32[n, h=8] and %y: f32[m], which starts in line 2.
 std::string body_error(const std::string& body) {
   return error_of("graph @g(input %x: f32[n, h=8], input %y: f32[m]) {\n" + body + "\n}\n");
 }

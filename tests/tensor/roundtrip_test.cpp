@@ -12,7 +12,7 @@ using lathe::ir::test::op;
 
 namespace {
 
-/// print -> parse gives the same graph, and printing that the same text.
+/// Checks that print -> parse gives the same graph, and that it prints the same text.
 void check_round_trip(const Graph& graph) {
   const std::string text = print(graph);
   INFO(text);

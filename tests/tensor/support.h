@@ -8,11 +8,11 @@
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/parser.h"
 
-/// What several tests of the tensor IR use.
+/// Shared code of the tensor IR tests.
 namespace lathe::ir::test {
 
-/// The text of the Error that `action` throws; "no error" where it throws none. Anything else, InternalError
-/// included, passes through and fails the test.
+/// Returns the text of the Error that `action` throws; "no error" if it throws none. Other exceptions, including
+/// InternalError, pass through and fail the test.
 template <class Action>
 std::string error_text(Action&& action) {
   try {
@@ -31,7 +31,7 @@ inline const Op& op(std::string_view name) {
   return *found;
 }
 
-/// A multi-head attention by hand; the text uses most of the grammar.
+/// A hand-written multi-head attention; the text uses most of the grammar.
 inline constexpr std::string_view attention_text = R"(// Multi-head attention, as in the README.
 graph @mha(
   input %x: f32[nbatches, n_seq, d_model=512]  loc("mha.cpp":10),

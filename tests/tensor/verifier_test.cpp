@@ -10,7 +10,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// A sound graph, with `break_it` done to it.
+/// Returns the defect of a valid graph after `break_it`.
 template <class Break>
 std::string defect_after(Break&& break_it) {
   Graph graph = parse_graph(R"(
@@ -28,7 +28,7 @@ std::string defect_after(Break&& break_it) {
   return find_defect(graph).value_or("sound");
 }
 
-// Where the values stand.
+// Indices of the values.
 constexpr std::size_t x = 0, w = 2, exp_at = 4, matmul_at = 5, softmax_at = 6;
 
 }  // namespace

@@ -10,15 +10,15 @@ TEST_CASE("text from outside is shown on one line, and commands no terminal", "[
   CHECK(visible("a\nb\tc\rd") == "a\\nb\\tc\\x0dd");
   CHECK(visible("\x1b[31mred\x07\x7f") == "\\x1b[31mred\\x07\\x7f");
   CHECK(visible("\0z"s) == "\\x00z");
-  CHECK(visible("\u009b31m") == "\\xc2\\x9b31m");  // a control sequence in one character
+  CHECK(visible("\u009b31m") == "\\xc2\\x9b31m");  // a control sequence as one character
   CHECK(visible("\x9b"
-                "31m") == "\\x9b31m");  // and in one byte
+                "31m") == "\\x9b31m");  // and as one byte
   CHECK(visible("a\u202eb\u2066") == "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6");
   CHECK(visible("a\u2028b\u0085") == "a\\xe2\\x80\\xa8b\\xc2\\x85");
   SECTION("what is no UTF-8 is shown byte by byte") {
     CHECK(visible("\xc3(") == "\\xc3(");
     CHECK(visible("\xe2\x80") == "\\xe2\\x80");
-    CHECK(visible("\xc0\xaf") == "\\xc0\\xaf");                    // too long a form of '/'
+    CHECK(visible("\xc0\xaf") == "\\xc0\\xaf");                    // overlong encoding of '/'
     CHECK(visible("\xed\xa0\x80") == "\\xed\\xa0\\x80");           // half a surrogate pair
     CHECK(visible("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // beyond Unicode
     CHECK(visible("\xff"

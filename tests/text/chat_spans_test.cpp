@@ -30,7 +30,7 @@ std::map<std::string, ChatTemplate> all_templates() {
   return all;
 }
 
-/// The text with its spans, or the error.
+/// Returns the text with its spans, or the error.
 std::string outcome(const ChatTemplate& chat, const Value& messages, const ChatOptions& options,
                     const PartOptions& parts) {
   try {
@@ -64,7 +64,7 @@ ChatOptions random_options(RandomTemplates& random) {
   return options;
 }
 
-/// Short messages of a user and of the assistant.
+/// Short messages of a user and an assistant.
 Value long_conversation(int size) {
   std::vector<Value> all;
   for (int i = 0; i < size; ++i)
@@ -112,7 +112,7 @@ TEST_CASE("assistant's turns: the work grows with the number of messages") {
   CHECK(work_of(qwen3.get(), 400) < 21 * work_of(qwen3.get(), 200) / 10);
   CHECK(work_of(qwen3.get(), 800) < 21 * work_of(qwen3.get(), 400) / 10);
   for (const auto& [name, chat] : all_templates()) {
-    // The template of mistral_v3 makes a list of messages and compares each message with its last one.
+    // The template of mistral_v3 builds a list of messages and compares each one with the last.
     if (chat.marks_assistant() || name == "mistral_v3") continue;
     INFO(name);
     const std::uint64_t half = work_of(chat, 100);

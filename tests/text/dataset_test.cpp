@@ -17,7 +17,7 @@ namespace {
 
 Tokenizer tokenizer_of(const std::string& name) { return Tokenizer::load(test_data("hf/tokenizers/" + name)); }
 
-/// The text of the learned tokens.
+/// Returns the text of the tokens that are trained on.
 std::string learned_text(const Example& example, const Tokenizer& tokenizer) {
   std::vector<TokenId> ids;
   for (std::size_t i = 0; i < example.ids.size(); ++i)
@@ -50,7 +50,7 @@ std::vector<std::string> parts(const jinja::Rendered& rendered) {
   return found;
 }
 
-/// An example of these many tokens, all of which but the first `prompt` count.
+/// Returns an example of `size` tokens; all except the first `prompt` are trained on.
 Example example_of(std::int64_t size, std::int64_t prompt = 1, TokenId start = 10) {
   Example made;
   for (std::int64_t i = 0; i < size; ++i) {
@@ -145,7 +145,7 @@ TEST_CASE("assistant's turns are found in every template") {
     try {
       rendered = render_with_spans(chat, messages);
     } catch (const jinja::TemplateError&) {
-      continue;  // it wants content of another form
+      continue;  // it needs content in another format
     }
     const std::vector<std::string> found = parts(rendered);
     INFO(rendered.text);
@@ -217,7 +217,7 @@ TEST_CASE("examples that are too long: texts are split, others are cut") {
       if (example.learned[i]) CHECK(predicted.insert(example.ids[i]).second);
   }
   CHECK(sizes == std::vector<std::int64_t>{4, 4, 4, 3});
-  CHECK(predictions == 9);  // of ten tokens each but the first, once
+  CHECK(predictions == 9);  // each of ten tokens except the first, once
 }
 
 TEST_CASE("windows of a text predict each token once, with what stands before it") {
@@ -245,7 +245,7 @@ TEST_CASE("batches of padded rows") {
   const Tensors batch = batches.training(0);
   CHECK(batch.at("input_ids").shape() == std::vector<std::int64_t>{2, 16});
   CHECK_FALSE(batch.contains("segments"));
-  const bool first = batch.at("input_ids").get_int(2) != 0;  // which one is longer
+  const bool first = batch.at("input_ids").get_int(2) != 0;  // which row is longer
   const auto labels = row_of(batch.at("labels"), first ? 0 : 1);
   CHECK(std::vector<std::int64_t>(labels.begin(), labels.begin() + 6) ==
         std::vector<std::int64_t>{-100, -100, -100, 13, 14, -100});

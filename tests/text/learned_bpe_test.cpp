@@ -13,7 +13,7 @@ namespace {
 
 json read_json(const std::filesystem::path& path) { return json::parse(read_file(path, std::uint64_t{1} << 26)); }
 
-/// The texts that tests/text/learned_bpe.py learns from.
+/// Returns the texts that tests/text/learned_bpe.py learns from.
 std::string texts() {
   const json cases = read_json(test::test_data("hf/tokenizers/gpt2/encodings.json"));
   std::string all;

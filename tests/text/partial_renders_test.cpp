@@ -18,7 +18,7 @@ std::string text_of(const TextPieces& pieces) {
   return text;
 }
 
-/// The text of a part without reuse; "error: " with the label where the template fails.
+/// Returns the text of a part without reuse; "error: " and the label if the template fails.
 std::string plain(const Template& program, std::vector<Value> list, const Part& part, const RenderOptions& options) {
   list.resize(part.count);
   if (part.replaced) list[part.replaced->first] = part.replaced->second;
@@ -46,7 +46,7 @@ Value with_content(const Value& message, const std::string& content) {
   return std::move(changed).finish();
 }
 
-/// All parts of a list, with and without a replaced item.
+/// Returns all parts of a list, with and without a replaced item.
 std::vector<Part> all_parts(const std::vector<Value>& list) {
   std::vector<Part> parts;
   for (std::size_t count = 1; count <= list.size(); ++count)
@@ -63,7 +63,7 @@ struct Comparison {
   std::uint64_t work = 0, plain_work = 0;
 };
 
-/// Compares all parts for random templates. `limit` makes limits of the work of the first render.
+/// Compares all parts for random templates. `limit` computes limits from the work of the first render.
 template <class Limit>
 Comparison compare(std::uint64_t seed, int count, const Limit& limit) {
   RandomTemplates random(seed);

@@ -35,7 +35,7 @@ const char* const preludes[] = {
     "{% if not add_generation_prompt is defined %}{% set add_generation_prompt = false %}{% endif %}",
 };
 
-/// Set ns.last, which depends on the end of the list.
+/// These set ns.last, which depends on the end of the list.
 const char* const last_users[] = {
     "{% for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}",
     "{% for m in messages[::-1] %}{%- set at = (messages|length - 1) - loop.index0 %}"
@@ -44,7 +44,7 @@ const char* const last_users[] = {
     "{% set ns.last = 8 - messages | length %}",
 };
 
-/// Compare ns.last.
+/// These compare ns.last.
 const char* const comparisons[] = {
     "{% if loop.index0 > ns.last %}<after>{% endif %}",
     "{% if ns.last < loop.index0 %}<after>{% endif %}",
@@ -176,7 +176,7 @@ std::string RandomTemplates::loop() {
   const std::string list = lists[below(std::size(lists))];
   std::string body = below(3) == 0 ? "" : body_parts[below(2)];
   if (below(4) == 0) body += comparisons[below(std::size(comparisons))];
-  // Parts that work together are next to each other.
+  // Parts that work together are adjacent.
   const std::size_t window = below(2) == 0 ? std::size(body_parts) : 8,
                     from = below(std::size(body_parts) - window + 1);
   for (std::size_t count = below(5); count > 0; --count) body += body_parts[from + below(window)];

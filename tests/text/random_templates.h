@@ -7,12 +7,12 @@
 
 namespace lathe::test {
 
-/// Makes chat templates that look at the list of messages and at its end in every way, and conversations for them.
+/// Creates random chat templates that use the list of messages and its end in many ways, and conversations for them.
 class RandomTemplates {
  public:
   explicit RandomTemplates(std::uint64_t seed) : random_(seed) {}
   std::string text();
-  /// At least one message, with the roles system, user, assistant and tool.
+  /// Returns at least one message, with the roles system, user, assistant and tool.
   std::vector<jinja::Value> messages(std::size_t most);
   std::size_t below(std::size_t bound) { return random_() % bound; }
 

@@ -14,7 +14,7 @@ std::string read_template(const std::string& name) {
   return read_text(test_data("hf/chat/templates/" + name + ".jinja"));
 }
 
-/// What a template gives: its text, or the message of the error as Jinja words it.
+/// The result of a template: its text, or Jinja's error message.
 struct Outcome {
   std::string text, error;
   std::vector<jinja::TextSpan> assistant;

@@ -12,13 +12,13 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// With a part of the usual work, so that the tests end soon.
+/// With a lower work limit, so that the tests are fast.
 std::string rendered(const std::string& text) {
   const jinja::RenderLimits limits{.work = 1u << 25};
   return jinja::Template::parse(text, "hostile").render(jinja::Value::dict({}), {.now = {}, .limits = limits}).text;
 }
 
-/// The label of the error in which a template ends; empty where it ends well, "no template" for a ParseError.
+/// Returns the label of a template's error; empty for none, "no template" for a ParseError.
 std::string label_of(const std::string& text, const jinja::Value& variables, const jinja::RenderLimits& limits) {
   try {
     jinja::Template::parse(text, "changed").render(variables, {.now = {}, .limits = limits});
@@ -36,7 +36,7 @@ std::string repeated(const std::string& text, int count) {
   return all;
 }
 
-/// Prints of many names.
+/// Prints many names.
 std::string names(int count) {
   std::string all;
   for (int i = 0; i < count; ++i) all += "{{ v" + std::to_string(i) + " }}";
@@ -55,7 +55,7 @@ TEST_CASE("templates: what never ends or fills the memory ends in an error") {
       "{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}",
       "{% set ns = namespace() %}{% set ns.a = [ns] %}{{ ns | string }}",
       "{% set ns = namespace(a=[]) %}{% for i in range(100000) %}{% set ns.a = [ns.a] %}{% endfor %}",
-      // Iterations through iterations.
+      // Chains of iterators.
       "{% set ns = namespace(a=[1]) %}{% for i in range(100000) %}{% set ns.a = ns.a | map('string') %}{% endfor %}"
       "{{ ns.a | list }}",
       "{% set ns = namespace(a=[1]) %}{% for i in range(100000) %}{% set ns.a = ns.a | select %}{% endfor %}"
@@ -92,7 +92,7 @@ TEST_CASE("templates: what never ends or fills the memory ends in an error") {
 }
 
 TEST_CASE("templates: no operation hides work that is not counted") {
-  // Each would run for minutes or hours if one step of it cost what it costs a text or a dict of ordinary size.
+  // Each would run for minutes or hours if a step of it had the cost for an ordinary text or dict.
   const std::string big = "{% set big = 'a' * 1000000 %}", other = "{% set other = 'a' * 500000 ~ 'b' %}",
                     loop = "{% for i in range(99999) %}{% for j in range(99999) %}", end = "{% endfor %}{% endfor %}",
                     pairs = "{% set d = dict(range(99999) | map('string') | batch(2, '') | list) %}";

@@ -24,7 +24,7 @@ jinja::Value to_value(const nlohmann::ordered_json& json) { return jinja::parse_
 std::tm time_of(const std::string& text) {
   std::tm time{};
   std::istringstream(text) >> std::get_time(&time, "%Y-%m-%d %H:%M:%S");
-  timegm(&time);  // fills in the days of the week and the year
+  timegm(&time);  // computes the weekday and the day of the year
   return time;
 }
 

@@ -10,12 +10,12 @@
 namespace lathe::test {
 
 std::string read_text(const std::filesystem::path& path);
-/// A JSON file under tests/hf/chat, keys in their order.
+/// Reads a JSON file under tests/hf/chat; keys keep their order.
 nlohmann::ordered_json read_chat_json(const std::string& path);
 jinja::Value to_value(const nlohmann::ordered_json& json);
-/// "2025-01-31 09:05:07"
+/// Parses "2025-01-31 09:05:07".
 std::tm time_of(const std::string& text);
-/// Python's index of a byte: how many code points come before it.
+/// Returns Python's index of a byte: the number of code points before it.
 std::size_t code_points_before(const std::string& text, std::size_t byte);
 
 }  // namespace lathe::test

@@ -9,7 +9,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-/// {"text": ..}, or {"error": ..} with the "line" of a ParseError, as in the file.
+/// Returns {"text": ..}, or {"error": ..} with the "line" of a ParseError, like the file.
 ordered_json outcome(const std::string& text, const jinja::Value& variables, const std::tm& now) {
   try {
     jinja::RenderOptions options;

@@ -21,7 +21,7 @@ using text::TokenizerKeyUse;
 
 namespace {
 
-/// A WordPiece tokenizer that BERT's classes could have written, with a chat template that shows all special tokens.
+/// A WordPiece tokenizer as BERT's classes write it, with a chat template that prints all special tokens.
 json tokenizer_json() {
   return {{"version", "1.0"},
           {"added_tokens", json::array()},
@@ -49,7 +49,7 @@ constexpr const char* plain_template =
     "{{ bos_token }}{{ eos_token }}{{ unk_token }}{{ sep_token }}{{ pad_token }}{{ cls_token }}{{ mask_token }}"
     "{{ messages | length }}";
 
-/// The tokens, the decoded text, the side of truncation and the chat's text that a directory gives.
+/// Returns the tokens, the decoded text, the truncation side and the chat text for a directory.
 std::string results(const json& config, const json& tokenizer) {
   const test::ScratchFolder folder;
   test::spit(folder / "tokenizer.json", tokenizer.dump());
@@ -66,7 +66,7 @@ std::string results(const json& config, const json& tokenizer) {
 
 json plain() { return {{"chat_template", plain_template}, {"tokenizer_class", "BertTokenizer"}}; }
 
-/// A value other than the default, the settings that it needs, and changes of tokenizer.json.
+/// A non-default value, the settings that it needs, and changes of tokenizer.json.
 struct Sample {
   json value, others = json::object(), model = nullptr;
 };
@@ -154,7 +154,7 @@ TEST_CASE("tokenizer_config.json: special tokens that tokenizer.json lacks are a
   CHECK(tokenizer.is_special(4));
   CHECK_FALSE(tokenizer.is_special(6));
   CHECK(tokenizer.encode("a[PAD]a[one]").ids == std::vector<TokenId>{1, 8, 1, 6});
-  // Without "added_tokens_decoder" the older file counts.
+  // Without "added_tokens_decoder" the older file is used.
   test::spit(folder / "tokenizer_config.json", R"({"pad_token": "[PAD]"})");
   test::spit(folder / "special_tokens_map.json", R"({"pad_token": {"content": "[old]", "lstrip": true}})");
   const Tokenizer older = Tokenizer::load(folder.path());

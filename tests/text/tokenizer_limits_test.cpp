@@ -7,14 +7,14 @@
 #include "runtime/text/tokenizer/tokenizer.h"
 #include "tests/runtime/files_scratch.h"
 
-/// Files from elsewhere that would fill the memory, or run for hours.
+/// Untrusted files that would exhaust memory or run for hours.
 using namespace lathe;
 using Catch::Matchers::Contains;
 using nlohmann::json;
 
 namespace {
 
-/// A tokenizer of single letters, with parts of tokenizer.json changed.
+/// A tokenizer of single letters, with changes to tokenizer.json.
 Tokenizer made(const json& changes) {
   json tree = {{"version", "1.0"},          {"truncation", nullptr},
                {"padding", nullptr},        {"added_tokens", json::array()},
@@ -174,7 +174,7 @@ TEST_CASE("tokenizer limits: tokens that take too long to find in a word are err
 }
 
 TEST_CASE("tokenizer limits: merges in any order are read at once") {
-  // Each pass over merges from the longest to the shortest would settle one of them.
+  // Each pass over merges from the longest to the shortest would only resolve one of them.
   json vocabulary = {{"b", 0}}, merges = json::array();
   const std::size_t longest = 3000;
   for (std::size_t i = 1; i <= longest; ++i) vocabulary[std::string(i, 'a')] = i;

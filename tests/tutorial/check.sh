@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A lesson says what its program does: every block of C++ on the page stands in the program, whatever the indentation,
-# and every block of text is printed by it.
+# Checks that a lesson matches its program: every block of C++ on the page must be in the program, ignoring
+# indentation, and the program must print every block of text.
 #   check.sh PAGE SOURCE PROGRAM
 set -euo pipefail
 scratch=$(mktemp -d)

@@ -35,7 +35,7 @@ std::unique_ptr<pretrained::CausalLm> decoder_of(const RandomModel& made) {
   return family.make(model_config(Config::parse(made.config, "config.json"), family.keys()));
 }
 
-/// One pass over a text alone gives logits [1, T, vocab]; each text is computed once.
+/// Computes logits [1, T, vocab] in one pass over a single text, once per text.
 class DecoderAlone {
  public:
   DecoderAlone(const pretrained::CausalLm& model, const Parameters& weights)
@@ -47,7 +47,7 @@ class DecoderAlone {
     return known_.emplace(text, compiled_.run({{"ids", ids_tensor(text)}}).at("logits")).first->second;
   }
 
-  /// The same by the interpreter, which shares neither code nor memory with what is checked.
+  /// Checks the same with the interpreter, which shares neither code nor memory with the compiled model.
   Complaint check(const Ids& text) {
     const HostTensor want = TextGraph(graph_, weights_, false).run({{"ids", ids_tensor(text)}}).at("logits");
     const Complaint wrong = differing_rows(logits(text), 0, want, std::ssize(text));
@@ -113,7 +113,7 @@ Complaint check_padded(DecoderCase& c) {
   return std::nullopt;
 }
 
-/// All texts in one row or two, one after the other, with gaps between them.
+/// All texts in one or two packed rows, with gaps between them.
 Complaint check_packed(DecoderCase& c) {
   const std::int64_t B = 1 + static_cast<std::int64_t>(c.random() % 2);
   std::vector<std::int64_t> ends(static_cast<std::size_t>(B)), starts;
@@ -165,7 +165,7 @@ double loss_of_token(const HostTensor& logits, std::int64_t row, std::int64_t to
   return largest + std::log(sum) - logits.get(row * n + token);
 }
 
-/// The mean loss of all texts by batches of TokenBatches, padded or packed.
+/// The mean loss of all texts in batches of TokenBatches, padded or packed.
 Complaint check_loss(DecoderCase& c) {
   std::vector<Example> examples;
   double want = 0;
@@ -230,8 +230,7 @@ Complaint check_continued(DecoderCase& c, CachedLm& lm, const std::vector<Ids>& 
   return std::nullopt;
 }
 
-/// One CachedLm for batches of several sizes, one after the other; now and then for a text that outgrows its
-/// cache.
+/// One CachedLm for batches of several sizes in sequence, and sometimes for a text that outgrows its cache.
 Complaint check_cached(DecoderCase& c) {
   const bool is_long = c.made.shifts && one_in(c.random, 12);
   const std::int64_t chunk = is_long ? pick(c.random, {100, 512}) : pick(c.random, {1, 2, 3, 5, 8, 512});
@@ -248,7 +247,7 @@ Complaint check_cached(DecoderCase& c) {
   return std::nullopt;
 }
 
-/// The beams that are found with a cache, against those that passes over each text alone find.
+/// Compares beams found with a cache to those found with passes over each text on its own.
 Complaint check_beams(DecoderCase& c) {
   const BeamOptions options{.width = pick(c.random, {1, 2, 3, 5}), .results = 1, .longest = c.made.turn + 2};
   const Ids& text = c.texts[0];

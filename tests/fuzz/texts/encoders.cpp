@@ -49,7 +49,7 @@ struct Seq2SeqCase {
   const pretrained::Seq2SeqLm& model;
   const Parameters& weights;
   std::int64_t vocab;
-  std::vector<Ids> sources, texts;  ///< of the encoder; of the decoder, with its start token
+  std::vector<Ids> sources, texts;  ///< of the encoder; of the decoder, including its start token
   std::mt19937& random;
   TextGraph alone;
 
@@ -100,7 +100,7 @@ Complaint check_seq2seq_steps(Seq2SeqCase& c, CachedSeq2Seq& cached, std::size_t
   }
 }
 
-/// The score of a beam is the mean of its tokens' log-probabilities in one pass.
+/// The score of a beam must be the mean of its tokens' log-probabilities in one pass.
 Complaint check_seq2seq_beams(Seq2SeqCase& c, CachedSeq2Seq& cached) {
   for (const Beam& beam : cached.beams(c.sources[0], {.width = 3, .results = 3, .longest = 8})) {
     const Ids before(beam.tokens.begin(), beam.tokens.end() - 1);
@@ -128,7 +128,7 @@ Complaint check_encoder(const RandomModel& made, std::mt19937& random) {
   const Parameters weights = random_weights(model, random);
   const std::vector<Ids> texts = random_texts(made, 4, random);
   const bool is_left = made.shifts && one_in(random, 2);
-  // RoBERTa does not count its padding's id as a position; the others take any id.
+  // RoBERTa does not count its padding id as a position; the others allow any id.
   const auto padding = made.shifts ? options.padding : std::nullopt;
   const PaddedTexts batch = padded_texts(texts, is_left, padding, made.vocab, random);
   TextGraph alone(encoder_graph(model, false), weights, true),

@@ -26,8 +26,8 @@ Json reals(std::mt19937& random, std::int64_t count, double low, double high) {
   return list;
 }
 
-/// "rope_parameters" for `rotary` dims of a head, with one of 8 scalings. dynamic begins to scale at
-/// max_position_embeddings, which is `turn` then.
+/// Returns "rope_parameters" for `rotary` dims of a head, with one of 8 scalings. dynamic scales from
+/// max_position_embeddings on, which is then `turn`.
 Json random_rope(std::mt19937& random, std::int64_t scaling, std::int64_t rotary, std::int64_t turn) {
   Json rope{{"rope_type", "default"}, {"rope_theta", pick(random, {100, 10000, 500000})}};
   switch (scaling) {
@@ -81,7 +81,8 @@ void add_ropes(Json& config, std::mt19937& random, std::int64_t head, std::int64
   const std::string family = config["model_type"];
   const bool part = (family == "phi3" || family == "gpt_neox") && head >= 8 && one_in(random, 2);
   const std::int64_t rotary = part ? head / 2 : head;
-  const bool is_phi = family == "phi3";  // it has longrope alone, and the length for that outside of the object
+  const bool is_phi = family == "phi3";  // it supports only longrope, and has the original length outside of the
+                                         // object
   if (is_phi) config["original_max_position_embeddings"] = turn;
   const auto rope = [&] {
     const std::int64_t scaling = is_phi ? pick(random, {0, 6, 7}) : static_cast<std::int64_t>(random() % 8);
@@ -96,7 +97,7 @@ void add_ropes(Json& config, std::mt19937& random, std::int64_t head, std::int64
     config["rope_parameters"] = rope();
 }
 
-/// All decoders with rotary embedding.
+/// Configurations of all decoders with rotary embedding.
 Json rotary_config(const std::string& family, std::mt19937& random, std::int64_t turn) {
   const bool shares = family != "gpt_neox";
   const std::int64_t kv = pick(random, {1, 2}),
@@ -196,7 +197,7 @@ RandomModel random_model(unsigned number, std::mt19937& random) {
   } else if (at -= decoder_families.size(); at < encoder_families.size()) {
     made.kind = ModelKind::encoder;
     made.family = encoder_families[at];
-    made.shifts = made.family == "roberta";  // it counts positions by tokens other than padding
+    made.shifts = made.family == "roberta";  // its positions do not count padding
     config = encoder_config(made.family, random);
   } else {
     made.kind = ModelKind::encoder_decoder;

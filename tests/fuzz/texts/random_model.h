@@ -19,26 +19,26 @@ struct RandomModel {
   ModelKind kind = ModelKind::decoder;
   std::string family;      ///< "model_type"
   std::string config;      ///< the text of config.json; weights are stored as f64
-  std::int64_t vocab = 0;  ///< ids from 3 on belong to no special token
-  std::int64_t turn = 0;   ///< a text's length at which windows and scalings begin to matter
-  bool shifts = true;      ///< positions that all start later give the same results
+  std::int64_t vocab = 0;  ///< ids from 3 on are not special tokens
+  std::int64_t turn = 0;   ///< text length from which windows and scalings have an effect
+  bool shifts = true;      ///< shifting all positions gives the same results
 };
 
-/// One of n numbers. Integers only, so that a seed gives the same model with any standard library.
+/// Picks one of several integers. Integers only, so that a seed gives the same model with any standard library.
 inline std::int64_t pick(std::mt19937& random, std::initializer_list<std::int64_t> choices) {
   return choices.begin()[random() % choices.size()];
 }
 inline bool one_in(std::mt19937& random, unsigned n) { return random() % n == 0; }
 
-/// Successive numbers go through the families; sizes, heads, rotary scalings, windows and options are drawn.
+/// Successive numbers cycle through the families; sizes, heads, rotary scalings, windows and options are random.
 RandomModel random_model(unsigned number, std::mt19937& random);
-/// How many families there are.
+/// Number of families.
 unsigned family_count();
 
-/// Values for all parameters, of the sizes that trained weights have.
+/// Returns values for all parameters, with the magnitudes of trained weights.
 Parameters random_weights(const nn::Module& model, std::mt19937& random);
 
-/// `count` texts: shorter than model.turn, across it, and up to three times as long.
+/// Returns `count` texts: shorter than model.turn, around it, and up to three times as long.
 std::vector<Ids> random_texts(const RandomModel& model, std::size_t count, std::mt19937& random);
 
 }  // namespace lathe::fuzz

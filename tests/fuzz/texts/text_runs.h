@@ -10,10 +10,10 @@
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/texts/random_model.h"
 
-/// Graphs over weights, padded batches and comparisons, for the checks of all kinds of models.
+/// Graphs over weights, padded batches and comparisons, shared by the checks of all kinds of models.
 namespace lathe::fuzz {
 
-/// A graph over weights: compiled, or run by the interpreter.
+/// A graph over weights, compiled or interpreted.
 class TextGraph {
  public:
   TextGraph(const ir::Graph& graph, const Parameters& weights, bool is_compiled);
@@ -32,20 +32,20 @@ struct PaddedTexts {
   HostTensor lengths;                ///< i64 [B]
   std::vector<std::int64_t> starts;  ///< the column of each text's first token
 };
-/// `padding`: the id that fills rows up; none: random ids.
+/// `padding`: the id that fills rows; none: random ids.
 PaddedTexts padded_texts(const std::vector<Ids>& texts, bool is_left, std::optional<std::int64_t> padding,
                          std::int64_t vocab, std::mt19937& random);
 
 HostTensor ids_tensor(const Ids& ids);  ///< [1, T]
 
-/// Rows of width n, the last dim: row `a` of `got` against row `b` of `want`, whose largest number bounds the
-/// difference times 1e-10.
+/// Compares row `a` of `got` with row `b` of `want`; a row has the width of the last dim. The difference may be at
+/// most 1e-10 of the largest number in `want`'s row.
 Complaint differing_row(const HostTensor& got, std::int64_t a, const HostTensor& want, std::int64_t b);
 
-/// The first `count` rows of `want` against those from `first` on of `got`.
+/// Compares the first `count` rows of `want` with those of `got` from `first` on.
 Complaint differing_rows(const HostTensor& got, std::int64_t first, const HostTensor& want, std::int64_t count);
 
-/// "3, 7, 12"
+/// Formats "3, 7, 12".
 std::string sizes_text(const std::vector<Ids>& texts);
 
 Complaint check_decoder(const RandomModel& made, std::mt19937& random);

@@ -163,7 +163,7 @@ def main():
             if 'text' in row and not plan[4] and '{% generation %}' in template.replace('{%- ', '{% '):
                 row['spans'] = spans(template, plan)
             out['cases'].append(row)
-    # A line each, so that differences can be read.
+    # One line per case, so that diffs are readable.
     cases = ',\n'.join(json.dumps(row, ensure_ascii=False) for row in out.pop('cases'))
     text = json.dumps(out, ensure_ascii=False, indent=1)[:-2] + ',\n "cases": [\n' + cases + '\n]}\n'
     target = HERE / 'more.json'

@@ -33,7 +33,7 @@ VARIABLES = {
 }
 
 
-# Messages that name the functions that Jinja is made of, or depend on the order in which sorting compares.
+# Messages that name the functions that Jinja is built from, or depend on the order of comparisons in sorting.
 LOOSE = re.compile(r'\w+\(\) (takes|got|missing|argument)|positional argument|expected at least|argument [1-9*]|SandboxedEnvironment|'
                    r"^Unexpected keyword|not supported between instances|complex|maximum recursion|strip arg|must be str or None|<template>|"
                    r'not all arguments converted')
