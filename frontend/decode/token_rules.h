@@ -15,8 +15,7 @@ struct TokenRules {
   std::int64_t min_length = 0;                            ///< no end token before this length, including the prompt
   std::int64_t min_new_tokens = 0;                        ///< no end token before this many new tokens
   std::optional<std::int64_t> forced_bos_token = {};      ///< the token at position 1 of a sequence
-  std::vector<std::int64_t> forced_eos_tokens = {};       ///< one of them is the last token of a sequence of maximum
-                                                          ///< length
+  std::vector<std::int64_t> forced_eos_tokens = {};       ///< one of them ends a sequence of maximum length
   std::vector<std::int64_t> suppress_tokens = {};         ///< never generated
   std::vector<std::int64_t> begin_suppress_tokens = {};   ///< not generated as the first new token
 

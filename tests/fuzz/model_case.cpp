@@ -108,8 +108,7 @@ ir::Graph forward(unsigned model, Random& random, DType dtype) {
                                     .H = sized("H", 2 * heads),
                                     .KV = sized("KV", heads),
                                     .dropout = random() % 2 ? 0 : 0.2,
-                                    .dtype = dtype == bf16 ? f32 : dtype});  // rope's complex numbers have no bf16
-                                                                             // type
+                                    .dtype = dtype == bf16 ? f32 : dtype});  // rope's complex type lacks bf16
       });
     case 5:
       return attention("einsum_attention", [&](lathe::Graph& g) {

@@ -98,8 +98,7 @@ TEST_CASE("an evaluation has a live line with the time left, which a terminal er
     Progress progress(run.options(0, true));
     progress.step(run.report(9, 2));
     run.text.clear();
-    progress.evaluation({.done = 1, .count = 8, .seconds = 2});  // less than a quarter of a second after the step's
-                                                                 // line
+    progress.evaluation({.done = 1, .count = 8, .seconds = 2});  // less than 0.25 seconds after the step's line
     CHECK(run.text.empty());
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     progress.evaluation({.done = 2, .count = 8, .seconds = 4});

@@ -10,8 +10,7 @@ namespace lathe::test {
 struct TileProduct {
   DType dtype = bf16;
   int left_rows = 16, right_rows = 16;
-  bool left_transposed = false, right_transposed = false;  ///< [k, rows] instead of [rows, k], in global and shared
-                                                           ///< memory
+  bool left_transposed = false, right_transposed = false;  ///< [k, rows] instead of [rows, k], in both memories
   bool waits = true, barrier = true;                       ///< false: mistakes that must be detected
 };
 

@@ -201,8 +201,7 @@ TEST_CASE("tiles of 16-bit operands are copied asynchronously where their rows a
   std::vector<Sample> samples;
   samples.push_back({scaled_attention(bf16, 40, 24, 1), true, true});
   samples.push_back({scaled_attention(f16, 40, 24, 0.5), false, true});  // queries are computed while they are loaded
-  samples.push_back({scaled_attention(bf16, 12, 16, 1), false, true});   // rows of 24 bytes; only the values are
-                                                                         // copied
+  samples.push_back({scaled_attention(bf16, 12, 16, 1), false, true});   // rows of 24 bytes; the values are copied
   samples.push_back({scaled_attention(bf16, 12, 20, 1), false, false});
   samples.push_back({scaled_attention(f32, 40, 24, 1), false, false});
   for (const Sample& sample : samples) {

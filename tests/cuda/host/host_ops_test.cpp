@@ -68,8 +68,8 @@ bool is_exact(const Program& program) {
 
 TEST_CASE("CUDA text of every op on the host") {
   const std::vector<Case> cases = first_samples();
-  CHECK(static_cast<std::ptrdiff_t>(cases.size()) >= std::ssize(all_ops()) - 5);  // all except arguments and complex
-                                                                                  // numbers
+  CHECK(static_cast<std::ptrdiff_t>(cases.size()) >=
+        std::ssize(all_ops()) - 5);  // without arguments, complex numbers
   std::vector<kernel::Kernel> kernels;
   for (const Case& c : cases) {
     const auto& own = c.program.program().kernels;

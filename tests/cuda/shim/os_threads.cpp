@@ -244,8 +244,7 @@ void shim_wait_until(ShimCondition over, const void* what, unsigned number) {
 }
 
 int shim_run(const ShimLaunch& launch) {
-  static std::vector<std::unique_ptr<Block>> all;  // kept because threads may still be leaving the previous launch's
-                                                   // meetings
+  static std::vector<std::unique_ptr<Block>> all;  // threads may still be leaving the meetings of earlier blocks
   Block& own = *all.emplace_back(std::make_unique<Block>(launch));
   block = &own;
   std::mt19937_64 random(launch.seed);
