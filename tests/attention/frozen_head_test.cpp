@@ -4,9 +4,9 @@
 #include "frontend/graph.h"
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
-#include "passes/compile_pipeline.h"
+#include "passes/compile/compile.h"
+#include "passes/cpu/cpu_machine.h"
 #include "passes/explain/explain_attention.h"
-#include "passes/lower_cpu.h"
 #include "tests/attention/attention_check.h"
 
 /// A loss over an output layer that is not trained: logits, their softmax and the product with its gradient are those

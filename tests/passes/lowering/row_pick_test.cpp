@@ -4,8 +4,8 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
+#include "tests/support/lower.h"
 
 /// Which reductions over a row are known to pick one of its elements.
 using namespace lathe;

@@ -6,11 +6,11 @@
 #include <random>
 
 #include "ir/kernel/printer.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "runtime/executable.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/lower.h"
 
 /// The weights of a softmax, which are made without a division for each, are rounded as divisions are.
 using namespace lathe;

@@ -1,4 +1,4 @@
-#include "passes/lower_cpu.h"
+#include "passes/cpu/cpu_machine.h"
 
 #include <set>
 
@@ -75,10 +75,6 @@ Machine cpu_machine(const CpuInfo& cpu) {
                      .row_sums = true},
           .chunks = cpu.chunks,
           .keeps_budgets = true};
-}
-
-Program lower_cpu(const ir::Graph& graph, const CpuInfo& cpu, const LowerOptions& options) {
-  return lower(graph, cpu_machine(cpu), options);
 }
 
 }  // namespace lathe

@@ -1,4 +1,4 @@
-#include "passes/lower_gpu.h"
+#include "passes/gpu/gpu_machine.h"
 
 #include <algorithm>
 #include <set>
@@ -7,10 +7,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
-#include "passes/fusion/prepare/cast_before_views.h"
-#include "passes/fusion/prepare/pad_products.h"
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/lowering/lower.h"
 
 namespace lathe {
 
@@ -89,18 +86,9 @@ Machine gpu_machine(const GpuInfo& gpu) {
                      .attention_result_dots = ResultDots{.converted = true, .narrow_only = true},
                      .copied_operands = gpu.products.copied_rows},
           .chunks = gpu.chunks,
-          .passes = {{"cast-before-views", "values are cast to bf16 or f16 before their views", cast_before_views},
-                     {"pad-products", "odd sizes that products sum over, and odd columns of logits, are padded",
-                      [sizes = gpu.products](const ir::Graph& graph) { return pad_products(graph, sizes); }}},
+          .casts_before_views = true,
+          .padded_products = gpu.products,
           .finish = name_kernels};
-}
-
-Program lower_gpu(const ir::Graph& graph, const LowerOptions& options) {
-  return lower(graph, gpu_machine(gpu_info("sm_80")), options);
-}
-
-Program lower_gpu_sm_90a(const ir::Graph& graph, const LowerOptions& options) {
-  return lower(graph, gpu_machine(gpu_info("sm_90a")), options);
 }
 
 }  // namespace lathe

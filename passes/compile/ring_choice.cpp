@@ -1,12 +1,12 @@
-#include "passes/ring_choice.h"
+#include "passes/compile/ring_choice.h"
 
 #include <fmt/core.h>
 
 #include "ir/tensor/binding.h"
-#include "passes/compile_pipeline.h"
-#include "passes/explain/program_time.h"
-#include "passes/gather_choice.h"
-#include "passes/run_order.h"
+#include "passes/compile/compile.h"
+#include "passes/compile/gather_choice.h"
+#include "passes/compile/program_time.h"
+#include "passes/compile/run_order.h"
 #include "passes/shard/predict/rate_text.h"
 #include "passes/shard/predict/step_time.h"
 #include "passes/shard/ring/ring_attention.h"
@@ -20,8 +20,7 @@ namespace {
 double predicted_seconds(const ir::Graph& graph, const Machine& machine, LowerOptions lowering,
                          const shard::StepRates& rates, const DimBindings& dims) {
   lowering.memory.reset();
-  ir::Graph prepared = ir::apply_passes(compile_pipeline(machine, lowering), graph);
-  const Lowered lowered = lower_prepared(std::move(prepared), machine, lowering);
+  const Lowered lowered = compile_graph(graph, machine, {.lower = lowering});
   if (std::holds_alternative<GpuInfo>(machine.info)) return program_time(lowered.program, rates, dims).step();
   return shard::step_time(in_run_order(lowered), rates, dims).step();
 }

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "passes/lowering/lower.h"
+#include "passes/lowering/lower_options.h"
+#include "passes/lowering/machine.h"
 #include "passes/shard/mesh.h"
 #include "passes/shard/shard_options.h"
 
@@ -21,12 +22,12 @@ bool budget_chooses_gathers(const shard::ShardOptions& parts, const LowerOptions
 
 /// What a process of a mesh takes, among which `graph` is divided by splits and parts, where gathered parameters are
 /// kept and nothing is computed again; `lowering.memory` has the sizes of all dims of a process. More than any budget
-/// where the size of a dim is missing, which lower_within() tells.
+/// where the size of a dim is missing, which fit_budget() tells.
 std::int64_t bytes_with_gathered_kept(const ir::Graph& graph, const shard::Mesh& mesh,
                                       const std::vector<shard::Split>& splits, const shard::ShardOptions& parts,
                                       const Machine& machine, const LowerOptions& lowering);
 
-/// The same choice, with the bytes of both ways for people. Throws the UserErrors of lower_within() where nothing
+/// The same choice, with the bytes of both ways for people. Throws the UserErrors of fit_budget() where nothing
 /// fits.
 struct GatherChoice {
   shard::SecondGather second_gather;

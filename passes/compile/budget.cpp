@@ -1,4 +1,4 @@
-#include "passes/remat/rematerialize.h"
+#include "passes/compile/budget.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,8 @@
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op/op.h"
-#include "passes/memory/memory_plan.h"
+#include "passes/lowering/lower.h"
+#include "passes/lowering/program/exchange_order.h"
 #include "passes/remat/candidates.h"
 #include "passes/transforms/dce.h"
 
@@ -47,9 +48,10 @@ void require_sizes(const Graph& graph, const DimBindings& dims) {
 
 class Rematerializer {
  public:
-  Rematerializer(const MemoryBudget& budget, const LoweringSteps& steps) : budget_(budget), steps_(steps) {}
+  explicit Rematerializer(const Compilation& from) : from_(from), budget_(*from.request.lower.memory) {}
 
-  Lowered run(const Graph& graph) {
+  void run(Compilation& result) {
+    const Graph& graph = from_.graph;
     require_sizes(graph, budget_.dims);
     std::vector<Origin> origins;
     for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) origins.push_back({i, false});
@@ -60,16 +62,27 @@ class Rematerializer {
       if (!next) fail(now);
       now = std::move(*next);
     }
-    now.program.recomputed = std::move(recomputed_);
-    return {std::move(now.graph), std::move(now.regions), std::move(now.program)};
+    result.recomputed = copies_among(now.origins);
+    result.recomputed_kinds = std::move(recomputed_);
+    result.graph = std::move(now.graph);
   }
 
  private:
+  static std::vector<bool> copies_among(const std::vector<Origin>& origins) {
+    std::vector<bool> copies;
+    for (const Origin& origin : origins) copies.push_back(origin.copy);
+    return copies;
+  }
+
+  double memory_work() const {
+    return std::visit([](const auto& info) { return info.memory_work; }, from_.machine.info);
+  }
+
   Attempt attempt(Graph graph, std::vector<Origin> origins) const {
-    std::vector<bool> recomputed;
-    for (const Origin& origin : origins) recomputed.push_back(origin.copy);
-    FusionPlan regions = steps_.plan(graph, recomputed);
-    Program program = steps_.lower(graph, regions);
+    const LowerOptions& options = from_.request.lower;
+    FusionPlan regions = fuse_regions(graph, from_.machine, options, copies_among(origins));
+    Program program = make_kernels(graph, regions, from_.machine, options, *from_.pool);
+    order_exchanges(program, options.bucket_bytes);
     MemoryPlan plan = plan_memory(program, budget_.dims, budget_.threads);
     return {std::move(graph), std::move(origins), std::move(program), std::move(plan), std::move(regions)};
   }
@@ -97,7 +110,7 @@ class Rematerializer {
   /// Copies the best kind that has not been tried and does not raise the peak.
   std::optional<Attempt> improve(const Attempt& now) {
     for (const RematCandidate& kind :
-         remat_candidates(now.graph, now.regions, peak_region(now), budget_.dims, steps_.memory_work)) {
+         remat_candidates(now.graph, now.regions, peak_region(now), budget_.dims, memory_work())) {
       if (!tried_.insert(kind.key).second) continue;
       std::vector<std::vector<ValueId>> copies;
       Graph graph = recompute(now.graph, kind.copies, &copies);
@@ -146,8 +159,8 @@ class Rematerializer {
         fmt::format("{} bytes are the least; a smaller batch or sequence needs less", least.bytes()));
   }
 
+  const Compilation& from_;
   const MemoryBudget& budget_;
-  const LoweringSteps& steps_;
   std::vector<std::string> sums_;  // by node of the graph without copies: how_summed
   std::set<std::string> tried_;
   std::vector<RecomputedKind> recomputed_;
@@ -155,8 +168,6 @@ class Rematerializer {
 
 }  // namespace
 
-Lowered lower_within(const Graph& graph, const MemoryBudget& budget, const LoweringSteps& steps) {
-  return Rematerializer(budget, steps).run(graph);
-}
+void fit_budget(Compilation& now) { Rematerializer(now).run(now); }
 
 }  // namespace lathe

@@ -1,4 +1,4 @@
-#include "passes/run_order.h"
+#include "passes/compile/run_order.h"
 
 #include "ir/tensor/ancestors.h"
 #include "passes/transforms/rebuild.h"

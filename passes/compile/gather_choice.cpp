@@ -1,11 +1,11 @@
-#include "passes/gather_choice.h"
+#include "passes/compile/gather_choice.h"
 
 #include <fmt/core.h>
 
 #include <limits>
 
 #include "ir/tensor/binding.h"
-#include "passes/compile_pipeline.h"
+#include "passes/compile/compile.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/shard.h"
 
@@ -32,9 +32,11 @@ ir::Graph divided(const ir::Graph& graph, const shard::Mesh& mesh, const std::ve
 std::int64_t bytes_without_budget(const ir::Graph& local, const Machine& machine, LowerOptions lowering) {
   const MemoryBudget sizes = *lowering.memory;
   lowering.memory.reset();
-  ir::Graph prepared = ir::apply_passes(compile_pipeline(machine, lowering), local);
-  if (!ir::unbound_dims(prepared, sizes.dims).empty()) return std::numeric_limits<std::int64_t>::max();
-  return bytes_of(lower_prepared(std::move(prepared), machine, lowering).program, sizes);
+  Compilation now = begin_compilation(local, machine, {.lower = lowering});
+  run_through(now, Stage::Part::target);
+  if (!ir::unbound_dims(now.graph, sizes.dims).empty()) return std::numeric_limits<std::int64_t>::max();
+  run_until(now, "exchanges");
+  return bytes_of(now.program, sizes);
 }
 
 bool budget_chooses_gathers(const shard::ShardOptions& parts, const LowerOptions& lowering) {
@@ -63,8 +65,7 @@ GatherChoice choose_gathers(const ir::Graph& graph, const shard::Mesh& mesh, con
       "where they are kept, of a budget of {}\n",
       again, kept, budget.bytes);
   if (again > budget.bytes) {
-    ir::Graph prepared = ir::apply_passes(compile_pipeline(machine, lowering), gathers_again);
-    const Program program = lower_prepared(std::move(prepared), machine, lowering).program;
+    const Program program = compile_graph(gathers_again, machine, {.lower = lowering}).program;
     why +=
         fmt::format("values are computed again to fit: a process takes {} bytes then\n", bytes_of(program, budget));
   }

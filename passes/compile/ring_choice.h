@@ -2,7 +2,8 @@
 
 #include <string>
 
-#include "passes/lowering/lower.h"
+#include "passes/lowering/lower_options.h"
+#include "passes/lowering/machine.h"
 #include "passes/shard/predict/step_rates.h"
 #include "passes/shard/shard_options.h"
 

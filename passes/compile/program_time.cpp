@@ -1,4 +1,4 @@
-#include "passes/explain/program_time.h"
+#include "passes/compile/program_time.h"
 
 #include <algorithm>
 #include <memory>
