@@ -21,6 +21,7 @@
 #include "frontend/nn/self_attention.h"
 #include "frontend/ops/ops.h"
 #include "frontend/train/training.h"
+#include "passes/compile/compile.h"
 #include "passes/memory/memory_planner.h"
 #include "runtime/dim_table.h"
 #include "runtime/executable.h"

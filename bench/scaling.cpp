@@ -15,6 +15,7 @@
 #include "bench/scaling_cases.h"
 #include "codegen/llvm/jit.h"
 #include "ir/tensor/verifier.h"
+#include "passes/compile/compile.h"
 #include "passes/fusion/fusion.h"
 #include "runtime/executable.h"
 #include "runtime/target_machine.h"

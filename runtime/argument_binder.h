@@ -9,7 +9,7 @@
 #include "ir/support/tensors/tensor_ref.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/parameters/parameter_store.h"
 #include "runtime/program_runner.h"
 

@@ -25,7 +25,7 @@
 namespace lathe {
 
 struct MemoryPlan;  // passes/memory/memory_plan.h
-struct Program;     // passes/lowering/program/program.h
+struct Program;     // passes/program/program.h
 namespace cuda {
 struct Platform;  // runtime/cuda/platform.h
 }

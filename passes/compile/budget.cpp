@@ -11,7 +11,7 @@
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op/op.h"
 #include "passes/lowering/lower.h"
-#include "passes/lowering/program/exchange_order.h"
+#include "passes/program/exchange_order.h"
 #include "passes/remat/candidates.h"
 #include "passes/transforms/dce.h"
 

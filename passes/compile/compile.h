@@ -8,7 +8,7 @@
 
 #include "passes/compile/stage.h"
 #include "passes/lowering/lowered.h"
-#include "passes/lowering/program/kernel_pool.h"
+#include "passes/lowering/pool/kernel_pool.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline/pipeline.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "passes/shard/predict/rank_scaling.h"
 
 /// What a program is predicted to take, as compiled for its machine.

@@ -19,9 +19,9 @@
 #include "passes/fusion/prepare/split_batches.h"
 #include "passes/fusion/print_regions.h"
 #include "passes/lowering/lower.h"
-#include "passes/lowering/program/exchange_order.h"
-#include "passes/lowering/program/print_program.h"
+#include "passes/lowering/print_program.h"
 #include "passes/lowering/verify/verify_program.h"
+#include "passes/program/exchange_order.h"
 #include "passes/shard/ring/ring_attention.h"
 #include "passes/transforms/canonicalize.h"
 #include "passes/transforms/constant_fold.h"
@@ -298,7 +298,11 @@ ir::Pass as_pass(const Stage& stage, const std::shared_ptr<const PassFacts>& fac
 /// The facts for passes that run without a target, one by one.
 Machine any_machine(const RowChunks& chunks) {
   const CpuInfo cpu = unnamed_cpu();
-  Machine machine{.info = cpu, .chunks = chunks, .casts_before_views = true, .padded_products = GpuProductSizes{}};
+  Machine machine;
+  machine.info = cpu;
+  machine.chunks = chunks;
+  machine.casts_before_views = true;
+  machine.padded_products = GpuProductSizes{};
   machine.fusion.attention_result_dots = ResultDots{.block_bytes = cpu.l2.share()};
   return machine;
 }

@@ -12,13 +12,13 @@
 #include "ir/support/visible.h"
 #include "ir/tensor/constants.h"
 #include "ir/tensor/verifier.h"
-#include "passes/lowering/program/in_place.h"
-#include "passes/lowering/program/kernel_pool.h"
-#include "passes/lowering/program/received_elements.h"
-#include "passes/lowering/program/require_one_process.h"
-#include "passes/lowering/program/traffic.h"
+#include "passes/lowering/in_place.h"
+#include "passes/lowering/pool/kernel_pool.h"
 #include "passes/lowering/region_kernels.h"
+#include "passes/lowering/traffic.h"
 #include "passes/lowering/verify/verify_placement.h"
+#include "passes/program/received_elements.h"
+#include "passes/program/require_one_process.h"
 
 namespace lathe {
 

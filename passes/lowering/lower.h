@@ -6,7 +6,7 @@
 #include "passes/lowering/lower_options.h"
 #include "passes/lowering/lowered.h"
 #include "passes/lowering/machine.h"
-#include "passes/lowering/program/kernel_pool.h"
+#include "passes/lowering/pool/kernel_pool.h"
 
 /// From a prepared graph to a program of kernels. passes/compile/compile.h runs these in order, with all passes
 /// before.

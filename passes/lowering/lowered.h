@@ -1,7 +1,7 @@
 #pragma once
 
 #include "passes/fusion/fusion.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 
 namespace lathe {
 

@@ -10,8 +10,8 @@
 #include "ir/machine/row_chunks.h"
 #include "passes/fusion/fusion.h"
 #include "passes/lowering/kernel_context.h"
-#include "passes/lowering/program/program.h"
 #include "passes/lowering/region_kernels.h"
+#include "passes/program/program.h"
 
 namespace lathe {
 

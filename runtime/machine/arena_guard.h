@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <span>
 
-#include "passes/lowering/program/program.h"
 #include "passes/memory/memory_plan.h"
+#include "passes/program/program.h"
 
 namespace lathe {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/parameters/stored_tensor.h"
 
 namespace lathe {

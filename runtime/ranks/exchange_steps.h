@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/tensor/mesh/sent_bytes.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/ranks/communicator.h"
 
 namespace lathe {

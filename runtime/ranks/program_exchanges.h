@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/support/error.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/dim_table.h"
 #include "runtime/ranks/exchange_steps.h"
 #include "runtime/ranks/ranks.h"

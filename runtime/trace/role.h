@@ -3,7 +3,7 @@
 #include <compare>
 #include <string>
 
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 
 namespace lathe {
 

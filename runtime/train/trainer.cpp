@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/support/error.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/compile_options.h"
 #include "runtime/files/finite.h"
 #include "runtime/machine/seconds.h"

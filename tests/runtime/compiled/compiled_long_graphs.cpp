@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/executable.h"
 
 /// Graphs of thousands of nodes in a row: they compile, with little stack, to the right numbers.

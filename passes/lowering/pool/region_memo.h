@@ -5,7 +5,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "passes/lowering/region_key.h"
+#include "passes/lowering/pool/region_key.h"
 
 namespace lathe {
 

@@ -9,7 +9,7 @@
 #include "ir/kernel/kernel.h"
 #include "ir/tensor/graph.h"
 #include "ir/tensor/mesh/exchange_kind.h"
-#include "passes/lowering/program/launch_info.h"
+#include "passes/program/launch_info.h"
 
 namespace lathe {
 

@@ -1,4 +1,4 @@
-#include "passes/lowering/program/in_place.h"
+#include "passes/lowering/in_place.h"
 
 #include <algorithm>
 #include <map>

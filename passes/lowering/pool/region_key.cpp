@@ -1,4 +1,4 @@
-#include "passes/lowering/region_key.h"
+#include "passes/lowering/pool/region_key.h"
 
 #include <algorithm>
 #include <bit>

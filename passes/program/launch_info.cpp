@@ -1,4 +1,4 @@
-#include "passes/lowering/program/launch_info.h"
+#include "passes/program/launch_info.h"
 
 #include <fmt/core.h>
 

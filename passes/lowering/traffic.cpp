@@ -1,4 +1,4 @@
-#include "passes/lowering/program/traffic.h"
+#include "passes/lowering/traffic.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "passes/lowering/program/signature.h"
+#include "passes/program/signature.h"
 
 #include <map>
 

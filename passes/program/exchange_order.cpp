@@ -1,4 +1,4 @@
-#include "passes/lowering/program/exchange_order.h"
+#include "passes/program/exchange_order.h"
 
 #include <fmt/core.h>
 

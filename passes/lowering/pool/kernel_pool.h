@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/kernel/kernel.h"
-#include "passes/lowering/region_memo.h"
+#include "passes/lowering/pool/region_memo.h"
 
 namespace lathe {
 

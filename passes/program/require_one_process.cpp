@@ -1,4 +1,4 @@
-#include "passes/lowering/program/require_one_process.h"
+#include "passes/program/require_one_process.h"
 
 #include <fmt/core.h>
 

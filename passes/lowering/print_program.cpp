@@ -1,4 +1,4 @@
-#include "passes/lowering/program/print_program.h"
+#include "passes/lowering/print_program.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "passes/lowering/region_memo.h"
+#include "passes/lowering/pool/region_memo.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 
 #include <algorithm>
 

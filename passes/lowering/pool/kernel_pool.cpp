@@ -1,4 +1,4 @@
-#include "passes/lowering/program/kernel_pool.h"
+#include "passes/lowering/pool/kernel_pool.h"
 
 #include "ir/kernel/printer.h"
 

@@ -3,8 +3,8 @@
 #include <initializer_list>
 #include <map>
 
-#include "passes/lowering/program/program.h"
 #include "passes/lowering/region_kernels.h"
+#include "passes/program/program.h"
 
 namespace lathe {
 
