@@ -49,11 +49,9 @@ struct TileBlocks {
   int split_few_columns_rows = 512;                     ///< its rows if the columns give few tasks
   ProductBlock split_right{192, 256, 64};               ///< the task packs the right operand; its rows stay in L2
   int split_right_depth = 512, split_right_rows = 384;  ///< same if k is one block
-  int split_batched_depth = 64, waiting_depth = 48;     ///< per-batch right operand; same with sums kept between k
-                                                        ///< blocks
+  int split_batched_depth = 64, waiting_depth = 48;     ///< per-batch right operand; same with sums between k blocks
   int split_batched_side = 128, short_side = 256;       ///< same: rows and columns, and those for a short k
-  ProductBlock least_halved{64, 256, 256};              ///< if scratch is too small, blocks are first halved down to
-                                                        ///< this
+  ProductBlock least_halved{64, 256, 256};              ///< lower bounds of the first halving if scratch is too small
   bool operator==(const TileBlocks&) const = default;
 };
 
