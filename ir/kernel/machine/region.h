@@ -18,8 +18,7 @@ namespace lathe::kernel {
 enum class RunBy : std::uint8_t {
   all,     ///< all threads that reach the region
   first,   ///< the first threads of the innermost thread loop; others may help, but do not access parameters
-  others,  ///< the threads that an enclosing region leaves out; they read parameters only to copy them to shared
-           ///< memory
+  others,  ///< threads outside an enclosing region's `first`; they read parameters only to copy to shared memory
 };
 
 struct RegionBodyTraits {
