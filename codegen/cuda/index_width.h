@@ -14,8 +14,7 @@ namespace lathe::cuda {
 /// `int32` uses 32 bits wherever they suffice for small dims, which covers most sizes; check with int32_suffices().
 enum class Indices : std::uint8_t { int32, int64 };
 
-/// The i64 values and variables computed in 32 bits. `once` is indexed by loop index and tells whether the loop runs
-/// at most once, for all dims.
+/// The i64 values and variables computed in 32 bits. `once`, by loop index: the loop runs at most once, for all dims.
 struct IndexWidths {
   std::vector<bool> values, vars, once;
 };
