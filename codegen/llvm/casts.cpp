@@ -74,7 +74,7 @@ Value* ScalarOps::widen_f16(Value* value) {
   return b_.CreateBitCast(b_.CreateOr(b_.CreateSelect(is_special, special, finite), sign), f32_type);
 }
 
-/// Rounds an f64 to odd in f32: if inexact, takes the neighbor whose last bit is 1. Rounding the result to 16 bits
+/// Rounds an f64 to odd in f32: if inexact, takes the neighbour whose last bit is 1. Rounding the result to 16 bits
 /// equals rounding the f64 directly (see round_to_odd in ir/support/tensors/narrow_float.h).
 Value* ScalarOps::f64_to_odd(Value* value) {
   Value* nearest = b_.CreateFPTrunc(value, like(value, b_.getFloatTy()));

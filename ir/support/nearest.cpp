@@ -9,7 +9,7 @@ namespace lathe {
 
 namespace {
 
-/// Returns the optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbors.
+/// Returns the optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;

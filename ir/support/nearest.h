@@ -8,7 +8,7 @@
 
 namespace lathe {
 
-/// Returns the candidate nearest to `word` by edit distance (swapping neighbors counts as one). Returns nothing if
+/// Returns the candidate nearest to `word` by edit distance (swapping neighbours counts as one). Returns nothing if
 /// more than a third of the longer word differs. The first of several equally near ones wins.
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates);
 

@@ -25,8 +25,7 @@ struct StagePipeline {
   /// Checks that:
   /// - the kernel has at most one pipeline, the last statement of its thread loop (pipeline_context);
   /// - the consumers are whole warpgroups (pipeline_threads);
-  /// - there are 2 to 8 stages, at least one block per multiprocessor, and one Stage, in serial loops
-  ///   (pipeline_stage);
+  /// - there are 2 to 8 stages, one block or more per multiprocessor, one Stage in serial loops (pipeline_stage);
   /// - the producers need no value that the consumers load or multiply, and no variable that they set
   ///   (pipeline_producer).
   void verify_bodies(const MachineRegionRules& rules) const;

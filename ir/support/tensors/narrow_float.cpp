@@ -39,7 +39,7 @@ float round_to_odd(double value) {
   const auto back = static_cast<double>(nearest);
   if (back == value || std::isnan(value)) return nearest;
   const auto bits = std::bit_cast<std::uint32_t>(nearest);
-  // The neighbor nearer to zero, with its last bit set.
+  // The neighbour nearer to zero, with its last bit set.
   return std::bit_cast<float>((std::fabs(back) > std::fabs(value) ? bits - 1 : bits) | 1);
 }
 

@@ -20,8 +20,8 @@ F16 to_f16(float value);
 Bf16 to_bf16(double value);
 F16 to_f16(double value);
 
-/// Returns the number if it is exact in the narrower format, otherwise the neighbor whose last bit is 1. Rounding the
-/// result to a format at least two bits narrower equals rounding the number directly (Boldo and Melquiond, IEEE
+/// Returns the number if it is exact in the narrower format, otherwise the neighbour whose last bit is 1. Rounding
+/// the result to a format at least two bits narrower equals rounding the number directly (Boldo and Melquiond, IEEE
 /// Trans. Computers 57, 2008). An integer keeps at least 42 bits.
 float round_to_odd(double value);
 double round_to_odd(std::int64_t value);

@@ -9,7 +9,7 @@ namespace lathe::ir {
 namespace {
 
 /// Pads `line` to the first of the columns first, first + 16, ... that leaves two spaces. Fixed stops make a line
-/// independent of its neighbors.
+/// independent of its neighbours.
 void pad_to_stop(std::string& line, std::size_t first) {
   constexpr std::size_t gap = 16;
   std::size_t stop = first;
