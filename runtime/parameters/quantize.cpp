@@ -47,7 +47,7 @@ float quantize_block(std::span<const float> block, std::span<std::int8_t> number
     finite = finite && std::isfinite(x);
   }
   if (!finite) return INFINITY;
-  // The smallest scale whose inverse is finite. Below it, the block becomes zeros.
+  // The block becomes zeros if the scale is below the smallest normal number, because its inverse could overflow.
   const float scale = most / largest;
   if (scale < 0x1p-126f) return 0;
   const float inverse = 1 / scale;
