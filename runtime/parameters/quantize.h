@@ -8,10 +8,8 @@ namespace lathe {
 
 /// An 8-bit matrix: numbers q i8 [rows, n] and scales f32 [rows, n / block], one per block of adjacent elements, as
 /// ops::dequantize expects them. The quantization is symmetric: a scale is the largest magnitude of its block / 127,
-/// and q = x / scale rounded to nearest, ties to even. So
-/// x - q * scale
-/// <= scale / 2, up to f32 rounding; a block of zeros is exact. It needs 8 + 32 / block bits per element: 8.5 for
-/// blocks of 64.
+/// and q = x / scale rounded to nearest, ties to even. So |x - q * scale| <= scale / 2, up to f32 rounding; a block
+/// of zeros is exact. It needs 8 + 32 / block bits per element: 8.5 for blocks of 64.
 struct QuantizedMatrix {
   HostTensor numbers, scales;
 };

@@ -63,8 +63,8 @@ struct Call {
   ExprPtr callee;
   CallArguments arguments;
 };
-/// subject
-/// name(arguments). In {% filter %} and {% set %}, the innermost subject is null and stands for the block's text.
+/// subject | name(arguments). In {% filter %} and {% set %}, the innermost subject is null and represents the block's
+/// text.
 struct FilterUse {
   ExprPtr subject;
   std::string name;

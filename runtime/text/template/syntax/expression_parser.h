@@ -10,10 +10,9 @@
 
 namespace lathe::jinja {
 
-/// Recursive-descent parser for expressions. Precedence as in Jinja, from lowest: if-else, or, and, not, comparisons
-/// and in, + -, ~, * / // %, **, unary + -, filters (
-/// ) and tests (is), and the postfixes .name [index] (call). Filters and tests bind tighter than everything except
-/// unary signs and postfixes.
+/// Recursive-descent parser for expressions. Precedence as in Jinja, from lowest to highest: if-else, or, and, not,
+/// comparisons and in, + -, ~, * / // %, **, filters (|) and tests (is), unary + -, and the postfixes .name [index]
+/// (call).
 class ExpressionParser {
  public:
   /// Maximum height of a tree, and maximum nesting of brackets and blocks.
@@ -52,10 +51,7 @@ class ExpressionParser {
   /// Parses comma-separated expressions. Returns a single expression without a comma as it is.
   ExprPtr parse_tuple(const TupleRules& rules);
   ExprPtr parse_expression(bool conditional = true);
-  /// Parses
-  /// name(..)
-  /// name(..). `subject` may be null. If `first`, the first
-  /// is absent.
+  /// Parses | name(..) | name(..). `subject` may be null. If `first`, the first | is absent.
   ExprPtr parse_filters(ExprPtr subject, bool first);
   bool is_tuple_end(std::string_view end_name) const;
 
