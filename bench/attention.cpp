@@ -14,7 +14,7 @@
 #include <tuple>
 
 #include "bench/op_cases.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/executable.h"
 #include "runtime/machine/peak.h"
 

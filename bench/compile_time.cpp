@@ -16,6 +16,7 @@
 #include "frontend/train/training.h"
 #include "ir/tensor/verifier.h"
 
+#include "passes/compile/compile.h"
 #include "passes/fusion/fusion.h"
 #include "passes/lowering/verify/verify_program.h"
 #include "runtime/cache/disk_cache.h"
@@ -101,11 +102,15 @@ void add_compile(Phases& phases, const std::string& kind, const ir::Graph& step,
 
 /// The phases of lowering that stand alone.
 void add_lowering(Phases& phases, const ir::Graph& step) {
-  const ir::Graph passed = ir::run_pipeline(step, compile_pipeline(machine_of(Target::host()))).graph;
-  phases.time("verify once", [&] { return ir::find_defect(passed); });
-  phases.time("lowering: plan_fusion", [&] { return plan_fusion(passed); });
-  const Program program =
-      phases.time("lowering: all", [&] { return lower_prepared(passed, machine_of(Target::host())).program; });
+  Compilation now = begin_compilation(step, machine_of(Target::host()));
+  run_through(now, Stage::Part::target);
+  phases.time("verify once", [&] { return ir::find_defect(now.graph); });
+  phases.time("lowering: plan_fusion", [&] { return plan_fusion(now.graph); });
+  const Program program = phases.time("lowering: all", [&] {
+    Compilation lowered = now;
+    run_until(lowered, "exchanges");
+    return std::move(lowered.program);
+  });
   phases.time("lowering: verify_program", [&] {
     verify_program(program);
     return 0;

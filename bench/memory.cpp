@@ -10,11 +10,11 @@
 
 #include "frontend/models/loss_graph.h"
 #include "frontend/train/training.h"
-#include "passes/lower_cpu.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/machine/seconds.h"
+#include "tests/support/lower.h"
 
 namespace {
 

@@ -21,6 +21,7 @@
 #include "frontend/nn/self_attention.h"
 #include "frontend/ops/ops.h"
 #include "frontend/train/training.h"
+#include "passes/compile/compile.h"
 #include "passes/memory/memory_planner.h"
 #include "runtime/dim_table.h"
 #include "runtime/executable.h"
@@ -76,8 +77,7 @@ ir::Graph decode_of(std::int64_t width) {
 
 void report_plans(const std::string& name, const ir::Graph& graph, int rounds,
                   const std::function<DimBindings(std::int64_t)>& dims_of) {
-  const Machine machine = machine_of(Target::host());
-  const Program program = lower_prepared(ir::run_pipeline(graph, compile_pipeline(machine)).graph, machine).program;
+  const Program program = compile_graph(graph, machine_of(Target::host())).program;
   DimTable table;
   std::vector<std::size_t> at;
   for (const ProgramBuffer& buffer : program.buffers) at.push_back(table.add(buffer.elements));

@@ -15,6 +15,7 @@
 #include "bench/scaling_cases.h"
 #include "codegen/llvm/jit.h"
 #include "ir/tensor/verifier.h"
+#include "passes/compile/compile.h"
 #include "passes/fusion/fusion.h"
 #include "runtime/executable.h"
 #include "runtime/target_machine.h"
@@ -68,15 +69,15 @@ class Table {
   std::map<std::string, std::vector<double>> rows_;
 };
 
-/// The passes, one by one; each is verified as in a compilation.
-ir::Graph pass(Table& table, std::size_t size, const ir::Graph& given) {
-  ir::Pipeline pipeline = compile_pipeline(machine_of(Target::host()));
-  const std::vector<std::string> names = ir::stage_names(pipeline);
-  for (std::size_t i = 0; i < pipeline.size(); ++i)
-    pipeline[i].run = [&table, size, row = "  " + names[i], run = pipeline[i].run](ir::Graph g) {
-      return table.time(row, size, [&] { return run(std::move(g)); });
-    };
-  return table.time("passes", size, [&] { return ir::run_pipeline(given, pipeline).graph; });
+/// Runs the passes, each verified as in compile(). Times them together and each alone.
+Compilation run_passes(Table& table, std::size_t size, const ir::Graph& given) {
+  Compilation now = begin_compilation(given, machine_of(Target::host()));
+  table.time("passes", size, [&] {
+    run_through(now, Stage::Part::target);
+    return 0;
+  });
+  for (const ir::PassRun& run : now.runs) table.add("  " + run.name, size, run.seconds * 1e3);
+  return now;
 }
 
 /// Every value that is there, as zeros.
@@ -98,10 +99,13 @@ void measure_run(Table& table, std::size_t size, const ir::Graph& graph, const T
 void measure(const bench::ScalingCase& c, std::size_t s, Table& table, const std::filesystem::path& text) {
   const int size = c.sizes[s];
   const ir::Graph graph = table.time("build", s, [&] { return c.graph(size); });
-  const ir::Graph passed = pass(table, s, graph);
+  Compilation now = run_passes(table, s, graph);
+  const ir::Graph& passed = now.graph;
   table.time("  verify once", s, [&] { return ir::find_defect(passed); });
-  const Machine machine = machine_of(Target::host());
-  const Program program = table.time("lower", s, [&] { return lower_prepared(passed, machine).program; });
+  const Program program = table.time("lower", s, [&] {
+    run_until(now, "exchanges");
+    return now.program;
+  });
   table.time("  plan_fusion", s, [&] { return plan_fusion(passed); });
   table.time("code", s, [&] { return codegen::Jit({.threads = 1}).compile(program.kernels); });
   const auto start = std::chrono::steady_clock::now();

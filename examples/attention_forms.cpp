@@ -17,7 +17,7 @@ HostTensor random_input(const std::string& name, std::vector<std::int64_t> shape
   return initial_value(Init::uniform({.low = 0, .high = 1}), name, f32, shape, 7);
 }
 
-/// The later words of a causal row must not matter: the first two rows stay as they are when the last word changes.
+/// Checks that later words do not affect a causal row: the first two rows do not change when the last word does.
 bool causal_looks_back_only(const ir::Graph& graph, std::span<const Initializer> initializers) {
   Executable forms = compile(graph);
   forms.parameters().set(initial_values(graph, initializers, 1));

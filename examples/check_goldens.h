@@ -8,7 +8,7 @@
 
 #include "tests/support/compiled_runner.h"
 
-/// What every example does when it is given the folder of golden files.
+/// Check against golden files, which every example runs if it gets their folder.
 namespace lathe::examples {
 
 inline double worst_error(std::span<const golden::Comparison> comparisons) {
@@ -17,7 +17,7 @@ inline double worst_error(std::span<const golden::Comparison> comparisons) {
   return worst;
 }
 
-/// Compares compiled code with the golden cases in f64 and f32, training curves included; prints a line a case.
+/// Compares compiled code with the golden cases in f64 and f32, including training curves. Prints a line per case.
 /// Returns whether all agree.
 inline bool check_goldens(const std::string& folder, std::initializer_list<std::string> names) {
   golden::CompiledRunner runner;
@@ -41,7 +41,7 @@ inline bool check_goldens(const std::string& folder, std::initializer_list<std::
   return good;
 }
 
-/// Runs `body` and prints what a person should read of an error. Returns the exit status.
+/// Runs `body` and prints a readable message for errors. Returns the exit status.
 template <class Body>
 int run_example(Body body) {
   try {

@@ -34,7 +34,7 @@ models::EncoderDecoderConfig config_with(double dropout, double smoothing) {
           .label_smoothing = smoothing};
 }
 
-/// Sentence number `n` of a stream: 4 to 10 random words.
+/// Returns sentence number `n` of a stream: 4 to 10 random words.
 Sentence sentence(std::uint32_t stream, std::uint32_t n) {
   const std::uint32_t length = shortest + philox({n, 0, 0, 0}, {stream, 0})[0] % (longest - shortest + 1);
   Sentence words;
@@ -43,7 +43,7 @@ Sentence sentence(std::uint32_t stream, std::uint32_t n) {
   return words;
 }
 
-/// Rows of one length, padded on the right.
+/// Returns rows of equal length, padded on the right.
 HostTensor rows(const std::vector<Sentence>& sentences) {
   std::size_t length = 0;
   for (const Sentence& s : sentences) length = std::max(length, s.size());
@@ -55,7 +55,7 @@ HostTensor rows(const std::vector<Sentence>& sentences) {
   return batch;
 }
 
-/// What the decoder reads and predicts: start, the words, end.
+/// Returns the tokens that the decoder reads and predicts: start, the words, end.
 Sentence framed(const Sentence& words) {
   Sentence target{start};
   target.insert(target.end(), words.begin(), words.end());
@@ -87,7 +87,7 @@ Parameters train(std::int64_t steps) {
   return step.parameters();
 }
 
-/// Decodes sentences word by word until each has ended.
+/// Decodes sentences one word at a time until each has ended.
 class Translator {
  public:
   explicit Translator(const Parameters& trained) : forward_(build(trained)) {}
@@ -119,14 +119,14 @@ class Translator {
   static bool all(const std::vector<bool>& flags) {
     return std::find(flags.begin(), flags.end(), false) == flags.end();
   }
-  /// What stands between start and end.
+  /// Returns the words between start and end.
   static Sentence words_of(const Sentence& target) {
     return {target.begin() + 1, std::find(target.begin() + 1, target.end(), end)};
   }
   Executable forward_;
 };
 
-/// The share of sentences of a stream that training never saw and that come out as they went in.
+/// Returns the fraction of sentences, from a stream not used for training, that are copied correctly.
 double held_out_accuracy(Translator& translator, std::uint32_t count) {
   std::vector<Sentence> sources;
   for (std::uint32_t n = 0; n < count; ++n) sources.push_back(sentence(2, n));

@@ -20,7 +20,7 @@ const std::string poem =
     "Whose woods these are I think I know.\nHis house is in the village though;\n"
     "He will not see me stopping here\nTo watch his woods fill up with snow.\n";
 
-constexpr std::int64_t context = 40;  // what the model sees at once, in training and after
+constexpr std::int64_t context = 40;  // context length in training and sampling
 
 models::GptConfig config_for(const text::Vocabulary& vocabulary) {
   return {.vocab = Dim("vocab", vocabulary.size()),
@@ -30,7 +30,7 @@ models::GptConfig config_for(const text::Vocabulary& vocabulary) {
           .layers = 2};
 }
 
-/// The parameters after `steps` steps; prints the loss on the way.
+/// Trains for `steps` steps and returns the parameters. Prints the loss during training.
 Parameters train(const text::Vocabulary& vocabulary, const std::vector<std::int64_t>& ids, std::int64_t steps) {
   Graph g{"gpt"};
   const models::Gpt model(g, config_for(vocabulary));
@@ -52,7 +52,7 @@ Parameters train(const text::Vocabulary& vocabulary, const std::vector<std::int6
   return step.parameters();
 }
 
-/// Continues `prompt` greedily over a window of the last characters.
+/// Continues `prompt` greedily. Each step reads a window of the last characters.
 std::string complete(const text::Vocabulary& vocabulary, const Parameters& parameters, const std::string& prompt,
                      std::size_t length) {
   Graph g{"gpt_logits"};

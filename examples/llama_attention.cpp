@@ -18,8 +18,8 @@ using namespace lathe;
 
 namespace {
 
-/// Rotary embedding depends on the distance of two positions alone: q_m . k_n is the same for (m, n) and (m+5, n+5).
-/// Both layouts are shown: pairs (x_2i, x_2i+1) as complex numbers, and halves (x_i, x_i+d/2).
+/// Checks that rotary embedding depends only on the distance of two positions: q_m . k_n is the same for (m, n) and
+/// (m+5, n+5). Shows both layouts: pairs (x_2i, x_2i+1) as complex numbers, and halves (x_i, x_i+d/2).
 bool rotation_is_relative() {
   Graph g{"rotary"};
   const Dim S{"S"}, D{"D", 8};

@@ -13,7 +13,8 @@ using namespace lathe;
 
 namespace {
 
-/// Two sentences of four words, the last one padding: how much each word of the first head looks at each other.
+/// Prints the attention weights between the words in the first head, for two sentences of four words, the last one
+/// padding.
 void print_weights(Graph& g) {
   g.output("weights", [&] {
     for (const ir::ValueId id : ir::all_values(g.ir()))

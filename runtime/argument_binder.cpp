@@ -32,7 +32,7 @@ void check_alignment(std::string_view name, DType dtype, const std::vector<std::
                   "argument_alignment", "copy the elements to aligned memory");
 }
 
-/// Where an array lies, from the lowest byte to behind the highest.
+/// Returns the address range of an array, from its lowest byte to the end of its highest element.
 std::pair<const std::byte*, const std::byte*> extent(const TensorRef& tensor) {
   const auto size = static_cast<std::int64_t>(size_in_bytes(tensor.dtype));
   if (count_elements(tensor.shape) == 0) return {tensor.data, tensor.data};
@@ -45,7 +45,7 @@ std::pair<const std::byte*, const std::byte*> extent(const TensorRef& tensor) {
   return {tensor.data + low * size, tensor.data + (high + 1) * size};
 }
 
-/// Whether a shape has the unknown, which sizes of others may then determine.
+/// Returns whether a shape contains the unknown, which other sizes may then determine.
 bool mentions(const std::vector<Program::Slot>& slots, const std::string& unknown) {
   return std::ranges::any_of(slots, [&](const Program::Slot& slot) {
     return std::ranges::any_of(slot.shape, [&](const Dim& dim) {
@@ -55,7 +55,7 @@ bool mentions(const std::vector<Program::Slot>& slots, const std::string& unknow
   });
 }
 
-/// Whether a run reads or writes the memory of a slot.
+/// Returns whether a run reads or writes the memory of a slot.
 bool is_touched(const Program& program, const Program::Slot& slot) {
   bool touched = slot.is_updated;
   for (const Launch& launch : program.launches)
@@ -66,7 +66,8 @@ bool is_touched(const Program& program, const Program::Slot& slot) {
   return touched;
 }
 
-/// Zeros in place of the value of a state that no run reads or writes; nothing where its size is not known.
+/// Returns zeros to use as the value of a state that no run reads or writes; nullopt if the slot is used or its size
+/// is unknown.
 std::optional<StoredTensor> stand_in_for(const Program& program, const Program::Slot& slot) {
   std::vector<std::int64_t> sizes;
   for (const Dim& dim : slot.shape) {
@@ -115,8 +116,9 @@ void ArgumentBinder::resolve_states(ParameterStore& store) {
   version_ = store.version;
 }
 
-/// Finds how the inputs of the next run tell their dims, if each of those tells one unknown, and none is told by
-/// sizes of several: then what bind_dims() finds for other shapes follows from them alone.
+/// Analyzes how the dims of the next run follow from its inputs. tells_one_by_one_ is set if each dim is linear in
+/// one unknown and no unknown needs several sizes. Then bind_again() gives the result of bind_dims() for other
+/// shapes.
 void ArgumentBinder::find_sources() {
   sources_.clear(), state_dims_.clear();
   tells_one_by_one_ = true;
@@ -159,8 +161,8 @@ void ArgumentBinder::find_sources() {
       tells_one_by_one_ && std::ranges::all_of(dims_, [&](const auto& one) { return told.contains(one.first); });
 }
 
-/// What bind_anew() does, for inputs of other shapes over the states of the run before. False where these do not fit,
-/// for bind_anew() to say why.
+/// Computes the same as bind_anew() for inputs of other shapes with the same states. Returns false if the inputs do
+/// not fit; then bind_anew() throws the error.
 bool ArgumentBinder::bind_again(const DimBindings& given) {
   if (!bound_ || !tells_one_by_one_ || given.size() != to_be_given_.size()) return false;
   bound_ = false;
@@ -200,7 +202,7 @@ bool ArgumentBinder::bind_again(const DimBindings& given) {
   return bound_ = true;
 }
 
-/// Whether these inputs have the types that dims_ was made of.
+/// Returns whether these inputs have the types for which dims_ was computed.
 bool ArgumentBinder::is_as_before(const DimBindings& given) const {
   if (!bound_ || given != given_dims_) return false;
   for (std::size_t i = 0; i < given_.size(); ++i)
@@ -279,7 +281,7 @@ const DimBindings& ArgumentBinder::bind(const InputRefs& inputs, const DimBindin
   return dims_;
 }
 
-/// The elements in row-major order: where they are, or in a copy.
+/// Returns the elements in row-major order: in place if possible, otherwise in a copy.
 const std::byte* ArgumentBinder::dense(const ConstTensorRef& tensor, std::size_t slot) {
   if (is_row_major(tensor.shape, tensor.strides)) return tensor.data;
   HostTensor& copy = dense_inputs_[slot];
@@ -339,7 +341,7 @@ RunArguments ArgumentBinder::arguments(const OutputRefs& outputs) {
   return arguments();
 }
 
-/// Outputs are written while inputs, states and other outputs are still in use.
+/// Throws if outputs overlap, because they are written while inputs, states and other outputs are in use.
 template <class Outputs>
 void ArgumentBinder::check_overlaps(const Outputs& outputs) const {
   using Range = std::pair<const std::byte*, const std::byte*>;

@@ -9,42 +9,43 @@
 #include "ir/support/tensors/tensor_ref.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/parameters/parameter_store.h"
 #include "runtime/program_runner.h"
 
 namespace lathe {
 
-/// Makes of what a caller gives for a run what a runner takes: every argument in the order of the program's slots,
-/// and the dims that they bind. What the shapes of the run before have told is kept: a run of the same shapes, or of
-/// others that tell their dims one by one, allocates nothing here.
+/// Converts the caller's arguments of a run to those of a runner: all arguments in the order of the program's slots,
+/// and the dims that they bind. Results are kept for the next run. A run with the same shapes, or with shapes that
+/// determine each dim separately, allocates nothing here.
 class ArgumentBinder {
  public:
-  /// `signature` and `program` must outlive it. `given`: the dims that every run is given. `fixed`: those that are
-  /// known, the same in every run, which the caller does not give.
+  /// `signature` and `program` must outlive it. `given` are the dims that the caller passes to every run. `fixed` are
+  /// known dims with the same size in every run, which the caller does not pass.
   ArgumentBinder(const ir::Graph& signature, const Program& program, std::vector<std::string> given,
                  DimBindings fixed);
 
-  /// Finds the program's states in the store, unless it has not changed since. UserError [state_unset] for one that a
-  /// run uses; a declared parameter that it does not use needs no value.
+  /// Finds the program's states in the store, unless it has not changed since the last call. Throws UserError
+  /// [state_unset] for a missing state that runs use; unused declared parameters need no value.
   void resolve_states(ParameterStore& store);
   std::span<StoredTensor* const> states() const { return states_; }
-  /// The next run works on another store.
+  /// Makes the next run look up its states again, because it uses another store.
   void forget_states() { store_ = nullptr; }
 
-  /// Takes the inputs of the next run, and sizes that no argument tells. UserErrors of ir::bind_dims,
-  /// [argument_strides], [dim_unknown] for a size that is not to be given.
+  /// Binds the inputs of the next run and the sizes that no argument determines. Throws UserErrors of ir::bind_dims,
+  /// [argument_strides], [dim_unknown] for a size that must not be passed.
   const DimBindings& bind(const Tensors& inputs, const DimBindings& given);
   const DimBindings& bind(const InputRefs& inputs, const DimBindings& given);
 
-  /// What the runner takes: outputs fill the tensors that fit and are made anew where none does, or lie where the
-  /// caller says. UserErrors [output_unknown], [output_missing], [output_type], [output_overlap], [argument_strides].
+  /// Returns the runner's arguments. Outputs reuse tensors of the right type and are allocated otherwise, or are
+  /// written where the caller requests. Throws UserErrors [output_unknown], [output_missing], [output_type],
+  /// [output_overlap], [argument_strides].
   RunArguments arguments(Tensors& outputs);
   RunArguments arguments(const OutputRefs& outputs);
-  /// Copies of the arguments of this run that have these names.
+  /// Returns copies of the arguments of this run with these names.
   Tensors copies(std::span<const std::string> names) const;
   const DimBindings& dims() const { return dims_; }
-  /// After the run: brings outputs that are not dense to where the caller wants them.
+  /// Copies outputs that are not dense to the caller's memory after the run.
   void finish(const OutputRefs& outputs);
   void finish(const Tensors&) {}
 
@@ -71,28 +72,28 @@ class ArgumentBinder {
   const std::vector<std::string> to_be_given_;
   const DimBindings fixed_;
   const ParameterStore* store_ = nullptr;
-  std::uint64_t version_ = 0;                      ///< of the store that states_ are found in
+  std::uint64_t version_ = 0;                      ///< of the store in which states_ were found
   std::vector<StoredTensor*> states_;              ///< by slot
   std::map<std::size_t, StoredTensor> stand_ins_;  ///< zeros for unset states that no run uses, by slot
   std::vector<Given> given_;                       ///< inputs of this run, by slot
   std::vector<const std::byte*> inputs_;
   std::vector<std::byte*> outputs_;
-  std::vector<HostTensor> dense_inputs_, dense_outputs_;  ///< copies of what is not row-major, by slot
+  std::vector<HostTensor> dense_inputs_, dense_outputs_;  ///< copies of arguments that are not row-major, by slot
 
-  /// A dim of an input that tells one unknown of the graph: its size is rest + slope * the unknown.
+  /// A dim of an input that is linear in one unknown of the graph: its size is rest + slope * unknown.
   struct Source {
     std::size_t input, dim;
     std::string unknown;
     std::int64_t rest, slope;
   };
-  std::vector<Source> sources_;  ///< of all dims of inputs that are not known, in order
-  /// Of the states: dims that are not known, and their sizes.
+  std::vector<Source> sources_;  ///< of all unknown dims of inputs, in order
+  /// Unknown dims of states, and their sizes.
   std::vector<std::pair<Dim, std::int64_t>> state_dims_;
-  bool tells_one_by_one_ = false;  ///< whether inputs of other shapes are bound by the two above
+  bool tells_one_by_one_ = false;  ///< inputs of other shapes can be bound by the two members above
 
   bool bound_ = false;
   DimBindings dims_, given_dims_;
-  std::vector<std::vector<std::int64_t>> input_shapes_, output_shapes_;  ///< that belong to dims_
+  std::vector<std::vector<std::int64_t>> input_shapes_, output_shapes_;  ///< for which dims_ was computed
 };
 
 }  // namespace lathe

@@ -30,8 +30,6 @@ void check(const CompileOptions& options) {
     throw UserError(fmt::format("compile: {} threads", options.threads), "thread_count", "0 takes one for each CPU");
   check_sizes("reserve", options.reserve);
   check_sizes("the size", options.sizes);
-  require(options.pipeline.stop_after.empty(), "pipeline.stop_after", options.pipeline.stop_after,
-          "a program needs all passes: dump_after shows the graph there, run_pipeline() stops there");
   if (const auto& memory = options.lower.memory) {
     require(memory->bytes >= 0, "the memory budget", memory->bytes, "give the bytes that a run may take");
     check_sizes("the memory budget's size", memory->dims);

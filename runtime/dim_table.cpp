@@ -40,7 +40,7 @@ void DimTable::evaluate(const DimBindings& bindings, std::vector<std::int64_t>& 
         fits = !__builtin_mul_overflow(product, bound_[unknown], &product) && fits;
       fits = !__builtin_add_overflow(sum, product, &sum) && fits;
     }
-    values[i] = fits ? sum : dims_[i].evaluate(bindings);  // which says what is wrong
+    values[i] = fits ? sum : dims_[i].evaluate(bindings);  // evaluate() throws the error on overflow
   }
 }
 

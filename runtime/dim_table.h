@@ -9,17 +9,17 @@
 
 namespace lathe {
 
-/// The distinct sizes that a program asks for, so that binding its dims evaluates each of them once, and looks each
-/// unknown up once.
+/// The distinct sizes that a program needs. Binding the program's dims evaluates each size once and looks up each
+/// unknown once.
 class DimTable {
  public:
-  /// The position of a size in what evaluate() gives.
+  /// Adds a size. Returns its position in the result of evaluate().
   std::size_t add(const Dim& dim);
-  /// The sizes under `bindings`, by position. UserErrors of Dim::evaluate.
+  /// Computes the sizes under `bindings`, by position. Throws UserErrors of Dim::evaluate.
   void evaluate(const DimBindings& bindings, std::vector<std::int64_t>& values);
 
  private:
-  /// A product of a number and unknowns, as often as they are multiplied.
+  /// A product of a coefficient and unknowns. A power is represented by repetition.
   struct Term {
     std::int64_t coefficient;
     std::vector<std::size_t> unknowns;

@@ -12,11 +12,12 @@
 #include "ir/kernel/printer.h"
 #include "ir/support/float_environment.h"
 #include "ir/tensor/text/printer.h"
-#include "passes/gather_choice.h"
-#include "passes/lowering/program/require_one_process.h"
-#include "passes/lowering/program/signature.h"
+#include "passes/compile/compile.h"
+#include "passes/compile/gather_choice.h"
+#include "passes/compile/ring_choice.h"
 #include "passes/memory/memory_plan.h"
-#include "passes/ring_choice.h"
+#include "passes/program/require_one_process.h"
+#include "passes/program/signature.h"
 #include "passes/shard/shard.h"
 #include "passes/transforms/evaluation.h"
 #include "passes/transforms/index_lookups.h"
@@ -296,12 +297,17 @@ TuneMachine gpu_to_tune(const CompileOptions& options, const Gpu& gpu) {
 }
 
 /// Tiles as they were measured, or are now.
-TuningChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu>& gpu, const Machine& machine,
-                            const ir::Graph& prepared, CompileSummary& summary) {
+TuningChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu>& gpu, const Compilation& prepared,
+                            CompileSummary& summary) {
   TuneMachine tune = gpu ? gpu_to_tune(options, *gpu) : cpu_to_tune(options);
   tune.store = options.cache;
-  tune.lower = [&](const LowerOptions& lowering) { return lower_prepared(prepared, machine, lowering).program; };
-  TuningResult tuned = tune_products(prepared, options.lower, *options.tune, tune);
+  tune.lower = [&](const LowerOptions& lowering) {
+    Compilation trial = prepared;
+    trial.request.lower = lowering;
+    run_until(trial, "exchanges");
+    return std::move(trial.program);
+  };
+  TuningResult tuned = tune_products(prepared.graph, options.lower, *options.tune, tune);
   summary.tuned = std::move(tuned.report);
   return std::move(tuned.choices);
 }
@@ -368,43 +374,24 @@ bool has_ring(const ir::Graph& gathered, const CompileOptions& options, CompileS
   return all;
 }
 
-void append(std::vector<ir::PassRun>& runs, const std::vector<ir::PassRun>& more) {
-  runs.insert(runs.end(), more.begin(), more.end());
-}
-
-/// The options of a pipeline that goes on after these stages: the graph as given was shown before them.
-ir::PipelineOptions after(const std::vector<ir::PassRun>& stages, ir::PipelineOptions options) {
-  if (!stages.empty() && options.dump_after)
-    options.dump_after = [show = std::move(options.dump_after)](std::string_view pass, const ir::Graph& graph) {
-      if (pass != "input") show(pass, graph);
-    };
-  return options;
-}
-
 /// The graph of this process, as it is evaluated or trained.
-ir::PipelineResult whole_graph(const ir::Graph& graph, const CompileOptions& options,
-                               std::map<std::string, shard::Placement>& placements, CompileSummary& summary) {
+void run_whole_graph(Compilation& now, const CompileOptions& options,
+                     std::map<std::string, shard::Placement>& placements, CompileSummary& summary) {
   const ir::PipelineOptions shown{.dump_after = options.pipeline.dump_after,
                                   .reproducer = options.pipeline.reproducer};
-  const bool divides = options.ranks && is_of_one_process(graph);
-  std::function<ir::Graph(const ir::Graph&)> divide;
-  if (divides)
-    divide = [&](const ir::Graph& given) {
+  if (options.ranks && is_of_one_process(now.graph)) {
+    now.request.shard = [&](const ir::Graph& given) {
       shard::ShardOptions parts = chosen_parts(given, options, summary);
       parts.ring = shard::RingWay::never;  // a stage of its own
       shard::Sharded sharded = shard::shard(given, options.ranks->mesh(), options.split, parts);
       placements = std::move(sharded.arguments);
       return std::move(sharded.graph);
     };
-  const ir::Pipeline pipeline = whole_graph_pipeline(
-      {.sizes = options.sizes, .evaluation = options.mode == Mode::evaluation, .divide = divide});
-  if (pipeline.empty()) return {.graph = graph, .runs = {}};
-  ir::PipelineResult whole = ir::run_pipeline(graph, pipeline, shown);
-  if (!divides || !has_ring(whole.graph, options, summary)) return whole;
-  ir::PipelineResult ring =
-      ir::run_pipeline(whole.graph, whole_graph_pipeline({.ring = true}), after(whole.runs, shown));
-  append(whole.runs, ring.runs);
-  return {.graph = std::move(ring.graph), .runs = std::move(whole.runs)};
+    run_until(now, "shard", shown);
+    now.request.shard = {};
+    now.request.ring = has_ring(now.graph, options, summary);
+  }
+  run_through(now, Stage::Part::whole_graph, shown);
 }
 
 /// Where every size is known by now, so is the memory of all runs.
@@ -422,9 +409,9 @@ void list_parameters(const Program& program, CompileSummary& summary) {
     if (slot.is_parameter) (slot.is_updated ? summary.trained : summary.not_trained).push_back(slot.name);
 }
 
-void add_code_generation(const Target& target, CompileSummary& summary) {
+void add_code_generation(const Machine& machine, CompileSummary& summary) {
   summary.passes.push_back(
-      {code_stages(target).back().name, summary.codegen_seconds, summary.nodes, summary.nodes,
+      {machine.code.back().name, summary.codegen_seconds, summary.nodes, summary.nodes,
        fmt::format("{} kernels compiled, {} from the cache", summary.compiled, summary.from_cache)});
 }
 
@@ -440,35 +427,33 @@ Executable compile(const ir::Graph& graph, const CompileOptions& given) {
   impl->shares_states = options.share_states;
   const DimBindings positions = options.ranks ? options.ranks->positions() : DimBindings();
   if (options.ranks) compare_targets(options);
-  if (options.lower.memory) require_budget_kept(machine_of(options.target));
+  if (options.lower.memory) require_budget_support(machine_of(options.target));
   if (!options.ranks)
     require_one_process(graph);
   else if (!is_of_one_process(graph))
     require_no_division(graph, options);
-  ir::PipelineResult whole = whole_graph(graph, options, impl->placements, impl->summary);
-  const ir::Graph own = std::move(whole.graph);
-  impl->signature = signature_of(own);
-  impl->lookups = ir::index_lookups(own);
-  impl->summary.ops = own.size() - static_cast<int>(own.arguments().size());
 
   const bool is_gpu = options.target.kind == Target::Kind::cuda;
   const std::optional<Gpu> gpu = is_gpu ? std::optional(gpu_of(options)) : std::nullopt;
   Target target = options.target;
   if (gpu) target.arch = gpu->arch;
-  const Machine machine = machine_of(target);
-  ir::PipelineResult passed =
-      ir::run_pipeline(own, compile_pipeline(machine, options.lower), after(whole.runs, options.pipeline));
-  impl->summary.passes = std::move(whole.runs);
-  append(impl->summary.passes, passed.runs);
-  impl->summary.nodes = passed.graph.size();
+  Compilation now = begin_compilation(
+      graph, machine_of(target),
+      {.sizes = options.sizes, .evaluation = options.mode == Mode::evaluation, .lower = lowering_of(options)});
+  run_whole_graph(now, options, impl->placements, impl->summary);
+  const ir::Graph own = now.graph;
+  impl->signature = signature_of(own);
+  impl->lookups = ir::index_lookups(own);
+  impl->summary.ops = own.size() - static_cast<int>(own.arguments().size());
+  run_through(now, Stage::Part::target, options.pipeline);
+  impl->summary.nodes = now.graph.size();
   impl->summary.pass_seconds = seconds_since(start);
 
   start = Clock::now();
-  LowerOptions lowering = lowering_of(options);
-  if (options.tune) lowering.tuning = tuned_choices(options, gpu, machine, passed.graph, impl->summary);
-  Lowered lowered = lower_prepared(std::move(passed.graph), machine, lowering);
-  impl->program = std::move(lowered.program);
-  append(impl->summary.passes, lowered.stages);
+  if (options.tune) now.request.lower.tuning = tuned_choices(options, gpu, now, impl->summary);
+  run_until(now, "exchanges");
+  impl->program = std::move(now.program);
+  impl->summary.passes = std::move(now.runs);
   set_user_types(impl->program, own);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());
@@ -480,8 +465,8 @@ Executable compile(const ir::Graph& graph, const CompileOptions& given) {
                      : cpu_runner(options, impl->program, impl->summary);
   DimBindings known = positions;
   if (!gpu) known.insert(options.reserve.begin(), options.reserve.end());
-  plan_known_sizes(*impl->runner, lowered.graph, known, impl->summary);
-  add_code_generation(options.target, impl->summary);
+  plan_known_sizes(*impl->runner, now.graph, known, impl->summary);
+  add_code_generation(now.machine, impl->summary);
   impl->binder =
       std::make_unique<ArgumentBinder>(impl->signature, impl->program, ir::dims_without_argument(own), positions);
   Executable executable(std::move(impl));

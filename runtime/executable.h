@@ -25,7 +25,7 @@
 namespace lathe {
 
 struct MemoryPlan;  // passes/memory/memory_plan.h
-struct Program;     // passes/lowering/program/program.h
+struct Program;     // passes/program/program.h
 namespace cuda {
 struct Platform;  // runtime/cuda/platform.h
 }
@@ -53,7 +53,7 @@ struct CompileOptions {
   DimBindings sizes = {};
   int threads = 0;  ///< that run a CPU's kernels, and that compile; 0: one a CPU [thread_count] [thread_start]
   ObjectStore* cache = nullptr;       ///< keeps compiled code between processes; may be null, must outlive the call
-  ir::PipelineOptions pipeline = {};  ///< `stop_after` is for graphs that are not compiled [compile_options]
+  ir::PipelineOptions pipeline = {};  ///< shows the graph after each pass, leaves passes out
   LowerOptions lower = {};
   /// Outputs and temporaries of a CPU hold NaNs, negative integers and true until a kernel writes them, so that what
   /// none writes shows in the results. For tests and for comparing with the interpreter: it costs a pass over memory.

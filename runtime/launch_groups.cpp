@@ -37,7 +37,7 @@ bool LaunchGrouping::are_parts(std::size_t a, std::size_t b) const {
   return value >= 0 && program_.launches[a].part_of == value;
 }
 
-/// Whether a launch may run with those of the group before it, as far as memory goes.
+/// Returns whether a launch may join the previous group, apart from memory conflicts.
 bool LaunchGrouping::may_join(const LaunchGroup& group, std::size_t launch) const {
   if (meets_exchange_[launch]) return false;
   if (are_parts(launch - 1, launch)) return true;
@@ -47,8 +47,8 @@ bool LaunchGrouping::may_join(const LaunchGroup& group, std::size_t launch) cons
   return group.last - group.first + 1 < most_ && is_plain(launch - 1) && is_plain(launch);
 }
 
-/// Whether a launch touches what the group writes, or writes what it touches. Parts of one value write the buffer of
-/// it, and scratch of which each thread has its own.
+/// Returns whether a launch conflicts with the group: one of them writes memory that the other uses. Parts of one
+/// value may share the value's buffer and scratch, which is per thread.
 bool LaunchGrouping::meets(const LaunchGroup& group, std::size_t launch, const std::vector<Range>& ranges) const {
   const bool parts = are_parts(launch - 1, launch);
   const std::size_t own = first_use_[launch];

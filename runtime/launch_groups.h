@@ -7,21 +7,21 @@
 
 namespace lathe {
 
-/// Launches [first, last] that may run at the same time.
+/// Launches [first, last] that may run concurrently.
 struct LaunchGroup {
   int first = 0, last = 0;
 };
 
-/// Parts the launches of a program, in order, into groups as long as they go: in a group none writes memory that
-/// another one touches, by the buffers they name and by where the plan puts temporaries, and where there are several
-/// none has checks, which are told of in the order of launches. Launches that make parts of one value are a group
-/// however many they are. An exchange begins and is over between groups.
+/// Partitions the launches of a program, in order, into groups that are as long as possible. In a group, no launch
+/// writes memory that another one uses, according to their buffers and to the arena offsets in the plan. Groups of
+/// several launches have no checks, because failed checks are reported in the order of launches. Launches that
+/// compute parts of one value form a group of any length. Exchanges start and complete between groups.
 class LaunchGrouping {
  public:
-  /// `program` must outlive it. `most`: launches of a group, but for parts.
+  /// `program` must outlive it. `most` is the maximum number of launches in a group, except for parts of one value.
   explicit LaunchGrouping(const Program& program, int most = 8);
 
-  /// The groups under a plan of the program.
+  /// Returns the groups for a memory plan of the program.
   std::vector<LaunchGroup> groups(const MemoryPlan& plan) const;
 
  private:
@@ -30,7 +30,7 @@ class LaunchGrouping {
     int buffer;
     bool writes;
   };
-  /// A range of the arena; empty outside of it.
+  /// A range of the arena; empty for buffers outside of it.
   struct Range {
     std::int64_t begin = 0, end = 0;
   };
@@ -41,8 +41,8 @@ class LaunchGrouping {
   const Program& program_;
   int most_;
   std::vector<Use> uses_;               ///< of all launches, in order
-  std::vector<std::size_t> first_use_;  ///< by launch, and their end
-  std::vector<bool> meets_exchange_;    ///< by launch: one begins, or must be over, just before
+  std::vector<std::size_t> first_use_;  ///< by launch, and the end
+  std::vector<bool> meets_exchange_;    ///< by launch: an exchange starts or must be complete just before it
 };
 
 }  // namespace lathe

@@ -1,7 +1,9 @@
 #include "runtime/target_machine.h"
 
-#include "passes/lower_cpu.h"
-#include "passes/lower_gpu.h"
+#include "codegen/cuda/emitter.h"
+#include "codegen/llvm/jit.h"
+#include "passes/cpu/cpu_machine.h"
+#include "passes/gpu/gpu_machine.h"
 
 namespace lathe {
 
@@ -14,13 +16,18 @@ MachineInfo machine_info(const Target& target) {
 
 Machine machine_of(const Target& target) {
   const MachineInfo info = machine_info(target);
-  if (const auto* const cpu = std::get_if<CpuInfo>(&info)) return cpu_machine(*cpu);
-  return gpu_machine(std::get<GpuInfo>(info));
-}
-
-std::vector<Stage> code_stages(const Target& target) {
-  if (target.kind == Target::Kind::cuda) return {{"cuda", "kernels as CUDA C++"}};
-  return {{"llvm", "kernels as LLVM IR"}, {"asm", "kernels as assembly"}};
+  if (const auto* const gpu = std::get_if<GpuInfo>(&info)) {
+    Machine machine = gpu_machine(*gpu);
+    machine.code = {{"cuda", "kernels as CUDA C++", "//",
+                     [gpu = *gpu](const kernel::Kernel& kernel) { return cuda::emit(kernel, gpu); }}};
+    return machine;
+  }
+  Machine machine = cpu_machine(std::get<CpuInfo>(info));
+  machine.code = {{"llvm", "kernels as LLVM IR", ";",
+                   [cpu = target.cpu](const kernel::Kernel& kernel) { return codegen::emit_llvm_ir(kernel, cpu); }},
+                  {"asm", "kernels as assembly", "#",
+                   [cpu = target.cpu](const kernel::Kernel& kernel) { return codegen::emit_assembly(kernel, cpu); }}};
+  return machine;
 }
 
 }  // namespace lathe

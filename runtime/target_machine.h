@@ -1,6 +1,6 @@
 #pragma once
 
-#include "passes/compile_pipeline.h"
+#include "passes/lowering/machine.h"
 #include "runtime/target.h"
 
 namespace lathe {
@@ -11,11 +11,8 @@ CpuInfo cpu_info(const codegen::TargetCpu& cpu);
 /// counts as the oldest that is compiled for.
 MachineInfo machine_info(const Target& target);
 
-/// What compiles for a target.
+/// The machine that a target compiles for, with its code stages: "llvm" (LLVM IR as it is given to code generation)
+/// and "asm" for a CPU, "cuda" (CUDA C++) for a GPU.
 Machine machine_of(const Target& target);
-
-/// What becomes of a program's kernels: "llvm" (LLVM IR as it goes to code generation) and "asm" for a CPU, "cuda"
-/// (CUDA C++) for a GPU. The last of them ends in what runs.
-std::vector<Stage> code_stages(const Target& target);
 
 }  // namespace lathe

@@ -4,7 +4,7 @@
 
 namespace lathe::cuda {
 
-/// What the values of a whole kernel are known to be multiples of.
+/// Returns the known divisors of a kernel's values.
 kernel::Divisors known_divisors(const kernel::Kernel& kernel);
 
 }  // namespace lathe::cuda

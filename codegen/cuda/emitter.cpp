@@ -80,7 +80,7 @@ class Emitter : RegionText {
   }
 
  private:
-  /// A block that takes half of the static shared memory has tiles of sums to keep in registers.
+  /// A block that takes half of the static shared memory has accumulator tiles to keep in registers.
   std::string blocks_at_once() const {
     const bool alone = mapping_.block_size() >= gpu_.lone_block_threads &&
                        mapping_.shared_bytes >= gpu_.static_shared_bytes / 2 &&
@@ -104,7 +104,7 @@ class Emitter : RegionText {
   }
   const std::string& text(ValueId id) const { return value(id).text; }
 
-  /// The same number in as many bits as the kernel has it; in 32 bits, as an index of shared memory.
+  /// The value in its own width, or in 32 bits as an index of shared memory.
   Expression int64(ValueId id) const { return indices_.int64(id, value(id)); }
   std::string int32(ValueId id) const { return indices_.int32(id, text(id)); }
 
@@ -141,7 +141,7 @@ class Emitter : RegionText {
     line("const {} {} = {};", indices_.type(s.value), known.text, e.text);
   }
 
-  /// In 32 bits where all indices that it takes and gives fit; else in 64.
+  /// Computes in 32 bits if all index operands and the result fit; otherwise in 64.
   Expression compute(ValueId id) {
     const Instruction& in = info(id);
     if (in.op == Opcode::get) return {vars_[static_cast<std::size_t>(in.integer)]};
@@ -156,7 +156,7 @@ class Emitter : RegionText {
     return in_32 ? result() : indices_.narrowed(id, result());
   }
 
-  /// What the hook of a machine operation sees of the kernel.
+  /// The view of the kernel for the hook of a machine operation.
   class Words : public KernelText {
    public:
     Words(const Emitter& emitter, ValueId id) : e_(emitter), id_(id) {}
@@ -179,7 +179,7 @@ class Emitter : RegionText {
 
   std::string machine_text(ValueId id) const { return hook_of(kernel_, info(id)).text(info(id), Words(*this, id)); }
 
-  /// Whether a contiguous access of so many lanes may be done as one, up to 16 bytes at a time.
+  /// Returns whether a contiguous access of `lanes` lanes can be vectorized, up to 16 bytes at a time.
   bool is_aligned(BufferId buffer, ValueId index, int lanes, int promised) const {
     const auto size = static_cast<std::int64_t>(size_in_bytes(kernel_.buffers[at(buffer)].dtype));
     const std::int64_t wanted = std::min<std::int64_t>(16, lanes * size);
@@ -194,7 +194,7 @@ class Emitter : RegionText {
     const char* masked = in.mask == none ? "" : "_if";
     const bool single = lanes == 1 || in.op != Opcode::gather;
     if (lanes == 1 && mask.empty()) return fmt::format("{}[{}]", buffer, index);
-    // A single lane steps nowhere.
+    // A single lane needs no stride.
     if (lanes == 1) return fmt::format("load_if({}{}, {})", mask, buffer, index);
     if (!single) return fmt::format("gather{}({}{}, {})", masked, mask, buffer, index);
     const std::string count = mask.empty() ? fmt::format("<{}>", lanes) : "";
@@ -312,7 +312,7 @@ class Emitter : RegionText {
     line("}}");
   }
 
-  /// One iteration a block or thread; those beyond the bound idle.
+  /// One iteration per block or thread; those beyond the bound are idle.
   void mapped_loop(const kernel::Loop& s, const std::string& index, std::string_view machine, bool all_inside) {
     std::string first = fmt::format("{}({}.{})", indices_.scalar(s.index), machine, axes[axis_of(s.kind)]);
     const auto is = [&](ValueId id, std::int64_t n) {
@@ -339,12 +339,12 @@ class Emitter : RegionText {
   kernel::Divisors divisors_;
   IndexText indices_;
   std::vector<bool> inlined_;  // by value
-  std::vector<bool> summed_;   // by variable: products of warpgroups are added to it
+  std::vector<bool> summed_;   // by variable: accumulated by wgmma
   UniqueNames names_;
   std::vector<Expression> values_;
   std::vector<std::string> vars_, buffers_, dims_, maps_;
   std::string out_;
-  const RegionRole* role_ = nullptr;  // of the region around
+  const RegionRole* role_ = nullptr;  // of the enclosing region
   std::int64_t shared_used_ = 0;
   int next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
 };

@@ -8,7 +8,7 @@
 
 namespace lathe::cuda {
 
-/// A kernel with block and thread loops as CUDA C++ that includes lathe.cuh:
+/// Returns a kernel with block and thread loops as CUDA C++ that includes lathe.cuh:
 ///
 ///   // %3 mul mlp.cpp:14
 ///   extern "C" __global__ void __launch_bounds__(256)
@@ -17,13 +17,13 @@ namespace lathe::cuda {
 ///       const i32 i1 = i32(threadIdx.x) * 4;
 ///       ...
 ///
-/// Parameters are the kernel's buffers, its dims, and the status word of `check`. It is launched with mapping_of's
-/// threads and grid_of's blocks; pointers are multiples of 16. Shared memory beyond GpuInfo::static_shared_bytes is
-/// not declared in the text but given at launch. With 32-bit indices it is for dims of which int32_suffices() is
-/// true. Throws InternalError with mapping_of's labels.
+/// The parameters are the kernel's buffers, its dims, and the status word of `check`. Launch it with mapping_of's
+/// threads and grid_of's blocks; pointers must be multiples of 16. Shared memory beyond GpuInfo::static_shared_bytes
+/// is not declared in the text but passed at launch. Text with 32-bit indices is valid for dims that int32_suffices()
+/// accepts. Throws InternalError with mapping_of's labels.
 std::string emit(const kernel::Kernel& kernel, const GpuInfo& gpu, Indices indices = Indices::int32);
 
-/// The name of the function that emit() defines: the kernel's own, as an identifier.
+/// Returns the name of the function that emit() defines: the kernel's name as an identifier.
 std::string symbol_of(const kernel::Kernel& kernel);
 
 }  // namespace lathe::cuda

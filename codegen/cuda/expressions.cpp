@@ -17,7 +17,7 @@ using kernel::Opcode;
 
 namespace {
 
-/// The operator of C++ that means the same on these operands; empty where there is none.
+/// Returns the C++ operator with the same semantics on these operands, or an empty string.
 std::string_view infix(const Kernel& kernel, const Instruction& in, bool in_int32) {
   const auto operand = [&](std::size_t i) -> const Instruction& {
     return kernel.values[static_cast<std::size_t>(in.args[i])];

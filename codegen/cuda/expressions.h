@@ -8,19 +8,19 @@
 
 namespace lathe::cuda {
 
-/// A piece of CUDA C++ that stands for a value.
+/// A CUDA C++ expression for a value.
 struct Expression {
   std::string text;
-  bool operation = false;  ///< an infix operation, which wants parentheses inside another
+  bool operation = false;  ///< an infix operation, which needs parentheses as an operand
 };
 
-/// An instruction that touches no memory, of operands that are written as `args`. Floats and vectors are written
-/// infix; integer scalars by the functions of lathe.cuh, which wrap. `in_int32`: operands and results of type i64 fit
-/// 32 bits, and are written so; they do not wrap, so they are written infix too.
+/// Returns the expression of an instruction that accesses no memory; `args` are its operands. Floats and vectors use
+/// infix operators; integer scalars use the wrapping functions of lathe.cuh. `in_int32`: i64 operands and results fit
+/// 32 bits and are computed in i32. They do not wrap, so they use infix operators too.
 Expression expression(const kernel::Kernel& kernel, const kernel::Instruction& in, std::span<const Expression> args,
                       bool in_int32 = false);
 
-/// Whether a value may be computed where it is used instead of where it stands.
+/// Returns whether a value may be computed at its use instead of at its statement.
 bool is_pure(const kernel::Instruction& in);
 
 }  // namespace lathe::cuda

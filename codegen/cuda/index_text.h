@@ -8,10 +8,10 @@
 
 namespace lathe::cuda {
 
-/// How the integers of a kernel are written: in 32 bits or in 64, as index_widths() has them.
+/// Emits the integers of a kernel in 32 or 64 bits, as index_widths() determines.
 class IndexText {
  public:
-  /// The kernel outlives this.
+  /// The kernel must outlive this object.
   IndexText(const kernel::Kernel& kernel, const GpuInfo& gpu, Indices indices)
       : kernel_(kernel), widths_(index_widths(kernel, gpu, indices)) {}
 
@@ -23,15 +23,15 @@ class IndexText {
   std::string type(kernel::ValueId id) const;
   std::string var_type(kernel::VarId id) const;
 
-  /// Whether all that an instruction takes and gives is 32 bits wide: then it is computed in 32 bits.
+  /// Returns whether all index operands and the result are 32 bits wide, so that it is computed in 32 bits.
   bool computes_in_int32(kernel::ValueId id) const;
-  /// A constant or a dim of that name.
+  /// The text of a constant, or of a dim of that name.
   Expression constant(kernel::ValueId id) const;
   Expression dim(kernel::ValueId id, const std::string& name) const;
-  /// What is written `text` in as many bits as the kernel has it, or in 32, which hold it.
+  /// Converts `text` to the value's own 64 bits, or to 32 bits, which must suffice.
   Expression int64(kernel::ValueId id, const Expression& text) const;
   std::string int32(kernel::ValueId id, const std::string& text) const;
-  /// What was computed in 64 bits in those of the value.
+  /// Converts a result computed in 64 bits to the value's width.
   Expression narrowed(kernel::ValueId id, const Expression& text) const;
 
  private:

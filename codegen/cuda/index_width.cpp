@@ -11,7 +11,7 @@ namespace {
 
 constexpr Range small_dims{0, 16};
 
-/// Small dims, and any number for what bits are mixed with: that is a salt and no size.
+/// Small ranges for all dims, except those used in bit operations: these are salts, not sizes, and may be any number.
 std::vector<Range> small_sizes(const kernel::Kernel& kernel) {
   std::vector<Range> sizes(kernel.dims.size(), small_dims);
   for (const kernel::Instruction& in : kernel.values) {
@@ -51,7 +51,7 @@ std::vector<bool> run_once(const kernel::Kernel& kernel, const GpuInfo& gpu) {
   return once;
 }
 
-/// Whether whatever fits 32 bits in `a` does so in `b`.
+/// Returns whether every entry that is set in `a` is set in `b`.
 bool implies(const std::vector<bool>& a, const std::vector<bool>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), [](bool x, bool y) { return !x || y; });
 }

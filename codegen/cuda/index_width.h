@@ -9,19 +9,18 @@
 
 namespace lathe::cuda {
 
-/// How the text of a kernel computes indices: those that may be beyond 32 bits in 64, all others in 32, where a
-/// division takes a third of the time and a value one register. `int64`: whatever the dims are. `int32`: whatever
-/// fits 32 bits for small dims, which suffices for most sizes that occur; int32_suffices() tells.
+/// The width of index arithmetic in the emitted text. Indices that may exceed 32 bits use 64 bits, all others use 32.
+/// In 32 bits a division takes a third of the time, and a value takes one register. `int64` is valid for all dims.
+/// `int32` uses 32 bits wherever they suffice for small dims, which covers most sizes; check with int32_suffices().
 enum class Indices : std::uint8_t { int32, int64 };
 
-/// What is computed in 32 bits, of what is i64 in the kernel; and by value that is the index of a loop, whether that
-/// runs once at most, whatever the dims are.
+/// The i64 values and variables computed in 32 bits. `once`, by loop index: the loop runs at most once, for all dims.
 struct IndexWidths {
   std::vector<bool> values, vars, once;
 };
 IndexWidths index_widths(const kernel::Kernel& kernel, const GpuInfo& gpu, Indices indices);
 
-/// Whether with these dims nothing that is computed in 32 bits, as `int32` has it, leaves them.
+/// Returns whether, with these dims, every value that `int32` computes in 32 bits fits.
 bool int32_suffices(const kernel::Kernel& kernel, const GpuInfo& gpu, std::span<const std::int64_t> dims);
 
 }  // namespace lathe::cuda

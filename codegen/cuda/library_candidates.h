@@ -7,8 +7,8 @@
 
 namespace lathe::cuda {
 
-/// Where a library that comes with CUDA may lie, by the names that it may have, in order: in these folders, and in
-/// lib64 and lib of them; where the dynamic linker looks; in /usr/local/cuda.
+/// Returns the candidate paths of a library that ships with CUDA, in order. For each name: these folders and their
+/// lib64 and lib, the dynamic linker's search path, then /usr/local/cuda.
 std::vector<std::string> library_candidates(std::span<const char* const> names,
                                             const std::vector<std::filesystem::path>& folders);
 

@@ -61,7 +61,7 @@ class Reader {
   }
 
  private:
-  /// The longest thread loop of each axis.
+  /// Finds the longest thread loop of each axis.
   void sizes(const Block& statements) {
     for (const kernel::Statement& s : statements) {
       if (const auto* branch = std::get_if<kernel::Branch>(&s.node))
@@ -147,13 +147,13 @@ class Reader {
   }
 
   const Kernel& kernel_;
-  int most_threads_;  // of a block
+  int most_threads_;  // per block
   Mapping mapping_;
-  std::vector<int> depth_;  // by buffer: thread loops around its allocation
+  std::vector<int> depth_;  // by buffer: number of thread loops around its allocation
   int threads_ = 0;
 };
 
-/// Computes integers that follow from the dims.
+/// Evaluates integers that depend on dims only.
 class Bounds {
  public:
   Bounds(const Kernel& kernel, std::span<const std::int64_t> dims) : kernel_(kernel), dims_(dims) {}
@@ -179,7 +179,7 @@ class Bounds {
   }
 
  private:
-  /// Computes a value when what it needs is known.
+  /// Computes a value whose operands are known.
   kernel::Scalar scalar(ValueId id) const {
     const kernel::Instruction& in = value(kernel_, id);
     kernel::Scalar result;

@@ -10,36 +10,36 @@
 
 namespace lathe::cuda {
 
-/// How a kernel's block and thread loops lie on the machine. The iterations of block.x loops are the blocks along x,
-/// those of thread.x loops the threads of a block along x; where two loops of one kind have different trip counts,
-/// the larger one counts and the other leaves the rest idle.
+/// How a kernel's block and thread loops map to the launch. The iterations of block.x loops are the blocks along x;
+/// those of thread.x loops are the threads of a block along x. If loops of one kind have different trip counts, the
+/// largest determines the size, and the others leave the rest idle.
 struct Mapping {
-  std::array<int, 3> threads = {1, 1, 1};  ///< of a block
-  std::int64_t shared_bytes = 0;           ///< of a block
+  std::array<int, 3> threads = {1, 1, 1};  ///< per block
+  std::int64_t shared_bytes = 0;           ///< per block
   int shared_alignment = 16;               ///< bytes
-  int blocks_at_once = 0;                  ///< that are to run on a multiprocessor; 0: as many as can
+  int blocks_at_once = 0;                  ///< resident blocks per multiprocessor; 0: no requirement
   int block_size() const { return threads[0] * threads[1] * threads[2]; }
 };
 
-/// Reads the mapping off a verified kernel. Throws InternalError with the label of the rule that it breaks:
+/// Returns the mapping of a verified kernel. Throws InternalError with the label of the rule that the kernel breaks:
 ///   machine_hook    machine operations have a hook
 ///   mapped          no parallel loop: that is a CPU's schedule
 ///   thread_bounds   thread loops have constant bounds, and a block no more threads than the GPU allows
-///   barrier_threads a thread loop with a barrier inside is as long as any other of its kind, so that every thread of
-///                   the block meets the barrier
-///   thread_store    stores to parameters and to shared memory stand inside a thread loop
+///   barrier_threads a thread loop that contains a barrier is the longest of its kind, so that all threads of the
+///                   block reach the barrier
+///   thread_store    stores to parameters and to shared memory are inside a thread loop
 ///   scratch_offset  stack and register scratch is allocated inside the thread loops that use it: each thread has its
 ///                   own
 Mapping mapping_of(const kernel::Kernel& kernel, const GpuInfo& gpu);
 
-/// How many blocks a launch with these dims needs along x, y, z: at least 1 each. Throws UserError [grid_size] beyond
-/// what the GPU allows. Bounds of block loops follow from the dims alone, or
-/// InternalError [block_bounds].
+/// Returns the number of blocks along x, y, z for a launch with these dims, at least 1 each. Throws UserError
+/// [grid_size] if it exceeds the GPU's limits, and InternalError [block_bounds] if bounds of block loops depend on
+/// more than dims.
 std::array<std::int64_t, 3> grid_of(const kernel::Kernel& kernel, const GpuInfo& gpu,
                                     std::span<const std::int64_t> dims);
 
-/// What a map of a kernel is for these dims: a tensor from element `offset` of the parameter `buffer` on, the
-/// innermost dim first, with the strides, in elements, of all but that one.
+/// A tensor map bound to dims: a tensor in the parameter `buffer` from element `offset`, innermost dim first. Strides
+/// are in elements and omit the innermost dim.
 struct MappedTensor {
   kernel::BufferId buffer = kernel::none;
   std::int64_t offset = 0;
@@ -48,17 +48,17 @@ struct MappedTensor {
 };
 std::vector<MappedTensor> mapped_tensors(const kernel::Kernel& kernel, std::span<const std::int64_t> dims);
 
-/// Bytes that the offset of a buffer in shared memory is a multiple of: those of tiles, or 16.
+/// Returns the alignment in bytes of a buffer in shared memory: that of tiles, or 16.
 int shared_alignment(const kernel::Kernel& kernel, kernel::BufferId buffer);
-/// Where `bytes` of shared memory begin if `used` are taken, which then counts them.
+/// Returns the offset of `bytes` of shared memory allocated after the first `used`, and updates `used`.
 std::int64_t allocate_shared(std::int64_t& used, std::int64_t bytes, int alignment);
 
-/// The iterations of a loop whose bounds are constants; -1 where they are not.
+/// Returns the trip count of a loop with constant bounds, otherwise -1.
 std::int64_t constant_trip_count(const kernel::Kernel& kernel, const kernel::Loop& loop);
 
 bool is_block(kernel::LoopKind kind);
 bool is_thread(kernel::LoopKind kind);
-/// 0, 1, 2 for the x, y, z of a block or thread loop.
+/// Returns 0, 1, 2 for the x, y, z of a block or thread loop.
 std::size_t axis_of(kernel::LoopKind kind);
 bool has_barrier(const kernel::Block& block);
 

@@ -40,7 +40,7 @@ std::string scalar_constant(const kernel::Instruction& in, bool in_int32) {
     case DType::u8: return fmt::format("u8({})", in.integer);
     case DType::boolean: return in.integer ? "true" : "false";
     case DType::i64:
-      // The least integer cannot be written as one number.
+      // C++ has no literal for the smallest integer.
       if (in.integer == INT64_MIN) return "(-9223372036854775807LL - 1)";
       return fmt::format("{}LL", in.integer);
     case DType::i32: return in.integer == INT32_MIN ? "(-2147483647 - 1)" : fmt::format("{}", in.integer);
@@ -50,7 +50,7 @@ std::string scalar_constant(const kernel::Instruction& in, bool in_int32) {
   throw InternalError("a complex constant in a kernel");
 }
 
-/// What a kernel's own names must not hide.
+/// Names that a kernel's own names must not shadow.
 const std::set<std::string, std::less<>>& reserved() {
   static const std::set<std::string, std::less<>> words{
       // C++
@@ -61,7 +61,7 @@ const std::set<std::string, std::less<>>& reserved() {
       "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned",
       "using", "virtual", "void", "volatile", "while", "xor", "concept", "requires", "constexpr", "decltype",
       "nullptr", "noexcept",
-      // lathe.cuh, beside the scalar ops
+      // lathe.cuh, besides the scalar ops
       "lathe", "f32", "f64", "bf16", "f16", "i8", "u8", "i32", "i64", "u16", "u32", "u64", "vec", "broadcast",
       "bits_of", "from_bits", "fma", "fits", "widen", "ramp", "reduce", "shuffle", "load", "load_aligned",
       "load_strided", "gather", "load_if", "load_aligned_if", "load_strided_if", "gather_if", "store",
@@ -71,7 +71,7 @@ const std::set<std::string, std::less<>>& reserved() {
   return words;
 }
 
-/// What machine operations and regions are written as.
+/// Returns whether the text of machine operations and regions uses this name.
 bool is_machine_word(std::string_view name) {
   const auto families = machine_families();
   return std::any_of(families.begin(), families.end(), [&](const MachineFamily& family) {
@@ -79,7 +79,7 @@ bool is_machine_word(std::string_view name) {
   });
 }
 
-/// v0, r1, i2, j8: the emitter's own names.
+/// Matches the emitter's own names: v0, r1, i2, j8.
 bool is_local_name(std::string_view name) {
   if (name.size() < 2 || std::string_view("vrij").find(name[0]) == std::string_view::npos) return false;
   for (const char c : name.substr(1))
@@ -103,7 +103,7 @@ std::string identifier(std::string_view text) {
   std::string result;
   for (const char c : text) {
     const bool word = std::isalnum(static_cast<unsigned char>(c)) != 0 && static_cast<unsigned char>(c) < 128;
-    // Two underscores in a row belong to the compiler.
+    // Names with two adjacent underscores are reserved.
     if (word || result.empty() || result.back() != '_') result += word ? c : '_';
   }
   if (result.empty() || std::isdigit(static_cast<unsigned char>(result[0]))) result = fmt::format("k{}", result);

@@ -7,22 +7,23 @@
 
 #include "ir/kernel/kernel.h"
 
-/// Words of CUDA C++ text.
+/// Names and constants in CUDA C++ text.
 namespace lathe::cuda {
 
-/// "f32", "vec<f32, 4>", as lathe.cuh defines them.
+/// Returns "f32" or "vec<f32, 4>", as lathe.cuh defines them.
 std::string type_name(kernel::Type type);
-/// The index of the loop of this number: "i0"; "j8" where "i8" is a type.
+/// Returns the name of loop index `number`: "i0"; "j8", because "i8" is a type.
 std::string index_name(int number);
-/// A number: "0.5f", "3LL", "true", "bf16{0x3f80}", "broadcast<4>(0.5f)". `in_int32`: an i64 that is written as i32.
+/// Returns a constant: "0.5f", "3LL", "true", "bf16{0x3f80}", "broadcast<4>(0.5f)". `in_int32`: an i64 emitted as
+/// i32.
 std::string constant_text(const kernel::Instruction& constant, bool in_int32 = false);
 
-/// Letters, digits and '_' of a text, others as '_'; never empty, never starts with a digit.
+/// Replaces everything but letters, digits and '_' by '_'. The result is not empty and does not start with a digit.
 std::string identifier(std::string_view text);
-/// The text as one line of a comment: no line breaks, no backslash that would continue it.
+/// Returns the text as one line of a comment: no line breaks, and no backslash that would continue it.
 std::string comment_text(std::string_view text);
 
-/// Hands out identifiers that are distinct, no words of C++ and no names that lathe.cuh or the emitter uses.
+/// Generates distinct identifiers that are not C++ keywords or names of lathe.cuh or the emitter.
 class UniqueNames {
  public:
   std::string take(std::string_view wanted);

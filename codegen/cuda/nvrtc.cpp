@@ -16,7 +16,7 @@ namespace lathe::cuda {
 
 namespace {
 
-// The C interface of nvrtc.h, which need not be installed. Results are ints; 0 is success.
+// The C interface of nvrtc.h, which may not be installed. Results are ints; 0 is success.
 using Program = void*;
 constexpr int invalid_option = 5;
 
@@ -70,7 +70,7 @@ struct Nvrtc::Library {
     if (handle) dlclose(handle);
   }
 
-  /// It stays in memory (RTLD_NODELETE): what it allocates once for the process is not given back when it is closed.
+  /// Keeps the library in memory (RTLD_NODELETE): closing it would leak its per-process allocations.
   bool open(const std::string& candidate) {
     handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle) return false;
@@ -85,7 +85,7 @@ struct Nvrtc::Library {
     if (result != 0) throw InternalError(fmt::format("NVRTC: {}: {}", what, call.error_string(result)));
   }
 
-  /// A text or binary whose size one function tells and another one copies.
+  /// Returns a text or binary, given the functions that return its size and copy it.
   std::string fetch(Program program, int (*size)(Program, std::size_t*), int (*copy)(Program, char*)) const {
     std::size_t bytes = 0;
     check(size(program, &bytes), "the size of a result");
@@ -157,7 +157,7 @@ Compiled Nvrtc::compile(const std::string& text, const std::string& name, const 
                     "creating a program");
     return library_->call.compile(program, static_cast<int>(given.size()), given.data());
   };
-  // Where there is a driver, newer versions take code from its cache, of which ptxas then reports nothing.
+  // With a driver, newer versions take code from its cache, and then ptxas reports nothing about it.
   pointers.push_back("--no-cache");
   int result = compiled_with(pointers);
   if (result == invalid_option) result = compiled_with(std::span(pointers).first(all.size()));

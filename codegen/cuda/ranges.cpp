@@ -31,8 +31,8 @@ class Analysis {
     }
   }
 
-  /// What is set to a variable in a loop shows in the loop: again, until nothing changes; what still grows then may
-  /// be anything.
+  /// Iterates to a fixed point, because a variable set in a loop affects the loop. Variables still growing after
+  /// `patience` rounds get the full range.
   Ranges run() {
     constexpr int patience = 3;
     for (int round = 0; round == 0 || changed_; ++round) {
@@ -79,7 +79,7 @@ class Analysis {
       const std::int64_t machines = is_thread(s.kind) ? gpu_.most_block_threads : gpu_.most_blocks[0];
       const Range first = add(lo, mul(step, {0, machines - 1}));
       if (first != Range{}) index.hi = std::min(index.hi, std::max(first.hi, index.lo));
-      // Of blocks there are as many as iterations, unless another loop has more.
+      // There are as many blocks as iterations, unless another loop has more.
       counter = is_thread(s.kind) || !is_alone(s) ? join(lo, first) : join(lo, index);
     }
     all_.values[at(s.index)] = index;
@@ -132,7 +132,7 @@ class Analysis {
   const GpuInfo& gpu_;
   std::span<const Range> dims_;
   Ranges all_;
-  std::vector<std::optional<Range>> vars_;  // nothing: not set yet
+  std::vector<std::optional<Range>> vars_;  // nullopt: not set yet
   bool changed_ = false, gives_up_ = false;
 };
 

@@ -12,13 +12,13 @@ namespace lathe::cuda {
 
 using kernel::Range;
 
-/// What the integers of a kernel can be, in every thread and lane, whatever is in its buffers. Dims are in the given
-/// ranges, and a launch has as many blocks as its block loops have iterations.
+/// Ranges of a kernel's integers over all threads, lanes and buffer contents. Dims are within the given ranges. A
+/// launch has as many blocks as its block loops have iterations.
 struct Ranges {
-  std::vector<Range> values;  ///< of type i64; all others: any
+  std::vector<Range> values;  ///< i64 values; the full range for others
   std::vector<Range> vars;
-  /// By value that is the index of a loop: what a variable that steps from its lower bound up to its upper one holds,
-  /// the value at which it ends and those of threads beyond the bound with it.
+  /// By loop index: the range of the loop counter, including its final value and the values in threads beyond the
+  /// bound.
   std::vector<Range> counters;
 };
 Ranges ranges(const kernel::Kernel& kernel, const GpuInfo& gpu, std::span<const Range> dims);

@@ -12,7 +12,7 @@ namespace lathe::cuda {
 
 namespace {
 
-/// The whole number that stands before `unit` in a line; 0 where there is none.
+/// Returns the integer before `unit` in a line, or 0 if not found.
 std::int64_t number_before(std::string_view line, std::string_view unit) {
   const auto at = line.find(unit);
   if (at == std::string_view::npos) return 0;
@@ -34,7 +34,7 @@ Resources parse_resources(std::string_view log, std::string_view symbol) {
     const std::string_view line = log.substr(start, end - start);
     start = end + 1;
     if (line.find("Compiling entry function") != std::string_view::npos) here = line.find(compiling) != line.npos;
-    // Under several codes: C7508, C7509, C7510, C7518, C7520.
+    // Reported under several codes: C7508, C7509, C7510, C7518, C7520.
     r.serialized_wgmma = r.serialized_wgmma || line.find("wgmma.mma_async instructions are serialized") != line.npos;
     if (!here) continue;
     if (line.find("bytes stack frame") != line.npos) {

@@ -24,7 +24,7 @@ class Counter {
   }
 
  private:
-  /// A use in another block counts as many.
+  /// A use in another block counts twice, so that the value is not inlined.
   void use(ValueId id) {
     if (id == none) return;
     const auto at = static_cast<std::size_t>(id);
@@ -61,7 +61,7 @@ class Counter {
     for (const kernel::Block& body : s.bodies) block(body);
   }
   void statement(const kernel::Loop& s) {
-    // The bound is written in a condition that runs every iteration, and twice in a mapped loop.
+    // The bound is part of a condition evaluated in every iteration, and appears twice in a mapped loop.
     for (const ValueId id : {s.lo, s.hi, s.step}) use(id), use(id);
     block(s.body);
   }

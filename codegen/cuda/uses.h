@@ -6,8 +6,8 @@
 
 namespace lathe::cuda {
 
-/// By value: whether it is pure, computed by a statement, and used once, in the very block that computes it: then it
-/// can be written where it is used.
+/// Returns, by value, whether it is pure, computed by a statement, and used once, in the block that computes it. Such
+/// a value can be emitted at its use.
 std::vector<bool> used_once(const kernel::Kernel& kernel);
 
 }  // namespace lathe::cuda

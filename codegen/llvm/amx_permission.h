@@ -2,8 +2,8 @@
 
 namespace lathe::codegen {
 
-/// Whether the system lets this process use AMX's tile registers. Linux wants to be asked once before any thread
-/// does; it refuses where a thread has too small a stack for signals.
+/// Returns whether the system lets this process use AMX's tile registers. Linux requires a request before any thread
+/// uses them, and refuses it if a thread's signal stack is too small.
 bool amx_permitted();
 
 }  // namespace lathe::codegen

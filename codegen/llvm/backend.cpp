@@ -41,9 +41,9 @@ void start_llvm() {
   static_cast<void>(started);
 }
 
-/// While it lives, code generation is set up without loop strength reduction and what prepares it, a quarter of its
-/// time: once constant offsets are apart, addresses in a loop are a register and a constant without the search for
-/// better ones. LLVM has a flag of the process alone for that, which is read as passes are set up.
+/// While alive, code generation is set up without loop strength reduction and its preparation, which take a quarter
+/// of the time. Constant offsets are already separated, so addresses in loops are a register plus a constant without
+/// it. LLVM only has a process-wide flag for this, which is read when passes are set up.
 class WithoutLoopStrengthReduction {
  public:
   WithoutLoopStrengthReduction() : lock_(mutex()), before_(flag().getValue()) { flag().setValue(true); }
@@ -67,8 +67,8 @@ class WithoutLoopStrengthReduction {
   bool before_;
 };
 
-/// Leaves passes of LLVM's code generation out that give kernels nothing: masks are made where masks are wanted, and
-/// processors that run instructions out of order need no other order once registers are given.
+/// Disables LLVM codegen passes that do not help these kernels. Masks are already computed in the right domain, and
+/// out-of-order processors need no scheduling after register allocation.
 class LeftOut final : public llvm::OptPassGate {
  public:
   LeftOut() {
@@ -142,7 +142,7 @@ void Backend::optimise(llvm::Module& module) const {
     if (!function.isDeclaration()) passes.run(function, functions);
 }
 
-/// LLVM's code generation for one kind of file.
+/// LLVM's code generation for one output file type.
 class Backend::Generator {
  public:
   Generator(llvm::TargetMachine& machine, llvm::CodeGenFileType kind) {
@@ -165,7 +165,7 @@ class Backend::Generator {
 Backend::~Backend() = default;
 
 std::string Backend::object(llvm::Module& module) {
-  // What an exception leaves behind is not used again.
+  // A generator is not reused after an exception.
   std::unique_ptr<Generator> generator = std::move(to_objects_);
   if (!generator) generator = std::make_unique<Generator>(*machine_, llvm::CodeGenFileType::ObjectFile);
   std::string bytes = generator->run(module);

@@ -10,13 +10,13 @@
 
 namespace lathe::codegen {
 
-/// Turns modules into machine code for one target. Not for use by two threads at once: each makes its own.
+/// Compiles modules to machine code for one target. Not thread-safe: create one per thread.
 class Backend {
  public:
   explicit Backend(const TargetCpu& target);
   ~Backend();
 
-  /// A module with the target's triple and data layout.
+  /// Returns a module with the target's triple and data layout.
   std::unique_ptr<llvm::Module> create_module(llvm::LLVMContext& context, const std::string& name) const;
   void optimise(llvm::Module& module) const;
   std::string object(llvm::Module& module);
@@ -25,10 +25,11 @@ class Backend {
  private:
   class Generator;
   std::unique_ptr<llvm::TargetMachine> machine_;
-  std::unique_ptr<Generator> to_objects_;  ///< kept: setting its passes up takes longer than a small kernel
+  std::unique_ptr<Generator> to_objects_;  ///< cached: setting up its passes takes longer than compiling a small
+                                           ///< kernel
 };
 
-/// Names the passes and code generation options, as part of cache keys.
+/// Identifies the passes and code generation options in cache keys.
 std::string_view pipeline_version();
 
 }  // namespace lathe::codegen

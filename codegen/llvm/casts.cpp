@@ -5,7 +5,7 @@ namespace lathe::codegen {
 
 using llvm::Value;
 
-/// bf16, f16 -> f32; other values as they are.
+/// Converts bf16 and f16 to f32; returns other values unchanged.
 Value* ScalarOps::widen(Value* value, DType from) {
   if (from == f16) return widen_f16(value);
   if (from != bf16) return value;
@@ -14,7 +14,7 @@ Value* ScalarOps::widen(Value* value, DType from) {
   return b_.CreateBitCast(wide, like(value, b_.getFloatTy()));
 }
 
-/// A subnormal f32 as the zero of its sign.
+/// Flushes a subnormal f32 to the zero of its sign.
 Value* ScalarOps::flushed(Value* value) {
   Value* bits = b_.CreateBitCast(value, like(value, b_.getInt32Ty()));
   const auto integer = [&](std::int64_t n) { return llvm::ConstantInt::get(bits->getType(), n); };
@@ -23,7 +23,7 @@ Value* ScalarOps::flushed(Value* value) {
   return b_.CreateBitCast(kept, value->getType());
 }
 
-/// Round to nearest even on the bits: unlike vcvtneps2bf16, subnormals stay.
+/// Rounds to nearest even on the bits. Unlike vcvtneps2bf16, keeps subnormals.
 Value* ScalarOps::narrow_bf16(Value* value) {
   Value* bits = b_.CreateBitCast(value, like(value, b_.getInt32Ty()));
   const auto integer = [&](std::int64_t n) { return llvm::ConstantInt::get(bits->getType(), n); };
@@ -47,7 +47,7 @@ Value* ScalarOps::narrow_f16(Value* value) {
   Value* odd = b_.CreateAnd(b_.CreateLShr(absolute, integer(13)), integer(1));
   Value* normal = b_.CreateSub(b_.CreateAdd(absolute, b_.CreateAdd(odd, integer(0xfff))), integer(112 << 23));
   normal = b_.CreateLShr(normal, integer(13));
-  // Adding 0.5 leaves units of 2^-24, rounded to even, in the low bits.
+  // Adding 0.5 leaves the value in units of 2^-24, rounded to even, in the low bits.
   Value* shifted = b_.CreateBitCast(b_.CreateFAdd(magnitude, real(0.5)), raw->getType());
   Value* subnormal = b_.CreateSub(shifted, integer(0x3f000000));
   Value* result = b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(0x1p-14)), subnormal, normal);
@@ -64,7 +64,7 @@ Value* ScalarOps::widen_f16(Value* value) {
   const auto integer = [&](std::int64_t n) { return llvm::ConstantInt::get(raw->getType(), n); };
   Value* sign = b_.CreateShl(b_.CreateAnd(raw, integer(0x8000)), integer(16));
   Value* magnitude = b_.CreateShl(b_.CreateAnd(raw, integer(0x7fff)), integer(13));
-  // Moving the exponent by a product also normalises subnormals.
+  // Adjusting the exponent by a multiplication also normalizes subnormals.
   Value* scaled = b_.CreateFMul(b_.CreateBitCast(magnitude, f32_type), llvm::ConstantFP::get(f32_type, 0x1p112));
   Value* finite = b_.CreateBitCast(scaled, raw->getType());
   Value* special = b_.CreateOr(magnitude, integer(0x7f800000));
@@ -74,8 +74,8 @@ Value* ScalarOps::widen_f16(Value* value) {
   return b_.CreateBitCast(b_.CreateOr(b_.CreateSelect(is_special, special, finite), sign), f32_type);
 }
 
-/// f64 as one of the f32 next to it, of two the one whose last bit is 1: rounding that to 16 bits gives what rounding
-/// the f64 gives (see round_to_odd in ir/support/tensors/narrow_float.h).
+/// Rounds an f64 to odd in f32: if inexact, takes the neighbour whose last bit is 1. Rounding the result to 16 bits
+/// equals rounding the f64 directly (see round_to_odd in ir/support/tensors/narrow_float.h).
 Value* ScalarOps::f64_to_odd(Value* value) {
   Value* nearest = b_.CreateFPTrunc(value, like(value, b_.getFloatTy()));
   Value* back = b_.CreateFPExt(nearest, value->getType());
@@ -87,7 +87,7 @@ Value* ScalarOps::f64_to_odd(Value* value) {
   return b_.CreateBitCast(odd, nearest->getType());
 }
 
-/// An i64 as f64 with at least 42 bits, the last of them 1 where bits below it were: exact below 2^53.
+/// Converts an i64 to an f64 that keeps at least 42 bits; the last one is 1 if lower bits were set. Exact below 2^53.
 Value* ScalarOps::i64_to_odd(Value* value) {
   const auto integer = [&](std::int64_t n) { return llvm::ConstantInt::get(value->getType(), n); };
   Value* rest = b_.CreateAnd(value, integer(0x7ff));
@@ -99,7 +99,7 @@ Value* ScalarOps::i64_to_odd(Value* value) {
   return b_.CreateSIToFP(value, like(value, b_.getDoubleTy()));
 }
 
-/// From f32, f64, integers or boolean.
+/// Converts f32, f64, integers or boolean.
 Value* ScalarOps::to_float(Value* value, DType from, DType to) {
   if ((to == bf16 || to == f16) && is_integer(from)) {
     value = from == i64 ? i64_to_odd(value) : b_.CreateSIToFP(value, like(value, b_.getDoubleTy()));
@@ -125,7 +125,7 @@ Value* ScalarOps::to_integer(Value* value, llvm::Type* target) {
   return b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {target, value->getType()}, {value});
 }
 
-/// An i32 as the nearest number of i8 or u8.
+/// Converts an i32 to i8 or u8 with saturation.
 Value* ScalarOps::saturated(Value* value, DType to) {
   const auto [lowest, highest] = integer_limits(to);
   const auto limit = [&](std::int64_t n) { return llvm::ConstantInt::getSigned(value->getType(), n); };

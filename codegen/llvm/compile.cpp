@@ -29,7 +29,7 @@ std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, const Backend& ba
   return module;
 }
 
-/// The ops that a kernel came from, as comments before its code.
+/// Returns the ops that a kernel was generated from, as comments above its code.
 std::string notes(const kernel::Kernel& kernel, std::string_view comment) {
   std::string text;
   for (const std::string& note : kernel.notes) text += fmt::format("{} {}\n", comment, note);
@@ -55,7 +55,7 @@ Compiler::Compiler(const TargetCpu& target) : state_(std::make_unique<State>(tar
 Compiler::~Compiler() = default;
 
 std::string Compiler::object(const kernel::Kernel& kernel, const std::string& symbol) {
-  // Types and constants stay with a context, so each kernel gets its own.
+  // A context never frees types and constants, so each kernel gets its own.
   llvm::LLVMContext context;
   context.setDiscardValueNames(true);
   const auto module = emit(context, state_->backend, kernel, state_->target, symbol);

@@ -9,7 +9,7 @@
 
 namespace lathe::codegen {
 
-/// Kernel to object, one at a time, on one thread.
+/// Compiles kernels to objects, one at a time, on one thread.
 class Compiler {
  public:
   explicit Compiler(const TargetCpu& target);
@@ -24,7 +24,7 @@ class Compiler {
   std::unique_ptr<State> state_;
 };
 
-/// Names the passes and what checks they add, for cache keys.
+/// Identifies the passes and sanitizer checks in cache keys.
 std::string pipeline_name();
 
 }  // namespace lathe::codegen

@@ -55,22 +55,22 @@ class Emitter : KernelCode {
     function->setDoesNotThrow();
     function->addFnAttr("target-cpu", target_.cpu);
     function->addFnAttr("target-features", target_.features);
-    // Without these, 512-bit vectors are cut into halves on some CPUs.
+    // Without these, LLVM splits 512-bit vectors on some CPUs.
     function->addFnAttr("prefer-vector-width", std::to_string(target_.vector_bits));
     function->addFnAttr("min-legal-vector-width", std::to_string(target_.vector_bits));
     b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function));
     return function;
   }
 
-  /// The kernel itself, over plain arguments, so that each pointer can be noalias: (buffers..., dims..., begin, end,
-  /// status).
+  /// Emits the kernel as a function of plain arguments, so that each pointer can be noalias: (buffers..., dims...,
+  /// begin, end, status).
   void emit_body() {
     const int buffers = kernel_.parameter_count();
     std::vector<llvm::Type*> types(at(buffers), b_.getPtrTy());
     types.insert(types.end(), kernel_.dims.size() + 2, b_.getInt64Ty());
     types.push_back(b_.getPtrTy());
     body_ = create("_body", b_.getVoidTy(), types, false);
-    // Many buffers would otherwise be inlined into the entry, which loses noalias.
+    // Inlining into the entry would lose noalias.
     body_->addFnAttr(llvm::Attribute::NoInline);
     buffers_.assign(kernel_.buffers.size(), nullptr);
     for (int i = 0; i < buffers; ++i) {
@@ -105,7 +105,7 @@ class Emitter : KernelCode {
     }
     for (const MachineHook* hook : hooks)
       if (hook->leave) hook->leave(b_);
-    // Streamed cache lines are in order with nothing else: whoever learns that this kernel has ended must find them.
+    // Non-temporal stores are weakly ordered, so fence before returning.
     if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     b_.CreateRetVoid();
   }
@@ -123,7 +123,8 @@ class Emitter : KernelCode {
     return b_.CreateLoad(type, b_.CreateConstGEP1_64(type, array, index));
   }
 
-  /// void run(ptr buffers, ptr dims, i64 begin, i64 end, ptr status): unpacks and calls the body.
+  /// Emits void run(ptr buffers, ptr dims, i64 begin, i64 end, ptr status), which unpacks its arguments and calls the
+  /// body.
   void emit_entry() {
     llvm::Type* ptr = b_.getPtrTy();
     llvm::Function* run = create("_run", b_.getVoidTy(), {ptr, ptr, b_.getInt64Ty(), b_.getInt64Ty(), ptr}, true);
@@ -135,7 +136,7 @@ class Emitter : KernelCode {
     b_.CreateRetVoid();
   }
 
-  /// i64 extent(ptr dims): the trip count of the parallel loop, computed from what its bounds need.
+  /// Emits i64 extent(ptr dims): the trip count of the parallel loop, computed from the dims.
   void emit_extent() {
     llvm::Function* function = create("_extent", b_.getInt64Ty(), {b_.getPtrTy()}, true);
     const kernel::Loop* loop = kernel_.parallel_loop();
@@ -250,7 +251,7 @@ class Emitter : KernelCode {
     memory_.prefetch(access(s.buffer, 1, none, 0), value(s.index), to_write);
   }
 
-  /// Stack slots stand in the entry block: one for each variable, whatever loop declares it.
+  /// Allocates a stack slot in the entry block: one per variable, even if a loop declares it.
   llvm::AllocaInst* slot(llvm::Type* type, const std::string& name) {
     llvm::IRBuilder<>::InsertPointGuard guard(b_);
     b_.SetInsertPoint(&body_->getEntryBlock(), body_->getEntryBlock().begin());

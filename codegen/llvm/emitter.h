@@ -9,7 +9,7 @@
 
 namespace lathe::codegen {
 
-/// Adds LLVM IR for one kernel to the module, whose data layout is set: `<symbol>_run` (KernelFn) and
+/// Adds LLVM IR for one kernel to the module, which must have its data layout set: `<symbol>_run` (KernelFn) and
 /// `<symbol>_extent` (ExtentFn). Throws InternalError for kernels that only a GPU can run (barriers).
 void emit_kernel(llvm::Module& module, const kernel::Kernel& kernel, const TargetCpu& target,
                  const std::string& symbol);

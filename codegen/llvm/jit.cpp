@@ -20,8 +20,8 @@ namespace lathe::codegen {
 
 namespace {
 
-/// The emitter: a digest of its sources where the build gives one, else a number to raise with every change of the
-/// code that it makes.
+/// The emitter's version: a digest of its sources if the build provides one. Otherwise increment the number with
+/// every change of the generated code.
 #ifdef LATHE_CODEGEN_DIGEST
 constexpr std::string_view emitter_version = LATHE_CODEGEN_DIGEST;
 #else
@@ -29,7 +29,7 @@ constexpr std::string_view emitter_version = "2";
 #endif
 
 std::string key_of(std::string_view canonical, const TargetCpu& target) {
-  // OpenSSL's SHA-256 uses the CPU's own, with which looking up what is compiled takes a tenth less.
+  // OpenSSL's SHA-256 uses the CPU's SHA instructions, which makes lookups of compiled kernels 10% faster.
   std::string text =
       fmt::format("lathe emitter {}\nllvm {}\npasses {}\ncpu {}\nfeatures {}\nvector {}\n", emitter_version,
                   LLVM_VERSION_STRING, pipeline_name(), target.cpu, target.features, target.vector_bits);
@@ -39,7 +39,7 @@ std::string key_of(std::string_view canonical, const TargetCpu& target) {
   return llvm::toHex(digest, /*LowerCase=*/true);
 }
 
-/// One of the different kernels of a call.
+/// A distinct kernel of a call.
 struct Job {
   const kernel::Kernel* kernel = nullptr;
   std::string key;
@@ -49,10 +49,10 @@ struct Job {
 
 std::string symbol_of(const Job& job) { return "lathe_" + job.key; }
 
-/// Compiles the jobs on some threads, the longest first.
+/// Compiles the jobs on several threads, largest kernel first.
 void compile_all(std::vector<Job*> jobs, const JitOptions& options, ObjectStore* store) {
   std::stable_sort(jobs.begin(), jobs.end(), [](const Job* a, const Job* b) { return a->size > b->size; });
-  // A second thread pays only beyond its start-up.
+  // A second thread only pays off if it outweighs its start-up time.
   const int most = static_cast<int>((jobs.size() + 1) / 2);
   share_jobs(jobs.size(), std::min(options.threads, most), [&](const NextJob& next) {
     Compiler compiler(options.target);
@@ -71,7 +71,7 @@ Jit::Jit(JitOptions options, ObjectStore* store)
 
 namespace {
 
-/// The different kernels of a call, and for each kernel given, which of them it is.
+/// The distinct kernels of a call, and the job index of each given kernel.
 struct Plan {
   std::vector<Job> jobs;
   std::vector<std::size_t> job_of;
@@ -129,7 +129,7 @@ CompiledKernels Jit::compile(std::span<const kernel::Kernel> kernels) const {
   try {
     linked = link(work.jobs);
   } catch (const InternalError&) {
-    // What the store gave does not link: it is of no use, whatever the reason.
+    // A stored object does not link: compile it again.
     if (stored.empty()) throw;
     compile_all(stored, options_, store_);
     missing.insert(missing.end(), stored.begin(), stored.end());

@@ -13,12 +13,12 @@
 
 namespace lathe::codegen {
 
-/// Runs iterations [begin, end) of the parallel loop, counted from 0 whatever its bounds and step. `buffers` and
-/// `dims` are in the kernel's order. A failed check stores its code to *status if that is 0 (plain store: give every
-/// thread its own word). A kernel without a parallel loop has one iteration. Any number of calls may run at once.
+/// Runs iterations [begin, end) of the parallel loop, counted from 0 independent of its bounds and step. `buffers`
+/// and `dims` are in the kernel's order. A failed check stores its code to *status if that is 0. The store is not
+/// atomic: pass each thread its own word. A kernel without a parallel loop has one iteration. Thread-safe.
 using KernelFn = void (*)(void* const* buffers, const std::int64_t* dims, std::int64_t begin, std::int64_t end,
                           std::int64_t* status);
-/// The number of iterations of the parallel loop for these dims: 1 if there is none, 0 for an empty one.
+/// Returns the number of iterations of the parallel loop for these dims: 1 without such a loop, 0 for an empty one.
 using ExtentFn = std::int64_t (*)(const std::int64_t* dims);
 
 struct CompiledKernel {
@@ -27,15 +27,15 @@ struct CompiledKernel {
 };
 
 struct CompileStats {
-  int kernels = 0;     ///< given
-  int distinct = 0;    ///< different in canonical form
-  int compiled = 0;    ///< by LLVM, in this call
-  int from_store = 0;  ///< found in the ObjectStore
+  int kernels = 0;     ///< number requested
+  int distinct = 0;    ///< number of distinct canonical texts
+  int compiled = 0;    ///< compiled by LLVM in this call
+  int from_store = 0;  ///< loaded from the ObjectStore
   double seconds = 0;
 };
 
-/// Machine code of some kernels, in their order; identical kernels share it. The code lives as long as this object
-/// (or a copy: copies share).
+/// Machine code of several kernels, in their order; identical kernels share it. The code lives as long as this object
+/// or a copy of it.
 class CompiledKernels {
  public:
   std::size_t size() const { return kernels_.size(); }
@@ -51,16 +51,16 @@ class CompiledKernels {
 
 struct JitOptions {
   TargetCpu target = TargetCpu::host();
-  int threads = 2;  ///< compiling at once, or fewer where the system does not start as many
+  int threads = 2;  ///< maximum compilation threads
 };
 
 class Jit {
  public:
-  /// `store` may be null; it must outlive the Jit. Creating costs next to nothing: LLVM starts on the first miss.
+  /// `store` may be null; it must outlive the Jit. Construction is cheap: LLVM is initialized on the first miss.
   explicit Jit(JitOptions options = {}, ObjectStore* store = nullptr);
 
-  /// Machine code for all the kernels. Throws InternalError where LLVM rejects one, UserError [cpu_mismatch] where
-  /// the target's code does not run here.
+  /// Returns machine code for all kernels. Throws InternalError if LLVM rejects one, and UserError [cpu_mismatch] if
+  /// this CPU cannot run the target's code.
   CompiledKernels compile(std::span<const kernel::Kernel> kernels) const;
 
  private:
@@ -69,11 +69,11 @@ class Jit {
   bool runs_here_;
 };
 
-/// The key of a kernel's object in the store.
+/// Returns the key of a kernel's object in the store.
 std::string object_key(const kernel::Kernel& kernel, const TargetCpu& target);
 
-/// LLVM IR after (or before) LLVM's passes, and the assembly, for people: the kernel's notes come first, symbols
-/// carry its name. The target need not run here.
+/// Returns human-readable LLVM IR after (or before) LLVM's passes, or assembly. Starts with the kernel's notes;
+/// symbols contain its name. The target may differ from this CPU.
 std::string emit_llvm_ir(const kernel::Kernel& kernel, const TargetCpu& target, bool optimized = true);
 std::string emit_assembly(const kernel::Kernel& kernel, const TargetCpu& target);
 

@@ -34,7 +34,7 @@ LibraryFunction function(const char* name, F* address) {
   return {name, reinterpret_cast<void*>(address)};
 }
 
-/// All that compiled kernels may call.
+/// Returns the library functions that compiled kernels may call.
 std::vector<LibraryFunction> library() {
   using Unary = double(double);
   using Binary = double(double, double);
@@ -56,14 +56,14 @@ std::vector<LibraryFunction> library() {
 
 }  // namespace
 
-/// A bare session: no platform, no process symbols, everything on the calling thread.
+/// A minimal session: no platform, no process symbols, all work on the calling thread.
 struct LoadedCode::Session {
   Session()
       : session(
             unwrap(orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<orc::InPlaceTaskDispatcher>()))),
         layer(session),
         dylib(session.createBareJITDylib("kernels")) {
-    // The lookup that fails says so too; nothing goes to stderr.
+    // A failing lookup returns the error, so nothing is printed to stderr.
     session.setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
   }
   ~Session() { llvm::consumeError(session.endSession()); }
@@ -86,8 +86,8 @@ LoadedCode::LoadedCode(const std::vector<std::string>& objects) : session_(std::
 LoadedCode::~LoadedCode() = default;
 
 std::vector<void*> LoadedCode::addresses(const std::vector<std::string>& names) {
-  // One by one: of objects that are asked for together and call library functions, each is linked inside the link of
-  // the one before, and a few thousand overflow the stack.
+  // Looks up one name at a time: objects requested together that call library functions are linked recursively, and a
+  // few thousand overflow the stack.
   std::vector<void*> result;
   for (const std::string& name : names)
     result.push_back(unwrap(session_->session.lookup({&session_->dylib}, name)).getAddress().toPtr<void*>());

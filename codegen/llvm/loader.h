@@ -13,16 +13,16 @@ struct LibraryFunction {
   void* address;
 };
 
-/// Compiled objects linked into this process; the code goes away with the object of this class.
+/// Compiled objects linked into this process; the code is freed with this object.
 class LoadedCode {
  public:
-  /// Links the objects (x86-64 ELF) with each other and with the C library's mathematics.
+  /// Links the objects (x86-64 ELF) with each other and with C library math functions.
   explicit LoadedCode(const std::vector<std::string>& objects);
   ~LoadedCode();
   LoadedCode(const LoadedCode&) = delete;
   LoadedCode& operator=(const LoadedCode&) = delete;
 
-  /// Addresses, in the order of the names. Throws InternalError for a name that no object defines.
+  /// Returns the addresses in the order of the names. Throws InternalError for a name that no object defines.
   std::vector<void*> addresses(const std::vector<std::string>& names);
 
  private:

@@ -11,7 +11,7 @@ llvm::Type* MemoryOps::element(const MemoryAccess& access) {
   return access.dtype == boolean ? b_.getInt8Ty() : scalars_.type(access.dtype);
 }
 
-/// Masked scalars travel as vectors of one lane.
+/// Masked scalars are vectors of one lane.
 llvm::Type* MemoryOps::in_memory(const MemoryAccess& access) {
   if (access.lanes == 1 && !access.mask) return element(access);
   return llvm::FixedVectorType::get(element(access), static_cast<unsigned>(access.lanes));
@@ -99,7 +99,7 @@ Value* MemoryOps::lane_index(Value* base, Value* stride, int lane) {
   return b_.CreateAdd(base, b_.CreateMul(stride, llvm::ConstantInt::getSigned(stride->getType(), lane)));
 }
 
-/// Without a mask, one scalar load a lane: the gather instructions are no faster anywhere.
+/// Without a mask, emits one scalar load per lane: gather instructions are not faster on any CPU.
 Value* MemoryOps::load_strided(const MemoryAccess& access, Value* base, Value* stride) {
   if (access.mask) return gather(access, ramp(base, stride, access.lanes));
   Value* result = llvm::PoisonValue::get(in_memory(access));

@@ -7,7 +7,7 @@
 
 namespace lathe::codegen {
 
-/// One access: elements of `dtype` from `base`. `mask` may be null. boolean elements are bytes in memory and i1 in
+/// One access to elements of `dtype` at `base`. `mask` may be null. boolean elements are bytes in memory and i1 in
 /// registers.
 struct MemoryAccess {
   llvm::Value* base = nullptr;
@@ -17,7 +17,7 @@ struct MemoryAccess {
   int alignment = 0;
 };
 
-/// Prefetches the cache line at an address as far as L2, whatever is used in L1 meanwhile.
+/// Prefetches the cache line at an address into L2, so that it does not displace data in L1.
 void prefetch_line(llvm::IRBuilderBase& builder, llvm::Value* address, bool to_write);
 
 class MemoryOps {
@@ -28,7 +28,7 @@ class MemoryOps {
   llvm::Value* load_strided(const MemoryAccess& access, llvm::Value* base, llvm::Value* stride);
   llvm::Value* gather(const MemoryAccess& access, llvm::Value* indices);
   void store(const MemoryAccess& access, llvm::Value* index, llvm::Value* value);
-  /// A non-temporal store without a mask: past the caches where the address is that of a whole cache line.
+  /// Emits an unmasked non-temporal store, which bypasses the caches if the address is aligned to a cache line.
   void stream(const MemoryAccess& access, llvm::Value* index, llvm::Value* value);
   void store_strided(const MemoryAccess& access, llvm::Value* base, llvm::Value* stride, llvm::Value* value);
   void scatter(const MemoryAccess& access, llvm::Value* indices, llvm::Value* value);

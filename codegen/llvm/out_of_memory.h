@@ -2,10 +2,10 @@
 
 namespace lathe::codegen {
 
-/// LLVM does not tell its caller that memory is exhausted: it aborts the process, or is left broken by a bad_alloc,
-/// since its code has no clean-up for exceptions. From here on whatever in the process finds no memory, by operator
-/// new too, calls `handler`, which must not return and can allocate nothing. For programs; a library leaves it to the
-/// program that it is part of.
+/// Sets the handler for exhausted memory in the whole process, including operator new. The handler must not return
+/// and cannot allocate. Needed because LLVM does not report exhausted memory: it aborts, or is left in a broken state
+/// by bad_alloc, since its code does not clean up after exceptions. For programs; a library leaves this to its
+/// program.
 void set_out_of_memory_handler(void (*handler)());
 
 }  // namespace lathe::codegen

@@ -47,13 +47,13 @@ constexpr const char* ranges[] = {"__asan_loadN", "__asan_storeN"};
   return writes ? write : read;
 }
 
-/// Lanes side by side, those set in `mask`.
+/// Reports adjacent lanes whose bit is set in `mask`.
 [[maybe_unused]] void touch_masked(char* at, std::uint64_t mask, std::uint64_t size, bool writes) {
   for (; mask; mask >>= 1, at += size)
     if (mask & 1) touch(writes)(at, size);
 }
 
-/// Lanes anywhere.
+/// Reports lanes at arbitrary addresses.
 [[maybe_unused]] void touch_lanes(char* const* lanes, std::uint64_t mask, std::uint64_t size, bool writes) {
   for (; mask; mask >>= 1, ++lanes)
     if (mask & 1) touch(writes)(*lanes, size);
@@ -61,7 +61,7 @@ constexpr const char* ranges[] = {"__asan_loadN", "__asan_storeN"};
 
 constexpr int tile_rows = 16;
 
-/// The rows of a tile register, `stride` bytes apart.
+/// Reports the rows of a tile register, `stride` bytes apart.
 [[maybe_unused]] void touch_rows(char* at, std::int64_t stride, bool writes) {
   for (int row = 0; row < tile_rows; ++row) touch(writes)(at + row * stride, 64);
 }
@@ -82,7 +82,7 @@ constexpr int tile_rows = 16;
   return all;
 }
 
-/// Neither sanitizer's pass knows loads and stores of tile registers.
+/// Reports loads and stores of tile registers, which neither sanitizer's pass handles.
 [[maybe_unused]] void report_tiles(llvm::Module& module) {
   llvm::IRBuilder<> b(module.getContext());
   for (llvm::Function& function : module)
@@ -96,7 +96,7 @@ constexpr int tile_rows = 16;
     }
 }
 
-/// Tells TSan of what its own pass leaves out.
+/// Reports to TSan the accesses that its own pass skips.
 class WideAccesses {
  public:
   explicit WideAccesses(llvm::Module& module) : module_(module), b_(module.getContext()) {}
@@ -240,7 +240,7 @@ std::vector<LibraryFunction> sanitizer_functions() {
   std::vector<LibraryFunction> result = {{masked_name, reinterpret_cast<void*>(&touch_masked)},
                                          {lanes_name, reinterpret_cast<void*>(&touch_lanes)},
                                          {rows_name, reinterpret_cast<void*>(&touch_rows)},
-                                         // The C library's own are intercepted.
+                                         // Calls of the C library are intercepted.
                                          {"__tsan_memcpy", reinterpret_cast<void*>(&std::memcpy)},
                                          {"__tsan_memmove", reinterpret_cast<void*>(&std::memmove)},
                                          {"__tsan_memset", reinterpret_cast<void*>(&std::memset)}};

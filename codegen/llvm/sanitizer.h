@@ -7,18 +7,19 @@
 
 #include "codegen/llvm/loader.h"
 
-/// Compiled kernels in a program that is itself built with a sanitizer (-DLATHE_SANITIZE): they are instrumented by
-/// the passes of LLVM that the host compiler uses, and call the same runtime. In other programs nothing happens here.
+/// Sanitizer support for compiled kernels in a program built with a sanitizer (-DLATHE_SANITIZE). Kernels are
+/// instrumented by LLVM's passes, as used by the host compiler, and call the same runtime. In other programs these
+/// functions do nothing.
 namespace lathe::codegen {
 
-/// "address", "thread", or "" where the program has no sanitizer that looks at loads and stores. Part of cache keys.
+/// Returns "address", "thread", or "" without a sanitizer that checks memory accesses. Part of cache keys.
 std::string_view sanitizer_name();
 
-/// Adds the checks to optimised code. TSan's own pass skips vectors wider than 16 bytes and masked accesses; they are
-/// reported to it lane by lane.
+/// Instruments optimised code. TSan's own pass skips vectors wider than 16 bytes and masked accesses; they are
+/// reported lane by lane.
 void instrument(llvm::Module& module);
 
-/// What instrumented code may call.
+/// Returns the functions that instrumented code may call.
 std::vector<LibraryFunction> sanitizer_functions();
 
 }  // namespace lathe::codegen

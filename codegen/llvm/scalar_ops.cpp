@@ -49,9 +49,9 @@ Value* ScalarOps::apply(ScalarOp op, DType dtype, llvm::ArrayRef<Value*> args) {
   return is_float(dtype) ? on_floats(op, a, b) : on_integers(op, a, b);
 }
 
-/// NaN if either is NaN; the second operand where both are equal. A NaN that is made of `a`, for LLVM would join two
-/// selections of `a` into one that no machine has an instruction for: now b waits for a single instruction, and a's
-/// mask is made meanwhile.
+/// Returns NaN if either operand is NaN, and the second operand if both are equal. The NaN is derived from `a`,
+/// because LLVM would merge two selects of `a` into one that has no machine instruction. With a - a, `b` is needed by
+/// a single instruction, and the mask of `a` is computed in parallel.
 Value* ScalarOps::min_max(llvm::CmpInst::Predicate better, Value* a, Value* b) {
   Value* chosen = b_.CreateSelect(b_.CreateFCmp(better, a, b), a, b);
   return b_.CreateSelect(b_.CreateFCmpUNO(a, a), b_.CreateFSub(a, a), chosen);
@@ -124,7 +124,7 @@ Value* ScalarOps::on_integers(ScalarOp op, Value* a, Value* b) {
   }
 }
 
-/// x / 0 = 0, x rem 0 = 0, x / -1 = -x (wrapping), x rem -1 = 0: none of them may trap.
+/// x / 0 = 0, x rem 0 = 0, x / -1 = -x (wrapping), x rem -1 = 0: division must not trap.
 Value* ScalarOps::divide(ScalarOp op, Value* a, Value* b) {
   const bool quotient = op == ScalarOp::div;
   const auto plain = [&](Value* by) { return quotient ? b_.CreateSDiv(a, by) : b_.CreateSRem(a, by); };
@@ -151,7 +151,7 @@ Value* ScalarOps::shift(ScalarOp op, Value* a, Value* amount) {
   return b_.CreateSelect(inside, shifted, llvm::Constant::getNullValue(type));
 }
 
-/// Among floats, min and max look for NaN once, in all lanes, instead of in every step.
+/// min and max of floats test for NaN once, over all lanes, instead of in every step.
 Value* ScalarOps::reduce(ScalarOp op, DType dtype, Value* vector) {
   if (!is_float(dtype) || (op != ScalarOp::min && op != ScalarOp::max))
     return halve(vector, [&](Value* a, Value* b) { return apply(op, dtype, {a, b}); });
@@ -159,12 +159,12 @@ Value* ScalarOps::reduce(ScalarOp op, DType dtype, Value* vector) {
   Value* chosen =
       halve(vector, [&](Value* a, Value* b) { return b_.CreateSelect(b_.CreateFCmp(better, a, b), a, b); });
   Value* unordered = b_.CreateOrReduce(b_.CreateFCmpUNO(vector, vector));
-  // A plain constant would be narrowed with the result: there is no arithmetic on f16.
+  // LLVM would narrow a plain constant with the result, but there is no f16 arithmetic.
   llvm::Constant* nan = llvm::ConstantFP::getNaN(chosen->getType());
   return b_.CreateSelect(unordered, b_.CreateArithmeticFence(nan, chosen->getType()), chosen);
 }
 
-/// Lanes [0, n/2) combined with [n/2, n), the same on the result, until one is left.
+/// Combines lanes [0, n/2) with [n/2, n), then repeats on the result until one lane is left.
 Value* ScalarOps::halve(Value* vector, llvm::function_ref<Value*(Value*, Value*)> combine) {
   auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
   while (lanes > 1) {

@@ -9,8 +9,8 @@
 
 namespace lathe::codegen {
 
-/// Emits the scalar ops and casts of the kernel IR on values of any number of lanes. boolean is i1; bf16 and f16 are
-/// carried as i16 bit patterns.
+/// Emits the scalar ops and casts of the kernel IR for any number of lanes. boolean is i1; bf16 and f16 are i16 bit
+/// patterns.
 class ScalarOps {
  public:
   ScalarOps(llvm::IRBuilder<>& builder, const TargetCpu& target)
@@ -18,14 +18,14 @@ class ScalarOps {
 
   llvm::Type* type(DType dtype, int lanes = 1);
   llvm::Constant* constant(const kernel::Instruction& in);
-  /// Any op but cast; `dtype` is that of the last operand.
+  /// Emits any op except cast; `dtype` is that of the last operand.
   llvm::Value* apply(ScalarOp op, DType dtype, llvm::ArrayRef<llvm::Value*> args);
   llvm::Value* cast(llvm::Value* value, DType from, DType to);
   llvm::Value* reduce(ScalarOp op, DType dtype, llvm::Value* vector);
   llvm::Value* fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) { return math_.fma(a, b, c); }
-  /// A subnormal f32 as the zero of its sign.
+  /// Flushes a subnormal f32 to the zero of its sign.
   llvm::Value* flushed(llvm::Value* value);
-  /// `scalar`, in as many lanes as `shape` has.
+  /// Returns `scalar` with the number of lanes of `shape`.
   llvm::Type* like(llvm::Value* shape, llvm::Type* scalar);
   const TargetCpu& target() const { return target_; }
 

@@ -22,7 +22,7 @@ namespace lathe::codegen {
 
 namespace {
 
-/// What may be added to a named CPU, or taken away.
+/// Features that can be added to or removed from a named CPU.
 constexpr std::string_view optional_features[] = {"avx512bf16", "amx-tile", "amx-bf16"};
 
 TargetCpu base_of(std::string_view name) {
@@ -33,14 +33,14 @@ TargetCpu base_of(std::string_view name) {
                   fmt::format("give one of {}", list_of(TargetCpu::names())));
 }
 
-/// The parts of "+avx2,+fma"; none of nothing.
+/// Splits "+avx2,+fma" at commas; returns nothing for an empty string.
 std::vector<std::string_view> at_commas(std::string_view list) {
   std::vector<std::string_view> parts;
   for (const auto part : std::views::split(list, ',')) parts.emplace_back(part.begin(), part.end());
   return parts;
 }
 
-/// `features` with one of them, such as "+amx-bf16", as it is said there.
+/// Returns `features` with one of them, such as "+amx-bf16", set as given.
 std::string with_feature(const std::string& features, std::string_view feature) {
   std::string result;
   for (const std::string_view one : at_commas(features))
@@ -93,7 +93,7 @@ TargetCpu TargetCpu::named(std::string_view name) {
 bool TargetCpu::runs_here() const {
   const TargetCpu here = host();
   if (*this == here) return true;
-  // LLVM may use all that a model has, and more than Lathe asks for.
+  // LLVM may use all features of a model, including those that Lathe does not query.
   if (!cpu.starts_with("x86-64-") && cpu != here.cpu) return false;
   return std::ranges::all_of(at_commas(features), [&](std::string_view feature) {
     return !feature.starts_with('+') || here.has(feature.substr(1));

@@ -6,24 +6,25 @@
 
 namespace lathe::codegen {
 
-/// The CPU that code is made for. `features` is LLVM's "+avx2,+fma,..." and part of every cache key.
+/// The target CPU. `features` is LLVM's "+avx2,+fma,..." and part of every cache key.
 struct TargetCpu {
   std::string cpu;
   std::string features;
   int vector_bits = 128;  ///< the widest vector registers: 512, 256 or 128
 
-  /// The CPU this process runs on.
+  /// Returns the CPU that this process runs on.
   static TargetCpu host();
-  /// "host", "x86-64-v2" (SSE4.2), "x86-64-v3" (AVX2, FMA) or "x86-64-v4" (AVX-512), and what it has more or less:
-  /// "host,-amx-bf16", "x86-64-v4,+avx512bf16,+amx-tile,+amx-bf16"; UserError [unknown_cpu] otherwise.
+  /// Returns the CPU "host", "x86-64-v2" (SSE4.2), "x86-64-v3" (AVX2, FMA) or "x86-64-v4" (AVX-512), with optional
+  /// feature changes: "host,-amx-bf16", "x86-64-v4,+avx512bf16,+amx-tile,+amx-bf16". Throws UserError [unknown_cpu]
+  /// otherwise.
   static TargetCpu named(std::string_view name);
-  /// The names that `named` takes, before a comma.
+  /// Returns the names that `named` accepts before a comma.
   static std::span<const std::string_view> names();
-  /// Whether code for this target runs on the present CPU.
+  /// Returns whether code for this target runs on this CPU.
   bool runs_here() const;
-  /// Whether `features` holds "+feature".
+  /// Returns whether `features` contains "+feature".
   bool has(std::string_view feature) const;
-  /// Whether products of bf16 by tile registers run: AMX, which the system may refuse this process.
+  /// Returns whether bf16 matmuls can use tile registers: AMX, which the system may deny to this process.
   bool has_tiles() const { return has("amx-tile") && has("amx-bf16"); }
 
   bool operator==(const TargetCpu&) const = default;

@@ -30,7 +30,7 @@ Value* VectorMath::fma(Value* a, Value* b, Value* c) {
   return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
 }
 
-/// Inside polynomials: fused where the machine can, since the result differs only in the last place.
+/// For polynomials: fused if the CPU has fma, since only the last place differs.
 Value* VectorMath::multiply_add(Value* a, Value* b, Value* c) {
   return target_.has("fma") ? fma(a, b, c) : b_.CreateFAdd(b_.CreateFMul(a, b), c);
 }
@@ -51,7 +51,7 @@ Value* VectorMath::call_library(const char* name, llvm::ArrayRef<Value*> args) {
   const llvm::SmallVector<llvm::Type*, 2> types(args.size(), f64);
   llvm::FunctionCallee callee = module->getOrInsertFunction(name, llvm::FunctionType::get(f64, types, false));
   llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
-  // LLVM would make calls of functions that loader.cpp does not offer of some, such as ldexp of pow(2, n).
+  // LLVM would replace some calls by functions that loader.cpp does not provide, such as ldexp for pow(2, n).
   const auto call = [&](llvm::ArrayRef<Value*> operands) {
     llvm::CallInst* made = b_.CreateCall(callee, operands);
     made->addFnAttr(llvm::Attribute::NoBuiltin);
@@ -68,7 +68,7 @@ Value* VectorMath::call_library(const char* name, llvm::ArrayRef<Value*> args) {
   return result;
 }
 
-/// log x = k ln 2 + log m, m in [sqrt(1/2), sqrt(2)); log(1 + f) by s = f / (2 + f) as in FreeBSD's e_logf.c.
+/// log x = k ln 2 + log m, m in [sqrt(1/2), sqrt(2)); log(1 + f) from s = f / (2 + f) as in FreeBSD's e_logf.c.
 Value* VectorMath::log(Value* x) {
   if (x->getType()->getScalarType()->isDoubleTy()) return call_library("log", {x});
   Value* tiny = b_.CreateFCmpOLT(x, real(x, 0x1p-126));
@@ -87,13 +87,13 @@ Value* VectorMath::log(Value* x) {
   Value* low = multiply_add(k, real(x, 9.0580006145e-06), b_.CreateFMul(s, b_.CreateFAdd(half_square, series)));
   Value* sum = b_.CreateFAdd(b_.CreateFSub(low, half_square), f);
   Value* result = multiply_add(k, real(x, 6.9313812256e-01), sum);
-  // +inf and NaN give themselves, 0 gives -inf, a negative number NaN.
+  // +inf and NaN return themselves, 0 returns -inf, negative numbers return NaN.
   result = b_.CreateSelect(b_.CreateFCmpOLT(x, real(x, INFINITY)), result, x);
   result = b_.CreateSelect(b_.CreateFCmpOEQ(x, real(x, 0.0)), real(x, -INFINITY), result);
   return b_.CreateSelect(b_.CreateFCmpOLT(x, real(x, 0.0)), real(x, NAN), result);
 }
 
-/// |x| < 0.675: x + x^3 P(x^2), minimax; else 1 - 2 / (e^2|x| + 1).
+/// |x| < 0.675: x + x^3 P(x^2), minimax; otherwise 1 - 2 / (e^2|x| + 1).
 Value* VectorMath::tanh(Value* x) {
   if (x->getType()->getScalarType()->isDoubleTy()) return call_library("tanh", {x});
   Value* magnitude = unary(llvm::Intrinsic::fabs, x);
@@ -102,11 +102,11 @@ Value* VectorMath::tanh(Value* x) {
   Value* z = b_.CreateFMul(x, x);
   Value* p = horner(z, {0.00215268391, -0.00819001347, 0.021706894, -0.0539481789, 0.133332208, -0.333333313});
   Value* small = multiply_add(b_.CreateFMul(z, x), p, x);
-  // The sign of -0 would be lost in the series.
+  // The series would lose the sign of -0.
   return copysign(b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(x, 0.675)), small, large), x);
 }
 
-/// |x| < 0.9375: x + x R(x^2); else 1 - e^(-t + t S(t)), t = min(|x|, 4). Both minimax.
+/// |x| < 0.9375: x + x R(x^2); otherwise 1 - e^(-t + t S(t)), t = min(|x|, 4). Both minimax.
 Value* VectorMath::erf(Value* x) {
   if (x->getType()->getScalarType()->isDoubleTy()) return call_library("erf", {x});
   Value* magnitude = unary(llvm::Intrinsic::fabs, x);

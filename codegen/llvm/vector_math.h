@@ -8,9 +8,9 @@
 
 namespace lathe::codegen {
 
-/// Emits the transcendental functions on scalars and vectors. f32 versions are straight-line vector code with the
-/// accuracy that docs/kernel-ir.md states; f64 versions call the C library lane by lane. All handle +-0, subnormals,
-/// infinities and NaN as the C library does.
+/// Emits transcendental functions of scalars and vectors. f32 versions are straight-line vector code with the
+/// accuracy stated in docs/kernel-ir.md; f64 versions call the C library lane by lane. All handle +-0, subnormals,
+/// infinities and NaN like the C library.
 class VectorMath {
  public:
   VectorMath(llvm::IRBuilder<>& builder, const TargetCpu& target) : b_(builder), target_(target) {}

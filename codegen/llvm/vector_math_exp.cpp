@@ -6,7 +6,7 @@
 
 #include "codegen/llvm/vector_math.h"
 
-/// exp of f32, which softmax, GELU and cross entropy wait for.
+/// exp of f32, on the critical path of softmax, GELU and cross entropy.
 namespace lathe::codegen {
 
 using llvm::Value;
@@ -19,19 +19,19 @@ constexpr std::array<float, 16> sixteenth_powers = {0x1.000000p+0f, 0x1.0b5586p+
                                                     0x1.6a09e6p+0f, 0x1.7a1148p+0f, 0x1.8ace54p+0f, 0x1.9c4918p+0f,
                                                     0x1.ae89fap+0f, 0x1.c199bep+0f, 0x1.d5818ep+0f, 0x1.ea4afap+0f};
 
-/// Added to n, it leaves n in sixteenths in the last bits.
+/// Adding this to n leaves n in sixteenths in the last bits.
 constexpr double to_sixteenths = 0x1.8p+19;
 constexpr std::int64_t to_sixteenths_bits = 0x49400000;
 
 }  // namespace
 
-/// e^x = 2^n e^r: n is x / ln 2 rounded to sixteenths, whose power of two comes from a table, and for r within
-/// ln 2 / 32, by Cody and Waite, a minimax polynomial of degree 3 is enough.
+/// e^x = 2^n e^r. n is x / ln 2 rounded to sixteenths; its power of two uses a table. |r| <= ln 2 / 32, by Cody and
+/// Waite, so a minimax polynomial of degree 3 suffices.
 Value* VectorMath::exp(Value* x) {
   if (x->getType()->getScalarType()->isDoubleTy()) return call_library("exp", {x});
   const unsigned width = scaling_width(x->getType());
   if (width == 0) {
-    // Beyond these bounds the result is 0 or inf anyway. A NaN fails both comparisons and stays.
+    // Beyond these bounds the result is 0 or inf. A NaN fails both comparisons and stays.
     x = b_.CreateSelect(b_.CreateFCmpOLT(x, real(x, -104.0)), real(x, -104.0), x);
     x = b_.CreateSelect(b_.CreateFCmpOGT(x, real(x, 89.0)), real(x, 89.0), x);
   }
@@ -40,7 +40,7 @@ Value* VectorMath::exp(Value* x) {
   // ln 2 in two parts: n times the first is exact.
   Value* r = multiply_add(n, real(x, -0.693359375), x);
   r = multiply_add(n, real(x, 2.12194440e-4), r);
-  // An n beyond those bounds, or NaN, says by itself what the result is, if only the rest is a positive number.
+  // An n beyond those bounds, or a NaN, determines the result as long as the other factor is a positive number.
   if (width != 0) r = within(r, 0.022, width);
   Value* index = b_.CreateBitCast(shifted, as_integer(x->getType()));
   Value* power = sixteenth_power(index);
@@ -50,14 +50,14 @@ Value* VectorMath::exp(Value* x) {
   return scale_by_power(result, b_.CreateAShr(b_.CreateSub(index, bits(index, to_sixteenths_bits)), bits(index, 4)));
 }
 
-/// The lanes of the instructions that bound r and scale by 2^n, whatever n is, or 0 where there are none.
+/// Returns the lanes of the instructions that clamp r and scale by 2^n for any n, or 0 if the CPU lacks them.
 unsigned VectorMath::scaling_width(llvm::Type* type) const {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
   if (!vector || !target_.has("avx512f") || !target_.has("avx512dq") || !target_.has("avx512vl")) return 0;
   return vector->getNumElements() < 16 ? 8 : 16;
 }
 
-/// Applies `compute` to vectors of `width` lanes, which the arguments are cut into or filled up to.
+/// Applies `compute` to vectors of `width` lanes; splits or pads the arguments.
 Value* VectorMath::in_parts(unsigned width, llvm::ArrayRef<Value*> args,
                             llvm::function_ref<Value*(llvm::ArrayRef<Value*>)> compute) {
   const unsigned lanes = llvm::cast<llvm::FixedVectorType>(args[0]->getType())->getNumElements();
@@ -75,7 +75,7 @@ Value* VectorMath::in_parts(unsigned width, llvm::ArrayRef<Value*> args,
   return lanes < width ? lanes_of(parts[0], 0, lanes) : llvm::concatenateVectors(b_, parts);
 }
 
-/// r brought into -bound .. bound; of a NaN either.
+/// Clamps r to -bound .. bound; a NaN becomes a value in that range.
 Value* VectorMath::within(Value* r, double bound, unsigned width) {
   return in_parts(width, {r}, [&](llvm::ArrayRef<Value*> args) -> Value* {
     Value* x = args[0];
@@ -100,8 +100,8 @@ Value* VectorMath::scale_by_floor(Value* x, Value* n, unsigned width) {
   });
 }
 
-/// x * 2^n for |n| <= 252, rounded once, also where the result is subnormal: two factors in the normal range. Where x
-/// is a NaN, so is the result, whatever n.
+/// Returns x * 2^n for |n| <= 252, rounded once even if the result is subnormal, with two factors in the normal
+/// range. If x is NaN, so is the result.
 Value* VectorMath::scale_by_power(Value* x, Value* n) {
   Value* half = b_.CreateAShr(n, bits(n, 1));
   const auto power = [&](Value* exponent) {
@@ -111,7 +111,7 @@ Value* VectorMath::scale_by_power(Value* x, Value* n) {
   return b_.CreateFMul(b_.CreateFMul(x, power(half)), power(b_.CreateSub(n, half)));
 }
 
-/// 2^(i/16) for the last four bits i of each lane.
+/// Returns 2^(i/16) for the last four bits i of each lane.
 Value* VectorMath::sixteenth_power(Value* index) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(index->getType());
   const auto powers = [&](unsigned from, unsigned count) {
@@ -137,7 +137,7 @@ Value* VectorMath::sixteenth_power(Value* index) {
   return load_lanes(powers(0, 16), b_.CreateAnd(index, bits(index, 15)));
 }
 
-/// The elements of a table that the lanes of `index` name, each loaded from memory.
+/// Loads the table elements at the lanes of `index` from memory.
 Value* VectorMath::load_lanes(llvm::Constant* table, Value* index) {
   // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the module owns it
   auto* memory = new llvm::GlobalVariable(*b_.GetInsertBlock()->getModule(), table->getType(), true,

@@ -2,16 +2,16 @@
 
 #include "codegen/llvm/vector_math.h"
 
-/// f32 functions that compute inside in f64: sin, cos and pow.
+/// f32 functions computed in f64: sin, cos and pow.
 namespace lathe::codegen {
 
 using llvm::Value;
 
-/// Arguments up to 2^22 are reduced by pi/2 in f64; if a lane holds a larger one, all go through the C library.
+/// Arguments up to 2^22 are reduced by pi/2 in f64. If any lane is larger, all lanes use the C library.
 Value* VectorMath::sine(Value* x, bool cosine) {
   const char* name = cosine ? "cos" : "sin";
   if (x->getType()->getScalarType()->isDoubleTy()) return call_library(name, {x});
-  // A comparison that also holds for infinities and NaN.
+  // This comparison is also true for infinities and NaN.
   Value* large = b_.CreateFCmpUGT(unary(llvm::Intrinsic::fabs, x), real(x, 0x1p22));
   if (x->getType()->isVectorTy()) large = b_.CreateOrReduce(large);
   llvm::Function* function = b_.GetInsertBlock()->getParent();
@@ -34,11 +34,11 @@ Value* VectorMath::sine(Value* x, bool cosine) {
   return result;
 }
 
-/// x = n pi/2 + r, |r| <= pi/4; Taylor series of sin r and cos r in f64, far below f32's last place.
+/// x = n pi/2 + r, |r| <= pi/4; Taylor series of sin r and cos r in f64, with an error far below f32's last place.
 Value* VectorMath::sine_reduced(Value* x, bool cosine) {
   Value* in_f64 = b_.CreateFPExt(x, with_scalar(x->getType(), b_.getDoubleTy()));
   Value* n = unary(llvm::Intrinsic::roundeven, b_.CreateFMul(in_f64, real(in_f64, 0.63661977236758134308)));
-  // pi/2 in two parts; n has at most 22 bits, the first part 24: their product is exact without fma.
+  // pi/2 in two parts; n has at most 22 bits, the first part 24, so their product is exact without fma.
   Value* r = multiply_add(n, real(in_f64, -1.5707962512969971), in_f64);
   r = multiply_add(n, real(in_f64, -7.5497899548918822e-8), r);
   Value* z = b_.CreateFMul(r, r);
@@ -77,14 +77,14 @@ Value* VectorMath::exp2_f64(Value* p) {
   Value* t = b_.CreateFMul(b_.CreateFSub(p, n), real(p, 0.69314718055994530942));
   Value* e = horner(t, {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6,
                         0.5, 1.0, 1.0});
-  // Through i32: 64-bit conversions are not vector instructions everywhere.
+  // Through i32, because some CPUs have no 64-bit vector conversions.
   Value* whole = b_.CreateFPToSI(n, with_scalar(p->getType(), b_.getInt32Ty()));
   Value* exponent = b_.CreateSExt(whole, as_integer(p->getType()));
   Value* biased = b_.CreateAdd(exponent, bits(exponent, 1023));
   return b_.CreateFMul(e, b_.CreateBitCast(b_.CreateShl(biased, bits(biased, 52)), p->getType()));
 }
 
-/// x^y = 2^(y log2 |x|) in f64, then the cases of the C standard.
+/// x^y = 2^(y log2 |x|) in f64, then the special cases of the C standard.
 Value* VectorMath::pow(Value* x, Value* y) {
   if (x->getType()->getScalarType()->isDoubleTy()) return call_library("pow", {x, y});
   llvm::Type* f64_type = with_scalar(x->getType(), b_.getDoubleTy());

@@ -34,7 +34,7 @@ int main() {
   double last = 0;
   for (int i = 0; i < 20; ++i) last = exe.run({{"x", own("x", batch(i))}}).at("loss").get(0);
 
-  // One process alone comes to the same loss.
+  // A single process gets the same loss.
   if (ranks.rank() != 0) return 0;
   Executable one = compile(step);
   for (const auto& [name, value] : start) one.parameters().set(name, value);

@@ -13,7 +13,7 @@ const Dim d_model{"d_model", h* d_k}, digits{"digits", 10}, positions{"positions
 
 Tensor split_heads(const Tensor& x) { return x.view({B, S, h, d_k}).transpose(1, 2); }  // [B, h, S, d_k]
 
-/// What the digit at each position should be: tokens [B, S] -> [B, S, digits].
+/// Predicts the digit at each position of the reversed sequence: tokens [B, S] -> logits [B, S, digits].
 Tensor reversed(Graph& g, const Tensor& tokens) {
   auto weight = [&](const char* name, const Dim& out, Where at = Where::current()) {
     return g.parameter(name, f32, {out, d_model}, Init::automatic(), at);
@@ -30,7 +30,7 @@ Tensor reversed(Graph& g, const Tensor& tokens) {
   return linear(linear(joined, weight("W_o", d_model)), weight("W_digits", digits));
 }
 
-/// 16 random sequences of one length, and the same ones backwards.
+/// Returns 16 random sequences of equal length and their reversals.
 Tensors batch(std::int64_t step) {
   std::mt19937 random(static_cast<unsigned>(step));
   const auto count = 16, length = 2 + static_cast<int>(random() % 15);
@@ -52,7 +52,7 @@ int main() try {
   Graph g{"reverse"};
   const Tensor logits = reversed(g, g.input("tokens", i64, {B, S}));
   g.output("logits", logits);
-  const ir::Graph model = g.finish();  // to use what is trained: without targets and loss
+  const ir::Graph model = g.finish();  // the trained model without targets and loss
   const Tensor loss = cross_entropy(logits, g.input("targets", i64, {B, S}));
   std::puts(ir::print(g.ir()).c_str());
 

@@ -10,9 +10,9 @@
 
 using namespace lathe;
 
-/// How often the program and the library asked for memory.
+/// Number of memory allocations by the program and the library.
 std::atomic<int> allocations = 0;
-#ifndef __SANITIZE_ADDRESS__  // which has an operator new of its own
+#ifndef __SANITIZE_ADDRESS__  // which has its own operator new
 void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* memory = std::malloc(bytes)) return memory;
@@ -22,13 +22,13 @@ void* operator new(std::size_t bytes) {
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 #endif
 
-/// Scores of rows in three classes: x [n, 4] -> [n, 3].
+/// Computes scores of rows in three classes: x [n, 4] -> [n, 3].
 Tensor scores_of(const Graph& g) {
   const Dim n{"n"};
   return linear(g.input("x", f32, {n, 4}), g.parameter("w", f32, {3, 4}));
 }
 
-/// Stands for the function of another library which gives an array away.
+/// Represents a function of another library that returns an array with ownership.
 dlpack::ManagedTensor* array_of_another_library() {
   return to_dlpack(HostTensor::from({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}));
 }
@@ -56,8 +56,8 @@ int main() {
   scores.run(inputs, outputs);
   print("scores", y.data());
 
-  const std::vector<float> columns{1, 5, 2, 6, 3, 7, 4, 8};  // the same numbers, column by column
-  std::vector<float> table(2 * 5);                           // the scores stand in the last 3 of 5 columns
+  const std::vector<float> columns{1, 5, 2, 6, 3, 7, 4, 8};  // the same numbers in column-major order
+  std::vector<float> table(2 * 5);                           // the scores are in the last 3 of 5 columns
   scores.run(InputRefs{{"x", {f32, {2, 4}, columns.data(), {1, 2}}}},
              OutputRefs{{"y", {f32, {2, 3}, table.data() + 2, {5, 1}}}});
   std::printf("a row of the table: %g %g %g %g %g\n", table[0], table[1], table[2], table[3], table[4]);
@@ -66,7 +66,7 @@ int main() {
   for (int i = 0; i < 3; ++i) scores.run(inputs, outputs);
   std::printf("allocations of 3 runs: %d\n", allocations - before);
 
-  const HostTensor taken = from_dlpack(array_of_another_library());  // where it lies; deleted with `taken`
+  const HostTensor taken = from_dlpack(array_of_another_library());  // in place; freed with `taken`
   std::printf("best classes: %s\n", best.run({{"x", taken}}).at("best").to_string().c_str());
 
   dlpack::ManagedTensor* theirs = array_of_another_library();

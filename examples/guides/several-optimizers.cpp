@@ -42,7 +42,7 @@ void gan() {
   store.set(initial_states(generator_step, /*seed=*/1));
   for (std::uint64_t step = 0; step < 40; ++step) {
     judge.run({{"real", initial_value(Init::normal({.mean = 3, .deviation = 0.5}), "real", f32, {64, 1}, step)}});
-    if (step % 2 == 1) make.run({});  // one step of the generator for two of the critic
+    if (step % 2 == 1) make.run({});  // one step of the generator per two of the critic
   }
   for (const char* name : {"optimizer.critic.step", "optimizer.generator.step"})
     std::printf("%s: %lld\n", name, static_cast<long long>(store.get(name).get_int(0)));

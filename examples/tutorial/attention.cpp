@@ -7,7 +7,7 @@ using namespace lathe;
 
 const Dim B{"B"}, S{"S"}, h{"h", 4}, d_k{"d_k", 16};
 
-/// Attention with its parts written out.
+/// Attention written as separate ops.
 ir::Graph attention_graph() {
   Graph g{"attention"};
   const Tensor q = g.input("q", f32, {B, h, S, d_k});

@@ -6,7 +6,7 @@
 
 using namespace lathe;
 
-/// Rows of digits, each the sum of the two before it, modulo 10.
+/// Returns rows of digits, each the sum of the previous two modulo 10.
 Tensors batch(std::int64_t step) {
   HostTensor tokens(i64, {32, 17});
   for (std::int64_t row = 0; row < 32; ++row) {

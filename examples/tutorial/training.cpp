@@ -6,7 +6,8 @@
 
 using namespace lathe;
 
-/// Whether two numbers from 0 to 1 differ by more than a half: 64 pairs, the same for one seed.
+/// Returns 64 pairs of numbers from 0 to 1 and whether they differ by more than a half. The seed determines the
+/// pairs.
 Tensors batch(std::int64_t seed) {
   HostTensor x(f32, {64, 2}), y(f32, {64});
   for (std::int64_t i = 0; i < 64; ++i) {

@@ -12,13 +12,13 @@
 #include "ir/support/dtype.h"
 #include "ir/support/scalar_op.h"
 
-/// The loop IR: one structured tree of loops and branches over vectors in SSA form. Schedules build it with
-/// builder.h; the printer, the verifier, the interpreter and the emitters read the plain data below.
+/// The loop IR: a structured tree of loops and branches over vectors in SSA form. Schedules build it with builder.h.
+/// The printer, the verifier, the interpreter and the emitters read the plain data below.
 namespace lathe::kernel {
 
-/// A scalar (lanes == 1) or a vector. `lanes` is a power of two, at most 64. Vectors of boolean are masks. i64 is
-/// also the type of indices. bf16, f16, i8 and u8 values can only be loaded, stored, moved and cast. There are
-/// no complex values: bind a complex buffer as one of its real type with twice the elements.
+/// A scalar (lanes == 1) or a vector. `lanes` is a power of two, at most 64. Vectors of boolean are masks. Indices
+/// are i64. bf16, f16, i8 and u8 values can only be loaded, stored, moved and cast. Complex values do not exist: bind
+/// a complex buffer as its real type with twice the elements.
 struct Type {
   DType scalar = f32;
   int lanes = 1;
@@ -32,8 +32,8 @@ using BufferId = int;
 using VarId = int;
 inline constexpr int none = -1;
 
-/// Where a buffer lives. A parameter is bound by the caller; the others are the fixed-size scratch of one iteration
-/// of the innermost enclosing loop mapped to parallel / block (shared) or of one thread (stack, register_).
+/// The memory of a buffer. The caller binds parameters. The others are fixed-size scratch, per iteration of the
+/// innermost enclosing loop mapped to parallel or block (shared), or per thread (stack, register_).
 enum class Space : std::uint8_t { parameter, register_, shared, stack };
 enum class Access : std::uint8_t { read, write, read_write };
 
@@ -43,15 +43,15 @@ struct BufferInfo {
   Access access = Access::read;
   Space space = Space::parameter;
   std::int64_t count = 0;  ///< elements of an allocation; unused for a parameter
-  bool noalias = true;     ///< no other parameter touches the same memory
+  bool noalias = true;     ///< no other parameter aliases this memory
 };
 
-/// What computes a value. Constants, dims and loop indices stand in no block; every other value is computed where
-/// its Compute statement stands.
+/// The operation that computes a value. Constants, dims and loop indices belong to no block; every other value is
+/// computed at its Compute statement.
 enum class Opcode : std::uint8_t {
   constant,    // integer (not of a float) or real (floats), in every lane
   dim,         // run-time argument number `integer`
-  loop_index,  // the index of the loop, or of the machine region, that names it
+  loop_index,  // index of the loop, or of the machine region, that refers to it
   scalar,      // scalar_op of args, lane by lane; for cast, `type` is the target
   fma,         // args[0] * args[1] + args[2], rounded once
   broadcast,   // scalar args[0] in every lane
@@ -62,32 +62,32 @@ enum class Opcode : std::uint8_t {
   load,        // buffer[args[0] + lane]
   load_strided,  // buffer[args[0] + lane * args[1]]
   gather,        // buffer[args[0].lane]
-  get,           // the present value of variable `integer`
-  machine,       // what `machine` says, which may give no value
+  get,           // current value of variable `integer`
+  machine,       // operation given by `machine`, which may have no value
 };
 
 inline constexpr int warp_threads = 32, warpgroup_threads = 128;
 
-/// The type of an instruction that gives no value.
+/// The type of an instruction without a value.
 inline constexpr Type no_value{f32, 0};
 
 struct MachineRecord;
 
-/// A buffer that a machine operation accesses, and how.
+/// A buffer that a machine operation accesses, and the kind of access.
 struct MachineBuffer {
   BufferId id = none;
   Access access = Access::read;
 };
 
-/// What some machine does in one instruction, or a few: products of tiles, copies in the background, exchanges
-/// between threads. Its record (machine/record.h) knows what it means; each operation has a file under machine/ that
-/// says what its operands are, and the values among them are the instruction's args.
+/// A target-specific operation of one or a few hardware instructions, such as a tile matmul, an asynchronous copy or
+/// an exchange between threads. Its record (machine/record.h) defines its semantics. Each operation has a file under
+/// machine/ that documents its operands; its value operands are the instruction's args.
 struct MachineOp {
   const MachineRecord* record = nullptr;
   std::vector<MachineBuffer> buffers{};
   std::vector<VarId> vars{};
   std::vector<std::int64_t> attributes{};
-  int map = none;  ///< of the kernel's tensor maps
+  int map = none;  ///< index into the kernel's tensor maps
 };
 
 struct Instruction {
@@ -99,14 +99,14 @@ struct Instruction {
   double real = 0;  ///< exactly representable in `type.scalar`
   std::vector<int> lanes{};
   BufferId buffer = none;
-  ValueId mask = none;  ///< loads: lanes where it is false give 0 and touch no memory
-  int alignment = 0;    ///< contiguous accesses: bytes the address is known to be a multiple of; 0: the element's
+  ValueId mask = none;  ///< loads: lanes whose mask is false give 0 and do not access memory
+  int alignment = 0;    ///< contiguous accesses: known alignment of the address in bytes; 0: that of the element
   std::shared_ptr<const MachineOp> machine{};
 };
 
-/// How the iterations of a loop are run. Iterations of all but serial and unroll loops are independent. `unroll`
-/// wants constant bounds. Emitters for a CPU run `vector` as serial (vectors are explicit), and block and thread
-/// loops as serial loops when no barrier stands in them.
+/// How the iterations of a loop are run. Iterations are independent except in serial and unroll loops. `unroll`
+/// requires constant bounds. CPU emitters run `vector` as serial (vectors are explicit). They also run block and
+/// thread loops without a barrier as serial loops.
 enum class LoopKind : std::uint8_t {
   serial,
   parallel,
@@ -120,19 +120,19 @@ enum class LoopKind : std::uint8_t {
   thread_z,
 };
 
-struct Statement;  // no member of this type starts as {} before it is complete: clang wants it so
+struct Statement;  // no default member initializer = {} before it is complete: clang rejects it
 using Block = std::vector<Statement>;
 
-/// Carries out an instruction.
+/// Executes an instruction.
 struct Compute {
   ValueId value = none;
 };
 
 enum class StoreKind : std::uint8_t { contiguous, strided, scatter };
 
-/// buffer[index + lane] / buffer[index + lane * stride] / buffer[index.lane] = value; lanes that write the same
-/// element leave the last lane's value. Lanes where the mask is false write nothing. What `streams` is a non-temporal
-/// store, past the caches where the machine can: whole contiguous vectors, which nobody reads soon.
+/// buffer[index + lane] / buffer[index + lane * stride] / buffer[index.lane] = value. If several lanes write the same
+/// element, the last lane wins. Lanes whose mask is false write nothing. With `streams` it is a non-temporal store of
+/// whole contiguous vectors that are not read again soon; it bypasses the caches if the hardware can.
 struct Store {
   StoreKind kind = StoreKind::contiguous;
   bool streams = false;
@@ -144,17 +144,18 @@ struct Store {
   int alignment = 0;
 };
 
-/// Prefetches the cache line that holds buffer[index], a parameter's; no value depends on it. The index may lie
-/// outside.
+/// Prefetches the cache line of buffer[index]; the buffer is a parameter. No value depends on it. The index may be
+/// out of bounds.
 struct Prefetch {
   BufferId buffer = none;
   ValueId index = none;
 };
 
-/// What TMA copies boxes of: a tensor in a parameter that is only read, of 2 to 5 dims, the innermost first, whose
-/// stride is 1. Element (c0, c1, ...) is from[offset + c0 + c1 * strides[0] + ...]; beyond the sizes there are zeros.
-/// Offset, sizes and strides are constants or dims; offset and strides are multiples of 16 bytes. A box has 64
-/// elements along the innermost dim, and up to 256 along the others, multiples of 8 rows of 64 in all.
+/// A tensor from which TMA copies boxes. It is in a read-only parameter and has 2 to 5 dims, innermost first; the
+/// innermost stride is 1. Element (c0, c1, ...) is from[offset + c0 + c1 * strides[0] + ...]; elements beyond the
+/// sizes are zero. Offset, sizes and strides are constants or dims; offset and strides are multiples of 16 bytes. A
+/// box has 64 elements along the innermost dim and up to 256 along each other dim. Its number of rows of 64 elements
+/// is a multiple of 8.
 struct TensorMap {
   BufferId from = none;
   ValueId offset = none;
@@ -166,35 +167,35 @@ struct TensorMap {
 inline constexpr std::size_t most_map_dims = 5;
 inline constexpr int most_box_size = 256;  ///< along one dim
 
-/// Declares (the first time) and assigns a register variable.
+/// Assigns a register variable; the first assignment declares it.
 struct SetVar {
   VarId var = none;
   ValueId value = none;
   bool declares = false;
 };
 
-/// Scratch memory, undefined until written, living until the end of the enclosing block.
+/// Scratch memory, undefined until written. Its lifetime ends with the enclosing block.
 struct Alloc {
   BufferId buffer = none;
 };
 
-/// Every thread of the block (in a machine region: every one that runs the statements around) waits for the others
-/// and sees their writes to shared memory.
+/// Synchronizes the threads of the block (in a machine region: the threads that run the surrounding statements) and
+/// makes their writes to shared memory visible.
 struct Barrier {};
 
 struct MachineRegionRecord;
 
-/// Statements that threads of a block carry out in parts, as some machine lets them: all threads come to it together.
-/// Its record (machine/region.h) knows what it means, and which threads run which body; each region has a file under
-/// machine/ that says what its attributes are.
+/// Statements whose bodies are divided among the threads of a block. All threads enter it together. Its record
+/// (machine/region.h) defines its semantics and which threads run which body. Each region has a file under machine/
+/// that documents its attributes.
 struct MachineRegion {
   const MachineRegionRecord* record = nullptr;
   std::vector<std::int64_t> attributes{};
-  ValueId index = none;  ///< what its bodies count by, if they do
+  ValueId index = none;  ///< the index passed to its bodies, if any
   std::vector<Block> bodies;
 };
 
-/// If `condition` is false, the status word becomes `code` unless it is nonzero already; the kernel goes on.
+/// If `condition` is false, sets the status word to `code` unless it is already nonzero; the kernel keeps running.
 struct Check {
   ValueId condition = none;
   std::int64_t code = 0;
@@ -224,17 +225,17 @@ struct Kernel {
   std::string name;
   std::vector<BufferInfo> buffers;  ///< parameters first, in the order of binding, then allocations
   std::vector<std::string> dims;    ///< run-time i64 arguments, in the order of binding
-  std::vector<TensorMap> maps{};    ///< that TMA is told, made of the others where the kernel is launched
+  std::vector<TensorMap> maps{};    ///< TMA descriptors, created from the other arguments at launch
   std::vector<Instruction> values;
   std::vector<VarInfo> vars;
   Block body{};
-  std::vector<std::string> notes;  ///< the ops it came from, such as "%5 softmax mha.cpp:14"
+  std::vector<std::string> notes;  ///< the ops it was generated from, such as "%5 softmax mha.cpp:14"
 
   int parameter_count() const;
-  /// Whether all threads of a block, of a warp or of a warpgroup take part in the statement: a barrier, a machine
-  /// region, or a machine operation that threads carry out together. Loops and branches are not looked into.
+  /// Returns whether all threads of a block, a warp or a warpgroup take part in the statement: a barrier, a machine
+  /// region, or a machine operation executed by several threads together. Does not look inside loops and branches.
   bool is_collective(const Statement& statement) const;
-  /// The top-level parallel loop, or null.
+  /// Returns the top-level parallel loop, or null.
   const Loop* parallel_loop() const;
 };
 
@@ -251,8 +252,8 @@ Overloaded(F...) -> Overloaded<F...>;
 
 }  // namespace lathe::kernel
 
-/// "f32x16". Written only where the text is wanted: the builder and the verifier name types in messages that nobody
-/// reads as long as all is well.
+/// Formats as "f32x16". The text is built lazily: the builder and the verifier name types in messages that are
+/// formatted only on failure.
 template <>
 struct fmt::formatter<lathe::kernel::Type> {
   template <class Context>

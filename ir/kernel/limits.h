@@ -4,6 +4,6 @@
 
 namespace lathe::kernel {
 
-inline constexpr std::int64_t most_stack_bytes = 256 << 10;  ///< of a kernel's stack scratch
+inline constexpr std::int64_t most_stack_bytes = 256 << 10;  ///< stack scratch per kernel
 
 }  // namespace lathe::kernel

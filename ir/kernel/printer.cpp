@@ -63,8 +63,8 @@ class Printer : MachineText {
   }
 
  private:
-  /// Texts and numbers, one after the other. Every kernel is printed to be compared and looked up: formats, which are
-  /// read each time, would take several times as long.
+  /// Appends texts and numbers. Every kernel is printed for comparison and cache lookup; format strings, parsed on
+  /// each call, would be several times slower.
   template <class... Parts>
   void add(const Parts&... parts) {
     (put(out_, parts), ...);
@@ -79,7 +79,7 @@ class Printer : MachineText {
     put(out, lathe::name(type.scalar));
     if (type.lanes != 1) put(out, "x"), put(out, type.lanes);
   }
-  /// A letter and a number; 0: not named yet.
+  /// A letter and a number; letter 0: not named yet.
   struct Name {
     char letter = 0;
     int number = 0;
@@ -88,7 +88,7 @@ class Printer : MachineText {
     out += name.letter;
     put(out, name.number);
   }
-  /// A value, by its name.
+  /// A value to print by name.
   struct Named {
     ValueId id;
   };
@@ -117,7 +117,7 @@ class Printer : MachineText {
   }
   void indent() { out_.append(2 * static_cast<std::size_t>(depth_), ' '); }
 
-  /// Names as given, made unique by a number.
+  /// Uses the given names; a number makes duplicates unique.
   void name_buffers() {
     std::set<std::string> taken;
     for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {

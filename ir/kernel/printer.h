@@ -6,7 +6,8 @@
 
 namespace lathe::kernel {
 
-/// The kernel as text, with its notes; ids are numbered in the order of appearance, so equal kernels print equally.
+/// Returns the kernel as text, with its notes. Ids are numbered by first appearance, so equal kernels have equal
+/// text.
 ///
 ///   kernel @scale(x: read f32, y: write f32; rows, cols) {
 ///     // %3 mul mlp.cpp:14
@@ -16,8 +17,8 @@ namespace lathe::kernel {
 ///         ...
 std::string print(const Kernel& kernel);
 
-/// The same text without notes, and with kernel, buffers and dims renamed by position: equal for kernels that need
-/// the same code. The key of caches.
+/// Returns the text without notes, and with kernel, buffers and dims renamed by position. Kernels that need the same
+/// code have equal text; caches use it as their key.
 std::string canonical_text(const Kernel& kernel);
 
 }  // namespace lathe::kernel

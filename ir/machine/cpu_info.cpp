@@ -11,14 +11,14 @@ namespace lathe {
 
 namespace {
 
-/// Where plain products of bf16 go by AMX, and attentions of bf16 too.
+/// Costs on CPUs whose bf16 matmuls, and bf16 attentions, use AMX.
 constexpr AttentionCosts amx_attention{.forward_bf16 = {1, 1, 0.5, 124, 160, 160, 9, 12},
                                        .training = {4, 3, 3, 148, 190, 275, 30, 14},
                                        .forward_by_tiles = {0.34, 0.34, 0.32, 75, 100, 112, 25, 30},
                                        .training_by_tiles = {4.1, 4.1, 5, 118, 100, 112, 182, 40}};
 
-/// VDPBF16PS has twice the rate of an f32 fma on a Zen, half of it on an Intel CPU. Xeons with AMX have an L3 behind
-/// a mesh; no feature tells it of older ones.
+/// VDPBF16PS has twice the rate of an f32 fma on a Zen, and half of it on an Intel CPU. Xeons with AMX have an L3
+/// behind a mesh; no feature flag distinguishes it from older ones.
 constexpr CpuInfo cpus[] = {
     {.name = "x86-64-v2",
      .features = "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3",
@@ -98,7 +98,7 @@ CpuInfo cpu_info_for(std::string_view name, std::string_view features, int vecto
   for (const CpuInfo& info : cpus) {
     if (info.vectors.bits != vector_bits) continue;
     if (info.name == name) by_name = &info;
-    // The least of that width stands for any CPU that is told to use it.
+    // The smallest entry of that width serves any CPU set to that width.
     if (!by_features || (!info.one_model && has_all(features, cpu_features(info)))) by_features = &info;
   }
   if (!by_features) throw InternalError(fmt::format("no CPU is known with vectors of {} bits", vector_bits));

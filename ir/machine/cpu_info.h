@@ -16,61 +16,61 @@ namespace lathe {
 
 struct CpuCache {
   std::int64_t bytes = 0;
-  int shared_by = 1;  ///< threads that run at the same time
+  int shared_by = 1;  ///< threads that share the cache
 
   constexpr std::int64_t share() const { return bytes / shared_by; }
   bool operator==(const CpuCache&) const = default;
 };
 
-/// What attentions cost, for one score (a row and a column) in multiply-adds at full speed; by tiles in hundredths of
-/// what a plain score costs beside its products. Fitted to measurements of bench_attention.
+/// Attention costs per score (one row and one column), in multiply-adds at full speed. For tile_mma, the unit is a
+/// hundredth of the cost of an unfused score without its matmuls. Fitted to measurements of bench_attention.
 struct AttentionRates {
-  double fused_scores, fused_sums;  ///< products of a fused attention as deep as q and k, as v
-  double plain_products;            ///< of each depth
-  double fused_points;              ///< what becomes of a score
-  double plain_points, far_points;  ///< the same through memory, within the caches and beyond
-  double row;                       ///< of a fused row, for each element of its depth: packing, loading, storing
-  double diagonal;                  ///< columns beyond half of them that causal rows are computed with
+  double fused_scores, fused_sums;  ///< fused matmuls: per element of the depth of q and k, and of v
+  double plain_products;            ///< unfused matmuls, per element of either depth
+  double fused_points;              ///< fused: elementwise work per score
+  double plain_points, far_points;  ///< unfused: elementwise work through memory, within and beyond the caches
+  double row;                       ///< fused: packing, loading and storing, per row and element of its depth
+  double diagonal;                  ///< columns that a causal row computes beyond half of them
   bool operator==(const AttentionRates&) const = default;
 };
 struct AttentionCosts {
-  double fused_factor = 1.1;  ///< of the time of fused products
+  double fused_factor = 1.1;  ///< scales the cost of fused matmuls
   AttentionRates forward{1, 1, 1, 124, 193, 198, 9, 12};
-  AttentionRates forward_bf16 = forward;  ///< fused by fma where plain products of bf16 may go by tiles
+  AttentionRates forward_bf16 = forward;  ///< fused with fma, although unfused bf16 matmuls may use tiles
   AttentionRates training{4, 3, 3, 148, 190, 275, 30, 20};
-  AttentionRates forward_by_tiles = forward, training_by_tiles = training;  ///< of bf16
+  AttentionRates forward_by_tiles = forward, training_by_tiles = training;  ///< bf16
   bool operator==(const AttentionCosts&) const = default;
 };
 
-/// A CPU as schedules and estimates see it: the least that every CPU of the name has. They take every number about
-/// the machine from here, so that another CPU is another entry of the table in cpu_info.cpp, and code for a name is
-/// the same wherever it is made. Where sums are added in another order, they follow these numbers, never the CPU that
+/// Hardware facts of a CPU for schedules and estimates: the minimum that all CPUs of that name provide. Schedules and
+/// estimates take every hardware number from here, so that a new CPU only needs an entry in cpu_info.cpp, and code
+/// for a name is the same wherever it is compiled. The order of sums depends on these numbers, never on the CPU that
 /// runs the code.
 struct CpuInfo {
   std::string_view name = "x86-64-v4";
-  std::string_view basis = {};     ///< the entry whose instructions it has too
-  std::string_view features = {};  ///< instructions that it has more than that, as LLVM spells them: "+avx2,+fma"
-  bool one_model = false;          ///< it stands for no other CPU that has its instructions
+  std::string_view basis = {};     ///< the entry whose instructions it includes
+  std::string_view features = {};  ///< additional instructions, as LLVM features: "+avx2,+fma"
+  bool one_model = false;          ///< does not represent other CPUs with the same instructions
 
   VectorRegisters vectors{512, 32};
-  bool dot_pairs = false;   ///< has an instruction for it that is faster than f32's, so that products of bf16 use it
-  bool tiles = false;       ///< has tile_mma, so that products of bf16, and of f32 as split bf16, use it
-  int tile_rows = 32;       ///< rows and columns of a block of sums of tile_mma
-  int split_rows = 128;     ///< rows of an f32 attention from which on splitting for tile_mma pays
-  int split_columns = 160;  ///< columns that each of them looks at
+  bool dot_pairs = false;   ///< has a bf16 pair dot product that is faster than f32 fma, used for bf16 matmuls
+  bool tiles = false;       ///< has tile_mma, used for matmuls of bf16, and of f32 as split bf16
+  int tile_rows = 32;       ///< rows and columns of a tile_mma accumulator block
+  int split_rows = 128;     ///< minimum rows of an f32 attention for which split bf16 by tile_mma pays off
+  int split_columns = 160;  ///< minimum columns that each of these rows must attend to
 
-  int cores = 8;  ///< that work is shared out among, however many there are
-  /// What predictions of whole steps take for a core: two units of multiply-adds at 2.5 GHz. Not measured.
+  int cores = 8;  ///< assumed cores when dividing work, independent of the actual number
+  /// Per-core rate for predictions of whole steps: two multiply-add units at 2.5 GHz. Not measured.
   double cycles_per_second = 2.5e9;
-  int lane_flops = 4;  ///< of f32 a cycle and lane
+  int lane_flops = 4;  ///< f32 operations per cycle and lane
   CpuCache l1{32 << 10, 1}, l2{1 << 20, 1}, last_level{32 << 20, 8};
-  /// Cache lines that L2 does not keep come over a mesh or the like: too slowly to read them one by one while they
-  /// are multiplied.
+  /// The cache behind L2 is reached over a mesh or similar. Cache lines must be prefetched, because reading each when
+  /// it is multiplied is too slow.
   bool slow_last_level = false;
-  std::int64_t bytes_in_flight = 12 << 10;  ///< of loads that a core has to have under way to keep memory busy
+  std::int64_t bytes_in_flight = 12 << 10;  ///< bytes of outstanding loads per core needed to saturate memory
 
-  double memory_work = 32;  ///< an element through memory, in multiply-adds that take as long; rough
-  int score_work = 16;      ///< what becomes of a score of an attention, in multiply-adds; rough
+  double memory_work = 32;  ///< cost of moving an element through memory, in multiply-adds; rough
+  int score_work = 16;      ///< elementwise cost of an attention score, in multiply-adds; rough
 
   ProductSizes products = {};
   RowChunks chunks = {};
@@ -79,26 +79,26 @@ struct CpuInfo {
   VectorLoops loops = {};
   TaskSizes tasks = {};
 
-  /// The most that products of f32 reach on all cores, a second.
+  /// Peak f32 matmul rate of all cores, in operations per second.
   double product_flops() const { return cores * cycles_per_second * lane_flops * vectors.lanes(f32); }
   bool operator==(const CpuInfo&) const = default;
 };
 
-/// All entries, from the least to the most; those of levels before those of models.
+/// Returns all entries, smallest first; levels precede models.
 std::span<const CpuInfo> cpu_infos();
-/// The entry that graphs are rewritten for where no target is named, and that stands for none in particular.
+/// Returns the entry used if no target is named; it represents no particular CPU.
 const CpuInfo& unnamed_cpu();
-/// The entry of that name; null if there is none.
+/// Returns the entry of that name, or null.
 const CpuInfo* find_cpu_info(std::string_view name);
-/// The instructions of an entry and of all that it builds on: "+cx16,+popcnt,...".
+/// Returns the features of an entry and of all entries it is based on: "+cx16,+popcnt,...".
 std::string cpu_features(const CpuInfo& info);
 
-/// The entry for a CPU of that name and features (LLVM's) that computes with vectors of so many bits: that of its
-/// name, else the last one that stands for all CPUs with such instructions. What the features leave out the result
-/// leaves out too. InternalError for vectors that are neither 128, 256 nor 512 bits wide.
+/// Returns the entry for a CPU of that name and features (LLVM's) with vectors of `vector_bits` bits. Without an
+/// entry of that name, returns the largest generic entry with such instructions. Clears what the features do not
+/// include. Throws InternalError unless vectors are 128, 256 or 512 bits wide.
 CpuInfo cpu_info_for(std::string_view name, std::string_view features, int vector_bits);
 
-/// Some lines for people, a number a line.
+/// Returns human-readable lines, one number per line.
 std::string to_string(const CpuInfo& info);
 
 }  // namespace lathe

@@ -7,7 +7,7 @@
 
 namespace lathe {
 
-/// What kernels are made for.
+/// The hardware that kernels are compiled for.
 using MachineInfo = std::variant<CpuInfo, GpuInfo>;
 
 }  // namespace lathe

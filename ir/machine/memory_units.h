@@ -4,8 +4,8 @@
 
 namespace lathe {
 
-/// What memory is moved and protected by on every processor that Lathe compiles for; buffers are aligned to a
-/// cache line.
+/// Units of memory transfer and protection, the same on every supported processor. Buffers are aligned to a cache
+/// line.
 inline constexpr std::int64_t cache_line_bytes = 64, page_bytes = 4096, huge_page_bytes = 2 << 20;
 
 }  // namespace lathe

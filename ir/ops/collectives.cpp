@@ -22,7 +22,7 @@ MeshAxis axis_of(const Node& collective) {
 
 namespace {
 
-/// By kind.
+/// Indexed by ExchangeKind.
 constexpr std::array<const Op*, 5> exchanges{&ops::all_reduce, &ops::reduce_scatter, &ops::all_gather,
                                              &ops::all_to_all, &ops::send_recv};
 

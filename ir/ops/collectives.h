@@ -7,35 +7,35 @@
 #include "ir/tensor/mesh/exchange_kind.h"
 #include "ir/tensor/mesh/mesh_axis.h"
 
-/// Exchanges between the processes of a mesh, as nodes of the graph that every process runs. The axis is named; its
-/// number of processes is an attribute, the process's own position a run-time value, so that the graphs of all
-/// processes are equal.
+/// Collectives between the processes of a mesh, as nodes of the graph that every process runs. The axis is identified
+/// by name and its number of processes is an attribute. The rank of a process is a run-time value, so that all
+/// processes run equal graphs.
 namespace lathe::ir {
 
-/// Whether an op's value comes from several processes, or tells them apart: the ops of this file.
+/// Returns whether an op's value depends on other processes or on the own rank: the ops of this file.
 bool is_collective(const Op& op);
 MeshAxis axis_of(const Node& collective);
-/// Of a collective that exchanges something: any but mesh_index.
+/// Returns the kind of a collective that communicates: all except mesh_index.
 ExchangeKind exchange_kind(const Op& collective);
-/// The name of its op.
+/// Returns the name of the kind's op.
 std::string_view name(ExchangeKind kind);
-/// How many places further along the axis a send_recv sends: 0 to ranks - 1.
+/// Returns the distance along the axis that a send_recv sends: 0 to ranks - 1.
 std::int64_t places_on(const Node& node);
-/// What folds the values of processes: an addition for a reduce_scatter, for an all_reduce what it combines by.
+/// Returns the reduction of a collective: add for reduce_scatter, the op of `combine` for all_reduce.
 ScalarOp fold_of(const Node& collective);
 
 Value mesh_index(GraphBuilder& b, const MeshAxis& axis);  ///< i64[]
-/// The size whose value it is once exchanges are flat: unknown in the graph, the same name on all processes.
+/// Returns the dim that holds mesh_index once collectives are flat: an unknown, with the same name on all processes.
 std::string mesh_index_dim(std::string_view axis);
-/// combine: sum, max or min.
+/// combine: "sum", "max" or "min".
 Value all_reduce(const Value& a, const MeshAxis& axis, std::string_view combine);
-/// Dim `dim`, of (outer, size) elements, becomes (outer, ranks, size): process r's part stands at index r. One that
-/// gathers `again` is a node of its own beside the first, so that its value need not be kept until then.
+/// Gathers dim `dim` of (outer, size) elements to (outer, ranks, size), with the shard of rank r at index r. With
+/// `again` it is a separate node that repeats the first gather, so that its value need not stay live in between.
 Value all_gather(const Value& a, const MeshAxis& axis, int dim, const Dim& outer = 1, bool again = false);
-/// The sum over processes; dim `dim`, of (outer, ranks, size) elements, becomes (outer, size).
+/// Returns the sum over processes, scattered: dim `dim` of (outer, ranks, size) elements becomes (outer, size).
 Value reduce_scatter(const Value& a, const MeshAxis& axis, int dim, const Dim& outer = 1);
-/// Process r's value goes to process r + offset, round the end of the axis; what comes is that of process r - offset.
-/// One that sends `again` is a node of its own beside the first, so that what came need not be kept until then.
+/// Sends the value of rank r to rank r + offset, modulo the axis; receives that of rank r - offset. With `again` it
+/// is a separate node that repeats the first send, so that its value need not stay live in between.
 Value send_recv(const Value& a, const MeshAxis& axis, std::int64_t offset, bool again = false);
 
 }  // namespace lathe::ir

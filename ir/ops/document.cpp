@@ -53,7 +53,7 @@ std::string arity_text(const Arity& arity) {
   return arity.max < 0 ? fmt::format("{} or more", arity.min) : fmt::format("{} to {}", arity.min, arity.max);
 }
 
-/// A sample built in a graph of its own; the op is the last node.
+/// A sample built in its own graph; the op is the last node.
 struct Example {
   GraphBuilder builder{"example"};
   std::vector<Value> operands;
@@ -69,7 +69,7 @@ void build_example(Example& example, const Op& op, const Sample& sample) {
   example.result.push_back(example.builder.add(op, example.operands, sample.attrs));
 }
 
-/// "sub, exp, sum": the ops of a composite's expansion, without repeats.
+/// Returns the ops of a composite's expansion, without duplicates: "sub, exp, sum".
 std::string expansion_ops(const Op& op, const Composite& composite) {
   std::vector<std::string_view> names;
   for (const Sample& sample : samples_of(op)) {

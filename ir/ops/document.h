@@ -4,13 +4,14 @@
 
 #include "ir/tensor/op/op.h"
 
-/// The reference of the ops, written from their records.
+/// Generates the op reference from the records.
 namespace lathe::ir {
 
-/// One op as Markdown: what it computes, operands, attributes, meaning, gradient, constraints, an example.
+/// Returns the documentation of an op as Markdown: summary, operands, attributes, meaning, gradient, constraints,
+/// example.
 std::string document_op(const Op& op);
 
-/// All of docs/ops.md: every op by its kind of meaning, then every constraint with the ops that can raise it.
+/// Returns all of docs/ops.md: the ops by kind of meaning, then every constraint with the ops that can raise it.
 std::string document_ops();
 
 }  // namespace lathe::ir

@@ -13,15 +13,15 @@ namespace lathe::ir {
 namespace {
 
 constexpr char ellipsis = 0;
-constexpr int most_ellipsis_dims = 64;   // below 'A', so that they are no letters
-constexpr std::size_t most_labels = 52;  // as many as a contraction has letters
+constexpr int most_ellipsis_dims = 64;   // below 'A', so that they are not letters
+constexpr std::size_t most_labels = 52;  // the number of letters
 
-/// One side of an equation: labels, with one `ellipsis` for "...".
+/// Parses an equation into labels, with one `ellipsis` character for "...".
 class Reader {
  public:
   Reader(std::string_view equation, const EinsumFail& fail) : equation_(equation), fail_(fail) {}
 
-  /// The terms before the arrow, then the one after it.
+  /// The terms before the arrow, and the one after it.
   struct Sides {
     std::vector<std::string> inputs{""};
     std::string out;
@@ -72,7 +72,7 @@ std::string ellipsis_dims(int count) {
   return labels;
 }
 
-/// The term with its ellipsis written out.
+/// Returns the term with its ellipsis expanded.
 std::string resolve(const std::string& term, int ellipsis_rank) {
   std::string labels;
   for (const char c : term) labels += c == ellipsis ? ellipsis_dims(ellipsis_rank) : std::string(1, c);
@@ -139,7 +139,7 @@ std::map<char, Dim> einsum_sizes(const EinsumTerms& terms, std::span<const Shape
                                  const EinsumMismatch& mismatch) {
   std::map<char, Dim> sizes;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    std::map<char, Dim> own;  // a label repeated within an operand is a diagonal: 1 does not give way
+    std::map<char, Dim> own;  // a label repeated within an operand is a diagonal: 1 does not broadcast
     for (int d = 0; d < shapes[i].rank(); ++d) {
       const char label = terms.inputs[i][static_cast<std::size_t>(d)];
       const Dim& size = shapes[i][d];
@@ -165,7 +165,7 @@ std::string describe_label(char label) {
 
 namespace {
 
-/// `a` with its dims in the order of `out`, a dim of size 1 for each label that it lacks.
+/// Permutes the dims of `a` to the order of `out`, with a dim of size 1 for each missing label.
 Value align(const Value& a, std::string_view labels, std::string_view out) {
   std::vector<std::int64_t> order;
   for (const char c : out)
@@ -176,7 +176,7 @@ Value align(const Value& a, std::string_view labels, std::string_view out) {
   return result;
 }
 
-/// The letters a, b, .. in place of the labels, in the order they first occur.
+/// Renames labels to the letters a, b, .., in order of first occurrence.
 class Letters {
  public:
   std::string of(std::string_view labels) {

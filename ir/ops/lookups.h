@@ -5,17 +5,17 @@
 
 #include "ir/tensor/op/op.h"
 
-/// The ops that are told by integers where elements lie: an integer out of range is an error of the run.
+/// Ops with index operands: an index out of range is a run-time error.
 namespace lathe::ir {
 
 bool is_lookup(const Op& op);
 
-/// Which operand of a lookup holds the indices, and the size that each of them is less than.
+/// The operand of a lookup that holds the indices, and their exclusive upper bound.
 struct Lookup {
   std::size_t indices;
   Dim size;
 };
-/// Nothing for other nodes.
+/// Returns nothing for other nodes.
 std::optional<Lookup> lookup_of(const Graph& graph, const Node& node);
 
 }  // namespace lathe::ir

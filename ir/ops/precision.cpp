@@ -11,7 +11,7 @@ namespace lathe::ir {
 
 namespace {
 
-/// What the ops of an expansion need: f32 where one of them does.
+/// Returns the precision that the expansion needs: f32 if any of its ops does.
 MixedPrecision precision_of_expansion(const Graph& graph, const Node& node) {
   GraphBuilder alone(node.op->name.value);
   const GraphBuilder::At at(alone, node.loc);

@@ -4,8 +4,8 @@
 
 namespace lathe::ir {
 
-/// Where mixed precision computes a node: the class of its record, never `expansion`. A node whose record leaves it
-/// to the expansion is expanded for it.
+/// Returns the class in which mixed precision computes a node, never `expansion`. If the record says `expansion`,
+/// expands the node to determine it.
 MixedPrecision precision_of(const Graph& graph, const Node& node);
 
 }  // namespace lathe::ir

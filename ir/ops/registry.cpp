@@ -8,7 +8,6 @@ namespace lathe::ir {
 
 namespace {
 
-/// Every record.
 constexpr const Op* records[] = {
 #define LATHE_OP(name) &ops::name,
 #include "ir/ops/ops.def"

@@ -17,7 +17,7 @@ namespace {
                   "use smaller dims: no buffer of this size can exist");
 }
 
-// The most negative number counts as overflow too, so that every coefficient can be negated and divided.
+// INT64_MIN also counts as overflow, so that every coefficient can be negated and divided.
 constexpr std::int64_t unusable = std::numeric_limits<std::int64_t>::min();
 
 std::int64_t checked_mul(std::int64_t a, std::int64_t b) {
@@ -32,7 +32,7 @@ std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   return r;
 }
 
-// Real programs stay far below these; without them a few lines of text could ask for exponential work.
+// Real programs stay far below these limits; without them, a few lines of text could trigger exponential work.
 constexpr std::size_t max_terms = 512;
 constexpr int max_degree = 64;
 
@@ -48,7 +48,7 @@ bool before(const Dim::Monomial& a, const Dim::Monomial& b) {
   const int da = degree(a), db = degree(b);
   if (da != db) return da > db;
   const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  if (x == a.end() || y == b.end()) return false;  // equal: of one degree, neither is a prefix of the other
+  if (x == a.end() || y == b.end()) return false;  // equal: at the same degree, neither is a prefix of the other
   return x->first != y->first ? x->first < y->first : x->second > y->second;
 }
 
@@ -69,7 +69,7 @@ std::optional<Dim::Monomial> divide(const Dim::Monomial& a, const Dim::Monomial&
   return Dim::Monomial(powers.begin(), powers.end());
 }
 
-/// The unknown that the terms are, where they are one alone.
+/// Returns the unknown if the terms are a single unknown, otherwise an empty string.
 std::string lone_unknown(const std::vector<Dim::Term>& terms) {
   const bool lone = terms.size() == 1 && terms[0].coefficient == 1 && degree(terms[0].monomial) == 1;
   return lone ? terms[0].monomial[0].first : std::string();
@@ -197,7 +197,7 @@ std::optional<Dim> Dim::divided_by(const Dim& divisor) const {
   if (divisor.is(1)) return *this;
   if (is_number() && divisor.is_number())
     return number_ % divisor.number_ == 0 ? std::optional(Dim(number_ / divisor.number_)) : std::nullopt;
-  // Polynomial long division by the leading term; exact or nothing.
+  // Polynomial long division by the leading term; fails unless exact.
   const std::vector<Term> by = divisor.terms();
   Dim rest = unnamed(), quotient(0);
   while (!rest.is(0)) {

@@ -15,13 +15,12 @@ namespace lathe {
 /// Run-time values of named dims.
 using DimBindings = std::map<std::string, std::int64_t, std::less<>>;
 
-/// A size in the IR: an exact multivariate polynomial with integer coefficients over named unknowns, kept in normal
-/// form, so that two dims are equal exactly when their normal forms are. A dim may carry a name for display:
-/// Dim{"d_k", 64} is the number 64, and prints as `d_k=64` in every dump and error. Copies share what is not a
-/// number.
+/// A size in the IR: an exact multivariate polynomial with integer coefficients over named unknowns. It is kept in
+/// normal form, so two dims are equal exactly if their normal forms are. A dim may have a display name: Dim{"d_k",
+/// 64} is the number 64 and prints as `d_k=64` in every dump and error. Copies share everything except numbers.
 class Dim {
  public:
-  /// A product of unknowns, such as n_seq^2 * h: sorted by name. Empty for a constant.
+  /// A product of unknowns sorted by name, such as n_seq^2 * h. Empty for a constant.
   using Monomial = std::vector<std::pair<std::string, int>>;
   struct Term {
     Monomial monomial;
@@ -29,26 +28,27 @@ class Dim {
     bool operator==(const Term&) const = default;
   };
 
-  /// A number without a name.
+  /// An unnamed number.
   template <std::integral Int>
   Dim(Int value) : number_(checked(static_cast<std::int64_t>(value))) {}
-  /// An unknown, bound at run time: every use of one name in a graph means one size.
+  /// An unknown, bound at run time: equal names in a graph are the same size.
   explicit Dim(std::string_view name);
-  /// A known number with a name.
+  /// A named number.
   Dim(std::string_view name, std::int64_t value);
-  /// A derived size with a name for display: Dim{"d_model", h * d_k}. An unknown `size` keeps its own normal form.
+  /// A derived size with a display name: Dim{"d_model", h * d_k}. An unknown `size` keeps its own normal form.
   Dim(std::string_view name, const Dim& size);
 
-  /// The number, where it is known.
+  /// Returns the number, if known.
   std::optional<std::int64_t> value() const { return is_number() ? std::optional(number_) : std::nullopt; }
   bool is(std::int64_t number) const { return is_number() && number_ == number; }
-  /// The display name; empty for a plain number or an unnamed expression. A lone unknown is named by itself.
+  /// Returns the display name; empty for a plain number or an unnamed expression. A single unknown is its own name.
   const std::string& name() const;
-  /// The normal form: sorted by monomial, degree first; no zero coefficients; empty means 0.
+  /// Returns the normal form: terms sorted by monomial, higher degree first, without zero coefficients. Empty means
+  /// 0.
   std::vector<Term> terms() const;
-  /// Every unknown in the expression, sorted, without repeats.
+  /// Returns all unknowns of the expression, sorted, without duplicates.
   std::vector<std::string> unknowns() const;
-  /// The same size without its display name; a lone unknown shows itself.
+  /// Returns the same size without its display name; a single unknown keeps its name.
   Dim unnamed() const;
   Dim named(std::string_view name) const { return Dim(name, *this); }
 
@@ -56,32 +56,34 @@ class Dim {
   friend Dim operator-(const Dim& a, const Dim& b);
   friend Dim operator*(const Dim& a, const Dim& b);
 
-  /// a / b where b divides a as a polynomial: (B * n_seq * 512) / (n_seq * 64) = B * 8. Nothing otherwise.
+  /// Returns a / b if b divides a as a polynomial: (B * n_seq * 512) / (n_seq * 64) = B * 8. Otherwise returns
+  /// nothing.
   std::optional<Dim> divided_by(const Dim& divisor) const;
 
-  /// Equal for every value of the unknowns. Names do not count.
+  /// Returns whether the sizes are equal for all values of the unknowns. Ignores display names.
   friend bool operator==(const Dim& a, const Dim& b) {
     if (a.is_number() || b.is_number()) return a.is_number() && b.is_number() && a.number_ == b.number_;
     return a.detail_ == b.detail_ || a.detail_->terms == b.detail_->terms;
   }
 
-  /// The same size under the same name.
+  /// Returns whether size and display name are equal.
   bool looks_like(const Dim& other) const {
     return (detail_ == other.detail_ && number_ == other.number_) || (*this == other && name() == other.name());
   }
 
-  /// "yes" for every binding, "no" for every binding, or "unknown" until the dims are bound.
+  /// "yes" or "no" if the answer is the same for all bindings, "unknown" if it depends on them.
   enum class Answer { yes, no, unknown };
   Answer equals(const Dim& other) const;
 
-  /// The number under `bindings`. Throws UserError [dim_unbound] for a missing name, [dim_overflow] past 64 bits.
+  /// Returns the number under `bindings`. Throws UserError [dim_unbound] for a missing name and [dim_overflow] if the
+  /// result exceeds 64 bits.
   std::int64_t evaluate(const DimBindings& bindings) const;
 
-  /// "n_seq", "d_model=512", "2*n_seq + 1", "-1 + n_seq".
+  /// Returns "n_seq", "d_model=512", "2*n_seq + 1", "-1 + n_seq".
   std::string to_string() const;
 
  private:
-  /// What is not a number: the terms of an unknown size, the name.
+  /// Data of dims that are not plain numbers: the terms of an unknown size, and the display name.
   struct Detail {
     std::vector<Term> terms;  ///< empty for a number
     std::string name;
@@ -92,11 +94,11 @@ class Dim {
   static Dim from_terms(std::vector<Term> terms);
   static SharedBox<const Detail> make_detail(std::vector<Term> terms, std::string name);
 
-  std::int64_t number_ = 0;  // where it is one
+  std::int64_t number_ = 0;  // if the dim is a number
   SharedBox<const Detail> detail_;
 };
 
-/// Whether `text` may name a dim: a letter or underscore, then letters, digits, underscores, dots, @.
+/// Returns whether `text` is a valid dim name: a letter or underscore, then letters, digits, underscores, dots, @.
 bool is_dim_name(std::string_view text);
 
 }  // namespace lathe

@@ -7,8 +7,8 @@
 namespace lathe {
 
 namespace {
-/// The whole text of an error. It holds names and paths of any origin, so nothing in it may command a terminal, and
-/// its message is one line.
+/// Returns the full text of an error. Names and paths may be untrusted, so control characters are escaped, and the
+/// message is one line.
 std::string with_hint(std::string_view text, std::string_view label, std::string_view hint) {
   std::string result = visible(text);
   if (!label.empty()) result += fmt::format("  [{}]", label);

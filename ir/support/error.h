@@ -8,24 +8,24 @@
 
 namespace lathe {
 
-/// The base of everything that Lathe throws. what() is the whole text that a person reads.
+/// The base of everything that Lathe throws. what() is the full human-readable text.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The user's model, arguments or data are at fault. what() reads
+/// An error in the user's model, arguments or data. what() reads
 ///   mha.cpp:14: view: the elements of ... do not fit ...  [view_numel]
 ///     did you mean d_k=64?
 class UserError : public Error {
  public:
-  /// `label` names the rule that was broken, as docs and tests name it; `hint` says what to do and may be empty.
+  /// `label` is the name of the violated rule in docs and tests; `hint` suggests a fix and may be empty.
   UserError(const Location& at, std::string_view op, std::string_view message, std::string_view label,
             std::string_view hint = {});
-  /// For errors that belong to no line of a model: files, arguments, bindings.
+  /// For errors without a model location: files, arguments, bindings.
   UserError(std::string_view message, std::string_view label, std::string_view hint = {});
 
-  /// The same error with one more line of text: "  in model.lathe:7".
+  /// Returns the same error with one more line of text: "  in model.lathe:7".
   UserError with_note(std::string_view note) const;
 
   const std::string& label() const { return label_; }
@@ -39,7 +39,7 @@ class UserError : public Error {
   std::string label_;
 };
 
-/// Text (IR, JSON, a file's header) that does not follow its grammar: "model.lathe:3:17: expected ...".
+/// A syntax error in text (IR, JSON, a file header): "model.lathe:3:17: expected ...".
 class ParseError : public Error {
  public:
   ParseError(std::string_view file, int line, int column, std::string_view message, std::string_view hint = {});
@@ -51,7 +51,7 @@ class ParseError : public Error {
   int column_;
 };
 
-/// A defect of Lathe itself. Users never see one; a test that meets it fails.
+/// A bug in Lathe itself. It should never reach users; tests fail on it.
 class InternalError : public Error {
  public:
   explicit InternalError(std::string_view message);

@@ -4,10 +4,10 @@
 
 namespace lathe {
 
-/// As long as it lives, floating-point arithmetic of this thread is IEEE 754's default: rounded to nearest,
-/// subnormals kept (no FTZ, no DAZ), no exception trapped. Then the environment is the one that it found, flags
-/// included. A new thread inherits its creator's environment, so it sets its own. Costs a fraction of a microsecond:
-/// for whole runs and passes, not for single operations.
+/// Sets this thread's floating-point environment to IEEE 754's default while alive: round to nearest, subnormals kept
+/// (no FTZ, no DAZ), no exceptions trapped. Restores the previous environment afterwards, including flags. A new
+/// thread inherits its creator's environment, so it needs its own. Costs a fraction of a microsecond, so use it for
+/// whole runs and passes, not for single operations.
 class FloatEnvironment {
  public:
   FloatEnvironment() {

@@ -7,7 +7,7 @@
 namespace lathe {
 
 namespace {
-/// The last component of a path: dumps name the user's file and stay the same on every machine.
+/// Returns the last component of a path, so that dumps are the same on every machine.
 std::string_view base_name(std::string_view path) {
   const auto slash = path.find_last_of('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);

@@ -8,7 +8,7 @@
 
 namespace lathe {
 
-/// Where the user wrote an op. Passes copy it from node to node; a gradient op carries the line of the op it
+/// The source location of an op. Passes copy it from node to node. A gradient op has the line of the op that it
 /// differentiates, with `gradient` set.
 class Location {
  public:
@@ -19,15 +19,15 @@ class Location {
   bool known() const { return bool(position_); }
   std::string_view file() const { return position_ ? std::string_view(position_->file) : std::string_view(); }
   int line() const { return line_; }
-  /// The module path, such as "encoder.0.self"; empty at the top.
+  /// Returns the module path, such as "encoder.0.self"; empty at the top.
   std::string_view scope() const { return position_ ? std::string_view(position_->scope) : std::string_view(); }
   bool gradient() const { return gradient_; }
 
   Location as_gradient() const;
 
-  /// "mha.cpp:14", "gradient of mha.cpp:14" for a gradient, "<unknown>" where nothing is known.
+  /// Returns "mha.cpp:14", "gradient of mha.cpp:14" for a gradient, or "<unknown>".
   std::string to_string() const;
-  /// For sentences: "mha.cpp:14", of a gradient too, "an unknown line" where nothing is known.
+  /// Returns text for sentences: "mha.cpp:14", also for gradients, or "an unknown line".
   std::string place() const;
 
   bool operator==(const Location& other) const;
@@ -36,7 +36,7 @@ class Location {
   struct Position {
     std::string file, scope;
   };
-  SharedBox<const Position> position_;  // null where nothing is known
+  SharedBox<const Position> position_;  // null if unknown
   int line_ = 0;
   bool gradient_ = false;
 };

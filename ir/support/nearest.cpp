@@ -9,7 +9,7 @@ namespace lathe {
 
 namespace {
 
-/// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
+/// Returns the optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -34,14 +34,14 @@ bool same_but_for_case(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates) {
-  constexpr std::size_t longest = 80;  // nobody mistypes a longer word, and the table is quadratic
+  constexpr std::size_t longest = 80;  // longer words are unlikely typos, and the table is quadratic
   if (word.size() > longest) return std::nullopt;
   std::optional<std::string_view> best;
   std::size_t best_distance = 0;
   for (const std::string_view candidate : candidates) {
     const std::size_t length = std::max(word.size(), candidate.size());
     if (candidate.size() > longest) continue;
-    // Letters of the wrong case are the likeliest mistake.
+    // Wrong case is the most likely mistake.
     const std::size_t d = same_but_for_case(word, candidate) ? 0 : distance(word, candidate);
     if (d * 3 <= std::max<std::size_t>(length, 3) && (!best || d < best_distance)) {
       best = candidate;

@@ -8,17 +8,17 @@
 
 namespace lathe {
 
-/// The candidate that a person who wrote `word` most likely meant, by edit distance (a swap of neighbours counts
-/// one); nothing where none is close (more than a third of the longer word differs). The first of equals wins.
+/// Returns the candidate nearest to `word` by edit distance (swapping neighbours counts as one). Returns nothing if
+/// more than a third of the longer word differs. The first of several equally near ones wins.
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates);
 
-/// "loss, logits and 30 more": some of the names, "none" where there are none.
+/// Returns some of the names, such as "loss, logits and 30 more", or "none".
 std::string list_of(std::span<const std::string_view> names);
 
-/// "did you mean 'softmax'?", or empty.
+/// Returns "did you mean 'softmax'?", or an empty string.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
 
-/// The same, or where none is close all candidates: "the passes are dce, cse".
+/// Same, but lists all candidates if none is near: "the passes are dce, cse".
 std::string did_you_mean_or_list(std::string_view word, const std::vector<std::string_view>& candidates,
                                  std::string_view start);
 

@@ -13,8 +13,8 @@
 
 namespace lathe {
 
-/// A number as a program writes it: any double, or any integer of 64 bits, exactly. Arithmetic types convert to it.
-/// Equality is that of doubles: 0 equals -0, a NaN differs from itself.
+/// A number in a program: any double, or any 64-bit integer, exactly. Converts implicitly from arithmetic types.
+/// Equality is that of doubles: 0 equals -0, and a NaN differs from itself.
 class Number {
  public:
   constexpr Number() = default;
@@ -25,22 +25,23 @@ class Number {
       rest_ = static_cast<std::int64_t>(static_cast<std::uint64_t>(value) - wrapped(real_));
   }
 
-  /// The nearest double.
+  /// Returns the nearest double.
   constexpr double real() const { return real_; }
-  /// Whether real() is the number itself.
+  /// Returns whether real() is exact.
   constexpr bool is_double() const { return rest_ == 0; }
-  /// The number less real(); 0 except for large integers.
+  /// Returns the number minus real(); 0 except for large integers.
   constexpr std::int64_t integer_rest() const { return rest_; }
-  /// Whether it is a whole number that i64 holds.
+  /// Returns whether it is an integer that fits i64.
   bool is_i64() const;
-  /// The number where is_i64().
+  /// Returns the integer; requires is_i64().
   constexpr std::int64_t integer() const {
     return static_cast<std::int64_t>(wrapped(real_) + static_cast<std::uint64_t>(rest_));
   }
-  /// Whether a float dtype has a value next to it, an integer dtype the value itself; a bool is 0 or 1.
+  /// Returns whether the dtype can represent the number: a float dtype rounded, an integer dtype exactly; a bool is 0
+  /// or 1.
   bool fits(DType dtype) const;
-  /// The nearest value of a float dtype, rounded once, ties to even; itself where the dtype is an integer that it
-  /// fits. A complex dtype rounds as its parts do.
+  /// Returns the nearest value of a float dtype, rounded once, ties to even. Unchanged for an integer dtype that it
+  /// fits. A complex dtype rounds like its parts.
   Number rounded_to(DType dtype) const;
   /// "0.1", "3", "9007199254740993"
   std::string to_string() const;
@@ -50,17 +51,17 @@ class Number {
  private:
   friend class NumberList;
   constexpr Number(double real, std::int64_t rest) : real_(real), rest_(rest) {}
-  /// A whole number from -2^63 to 2^64, modulo 2^64.
+  /// Converts an integer from -2^63 to 2^64 modulo 2^64.
   static constexpr std::uint64_t wrapped(double whole) {
     if (whole < 0) return static_cast<std::uint64_t>(static_cast<std::int64_t>(whole));
     return whole < 0x1p64 ? static_cast<std::uint64_t>(whole) : 0;
   }
 
   double real_ = 0;
-  std::int64_t rest_ = 0;  ///< what an integer of 64 bits is more than `real_`
+  std::int64_t rest_ = 0;  ///< a 64-bit integer minus `real_`
 };
 
-/// A list of numbers, in the memory of as many doubles where all of them are doubles.
+/// A list of numbers; stores one double per number if all of them are doubles.
 class NumberList {
  public:
   NumberList() = default;
@@ -76,18 +77,18 @@ class NumberList {
   bool empty() const { return reals_.empty(); }
   Number operator[](std::size_t i) const { return {reals_[i], rests_.empty() ? 0 : rests_[i]}; }
   void push_back(const Number& number);
-  /// The same numbers as `dtype` has them.
+  /// Returns the numbers rounded to `dtype`.
   NumberList rounded_to(DType dtype) const;
-  /// Each as the nearest double.
+  /// Returns each number as the nearest double.
   const std::vector<double>& reals() const { return reals_; }
-  /// Each number less its double; empty where all are 0.
+  /// Returns each number minus its double; empty if all are 0.
   const std::vector<std::int64_t>& integer_rests() const { return rests_; }
 
   bool operator==(const NumberList&) const = default;
 
  private:
   std::vector<double> reals_;
-  std::vector<std::int64_t> rests_;  ///< as in Number; none where all are 0
+  std::vector<std::int64_t> rests_;  ///< as in Number; empty if all are 0
 };
 
 }  // namespace lathe

@@ -6,9 +6,9 @@
 
 namespace lathe {
 
-/// Keeps compiled code, and what tuning chose, between processes. Keys are 64 hex digits that cover everything that
-/// shaped the bytes. Calls come from several threads at once. The store checks what it hands out; code that does not
-/// link all the same is compiled again.
+/// Stores compiled code and tuning results across processes. Keys are 64 hex digits derived from everything that
+/// affects the bytes. Must be thread-safe. The store verifies the data that it returns; code that still fails to link
+/// is recompiled.
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;

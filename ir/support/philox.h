@@ -5,8 +5,8 @@
 
 namespace lathe {
 
-/// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four random words from a
-/// counter and a key, with no state. Every backend draws exactly these words.
+/// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). Returns four random words
+/// from a counter and a key, without state. All backends produce exactly these words.
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 using PhiloxWords = std::array<std::uint32_t, 4>;
@@ -25,10 +25,10 @@ constexpr PhiloxWords philox(PhiloxCounter counter, PhiloxKey key) {
   return counter;
 }
 
-/// Uniform in [0, 1): the top 24 bits of the word times 2^-24, exact in f32.
+/// Returns a uniform value in [0, 1): the top 24 bits of the word times 2^-24, exact in f32.
 constexpr float uniform_f32(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 
-/// Uniform in [0, 1): the top 53 bits of high:low times 2^-53, exact in f64.
+/// Returns a uniform value in [0, 1): the top 53 bits of high:low times 2^-53, exact in f64.
 constexpr double uniform_f64(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>(((static_cast<std::uint64_t>(high) << 32) | low) >> 11) * 0x1p-53;
 }

@@ -7,9 +7,9 @@
 
 namespace lathe {
 
-/// The scalar operations that every level of Lathe knows: element-wise tensor ops name one each, kernel IR computes
-/// with them, and every emitter implements exactly these. Operand types are equal but for `select` (bool, T, T) and
-/// `cast`; comparisons give bool.
+/// The scalar operations shared by all levels of Lathe. Each elementwise tensor op names one, kernel IR computes with
+/// them, and every emitter implements exactly these. Operand types are equal except for `select` (bool, T, T) and
+/// `cast`; comparisons return bool.
 enum class ScalarOp : std::uint8_t {  // clang-format off
   add, sub, mul, div,      // div of integers truncates towards zero
   rem,                     // integer remainder with the sign of the dividend
@@ -24,20 +24,20 @@ enum class ScalarOp : std::uint8_t {  // clang-format off
   cast,                    // between any two real types; float -> integer truncates; x -> bool is x != 0
 };  // clang-format on
 
-/// The real operands that a scalar operation takes; those of 16-bit floats are computed in f32.
+/// The real operand types of a scalar operation; 16-bit floats are computed in f32.
 enum class ScalarOperands : std::uint8_t { numbers, numbers_or_bools, integers, floats, bools, any };
 
-/// What is known of a scalar operation beside its code: a row of the table in scalar_op.cpp.
+/// Properties of a scalar operation: a row of the table in scalar_op.cpp.
 struct ScalarOpTraits {
   ScalarOp op;
   std::string_view name;
   int arity;
   ScalarOperands operands;
-  int cost = 1;                 ///< of an element, in additions, to decide whether it is computed again
+  int cost = 1;                 ///< per element, in additions; decides whether to recompute
   bool rounds = false;          ///< a float result is rounded
-  bool commutes = false;        ///< operands may be exchanged
-  bool transcendental = false;  ///< of floats, by a library or a polynomial; last bits differ between machines
-  bool compares = false;        ///< gives bool
+  bool commutes = false;        ///< operands may be swapped
+  bool transcendental = false;  ///< on floats, uses a library or a polynomial; last bits differ between machines
+  bool compares = false;        ///< returns bool
 };
 const ScalarOpTraits& traits(ScalarOp op);
 std::span<const ScalarOpTraits> all_scalar_ops();

@@ -10,7 +10,7 @@
 
 namespace lathe {
 
-/// The sizes of a tensor, outermost first. Copies share them.
+/// The sizes of a tensor, outermost first. Copies share storage.
 class Shape {
  public:
   Shape() = default;
@@ -25,15 +25,15 @@ class Shape {
   auto end() const { return dims_.end(); }
   void push_back(Dim dim) { dims_.push_back(std::move(dim)); }
 
-  /// The product of the dims; 1 for a scalar.
+  /// Returns the product of the dims; 1 for a scalar.
   Dim numel() const;
   std::vector<std::int64_t> evaluate(const DimBindings& bindings) const;
   bool operator==(const Shape&) const = default;
-  /// Whether both are one list in memory: equal then, names included.
+  /// Returns whether both share one list in memory; then they are equal, including names.
   bool is_same(const Shape& other) const { return dims_.is_same(other.dims_); }
-  /// Equal, names of dims included.
+  /// Returns whether sizes and display names are equal.
   bool looks_like(const Shape& other) const;
-  /// "[nbatches, n_seq, d_model=512]".
+  /// Returns "[nbatches, n_seq, d_model=512]".
   std::string to_string() const;
 
  private:
@@ -42,25 +42,26 @@ class Shape {
 
 namespace ir {
 
-/// The type of a value: dtype, shape and element strides. transpose, expand and slice change strides and copy
-/// nothing; every op that computes gives a contiguous (row-major) result.
+/// The type of a value: dtype, shape and element strides. transpose, expand and slice change strides without copying;
+/// every op that computes returns a contiguous (row-major) result.
 struct TensorType {
   DType dtype = f32;
   Shape shape;
-  SharedList<Dim> strides;  ///< in elements, one a dim; 0 where a dim is expanded
+  SharedList<Dim> strides;  ///< in elements, one per dim; 0 for an expanded dim
 
-  /// Row-major strides for `shape`.
+  /// Returns the type with row-major strides for `shape`.
   static TensorType contiguous(DType dtype, Shape shape);
 
   int rank() const { return shape.rank(); }
-  /// Row-major, dims of size 1 aside. A stride that cannot be decided counts as not contiguous.
+  /// Returns whether the layout is row-major, ignoring dims of size 1. A stride that cannot be decided is not
+  /// contiguous.
   bool is_contiguous() const;
-  /// Whether the strides are those of row_major_strides(), of dims of size 1 too.
+  /// Returns whether the strides equal row_major_strides(), including dims of size 1.
   bool is_row_major() const;
-  /// "f32[nbatches, n_seq, d_model=512]".
+  /// Returns "f32[nbatches, n_seq, d_model=512]".
   std::string to_string() const;
   bool operator==(const TensorType&) const = default;
-  /// Equal, names of dims included.
+  /// Returns whether the types and display names are equal.
   bool looks_like(const TensorType& other) const {
     return dtype == other.dtype && shape.looks_like(other.shape) && strides == other.strides;
   }

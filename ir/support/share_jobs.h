@@ -6,12 +6,11 @@
 
 namespace lathe {
 
-/// Gives the number of a job that no other thread has; nothing when all are taken, or one has failed.
+/// Returns the number of the next job, or nothing if none is left or one has failed.
 using NextJob = std::function<std::optional<std::size_t>()>;
 
-/// Runs worker(next) on up to `threads` threads, of which the caller's is one, and returns when all are done. Threads
-/// that the system does not start are done without. There are no more threads than jobs. Throws what a worker threw,
-/// the first of several.
+/// Runs worker(next) on up to `threads` threads, including the caller's, and returns when all are done. Uses at most
+/// one thread per job, and fewer threads if the system cannot start them. Rethrows the first exception of a worker.
 void share_jobs(std::size_t jobs, int threads, const std::function<void(const NextJob& next)>& worker);
 
 }  // namespace lathe

@@ -11,7 +11,7 @@ namespace {
 
 struct Code {
   std::uint32_t value = 0;
-  std::size_t bytes = 0;  ///< 0: no UTF-8
+  std::size_t bytes = 0;  ///< 0: not valid UTF-8
 };
 
 Code decode(std::string_view text) {
@@ -33,7 +33,7 @@ Code decode(std::string_view text) {
 bool is_hidden(std::uint32_t code) {
   if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return true;  // control characters
   if (code == 0x2028 || code == 0x2029) return true;               // separators
-  return code == 0x061c || code == 0x200e || code == 0x200f ||     // marks of direction
+  return code == 0x061c || code == 0x200e || code == 0x200f ||     // direction marks
          (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 

@@ -6,21 +6,21 @@
 
 namespace lathe {
 
-/// Text whose origin is unknown (a name, a path, a line of a file), for one line of a message, a comment or a
-/// terminal: it can neither end the line nor command the terminal. Line ends and tabs become \n and \t, and each byte
-/// of another hidden character becomes \x1b.
+/// Escapes text of unknown origin (a name, a path, a line of a file) for one line of a message, a comment or a
+/// terminal. The result cannot end the line or control the terminal. Newlines and tabs become \n and \t; each byte of
+/// another hidden character becomes an escape such as \x1b.
 std::string visible(std::string_view text);
 
-/// The same for text that has lines of its own: line ends and tabs stay.
+/// Same for multi-line text: newlines and tabs stay.
 std::string visible_lines(std::string_view text);
 
-/// A character of UTF-8, or a byte that is none. Not to be shown as they are (`hidden`): control characters, line and
-/// paragraph separators, marks that turn the direction of writing, and such bytes.
+/// A UTF-8 character, or a byte that is not valid UTF-8. `hidden` characters must be escaped: control characters,
+/// line and paragraph separators, direction marks, and invalid bytes.
 struct Character {
   std::size_t bytes = 1;
   bool hidden = false;
 };
-/// The first character of a text that is not empty.
+/// Returns the first character of a non-empty text.
 Character first_character(std::string_view text);
 
 }  // namespace lathe

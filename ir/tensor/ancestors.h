@@ -9,11 +9,12 @@
 
 namespace lathe::ir {
 
-/// The values `from` and what they are made of, each once, in topological order. Where `follow(id)` is false the
-/// operands of `id` are left out. Takes time for what it finds alone, however large the graph is and however deep.
+/// Returns the values `from` and their transitive operands, each once, in topological order. Does not visit the
+/// operands of `id` if `follow(id)` is false. Linear (up to a log factor) in the values found, independent of graph
+/// size and depth.
 template <class Follow>
 std::vector<ValueId> ancestors(const Graph& graph, std::span<const ValueId> from, Follow&& follow) {
-  // Operands come before who reads them: the last of those that are pending is read by none of the others.
+  // Operands precede their users, so no other pending value reads the last one.
   std::set<ValueId> pending(from.begin(), from.end());
   std::vector<ValueId> found;
   while (!pending.empty()) {

@@ -18,7 +18,7 @@ std::string to_string(const ArgumentShape& given) {
   return fmt::format("{}[{}]", name(given.dtype), fmt::join(given.sizes, ", "));
 }
 
-/// One size of one argument, and what the signature says it is.
+/// One size of an argument, with its dim in the signature.
 struct SizedDim {
   const Node* argument;
   int dim;
@@ -27,7 +27,7 @@ struct SizedDim {
   std::string to_string() const { return fmt::format("dim {} of {}", dim, argument->name); }
 };
 
-/// What the caller of `name` may have meant: an argument that is not given.
+/// Suggests missing arguments that the caller may have meant by `name`.
 std::string offer(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments, std::string_view name) {
   std::vector<std::string_view> missing, inputs;
   for (const ValueId id : graph.arguments()) {
@@ -52,7 +52,7 @@ void check_names(const Graph& graph, const std::map<std::string, ArgumentShape>&
                       "argument_missing", fmt::format("it is {}", graph[id].type.to_string()));
 }
 
-/// Every dim with its size, after dtypes, ranks and sizes that are numbers have been checked.
+/// Checks dtypes, ranks and constant sizes; returns every dim with its size.
 std::vector<SizedDim> sized_dims(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments) {
   std::vector<SizedDim> sized;
   for (const ValueId id : graph.arguments()) {
@@ -76,14 +76,14 @@ std::vector<SizedDim> sized_dims(const Graph& graph, const std::map<std::string,
   return sized;
 }
 
-/// The bindings found so far, and where.
+/// The bindings found so far, and their origin.
 class Solver {
  public:
   explicit Solver(const DimBindings& given) : bindings_(given) {
     for (const auto& [name, value] : given) found_in_[name] = "the caller's bindings";
   }
 
-  /// Uses a size whose dim has one open name, or none; false where it has more.
+  /// Uses a size whose dim has at most one unbound name; returns false if it has more.
   bool use(const SizedDim& sized) {
     std::vector<std::string> open;
     for (const std::string& name : sized.declared().unknowns())
@@ -98,7 +98,7 @@ class Solver {
   const DimBindings& bindings() const { return bindings_; }
 
  private:
-  /// "n_seq is 3 in dim 1 of x": why a size was expected.
+  /// Returns the reason for an expected size: "n_seq is 3 in dim 1 of x".
   std::string reasons(const Dim& declared) const {
     std::vector<std::string> parts;
     for (const std::string& name : declared.unknowns())
@@ -116,7 +116,7 @@ class Solver {
         "dim_conflict", "one name means one size");
   }
 
-  /// A size that is linear in its one open dim: size = offset + scale * name.
+  /// Solves a size that is linear in its only unbound dim: size = offset + scale * name.
   bool solve(const SizedDim& sized, const std::string& name) {
     for (const auto& term : sized.declared().terms())
       for (const auto& [factor, power] : term.monomial)
@@ -147,7 +147,7 @@ bool mentions(const Dim& dim, std::string_view name) {
   return std::find(unknowns.begin(), unknowns.end(), name) != unknowns.end();
 }
 
-/// ": dim 0 of x: f32[B*T, 4] gives it together with other sizes only", where an argument does so.
+/// Returns a note such as ": dim 0 of x: f32[B*T, 4] does not determine it alone", or an empty string.
 std::string mention_of(const Graph& graph, std::string_view name) {
   for (const ValueId id : graph.arguments()) {
     const Node& node = graph[id];
@@ -158,7 +158,7 @@ std::string mention_of(const Graph& graph, std::string_view name) {
   return "";
 }
 
-/// Every unknown of the graph has a value, so that nothing later meets one without.
+/// Checks that every symbolic dim is bound.
 void check_bound(const Graph& graph, const DimBindings& bindings) {
   for (const Node& node : graph.nodes)
     for (const Dim& dim : node.type.shape)
@@ -173,7 +173,8 @@ void check_bound(const Graph& graph, const DimBindings& bindings) {
                                       name));
 }
 
-/// Whether a size of this dim gives the one unknown of it that is not known: it is linear in that.
+/// Returns whether the size of this dim determines its only unknown not in `known`: the dim must be linear in it.
+/// Sets `name` to that unknown.
 bool determines(const Dim& dim, const std::set<std::string>& known, std::string& name) {
   std::vector<std::string> open;
   for (const std::string& unknown : dim.unknowns())
@@ -193,7 +194,7 @@ DimBindings bind_dims(const Graph& graph, const std::map<std::string, ArgumentSh
   check_names(graph, arguments);
   std::vector<SizedDim> open = sized_dims(graph, arguments);
   Solver solver(given);
-  // Places that name one dim come first, then those that become solvable, until nothing more is learnt.
+  // Uses sizes with a single unknown first, then those that become solvable, until there is no progress.
   for (bool progress = true; progress && !open.empty();) {
     std::vector<SizedDim> rest;
     for (const SizedDim& sized : open)

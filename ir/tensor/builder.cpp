@@ -37,7 +37,7 @@ std::optional<Attribute> fallback(const AttrSpec& spec) {
   return std::nullopt;
 }
 
-/// The attribute, where a number is wanted: of a real or an integer, which may be given for it.
+/// Converts a real or an integer to Number if a number attribute is expected.
 Attribute of_kind(AttrKind kind, const Attribute& given) {
   if (kind == AttrKind::number) {
     if (const auto* real = std::get_if<double>(&given)) return Number(*real);
@@ -49,7 +49,7 @@ Attribute of_kind(AttrKind kind, const Attribute& given) {
   return given;
 }
 
-/// The attributes in schema order, defaults filled in, kinds checked.
+/// Returns the attributes in schema order with defaults; checks their kinds.
 Attributes conform(const Op& op, const Attributes& given, const Location& loc) {
   const std::string_view op_name = op.name.value;
   Attributes result;
@@ -126,13 +126,13 @@ void GraphBuilder::require_own(std::string_view op, const Value& value) const {
                   "op_other_graph", "build all operands with one Graph");
 }
 
-/// Streams that are drawn from later differ from this node's.
+/// Ensures that streams assigned later differ from this node's.
 void GraphBuilder::reserve_stream(const Node& node) {
   if (const Attribute* stream = node.attrs.find("stream"))
     next_stream_ = std::max(next_stream_, std::get<std::int64_t>(*stream) + 1);
 }
 
-/// The text of a graph names its ops, so one name stands for one record in it.
+/// Graph text identifies ops by name, so a name must refer to one record per graph.
 void GraphBuilder::require_one_record(const Op& op) {
   if (!op.owned) return;
   const Op& known = *owned_.emplace(op.name.value, &op).first->second;
@@ -148,7 +148,7 @@ Value GraphBuilder::insert(Node node) {
   require_one_record(*node.op);
   if (!node.op->as<Argument>()) {
     const std::size_t hash = hash_of(node);
-    // Types are compared too, names of dims included: a view to [h=8] and one to [8] are told apart in dumps.
+    // Also compare display names of dims: dumps distinguish a view to [h=8] from one to [8].
     const ValueId known = pure_.find(hash, node.operands, [&](ValueId candidate) {
       const Node& other = graph_[candidate];
       return other.op == node.op && other.operands == node.operands && other.attrs == node.attrs &&
@@ -172,7 +172,7 @@ Value GraphBuilder::add(const Op& op, std::span<const Value> operands, Attribute
   return insert(std::move(node));
 }
 
-/// Brings the attributes into the schema's order and gives the node its type.
+/// Sorts the attributes into schema order and infers the result type.
 void GraphBuilder::infer(Node& node) {
   if (const auto* known = inferred_->find(graph_, *node.op, node.attrs, node.operands)) {
     node.attrs = known->attrs;
@@ -184,7 +184,7 @@ void GraphBuilder::infer(Node& node) {
   node.attrs = made.attrs = conform(*node.op, node.attrs, node.loc);
   node.type = made.type =
       node.op->infer.value(InferContext(*node.op, graph_, node.operands, node.attrs, node.loc, made.checks));
-  // A check tells of its own line: the next such node asks for one of its own.
+  // Checks contain the node's location, so nodes with checks are not cached.
   if (made.checks.empty())
     inferred_->keep(graph_, node.operands, std::move(made));
   else
@@ -195,9 +195,9 @@ Value GraphBuilder::argument(const Op& op, std::string_view name, DType dtype, c
   return argument(op, name, argument_type(dtype, shape));
 }
 
-/// Row-major. The weights of many layers have few types, and share them.
+/// Returns a row-major type. The weights of many layers share a few types.
 TensorType GraphBuilder::argument_type(DType dtype, const Shape& shape) {
-  constexpr std::size_t most = 64;  // that are looked through
+  constexpr std::size_t most = 64;  // limit of the linear search
   for (const TensorType& known : argument_types_)
     if (known.dtype == dtype && known.shape.looks_like(shape)) return known;
   TensorType type = TensorType::contiguous(dtype, shape);
@@ -240,7 +240,7 @@ void GraphBuilder::output(std::string_view name, const Value& value) {
   graph_.outputs.push_back({std::string(name), value.id()});
 }
 
-/// Notes an update of a state; false where it has one.
+/// Records an update of a state; returns false if it is updated already.
 bool GraphBuilder::is_first_update(ValueId state) {
   const auto at = static_cast<std::size_t>(state.index);
   if (updated_.size() <= at) updated_.resize(std::max(at + 1, graph_.nodes.size()), false);

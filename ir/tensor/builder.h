@@ -32,56 +32,56 @@ class Value {
   ValueId id_;
 };
 
-/// Makes graphs. Each op is checked against its record as it is added, and equal pure ops become one node
-/// (hash-consing), so a graph never computes the same thing twice.
+/// Builds graphs. Each op is checked against its record when it is added. Equal pure ops become one node
+/// (hash-consing), so a graph never computes the same value twice.
 class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
  public:
   explicit GraphBuilder(std::string_view name);
-  /// Goes on with a graph: its values keep their ids.
+  /// Extends an existing graph; its values keep their ids.
   explicit GraphBuilder(Graph graph);
   virtual ~GraphBuilder();
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
-  /// Adds one op at the current location. Fills attribute defaults, runs the shape rule. Throws UserError for wrong
-  /// arity [op_arity], attributes [op_attribute], shapes and dtypes (the rule's labels), [op_other_graph], and for a
-  /// second op of a program's own by one name [op_name].
+  /// Adds an op at the current location. Fills in attribute defaults and runs the shape rule. Throws UserError for
+  /// wrong arity [op_arity], attributes [op_attribute], shapes and dtypes (the rule's labels), values of another
+  /// builder [op_other_graph], and a second user-defined op of the same name [op_name].
   Value add(const Op& op, std::span<const Value> operands, Attributes attrs = {});
   Value add(const Op& op, std::initializer_list<Value> operands, Attributes attrs = {}) {
     return add(op, std::span<const Value>(operands.begin(), operands.size()), std::move(attrs));
   }
 
-  /// An argument: `op` is one of ops::input, ops::parameter, ops::state. Names are unique in a graph [argument_name].
+  /// Adds an argument: `op` is ops::input, ops::parameter or ops::state. Names are unique in a graph [argument_name].
   Value argument(const Op& op, std::string_view name, DType dtype, const Shape& shape);
-  /// The argument of that name, if there is one.
+  /// Returns the argument of that name, if it exists.
   std::optional<Value> find_argument(std::string_view name);
 
-  /// Declares outputs and updates. An update keeps dtype and shape [update_type]; a state is updated at most once
-  /// [update_twice]; output names are unique [output_name]. Values of other builders are errors [op_other_graph].
+  /// Declare outputs and updates. An update keeps dtype and shape [update_type]; a state is updated at most once
+  /// [update_twice]; output names are unique [output_name]. Values of other builders are rejected [op_other_graph].
   void output(std::string_view name, const Value& value);
   void update(const Value& state, const Value& value);
 
-  /// Copies one node of another graph, operands already mapped; keeps its location and name.
+  /// Copies a node of another graph, given mapped operands; keeps its location and name.
   Value copy(const Node& node, std::span<const Value> operands);
-  /// The same for a node whose operands' types look as they did in its graph, so that its own type is known. The
-  /// checks of its shape rule are among those of its graph: see add_checks.
+  /// Same for a node whose operands' types and display names are unchanged, so that its type is reused. The checks of
+  /// its shape rule must be copied separately: see add_checks.
   Value copy_as_typed(const Node& node, std::span<const Value> operands);
-  /// Carries another graph's run-time checks over.
+  /// Adds run-time checks of another graph.
   void add_checks(std::span<const DimCheck> checks);
 
-  /// The user's name for a value, shown in dumps. The first name wins.
+  /// Sets the user's name for a value, shown in dumps. The first name wins.
   void set_name(const Value& value, std::string_view name);
 
   /// Throws UserError [op_other_graph], at the current location, for a value of another builder.
   void require_own(std::string_view op, const Value& value) const;
 
   const Graph& graph() const { return graph_; }
-  /// The finished graph; the builder is empty afterwards.
+  /// Returns the finished graph; the builder is empty afterwards.
   Graph finish();
 
   const Location& location() const { return location_; }
 
-  /// Sets the location of every op added while it lives.
+  /// Sets the location of every op added while it is alive.
   class At {
    public:
     At(GraphBuilder& builder, Location loc) : builder_(builder), saved_(builder.location_) {
@@ -96,7 +96,7 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
     Location saved_;
   };
 
-  /// A fresh number for an op that draws random values, so that two draws differ.
+  /// Returns a new stream number for a random op, so that two draws differ.
   std::int64_t next_stream() { return next_stream_++; }
 
  private:
@@ -111,12 +111,12 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
 
   Graph graph_;
   Location location_;
-  std::unique_ptr<InferredTypes> inferred_;                // for nodes like those before
+  std::unique_ptr<InferredTypes> inferred_;                // cache for nodes similar to earlier ones
   NodeTable pure_;                                         // for hash-consing
   NodeTable arguments_;                                    // by name
-  std::vector<TensorType> argument_types_;                 // that some of them share
+  std::vector<TensorType> argument_types_;                 // shared by some of them
   std::vector<bool> updated_;                              // by node
-  std::unordered_map<std::string_view, const Op*> owned_;  // a program's own ops by name
+  std::unordered_map<std::string_view, const Op*> owned_;  // user-defined ops by name
   std::int64_t next_stream_ = 0;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 using Difference = std::optional<std::string>;
 
-/// Arguments in order, then the rest: what IR text shows.
+/// Returns the values in IR text order: arguments first, then the rest.
 std::vector<ValueId> text_order(const Graph& graph) {
   std::vector<ValueId> order = graph.arguments();
   for (const ValueId id : all_values(graph))
@@ -28,7 +28,7 @@ std::vector<std::int32_t> positions(const Graph& graph, const std::vector<ValueI
   return at;
 }
 
-/// The printed form tells dims' names apart and takes NaN for equal to itself; equal values print equally.
+/// The printed form shows dims' names, and a NaN equals itself; equal values have equal text.
 bool same_attributes(const Attributes& a, const Attributes& b, bool names) {
   if (names || a != b) {
     if (a.entries().size() != b.entries().size()) return false;
@@ -78,7 +78,7 @@ class Comparison {
     return a_at_[static_cast<std::size_t>(a.index)] == b_at_[static_cast<std::size_t>(b.index)];
   }
 
-  /// Which part of two nodes differs.
+  /// Describes which part of two nodes differs.
   Difference node(ValueId a_id, ValueId b_id) const {
     const Node &a = a_[a_id], &b = b_[b_id];
     if (a.op != b.op) return "the op differs";

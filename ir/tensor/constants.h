@@ -6,15 +6,15 @@
 
 namespace lathe::ir {
 
-/// The numbers of a constant as its dtype has them: rounded once, as the text may have more digits. One for all
-/// elements, or each in row-major order; of complex ones pairs.
+/// Returns the values of a constant, rounded once to its dtype, because the text may have more digits. Returns one
+/// number for all elements, or one per element in row-major order; complex values are pairs.
 NumberList constant_values(const Node& constant);
 
-/// The number that every element of a real value is, where a constant says so, seen through views, reshape and
-/// contiguous: as the value's dtype has it.
+/// Returns the number, in the value's dtype, if all elements of a real value are equal by a constant. Looks through
+/// views, reshape and contiguous.
 std::optional<Number> uniform_value(const Graph& graph, ValueId id);
 
-/// The same number as the text has it: 0.1, where the f32 next to it is 0.10000000149011612.
+/// Returns the same number as written in the text: 0.1, although the nearest f32 is 0.10000000149011612.
 std::optional<Number> written_number(const Graph& graph, ValueId id);
 
 }  // namespace lathe::ir

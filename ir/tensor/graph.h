@@ -15,7 +15,7 @@
 
 namespace lathe::ir {
 
-/// A value is named by the node that makes it: every node has one result. Ids are positions in Graph::nodes.
+/// A value is identified by its node, because every node has one result. Ids are positions in Graph::nodes.
 struct ValueId {
   std::int32_t index = -1;
   bool valid() const { return index >= 0; }
@@ -28,19 +28,19 @@ struct Node {
   Attributes attrs;
   TensorType type;
   Location loc;
-  /// The user's name for the value, printed as a comment; for inputs, parameters and states the name it is bound by.
+  /// The user's name for the value, printed as a comment; for inputs, parameters and states the name that binds them.
   std::string name;
 };
 
-/// A relation between dims that no rule could decide when the op was built; it is checked when the dims are bound.
+/// A relation between dims that could not be decided when the op was built; it is checked when the dims are bound.
 struct DimCheck {
   enum class Relation { equal, at_most };
   Dim left, right;
   Relation relation = Relation::equal;
   Location loc;
   std::string op;
-  std::string label;    ///< the constraint's label, such as "matmul_inner"
-  std::string message;  ///< what to say when it does not hold
+  std::string label;    ///< label of the constraint, such as "matmul_inner"
+  std::string message;  ///< error message if it does not hold
   bool operator==(const DimCheck&) const = default;
 };
 
@@ -49,16 +49,16 @@ struct Output {
   ValueId value;
 };
 
-/// After a run, the state (or parameter) takes this value, in place.
+/// The state (or parameter) is overwritten with this value after a run.
 struct Update {
   ValueId state;
   ValueId value;
 };
 
-/// A computation: SSA nodes in topological order. A graph is data; passes are functions from graph to graph.
+/// A computation: SSA nodes in topological order. Passes are functions from graph to graph.
 struct Graph {
   std::string name;
-  /// References to nodes stay good while a builder adds more.
+  /// References to nodes stay valid while a builder adds nodes.
   StableList<Node> nodes;
   std::vector<Output> outputs;
   std::vector<Update> updates;
@@ -67,15 +67,15 @@ struct Graph {
   const Node& operator[](ValueId id) const { return nodes[static_cast<std::size_t>(id.index)]; }
   Node& operator[](ValueId id) { return nodes[static_cast<std::size_t>(id.index)]; }
   int size() const { return static_cast<int>(nodes.size()); }
-  /// Ids of the input, parameter and state nodes, in the order of the signature.
+  /// Returns the ids of the input, parameter and state nodes, in signature order.
   std::vector<ValueId> arguments() const;
-  /// The argument with this name; invalid where there is none. Goes through all nodes.
+  /// Returns the argument with this name, or an invalid id. Linear in the number of nodes.
   ValueId find_argument(std::string_view argument) const;
-  /// What the graph gives: the values of its outputs, then those that its states take (repeats kept).
+  /// Returns the values of the outputs, then those of the updates, including duplicates.
   std::vector<ValueId> results() const;
 };
 
-/// The ids 0 .. size-1, to go through.
+/// An iterable range of the ids 0 .. size-1.
 class ValueRange {
  public:
   class Iterator {
@@ -99,7 +99,7 @@ class ValueRange {
   std::int32_t size_;
 };
 
-/// The ids of the nodes that the graph has now.
+/// Returns the ids of the nodes that the graph has now.
 inline ValueRange all_values(const Graph& graph) { return ValueRange(graph.size()); }
 
 }  // namespace lathe::ir

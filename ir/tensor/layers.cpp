@@ -13,21 +13,22 @@ namespace lathe::ir {
 
 namespace {
 
-/// One layer's values: consecutive in the list.
+/// The values of one layer, consecutive in the list.
 struct Block {
   std::string prefix;
-  int layer = -1;  ///< -1: no layer
+  int layer = -1;  ///< -1: not in a layer
   bool gradient = false;
   std::size_t begin = 0, end = 0;
-  std::vector<std::size_t> counted;  ///< without values that have no operands
+  std::vector<std::size_t> counted;  ///< excludes values without operands
 
-  /// Whether `next` goes on in this layer. What a backward sweep computes anew has no gradient's location.
+  /// Returns whether `next` continues this layer. Values recomputed in a backward sweep do not have a gradient's
+  /// location.
   bool takes(const Block& next) const {
     return prefix == next.prefix && layer == next.layer && (gradient == next.gradient || gradient);
   }
 };
 
-/// The path of a value cut before and after its first number: "decoder.3.self" gives "decoder" and 3.
+/// Splits the path of a value before and after its first number: "decoder.3.self" gives "decoder" and 3.
 Block layer_of(const Node& node) {
   const std::string_view path = node.op->as<Argument>() ? std::string_view(node.name) : node.loc.scope();
   Block block;
@@ -103,7 +104,7 @@ class Finder {
     return true;
   }
 
-  /// Streams of random numbers differ on purpose.
+  /// Random streams differ intentionally.
   static bool same_attributes(const Attributes& a, const Attributes& b) {
     return std::equal(a.entries().begin(), a.entries().end(), b.entries().begin(), b.entries().end(),
                       [](const auto& x, const auto& y) {
@@ -112,7 +113,7 @@ class Finder {
                       });
   }
 
-  /// Where an operand stands in the layer; -1 outside.
+  /// Returns the position of an operand in the layer; -1 if outside.
   std::ptrdiff_t position(const Block& block, ValueId operand) const {
     const auto at = position_.find(operand.index);
     if (at == position_.end() || at->second.first != static_cast<std::size_t>(&block - blocks_.data())) return -1;

@@ -8,22 +8,22 @@
 
 namespace lathe::ir {
 
-/// Layers of a model that do the same one after the other, such as decoder.1 .. decoder.11: what a reader wants to
-/// see once. A layer is told by the first number in the path of a value's scope, or in an argument's name.
+/// Consecutive identical layers of a model, such as decoder.1 .. decoder.11, which dumps show once. A layer is
+/// identified by the first number in the path of a value's scope, or in an argument's name.
 struct RepeatedLayers {
-  std::size_t begin = 0;   ///< where the first layer starts in the list of values
-  std::size_t second = 0;  ///< where the second starts
+  std::size_t begin = 0;   ///< start of the first layer in the list of values
+  std::size_t second = 0;  ///< start of the second
   std::size_t end = 0;     ///< one past the last value of the last
   std::string prefix;      ///< "decoder"
   bool gradient = false;
-  std::vector<int> layers;  ///< their numbers, in the order of the list: at least two
+  std::vector<int> layers;  ///< layer numbers in list order: at least two
 };
 
-/// Finds them in a list of a graph's values, in order. Layers repeat when they have the same ops, attributes (random
-/// streams aside), types, and operands that stand in the same place or outside of the layer.
+/// Finds repeated layers in a list of a graph's values, in order. Layers repeat if they have the same ops, attributes
+/// (except random streams), types, and operands at the same position or outside the layer.
 std::vector<RepeatedLayers> repeated_layers(const Graph& graph, std::span<const ValueId> values);
 
-/// "decoder.1 .. decoder.11"
+/// Returns "decoder.1 .. decoder.11".
 std::string to_string(const RepeatedLayers& repeated);
 
 }  // namespace lathe::ir

@@ -10,14 +10,15 @@
 
 namespace lathe::ir {
 
-/// A tree of conditions on a value, checked in the order: test, then operands or alternatives or inner, then name.
+/// A tree of conditions on a value. They are checked in the order: test, then operands, alternatives or inner, then
+/// name.
 struct Pattern::Impl {
-  /// What is wrong with the value, or nothing. `uses` is how often it is read.
+  /// Returns the failed condition, or nothing. `uses` is the number of reads of the value.
   std::function<std::optional<std::string>(const Graph&, ValueId, int uses)> test = {};
-  std::shared_ptr<const Impl> base = {};              ///< holds of the same value first
-  std::optional<std::vector<Pattern>> operands = {};  ///< of the value's node
-  std::vector<Pattern> alternatives = {};             ///< of the same value
-  std::optional<Pattern> inner = {};                  ///< the value, or what `skipped` ops show of it
+  std::shared_ptr<const Impl> base = {};              ///< checked first, on the same value
+  std::optional<std::vector<Pattern>> operands = {};  ///< patterns of the operands
+  std::vector<Pattern> alternatives = {};             ///< alternatives for the same value
+  std::optional<Pattern> inner = {};                  ///< pattern of the value, or of the operand below `skipped` ops
   std::vector<const Op*> skipped = {};
   std::string name = {};
 };
@@ -29,7 +30,8 @@ using Test = std::function<std::optional<std::string>(const Graph&, ValueId, int
 Pattern make(Pattern::Impl impl) { return Pattern(std::make_shared<const Pattern::Impl>(std::move(impl))); }
 Pattern tested(Test test) { return make({.test = std::move(test)}); }
 
-/// One attempt: continuation passing, so that a later failure tries the other orders and alternatives.
+/// One match attempt, in continuation-passing style: a later failure backtracks to other operand orders and
+/// alternatives.
 class Search {
  public:
   using Next = std::function<bool()>;
@@ -93,7 +95,7 @@ class Search {
     return false;
   }
 
-  /// Runs `rest` with one more condition held.
+  /// Runs `rest` with one more condition satisfied.
   template <class Rest>
   bool step(Rest&& rest) {
     ++held_;
@@ -196,7 +198,7 @@ Pattern constant() {
 }
 
 namespace {
-/// A constant for whose value and dtype `holds` is true.
+/// Matches a constant whose value and dtype satisfy `holds`.
 template <class Holds>
 Pattern constant_that(std::string what, Holds holds) {
   return tested([what = std::move(what), holds = std::move(holds)](const Graph& graph, ValueId id,

@@ -13,21 +13,21 @@
 
 namespace lathe::ir {
 
-/// A shape of expression to look for, built from small parts:
+/// A pattern of expressions, composed of smaller patterns:
 ///   pattern(ops::softmax, {pattern(ops::mul, {any().as("scores"), constant().as("scale")}).one_use()})
-/// Patterns are values; every method returns a new one.
+/// Patterns are immutable values; every method returns a new one.
 class Pattern {
  public:
-  /// Binds the value to a name. A name used twice must be the same value in both places.
+  /// Binds the value to a name. If a name is used twice, both values must be the same.
   Pattern as(std::string_view name) const;
-  /// The value has a single reader, which outputs and updates count as.
+  /// Requires a single reader; outputs and updates count as readers.
   Pattern one_use() const;
-  /// The value satisfies `holds`; `what` completes "wanted a value that ..." when it does not.
+  /// Requires `holds`; `what` completes "wanted a value that ..." if it fails.
   using Predicate = std::function<bool(const Graph&, ValueId)>;
   Pattern where(std::string_view what, Predicate holds) const;
   Pattern dtype(DType dtype) const;
   Pattern rank(int rank) const;
-  /// The attribute has this value.
+  /// Requires this value of the attribute.
   Pattern attr(std::string_view name, Attribute value) const;
 
   struct Impl;
@@ -38,45 +38,45 @@ class Pattern {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Any value at all.
+/// Matches any value.
 Pattern any();
-/// Any argument: an input, parameter or state.
+/// Matches any argument: an input, parameter or state.
 Pattern argument();
-/// A value of this op, whatever its operands.
+/// Matches a value of this op with any operands.
 Pattern pattern(const Op& op);
-/// A value of this op with these operands; those of a commutative op may stand in any order.
+/// Matches a value of this op with these operands; those of a commutative op may be in any order.
 Pattern pattern(const Op& op, std::vector<Pattern> operands);
-/// A value that is one number everywhere (see uniform_value), and the number satisfies `holds`, or is `value` as its
-/// dtype has it.
+/// Matches a value whose elements all equal one number (see uniform_value). The number must satisfy `holds`, or equal
+/// `value` in the value's dtype.
 Pattern constant();
 Pattern constant(double value);
 Pattern constant(std::string_view what, std::function<bool(double)> holds);
-/// The first alternative that lets the rest of the match succeed.
+/// Matches the first alternative for which the rest of the match succeeds.
 Pattern either(std::vector<Pattern> alternatives);
-/// `inner`, under any number of single-operand ops from `ops`: through({&ops::reshape, &ops::contiguous}, any()).
+/// Matches `inner` below any number of single-operand ops from `ops`: through({&ops::reshape, &ops::contiguous},
+/// any()).
 Pattern through(std::vector<const Op*> ops, Pattern inner);
 
-/// Whether swapping the op's two operands changes nothing: add, mul, minimum, maximum, eq, ne, logical_and,
-/// logical_or.
+/// Returns whether the op is commutative: add, mul, minimum, maximum, eq, ne, logical_and, logical_or.
 bool is_commutative(const Op& op);
 
-/// What a match bound, or why there was none.
+/// The bindings of a match, or the reason for its failure.
 class Match {
  public:
   explicit operator bool() const { return !failure_; }
-  /// The value bound to `name`; InternalError where the match failed or nothing is bound.
+  /// Returns the value bound to `name`. Throws InternalError if the match failed or the name is not bound.
   ValueId operator[](std::string_view name) const;
   bool has(std::string_view name) const { return bound_.find(name) != bound_.end(); }
 
-  /// The condition that failed after the most others held: the one a person would change.
+  /// The condition that failed after the largest number of satisfied ones: the most likely one to fix.
   struct Failure {
     ValueId value;
     std::string condition;  ///< "wanted softmax, found mul"
     Location loc;
   };
   const std::optional<Failure>& failure() const { return failure_; }
-  /// "mha.cpp:14: wanted softmax, found mul\n  %12 = mul %3, %4 : f32[n]"; empty after a match. `graph` is the one
-  /// that was matched.
+  /// Returns "mha.cpp:14: wanted softmax, found mul\n  %12 = mul %3, %4 : f32[n]", or an empty string after a match.
+  /// `graph` must be the matched graph.
   std::string why(const Graph& graph) const;
 
  private:
@@ -85,12 +85,12 @@ class Match {
   std::optional<Failure> failure_;
 };
 
-/// Matches patterns against the values of one graph, which must outlive it unchanged.
+/// Matches patterns against the values of a graph, which must outlive the matcher and not change.
 class Matcher {
  public:
   explicit Matcher(const Graph& graph);
   Match match(const Pattern& pattern, ValueId at) const;
-  /// How many operands, outputs and updates read a value.
+  /// Returns the number of operands, outputs and updates that read a value.
   int uses(ValueId id) const { return uses_[static_cast<std::size_t>(id.index)]; }
   const Graph& graph() const { return graph_; }
 

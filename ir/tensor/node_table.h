@@ -11,13 +11,13 @@
 
 namespace lathe::ir {
 
-/// Finds nodes of a growing graph by a hash, of which it keeps 32 bits. Nodes with operands stand near others of the
-/// same last operand, so that a graph made in order finds them in a cache; where too many have it, and for nodes
-/// without operands, it is open addressing in a power of two of slots, at most half of them taken.
+/// Hash table of the nodes of a growing graph; stores 32 bits of each hash. Nodes with operands are stored near
+/// others with the same last operand, so that graphs built in order have good locality. Overflowing nodes and nodes
+/// without operands use open addressing in a power of two of slots, at most half full.
 class NodeTable {
  public:
-  /// The first node with this hash and these operands, in whatever order, for which `equal(id)` holds; invalid where
-  /// there is none.
+  /// Returns the first node with this hash and these operands, in any order, for which `equal(id)` is true; otherwise
+  /// an invalid id.
   template <class Equal>
   ValueId find(std::size_t hash, std::span<const ValueId> operands, Equal equal) const {
     const auto kept = static_cast<std::uint32_t>(hash);
@@ -41,7 +41,7 @@ class NodeTable {
     place(slot);
   }
 
-  /// Makes room for so many nodes without operands.
+  /// Reserves space for `nodes` nodes without operands.
   void reserve(std::size_t nodes) {
     if (2 * nodes > slots_.size()) resize(std::bit_ceil(2 * nodes));
   }
@@ -52,7 +52,7 @@ class NodeTable {
     std::uint32_t hash = 0;
     ValueId id;
   };
-  static constexpr std::size_t near_slots = 8;  // from two for each operand on
+  static constexpr std::size_t near_slots = 8;  // per last operand, overlapping: start at two per node
   static ValueId last_of(std::span<const ValueId> operands) {
     return operands.empty() ? ValueId{} : *std::max_element(operands.begin(), operands.end());
   }
@@ -83,9 +83,9 @@ class NodeTable {
       if (slot.id.valid()) place(slot);
   }
 
-  std::vector<Slot> near_;  // two a node
+  std::vector<Slot> near_;  // two per node
   std::vector<Slot> slots_;
-  std::size_t size_ = 0;  // taken of slots_
+  std::size_t size_ = 0;  // used entries of slots_
 };
 
 }  // namespace lathe::ir

@@ -8,8 +8,7 @@
 
 namespace lathe::ir {
 
-/// For each value of a graph the nodes that read it, in the order of the graph; one that reads it twice stands there
-/// twice.
+/// For each value of a graph, the nodes that read it, in graph order; a node that reads it twice is listed twice.
 class Users {
  public:
   explicit Users(const Graph& graph);

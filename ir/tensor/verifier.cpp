@@ -29,7 +29,7 @@ Defect operand_defect(const Node& node, ValueId id) {
   return std::nullopt;
 }
 
-/// Attributes stand in the schema's order; only those without a fallback may be missing.
+/// Checks that attributes are in schema order, and that only those without a default are missing.
 Defect attribute_defect(const Node& node) {
   const auto& entries = node.attrs.entries();
   auto entry = entries.begin();
@@ -92,7 +92,7 @@ Defect argument_defect(const Node& node) {
   return std::nullopt;
 }
 
-/// The first argument that has the name of one before; invalid where there is none.
+/// Returns the first argument whose name is a duplicate, or an invalid id.
 ValueId argument_named_twice(const Graph& graph, const std::vector<ValueId>& arguments) {
   NodeTable known;
   known.reserve(arguments.size());
@@ -134,7 +134,7 @@ Defect result_defect(const Graph& graph) {
   return std::nullopt;
 }
 
-/// The node for an error message, which cannot rely on anything: ids are positions.
+/// Describes a node of a possibly invalid graph: ids are positions.
 std::string describe(const Node& node, ValueId id) {
   std::string text = fmt::format("value {}: {}", id.index, node.op->name.value);
   for (const ValueId operand : node.operands) text += fmt::format(" #{}", operand.index);

@@ -8,18 +8,19 @@
 
 namespace lathe::ir {
 
-/// Throws InternalError, naming the value and what is wrong, unless the graph is sound:
-///   operands stand before their users, and are as many as the op takes;
-///   attributes follow the op's schema, defaults filled in;
-///   the type is the one that the shape rule infers, strides included, and every run-time check that the rule asks
-///   for is among the graph's; arguments have names of their own and contiguous types; outputs have names of their
-///   own and existing values; updates give a parameter or state, at most once each, a value of its dtype and shape.
-/// The runner calls it after every pass. A parsed program needs no call: the builder refuses what this would.
+/// Throws InternalError, naming the value and the defect, unless the graph is valid:
+///   operands precede their users, and match the op's arity;
+///   attributes follow the op's schema, with defaults filled in;
+///   the type equals the one inferred by the shape rule, including strides, and the graph contains every run-time
+///   check that the rule raises; argument names are unique and their types contiguous; output names are unique and
+///   their values exist; an update assigns a value of equal dtype and shape to a parameter or state, at most once
+///   each.
+/// The runner calls it after every pass. Parsed programs need no call: the builder already rejects invalid ones.
 void verify(const Graph& graph);
 
-/// Why verify would throw, or nothing.
+/// Returns the reason why verify would throw, or nothing.
 std::optional<std::string> find_defect(const Graph& graph);
-/// `types`: for graphs that are verified one after the other, of which most nodes are alike.
+/// `types`: shared cache, for verifying several similar graphs.
 std::optional<std::string> find_defect(const Graph& graph, InferredTypes& types);
 
 }  // namespace lathe::ir

@@ -7,8 +7,8 @@ namespace lathe::ir {
 
 using Sizes = std::vector<std::int64_t>;
 
-/// Visits every position of `sizes` in row-major order and follows several tensors by their strides (one list for
-/// each, as many entries as sizes): for (Walk w(..); !w.done(); w.next()) use(w.offset(0), w.offset(1)).
+/// Iterates over the positions of `sizes` in row-major order and tracks offsets of several tensors by their strides
+/// (one list per tensor, as long as sizes): for (Walk w(..); !w.done(); w.next()) use(w.offset(0), w.offset(1)).
 class Walk {
  public:
   Walk(Sizes sizes, std::vector<Sizes> strides, Sizes starts = {})
@@ -41,7 +41,7 @@ class Walk {
   bool done_ = false;
 };
 
-/// Row-major strides in elements.
+/// Returns row-major strides in elements.
 inline Sizes dense_strides(const Sizes& sizes) {
   Sizes strides(sizes.size(), 1);
   for (std::size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];

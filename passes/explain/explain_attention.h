@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "passes/lowering/lower.h"
+#include "passes/lowering/lowered.h"
 
 namespace lathe {
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "ir/support/visible.h"
+#include "passes/compile/compile.h"
 #include "passes/memory/memory_plan.h"
 
 namespace lathe {
@@ -40,14 +41,19 @@ std::string with_dims(const DimBindings& dims) {
 
 }  // namespace
 
-std::string explain_memory(const ir::Graph& prepared, const Machine& machine, const MemoryBudget& budget,
+std::string explain_memory(const ir::Graph& graph, const Machine& machine, const MemoryBudget& budget,
                            LowerOptions options) {
-  options.memory = budget;
-  const Program within = lower_prepared(prepared, machine, options).program;
+  require_budget_support(machine);
   options.memory.reset();
-  const Cost before = cost_of(lower_prepared(prepared, machine, options).program, budget),
-             after = cost_of(within, budget);
-  std::string text = fmt::format("@{}{}: {}\nwithin a budget of {}: {}\n", visible(prepared.name),
+  Compilation now = begin_compilation(graph, machine, {.lower = options});
+  run_through(now, Stage::Part::target);
+  Compilation limited = now;
+  limited.request.lower.memory = budget;
+  run_until(now, "exchanges");
+  run_until(limited, "exchanges");
+  const Program& within = limited.program;
+  const Cost before = cost_of(now.program, budget), after = cost_of(within, budget);
+  std::string text = fmt::format("@{}{}: {}\nwithin a budget of {}: {}\n", visible(graph.name),
                                  with_dims(budget.dims), takes(before), format_bytes(budget.bytes), takes(after));
   if (within.recomputed.empty()) return text + "nothing is computed again\n";
   text += "computed again for late readers, and what all takes then:\n";

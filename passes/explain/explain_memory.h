@@ -3,20 +3,20 @@
 #include <string>
 
 #include "ir/tensor/graph.h"
-#include "passes/lowering/lower.h"
+#include "passes/lowering/machine.h"
 
 namespace lathe {
 
-/// Tells what a memory budget does to a graph (as lower_prepared takes it): what it takes without one and
-/// with it, which kinds of values are computed again, in the order in which that was decided, and what the work and
-/// the traffic of a run become. Throws the UserErrors of lower_within. `options` without a budget: of the plan alone.
+/// Describes the effect of a memory budget on a graph: the memory without it and with it, the kinds of values that
+/// are computed again in the order of the decisions, and the work and memory traffic of a run. Throws the UserErrors
+/// of fit_budget().
 ///
 ///   @gpt with B=4, T=64: 1.73 GiB, 345 MiB of it arena
 ///   within a budget of 1.6 GiB: 1.58 GiB, 192 MiB of it arena
 ///   computed again for the backward pass, and what all takes then:
 ///     1.66 GiB  tanh f32[B, T, d_ff=3072] gpt.cpp:83, 12 values
 ///   that costs 0.0% more products and sums (258.2 -> 258.2 GFLOP), 3.1% more traffic (14.1 -> 14.5 GB) a run
-std::string explain_memory(const ir::Graph& prepared, const Machine& machine, const MemoryBudget& budget,
+std::string explain_memory(const ir::Graph& graph, const Machine& machine, const MemoryBudget& budget,
                            LowerOptions options = {});
 
 }  // namespace lathe

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/kernel/build/builder.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 
 namespace lathe {
 

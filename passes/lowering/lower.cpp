@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
-#include <numeric>
 #include <set>
 #include <unordered_map>
 
@@ -14,19 +12,13 @@
 #include "ir/support/visible.h"
 #include "ir/tensor/constants.h"
 #include "ir/tensor/verifier.h"
-#include "passes/fusion/attention/fuse_attention.h"
-#include "passes/fusion/attention/require_attention.h"
-#include "passes/fusion/prepare/prepare_for_fusion.h"
-#include "passes/lowering/program/exchange_order.h"
-#include "passes/lowering/program/in_place.h"
-#include "passes/lowering/program/kernel_pool.h"
-#include "passes/lowering/program/received_elements.h"
-#include "passes/lowering/program/require_one_process.h"
-#include "passes/lowering/program/traffic.h"
+#include "passes/lowering/in_place.h"
+#include "passes/lowering/pool/kernel_pool.h"
 #include "passes/lowering/region_kernels.h"
+#include "passes/lowering/traffic.h"
 #include "passes/lowering/verify/verify_placement.h"
-#include "passes/lowering/verify/verify_program.h"
-#include "passes/remat/rematerialize.h"
+#include "passes/program/received_elements.h"
+#include "passes/program/require_one_process.h"
 
 namespace lathe {
 
@@ -373,177 +365,25 @@ class Lowering {
   Program program_;
 };
 
-bool fuses_attention(const LowerOptions& options) { return options.attention != AttentionFusion::off; }
+}  // namespace
 
-/// A memory budget must not change bits, so it decides nothing here.
-std::optional<CpuInfo> costs_of(const Machine& machine, const LowerOptions& options) {
+std::optional<CpuInfo> attention_costs(const Machine& machine, const LowerOptions& options) {
   return options.attention == AttentionFusion::automatic ? machine.fusion.attention_costs : std::nullopt;
 }
 
-}  // namespace
-
-Pipeline machine_passes(const Machine& machine, const LowerOptions& options) {
-  Pipeline passes = machine.passes;
-  const auto append = [&](Pipeline more) {
-    passes.insert(passes.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-  };
-  append(prepare_passes());
-  const bool few_rows = machine.fusion.attention_few_rows;
-  if (fuses_attention(options))
-    append(attention_passes({.costs = costs_of(machine, options),
-                             .few_rows = few_rows,
-                             .result_dots = machine.fusion.attention_result_dots}));
-  if (options.attention == AttentionFusion::required)
-    passes.push_back(require_attention_pass({.few_rows = few_rows}));
-  return passes;
-}
-
-namespace {
-
-/// The time that a stage takes, all its turns together.
-class StageTime {
- public:
-  using Clock = std::chrono::steady_clock;
-
-  /// One turn.
-  class Running {
-   public:
-    explicit Running(StageTime& stage) : stage_(stage) {}
-    ~Running() { stage_.seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
-
-   private:
-    StageTime& stage_;
-    Clock::time_point start_ = Clock::now();
-  };
-
-  double seconds() const { return seconds_; }
-
- private:
-  double seconds_ = 0;
-};
-
-/// The stages that end in a program. Within a memory budget they have many turns: each is timed over all of its own.
-class LoweringStages {
- public:
-  LoweringStages(const Machine& machine, const LowerOptions& options) : machine_(machine), options_(options) {}
-
-  FusionPlan fuse(const Graph& graph, const std::vector<bool>& recomputed) {
-    const StageTime::Running running(fuse_);
-    FusionOptions fusion = machine_.fusion;
-    fusion.attention = fuses_attention(options_);
-    fusion.attention_costs = costs_of(machine_, options_);
-    fusion.recomputed = recomputed;
-    return plan_fusion(graph, fusion);
-  }
-
-  Program lower(const Graph& graph, const FusionPlan& plan) {
-    Program program = kernels(graph, plan);
-    const StageTime::Running running(exchanges_);
-    order_exchanges(program, options_.bucket_bytes);
-    return program;
-  }
-
-  double seconds() const { return fuse_.seconds() + kernels_.seconds() + exchanges_.seconds(); }
-
-  PassRun fuse_run(const Graph& graph, const FusionPlan& plan) const {
-    return {"fuse", fuse_.seconds(), graph.size(), graph.size(), fmt::format("{} regions", plan.regions.size())};
-  }
-
-  /// What is left to do for a program, with the runs of the stages that made it.
-  void finish(Lowered& lowered) const {
-    Program& program = lowered.program;
-    if (machine_.finish) machine_.finish(program);
-    verify_program(program);
-    const int nodes = lowered.graph.size();
-    const auto values = std::accumulate(program.exchanges.begin(), program.exchanges.end(), std::size_t{0},
-                                        [](std::size_t sum, const Exchange& e) { return sum + e.parts.size(); });
-    lowered.stages.push_back(
-        {"kernels", kernels_.seconds(), nodes, nodes,
-         fmt::format("{} launches of {} kernels", program.launches.size(), program.kernels.size())});
-    lowered.stages.push_back({"exchanges", exchanges_.seconds(), nodes, nodes,
-                              fmt::format("{} exchanges of {} values", program.exchanges.size(), values)});
-  }
-
- private:
-  Program kernels(const Graph& graph, const FusionPlan& plan) {
-    const StageTime::Running running(kernels_);
-    return Lowering(graph, plan, machine_, options_, pool_).run();
-  }
-
-  const Machine& machine_;
-  const LowerOptions& options_;
-  KernelPool pool_;
-  StageTime fuse_, kernels_, exchanges_;
-};
-
-}  // namespace
-
-void require_budget_kept(const Machine& machine) {
-  if (machine.keeps_budgets) return;
-  const std::string name = std::visit([](const auto& info) { return std::string(info.name); }, machine.info);
-  throw UserError(fmt::format("a memory budget is kept by code for CPUs alone, not for {}", name), "memory_target",
-                  "leave out the budget, or compile for a CPU");
-}
-
-Fused fuse_regions(Graph prepared, const Machine& machine, const LowerOptions& options) {
+FusionPlan fuse_regions(const Graph& prepared, const Machine& machine, const LowerOptions& options,
+                        const std::vector<bool>& recomputed) {
   if (!machine.fold) require_one_process(prepared);
-  LoweringStages stages(machine, options);
-  Fused fused{.graph = std::move(prepared), .regions = {}};
-  fused.regions = stages.fuse(fused.graph, {});
-  fused.stages.push_back(stages.fuse_run(fused.graph, fused.regions));
-  return fused;
+  FusionOptions fusion = machine.fusion;
+  fusion.attention = options.attention != AttentionFusion::off;
+  fusion.attention_costs = attention_costs(machine, options);
+  fusion.recomputed = recomputed;
+  return plan_fusion(prepared, fusion);
 }
 
-Lowered lower_regions(Fused fused, const Machine& machine, const LowerOptions& options) {
-  LoweringStages stages(machine, options);
-  Lowered lowered{.graph = std::move(fused.graph),
-                  .regions = std::move(fused.regions),
-                  .program = {},
-                  .stages = std::move(fused.stages)};
-  lowered.program = stages.lower(lowered.graph, lowered.regions);
-  stages.finish(lowered);
-  return lowered;
-}
-
-namespace {
-
-Lowered lower_within_budget(const Graph& prepared, const Machine& machine, const LowerOptions& options) {
-  require_budget_kept(machine);
-  if (!machine.fold) require_one_process(prepared);
-  LoweringStages stages(machine, options);
-  StageTime all;
-  Lowered lowered;
-  {
-    const StageTime::Running running(all);
-    lowered = lower_within(
-        prepared, *options.memory,
-        {.plan = [&](const Graph& g, const std::vector<bool>& recomputed) { return stages.fuse(g, recomputed); },
-         .lower = [&](const Graph& g, const FusionPlan& plan) { return stages.lower(g, plan); },
-         .memory_work = std::visit([](const auto& info) { return info.memory_work; }, machine.info)});
-    verify(lowered.graph);
-  }
-  lowered.stages.push_back(
-      {"rematerialize", all.seconds() - stages.seconds(), prepared.size(), lowered.graph.size()});
-  lowered.stages.push_back(stages.fuse_run(lowered.graph, lowered.regions));
-  stages.finish(lowered);
-  return lowered;
-}
-
-}  // namespace
-
-Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOptions& options) {
-  if (options.memory) return lower_within_budget(prepared, machine, options);
-  return lower_regions(fuse_regions(std::move(prepared), machine, options), machine, options);
-}
-
-Lowered lower_graph(const Graph& graph, const Machine& machine, const LowerOptions& options) {
-  return lower_prepared(apply_passes(machine_passes(machine, options), graph), machine, options);
-}
-
-Program lower(const Graph& graph, const Machine& machine, const LowerOptions& options) {
-  return lower_graph(graph, machine, options).program;
+Program make_kernels(const Graph& graph, const FusionPlan& regions, const Machine& machine,
+                     const LowerOptions& options, KernelPool& pool) {
+  return Lowering(graph, regions, machine, options, pool).run();
 }
 
 }  // namespace lathe

@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "passes/lowering/program/traffic.h"
+#include "passes/lowering/traffic.h"
 
 namespace lathe {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 
 namespace lathe {
 

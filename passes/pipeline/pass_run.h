@@ -7,7 +7,7 @@ namespace lathe::ir {
 
 /// One pass, or another stage of compilation, as it ran.
 struct PassRun {
-  std::string name;  ///< of stage_names() (passes/pipeline/pipeline.h), or of lowering_stages()
+  std::string name;  ///< its label: "canonicalize.2" for the second run of a pass
   double seconds = 0;
   int nodes_before = 0, nodes_after = 0;
   std::string result = {};  ///< what a stage made that gives no graph: "12 regions"

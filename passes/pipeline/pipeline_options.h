@@ -16,7 +16,6 @@ struct PipelineOptions {
   /// given.
   std::function<void(std::string_view pass, const Graph&)> dump_after = {};
   std::vector<std::string> disable = {};  ///< names of passes to leave out, each time that they run [pass_name]
-  std::string stop_after = {};            ///< the last pass to run, of stage_names(); empty: all [pass_name]
   /// Where to write what `lathe opt` needs to repeat a failure: the names of the passes left to run and the text of
   /// the graph that went in. Empty: nowhere.
   std::string reproducer = {};

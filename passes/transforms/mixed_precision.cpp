@@ -105,10 +105,4 @@ Graph mixed_precision(const Graph& graph, DType low_precision) {
   return builder.finish();
 }
 
-Pass mixed_precision_pass(DType low_precision) {
-  return {fmt::format("mixed-{}", name(low_precision)),
-          fmt::format("products in {}, sums and norms in f32, parameters in f32", name(low_precision)),
-          [low_precision](const Graph& g) { return mixed_precision(g, low_precision); }};
-}
-
 }  // namespace lathe::ir

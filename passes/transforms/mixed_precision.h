@@ -2,7 +2,6 @@
 
 #include "ir/support/dtype.h"
 #include "ir/tensor/graph.h"
-#include "passes/pipeline/pass.h"
 
 namespace lathe::ir {
 
@@ -21,8 +20,5 @@ namespace lathe::ir {
 ///                                         %2 = cast %w {dtype=bf16} : bf16[4, 8]
 ///                                         %3 = linear %1, %2 : bf16[n, 4]
 Graph mixed_precision(const Graph& graph, DType low_precision);
-
-/// The same as a pass, "mixed-bf16" or "mixed-f16". UserError [mixed_precision] as it runs.
-Pass mixed_precision_pass(DType low_precision);
 
 }  // namespace lathe::ir

@@ -49,7 +49,7 @@ bool is_temporary_name(std::string_view name) {
          all_of(name.substr(dash + 1), digits);
 }
 
-/// Whether the file begins as an entry does; of one that is being written, as much as there is of it.
+/// Returns whether the file starts like an entry. For a temporary file, checks the bytes written so far.
 bool has_magic(const FileDescriptor& directory, const Entry& entry) {
   const FileDescriptor file(
       ::openat(directory.get(), entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
@@ -60,8 +60,8 @@ bool has_magic(const FileDescriptor& directory, const Entry& entry) {
   return entry.temporary ? cache_entry_magic.starts_with(start) : start == cache_entry_magic;
 }
 
-/// What is called as the cache calls its files. Only has_magic() tells whether it wrote one, which takes most of the
-/// time.
+/// Lists files whose names are those of cache files. Only has_magic() determines whether the cache wrote a file; it
+/// takes most of the time.
 std::vector<Entry> list_entries(const FileDescriptor& directory) {
   struct Close {
     void operator()(DIR* stream) const { ::closedir(stream); }
@@ -87,7 +87,7 @@ std::vector<Entry> list_entries(const FileDescriptor& directory) {
   return entries;
 }
 
-/// Creates what is missing of the path, each folder with mode 0700; false with errno set on failure.
+/// Creates missing folders of the path with mode 0700. Returns false with errno set on failure.
 bool create_folders(const fs::path& path) {
   if (path.empty() || ::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return true;
   if (errno != ENOENT || !path.has_parent_path() || path.parent_path() == path) return false;

@@ -22,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// An entry: magic (8), length of the bytes (8, little-endian), SHA-256 of key, zero and bytes (32), the bytes.
+/// Header of an entry: magic (8 bytes), size of the content (8, little-endian), SHA-256 of key, zero and content
+/// (32).
 constexpr std::size_t header_bytes = cache_entry_magic.size() + 8 + 32;
 
 std::string make_header(const std::string& key, std::string_view bytes) {
@@ -56,11 +57,11 @@ struct DiskCache::Impl {
 
   fs::path folder;
   std::uint64_t max_bytes;
-  std::string reason;  ///< why it is disabled
+  std::string reason;  ///< reason if the cache is disabled
   FileDescriptor directory;
 
   std::mutex size_mutex;
-  std::optional<std::uint64_t> size;  ///< of all entries, as far as known; under size_mutex
+  std::optional<std::uint64_t> size;  ///< total size of the entries, if known; guarded by size_mutex
   std::atomic<std::uint64_t> next_temporary = 0;
   std::atomic<std::int64_t> hits = 0, misses = 0, corrupt = 0, stored = 0, evicted = 0, failed = 0;
 };
@@ -120,13 +121,13 @@ std::optional<std::string> DiskCache::Impl::read_entry(const std::string& key, c
           static_cast<std::int64_t>(bytes.size()))
     return std::nullopt;
   if (header != make_header(key, bytes)) return remove();
-  ::futimens(file.get(), nullptr);  // the time of last use; where it fails, the entry only looks older
+  ::futimens(file.get(), nullptr);  // sets the time of last use; a failure only makes the entry look older
   return bytes;
 }
 
 bool DiskCache::Impl::write_entry(const std::string& key, const std::string& file_name, std::string_view bytes) {
   const std::string temporary = temporary_entry_name(::getpid(), next_temporary++);
-  ::unlinkat(directory.get(), temporary.c_str(), 0);  // of a killed process that had this id
+  ::unlinkat(directory.get(), temporary.c_str(), 0);  // may be left by a killed process with this id
   FileDescriptor file(
       ::openat(directory.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.is_open()) return false;
@@ -134,7 +135,7 @@ bool DiskCache::Impl::write_entry(const std::string& key, const std::string& fil
   const bool written = write_all(file.get(), std::as_bytes(std::span(header))) &&
                        write_all(file.get(), std::as_bytes(std::span(bytes)));
   file.close();
-  // No sync: an entry that a crash tears fails its checksum.
+  // No sync is needed: an entry that is incomplete after a crash fails its checksum.
   if (written && ::renameat(directory.get(), temporary.c_str(), directory.get(), file_name.c_str()) == 0) return true;
   ::unlinkat(directory.get(), temporary.c_str(), 0);
   return false;
@@ -146,8 +147,8 @@ void DiskCache::Impl::account(std::uint64_t added) {
     *size += added;
     if (*size <= max_bytes) return;
   }
-  // The first time, and whenever the sum seems too high, the folder itself is asked: other processes use it too.
-  // Going well below the limit keeps that rare.
+  // List the folder the first time and whenever the sum exceeds the limit, because other processes use the folder
+  // too. Evicting well below the limit makes that rare.
   const TrimmedCache trimmed = trim_cache_folder(directory, max_bytes, max_bytes - max_bytes / 8);
   evicted += trimmed.removed;
   size = trimmed.bytes_left;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t status_bytes = sizeof(std::uint64_t);
 
-/// A stored tensor in the memory of a GPU.
+/// A stored tensor in GPU memory.
 class GpuTensor final : public DeviceTensor {
  public:
   GpuTensor(std::shared_ptr<const Platform> platform, std::size_t bytes)
@@ -65,7 +65,7 @@ class CudaRunner final : public ProgramRunner {
     for (auto& [buffer, value] : constant_tensors(program)) {
       const DeviceMemory& memory = constants_.emplace(buffer, DeviceMemory(driver_, value.bytes())).first->second;
       to_device(memory, value.data(), value.bytes());
-      stream_.synchronize();  // the value goes
+      stream_.synchronize();  // `value` is destroyed when this returns
     }
     for (const Launch& launch : program.launches) launches_.push_back(&launch);
     for (const Exchange& exchange : program.exchanges)
@@ -83,7 +83,7 @@ class CudaRunner final : public ProgramRunner {
   }
 
   void run(const RunArguments& arguments) override;
-  // Values move to the device in runs.
+  // Runs may move values to the device, so they write the states.
   bool only_reads(std::span<StoredTensor* const>) const override { return false; }
   MemoryPlan memory_plan(const DimBindings& dims) const override { return plan_memory(program_, dims); }
   std::int64_t plan(const DimBindings& dims) override {
@@ -93,24 +93,24 @@ class CudaRunner final : public ProgramRunner {
   }
 
  private:
-  /// Launches [first, last) between which no exchange begins or must be over: they are captured as one graph.
+  /// Launches [first, last), during which no exchange starts or must be complete. They are captured as one graph.
   struct Segment {
     std::size_t first, last;
     std::unique_ptr<CapturedGraph> graph = nullptr;
   };
-  /// Everything that depends on the dims' values.
+  /// State that depends on the values of the dims.
   struct Bound {
     DimBindings dims;
     MemoryPlan plan;
-    DeviceMemory arena, status;         ///< a status word for each of launches_
-    std::map<int, DeviceMemory> slots;  ///< inputs and outputs, by buffer
-    std::map<int, std::size_t> bytes;   ///< of their elements
+    DeviceMemory arena, status;         ///< one status word for each of launches_
+    std::map<int, DeviceMemory> slots;  ///< inputs and outputs by buffer
+    std::map<int, std::size_t> bytes;   ///< size of their elements in bytes
     std::vector<std::vector<std::int64_t>> launch_dims;
-    std::vector<bool> int64;          ///< by launch: its indices may be beyond 32 bits
-    std::vector<bool> empty;          ///< by launch: it writes nothing and is left out
-    std::vector<std::int64_t> sizes;  ///< of table_
+    std::vector<bool> int64;          ///< by launch: indices may exceed 32 bits
+    std::vector<bool> empty;          ///< by launch: it writes nothing and is skipped
+    std::vector<std::int64_t> sizes;  ///< values of table_
     std::vector<Segment> segments;
-    std::vector<void*> where;  ///< by buffer of the program; none: states have moved since
+    std::vector<void*> where;  ///< by buffer of the program; empty: states have moved
 
     void forget_graphs() {
       where.clear();
@@ -153,20 +153,20 @@ class CudaRunner final : public ProgramRunner {
   Context context_;
   Stream stream_;
   std::vector<LoadedKernel> kernels_;
-  std::map<int, LoadedKernel> int64_kernels_;   ///< with 64-bit indices, by number
-  std::vector<const Launch*> launches_;         ///< those of the program, then the folds of its exchanges
-  std::map<const Launch*, std::size_t> folds_;  ///< their numbers among these
+  std::map<int, LoadedKernel> int64_kernels_;   ///< with 64-bit indices, by kernel number
+  std::vector<const Launch*> launches_;         ///< launches of the program, then the reductions of its exchanges
+  std::map<const Launch*, std::size_t> folds_;  ///< index of each reduction in launches_
   std::vector<bool> written_;                   ///< by state
   std::map<int, DeviceMemory> constants_;
-  std::vector<Driver::Pointer> states_;  ///< by slot: where the states of this run lie
+  std::vector<Driver::Pointer> states_;  ///< by slot: address of each state in this run
   std::unique_ptr<Bound> bound_;
-  DimTable table_;                            ///< what buffers and exchanges ask of the dims
-  std::vector<std::size_t> buffer_elements_;  ///< by buffer: the position of its size
+  DimTable table_;                            ///< sizes that buffers and exchanges need
+  std::vector<std::size_t> buffer_elements_;  ///< by buffer: position of its size
   MemoryPlanner planner_;
   std::optional<CudaExchanges> exchanges_;  ///< with other ranks
 };
 
-/// Names the largest tensors of the plan where memory does not suffice.
+/// Adds the plan's largest tensors to the error if memory does not suffice.
 template <class F>
 auto with_plan(const MemoryPlan& plan, const Program& program, const F& allocate) {
   try {
@@ -185,7 +185,7 @@ GpuTensor* CudaRunner::on_this_gpu(const StoredTensor& state) const {
   return tensor && tensor->platform() == platform_.get() ? tensor : nullptr;
 }
 
-/// Brings the states to this GPU, where the graph of all launches knows them by their addresses.
+/// Copies the states to this GPU unless they are current there. The graph of all launches contains their addresses.
 void CudaRunner::send_states(std::span<StoredTensor* const> states, const DimBindings& dims) {
   std::vector<Driver::Pointer> addresses;
   for (std::size_t i = 0; i < states.size(); ++i) {
@@ -209,10 +209,10 @@ void CudaRunner::send_states(std::span<StoredTensor* const> states, const DimBin
   }
   if (addresses == states_) return;
   states_ = std::move(addresses);
-  if (bound_) bound_->forget_graphs();  // they have the old ones
+  if (bound_) bound_->forget_graphs();  // the graphs contain the old addresses
 }
 
-/// The plan for these sizes by position in the table, until the next one.
+/// Returns the plan for sizes by position in the table. It is valid until the next call.
 const MemoryPlan& CudaRunner::planned(const std::vector<std::int64_t>& sizes) {
   std::vector<std::int64_t> elements;
   for (const std::size_t size : buffer_elements_) elements.push_back(sizes[size]);
@@ -255,7 +255,7 @@ void CudaRunner::bind(const DimBindings& dims) {
   bound_ = std::move(made);
 }
 
-/// Finds the launches whose indices may be beyond 32 bits, and compiles what they need.
+/// Finds the launches whose indices may exceed 32 bits, and compiles their kernels with 64-bit indices.
 void CudaRunner::choose_indices(Bound& bound) {
   std::map<std::pair<int, std::vector<std::int64_t>>, bool> suffices;
   std::set<int> missing;
@@ -292,7 +292,7 @@ std::vector<CudaRunner::Segment> CudaRunner::segments() const {
   return found;
 }
 
-/// Where every buffer of the program lies.
+/// Sets the addresses of all buffers of the program.
 void CudaRunner::find_addresses() {
   std::vector<void*> where(program_.buffers.size(), nullptr);
   const auto put = [&](int buffer, Driver::Pointer address) {
@@ -318,7 +318,7 @@ void CudaRunner::launch(std::size_t index, const Stream& stream) const {
   kernel.launch(buffers, bound_->launch_dims[index], bound_->status.address() + status_bytes * index, stream);
 }
 
-/// Each of them as the graph that it is captured as the first time.
+/// Runs each segment as a graph, which is captured at the first run.
 void CudaRunner::launch_segments() {
   for (Segment& segment : bound_->segments) {
     if (exchanges_) exchanges_->before_launch(static_cast<int>(segment.first));
@@ -333,10 +333,10 @@ void CudaRunner::launch_segments() {
   }
 }
 
-/// Launch by launch, with an event between each two, and one where exchanges were waited for in between.
+/// Runs the launches individually, with an event between any two, and another one after a wait for exchanges.
 void CudaRunner::launch_timed(std::vector<LaunchTime>& times) {
   struct Timed {
-    std::size_t launch, before;  ///< an event; the next one stands behind the launch
+    std::size_t launch, before;  ///< index of the event before the launch; the next event follows the launch
   };
   std::vector<Timed> launched;
   std::vector<Event> events;

@@ -15,7 +15,7 @@ Context::~Context() {
   try {
     driver_.release_context(device_);
   } catch (const UserError&) {
-    // The device is lost: there is nothing to give back.
+    // The device is lost, so nothing can be freed.
   }
 }
 
@@ -28,7 +28,7 @@ CapturedGraph::CapturedGraph(Driver& driver, const Stream& stream, const std::fu
     try {
       driver.destroy_graph(driver.end_capture(stream.handle()));
     } catch (const UserError&) {
-      // What put() threw says more.
+      // The exception of put() is more specific.
     }
     throw;
   }

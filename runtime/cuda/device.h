@@ -16,7 +16,8 @@
 
 namespace lathe::cuda {
 
-/// The primary context of a device, kept alive. Calls of the driver are made in the thread where it is current.
+/// Retains the primary context of a device and makes it current in this thread. Driver calls must be made in that
+/// thread.
 class Context {
  public:
   Context(Driver& driver, int device) : driver_(driver), device_(device), handle_(driver.retain_context(device)) {}
@@ -31,7 +32,7 @@ class Context {
   Driver::Handle handle_;
 };
 
-/// A stream: work in order. Move only.
+/// A stream. Move only.
 class Stream {
  public:
   explicit Stream(Driver& driver) : driver_(&driver), handle_(driver.create_stream()) {}
@@ -51,7 +52,7 @@ class Stream {
   Driver::Handle handle_;
 };
 
-/// Launches recorded once, to be run as one: `put` puts them on the stream.
+/// Launches captured once and replayed as a graph: `put` puts them on the stream.
 class CapturedGraph {
  public:
   CapturedGraph(Driver& driver, const Stream& stream, const std::function<void()>& put);
@@ -65,7 +66,7 @@ class CapturedGraph {
   Driver::Handle handle_ = nullptr;
 };
 
-/// A point in a stream, whose time is taken. Move only.
+/// An event with timing. Move only.
 class Event {
  public:
   explicit Event(Driver& driver) : driver_(&driver), handle_(driver.create_event()) {}
@@ -75,7 +76,7 @@ class Event {
   Event(Event&& other) noexcept : driver_(other.driver_), handle_(std::exchange(other.handle_, nullptr)) {}
   Event& operator=(Event&&) = delete;
   void record(const Stream& stream) { driver_->record(handle_, stream.handle()); }
-  /// Holds back what is put on the stream from now on until it has come to pass.
+  /// Makes later work on the stream wait for the event.
   void hold(const Stream& stream) const { driver_->wait(stream.handle(), handle_); }
   bool has_passed() const { return driver_->has_passed(handle_); }
   double seconds_since(const Event& start) const { return driver_->seconds_between(start.handle_, handle_); }
@@ -85,7 +86,7 @@ class Event {
   Driver::Handle handle_;
 };
 
-/// Device memory. Move only; empty memory has no address.
+/// Owns device memory. Move only; empty memory has no address.
 class DeviceMemory {
  public:
   DeviceMemory(Driver& driver, std::size_t bytes)
@@ -108,23 +109,23 @@ class DeviceMemory {
   std::size_t bytes_;
 };
 
-/// What the kernel's maps are made of for a launch, in their order; nothing for one of a tensor without elements, of
-/// which nothing is copied.
+/// Returns the tensors of the kernel's TMA maps for a launch, in order. A tensor without elements gives nullopt,
+/// because nothing is copied from it.
 std::vector<std::optional<Driver::Tensor>> tensors_of(const kernel::Kernel& kernel,
                                                       std::span<const Driver::Pointer> buffers,
                                                       std::span<const std::int64_t> dims);
 
-/// One compiled kernel on a device, ready to launch. Move only.
+/// A compiled kernel loaded on a device. Move only.
 class LoadedKernel {
  public:
-  /// `kernel` is what `code` was compiled from, for `gpu`, an entry of gpu_infos().
+  /// `code` must have been compiled from `kernel` for `gpu`, an entry of gpu_infos().
   LoadedKernel(Driver& driver, const kernel::Kernel& kernel, const GpuInfo& gpu, const CompiledKernel& code);
   ~LoadedKernel();
   LoadedKernel(LoadedKernel&& other) noexcept;
   LoadedKernel& operator=(LoadedKernel&& other) noexcept;
 
-  /// Puts a launch on the stream: blocks by the dims, nothing where they leave no work. `status` is the address of
-  /// the status word (u64), which checks write. UserError [grid_size], and those of Driver::launch.
+  /// Enqueues a launch. The dims determine the number of blocks; without work, nothing is enqueued. `status` is the
+  /// address of the status word (u64) that checks write. Throws UserError [grid_size] and those of Driver::launch.
   void launch(std::span<const Driver::Pointer> buffers, std::span<const std::int64_t> dims, Driver::Pointer status,
               const Stream& stream) const;
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* library_name = "libcuda.so.1";
 
-// Numbers of cuda.h, which need not be installed.
+// Constants of cuda.h, so that it need not be installed.
 constexpr int out_of_memory = 2, deinitialized = 4, no_device = 100, not_ready = 600;
 constexpr int attribute_major = 75, attribute_minor = 76, attribute_processors = 16, attribute_clock = 13,
               attribute_memory_clock = 36, attribute_memory_bus = 37;
@@ -27,7 +27,7 @@ constexpr int map_of_f16 = 6, map_of_bf16 = 9, map_not_interleaved = 0, map_swiz
 bool loses_device(int code) { return (code >= 700 && code != 701) || code == 214 || code == deinitialized; }
 bool refuses_launch(int code) { return code == 1 || code == 701 || code == 209 || code == 200; }
 
-/// The functions of libcuda, as versioned by cuda.h of CUDA 12 and 13.
+/// Functions of libcuda, in the versions that cuda.h of CUDA 12 and 13 uses.
 struct Functions {
   int (*init)(unsigned);
   int (*error_name)(int, const char**);
@@ -110,7 +110,7 @@ class NativeDriver final : public Driver {
     return attribute(attribute_major, device) * 10 + attribute(attribute_minor, device);
   }
   Peak peak(int device) override {
-    // Clocks are in kHz; memory moves data twice a clock.
+    // Clocks are in kHz. Memory transfers data twice per clock.
     const int lanes = fma_lanes(compute_capability(device));
     return {.flops = 2e3 * lanes * attribute(attribute_processors, device) * attribute(attribute_clock, device),
             .bytes = 2e3 / 8 * attribute(attribute_memory_bus, device) * attribute(attribute_memory_clock, device)};

@@ -14,13 +14,13 @@ namespace lathe::cuda {
 
 namespace {
 
-/// The text that is compiled: comments change neither code nor key.
+/// Returns the text that is compiled, without comments, so that they do not affect the key.
 std::string bare_text(kernel::Kernel kernel, const Arch& arch, Indices indices) {
   kernel.notes.clear();
   return emit(kernel, gpu_info(arch.name()), indices);
 }
 
-/// An entry is the log of ptxas, its length before it, and then the code.
+/// Returns a cache entry: the length of the ptxas log, the log, and the code.
 std::string pack(const Compiled& compiled) {
   return fmt::format("{}\n{}{}", compiled.log.size(), compiled.log, compiled.code);
 }

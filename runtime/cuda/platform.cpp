@@ -33,10 +33,11 @@ std::shared_ptr<const Platform> local_platform(const std::vector<std::filesystem
 
 Arch arch_of_device(const Platform& platform, const std::optional<Arch>& asked) {
   const int capability = platform.driver->compute_capability(platform.device);
-  // What only one chip has is named from Hopper on.
+  // From Hopper on, the suffix "a" enables features of exactly this chip.
   Arch own{.number = capability, .suffix = capability >= 90 ? "a" : ""};
   if (!asked) return own;
-  // A cubin runs on chips of its major number that are not older; one for a chip's own features on that chip alone.
+  // A cubin runs on chips of the same major version that are not older. With chip-specific features it runs only on
+  // that chip.
   const bool runs = asked->suffix == "a" ? asked->number == capability
                                          : asked->number / 10 == capability / 10 && asked->number <= capability;
   if (!runs)

@@ -24,10 +24,12 @@ constexpr std::string_view temporary_end = ".lathe-tmp", digits = "0123456789";
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-/// ".model.safetensors.", which the names of a file's neighbours begin with; cut where a file system's limit is near.
+/// Returns ".model.safetensors.", the prefix of temporary files for a path; truncated because file systems limit
+/// names.
 std::string neighbour_prefix(const fs::path& path) { return "." + path.filename().string().substr(0, 200) + "."; }
 
-/// Whether the name is the prefix and then as in ".model.safetensors.4711-0.lathe-tmp", which process 4711 wrote.
+/// Returns whether the name is the prefix and a suffix as in ".model.safetensors.4711-0.lathe-tmp", written by
+/// process 4711.
 bool is_neighbour(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix) || !name.ends_with(temporary_end) ||
       name.size() < prefix.size() + temporary_end.size())
@@ -50,7 +52,7 @@ bool takes_standard_output(const struct stat& status) {
   return false;
 }
 
-/// Removes the files of a folder whose names are chosen, and which no process writes.
+/// Removes the selected files of a folder unless a process is writing them.
 template <class IsChosen>
 void remove_unlocked(const fs::path& folder, const IsChosen& is_chosen) {
   std::vector<fs::path> found;
@@ -66,8 +68,8 @@ void remove_unlocked(const fs::path& folder, const IsChosen& is_chosen) {
   }
 }
 
-/// Where a path that names no file yet would make one: the end of its links. Empty, with errno set, where they never
-/// end or cannot be read.
+/// Follows symbolic links and returns the path at which a new file would be created. Returns an empty path with errno
+/// set if the links form a cycle or cannot be read.
 fs::path end_of_links(fs::path path) {
   constexpr int most_links = 40;
   for (int i = 0; i < most_links; ++i) {
@@ -105,7 +107,7 @@ void AtomicFile::open_existing(const struct stat& status) {
     fail("write");
   }
   if (!S_ISREG(status.st_mode)) return open_in_place(0);
-  // A rename asks for no right to write the file itself; its owner may have taken that away.
+  // A rename does not need write permission for the file itself, which its owner may have removed.
   if (::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0) fail("write");
   std::error_code code;
   struct stat found{};
@@ -131,7 +133,7 @@ bool AtomicFile::create_neighbour(mode_t mode) {
       if (errno == EEXIST) continue;
       return false;
     }
-    // Until it is locked another process may take it for a leftover.
+    // Another process may remove the file as a leftover until it is locked.
     struct stat status{};
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) continue;
     if (::fstat(file.get(), &status) != 0 || status.st_nlink == 0) continue;
@@ -152,7 +154,7 @@ bool AtomicFile::keep_owner(const struct stat& status) {
 void AtomicFile::open_in_place(int flags) {
   if (before_in_place_) before_in_place_();
   do file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | flags));
-  while (!file_.is_open() && errno == EINTR);  // a pipe waits for its reader
+  while (!file_.is_open() && errno == EINTR);  // opening a pipe waits for its reader
   if (!file_.is_open()) fail("write");
 }
 
@@ -176,7 +178,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 WrittenFile AtomicFile::prepare() {
-  // What is no file, such as a pipe, says EINVAL: there is nothing to sync.
+  // fsync fails with EINVAL for pipes and similar files, which need no sync.
   if (::fsync(file_.get()) != 0 && (!temporary_.empty() || (errno != EINVAL && errno != EROFS && errno != ENOTSUP)))
     fail("sync");
   return {size_, hash_.finish()};

@@ -15,17 +15,18 @@ struct stat;  // of <sys/stat.h>
 
 namespace lathe {
 
-/// A file that appears at `path` only when complete: bytes go to a hidden neighbour, commit() makes them durable,
-/// renames the neighbour and makes the rename durable. Without commit() nothing is left; what a killed process left
-/// goes when the same path is written again. UserError [file_write].
+/// Writes a file that appears at `path` only when it is complete. The bytes are written to a hidden temporary file in
+/// the same folder. commit() makes them durable, renames the file and makes the rename durable. Without commit(),
+/// nothing is left; a killed process's temporary file is removed by the next write of the same path. Throws UserError
+/// [file_write].
 ///
-/// What stands at `path` stays what it is. A link stays, and its target is written; mode and owner of a file stay.
-/// Bytes go straight into what is no regular file, such as a device or a pipe, and into a file that a rename would
-/// not leave as it is: one with further names (hard links), of an owner that this process cannot give away to, in a
-/// folder that takes no neighbour, or the one that standard output or error goes to. Then a failure can leave a part.
+/// The kind of file at `path` is kept: a symbolic link stays and its target is written; mode and owner of a file are
+/// kept. Some files are written in place, so that a failure can leave a partial file: devices, pipes, and files that
+/// a rename would change. The latter have several hard links or an owner that this process cannot set, are in a
+/// folder without write permission, or are standard output or error.
 class AtomicFile {
  public:
-  /// `before_in_place` is called before bytes go straight into the file at `path`.
+  /// Calls `before_in_place` before it writes the file at `path` in place.
   explicit AtomicFile(std::filesystem::path path, std::function<void()> before_in_place = {});
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -34,15 +35,15 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view bytes) { write(std::as_bytes(std::span(bytes))); }
 
-  /// The path as it was given.
+  /// Returns the path as given.
   const std::filesystem::path& path() const { return path_; }
 
-  /// Whether the bytes go to a neighbour, rather than straight into the file at path().
+  /// Returns whether a temporary file is written instead of the file at path().
   bool has_neighbour() const { return !temporary_.empty(); }
 
-  /// Makes the bytes durable. No write() may follow.
+  /// Makes the bytes durable. write() must not be called after it.
   WrittenFile prepare();
-  /// Renames the neighbour, after prepare(), and makes the rename durable.
+  /// Renames the temporary file and makes the rename durable. Call prepare() first.
   void publish();
   WrittenFile commit() {
     const WrittenFile written = prepare();
@@ -50,12 +51,12 @@ class AtomicFile {
     return written;
   }
 
-  /// Whether a file of this name may be a neighbour, of whatever path.
+  /// Returns whether a name is that of a temporary file of any path.
   static bool is_temporary_name(std::string_view name);
 
-  /// Removes the neighbours that killed processes left when they wrote `path`. Failure does no harm.
+  /// Removes temporary files for `path` that killed processes have left. Ignores failures.
   static void remove_leftovers(const std::filesystem::path& path);
-  /// The same for all files of a folder.
+  /// Does the same for all files of a folder.
   static void remove_leftovers_in(const std::filesystem::path& folder);
 
  private:
@@ -68,9 +69,9 @@ class AtomicFile {
 
   std::filesystem::path path_;  ///< as given
   std::function<void()> before_in_place_;
-  std::filesystem::path target_;     ///< at the end of links
-  std::filesystem::path temporary_;  ///< empty: bytes go straight into the target
-  FileDescriptor file_;              ///< locked while it is temporary, so that nobody takes it for a leftover
+  std::filesystem::path target_;     ///< after following symbolic links
+  std::filesystem::path temporary_;  ///< empty: the target is written in place
+  FileDescriptor file_;              ///< a temporary file is locked, so that it is not removed as a leftover
   Sha256 hash_;
   std::uint64_t size_ = 0;
 };

@@ -38,7 +38,7 @@ struct Numbered {
   fs::path folder;
 };
 
-/// The number of a folder called "<number>-step-<step>"; one that is larger than any counts as `largest_number`.
+/// Returns the number of a folder called "<number>-step-<step>". Larger numbers are clamped to `largest_number`.
 std::optional<std::uint64_t> folder_number(std::string_view name) {
   std::uint64_t number = 0, step = 0;
   const char *const begin = name.data(), *const end = begin + name.size();
@@ -55,7 +55,7 @@ std::optional<std::uint64_t> folder_number(std::string_view name) {
                   "checkpoint_number", "give it another name, or move it elsewhere");
 }
 
-/// Newest first.
+/// Returns the numbered folders, newest first.
 std::vector<Numbered> numbered_folders(const fs::path& root) {
   std::vector<Numbered> found;
   std::error_code code;
@@ -68,7 +68,7 @@ std::vector<Numbered> numbered_folders(const fs::path& root) {
   return found;
 }
 
-/// Creates what is missing of the path, durably.
+/// Creates the missing folders of a path durably.
 void create_folder(const fs::path& path) {
   std::error_code code;
   if (path.empty() || fs::is_directory(path, code)) return;
@@ -78,7 +78,7 @@ void create_folder(const fs::path& path) {
   sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
 }
 
-/// Whether a folder is one that a store made, and holds nothing but what it put there.
+/// Returns whether a store created the folder and it contains only the store's files.
 bool holds_own_files_only(const fs::path& folder) {
   std::error_code code;
   if (fs::symlink_status(folder, code).type() != fs::file_type::directory) return false;
@@ -91,7 +91,8 @@ bool holds_own_files_only(const fs::path& folder) {
   return !code;
 }
 
-/// Removes a checkpoint so that a kill half-way leaves no folder that looks like one. Failure does no harm.
+/// Removes a checkpoint. Renames it first, so that a kill leaves no folder that looks like a checkpoint. Ignores
+/// failures.
 void discard(const fs::path& folder) {
   if (!holds_own_files_only(folder)) return;
   const fs::path hidden = folder.parent_path() / (std::string(work_prefix) + folder.filename().string());
@@ -101,7 +102,7 @@ void discard(const fs::path& folder) {
   if (!code) fs::remove_all(hidden, code);
 }
 
-/// Removes what a killed process left. The store is locked, so nobody is at work there.
+/// Removes leftovers of killed processes. The store must be locked, so that no other process is writing.
 void remove_half_made(const fs::path& root) {
   std::vector<fs::path> leftovers;
   std::error_code ignored;
@@ -141,7 +142,7 @@ WrittenFile write_text(const fs::path& path, std::string_view text) {
   throw UserError(fmt::format("{}: {}", path.string(), why), "checkpoint_invalid");
 }
 
-/// A field of an object in `file`, of type T.
+/// Returns a field of an object in `file` as type T.
 template <class T>
 T field(const json& object, const char* name, const fs::path& file) {
   const auto found = object.is_object() ? object.find(name) : object.end();
@@ -157,7 +158,7 @@ T field(const json& object, const char* name, const fs::path& file) {
   }
 }
 
-/// A count, which is zero or more.
+/// Returns a nonnegative integer field.
 std::int64_t count_field(const json& object, const char* name, const fs::path& file) {
   const auto value = field<std::int64_t>(object, name, file);
   const bool wraps = object.at(name).is_number_unsigned() && value < 0;
@@ -212,7 +213,7 @@ Checkpoint load_checked(const fs::path& folder) {
   const json manifest = parse_strict_json(read_file(manifest_path, max_json_bytes), manifest_path.string());
   check_format(manifest, manifest_path);
   const auto files = field<json>(manifest, "files", manifest_path);
-  // Only the two names known here are ever opened, whatever the manifest lists.
+  // Only these two files are opened, regardless of the names in the manifest.
   for (const std::string_view name : {tensors_file, state_file}) {
     const auto entry = files.find(name);
     if (entry == files.end()) invalid(manifest_path, fmt::format("{} is missing", name));
@@ -294,7 +295,7 @@ std::vector<std::filesystem::path> CheckpointStore::list() const {
 }
 
 std::optional<Checkpoint> CheckpointStore::load_newest() const {
-  // Another process may save, and so remove the oldest, between the listing and the reading: then look again.
+  // Retry, because another process may save and remove the oldest checkpoint between listing and reading.
   for (int attempt = 0;; ++attempt) {
     const std::vector<fs::path> folders = list();
     if (folders.empty()) return std::nullopt;

@@ -110,7 +110,7 @@ std::string read_stream(int fd, std::uint64_t limit, std::string_view name) {
 
 void sync_directory(const std::filesystem::path& path) {
   const FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // A file system that cannot sync a directory says EINVAL: there is nothing more to do then.
+  // EINVAL means that the file system cannot sync directories, which is not an error.
   if (!directory.is_open() || (::fsync(directory.get()) != 0 && errno != EINVAL))
     throw UserError(fmt::format("cannot sync the folder {}: {}", path.string(), error_text(errno)), "file_write");
 }

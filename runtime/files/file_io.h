@@ -27,27 +27,28 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-/// Reads at most bytes.size() from `offset` on; gives how many, fewer only at the end of the file; -1 with errno set
-/// on failure.
+/// Reads up to bytes.size() bytes from `offset` on. Returns their number, which is smaller only at the end of the
+/// file, or -1 with errno set on failure.
 std::int64_t read_at(int fd, std::span<std::byte> bytes, std::uint64_t offset);
-/// Writes all of `bytes` at the file's position; false with errno set on failure.
+/// Writes all of `bytes` at the file's position. Returns false with errno set on failure.
 bool write_all(int fd, std::span<const std::byte> bytes);
 
-/// Opens a regular file for reading, waiting for nothing (no pipes, no devices). UserError [file_open] otherwise.
+/// Opens a regular file for reading, without blocking (no pipes, no devices). Throws UserError [file_open].
 FileDescriptor open_regular_file(const std::filesystem::path& path);
 std::uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path);
 
-/// The whole of a regular file. UserError [file_open], [file_read], or [file_too_large] above `limit` bytes.
+/// Returns the content of a regular file. Throws UserError [file_open], [file_read], or [file_too_large] above
+/// `limit` bytes.
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit);
 
-/// All that is left in a stream, such as a pipe, which may be endless. `name` is for messages. UserError [file_read],
-/// or [file_too_large] above `limit` bytes.
+/// Returns the rest of a stream, such as a pipe, which may be endless. `name` is used in messages. Throws UserError
+/// [file_read], or [file_too_large] above `limit` bytes.
 std::string read_stream(int fd, std::uint64_t limit, std::string_view name);
 
-/// Makes the entries of a directory durable. UserError [file_write].
+/// Makes the entries of a directory durable. Throws UserError [file_write].
 void sync_directory(const std::filesystem::path& path);
 
-/// Text for messages: quoted, control characters escaped, cut to 80 characters.
+/// Quotes text for messages: escapes control characters and truncates to 80 characters.
 std::string quote(std::string_view text);
 
 }  // namespace lathe

@@ -26,7 +26,7 @@ namespace {
                   "file_lock");
 }
 
-/// For people: whoever finds the file locked can say by whom. Nothing depends on it.
+/// Writes the holder's process id for error messages. The lock does not depend on it.
 void write_holder(const FileDescriptor& file) {
   const std::string text = fmt::format("{}\n", ::getpid());
   if (::ftruncate(file.get(), 0) == 0) write_all(file.get(), std::as_bytes(std::span(text)));

@@ -9,15 +9,15 @@
 
 namespace lathe {
 
-/// A file that one process holds at a time: until this object goes, or the process dies in whatever way. The file
-/// stays and names its last holder.
+/// A lock file held by one process until this object is destroyed or the process ends. The file is kept and contains
+/// the process id of its last holder.
 class FileLock {
  public:
-  /// Creates the file where it is missing, and waits at most `patience` while somebody else holds it: then nothing.
-  /// UserError [file_lock] where no file can be locked there.
+  /// Creates the file if it is missing. Waits up to `patience` for another holder; returns nullopt after that. Throws
+  /// UserError [file_lock] if files cannot be locked there.
   static std::optional<FileLock> take(const std::filesystem::path& path, std::chrono::milliseconds patience = {});
 
-  /// "process 4711", or "another process" where the file does not tell.
+  /// Returns "process 4711", or "another process" if the file contains no process id.
   static std::string holder(const std::filesystem::path& path);
 
  private:

@@ -13,10 +13,10 @@ namespace lathe {
 
 namespace {
 
-/// The number of the first word whose exponent is all ones, which is infinite or no number; `count` where none is.
+/// Returns the index of the first word whose exponent is all ones (infinite or NaN), or `count`.
 template <class Word>
 std::int64_t first_not_finite(const std::byte* data, std::int64_t count, Word exponent) {
-  constexpr std::int64_t block = 1024;  // looked at as a whole, without a branch for each
+  constexpr std::int64_t block = 1024;  // checked as a whole, without a branch per word
   const auto word = [&](std::int64_t i) {
     Word bits = 0;
     std::memcpy(&bits, data + static_cast<std::size_t>(i) * sizeof bits, sizeof bits);

@@ -10,17 +10,17 @@
 
 namespace lathe {
 
-/// An element that is infinite or no number.
+/// An element that is infinite or NaN.
 struct NotFinite {
   std::string tensor;
   std::vector<std::int64_t> index;
-  double value = 0;  ///< of a complex element the part that is not finite
+  double value = 0;  ///< the non-finite part of a complex element
 
   /// "'wte' is nan at [3, 0]"
   std::string to_string() const;
 };
 
-/// The first such element of the first tensor that has one; integers and booleans have none.
+/// Returns the first non-finite element of the first tensor that has one. Integers and booleans are finite.
 std::optional<NotFinite> find_not_finite(std::span<const TensorView> tensors);
 
 }  // namespace lathe

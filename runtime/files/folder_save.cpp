@@ -34,21 +34,21 @@ bool contains(const FolderSave::Names& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// A name that stays within the folder.
+/// Returns whether a name stays within the folder.
 bool is_inside(const std::string& name) {
   const fs::path path(name);
   return !name.empty() && path.is_relative() && name.find('\0') == std::string::npos &&
          std::ranges::none_of(path, [](const fs::path& part) { return part == ".." || part == "."; });
 }
 
-/// Whether readers look for this file first, and for others only as it says.
+/// Returns whether readers open this file first and find other files through it.
 bool is_read_first(const std::string& name) {
   const std::string file = fs::path(name).filename().string();
   return file == "config.json" || file == "adapter_config.json" || file == "modules.json" ||
          file.ends_with(".index.json");
 }
 
-/// The SHA-256 of a file in hexadecimal.
+/// Returns the SHA-256 of a file in hexadecimal.
 std::string digest_of(const fs::path& path) {
   const FileDescriptor file = open_regular_file(path);
   Sha256 hash;
@@ -61,13 +61,13 @@ std::string digest_of(const fs::path& path) {
   }
 }
 
-/// A link stays, and a file that is written in place has no neighbour to take its place.
+/// Returns whether the file is replaced by a rename. Links and files written in place are not.
 bool is_replaced(const fs::path& path, const AtomicFile& file) {
   std::error_code code;
   return file.has_neighbour() && fs::symlink_status(path, code).type() == fs::file_type::regular;
 }
 
-/// Locks the folder itself until the descriptor is closed; a file system without such locks gives none.
+/// Locks the folder until the descriptor is closed. File systems without such locks are not locked.
 FileDescriptor lock_folder(const fs::path& folder) {
   FileDescriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
@@ -116,7 +116,7 @@ void FolderSave::write_record(const Record& record) const {
 AtomicFile& FolderSave::file(const std::string& name) {
   const fs::path path = folder_ / name;
   make_folders(path.parent_path());
-  // A file that cannot be renamed is overwritten: from then on the folder is not what it was.
+  // A file that cannot be renamed is overwritten in place, so mark the folder as incomplete from then on.
   auto made =
       std::make_unique<AtomicFile>(path, [this] { write_record({.complete = false, .files = before_.files}); });
   return *(files_[name] = std::move(made));

@@ -36,7 +36,8 @@ MappedPages::~MappedPages() { ::munmap(address_, size_); }
 void move_out_of_pages(std::span<std::byte> from, std::byte* to) {
   constexpr std::size_t piece = std::size_t{1} << 24;
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(from.data()), page = page_bytes();
-  std::size_t given_back = (page - first % page) % page;  // bytes of `from`; the rest starts on a page
+  std::size_t given_back =
+      (page - first % page) % page;  // bytes of `from` already returned; the rest starts on a page
   for (std::size_t done = 0; done < from.size();) {
     const std::size_t bytes = std::min(piece, from.size() - done);
     std::memcpy(to + done, from.data() + done, bytes);

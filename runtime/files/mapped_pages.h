@@ -9,17 +9,17 @@
 
 namespace lathe {
 
-/// Bytes begin .. end of a file, mapped. What is written there stays in this process. They may be read only while
-/// nobody shortens the file.
+/// Maps bytes [begin, end) of a file. Writes stay private to this process. The file must not be truncated while the
+/// bytes are read.
 class MappedPages {
  public:
-  /// begin < end. UserError [safetensors_read].
+  /// Requires begin < end. Throws UserError [safetensors_read].
   MappedPages(const FileDescriptor& file, std::uint64_t begin, std::uint64_t end, const std::filesystem::path& path);
   ~MappedPages();
   MappedPages(const MappedPages&) = delete;
   MappedPages& operator=(const MappedPages&) = delete;
 
-  std::byte* data() const { return data_; }  ///< byte `begin`
+  std::byte* data() const { return data_; }  ///< address of byte `begin`
 
  private:
   void* address_ = nullptr;
@@ -27,8 +27,8 @@ class MappedPages {
   std::byte* data_ = nullptr;
 };
 
-/// Copies bytes out of mapped pages that nobody looks at any more, and gives the pages back on the way, so that both
-/// copies never take memory at the same time.
+/// Copies bytes out of mapped pages that are not used afterwards. Returns the pages during the copy, so that both
+/// copies never occupy memory at the same time.
 void move_out_of_pages(std::span<std::byte> from, std::byte* to);
 
 }  // namespace lathe

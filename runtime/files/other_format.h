@@ -7,19 +7,19 @@
 
 namespace lathe {
 
-/// A format that files are found in where another one is expected.
+/// A known file format other than the expected one.
 struct OtherFormat {
   std::string name;    ///< "a GGUF file"
-  std::string advice;  ///< how to get a file that can be read
+  std::string advice;  ///< how to get a supported file
 };
 
-/// The format of a file by its first bytes, 64 or all: a Git LFS pointer, GGUF, PyTorch's and HTML are known.
+/// Returns the format of a file by its first 64 bytes (or all): Git LFS pointers, GGUF, PyTorch and HTML.
 std::optional<OtherFormat> other_format(std::string_view start);
 
-/// The same by a file's name: "pytorch_model.bin".
+/// Returns the format by a file's name: "pytorch_model.bin".
 std::optional<OtherFormat> other_format_named(const std::string& name);
 
-/// Throws UserError [file_format], which names the format, if the first bytes are of one of them.
+/// Throws UserError [file_format] with the format's name if the first bytes are those of a known format.
 void reject_other_format(std::string_view start, std::string_view path);
 
 }  // namespace lathe

@@ -20,7 +20,7 @@ namespace lathe {
 
 namespace {
 
-/// A file mapped at the first need; what is written there stays in this process.
+/// Maps a file at first use. Writes stay private to this process.
 class LazyMapping {
  public:
   std::byte* get(const FileDescriptor& file, std::uint64_t size, const std::filesystem::path& path) {
@@ -51,7 +51,7 @@ std::uint64_t little_endian(std::span<const std::byte, 8> bytes) {
   return value;
 }
 
-/// The header's text; `data_start` becomes the place where it ends.
+/// Returns the header's text and sets `data_start` to its end.
 std::string read_header(const FileDescriptor& file, std::uint64_t size, const std::string& path,
                         std::uint64_t& data_start) {
   std::array<std::byte, 8> prefix{};
@@ -162,7 +162,7 @@ std::span<const std::byte> SafetensorsFile::view(std::string_view name) const {
 HostTensor SafetensorsFile::mapped(std::string_view name) const {
   const TensorInfo& info = this->info(name);
   if (info.begin == info.end || info.dtype == boolean) return tensor(name);
-  // Large ones have pages of their own, which go when they do.
+  // Large tensors get a separate mapping, which is unmapped with the tensor.
   constexpr std::uint64_t large = std::uint64_t{1} << 20;
   const std::uint64_t begin = content_->data_start + info.begin, end = content_->data_start + info.end;
   if (begin % size_in_bytes(info.dtype) != 0) return tensor(name);

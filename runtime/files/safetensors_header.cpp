@@ -37,7 +37,7 @@ constexpr SafetensorsDType known_dtypes[] = {{"F64", 8, f64},
                                              {"F8_E5M2", 1, std::nullopt},
                                              {"F8_E8M0", 1, std::nullopt}};
 
-/// Follows the JSON text as an automaton, so that nothing is built which the format does not have.
+/// SAX parser of the header. It builds no values that the format does not have.
 class HeaderReader : public nlohmann::json_sax<json> {
  public:
   HeaderReader(std::string_view file, SafetensorsHeader& header) : file_(file), header_(header) {}
@@ -228,7 +228,7 @@ void check_span(const SafetensorsEntry& entry, std::uint64_t data_bytes, std::st
                     "safetensors_span");
 }
 
-/// Entries sorted by their data cover [0, data_bytes) exactly once.
+/// Checks that the entries, sorted by offset, cover [0, data_bytes) exactly once.
 void check_cover(const std::vector<SafetensorsEntry>& entries, std::uint64_t data_bytes, std::string_view file) {
   std::uint64_t covered = 0;
   const SafetensorsEntry* previous = nullptr;
@@ -271,7 +271,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
   HeaderReader reader(file, header);
   json::sax_parse(text.begin(), text.end(), &reader);
   for (const SafetensorsEntry& entry : header.entries) check_span(entry, data_bytes, file);
-  // Empty tensors may share a place; their names then decide.
+  // Empty tensors may have equal offsets, so the name is the tie-breaker.
   std::ranges::sort(header.entries, {},
                     [](const SafetensorsEntry& e) { return std::tuple(e.begin, e.end, std::string_view(e.name)); });
   check_cover(header.entries, data_bytes, file);

@@ -16,7 +16,7 @@ inline constexpr std::size_t max_safetensors_rank = 32, max_safetensors_name_byt
                              max_safetensors_tensors = 1'000'000;
 inline constexpr std::string_view safetensors_metadata_key = "__metadata__";
 
-/// A dtype of the format; `dtype` is empty where Lathe has none such.
+/// A dtype of the format; `dtype` is empty if Lathe does not support it.
 struct SafetensorsDType {
   std::string_view name;
   std::uint64_t bytes = 0;
@@ -37,8 +37,8 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Parses and checks a header that stands before `data_bytes` bytes of data. `file` is for messages. Throws UserError
-/// as safetensors.h lists them.
+/// Parses and checks a header that is followed by `data_bytes` bytes of data. `file` is used in messages. Throws the
+/// UserErrors of safetensors.h.
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, std::string_view file);
 
 }  // namespace lathe

@@ -14,7 +14,7 @@ namespace lathe {
 
 namespace {
 
-/// A JSON string. UserError [safetensors_field] if the text is not UTF-8.
+/// Returns a JSON string. Throws UserError [safetensors_field] if the text is not UTF-8.
 std::string json_string(const std::string& path, const std::string& text) {
   try {
     return nlohmann::json(text).dump();
@@ -114,7 +114,7 @@ void write_safetensors(AtomicFile& file, std::span<const TensorView> tensors,
 
 WrittenFile write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                               const std::map<std::string, std::string>& metadata) {
-  const SafetensorsLayout layout = layout_of(path.string(), tensors, metadata);  // its errors leave the file as it is
+  const SafetensorsLayout layout = layout_of(path.string(), tensors, metadata);  // throws before the file is changed
   AtomicFile file(path);
   write_layout(file, layout);
   return file.commit();

@@ -11,7 +11,7 @@
 
 namespace lathe {
 
-/// SHA-256 of bytes that come in pieces.
+/// Incremental SHA-256.
 class Sha256 {
  public:
   Sha256();
@@ -21,7 +21,7 @@ class Sha256 {
 
   void update(std::span<const std::byte> bytes);
   void update(std::string_view bytes);
-  /// The digest of everything so far; no update may follow.
+  /// Returns the digest of all bytes. update() must not be called after it.
   Sha256Digest finish();
 
  private:
@@ -30,7 +30,7 @@ class Sha256 {
 };
 
 Sha256Digest sha256(std::string_view bytes);
-/// 64 lower-case hexadecimal digits.
+/// Returns 64 lower-case hexadecimal digits.
 std::string to_hex(const Sha256Digest& digest);
 std::string sha256_hex(std::string_view bytes);
 

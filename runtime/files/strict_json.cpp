@@ -16,8 +16,8 @@ namespace lathe {
 
 namespace {
 
-/// Of "[json.exception.parse_error.101] parse error at line 1, column 9: syntax error while parsing value - invalid
-/// literal; last read: 'x'; expected ..." the part "invalid literal".
+/// Returns the part "invalid literal" of "[json.exception.parse_error.101] parse error at line 1, column 9: syntax
+/// error while parsing value - invalid literal; last read: 'x'; expected ...".
 std::string reason_of(std::string_view message) {
   constexpr std::string_view before = " - ", after = "; last read";
   if (const auto at = message.find(before); at != std::string_view::npos)
@@ -28,7 +28,7 @@ std::string reason_of(std::string_view message) {
   return std::string(message);
 }
 
-/// What a word or byte that JSON lacks usually comes from.
+/// Returns a hint with the usual cause of an invalid word or byte.
 std::string_view hint_of(std::string_view rest, std::string_view reason) {
   for (const std::string_view word : {"NaN", "Infinity", "-Infinity"})
     if (rest.starts_with(word)) return "; JSON has no NaN and no Infinity: write null, or leave the key out";
@@ -37,7 +37,7 @@ std::string_view hint_of(std::string_view rest, std::string_view reason) {
   return {};
 }
 
-/// Where the word or number that contains byte `at` begins.
+/// Returns the start of the word or number that contains byte `at`.
 std::size_t word_start(std::string_view text, std::size_t at) {
   const auto is_part = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.';
@@ -49,7 +49,7 @@ std::size_t word_start(std::string_view text, std::size_t at) {
 }  // namespace
 
 std::string json_fault(std::string_view text, std::size_t position, std::string_view message) {
-  constexpr std::size_t shown = 24;  // bytes before the fault
+  constexpr std::size_t shown = 24;  // bytes shown before the fault
   const std::size_t at = std::min(position > 0 ? position - 1 : 0, text.size());
   const std::string_view before = text.substr(0, at);
   const std::size_t line_start = before.rfind('\n') + 1;  // 0 on the first line

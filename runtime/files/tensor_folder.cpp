@@ -22,13 +22,13 @@ constexpr std::uint64_t largest_index = std::uint64_t{64} << 20;
                   "the index does not belong to these files");
 }
 
-/// A name within the folder: no path, nothing hidden.
+/// Returns whether a name is a visible file directly in the folder.
 bool is_base_name(const std::string& name) {
   return name.ends_with(".safetensors") && name.find('/') == std::string::npos &&
          name.find('\0') == std::string::npos && !name.starts_with(".");
 }
 
-/// A folder without .safetensors: an error that names the format that it has instead.
+/// Throws an error for a folder without .safetensors that names the format it has instead.
 [[noreturn]] void no_weights(const std::filesystem::path& folder) {
   const std::string missing = fmt::format("{} has neither {} nor {}", quote_path(folder), single_name, index_name);
   for (const auto& entry : list_folder(folder)) {
@@ -40,13 +40,13 @@ bool is_base_name(const std::string& name) {
   throw UserError(missing, "model_folder", "only weights in .safetensors files are read");
 }
 
-/// Whether a folder with these files has an index: of a set of names, or a map by names.
+/// Returns whether a folder with these files needs an index. `Files` is a set of names or a map by names.
 template <class Files>
 bool needs_index(const Files& files) {
   return files.size() != 1 || !files.contains(std::string(single_name));
 }
 
-/// File by tensor, as the index says.
+/// Returns the file of each tensor from the index.
 std::map<std::string, std::string> read_index(const std::filesystem::path& folder) {
   const auto path = folder / index_name;
   const nlohmann::json index = parse_strict_json(read_file(path, largest_index), path.string());
@@ -153,7 +153,7 @@ std::vector<std::string> tensor_files_in(const std::filesystem::path& folder) {
     names.insert(std::string(index_name));
     try {
       for (const auto& [tensor, file] : read_index(folder)) names.insert(file);
-    } catch (const UserError&) {  // an index that cannot be read names nothing
+    } catch (const UserError&) {  // an unreadable index names no files
     }
   }
   std::erase_if(names, [&](const std::string& name) { return !path_exists(folder / name); });

@@ -12,27 +12,27 @@
 
 namespace lathe {
 
-/// The tensors of a model directory: one model.safetensors, or the files that model.safetensors.index.json names.
-/// UserErrors: those of require_model_folder(); [model_folder] for a folder that has neither, or a model.safetensors
-/// that the index does not name; [model_index] for an index that is not what it should be (no JSON object, a file
-/// name that leaves the folder, a tensor that its file lacks or that is in two files or in none), [json], and those
-/// of SafetensorsFile. Nothing but .safetensors files is ever read.
+/// The tensors of a model directory: one model.safetensors, or the files in model.safetensors.index.json. Throws
+/// UserErrors of require_model_folder(); [model_folder] for a folder that has neither, or a model.safetensors that is
+/// not in the index; [model_index] for an invalid index (not a JSON object, a file name outside of the folder, a
+/// tensor that is missing in its file, is in two files or in none); [json], and those of SafetensorsFile. Only
+/// .safetensors files are read.
 class TensorFolder {
  public:
   static TensorFolder open(const std::filesystem::path& folder);
 
   const std::filesystem::path& path() const { return folder_; }
-  /// All tensors, sorted by name.
+  /// Returns the names of all tensors, sorted.
   const std::vector<std::string>& names() const { return names_; }
   bool contains(std::string_view name) const { return file_of_.contains(name); }
-  /// The name of the file that holds a tensor.
+  /// Returns the name of the file that contains a tensor.
   const std::string& file_of(std::string_view name) const;
   const TensorInfo& info(std::string_view name) const { return file(name).info(name); }
-  /// The file that holds a tensor.
+  /// Returns the file that contains a tensor.
   const SafetensorsFile& file(std::string_view name) const { return files_.at(file_of(name)); }
-  /// Where it lies in the mapped file: SafetensorsFile::mapped.
+  /// Returns SafetensorsFile::mapped of the tensor.
   HostTensor mapped(std::string_view name) const { return file(name).mapped(name); }
-  /// Whether the tensors stand in several files by an index.
+  /// Returns whether an index distributes the tensors over files.
   bool is_sharded() const { return sharded_; }
 
  private:
@@ -43,25 +43,25 @@ class TensorFolder {
   std::map<std::string, std::string, std::less<>> file_of_;
 };
 
-/// A tensor and the file of the folder that it belongs to.
+/// A tensor and the name of its file in the folder.
 struct PlacedTensor {
   std::string file;
   TensorView tensor;
 };
-/// UserError [model_folder] for a path where there is nothing or a file, and for a folder whose save was interrupted
-/// (FolderSave::require_complete).
+/// Throws UserError [model_folder] if the path does not exist or is a file, or if the folder's last save was
+/// interrupted (FolderSave::require_complete).
 void require_model_folder(const std::filesystem::path& folder);
 
-/// Adds the files to a save, and an index where there are several or one that is not model.safetensors. UserErrors of
+/// Adds the files to a save, and an index unless model.safetensors is the only file. Throws UserErrors of
 /// write_safetensors, [file_write].
 void add_tensor_files(FolderSave& save, const std::vector<PlacedTensor>& tensors);
-/// The names of the files that add_tensor_files() adds for tensors in these files.
+/// Returns the names of the files that add_tensor_files() adds for tensors in these files.
 std::vector<std::string> files_written(const std::set<std::string>& tensor_files);
-/// Saves tensors alone (FolderSave). UserErrors of FolderSave and add_tensor_files().
+/// Saves only tensors (FolderSave). Throws UserErrors of FolderSave and add_tensor_files().
 void write_tensor_folder(const std::filesystem::path& folder, const std::vector<PlacedTensor>& tensors);
 
-/// The names of the existing files that a TensorFolder of this folder would read: model.safetensors, the index and
-/// the files that it names.
+/// Returns the names of existing files that a TensorFolder of this folder would read: model.safetensors, the index
+/// and its files.
 std::vector<std::string> tensor_files_in(const std::filesystem::path& folder);
 
 }  // namespace lathe

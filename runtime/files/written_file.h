@@ -7,7 +7,7 @@ namespace lathe {
 
 using Sha256Digest = std::array<std::uint8_t, 32>;
 
-/// What was written to a file.
+/// Size and digest of a written file.
 struct WrittenFile {
   std::uint64_t size = 0;  ///< bytes
   Sha256Digest sha256{};

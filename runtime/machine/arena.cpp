@@ -44,7 +44,7 @@ Arena::Arena(std::size_t bytes) {
   mapping_ = address, mapped_ = wanted, size_ = bytes;
   const auto start = reinterpret_cast<std::uintptr_t>(address);
   data_ = static_cast<std::byte*>(address) + (round_up(start, unit) - start);
-  // A wish: without huge pages the memory is as good, only slower.
+  // Only a hint: without huge pages the memory works, but accesses are slower.
   if (unit == huge_page) (void)::madvise(data_, rounded, MADV_HUGEPAGE);
 }
 

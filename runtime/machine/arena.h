@@ -7,12 +7,12 @@
 
 namespace lathe {
 
-/// One large block of zeroed memory from the system, in huge pages where it gives them, aligned to 2 MiB (a block
-/// below 2 MiB: to 4 KiB). Pages take memory when first touched.
+/// A large block of zeroed memory from the system, in huge pages if available, aligned to 2 MiB (blocks below 2 MiB:
+/// to 4 KiB). Pages are allocated when first touched.
 class Arena {
  public:
   Arena() = default;
-  /// UserError [arena_memory] says how much was wanted and how much there is.
+  /// Throws UserError [arena_memory] with the requested and the available size.
   explicit Arena(std::size_t bytes);
   Arena(Arena&& other) noexcept
       : mapping_(std::exchange(other.mapping_, nullptr)),
@@ -33,7 +33,7 @@ class Arena {
   std::size_t size_ = 0;
 };
 
-/// Memory of this machine in bytes, and what can be had now without swapping; 0 where the system does not say.
+/// Total memory of this machine in bytes, and the memory available without swapping; 0 if unknown.
 struct MemoryInfo {
   std::int64_t total = 0, available = 0;
 };

@@ -3,17 +3,17 @@
 #include <cstddef>
 #include <span>
 
-#include "passes/lowering/program/program.h"
 #include "passes/memory/memory_plan.h"
+#include "passes/program/program.h"
 
 namespace lathe {
 
-/// What memory holds that nothing has written, where runs are checked: NaNs, -1 for integers, true.
+/// Fills memory with the value of unwritten elements in checked runs: NaN, -1 for integers, true.
 void poison(std::span<std::byte> memory, DType dtype);
 
-/// Watches over the temporaries of one run. With `poisoned`, a temporary that nothing has written is poisoned. In a
-/// program built with AddressSanitizer it always is, and each launch can touch those temporaries that are its own and
-/// nothing else in the arena, unless it exchanges with other processes; the arena is open again when the guard goes.
+/// Guards the temporaries of one run. With `poisoned`, temporaries are poisoned before their first launch. Programs
+/// built with AddressSanitizer always do that. There, each launch can also access only its own temporaries in the
+/// arena, unless the program exchanges data with other processes. The destructor makes the arena accessible again.
 class ArenaGuard {
  public:
   ArenaGuard(const Program& program, const MemoryPlan& plan, const DimBindings& dims, std::span<std::byte> arena,
@@ -24,7 +24,7 @@ class ArenaGuard {
   ArenaGuard& operator=(const ArenaGuard&) = delete;
 
   void before_launch(std::size_t launch) const;
-  /// Whether this program poisons what nothing has written, asked or not.
+  /// Returns whether this program poisons temporaries even without `poisoned`.
   static bool always_poisons();
 
  private:

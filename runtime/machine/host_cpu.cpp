@@ -31,7 +31,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-/// The number that `text` starts with, and what follows it.
+/// Returns the number at the start of `text` and the rest of the text.
 std::pair<std::int64_t, std::string_view> leading_number(std::string_view text) {
   std::int64_t number = -1;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -22,10 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Results go here, so that no probe is optimised away.
+/// Uses a result, so that no probe is optimized away.
 void keep(float value) { asm volatile("" : : "x"(value) : "memory"); }
 
-/// Lets all threads of a probe start a burst at the same time.
+/// Makes all threads of a probe start a burst at the same time.
 class SpinBarrier {
  public:
   explicit SpinBarrier(int threads) : threads_(threads) {}
@@ -44,7 +44,8 @@ class SpinBarrier {
   std::atomic<int> arrived_ = 0, round_ = 0;
 };
 
-/// Seconds that each burst takes from its start until the slowest thread is done. Every thread runs burst(thread).
+/// Runs burst(thread) on each thread. Returns the duration of each burst in seconds, from its start until the slowest
+/// thread has finished.
 std::vector<double> time_bursts(int threads, int bursts, const std::function<void(int)>& burst) {
   SpinBarrier barrier(threads);
   std::vector<double> times;
@@ -72,12 +73,12 @@ void check_threads(int threads) {
   if (threads < 1 || threads > 1024) throw UserError("a probe runs on 1 to 1024 threads", "thread_count");
 }
 
-/// Bursts that fill `seconds`, each of which takes `burst_seconds`.
+/// Returns the number of bursts of `burst_seconds` that fill `seconds`.
 int burst_count(double seconds, double burst_seconds) {
   return static_cast<int>(std::clamp(seconds / std::max(burst_seconds, 1e-6), 3.0, 1000.0));
 }
 
-/// Keeps the calling thread on one CPU while it lives: on the first or the last of those that it may use.
+/// Pins the calling thread to its first or last allowed CPU during its lifetime.
 class OnCpu {
  public:
   explicit OnCpu(bool last) {
@@ -100,7 +101,7 @@ class OnCpu {
   bool pinned_ = false;
 };
 
-/// The floats [begin, end) of `count` that fall to a thread, in multiples of 64.
+/// A thread's range [begin, end) of `count` floats, in multiples of 64.
 struct Part {
   std::int64_t begin, end;
 };
@@ -117,7 +118,7 @@ Rate measure_fma_peak(int threads, double seconds) {
   check_threads(threads);
   const FmaProbe probe = fma_probe();
   constexpr double burst_seconds = 0.005;
-  // The warm-up brings the clock up, and finds how many rounds fill a burst.
+  // The warm-up raises the clock frequency and determines the number of rounds per burst.
   std::int64_t rounds = 1000;
   const auto start = Clock::now();
   for (double last = 0; last < burst_seconds / 2 || seconds_since(start) < seconds;) {

@@ -10,7 +10,7 @@ namespace lathe {
 
 namespace {
 
-/// Multiply-adds that no other one waits for: enough to cover a latency of 5 on two ports.
+/// Number of independent multiply-adds: enough for a latency of 5 on two ports.
 constexpr int chains = 12;
 constexpr float factor = 0.999f, addend = 0.001f;
 
@@ -46,7 +46,7 @@ constexpr float factor = 0.999f, addend = 0.001f;
 
 using Vector4 [[gnu::vector_size(16)]] = float;
 
-/// SSE2 or NEON: what every machine of the kind has.
+/// Uses SSE2 or NEON, which all machines of the architecture have.
 float multiply_add_4(std::int64_t rounds) {
   Vector4 sums[chains];
   for (int i = 0; i < chains; ++i) sums[i] = Vector4{} + static_cast<float>(i);

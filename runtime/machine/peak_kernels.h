@@ -6,7 +6,7 @@
 
 namespace lathe {
 
-/// Runs `rounds` rounds and returns something that depends on all of them.
+/// Runs `rounds` rounds and returns a value that depends on all of them.
 using FmaKernel = float (*)(std::int64_t rounds);
 
 struct FmaProbe {
@@ -14,12 +14,12 @@ struct FmaProbe {
   std::int64_t flops_per_round = 0;
   FmaKernel run = nullptr;
 };
-/// The one for the widest unit of this CPU.
+/// Returns the probe for the widest vector unit of this CPU.
 FmaProbe fma_probe();
 
-/// The sum of `count` floats, a multiple of 64, from an address aligned to 64.
+/// Returns the sum of `count` floats. `count` must be a multiple of 64 and `data` aligned to 64 bytes.
 float read_sum(const float* data, std::int64_t count);
-/// a = b + s * c, in the same way.
+/// Computes a = b + s * c under the same conditions.
 void triad(float* a, const float* b, const float* c, float s, std::int64_t count);
 
 }  // namespace lathe

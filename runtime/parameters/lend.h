@@ -6,7 +6,8 @@
 
 namespace lathe {
 
-/// A value to be read where it lies, without a copy. `owner` keeps the memory; where it is null, the caller does.
+/// Returns a tensor that borrows the memory of `value`. `owner` keeps the memory alive; if it is null, the caller
+/// must.
 inline HostTensor lend(const HostTensor& value, std::shared_ptr<const void> owner = nullptr) {
   return HostTensor::borrow(value.dtype(), value.shape(), const_cast<std::byte*>(value.data()), std::move(owner));
 }

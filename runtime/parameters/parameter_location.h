@@ -9,21 +9,21 @@
 
 namespace lathe {
 
-/// Where a value of a store lies: in memory of the host, and once a program on a GPU has worked on it, in the memory
-/// of that GPU too. At least one of the two is the newest.
+/// The location of a value of a store: host memory and, once a GPU program has used it, also that GPU's memory. At
+/// least one of the two is current.
 struct ParameterLocation {
   enum class Host : std::uint8_t {
     own,   ///< memory of the store
-    lent,  ///< memory of somebody else, such as that of another store
-    file,  ///< pages of a mapped file; those that a run has written are the process's own
+    lent,  ///< memory of another owner, such as another store
+    file,  ///< pages of a mapped file; pages written by a run are private to the process
   };
   Host host = Host::own;
-  std::filesystem::path file = {};            ///< of Host::file
-  std::optional<dlpack::Device> device = {};  ///< the GPU that has it too
-  bool host_is_newest = true;                 ///< what Parameters::get() gives lies there already
-  bool device_is_newest = false;              ///< a run on that GPU copies nothing
+  std::filesystem::path file = {};            ///< for Host::file
+  std::optional<dlpack::Device> device = {};  ///< the GPU that also has the value
+  bool host_is_newest = true;                 ///< Parameters::get() needs no copy
+  bool device_is_newest = false;              ///< a run on that GPU needs no copy
 
-  /// Where its newest value lies: the host where that is as new as the GPU's.
+  /// Returns the device with the current value. Prefers the host if both are current.
   dlpack::Device newest() const { return host_is_newest || !device ? dlpack::Device{} : *device; }
   bool operator==(const ParameterLocation& other) const;
 };

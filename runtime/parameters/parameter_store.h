@@ -8,39 +8,39 @@
 #include <string_view>
 #include <vector>
 
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/parameters/stored_tensor.h"
 
 namespace lathe {
 
-/// What is behind Parameters. Whoever reads or writes anything in it holds `mutex`, in shared mode where neither a
-/// value nor the place of its newest copy changes.
+/// The state shared by copies of Parameters. Accesses require `mutex`. Shared mode is sufficient if neither a value
+/// nor the location of its current copy changes.
 struct ParameterStore {
-  /// What an executable says of a name.
+  /// Declaration of a state by an executable.
   struct Declaration {
     Program::Slot slot;
     std::string program;
   };
 
   std::shared_mutex mutex;
-  std::map<std::string, StoredTensor, std::less<>> values;  ///< addresses stay until a name is erased
+  std::map<std::string, StoredTensor, std::less<>> values;  ///< addresses are stable until a name is erased
   std::map<std::string, Declaration, std::less<>> declared;
-  std::vector<const Program*> programs;  ///< that work on it now
-  std::uint64_t version = 1;  ///< changes when a value is set or erased, which may change its shape and address
+  std::vector<const Program*> programs;  ///< programs attached now
+  std::uint64_t version = 1;  ///< incremented when a value is set or erased, because its shape and address may change
 
-  /// Lets a program work on the store: its states are declared. UserError [parameters_conflict] where another program
-  /// or a value that is there has another type; [state_shared] where another program that works on the store updates
-  /// one of the states that this one updates, unless `shares_states`. Parameters and the random state are shared.
+  /// Attaches a program and declares its states. Throws UserError [parameters_conflict] if another program or an
+  /// existing value has a different type. Throws [state_shared] if another attached program updates a state that this
+  /// one updates, unless `shares_states`. Parameters and the random state may be shared.
   void attach(const Program& program, bool shares_states);
-  /// The program does not work on the store any more; its declarations stay.
+  /// Detaches the program. Its declarations are kept.
   void detach(const Program& program);
-  /// Whether a program that works on the store updates the state, which is neither a parameter nor the random state.
+  /// Returns whether an attached program updates the state. False for parameters and the random state.
   bool is_updated_state(std::string_view name) const;
-  /// The values of a program's states, in the order of its slots; null for one without a value.
+  /// Returns the values of a program's states in the order of its slots; null for missing values.
   std::vector<StoredTensor*> resolve(const Program& program);
   /// Throws UserError [state_unset].
   [[noreturn]] void throw_unset(const Program& program, const Program::Slot& slot) const;
-  /// Sets a value; `mutex` is held. See Parameters::set. `file`: whose mapped pages it lies in.
+  /// Sets a value; requires `mutex`. See Parameters::set. `file` is the file whose mapped pages contain the value.
   void set(std::string_view name, HostTensor value, const std::filesystem::path& file = {});
   /// Throws [state_unset] or [argument_unknown] for a name without a value.
   [[noreturn]] void missing(std::string_view name) const;

@@ -32,7 +32,7 @@ bool fits(const Program::Slot& slot, const std::vector<std::int64_t>& shape) {
   return true;
 }
 
-/// Whether some value fits both.
+/// Returns whether a value can have both types.
 bool agree(const Program::Slot& a, const Program::Slot& b) {
   if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
   for (int d = 0; d < a.shape.rank(); ++d)
@@ -52,12 +52,13 @@ void check_type(const ParameterStore::Declaration& declared, const HostTensor& v
                   dtype ? "give a value of that shape" : "cast the value first");
 }
 
-/// Graph::random_state(): programs that share it draw different numbers, since each run of any advances it.
+/// Returns whether the state is Graph::random_state(). Programs that share it draw different numbers, because each
+/// run advances it.
 bool is_random_state(const Program::Slot& slot) {
   return slot.name == "rng" && slot.dtype == i64 && slot.shape == Shape{2};
 }
 
-/// Of an optimizer or a model, such as a running mean, a cache.
+/// Returns whether the state belongs to an optimizer or a model, such as a running mean or a cache.
 bool is_own_state(const Program::Slot& slot) {
   return slot.is_updated && !slot.is_parameter && !is_random_state(slot);
 }

@@ -16,82 +16,81 @@ namespace lathe {
 struct ParameterStore;
 class SafetensorsFile;
 
-/// The values of parameters and states, by name. They live apart from the executables that work on them: executables
-/// for training, evaluation, prefill and decoding share one store, so weights are held once, and a store outlives a
-/// change of graph. Values are on the host, on a device, or on both, which location() tells; reading one brings the
-/// newest to the host.
+/// The values of parameters and states by name. They are separate from executables: executables for training,
+/// evaluation, prefill and decoding share one store, so that weights are in memory once, and a store can be used with
+/// several graphs. Values are on the host, on a device, or both (location()); reading a value copies the current one
+/// to the host.
 ///
 ///   Parameters weights = Parameters::load("model.safetensors");
 ///   Executable step = compile(training, {.parameters = weights});
 ///   Executable evaluate = compile(forward, {.parameters = weights});
 ///
-/// A copy is the same store. Calls from several threads, and runs that work on one store, take turns; runs that
-/// update nothing go side by side.
+/// A copy refers to the same store. Calls from several threads and runs on the same store are serialized, except that
+/// runs without updates run concurrently.
 class Parameters {
  public:
-  /// An empty store.
+  /// Creates an empty store.
   Parameters();
-  /// Takes values by name.
+  /// Creates a store with these values.
   explicit Parameters(Tensors values);
-  /// The tensors of a .safetensors file, where they lie in the mapped file: nothing is read before it is used, and
-  /// what runs write stays in memory. The file must not be shortened while the store lives. UserErrors of
-  /// SafetensorsFile.
+  /// Returns the tensors of a .safetensors file, mapped in place: data is read at first use, and writes by runs stay
+  /// in memory. The file must not be truncated while the store exists. Throws UserErrors of SafetensorsFile.
   static Parameters load(const std::filesystem::path& file);
-  /// Writes every value to a .safetensors file, which appears whole or not at all. UserErrors of write_safetensors.
+  /// Writes all values to a .safetensors file, atomically. Throws UserErrors of write_safetensors.
   void save(const std::filesystem::path& file) const;
 
-  /// Another store whose values are in the memory of this one's: for executables that work on the same weights as
-  /// others and have states of their own. States that an executable on this store updates are not lent: the other
-  /// store has none of them until they are set there. Values live as long as one of both has them; memory that was
-  /// lent to this store must stay for both. What is set in one is not seen in the other; what runs write in place is,
-  /// so a run that updates a value must not go beside one that reads it by another store.
+  /// Returns another store whose values share the memory of this one's. It is for executables that use the same
+  /// weights but have their own states. States that an executable on this store updates are not lent; they must be
+  /// set in the other store. Values stay valid as long as one of the stores has them; memory lent to this store must
+  /// outlive both. set() in one store does not affect the other, but in-place writes by runs do, so a run that
+  /// updates a value must not run concurrently with one that reads it through another store.
   Parameters borrowed() const;
 
-  /// Copies values that lie in mapped files, or in other memory that is not their own, to memory of their own, in
-  /// large pages where the system has them: what reads all of them again and again, as generation does, is faster
-  /// there. The files are let go.
+  /// Copies values in mapped files or borrowed memory to memory owned by the store, in huge pages if the system has
+  /// them. This is faster for runs that read all values repeatedly, such as generation. Closes the files.
   void copy_to_memory();
 
   bool contains(std::string_view name) const;
-  /// Sorted.
+  /// Returns the names, sorted.
   std::vector<std::string> names() const;
-  /// A value as it is now. The reference is good until the value is set or erased; a run that updates it writes
-  /// there. UserError [argument_unknown], [state_unset] for one that executables work on and that was never set.
+  /// Returns the current value. The reference is valid until the value is set or erased; runs update it in place.
+  /// Throws UserError [argument_unknown], and [state_unset] for a state of an executable that was never set.
   const HostTensor& get(std::string_view name) const;
-  /// Sets one value or several. Once executables work on the store, names that neither they nor the store have are
-  /// refused [argument_unknown], and so are values of other types than theirs [argument_dtype], [argument_shape].
+  /// Sets one or several values. Once executables use the store, names that neither they nor the store have are
+  /// rejected [argument_unknown], and so are values whose types differ from theirs [argument_dtype],
+  /// [argument_shape].
   void set(std::string_view name, HostTensor value);
   void set(Tensors values);
-  /// Sets one to a tensor of a .safetensors file, where it lies in the mapped file, as load() does.
+  /// Sets a value to a tensor of a .safetensors file, mapped in place like load() does.
   void map(std::string_view name, const SafetensorsFile& file, std::string_view tensor);
-  /// Takes a value out. UserError [argument_unknown].
+  /// Removes a value. Throws UserError [argument_unknown].
   void erase(std::string_view name);
-  /// Copies of all values.
+  /// Returns copies of all values.
   Tensors values() const;
-  /// What all values take in host memory or in mapped files.
+  /// Returns the total size of all values in host memory and in mapped files.
   std::int64_t bytes() const;
 
-  /// Where a value lies, and where its newest copy. Runs move values: those on a GPU leave what they update there
-  /// until get(), values() or save() asks for it. UserError [argument_unknown], [state_unset].
+  /// Returns the location of a value and of its current copy. Runs move values: runs on a GPU leave updated values
+  /// there until get(), values() or save(). Throws UserError [argument_unknown], [state_unset].
   ParameterLocation location(std::string_view name) const;
-  /// The values by where they lie, most bytes first.
+  /// Values grouped by location, largest total size first.
   struct Share {
     ParameterLocation location;
     std::int64_t values = 0, bytes = 0;
   };
   std::vector<Share> shares() const;
 
-  /// Whether both are the same store.
+  /// Returns whether both are the same store.
   bool operator==(const Parameters& other) const { return store_ == other.store_; }
 
-  /// What executables work on.
+  /// Returns the store that executables use.
   const std::shared_ptr<ParameterStore>& store() const { return store_; }
 
  private:
   std::shared_ptr<ParameterStore> store_;
 };
 
-/// Some lines for people: how many values a store has, what they take, and where they lie:
+/// Returns text with the number of values of a store, their size, and their locations:
 ///
 ///   148 values, 497.8 MiB
 ///     124 values, 474.7 MiB in model.safetensors, mapped

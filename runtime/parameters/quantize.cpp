@@ -14,10 +14,10 @@ namespace lathe {
 namespace {
 
 constexpr float largest = 127;
-// Added to a small float and taken away again, it leaves the nearest whole number, ties to even.
+// Adding it to a small float and subtracting it again rounds to the nearest integer, ties to even.
 constexpr float rounder = 0x1.8p23f;
 
-/// Elements i, i + stride, .. of a float tensor.
+/// Reads elements i, i + stride, ... of a float tensor.
 template <class T>
 void read_strided(const HostTensor& from, std::int64_t i, std::int64_t stride, std::span<float> to) {
   const auto all = from.as<T>();
@@ -38,7 +38,7 @@ void read(const HostTensor& from, std::int64_t i, std::int64_t stride, std::span
   read_strided<double>(from, i, stride, to);
 }
 
-/// One block; gives its scale, which is not finite where the block is not.
+/// Quantizes one block. Returns its scale, which is not finite if the block is not.
 float quantize_block(std::span<const float> block, std::span<std::int8_t> numbers) {
   float most = 0;
   bool finite = true;
@@ -47,7 +47,7 @@ float quantize_block(std::span<const float> block, std::span<std::int8_t> number
     finite = finite && std::isfinite(x);
   }
   if (!finite) return INFINITY;
-  // The least scale that divides as a normal number: below it a block counts as zeros.
+  // The block becomes zeros if the scale is below the smallest normal number, because its inverse could overflow.
   const float scale = most / largest;
   if (scale < 0x1p-126f) return 0;
   const float inverse = 1 / scale;

@@ -8,24 +8,23 @@
 
 namespace lathe {
 
-/// What a device holds of a stored tensor.
+/// A device's copy of a stored tensor.
 class DeviceTensor {
  public:
   virtual ~DeviceTensor() = default;
-  /// Writes the device's value over the host's, which has its dtype and shape; it is there on return.
+  /// Copies the device's value to `host`, which has its dtype and shape. Returns when the copy is complete.
   virtual void copy_to(HostTensor& host) = 0;
   virtual dlpack::Device device() const = 0;
 };
 
-/// One value of a store, on the host and, where a device runs programs on it, there too. At least one of the two is
-/// current.
+/// A value of a store: on the host and, if a device runs programs on it, also there. At least one copy is current.
 struct StoredTensor {
   HostTensor host;
   std::shared_ptr<DeviceTensor> device = nullptr;
   bool host_is_current = true, device_is_current = false;
-  std::filesystem::path file = {};  ///< whose mapped pages the host's value lies in; empty: in none that is known
+  std::filesystem::path file = {};  ///< the file whose mapped pages contain the host's value; empty if none is known
 
-  /// Brings the host's value up to date.
+  /// Makes the host's value current and returns it.
   HostTensor& on_host() {
     if (!host_is_current) device->copy_to(host);
     host_is_current = true;

@@ -15,7 +15,7 @@ using Values = std::vector<std::string>;
 void throw_together(Ranks& ranks, const UserError& error) {
   try {
     ranks.gather("");
-  } catch (const UserError&) {  // that one has ended all is no news
+  } catch (const UserError&) {  // another rank's abort is expected here
   }
   throw UserError(error);
 }

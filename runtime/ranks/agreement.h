@@ -8,25 +8,25 @@
 
 namespace lathe {
 
-/// Something that is to be the same on all ranks.
+/// A value that must be the same on all ranks.
 struct Claim {
-  std::string what;   ///< "the graph"
-  std::string value;  ///< of this rank, short enough to be told
-  std::string hint;   ///< where ranks differ
+  std::string what;   ///< name of the value: "the graph"
+  std::string value;  ///< this rank's value, short enough for a message
+  std::string hint;   ///< hint of the error if ranks differ
 };
 
-/// Throws UserError [ranks_differ], on every rank, at the first claim of which two ranks have different values; it
-/// names both. All ranks call it, with equal numbers of claims.
+/// Throws UserError [ranks_differ] on every rank if two ranks have different values for a claim. The error names the
+/// first such claim and both values. Must be called by all ranks with equal numbers of claims.
 void require_agreement(Ranks& ranks, const std::vector<Claim>& claims);
 
-/// Throws an error that all ranks have found: when each of them has, for the first one to throw ends the others. All
-/// ranks call it.
+/// Throws an error that all ranks have found. Waits until every rank has found it, because the first throw aborts the
+/// others. Must be called by all ranks.
 [[noreturn]] void throw_together(Ranks& ranks, const UserError& error);
 
-/// Whether any rank says so, on every rank. All ranks call it.
+/// Returns on every rank whether `own` is true on any rank. Must be called by all ranks.
 bool any_of_ranks(Ranks& ranks, bool own);
 
-/// What rank 0 says, on every rank. All ranks call it; what the others say does not count.
+/// Returns rank 0's `own` on every rank. Must be called by all ranks; other ranks' `own` is ignored.
 std::string text_of_first(Ranks& ranks, const std::string& own);
 
 }  // namespace lathe

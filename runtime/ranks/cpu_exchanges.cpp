@@ -46,7 +46,7 @@ void CpuExchanges::stop() noexcept {
   for (Job& job : jobs_) {
     if (job.is_waited_for) continue;
     job.is_waited_for = true;
-    (void)ranks_->outcome(job.number);  // the run has failed already
+    (void)ranks_->outcome(job.number);  // the run has already failed
   }
 }
 

@@ -10,21 +10,21 @@
 
 namespace lathe {
 
-/// Exchanges in the memory of a process, carried out by the communicating thread of its ranks.
+/// Exchanges in CPU memory. They run on the communication thread of the process's Ranks.
 class CpuExchanges final : public ProgramExchanges {
  public:
-  /// As ProgramExchanges; `kernels` must outlive it.
+  /// See ProgramExchanges; `kernels` must outlive it.
   CpuExchanges(const Program& program, const codegen::CompiledKernels& kernels, DimTable& table, Ranks* ranks);
 
-  /// A run begins: the sizes of the table, and where buffers lie.
+  /// Starts a run with the sizes of the table and the addresses of the buffers.
   void begin(std::span<const std::int64_t> sizes, std::span<void* const> buffers);
-  /// The run has failed: what is under way ends, and touches no memory any more.
+  /// Interrupts exchanges after the run has failed. They no longer access memory when this returns.
   void stop() noexcept;
 
  private:
   void start(std::size_t exchange) override;
   void finish(std::size_t exchange) override;
-  /// On the communicating thread.
+  /// Performs an exchange on the communication thread.
   void carry_out(std::size_t exchange, Communicator& group) const;
   void fold(const ExchangeStep::Fold& fold, int ranks) const;
 
@@ -34,8 +34,8 @@ class CpuExchanges final : public ProgramExchanges {
     bool is_waited_for = true;
   };
   std::vector<Job> jobs_;               ///< by exchange
-  int last_sum_ = 0;                    ///< the launch before which the last value to be summed is there
-  std::atomic<bool> all_made_ = false;  ///< the launches have come there
+  int last_sum_ = 0;                    ///< start of the last exchange that sums tensors
+  std::atomic<bool> all_made_ = false;  ///< the launches have reached last_sum_
 };
 
 }  // namespace lathe

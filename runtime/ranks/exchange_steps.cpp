@@ -29,12 +29,12 @@ class StepPlan {
   }
 
  private:
-  /// How the elements of a part are shared out, in bytes.
+  /// Distribution of a part's elements over the ranks, in bytes.
   struct Pieces {
     std::int64_t all, one;
     std::int64_t begin(int rank) const { return std::min(all, one * rank); }
     std::size_t bytes(int rank) const { return static_cast<std::size_t>(begin(rank + 1) - begin(rank)); }
-    /// Of a piece what lies in window w of so many bytes.
+    /// Returns the size of the intersection of a rank's piece with window w.
     std::size_t in_window(int rank, std::int64_t w, std::int64_t window) const {
       const auto piece = static_cast<std::int64_t>(bytes(rank));
       return static_cast<std::size_t>(std::clamp<std::int64_t>(piece - w * window, 0, window));
@@ -55,7 +55,7 @@ class StepPlan {
     return {elements(part) * bytes, (elements(part) + place_.ranks - 1) / place_.ranks * bytes};
   }
 
-  /// Whether the whole of what is exchanged is one element.
+  /// Returns whether the part has a single element.
   bool is_scalar(const Exchange::Part& part) const {
     return exchange_.kind != Exchange::Kind::all_gather && elements(part) == 1;
   }
@@ -64,7 +64,7 @@ class StepPlan {
     (is_scalar(part) ? sent.scalars : sent.tensors) += static_cast<std::int64_t>(bytes);
   }
 
-  /// To and from a rank, for `part`; to itself at once.
+  /// Adds a message to and from a rank for `part`, or a copy if it is this rank.
   void move(const Exchange::Part& part, int rank, std::byte* from, std::size_t sent, std::byte* to,
             std::size_t received) {
     ExchangeStep& step = steps_.back();
@@ -81,7 +81,8 @@ class StepPlan {
 
   void begin_step() { steps_.emplace_back().rounds.emplace_back(); }
 
-  /// A window of the pieces of all ranks in each round, so that all send as many messages to each other.
+  /// Sends each rank its piece. Each round has one window of the pieces of all ranks, so that all ranks send equally
+  /// many messages.
   void scatter() {
     begin_step();
     for (const Exchange::Part& part : exchange_.parts) {
@@ -102,10 +103,10 @@ class StepPlan {
     }
   }
 
-  /// Where a fold writes.
+  /// Returns the output of the reduction.
   std::byte* result_of(const Exchange::Part& part) const { return at(part.folded >= 0 ? part.folded : part.to); }
 
-  /// Own pieces of results, or all that a process has, to everybody.
+  /// Sends this rank's piece of the results, or all of its elements, to all ranks.
   void gather() {
     begin_step();
     const bool of_pieces = exchange_.kind == Exchange::Kind::all_reduce;

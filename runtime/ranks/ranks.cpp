@@ -32,25 +32,25 @@ struct Ranks::Impl {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Waiting> queue;
-  std::map<std::uint64_t, std::exception_ptr> over;  ///< jobs that are done and not yet waited for
+  std::map<std::uint64_t, std::exception_ptr> over;  ///< completed jobs that have not been waited for
   std::uint64_t next = 0;
   SentBytes sent;
   SummedBytes summed;
   bool is_set_up = false, is_closing = false;
-  std::exception_ptr failure;  ///< of setting up
+  std::exception_ptr failure;  ///< error during set-up
   std::thread thread;
 
   void main(const MakeCommunicator& make);
   void set_up(const MakeCommunicator& make);
   void carry_out_jobs();
   std::uint64_t add(Communicator& group, Job job);
-  /// Starts a job among the ranks of an axis, or of all where it is "", and waits for it.
+  /// Starts a job among the ranks of an axis, or all ranks if `axis` is "", and waits for it.
   void carry_out(Ranks& ranks, const Job& job, const std::string& what, const std::string& axis);
 };
 
 namespace {
 
-/// What all ranks are told of an error of one.
+/// Returns the message that all ranks receive for an error of one rank.
 std::string told(int rank, int size, std::string_view error) {
   return fmt::format("rank {} of {} failed: {}", rank, size, error);
 }
@@ -68,12 +68,12 @@ void Ranks::Impl::set_up(const MakeCommunicator& make) {
                     options.how_to_start.empty() ? fmt::format("start {0}, as in mpirun -n {0}", mesh.size())
                                                  : options.how_to_start);
   for (int axis = 0; axis < mesh.axis_count(); ++axis) {
-    // Those of a group differ along the axis alone: the first of them names it.
+    // The ranks of a group differ only in this axis, so its first rank is a unique color.
     try {
       axes.push_back(world->split(static_cast<int>(mesh.group(rank, axis).front()), options.patience));
     } catch (const StalledExchange& stalled) {
       const auto error = [&] { return rank_stalled(rank, options.patience, stalled, "the start of the ranks", ""); };
-      world->abort(told(rank, size, error().what()));  // it cannot be left while others stand still
+      world->abort(told(rank, size, error().what()));  // the communicator cannot be destroyed while other ranks hang
       throw error();
     }
     positions[ir::mesh_index_dim(mesh[axis].name)] = mesh.index(rank, axis);

@@ -22,28 +22,28 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What all ranks of a process share.
+/// State shared by all ranks of a process.
 struct Room {
   std::mutex mutex;
   std::condition_variable changed;
-  std::optional<std::string> failure;  ///< why a rank has ended all
+  std::optional<std::string> failure;  ///< set when a rank has ended all
 
-  /// A rank ends all; the first one counts.
+  /// Ends all ranks. Only the first call sets the reason.
   void end_all(const std::string& why) {
     const std::lock_guard lock(mutex);
     if (!failure) failure = why;
     changed.notify_all();
   }
 
-  /// A message that was sent and is not yet taken; its memory is the sender's, which waits for `taken`.
+  /// A sent message that was not received yet. Its memory belongs to the sender, which waits for `taken`.
   struct Sent {
     const std::byte* data;
     std::size_t bytes;
     char* taken;
   };
-  /// By group, sender and receiver, as ranks of the group.
+  /// By group, sender and receiver. Ranks are those of the group.
   std::map<std::tuple<int, int, int>, std::deque<Sent>> sent;
-  /// Of a split under way, by the group that is split: the colors of its ranks, and what it is to make.
+  /// State of a split by the group that is split: the colors of its ranks, and the new groups.
   struct Split {
     std::map<int, int> colors;  ///< by rank
     int first_group = 0, left = 0;
@@ -94,12 +94,12 @@ class ThreadCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split(int color, double patience) override {
     std::unique_lock lock(room_->mutex);
     const auto none = [] { return std::vector<int>(); };
-    wait(lock, patience, [&] { return room_->splits[group_].left == 0; }, none);  // all have left the one before
+    wait(lock, patience, [&] { return room_->splits[group_].left == 0; }, none);  // all have left the last split
     Room::Split& split = room_->splits[group_];
     split.colors[rank_] = color;
     if (static_cast<int>(split.colors.size()) == size_) {
       split.first_group = room_->groups;
-      room_->groups += size_;  // at most one a rank
+      room_->groups += size_;  // at most one group per rank
       split.left = size_;
       room_->changed.notify_all();
     }
@@ -162,22 +162,22 @@ class ThreadCommunicator final : public Communicator {
     } else {
       room_->changed.wait(lock, stops);
     }
-    if (done()) return;  // a rank that has all it came for may fail before others have looked
+    if (done()) return;  // no error if this rank is done, even if another rank has failed
     throw_if_ended();
   }
 
-  /// In the room.
+  /// Requires the room's lock.
   void throw_if_ended() const {
     if (room_->failure) throw UserError(*room_->failure, "rank_failed", "all ranks end with it");
     if (*interrupted_) throw UserError("exchanges of this rank were interrupted", "rank_failed", "");
   }
 
   std::shared_ptr<Room> room_;
-  std::shared_ptr<std::atomic<bool>> interrupted_;  ///< of all groups of this rank
+  std::shared_ptr<std::atomic<bool>> interrupted_;  ///< shared by all groups of this rank
   int group_, rank_, size_;
 };
 
-/// Whether a rank failed because another one did.
+/// Returns whether a rank failed because another one did.
 bool is_of_another(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);

@@ -23,8 +23,8 @@ std::string_view bytes_of(const HostTensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.data()), tensor.bytes()};
 }
 
-/// [mesh_disagree], on every rank, where ranks that hold the same part of a tensor hold other bits: they compare
-/// digests, of all tensors at once.
+/// Throws [mesh_disagree] on every rank if ranks with the same part of a tensor have different bits. Compares digests
+/// of all tensors at once.
 void require_same_copies(Ranks& ranks, std::span<const OwnPart> parts) {
   const shard::Mesh& mesh = ranks.mesh();
   const auto has_copies = [&](const OwnPart& part) {
@@ -50,7 +50,7 @@ void require_same_copies(Ranks& ranks, std::span<const OwnPart> parts) {
   }
 }
 
-/// The whole on rank 0, from one copy of each part.
+/// Returns the whole tensor on rank 0, combined from one copy of each part.
 std::optional<HostTensor> sent_to_first(Ranks& ranks, OwnPart own) {
   const shard::Mesh& mesh = ranks.mesh();
   const bool is_first = ranks.rank() == 0;

@@ -7,31 +7,31 @@
 #include "passes/shard/placement.h"
 #include "runtime/ranks/ranks.h"
 
-/// Between the parts of a tensor that ranks hold and the whole, as files hold it: so any mesh loads what another
-/// saved.
+/// Conversion between the parts of a tensor that ranks hold and whole tensors. Files hold whole tensors, so that any
+/// mesh can load them.
 namespace lathe {
 
-/// This rank's part of a whole tensor; the tensor as it came where a rank has all of it. Throws UserError
-/// [mesh_divide] where the size of a split dim does not divide.
+/// Returns this rank's part of a whole tensor, or the tensor itself if the rank has all of it. Throws UserError
+/// [mesh_divide] if the size of a split dim is not divisible.
 HostTensor own_part(const Ranks& ranks, HostTensor whole, const shard::Placement& placement, const std::string& name);
 
-/// The whole of the parts of all ranks, on each of them; all call it, for the same tensor. Parts are exchanged along
-/// the axes over which it is split alone: one of several equal copies. Throws UserError [mesh_disagree] where ranks
-/// hold other bits of the same part, [rank_failed], [rank_stalled].
+/// Returns the whole tensor on all ranks. Must be called by all ranks for the same tensor. Parts are exchanged only
+/// along the axes over which the tensor is split; one copy of each part is used. Throws UserError [mesh_disagree] if
+/// copies of a part differ, [rank_failed], [rank_stalled].
 HostTensor whole_of(Ranks& ranks, const HostTensor& own, const shard::Placement& placement, const std::string& name);
 
-/// What a rank holds of a tensor.
+/// This rank's part of a tensor.
 struct OwnPart {
   std::string name;
   HostTensor value;
   shard::Placement placement;
 };
-/// whole_of() each, on rank 0 alone, by name; nothing on the others. What rank 0 holds whole is given as it came,
-/// borrowed where that is.
+/// Returns whole_of() for each tensor by name on rank 0, and nothing on other ranks. Tensors that rank 0 holds whole
+/// are returned as they are, borrowed if they were borrowed.
 Tensors wholes_on_first(Ranks& ranks, std::vector<OwnPart> parts);
 
-/// own_part() of what rank 0 has; the others, which give null, receive theirs. All ranks call it, for the same
-/// tensor.
+/// Returns own_part() of rank 0's tensor. Other ranks pass null and receive their parts. Must be called by all ranks
+/// for the same tensor.
 HostTensor part_from_first(Ranks& ranks, const HostTensor* whole, const shard::Placement& placement,
                            const std::string& name);
 

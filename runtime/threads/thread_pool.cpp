@@ -24,10 +24,10 @@ namespace {
 constexpr std::int64_t no_chunk = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t max_chunks = std::numeric_limits<std::int32_t>::max();
 constexpr int max_threads = 1024;
-/// About 20 microseconds: longer than the gap between two kernels of a step, shorter than anyone notices.
+/// About 20 microseconds: longer than the gap between two kernels of a step, but too short to be noticed.
 constexpr int spins_before_sleep = 1000;
 
-/// Whether this thread is inside a chunk of any pool.
+/// Set while this thread runs a chunk of any pool.
 thread_local bool inside_chunk = false;
 
 class InsideChunk {
@@ -55,7 +55,8 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
   ::syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
 }
 
-/// New threads inherit the mask: with all signals blocked, they go to the caller's threads.
+/// Blocks all signals while threads are created. They inherit the mask, so that signals are delivered to the caller's
+/// threads.
 class BlockedSignals {
  public:
   BlockedSignals() {
@@ -144,7 +145,8 @@ void ThreadPool::work(int thread) {
   if (caller_sleeps_.load()) futex(done_, FUTEX_WAKE, 1);
 }
 
-/// The next chunk of the thread's own share, else the last of another's, else no_chunk.
+/// Claims the next chunk of the thread's own share, else the last chunk of another share. Returns no_chunk if there
+/// are none.
 std::int64_t ThreadPool::claim(int thread) {
   const std::size_t own = static_cast<std::size_t>(thread);
   for (std::size_t i = 0; i < shares_.size(); ++i) {
@@ -162,7 +164,7 @@ std::int64_t ThreadPool::claim(int thread) {
 }
 
 void ThreadPool::run_chunk(std::int64_t chunk, int thread) {
-  // A chunk below the lowest that threw yet is never skipped, so that the lowest of all is found.
+  // Chunks below the lowest one that has thrown so far are never skipped, so that the lowest of all is found.
   if (chunk > failed_chunk_.load(std::memory_order_relaxed)) return;
   const std::int64_t begin = chunk * job_.grain;
   try {

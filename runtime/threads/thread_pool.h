@@ -13,15 +13,15 @@
 
 namespace lathe {
 
-/// Threads that run the chunks of a range. The chunks are [0, grain), [grain, 2 * grain), ... up to count: they
-/// depend on count and grain alone, so what is computed chunk by chunk is the same for any number of threads. Each
-/// thread has a share of them, a contiguous run that is the same in every call of this count and grain, so that what
-/// it wrote in one call is in its caches in the next; one that is done with its share takes chunks from the ends of
-/// others'. An idle thread spins for some microseconds, then sleeps.
+/// A pool of threads that run the chunks of a range: [0, grain), [grain, 2 * grain), ... up to count. Chunks depend
+/// only on count and grain, so results that are computed per chunk do not depend on the number of threads. Each
+/// thread has a contiguous share of the chunks, the same in every call with equal count and grain, so that data from
+/// one call is in its caches in the next. A thread that has finished its share steals chunks from the ends of other
+/// shares. An idle thread spins for some microseconds, then sleeps.
 class ThreadPool {
  public:
-  /// `threads` counts the calling thread too. UserError [thread_count] outside 1..1024, [thread_start] if the system
-  /// gives no more.
+  /// `threads` includes the calling thread. Throws UserError [thread_count] outside 1..1024, [thread_start] if the
+  /// system cannot create the threads.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -29,12 +29,11 @@ class ThreadPool {
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls body(begin, end), or body(begin, end, thread), for every chunk and returns when all are done; the caller
-  /// works too. `thread` is in [0, size()): chunks of one call that run at the same time have different ones. grain
-  /// < 1 counts as 1, one that would make 2^31 chunks or more as the least that does not. What a chunk throws is
-  /// thrown here, that of the lowest chunk if several throw; chunks above it may then be left out. A call from inside
-  /// a chunk of several runs on its thread, chunk by chunk, as thread 0. Several threads may call; their calls take
-  /// turns.
+  /// Calls body(begin, end), or body(begin, end, thread), for every chunk and returns when all are done. The caller
+  /// runs chunks too. `thread` is in [0, size()) and differs between concurrent chunks of a call. A grain < 1 is
+  /// treated as 1; a grain that would give 2^31 chunks or more is increased. Rethrows the exception of the lowest
+  /// chunk that threw; chunks above it may be skipped. A call from inside a chunk of a call with several chunks runs
+  /// on its thread, sequentially, as thread 0. Calls from several threads are serialized.
   template <class Body>
   void run(std::int64_t count, std::int64_t grain, Body&& body) {
     if constexpr (std::is_invocable_v<Body&, std::int64_t, std::int64_t, int>)
@@ -60,28 +59,28 @@ class ThreadPool {
     const Body* body = nullptr;
   };
 
-  /// The chunks of a thread's share that nobody claimed yet: from the low half of the word up to the high half. Its
-  /// owner claims the first, others the last. Two lines apart, since processors fetch lines in pairs.
+  /// The unclaimed chunks of a thread's share: from the low half of the word up to the high half. The owner claims
+  /// the first, other threads the last. The alignment is two cache lines, because processors prefetch lines in pairs.
   struct alignas(2 * cache_line_bytes) Share {
     std::atomic<std::uint64_t> unclaimed = 0;
   };
 
-  // Only who claimed a chunk may look at job_, which stays as it is until unfinished_ is 0.
+  // Read job_ only after claiming a chunk; it does not change until unfinished_ is 0.
   Job job_;
   std::vector<Share> shares_;  ///< by thread
   alignas(cache_line_bytes) std::atomic<std::int64_t> unfinished_ = 0;
-  alignas(cache_line_bytes) std::atomic<std::uint32_t> call_ = 0;  ///< counts calls; workers sleep on it
+  alignas(cache_line_bytes) std::atomic<std::uint32_t> call_ = 0;  ///< number of calls; workers sleep on it
   std::atomic<std::int32_t> sleeping_ = 0;
-  std::atomic<std::uint32_t> done_ = 0;  ///< counts finished calls; the caller sleeps on it
+  std::atomic<std::uint32_t> done_ = 0;  ///< number of finished calls; the caller sleeps on it
   std::atomic<bool> caller_sleeps_ = false;
   std::atomic<bool> stopping_ = false;
 
-  std::atomic<std::int64_t> failed_chunk_;  ///< the lowest so far
-  std::exception_ptr failure_;              ///< of failed_chunk_, under failure_mutex_
+  std::atomic<std::int64_t> failed_chunk_;  ///< lowest so far
+  std::exception_ptr failure_;              ///< exception of failed_chunk_; guarded by failure_mutex_
   std::mutex failure_mutex_;
 
   std::mutex callers_;
-  int spins_ = 0;  ///< before sleeping; none if the threads outnumber the CPUs
+  int spins_ = 0;  ///< spins before sleeping; 0 if there are more threads than CPUs
   std::vector<std::thread> workers_;
 };
 

@@ -13,7 +13,7 @@ namespace lathe {
 
 namespace {
 
-// The trace event format's keys; times are in microseconds.
+// Keys of the trace event format. Times are in microseconds.
 using Json = nlohmann::ordered_json;
 
 constexpr int process = 1, run_row = 0, kernel_row = 1, first_thread_row = 2;
@@ -29,7 +29,7 @@ Json span_event(std::string name, std::string_view category, int row, double sta
 
 double rounded(double value) { return std::round(value * 1000) / 1000; }
 
-/// Bytes of the arena that hold something during each launch.
+/// Returns the live bytes of the arena during each launch.
 std::vector<std::int64_t> live_bytes(const MemoryPlan& plan, std::size_t launches) {
   std::vector<std::int64_t> live(launches + 1, 0);
   for (const MemoryPlan::Block& block : plan.blocks) {
@@ -53,7 +53,7 @@ class Writer {
                          {"fma_peak_gflops", rounded(trace_.machine.flops * 1e-9)},
                          {"read_bandwidth_gbs", rounded(trace_.machine.bytes * 1e-9)}}},
                        {"traceEvents", std::move(events_)}};
-    // Names come from users: all but ASCII is escaped, and bytes that are no UTF-8 become the replacement character.
+    // Names come from users: escape all but ASCII, and replace invalid UTF-8 by the replacement character.
     return text.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
   }
 
@@ -91,7 +91,7 @@ class Writer {
     }
   }
 
-  /// Faster paths that were not taken, and why.
+  /// Returns the faster paths that were not used, with the reasons.
   static std::vector<std::string> missed_of(const Launch& launch) {
     std::vector<std::string> texts;
     for (const MissedPath& missed : launch.info.missed) texts.push_back(missed.to_string());

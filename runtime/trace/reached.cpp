@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/trace/trace.h"
 
 namespace lathe {

@@ -20,7 +20,7 @@ std::vector<std::string_view> distinct_ops(const Launch& launch) {
   return ops;
 }
 
-/// The parameter that the launch writes, if it writes one.
+/// Returns the name of the parameter that the launch writes; empty if it writes none.
 std::string updated_parameter(const Program& program, const Launch& launch) {
   const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {

@@ -3,11 +3,11 @@
 #include <compare>
 #include <string>
 
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 
 namespace lathe {
 
-/// What a launch does, in words that are the same for the same work in every layer.
+/// The role of a launch. Launches that do the same work in different layers have the same role.
 struct Role {
   std::string what;  ///< "matrix product", "row reduction", "element-wise", "pack left operand", ...
   std::string
@@ -19,7 +19,7 @@ struct Role {
 
 Role role_of(const Program& program, const Launch& launch);
 
-/// "h.11.mlp.c_fc" -> "h.*.mlp.c_fc": numbers between dots stand for a layer.
+/// Replaces layer numbers, which are numbers between dots, by *: "h.11.mlp.c_fc" -> "h.*.mlp.c_fc".
 std::string without_layer_numbers(std::string_view path);
 
 }  // namespace lathe

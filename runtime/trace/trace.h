@@ -8,19 +8,20 @@
 
 namespace lathe {
 
-/// What a machine reaches, per second: multiply-add operations (counted as two) and bytes read from memory.
+/// Peak rates of a machine per second: floating-point operations (a multiply-add counts as two) and bytes read from
+/// memory.
 struct MachineRates {
   double flops = 0, bytes = 0;
 };
 
 /// A traced run.
 struct TracedRun {
-  double start = 0;  ///< seconds since the trace began
+  double start = 0;  ///< seconds since the start of the trace
   double seconds = 0;
   std::vector<LaunchTime> launches;
 };
 
-/// Some runs of one executable, for one binding of its dims.
+/// Several runs of an executable with equal dims.
 struct Trace {
   const Program& program;
   MemoryPlan plan;
@@ -29,28 +30,30 @@ struct Trace {
   std::vector<TracedRun> runs;
 };
 
-/// Work of one or several launches, against what the machine could do.
+/// Work of one or several launches, compared with the machine's peak.
 struct Reached {
   double seconds = 0, gflop = 0, gigabytes = 0;
 
   double gflops() const { return seconds > 0 ? gflop / seconds : 0; }
   double gigabytes_per_second() const { return seconds > 0 ? gigabytes / seconds : 0; }
-  /// Whether arithmetic takes the machine at least as long as memory (a roofline's two sides).
+  /// Returns whether arithmetic takes at least as long as memory traffic at the machine's peak rates (roofline
+  /// model).
   bool bound_by_arithmetic(const MachineRates& machine) const;
-  /// The least time that the machine needs for the binding one of them, as a share of the seconds taken. Above 1
-  /// where data came from a cache, since `machine.bytes` is what memory gives.
+  /// Returns the minimum time at the machine's peak rates as a fraction of the measured time. It exceeds 1 if data
+  /// came from a cache, because `machine.bytes` is the memory's rate.
   double share(const MachineRates& machine) const;
 };
 
-/// The gigabytes that a launch must move with these dims; 0 where the number does not fit 64 bits.
+/// Returns the gigabytes that a launch must move with these dims; 0 if the number overflows 64 bits.
 double gigabytes_of(const Launch& launch, const DimBindings& dims);
 
-/// The trace as Chrome trace JSON, which chrome://tracing and ui.perfetto.dev load: a row of runs, one of kernels
-/// with ops, source lines, rates and shares in their args, one for each thread with its task ranges, and a counter of
-/// the arena's live bytes.
+/// Returns the trace as Chrome trace JSON, which chrome://tracing and ui.perfetto.dev load. It has a row of runs, a
+/// row of kernels with ops, source lines, rates and shares in their args, a row per thread with its task ranges, and
+/// a counter of the arena's live bytes.
 std::string chrome_trace_json(const Trace& trace);
 
-/// The runs' time by role, over identical layers, longest first, at most `most` lines; with what the columns mean.
+/// Returns a table of the runs' time by role, summed over identical layers, longest first, at most `most` lines.
+/// Explains its columns.
 std::string top_table(const Trace& trace, int most);
 
 }  // namespace lathe

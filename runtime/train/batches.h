@@ -12,14 +12,15 @@
 
 namespace lathe {
 
-/// Lets `refs` be references to these tensors. Allocates nothing where it was of tensors of the same names and ranks.
+/// Makes `refs` refer to these tensors. Does not allocate if `refs` already has tensors with the same names and
+/// ranks.
 void refer_to(const Tensors& tensors, InputRefs& refs);
 
-/// Gives the inputs of step `step`, or of batch `step` of an evaluation, counted from 0. It depends on that number
-/// alone, so that a run that goes on sees what one that never ended would have seen.
+/// Returns the inputs of step `step`, or of batch `step` of an evaluation, counted from 0. They depend only on that
+/// number, so that a resumed run sees the same batches as an uninterrupted one.
 ///
-/// It is made of any function of the number. One that makes new Tensors is the shortest to write. One that gives
-/// `const Tensors&` or `const InputRefs&` to memory that it keeps and fills again copies and allocates nothing:
+/// It is constructed from any function of the number. A function that returns new Tensors is the shortest. A function
+/// that returns `const Tensors&` or `const InputRefs&` to memory that it reuses copies and allocates nothing:
 ///
 ///   Batches by_value = [&](std::int64_t step) { return Tensors{{"tokens", sampler.random(step)}}; };
 ///   Batches in_place = [&, rows = Tensors{{"tokens", HostTensor()}}](std::int64_t step) mutable -> const Tensors& {
@@ -27,10 +28,10 @@ void refer_to(const Tensors& tensors, InputRefs& refs);
 ///     return rows;
 ///   };
 ///
-/// What it gives is read until it is called again.
+/// The returned inputs are read until the next call.
 class Batches {
  public:
-  /// None.
+  /// Creates an empty function.
   Batches() = default;
   template <class Function>
     requires(!std::same_as<std::remove_cvref_t<Function>, Batches> && std::invocable<Function&, std::int64_t>)

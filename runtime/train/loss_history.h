@@ -10,24 +10,24 @@
 namespace lathe {
 
 struct LossPoint {
-  std::int64_t step = 0;  ///< done when the loss was taken
+  std::int64_t step = 0;  ///< number of steps completed before the loss was recorded
   double loss = 0;
 
   bool operator==(const LossPoint&) const = default;
 };
 
-/// The losses of a run so far, which a checkpoint keeps as records.
+/// Losses of a run so far. Checkpoints store them as records.
 struct LossHistory {
-  std::vector<LossPoint> training;    ///< one a step
-  std::vector<LossPoint> evaluation;  ///< one an evaluation
+  std::vector<LossPoint> training;    ///< one per step
+  std::vector<LossPoint> evaluation;  ///< one per evaluation
 
   bool operator==(const LossHistory&) const = default;
 
-  /// Tensors "history.step" i64 [n], "history.loss" f64 [n], and the same of "history.validation".
+  /// Returns tensors "history.step" i64 [n], "history.loss" f64 [n], and the same with "history.validation".
   std::map<std::string, HostTensor> tensors() const;
-  /// Reads them back.
+  /// Reads them from tensors.
   static LossHistory of(const std::map<std::string, HostTensor>& tensors);
-  /// UserError [checkpoint_invalid] where they do not fit each other.
+  /// Throws UserError [checkpoint_invalid] if the records are inconsistent.
   static LossHistory of(const Checkpoint& checkpoint);
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 bool write_to_output(std::string_view text) { return write_stream(stdout, text); }
 
-/// An output of the step that is one number.
+/// Returns a scalar output of the step; nullopt if the step has no such output.
 std::optional<double> number(const Tensors& outputs, std::string_view name) {
   const auto found = outputs.find(name);
   return found == outputs.end() ? std::nullopt : std::optional(found->second.get(0));

@@ -15,27 +15,26 @@ namespace lathe {
 std::string format_duration(double seconds);
 
 struct ProgressOptions {
-  double items = 0;             ///< that a step works on, such as tokens; 0: the rate is in steps
-  std::string unit = "tokens";  ///< what items are
-  /// Takes text as it is, and says whether it could. Without it standard output does.
+  double items = 0;             ///< number of items per step, such as tokens; 0: show the rate in steps
+  std::string unit = "tokens";  ///< name of the items
+  /// Writes text unchanged and returns whether it succeeded. Default: standard output.
   std::function<bool(std::string_view)> write = {};
-  /// Whether that is a terminal, on which the line is rewritten. Without it: whether standard output is one.
+  /// Whether the output is a terminal, where the line is rewritten. Default: check standard output.
   std::optional<bool> is_terminal = {};
 };
 
-/// The live line of a training run, with its rate and the time that remains:
+/// Live progress line of a training run, with its rate and the remaining time:
 ///
 ///   step   120/900  loss 2.310  lr 1.0e-03   41234 tokens/s  1:05 left
 ///
-/// On a terminal it is rewritten four times a second, otherwise it is written after the first step, the last one, and
-/// every five seconds in between. A step that loss scaling skipped has a line of its own. It is told by the Trainer:
+/// On a terminal it is rewritten four times per second. Otherwise it is written after the first and the last step,
+/// and every five seconds in between. A step that loss scaling skipped gets its own line. The Trainer calls it:
 ///
 ///   Progress progress({.items = 8 * 64});
 ///   Trainer trainer(step, start, {.after_step = [&](const StepReport& report) { progress.step(report); }});
 ///
-/// The clock runs from the start of the first step that it is told of. The loss is averaged, nine tenths of the
-/// average before and one tenth of the step's; the learning rate stands there where the step has the output
-/// "learning_rate".
+/// The clock starts with the first reported step. The loss is a moving average: nine tenths of the previous average
+/// and one tenth of the step's loss. The learning rate is shown if the step has the output "learning_rate".
 class Progress {
  public:
   explicit Progress(ProgressOptions options = {});
@@ -44,20 +43,20 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void step(const StepReport& report);
-  /// "validating  12/64 batches  0:03 left", as often as step() writes a line; on a terminal the last batch erases
-  /// it.
+  /// Shows "validating  12/64 batches  0:03 left", as often as step() writes a line. On a terminal, the last batch
+  /// erases it.
   void evaluation(const EvaluationReport& report);
-  /// Writes a line of its own, above the live one.
+  /// Writes a separate line above the live one.
   void line(const std::string& text);
-  /// Ends the live line, as destruction does.
+  /// Ends the live line. The destructor does so too.
   void finish();
 
-  /// Items a second so far, or steps where there are no items; 0 before the first step.
+  /// Returns items per second so far, or steps per second without items; 0 before the first step.
   double rate() const;
-  /// Of what is left, at the speed so far; 0 before the first step.
+  /// Returns the remaining time at the speed so far; 0 before the first step.
   double seconds_left() const;
-  /// Whether a line could not be written. Nothing throws for that: a run has more to save than its lines, so let
-  /// TrainerOptions::stop ask for it.
+  /// Returns whether a line could not be written. This never throws, because the run still has to save its state;
+  /// TrainerOptions::stop can check it.
   bool output_is_lost() const { return lost_; }
 
  private:
@@ -68,8 +67,8 @@ class Progress {
   void put(const std::string& text);
   ProgressOptions options_;
   bool terminal_, open_ = false, lost_ = false;
-  bool evaluating_ = false;           ///< the open line is one of evaluation()
-  std::int64_t done_ = 0, left_ = 0;  ///< steps
+  bool evaluating_ = false;           ///< the open line was written by evaluation()
+  std::int64_t done_ = 0, left_ = 0;  ///< in steps
   Clock::time_point start_, shown_;
   double smooth_loss_ = 0;
 };

@@ -8,7 +8,7 @@ namespace lathe {
 
 namespace {
 
-/// Calls `use` with name, value before and value now of each setting that differs.
+/// Calls `use` with the name, the old value and the new value of each setting that differs.
 template <class Use>
 void for_each_difference(const Settings& checkpoint, const Settings& run, Use&& use) {
   for (const auto& [name, value] : run)

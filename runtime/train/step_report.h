@@ -6,20 +6,20 @@
 
 namespace lathe {
 
-/// A step that is done.
+/// Report of a completed step.
 struct StepReport {
-  std::int64_t step = 0;  ///< steps done so far, those of earlier processes included
-  std::int64_t last = 0;  ///< the step that the run goes on to
+  std::int64_t step = 0;  ///< completed steps, including those of earlier processes
+  std::int64_t last = 0;  ///< number of steps at which the run ends
   double loss = 0;
-  double seconds = 0;      ///< of this step, without the making of its batch
-  bool skipped = false;    ///< by loss scaling: nothing was updated
-  const Tensors& outputs;  ///< of the step's graph: "learning_rate", "grad_norm" and so on; the next step fills them
+  double seconds = 0;      ///< duration of this step, without creating its batch
+  bool skipped = false;    ///< loss scaling skipped the update
+  const Tensors& outputs;  ///< of the step's graph: "learning_rate", "grad_norm", ...; the next step reuses them
 };
 
 /// Progress of an evaluation.
 struct EvaluationReport {
-  std::int64_t done = 0, count = 0;  ///< batches so far, and of the whole evaluation
-  double seconds = 0;                ///< since its first batch started
+  std::int64_t done = 0, count = 0;  ///< completed batches, and all batches of the evaluation
+  double seconds = 0;                ///< since the start of the first batch
 };
 
 }  // namespace lathe

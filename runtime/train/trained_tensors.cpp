@@ -11,7 +11,7 @@ namespace lathe {
 
 namespace {
 
-/// The elements where they lie, or in a copy where that is not dense.
+/// Returns the elements in place if they are dense and row-major, otherwise in a copy.
 HostTensor row_major(const ConstTensorRef& tensor) {
   if (is_row_major(tensor.shape, tensor.strides))
     return HostTensor::borrow(tensor.dtype, tensor.shape, const_cast<std::byte*>(tensor.data));
@@ -25,7 +25,7 @@ HostTensor row_major(const ConstTensorRef& tensor) {
 HostTensor TrainedTensors::part(const Executable& executable, const std::string& name, HostTensor whole) const {
   if (!ranks_) return whole;
   const auto placement = executable.placements().find(name);
-  // What the graph does not know is refused when it is set or run.
+  // Unknown names are rejected later, when the value is set or the graph runs.
   if (placement == executable.placements().end()) return whole;
   return own_part(*ranks_, std::move(whole), placement->second, name);
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/support/error.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/compile_options.h"
 #include "runtime/files/finite.h"
 #include "runtime/machine/seconds.h"
@@ -14,7 +14,7 @@ namespace lathe {
 
 namespace {
 
-/// How many losses a run() has room for at first.
+/// Initial capacity, in losses, that run() reserves.
 constexpr std::int64_t steps_reserved = 65536;
 
 void check_loss(const ir::Graph& graph, const std::string& loss) {
@@ -97,7 +97,7 @@ void Trainer::check_options() const {
   check_loss(options_.evaluation->graph, options_.loss);
 }
 
-/// What both graphs work on lies in one store.
+/// Checks that both graphs shard their shared parameters and states equally, because they use one store.
 void Trainer::check_placements() const {
   if (!evaluate_) return;
   for (const auto& [name, placement] : evaluate_->placements()) {
@@ -111,14 +111,14 @@ void Trainer::check_placements() const {
   }
 }
 
-/// Goes on from the checkpoint of the first process, where it has one.
+/// Resumes from the first process's checkpoint, if it has one.
 void Trainer::resume() {
   const Checkpoint* const found =
       options_.folder && options_.folder.checkpoint() ? &*options_.folder.checkpoint() : nullptr;
   const std::string step = tensors_.of_first(found ? fmt::format("{}", found->meta.step) : "");
   if (step.empty()) return;
   tensors_.set(train_, state_names_, found ? &found->tensors : nullptr);
-  // All have the history: what is new in it decides what is saved.
+  // All ranks need the history, because new entries in it decide whether to save.
   history_ = LossHistory::of(tensors_.of_first((found ? LossHistory::of(*found) : LossHistory()).tensors()));
   if (found) changed_settings_ = lathe::changed_settings(found->meta.values, options_.settings.changeable);
   step_ = std::stoll(step);
@@ -192,7 +192,7 @@ void Trainer::save() {
   saved_ = true;
 }
 
-/// Of all that the step works on, on any process.
+/// Checks the states on all processes.
 std::string Trainer::fault_of_states() const {
   const Parameters parameters = train_.parameters();
   std::vector<TensorView> views;
@@ -201,7 +201,7 @@ std::string Trainer::fault_of_states() const {
   return tensors_.first_said(found ? found->to_string() : "");
 }
 
-/// Writes the present values, where the folder is.
+/// Saves the current values on the process that has the folder.
 void Trainer::save_to(const CheckpointStore& (RunFolder::*store)() const) const {
   const Tensors wholes = tensors_.wholes(train_, state_names_);
   if (!options_.folder) return;
@@ -226,7 +226,7 @@ Parameters Trainer::whole_parameters() const {
 
 Tensors Trainer::wholes(std::span<const std::string> names) const { return tensors_.wholes(train_, names); }
 
-/// What is computed from here on is of no use. It is kept apart, where no run goes on from it.
+/// Saves the state to a separate folder, from which no run resumes, and throws.
 void Trainer::diverged(const std::string& why) const {
   std::string hint = "start again " + options_.advice;
   if (last_good_)
@@ -243,7 +243,7 @@ void Trainer::diverged(const std::string& why) const {
       hint += fmt::format("\n  the state as it is now cannot be kept: {}", error.what());
     }
   }
-  // Whoever throws ends all: not before the state is kept.
+  // The exception ends all ranks, so it must not be thrown before the state is saved.
   throw UserError(why, "train_diverged", tensors_.of_first(hint));
 }
 

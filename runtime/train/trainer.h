@@ -19,106 +19,107 @@
 
 namespace lathe {
 
-/// The value, whole, that a parameter or state of this name starts with.
+/// Returns the initial value of a parameter or state as a whole tensor.
 using StartValue = std::function<HostTensor(const std::string& name)>;
 
-/// An evaluation on data kept apart.
+/// An evaluation on held-out data.
 struct Evaluation {
-  ir::Graph graph;           ///< with the loss as an output; it is compiled with Mode::evaluation
-  Batches batches;           ///< of equally many items, since the losses are averaged
-  std::int64_t count = 8;    ///< batches an evaluation
-  std::int64_t every = 100;  ///< steps
+  ir::Graph graph;           ///< has the loss as an output; compiled with Mode::evaluation
+  Batches batches;           ///< must have equally many items, because the losses are averaged
+  std::int64_t count = 8;    ///< batches per evaluation
+  std::int64_t every = 100;  ///< in steps
 };
 
 struct TrainerOptions {
   std::optional<Evaluation> evaluation = {};
-  /// For checkpoints; none: nothing is kept, and every run starts anew. Of several processes rank 0 alone has it.
+  /// Folder for checkpoints. Without it, nothing is saved and every run starts from scratch. With several processes,
+  /// only rank 0 has it.
   RunFolder folder = {};
-  std::int64_t save_every = 200;  ///< steps
-  /// Parameters that no step changes are saved too. False: checkpoints leave them out, and whoever goes on gives them
-  /// again in compile.parameters; so a checkpoint of an adapter does not hold the model that it belongs to.
+  std::int64_t save_every = 200;  ///< in steps
+  /// Whether checkpoints include parameters that no step changes. If false, compile.parameters must provide them when
+  /// the run resumes, so that the checkpoint of an adapter does not contain its base model.
   bool save_constants = true;
   RunSettings settings = {};
-  std::string loss = "loss";  ///< the output of the step, and of the evaluation, that is the loss
-  /// Of both graphs. Tuning, the memory budget, known sizes and states in parts are for the step
-  /// alone.
+  std::string loss = "loss";  ///< name of the loss among the outputs of the step and the evaluation
+  /// Options for both graphs. Tuning, the memory budget, known sizes and sharded states apply only to the step.
   CompileOptions compile = {};
 
   std::function<void(const StepReport&)> after_step = {};
   std::function<void(const EvaluationReport&)> after_evaluation_batch = {};
-  std::function<void(const LossPoint&)> after_evaluation = {};  ///< of run()
-  /// A checkpoint, or the state of a run that diverged, was written to this folder; of several processes by rank 0.
+  std::function<void(const LossPoint&)> after_evaluation = {};  ///< called only by run()
+  /// Called after a checkpoint, or the state of a diverged run, was written to this folder; with several processes,
+  /// on rank 0.
   std::function<void(const std::filesystem::path&)> after_save = {};
-  /// Asked before every step and every batch of an evaluation; true ends run() after what is done by then is saved.
-  /// Of several processes any may say so, to all.
+  /// Called before every step and every evaluation batch. If it returns true, run() saves the completed work and
+  /// returns. With several processes, true on any of them stops all.
   std::function<bool()> stop = {};
-  /// What may help against divergence, for its error: "start again {}".
+  /// Advice against divergence for the error message: "start again {}".
   std::string advice = "with a smaller learning rate, a smaller clip_norm or more warm-up";
 };
 
-/// The loop of a training run: batches, steps, evaluations, checkpoints, and going on after an end of any kind, to
-/// the same bits. The step is one graph (training_step), which says what one run of it does: the schedule, clipping,
-/// accumulation, loss scaling.
+/// The loop of a training run: batches, steps, evaluations, checkpoints. A run that ended for any reason resumes with
+/// the same bits. The step is one graph (training_step) that includes the schedule, clipping, accumulation and loss
+/// scaling.
 ///
 ///   Trainer trainer(step, initial_values(step, g.initializers(), /*seed=*/1), {.folder = RunFolder("run")});
-///   trainer.run(batches, 10'000);  // goes on where the last process ended
+///   trainer.run(batches, 10'000);  // resumes where the last process ended
 ///
-/// A run has diverged where its loss or a state is infinite or no number; then it ends with UserError
-/// [train_diverged], the state is kept in run/diverged, and checkpoints stay as they are.
+/// A run has diverged if its loss or a state is infinite or NaN. It then ends with UserError [train_diverged]; the
+/// state is saved in run/diverged and the checkpoints are kept.
 ///
-/// A step after the first copies no inputs and allocates nothing, where the sizes stay and Batches gives references:
-/// outputs are filled again. What is left are the losses of the history, beyond the 65536 steps that a run() has room
-/// for at first, and with compile.ranks this process's part of each batch.
+/// After the first step, a step copies no inputs and allocates nothing, if the sizes do not change and Batches
+/// returns references. Output memory is reused. Exceptions are the history beyond the 65536 losses that run()
+/// reserves and, with compile.ranks, this process's part of each batch.
 ///
-/// With compile.ranks, each of the processes makes a Trainer of the same step, start and batches, all of them whole:
-/// it takes its parts. Checkpoints hold whole tensors, written and read by rank 0, so that any mesh, or one process,
-/// goes on from what another one saved; the same mesh to the same bits. What one rank throws must end all
-/// (ending_all()).
+/// With compile.ranks, each process creates a Trainer with the same step, start values and batches, all of them
+/// whole, and uses its parts. Checkpoints contain whole tensors, written and read by rank 0, so that any mesh or a
+/// single process can resume from them. The same mesh resumes with the same bits. An exception on one rank must end
+/// all ranks (ending_all()).
 class Trainer {
  public:
-  /// Compiles, and goes on from the folder's checkpoint where there is one. Else `start` gives the values of
-  /// parameters and states; those that options.compile.parameters has already stay as they are there. UserErrors of
-  /// compile() and Parameters::set(); [train_step] for a step that updates nothing, a graph without the loss;
-  /// [train_options] for numbers below 1; of a checkpoint [train_resume] where its settings are others,
-  /// [safetensors_missing] where it lacks a state of the step, [argument_shape], [argument_dtype],
-  /// [checkpoint_invalid]; of several processes [train_folder] for a folder of another rank than 0, [mesh_divide],
-  /// and [mesh_parameters] where the evaluation divides a parameter otherwise than the step.
+  /// Compiles the step and resumes from the folder's checkpoint if there is one. Otherwise, `start` contains the
+  /// values of parameters and states; those already in options.compile.parameters keep their values. Throws
+  /// UserErrors of compile() and Parameters::set(); [train_step] for a step that updates nothing or a graph without
+  /// the loss; [train_options] for numbers below 1. Errors of a checkpoint: [train_resume] for different settings,
+  /// [safetensors_missing] for a missing state, [argument_shape], [argument_dtype], [checkpoint_invalid]. Errors with
+  /// several processes: [train_folder] for a folder on a rank other than 0, [mesh_divide], and [mesh_parameters] if
+  /// the evaluation shards a parameter differently from the step.
   Trainer(const ir::Graph& step, Tensors start, TrainerOptions options = {});
-  /// The same, of values that are made as they are taken: `start` is asked for every parameter and state that has
-  /// none yet, one after the other, so that a process never holds more than its parts and one whole.
+  /// Same, but computes start values on demand. `start` is called for one parameter or state without a value at a
+  /// time, so that a process never holds more than its parts and one whole tensor.
   Trainer(const ir::Graph& step, const StartValue& start, TrainerOptions options = {});
 
-  /// Trains until `last` steps are done in all, and evaluates in between. Saves every `save_every` steps and at the
-  /// end. Gives whether all of them are done: false where `stop` said so. What a callback or `batches` throws ends it
-  /// at once, with nothing saved since the last checkpoint. UserErrors of Executable::run(), CheckpointStore::save();
-  /// [train_diverged].
+  /// Trains until `last` steps are completed in total, with evaluations in between. Saves every `save_every` steps
+  /// and at the end. Returns whether all steps were completed; false if `stop` returned true. An exception of a
+  /// callback or of `batches` ends the run at once, without saving. Throws UserErrors of Executable::run(),
+  /// CheckpointStore::save(); [train_diverged].
   bool run(const Batches& batches, std::int64_t last);
 
-  /// The mean loss of the first `count` batches of the evaluation, which becomes the history's of this step; nothing
-  /// where `stop` said so. UserError [train_options] without an evaluation, and for a count below 1.
+  /// Returns the mean loss of the first `count` batches of the evaluation and adds it to the history; nullopt if
+  /// `stop` returned true. Throws UserError [train_options] without an evaluation and for a count below 1.
   std::optional<double> evaluate(std::int64_t count);
-  /// The same for as many batches as the options say.
+  /// Evaluates Evaluation::count batches.
   std::optional<double> evaluate();
 
-  /// Saves a checkpoint, where there is a folder and something happened since the last one. As run() does.
+  /// Saves a checkpoint if there is a folder and something changed since the last one. run() calls it.
   void save();
 
-  /// Steps done, those of earlier processes included.
+  /// Returns the number of completed steps, including those of earlier processes.
   std::int64_t step() const { return step_; }
   const LossHistory& history() const { return history_; }
-  /// Settings that may change and did, a line each: "going on with lr=0.0001; so far it was 0.001".
+  /// Returns a line for each changeable setting that changed: "going on with lr=0.0001; so far it was 0.001".
   const std::vector<std::string>& changed_settings() const { return changed_settings_; }
-  /// Of several processes this one's parts.
+  /// Returns the parameters; with several processes, this process's parts.
   Parameters parameters() const { return train_.parameters(); }
-  /// The parameters as wholes, on rank 0, and nothing on the others; of one process parameters() itself. All ranks
-  /// call it.
+  /// Returns the whole parameters on rank 0 and nothing on other ranks; with one process, parameters(). Must be
+  /// called by all ranks.
   Parameters whole_parameters() const;
-  /// These parameters and states as wholes, on rank 0, and nothing on the others; all ranks call it. What a process
-  /// holds whole lies in parameters(), and changes as it does there. UserErrors of Parameters::get(),
-  /// [mesh_disagree].
+  /// Returns these parameters and states as whole tensors on rank 0, and nothing on other ranks. Must be called by
+  /// all ranks. Tensors that a process holds whole share the memory of parameters() and change with it. Throws
+  /// UserErrors of Parameters::get(), [mesh_disagree].
   Tensors wholes(std::span<const std::string> names) const;
-  /// The compiled step, on the parameters of this run: each run of it updates them. What is trained is used by an
-  /// executable of its own: compile(graph, {.mode = Mode::evaluation, .parameters = trainer.parameters()}).
+  /// Returns the compiled step. Each run of it updates the parameters of this run. To use the trained model, compile
+  /// another executable: compile(graph, {.mode = Mode::evaluation, .parameters = trainer.parameters()}).
   Executable& executable() { return train_; }
 
  private:
@@ -133,19 +134,20 @@ class Trainer {
   [[noreturn]] void diverged(const std::string& why) const;
 
   TrainerOptions options_;
-  bool keeps_ = false;  ///< checkpoints: rank 0 has a folder
+  bool keeps_ = false;  ///< this run writes checkpoints: rank 0 has a folder
   Executable train_;
   TrainedTensors tensors_;
   std::optional<Executable> evaluate_;
   OwnInputs own_inputs_;
-  Tensors outputs_, evaluation_outputs_;  ///< of the newest step and batch, filled again by the next
+  Tensors outputs_, evaluation_outputs_;  ///< of the latest step and batch; reused by the next
   std::vector<std::string> state_names_;
   std::vector<std::string> changed_settings_;
   LossHistory history_;
   DivergenceCheck divergence_;
   std::int64_t step_ = 0;
-  bool saved_ = false;                     ///< nothing happened since the newest checkpoint
-  std::optional<std::int64_t> last_good_;  ///< the step of the newest checkpoint of this run, or that it goes on from
+  bool saved_ = false;  ///< nothing has changed since the latest checkpoint
+  std::optional<std::int64_t>
+      last_good_;  ///< step of the latest checkpoint of this run or of the one it resumed from
 };
 
 }  // namespace lathe

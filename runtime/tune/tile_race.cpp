@@ -7,9 +7,9 @@ namespace lathe {
 
 namespace {
 
-constexpr double hopeless = 1.3, slower = 1.02, worth = 0.98;  // of the default's time
+constexpr double hopeless = 1.3, slower = 1.02, worth = 0.98;  // relative to the default's time
 constexpr std::size_t heat_turns = 5, final_turns = 11, more = 8;
-constexpr double short_seconds = 2e-3;  // a heat of kernels that take less in all has up to `more` times the turns
+constexpr double short_seconds = 2e-3;  // heats with a shorter total time get up to `more` times the turns
 
 }  // namespace
 

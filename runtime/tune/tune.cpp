@@ -20,15 +20,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// One product at one occurrence of a program: launches first .. last, of all its candidates.
+/// One occurrence of a matmul in a program: launches [first, last] of all its candidates.
 struct Occurrence {
   std::size_t first, last;
 };
 
-/// Where products with a choice stand, by TuningCandidates::problem.
+/// Occurrences of matmuls with several candidates, by TuningCandidates::problem.
 using Occurrences = std::map<std::string, std::vector<Occurrence>>;
 
-/// Neighbours may be the same product: another one begins where the candidates begin anew.
+/// Finds the occurrences. Adjacent occurrences may be of the same matmul, so compare the region as well.
 Occurrences occurrences_of(const Program& program) {
   Occurrences occurrences;
   const std::vector<Launch>& launches = program.launches;
@@ -45,7 +45,7 @@ Occurrences occurrences_of(const Program& program) {
   return occurrences;
 }
 
-/// Floats around 0.1, integers and booleans 0, which is an index into anything.
+/// Returns synthetic values: floats around 0.1; 0 for integers and booleans, which is always a valid index.
 HostTensor made_up(const Program::Slot& slot, const DimBindings& dims) {
   HostTensor value(slot.dtype, slot.shape.evaluate(dims));
   if (is_float(slot.dtype))
@@ -53,7 +53,7 @@ HostTensor made_up(const Program::Slot& slot, const DimBindings& dims) {
   return value;
 }
 
-/// Runs a program of all candidates on made-up arguments.
+/// Runs a program with all candidates on synthetic arguments.
 class MachineTimer {
  public:
   MachineTimer(const Program& program, const DimBindings& dims, const TuneMachine& machine)
@@ -90,7 +90,7 @@ class Tuner {
  public:
   Tuner(const ir::Graph& graph, const LowerOptions& options, const TuneOptions& tune, const TuneMachine& machine)
       : options_(options), tune_(tune), machine_(machine) {
-    options_.memory.reset();  // of the default program: what a budget computes again keeps default tiles
+    options_.memory.reset();  // for the default program only: recomputed nodes keep default tiles
     const std::vector<std::string> missing = ir::unbound_dims(graph, tune.dims);
     if (!missing.empty())
       throw UserError(fmt::format("tiles are measured at one size of each dim of @{}: {} {} none", graph.name,
@@ -118,8 +118,8 @@ class Tuner {
 
  private:
   struct Entry {
-    std::string key;  ///< in the store
-    Launch launch;    ///< the product at its first occurrence
+    std::string key;  ///< key in the store
+    Launch launch;    ///< the matmul at its first occurrence
   };
 
   Program lowered(bool all_candidates) const {
@@ -133,7 +133,7 @@ class Tuner {
     for (std::size_t l = occurrence.first; l <= occurrence.last; ++l) {
       const Launch& launch = program.launches[l];
       text += machine_.code_key(program.kernels[static_cast<std::size_t>(launch.kernel)]);
-      for (const Dim& dim : launch.dims)  // known ones stand in the code; those here are names of random streams
+      for (const Dim& dim : launch.dims)  // known dims are part of the code; the others are names of random streams
         if (!dim.value()) text += fmt::format(" {}", dim.evaluate(tune_.dims));
       text += '\n';
     }
@@ -162,12 +162,12 @@ class Tuner {
     for (int run = 0; seconds < tune_.seconds && !all_finished(); ++run) {
       const std::vector<bool> skipped = turns(program, occurrences);
       const std::vector<double> times = tune_.timer ? tune_.timer(program, skipped) : (*machine)(skipped);
-      if (run > 0) note(program, occurrences, skipped, times);  // the first warms up
+      if (run > 0) note(program, occurrences, skipped, times);  // the first run is a warm-up
       seconds = seconds_since(start);
     }
   }
 
-  /// What is left out of the next run: at each occurrence all candidates but one.
+  /// Returns the launches to skip in the next run: at each occurrence, all candidates but one.
   std::vector<bool> turns(const Program& program, const Occurrences& occurrences) {
     std::vector<bool> skipped(program.launches.size());
     for (const auto& [problem, found] : occurrences) {
@@ -218,7 +218,7 @@ class Tuner {
   const TuneOptions& tune_;
   const TuneMachine& machine_;
   std::map<std::string, Entry> entries_;        // by problem
-  std::map<std::string, CandidateRace> races_;  // of those that the store does not know
+  std::map<std::string, CandidateRace> races_;  // of problems that are not in the store
   TuningResult result_;
 };
 

@@ -10,30 +10,30 @@ namespace lathe {
 
 struct Program;
 
-/// Runs a program without the launches that are skipped, and gives the seconds of each of the others.
+/// Runs a program without the skipped launches and returns the seconds of each launch.
 using LaunchTimer = std::function<std::vector<double>(const Program& program, const std::vector<bool>& skipped)>;
 
-/// Products take the tiles that are fastest on this machine: those that the cache knows, the rest is measured.
+/// Uses the fastest tiles for matmuls on this machine. Reads known choices from the cache and measures the others.
 struct TuneOptions {
-  DimBindings dims = {};   ///< the runs that are to be fast: a size of every unknown dim
-  double seconds = 60;     ///< to measure for at most; what is open then takes the default, and its turn next time
-  LaunchTimer timer = {};  ///< empty: the machine
+  DimBindings dims = {};   ///< sizes of all unknown dims in the runs to optimize
+  double seconds = 60;     ///< time limit for measuring; undecided matmuls use the default and are measured next time
+  LaunchTimer timer = {};  ///< empty: measure on this machine
 };
 
-/// The candidate that a product takes.
+/// The choice for a matmul.
 struct TunedProduct {
   std::string what;                       ///< "matrix product h.*.mlp.c_fc (contract, add) gpt.cpp:83"
-  std::string by_default, chosen;         ///< tile sizes, as cpu::to_string names them
-  double time = 1;                        ///< of the default's, as it was measured
-  bool from_cache = false, open = false;  ///< open: the time was up before it was decided
+  std::string by_default, chosen;         ///< tile sizes, as printed by cpu::to_string
+  double time = 1;                        ///< measured time relative to the default's
+  bool from_cache = false, open = false;  ///< open: not decided within the time limit
 };
 
 struct TuneReport {
   std::vector<TunedProduct> products;
-  double seconds = 0;  ///< of measuring
+  double seconds = 0;  ///< spent on measuring
 };
 
-/// A line on all of it, and one for each product that takes another candidate than by default.
+/// Returns a summary line and a line for each matmul whose choice is not the default.
 std::string to_string(const TuneReport& report);
 
 }  // namespace lathe

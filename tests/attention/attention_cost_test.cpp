@@ -7,12 +7,11 @@
 #include "frontend/ops/ops.h"
 #include "ir/kernel/printer.h"
 #include "passes/explain/explain_attention.h"
-#include "passes/lower_cpu.h"
-#include "passes/lower_gpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "runtime/executable.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/lower.h"
 #include "tests/support/run_with_states.h"
 
 using namespace lathe;

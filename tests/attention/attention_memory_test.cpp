@@ -2,8 +2,6 @@
 
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
-#include "passes/lower_cpu.h"
-#include "passes/lower_gpu.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/executable.h"
 #include "tests/attention/attention_search.h"
@@ -11,6 +9,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/golden.h"
 #include "tests/support/kernel_store.h"
+#include "tests/support/lower.h"
 #include "tests/support/run_with_states.h"
 #include "tests/support/test_data.h"
 

@@ -4,10 +4,10 @@
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
 #include "ir/kernel/printer.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 using namespace lathe;

@@ -4,8 +4,8 @@
 
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
+#include "tests/support/lower.h"
 
 namespace lathe::test {
 

@@ -4,7 +4,6 @@
 #include "frontend/ops/ops.h"
 #include "ir/kernel/printer.h"
 #include "passes/explain/explain_attention.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/executable.h"
@@ -13,6 +12,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/kernel_store.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/run_with_states.h"
 

@@ -14,6 +14,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/kernel_store.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/run_with_states.h"
 

@@ -3,9 +3,9 @@
 
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
-#include "passes/compile_pipeline.h"
-#include "passes/lower_cpu.h"
-#include "passes/lower_gpu.h"
+#include "passes/compile/compile.h"
+#include "passes/cpu/cpu_machine.h"
+#include "passes/gpu/gpu_machine.h"
 #include "tests/attention/attention_check.h"
 
 /// Values per row of an attention that are outputs for each of its columns.
@@ -31,8 +31,7 @@ ir::Graph expanded_sums(std::optional<DType> dtype) {
 
 TEST_CASE("an attention gives the sum of a row for each of its columns") {
   for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))}) {
-    const ir::Graph graph = ir::run_pipeline(expanded_sums({}), compile_pipeline(machine)).graph;
-    const Lowered lowered = lower_prepared(graph, machine);
+    const Lowered lowered = compile_graph(expanded_sums({}), machine);
     CHECK(std::ranges::any_of(lowered.program.launches,
                               [](const Launch& launch) { return launch.info.kind == RegionKind::attention; }));
   }

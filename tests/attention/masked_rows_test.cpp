@@ -4,11 +4,11 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
-#include "passes/lower_cpu.h"
 #include "runtime/executable.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/kernel_store.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// Queries that see no key: NaN, or zeros with `zero_masked`.

@@ -3,7 +3,6 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
-#include "passes/lower_gpu.h"
 #include "passes/transforms/known_sizes.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"
@@ -11,6 +10,7 @@
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/kernel_store.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 using namespace lathe;

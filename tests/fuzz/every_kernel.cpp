@@ -6,7 +6,7 @@
 #include <set>
 
 #include "ir/kernel/printer.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "tests/support/program_interpreter.h"
 
 namespace lathe::fuzz {

@@ -17,7 +17,7 @@
 #include "bench/step_cases.h"
 #include "frontend/train/training.h"
 #include "ir/support/error.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/machine/seconds.h"
 #include "tests/gpu/gpu_device.h"
 

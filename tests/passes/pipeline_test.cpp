@@ -7,9 +7,9 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/printer.h"
-#include "passes/compile_pipeline.h"
-#include "passes/lower_cpu.h"
-#include "passes/lower_gpu.h"
+#include "passes/compile/compile.h"
+#include "passes/cpu/cpu_machine.h"
+#include "passes/gpu/gpu_machine.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;
@@ -62,15 +62,14 @@ TEST_CASE("pipeline: runs its passes in order and times them", "[pipeline]") {
   CHECK_THAT(to_string(result.runs), Contains("canonicalize") && Contains("4 -> 2 nodes"));
 }
 
-TEST_CASE("pipeline: dump-after sees the graph after each pass, disable and stop-after are honoured", "[pipeline]") {
+TEST_CASE("pipeline: dump-after sees the graph after each pass, disable is honoured", "[pipeline]") {
   std::vector<std::string> seen;
   PipelineOptions options;
   options.dump_after = [&](std::string_view pass, const ir::Graph& graph) {
     seen.push_back(std::string(pass) + " " + std::to_string(graph.size()));
   };
   options.disable = {"expand"};
-  options.stop_after = "cse";
-  run_pipeline(small_graph(), parse_pipeline("canonicalize,expand,cse,dce"), options);
+  run_pipeline(small_graph(), parse_pipeline("canonicalize,expand,cse"), options);
   CHECK(seen == std::vector<std::string>{"input 4", "canonicalize 2", "cse 2"});
 }
 
@@ -78,108 +77,32 @@ TEST_CASE("pipeline: a pass that runs twice is two stages", "[pipeline]") {
   const Pipeline pipeline = parse_pipeline("dce,canonicalize,expand,canonicalize,cse");
   CHECK(stage_names(pipeline) == std::vector<std::string>{"dce", "canonicalize", "expand", "canonicalize.2", "cse"});
   const auto after = [&](const std::string& stage) {
-    return names_of(run_pipeline(small_graph(), pipeline, {.stop_after = stage}).runs);
+    return names_of(run_pipeline(small_graph(), up_to(stage, pipeline)).runs);
   };
   CHECK(after("canonicalize") == std::vector<std::string>{"dce", "canonicalize"});
   CHECK(after("canonicalize.2") == std::vector<std::string>{"dce", "canonicalize", "expand", "canonicalize.2"});
   CHECK_THROWS_WITH(after("canonicalize.3"), Contains("there is no pass named 'canonicalize.3'"));
 }
 
-TEST_CASE("pipeline: every pass of compilation has a name that parse_pipeline knows", "[pipeline]") {
-  for (const Machine& machine :
-       {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_80")), gpu_machine(gpu_info("sm_90a"))})
-    for (const AttentionFusion attention : {AttentionFusion::automatic, AttentionFusion::required})
-      for (const Pass& pass : compile_pipeline(machine, {.attention = attention}))
-        CHECK_NOTHROW(parse_pipeline(pass.name));
-}
-
-TEST_CASE("pipeline: what a program asks of the whole graph comes first, as passes of the list", "[pipeline]") {
-  const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 8], input %w: f32[8, 8], state %rng: i64[2]) {
-  %1 = linear %x, %w
-  %2 = dropout %1, %rng {p=0.5, stream=0}
-  output "o" %2
-})");
-  CHECK(whole_graph_pipeline({}).empty());
-  std::vector<std::string> listed;
-  for (const Stage& stage : whole_graph_stages()) listed.push_back(stage.name);
-  CHECK(listed ==
-        std::vector<std::string>{"dtype", "mixed-bf16", "mixed-f16", "known-sizes", "evaluation", "shard", "ring"});
-  WholeGraph asked{.low_precision = f16, .sizes = {{"n", 4}}, .evaluation = true};
-  asked.divide = [](const ir::Graph& whole) { return whole; };
-  const PipelineResult mixed = run_pipeline(graph, whole_graph_pipeline(asked));
-  CHECK(names_of(mixed.runs) == std::vector<std::string>{"mixed-f16", "known-sizes", "evaluation", "shard"});
-  CHECK_THAT(ir::print(mixed.graph),
-             Contains("f16[n=4, 8]") && Contains("input %x: f32[n=4, 8]") && !Contains("dropout"));
-  const PipelineResult wide = run_pipeline(graph, whole_graph_pipeline({.dtype = f64}));
-  CHECK(names_of(wide.runs) == std::vector<std::string>{"dtype"});
-  CHECK_THAT(ir::print(wide.graph), Contains("f64[n, 8]") && !Contains("f32"));
-}
-
-TEST_CASE("pipeline: the stages after the passes run as they are listed, a budget's where it is kept", "[pipeline]") {
-  const ir::Graph graph = parse("graph @g(input %x: f32[4, 8]) {\n%1 = exp %x\noutput \"o\" %1\n}");
-  const LowerOptions within{.memory = MemoryBudget{.bytes = 1 << 20}};
-  for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))}) {
-    std::vector<std::string> listed;
-    for (const Stage& stage : lowering_stages(machine)) listed.push_back(stage.name);
-    const bool keeps = listed.front() == "rematerialize";
-    CHECK(keeps == machine.keeps_budgets);
-    CHECK(listed.back() == "memory-plan");
-    listed.pop_back();
-    const ir::Graph prepared = run_pipeline(graph, compile_pipeline(machine)).graph;
-    if (keeps) {
-      CHECK(names_of(lower_prepared(prepared, machine, within).stages) == listed);
-      listed.erase(listed.begin());
-    } else {
-      CHECK_THAT(error_text([&] { lower_prepared(prepared, machine, within); }), Contains("[memory_target]"));
-    }
-    CHECK(names_of(lower_prepared(prepared, machine).stages) == listed);
+TEST_CASE("pipeline: every pass has the name that parse_pipeline knows, but for those that need options",
+          "[pipeline]") {
+  std::vector<std::string> refused;
+  for (const Stage& stage : stages()) {
+    CHECK((stage.pass == nullptr) == (stage.step != nullptr));
+    if (!stage.pass) continue;
+    if (stage.needs_request)
+      refused.push_back(std::string(stage.name));
+    else
+      CHECK_NOTHROW(parse_pipeline(stage.name));
   }
-}
-
-TEST_CASE("pipeline: regions are known where no kernel can be made of them", "[pipeline]") {
-  Machine machine = cpu_machine(unnamed_cpu());
-  machine.schedules.clear();
-  const ir::Graph graph = parse("graph @g(input %x: f32[n, 8]) {\n%1 = softmax %x {dim=1}\noutput \"o\" %1\n}");
-  const Fused fused = fuse_regions(run_pipeline(graph, compile_pipeline(machine)).graph, machine);
-  CHECK(fused.regions.regions.size() == 1);
-  CHECK(names_of(fused.stages) == std::vector<std::string>{"fuse"});
-  CHECK_THAT(internal_error([&] { lower_regions(fused, machine); }), Contains("no schedule for rows regions"));
-}
-
-TEST_CASE("pipeline: compilation ends in a graph that lower_prepared takes as lower makes it", "[pipeline]") {
-  const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 8], input %w: f32[8, 8]) {
-  %1 = linear %x, %w
-  %2 = sum %1 {dims=[0, 1]}
-  output "o" %2
-  output "x" %x
-})");
-  for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))}) {
-    const ir::Graph prepared = run_pipeline(graph, compile_pipeline(machine)).graph;
-    const Program whole = lower(run_pipeline(graph, default_pipeline()).graph, machine);
-    const Lowered lowered = lower_prepared(prepared, machine);
-    REQUIRE(lowered.program.kernels.size() == whole.kernels.size());
-    for (std::size_t i = 0; i < whole.kernels.size(); ++i)
-      CHECK(kernel::print(lowered.program.kernels[i]) == kernel::print(whole.kernels[i]));
-    CHECK(lowered.regions.regions.size() == static_cast<std::size_t>(lowered.program.regions));
-  }
-}
-
-TEST_CASE("pipeline: a pass can be put at its place", "[pipeline]") {
-  Pipeline pipeline = default_pipeline();
-  insert_before(pipeline, "expand", {"fuse-attention", "", [](const ir::Graph& graph) { return graph; }});
-  std::vector<std::string> names;
-  for (const Pass& pass : pipeline) names.push_back(pass.name);
-  CHECK(names == std::vector<std::string>{"dce", "canonicalize", "fuse-attention", "expand", "decompose-complex",
-                                          "constant-fold", "canonicalize", "cse", "chunk-rows"});
+  CHECK(refused == std::vector<std::string>{"dtype", "known-sizes", "shard"});
+  for (const std::string& name : refused) CHECK_THROWS_WITH(parse_pipeline(name), Contains("[pass_name]"));
 }
 
 TEST_CASE("pipeline: unknown names are refused, with the nearest", "[pipeline]") {
   CHECK(error_text([] { parse_pipeline("canonicalise"); }) ==
         "there is no pass named 'canonicalise'  [pass_name]\n  did you mean 'canonicalize'?");
   PipelineOptions options;
-  options.stop_after = "fusion";
-  CHECK_THAT(error_text([&] { run_pipeline(small_graph(), default_pipeline(), options); }), Contains("[pass_name]"));
-  options = {};
   options.disable = {"dc"};
   CHECK_THAT(error_text([&] { run_pipeline(small_graph(), default_pipeline(), options); }), Contains("[pass_name]"));
 }
@@ -189,7 +112,7 @@ TEST_CASE("pipeline: a defect names the pass and leaves what repeats it", "[pipe
   PipelineOptions options;
   options.reproducer = file.string();
   Pipeline pipeline = parse_pipeline("canonicalize,cse");
-  insert_before(pipeline, "cse", broken_pass());
+  pipeline.insert(pipeline.begin() + 1, broken_pass());
   const std::string message = internal_error([&] { run_pipeline(small_graph(), pipeline, options); });
   CHECK_THAT(message, Contains("pass break: ") && Contains("lathe opt --passes=break,cse " + file.string()));
   std::ifstream stream(file);
@@ -198,4 +121,92 @@ TEST_CASE("pipeline: a defect names the pass and leaves what repeats it", "[pipe
   CHECK_THAT(content.str(), Contains("// lathe opt --passes=break,cse"));
   CHECK(parse(content.str()).size() == 2);  // the graph after canonicalize parses
   std::filesystem::remove(file);
+}
+
+TEST_CASE("compile: what a program asks of the whole graph comes first", "[pipeline]") {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 8], input %w: f32[8, 8], state %rng: i64[2]) {
+  %1 = linear %x, %w
+  %2 = dropout %1, %rng {p=0.5, stream=0}
+  output "o" %2
+})");
+  using Part = Stage::Part;
+  CHECK(passes_of({}, Machine{}, Part::whole_graph).empty());
+  Compilation mixed = begin_compilation(
+      graph, cpu_machine(unnamed_cpu()),
+      {.low_precision = f16, .sizes = {{"n", 4}}, .evaluation = true, .shard = [](const ir::Graph& whole) {
+         return whole;
+       }});
+  run_through(mixed, Part::whole_graph);
+  CHECK(names_of(mixed.runs) == std::vector<std::string>{"mixed-f16", "known-sizes", "evaluation", "shard"});
+  CHECK_THAT(ir::print(mixed.graph),
+             Contains("f16[n=4, 8]") && Contains("input %x: f32[n=4, 8]") && !Contains("dropout"));
+  CHECK_THAT(ir::print(requested_graph(graph, {.dtype = f64})), Contains("f64[n, 8]") && !Contains("f32"));
+}
+
+TEST_CASE("compile: every stage that is enabled runs once, in the order of the table", "[pipeline]") {
+  const ir::Graph graph = parse("graph @g(input %x: f32[4, 8]) {\n%1 = exp %x\noutput \"o\" %1\n}");
+  const LowerOptions within{.memory = MemoryBudget{.bytes = 1 << 20}};
+  for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))})
+    for (const LowerOptions& options : {LowerOptions{}, within}) {
+      if (options.memory && !machine.keeps_budgets) {
+        CHECK_THAT(error_text([&] { compile_graph(graph, machine, {.lower = options}); }),
+                   Contains("[memory_target]"));
+        continue;
+      }
+      Compilation now = begin_compilation(graph, machine, {.lower = options});
+      std::vector<std::string> expected;
+      const std::vector<Stage> all = stages_of(machine);
+      const std::vector<std::string> labels = stage_labels(all);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (is_enabled(all[i], now.request)) expected.push_back(labels[i]);
+      for (const std::string& label : expected) {
+        run_until(now, label);
+        CHECK(now.runs.back().name == label);
+      }
+      CHECK(names_of(now.runs) == expected);
+      CHECK(now.plan);
+      CHECK_THAT(error_text([&] { run_until(now, "shard"); }), Contains("[pass_name]"));
+    }
+}
+
+TEST_CASE("compile: stages print the form they made", "[pipeline]") {
+  const ir::Graph graph = parse("graph @g(input %x: f32[4, 8]) {\n%1 = exp %x\noutput \"o\" %1\n}");
+  Machine machine = cpu_machine(unnamed_cpu());
+  machine.code = {{"names", "names of kernels", "#", [](const kernel::Kernel& k) { return k.name + "\n"; }}};
+  Compilation now = begin_compilation(graph, machine);
+  run_until(now, "memory-plan");
+  CHECK_THAT(print_stage(now, "expand"), Contains("exp %x"));
+  CHECK_THAT(print_stage(now, "fuse"), Contains("exp"));
+  CHECK_THAT(print_stage(now, "kernels"), Contains("// launch 0: kernel 0") && Contains("// kernel 0"));
+  CHECK_THAT(print_stage(now, "exchanges"), Contains("exchange"));
+  CHECK_THAT(print_stage(now, "memory-plan"), Contains("arena"));
+  CHECK(print_stage(now, "names") == "\n# kernel 0\n" + now.program.kernels[0].name + "\n");
+}
+
+TEST_CASE("compile: regions are known where no kernel can be made of them", "[pipeline]") {
+  Machine machine = cpu_machine(unnamed_cpu());
+  machine.schedules.clear();
+  const ir::Graph graph = parse("graph @g(input %x: f32[n, 8]) {\n%1 = softmax %x {dim=1}\noutput \"o\" %1\n}");
+  Compilation now = begin_compilation(graph, machine);
+  run_until(now, "fuse");
+  CHECK(now.regions.regions.size() == 1);
+  CHECK(now.runs.back().name == "fuse");
+  CHECK_THAT(internal_error([&] { run_until(now, "kernels"); }), Contains("no schedule for rows regions"));
+}
+
+TEST_CASE("compile: a graph of primitives begins at the passes of the target", "[pipeline]") {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 8], input %w: f32[8, 8]) {
+  %1 = linear %x, %w
+  %2 = sum %1 {dims=[0, 1]}
+  output "o" %2
+  output "x" %x
+})");
+  for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))}) {
+    const Program whole = compile_graph(graph, machine).program;
+    const Lowered lowered = lower_graph(run_pipeline(graph, default_pipeline()).graph, machine);
+    REQUIRE(lowered.program.kernels.size() == whole.kernels.size());
+    for (std::size_t i = 0; i < whole.kernels.size(); ++i)
+      CHECK(kernel::print(lowered.program.kernels[i]) == kernel::print(whole.kernels[i]));
+    CHECK(lowered.regions.regions.size() == static_cast<std::size_t>(lowered.program.regions));
+  }
 }

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "tests/ranks/check_collective.h"
 #include "tests/ranks/support.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "runtime/ranks/whole_tensors.h"
 #include "tests/support/distance.h"

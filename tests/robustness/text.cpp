@@ -12,8 +12,6 @@
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/autodiff/autodiff.h"
-#include "passes/lower_cpu.h"
-#include "passes/lower_gpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "runtime/target.h"
 #include "runtime/target_machine.h"
@@ -21,6 +19,7 @@
 #include "tests/robustness/batch.h"
 #include "tests/robustness/known_programs.h"
 #include "tests/robustness/mutate.h"
+#include "tests/support/lower.h"
 
 namespace lathe::robustness {
 

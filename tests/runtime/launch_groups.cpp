@@ -5,9 +5,9 @@
 #include <fmt/core.h>
 
 #include "frontend/dsl.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
+#include "tests/support/lower.h"
 
 using namespace lathe;
 

@@ -11,11 +11,11 @@
 #include "frontend/ops/ops.h"
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/lower_cpu.h"
 #include "runtime/executable.h"
 #include "runtime/target_machine.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/kernel_store.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// Numbers at the limits of f32, alone and mixed in one operand, on every matmul path, compared with f64.

@@ -1,7 +1,6 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/target.h"
@@ -9,6 +8,7 @@
 #include "runtime/tune/tune.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/runtime/files_scratch.h"
+#include "tests/support/lower.h"
 #include "tests/support/memory_store.h"
 
 /// Tile selection by measurement, with a timer controlled by the test.

@@ -1,9 +1,9 @@
-#include "passes/gather_choice.h"
+#include "passes/compile/gather_choice.h"
 
 #include <catch2/catch.hpp>
 
 #include "ir/support/error.h"
-#include "passes/lower_cpu.h"
+#include "passes/cpu/cpu_machine.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/predict/rank_scaling.h"
 #include "tests/shard/support.h"

@@ -1,9 +1,9 @@
-#include "passes/explain/program_time.h"
+#include "passes/compile/program_time.h"
 
 #include <catch2/catch.hpp>
 
-#include "passes/compile_pipeline.h"
-#include "passes/lower_gpu.h"
+#include "passes/compile/compile.h"
+#include "passes/gpu/gpu_machine.h"
 #include "passes/memory/memory_plan.h"
 #include "tests/shard/support.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 Program compiled(const ir::Graph& graph) {
   const Machine machine = gpu_machine(gpu_info("sm_90a"));
-  return lower_prepared(ir::apply_passes(compile_pipeline(machine), graph), machine).program;
+  return compile_graph(graph, machine).program;
 }
 
 /// 1024 operations without tensor cores, 192 bytes and half a message per second; other work is free.

@@ -4,10 +4,10 @@
 
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
-#include "passes/compile_pipeline.h"
-#include "passes/gather_choice.h"
-#include "passes/lower_cpu.h"
-#include "passes/ring_choice.h"
+#include "passes/compile/compile.h"
+#include "passes/compile/gather_choice.h"
+#include "passes/compile/ring_choice.h"
+#include "passes/cpu/cpu_machine.h"
 #include "passes/shard/explain/explain_shard.h"
 #include "passes/shard/predict/rank_scaling.h"
 #include "passes/shard/ring/ring_attention.h"
@@ -123,7 +123,7 @@ TEST_CASE("ring: each block is an attention of its own, forward and backward") {
     const Machine machine = cpu_machine(unnamed_cpu());
     const LowerOptions fused{.attention = AttentionFusion::required};
     const ir::Graph ring = divided(step, "seq=4", "T:seq", with_ring()).graph;
-    const Lowered lowered = lower_prepared(ir::apply_passes(compile_pipeline(machine, fused), ring), machine, fused);
+    const Lowered lowered = compile_graph(ring, machine, {.lower = fused});
     int attentions = 0;
     for (const Launch& launch : lowered.program.launches) attentions += launch.info.kind == RegionKind::attention;
     CHECK(attentions == 8);

@@ -1,9 +1,9 @@
-#include "passes/run_order.h"
+#include "passes/compile/run_order.h"
 
 #include <catch2/catch.hpp>
 
-#include "passes/compile_pipeline.h"
-#include "passes/lower_cpu.h"
+#include "passes/compile/compile.h"
+#include "passes/cpu/cpu_machine.h"
 #include "passes/shard/predict/rank_scaling.h"
 #include "tests/shard/support.h"
 #include "tests/support/distance.h"
@@ -15,7 +15,7 @@ namespace {
 
 ir::Graph as_run(const ir::Graph& graph) {
   const Machine machine = cpu_machine(unnamed_cpu());
-  return in_run_order(lower_prepared(ir::apply_passes(compile_pipeline(machine), graph), machine));
+  return in_run_order(compile_graph(graph, machine));
 }
 
 /// A GPT with 12.6 MB of weights per layer: updates wait for later sums, not for the end of the step.

@@ -7,8 +7,8 @@
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
-#include "passes/compile_pipeline.h"
-#include "passes/lower_cpu.h"
+#include "passes/compile/compile.h"
+#include "passes/cpu/cpu_machine.h"
 #include "tests/support/distance.h"
 #include "tests/support/error_label.h"
 
@@ -69,7 +69,7 @@ double training_difference(const ir::Graph& step, const Sharded& sharded, Tensor
 
 Program program_of(const ir::Graph& sharded) {
   const Machine machine = cpu_machine(unnamed_cpu());
-  return lower_prepared(ir::run_pipeline(sharded, compile_pipeline(machine)).graph, machine).program;
+  return compile_graph(sharded, machine).program;
 }
 
 int count(const ir::Graph& graph, std::string_view op, std::string_view type) {

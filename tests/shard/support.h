@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "frontend/train/training.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "passes/shard/predict/step_rates.h"
 #include "passes/shard/simulate.h"
 #include "tests/support/divisible_steps.h"

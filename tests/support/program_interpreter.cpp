@@ -5,9 +5,9 @@
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
-#include "passes/lower_cpu.h"
-#include "passes/lowering/program/signature.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/program/signature.h"
+#include "tests/support/lower.h"
 
 namespace lathe::test {
 

@@ -7,7 +7,7 @@
 #include "ir/machine/cpu_info.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "passes/lowering/lower_options.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 
 namespace lathe::test {
 

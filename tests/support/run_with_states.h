@@ -1,6 +1,6 @@
 #pragma once
 
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/executable.h"
 
 namespace lathe::test {

@@ -1,4 +1,4 @@
-# The oldest compilers that build Lathe: C++20 as libstdc++ 12 has it.
+# The oldest supported compilers: C++20 as supported by libstdc++ 12.
 set(LATHE_OLDEST_GNU 12)
 set(LATHE_OLDEST_Clang 16)
 set(lathe_oldest "${LATHE_OLDEST_${CMAKE_CXX_COMPILER_ID}}")

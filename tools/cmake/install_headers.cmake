@@ -1,6 +1,6 @@
-# Installs the public headers: <lathe/lathe.h> and every header that it includes, by way of others too. As installed they
-# include each other as <lathe/...>, so that no header of a program's own is taken for one of these.
-#   source: the root of the tree; headers: the folder to install into, below the prefix; its last part is lathe
+# Installs the public headers: <lathe/lathe.h> and all headers that it includes, directly or indirectly. Installed
+# headers include each other as <lathe/...>, so that a program's own headers are never included instead.
+#   source: root of the source tree; headers: install folder below the prefix, which must end in lathe
 cmake_policy(VERSION 3.25)
 set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${headers}")
 
@@ -12,7 +12,7 @@ function(install_header from name)
   if(EXISTS ${installed})
     file(READ ${installed} before)
   endif()
-  if(NOT text STREQUAL before)  # what includes it is compiled again
+  if(NOT text STREQUAL before)  # only write changed files, because a new timestamp recompiles all users
     message(STATUS "Installing: ${installed}")
     file(WRITE ${installed} "${text}")
     file(CHMOD ${installed} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)

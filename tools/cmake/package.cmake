@@ -1,11 +1,11 @@
-# `cmake --install build --prefix P`: P/lib/liblathe.so, the public headers under P/include/lathe, the pages that these
-# name, the command, and the files that find_package(Lathe) reads.
+# `cmake --install build --prefix P` installs P/lib/liblathe.so, the public headers in P/include/lathe, the pages that
+# they refer to, the command, and the files for find_package(Lathe).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(parts lathe_support lathe_kernel lathe_ir lathe_passes lathe_frontend lathe_codegen_llvm lathe_codegen_cuda
           lathe_files lathe_text lathe_runtime lathe_pretrained lathe_generation)
-# One shared library, so that a program needs to know nothing of what Lathe is made with.
+# One shared library, so that programs do not depend on the libraries with which Lathe is built.
 string(REPLACE ";" "," whole "${parts}")
 add_library(lathe_shared SHARED ${PROJECT_SOURCE_DIR}/tools/include/lathe/lathe.h)
 set_target_properties(lathe_shared PROPERTIES OUTPUT_NAME lathe EXPORT_NAME lathe LINKER_LANGUAGE CXX
@@ -16,11 +16,11 @@ target_link_libraries(lathe_shared PRIVATE ${parts})
 target_compile_features(lathe_shared INTERFACE cxx_std_20)
 target_include_directories(lathe_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/tools/include>
                                                   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
-add_library(Lathe::lathe ALIAS lathe_shared)  # the name that an installed Lathe has too
+add_library(Lathe::lathe ALIAS lathe_shared)  # same name as in an installed Lathe
 if(NOT LATHE_INSTALL)
   return()
 endif()
-# Headers are <lathe/...>, found under include; nothing else is on a program's path of headers.
+# Headers are included as <lathe/...> from the include folder, the only include path that is added.
 install(TARGETS lathe_shared EXPORT LatheTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -29,7 +29,7 @@ install(EXPORT LatheTargets NAMESPACE Lathe:: DESTINATION ${CMAKE_INSTALL_LIBDIR
 install(CODE "set(source \"${PROJECT_SOURCE_DIR}\")\nset(headers \"${CMAKE_INSTALL_INCLUDEDIR}/lathe\")")
 install(SCRIPT ${PROJECT_SOURCE_DIR}/tools/cmake/install_headers.cmake)
 
-# The pages that headers name: docs/ops.md and the like.
+# The pages that headers refer to, such as docs/ops.md.
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 
 configure_package_config_file(tools/cmake/LatheConfig.cmake.in ${PROJECT_BINARY_DIR}/cmake/LatheConfig.cmake

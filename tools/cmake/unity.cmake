@@ -1,6 +1,7 @@
-# LATHE_UNITY is for clean builds: reading headers is most of their work. Builds after an edit are faster without.
+# LATHE_UNITY is for clean builds, which spend most of their time on parsing headers. Incremental builds are faster
+# without it.
 
-# What most programs read first is read once: GCC writes down what it made of it. Libraries gain nothing by that.
+# Precompiles headers that most programs include. Libraries do not benefit from that.
 function(lathe_precompiled kind)
   set(target lathe_precompiled_${kind})
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp CONTENT "" @ONLY)
@@ -8,45 +9,47 @@ function(lathe_precompiled kind)
   target_link_libraries(${target} PRIVATE fmt::fmt lathe_warnings)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_precompile_headers(${target} PRIVATE ${ARGN})
-  # The options of those that take it from there.
+  # Options of the targets that reuse the precompiled headers.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIE -O0 -g0)
 endfunction()
 if(LATHE_UNITY)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # A tenth of the time is looking for memory to use again, of less than 1 GB (in KB).
+    # Saves a tenth of the time: no garbage collection below 1 GB (in KB).
     add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=1000000>")
   endif()
   set(read_first fmt/core.h fmt/ranges.h algorithm array chrono cmath cstdint filesystem fstream functional iostream limits
                  map memory numeric optional random set span sstream string string_view utility variant vector)
   list(TRANSFORM read_first REPLACE "(.+)" "<\\1>")
-  # What users include, for programs; nothing of Lathe for tests, which see no names but of what they include.
+  # Programs precompile the public headers. Tests precompile no header of Lathe, because each must include what it
+  # uses.
   lathe_precompiled(program ${read_first} ${PROJECT_SOURCE_DIR}/tools/include/lathe/lathe.h)
   if(LATHE_TESTS)
     lathe_precompiled(test ${read_first} <catch2/catch.hpp>)
   endif()
-  # Templates and inline functions of programs stand in libraries too. The linker takes those that it sees first: not
-  # those of the program, which are not optimized.
+  # Templates and inline functions in programs also exist in libraries. The linker uses the first definition, so link
+  # libraries first: the program's own code is not optimized.
   string(REPLACE "<OBJECTS>" "<LINK_LIBRARIES> <OBJECTS>" CMAKE_CXX_LINK_EXECUTABLE "${CMAKE_CXX_LINK_EXECUTABLE}")
 endif()
 
-# A program, or of kind `test`: compiling it takes longer than optimizing it saves, as it waits for what it calls.
+# Sets options of a program, or of a test for kind `test`. They are not optimized: compiling takes longer than that
+# would save, because their time is spent in the libraries.
 function(lathe_program target)
   set(kind program ${ARGN})
   list(GET kind -1 kind)
   if(LATHE_UNITY)
     target_compile_options(${target} PRIVATE -O0 -g0)
     target_precompile_headers(${target} REUSE_FROM lathe_precompiled_${kind})
-    target_link_libraries(${target} PRIVATE fmt::fmt)  # by whose options they were precompiled
+    target_link_libraries(${target} PRIVATE fmt::fmt)  # its options were used for the precompiled headers
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
       target_compile_options(${target} PRIVATE -fpch-preprocess)  # for ccache
     endif()
   endif()
 endfunction()
 
-# The files of a target are compiled as a few units, neighbours together, so that headers are read and the same
-# templates compiled a few times instead of hundreds. What a file keeps in its unnamed namespace then needs a name of its
-# own among all that its namespace sees. Units are of one size, so that cores are done together.
+# Compiles the files of a target as a few units of adjacent files, so that headers are parsed and templates
+# instantiated a few times instead of hundreds. Names in a file's unnamed namespace must therefore be unique in the
+# enclosing namespace. Units have equal size, so that all cores finish together.
 function(lathe_unity target)
   if(NOT LATHE_UNITY)
     return()
@@ -69,9 +72,9 @@ function(lathe_unity target)
   endforeach()
 endfunction()
 
-# Sources of tests, sixteen in a unit, each in a namespace of its own, below all headers that they include; those that
-# add to Lathe's namespaces together, as those of a library. Builds without LATHE_UNITY optimize them, and have the
-# warnings that only this gives.
+# Compiles sources of tests in units of sixteen, each source in its own namespace after all included headers. Sources
+# that add to Lathe's namespaces are compiled like those of a library. Builds without LATHE_UNITY optimize tests and
+# show the warnings that need optimization.
 function(lathe_unity_tests target)
   if(NOT LATHE_UNITY)
     return()

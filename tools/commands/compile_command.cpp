@@ -6,6 +6,7 @@
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/prelude/prelude.h"
+#include "passes/compile/compile.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "runtime/target_machine.h"
@@ -75,8 +76,7 @@ void run(const EmitOptions& options) {
   if (options.emit == "header") return write_text(options.output, cuda::prelude());
   const ir::Graph graph = load_graph(options.file);
   const Machine machine = machine_of({.kind = Target::Kind::cuda, .arch = arch});
-  ir::Graph prepared = ir::run_pipeline(graph, compile_pipeline(machine, options.lower)).graph;
-  const Program program = lower_prepared(std::move(prepared), machine, options.lower).program;
+  const Program program = compile_graph(graph, machine, {.lower = options.lower}).program;
   if (options.emit == "cuda") return write_text(options.output, cuda_text(program, std::get<GpuInfo>(machine.info)));
   write_compiled(program, options, options.emit == "ptx" ? cuda::Output::ptx : cuda::Output::cubin);
 }

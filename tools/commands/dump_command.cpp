@@ -1,14 +1,17 @@
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/explain/explain.h"
 #include "ir/tensor/text/printer.h"
-#include "passes/fusion/print_regions.h"
+#include "passes/compile/compile.h"
+#include "runtime/machine/seconds.h"
 #include "runtime/target_machine.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
@@ -38,90 +41,80 @@ std::string render(const ir::Graph& graph, const DumpOptions& options) {
   return ir::print(graph, {.locations = !options.no_locations, .strides = options.strides});
 }
 
-/// A graph on its way through compilation.
+/// Runs the compilation of a graph up to a stage, and prints the form it has there.
 class Dump {
  public:
-  Dump(const ir::Graph& graph, const DumpOptions& options)
-      : graph_(graph),
-        options_(options),
-        how_{.target = Target::named(options.target), .dims = given_dims(graph, options.how.dims)},
-        machine_(machine_of(how_.target)),
-        lower_(options.how.graph.lower),
-        passes_(options.how.whole_graph_passes(sizes_for_chunks(lower_, how_.dims))) {
-    how_.dims = sizes_on_process(how_.dims, options.how.division);
-    lower_.memory = memory_budget(options.memory_budget, how_.dims);
-    if (lower_.memory) require_budget_kept(machine_);
-    for (ir::Pass& pass : compile_pipeline(machine_, lower_)) passes_.push_back(std::move(pass));
+  Dump(const ir::Graph& graph, const DumpOptions& options) : options_(options) {
+    const Machine machine = machine_of(Target::named(options.target));
+    DimBindings dims = given_dims(graph, options.how.dims);
+    CompileRequest request = options.how.request(sizes_for_chunks(options.how.graph.lower, dims));
+    dims = sizes_on_process(dims, options.how.division);
+    request.lower.memory = memory_budget(options.memory_budget, dims);
+    request.plan_sizes = dims;
+    stages_ = stages_of(machine);
+    labels_ = stage_labels(stages_);
+    now_ = begin_compilation(graph, machine, std::move(request));
   }
 
-  std::string after(const std::string& stage) {
-    const auto later = stages_after_passes(how_.target);
-    const bool is_later = std::ranges::find(later, stage, &Stage::name) != later.end();
-    if ((options_.html || options_.dot) && (stage == "all" || (is_later && stage != "rematerialize")))
-      throw UserError(fmt::format("--after {} is no single graph to draw", stage), "usage",
+  std::string after(const std::string& label) {
+    const auto found = static_cast<std::size_t>(std::ranges::find(labels_, label) - labels_.begin());
+    const bool exists = found < stages_.size();
+    if ((options_.html || options_.dot) && (label == "all" || (exists && !is_graph(stages_[found]))))
+      throw UserError(fmt::format("--after {} is no single graph to draw", label), "usage",
                       "name the pass to draw after; lathe opt --list tells them");
-    if (stage == "all") return after_all(later);
-    const std::vector<std::string> names = ir::stage_names(passes_);
-    const bool runs =
-        is_later ? stage != "rematerialize" || lower_.memory : std::ranges::find(names, stage) != names.end();
-    if (!runs) throw_missing_stage(stage, options_.target);
-    if (!is_later) return render(passed({.stop_after = stage}), options_);
-    if (stage == "fuse" && !lower_.memory) return regions();
-    return text_of(lowered({}), stage);
+    if (label == "all") return after_all();
+    if (!exists || !is_enabled(stages_[found], now_.request)) throw_missing_stage(label, options_.target);
+    if (label == "memory-plan") require_sizes();
+    return text_after(found);
   }
 
   /// The stages that ran.
-  const std::vector<ir::PassRun>& runs() const { return runs_; }
+  const std::vector<ir::PassRun>& runs() const { return now_.runs; }
 
  private:
-  void add(const std::vector<ir::PassRun>& runs) { runs_.insert(runs_.end(), runs.begin(), runs.end()); }
+  static bool is_graph(const Stage& stage) { return stage.pass || stage.name == "rematerialize"; }
 
-  ir::Graph passed(const ir::PipelineOptions& pipeline) {
-    ir::PipelineResult result = ir::run_pipeline(graph_, passes_, pipeline);
-    add(result.runs);
-    return std::move(result.graph);
-  }
-
-  /// Without a budget no kernel is needed to know them.
-  std::string regions() {
-    const Fused fused = fuse_regions(passed({}), machine_, lower_);
-    add(fused.stages);
-    return print_regions(fused.regions, fused.graph);
-  }
-
-  Lowered lowered(const ir::PipelineOptions& pipeline) {
-    Lowered result = lower_prepared(passed(pipeline), machine_, lower_);
-    add(result.stages);
-    return result;
-  }
-
-  std::string text_of(const Lowered& lowered, std::string_view stage) {
-    return stage == "rematerialize" ? render(lowered.graph, options_) : stage_text(lowered, stage, how_, runs_);
-  }
-
-  std::string after_all(const std::vector<Stage>& later) {
-    std::string text;
-    ir::PipelineOptions pipeline;
-    pipeline.dump_after = [&](std::string_view pass, const ir::Graph& now) {
-      text += fmt::format("{}// after {}\n{}", text.empty() ? "" : "\n", pass, render(now, options_));
-    };
-    const Lowered result = lowered(pipeline);
-    const bool has_sizes = ir::unbound_dims(result.graph, how_.dims).empty();
-    for (const Stage& stage : later) {
-      if (stage.name == "rematerialize" && !lower_.memory) continue;
-      if (stage.name == "memory-plan" && !has_sizes) continue;
-      text += fmt::format("\n// after {}\n{}", stage.name, text_of(result, stage.name));
-    }
+  /// Runs what is left up to a stage.
+  std::string text_after(std::size_t stage) {
+    const std::string& label = labels_[stage];
+    const bool is_code = stages_[stage].part == Stage::Part::code;
+    run_until(now_, is_code ? "exchanges" : label);
+    if (is_graph(stages_[stage])) return render(now_.graph, options_);
+    const auto start = std::chrono::steady_clock::now();
+    std::string text = print_stage(now_, label);
+    if (is_code)
+      now_.runs.push_back({label, seconds_since(start), now_.graph.size(), now_.graph.size(),
+                           fmt::format("code of {} kernels", now_.program.kernels.size())});
     return text;
   }
 
-  const ir::Graph& graph_;
+  void require_sizes() {
+    run_through(now_, Stage::Part::target);
+    const std::vector<std::string> missing = ir::unbound_dims(now_.graph, now_.request.plan_sizes);
+    if (!missing.empty())
+      throw UserError(fmt::format("a memory plan is for one size of each dim: {} {} none", fmt::join(missing, ", "),
+                                  missing.size() == 1 ? "has" : "have"),
+                      "dim_option", "give --dim NAME=SIZE");
+  }
+
+  std::string after_all() {
+    std::string text;
+    ir::PipelineOptions pipeline;
+    pipeline.dump_after = [&](std::string_view pass, const ir::Graph& graph) {
+      text += fmt::format("{}// after {}\n{}", text.empty() ? "" : "\n", pass, render(graph, options_));
+    };
+    run_through(now_, Stage::Part::target, pipeline);
+    const bool has_sizes = ir::unbound_dims(now_.graph, now_.request.plan_sizes).empty();
+    for (std::size_t i = now_.next; i < stages_.size(); ++i)
+      if (is_enabled(stages_[i], now_.request) && (has_sizes || stages_[i].name != "memory-plan"))
+        text += fmt::format("\n// after {}\n{}", labels_[i], text_after(i));
+    return text;
+  }
+
   const DumpOptions& options_;
-  StageOptions how_;
-  Machine machine_;
-  LowerOptions lower_;
-  ir::Pipeline passes_;
-  std::vector<ir::PassRun> runs_;
+  std::vector<Stage> stages_;
+  std::vector<std::string> labels_;
+  Compilation now_;
 };
 
 std::string dump(const ir::Graph& graph, const DumpOptions& options) {

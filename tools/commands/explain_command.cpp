@@ -3,10 +3,10 @@
 #include <CLI/CLI.hpp>
 
 #include "passes/chunks/explain_chunks.h"
+#include "passes/compile/compile.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/explain/explain_memory.h"
 #include "passes/fusion/attention/require_attention.h"
-#include "passes/pipeline/pipeline.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/machine/host_cpu.h"
 #include "runtime/target.h"
@@ -34,27 +34,28 @@ std::string chunks_text(const ir::Graph& from, const ExplainOptions& options) {
   return explain_row_chunks(passed, options.row_chunks.value_or(RowChunks{}));
 }
 
-/// The graph on its way through compilation for a target, up to its kernels.
-Lowered lowered_for(const ir::Graph& graph, const Machine& machine, const LowerOptions& options) {
-  // What is not fused is told of first.
+/// The graph with its kernels. "require-attention" is left out: the report comes before its error.
+Compilation compiled_for(const ir::Graph& graph, const Machine& machine, const LowerOptions& options) {
+  Compilation now = begin_compilation(graph, machine, {.lower = options});
   ir::PipelineOptions passes;
-  if (options.attention == AttentionFusion::required) passes.disable = {require_attention_pass().name};
-  return lower_prepared(ir::run_pipeline(graph, compile_pipeline(machine, options), passes).graph, machine, options);
+  if (options.attention == AttentionFusion::required) passes.disable = {"require-attention"};
+  run_through(now, Stage::Part::target, passes);
+  run_until(now, "exchanges");
+  return now;
 }
 
 std::string memory_text(const ir::Graph& from, const ExplainOptions& options) {
   const Machine machine = machine_of(Target::host());
-  const ir::Graph prepared = ir::run_pipeline(from, compile_pipeline(machine)).graph;
   MemoryBudget budget = *memory_budget(options.memory_budget, given_dims(from, options.dims));
   budget.threads = options.threads > 0 ? options.threads : usable_cpus();
-  return explain_memory(prepared, machine, budget);
+  return explain_memory(from, machine, budget);
 }
 
 void tell_fusion(const ir::Graph& graph, const ExplainOptions& options) {
   const Machine machine = machine_of(Target::named(options.target));
   LowerOptions lower;
   if (options.require_fused) lower.attention = AttentionFusion::required;
-  const Lowered lowered = lowered_for(graph, machine, lower);
+  const Compilation lowered = compiled_for(graph, machine, lower);
   write_text(options.output, explain_fusion(lowered, machine.info));
   if (options.require_fused) require_fused_attention(lowered.graph, {.few_rows = machine.fusion.attention_few_rows});
 }

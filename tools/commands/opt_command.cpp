@@ -5,6 +5,7 @@
 
 #include "ir/support/error.h"
 #include "ir/tensor/text/printer.h"
+#include "passes/compile/compile.h"
 #include "runtime/target_machine.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
@@ -24,22 +25,24 @@ struct OptOptions {
   bool list = false, times = false, no_locations = false;
 };
 
-ir::Pipeline passes_of(const OptOptions& options) {
-  const LowerOptions& lower = options.how.graph.lower;
-  const RowChunks chunks = lower.chunks.value_or(RowChunks{});
-  if (!options.passes.empty()) return ir::parse_pipeline(options.passes, chunks);
-  if (options.target.empty()) return ir::default_pipeline(chunks);
-  return compile_pipeline(machine_of(Target::named(options.target)), lower);
+ir::Pipeline pipeline_of(const OptOptions& options, const DimBindings& sizes) {
+  using Part = Stage::Part;
+  const CompileRequest request = options.how.request(sizes);
+  if (options.passes.empty() && options.target.empty()) return passes_of(request, Machine{}, Part::every_target);
+  if (options.passes.empty()) return passes_of(request, machine_of(Target::named(options.target)), Part::target);
+  ir::Pipeline passes = passes_of(request, Machine{}, Part::whole_graph);
+  for (ir::Pass& pass : ir::parse_pipeline(options.passes, request.lower.chunks.value_or(RowChunks{})))
+    passes.push_back(std::move(pass));
+  return passes;
 }
 
 /// A stage that an option names is among those that run.
 void require_among(const std::vector<std::string>& running, const std::string& stage, const OptOptions& options) {
   if (std::ranges::find(running, stage) != running.end()) return;
-  const Target target = Target::named(options.target.empty() ? "host" : options.target);
-  const auto later = stages_after_passes(target);
-  if (std::ranges::find(later, stage, &Stage::name) != later.end())
-    throw UserError(fmt::format("the stage {} comes after all passes", stage), "pass_name",
-                    fmt::format("lathe dump --after {} shows what it makes", stage));
+  for (const Stage& each : stages_of(machine_of(Target::named(options.target.empty() ? "host" : options.target))))
+    if (each.name == stage && !each.pass)
+      throw UserError(fmt::format("the stage {} comes after all passes", stage), "pass_name",
+                      fmt::format("lathe dump --after {} shows what it makes", stage));
   if (!options.passes.empty())
     throw UserError(fmt::format("the stage {} is none of --passes {}", stage, options.passes), "pass_name",
                     "without --passes, the stages of compilation run: lathe opt --list");
@@ -49,17 +52,15 @@ void require_among(const std::vector<std::string>& running, const std::string& s
 void run(const OptOptions& options) {
   if (options.list) return write_text("-", list_stages(options.target.empty() ? "host" : options.target));
   const ir::Graph graph = load_graph(options.file);
-  ir::Pipeline passes = options.how.whole_graph_passes(given_dims(graph, options.how.dims));
-  for (ir::Pass& pass : passes_of(options)) passes.push_back(std::move(pass));
-  if (!options.stop_after.empty()) require_among(ir::stage_names(passes), options.stop_after, options);
+  ir::Pipeline passes = pipeline_of(options, given_dims(graph, options.how.dims));
   std::vector<std::string> names;
   for (const ir::Pass& pass : passes) names.push_back(pass.name);
   for (const std::string& pass : options.disable) require_among(names, pass, options);
-  const auto result = ir::run_pipeline(graph, passes,
-                                       {.dump_after = {},
-                                        .disable = options.disable,
-                                        .stop_after = options.stop_after,
-                                        .reproducer = options.reproducer});
+  if (!options.stop_after.empty()) {
+    require_among(ir::stage_names(passes), options.stop_after, options);
+    passes = ir::up_to(options.stop_after, std::move(passes));
+  }
+  const auto result = ir::run_pipeline(graph, passes, {.disable = options.disable, .reproducer = options.reproducer});
   write_text(options.output, ir::print(result.graph, {.locations = !options.no_locations}));
   if (options.times) print_error(ir::to_string(result.runs));
 }

@@ -8,13 +8,13 @@
 #include "ir/ops/collectives.h"
 #include "ir/support/error.h"
 #include "ir/tensor/text/printer.h"
-#include "passes/compile_pipeline.h"
-#include "passes/explain/program_time.h"
-#include "passes/gather_choice.h"
-#include "passes/lower_cpu.h"
+#include "passes/compile/compile.h"
+#include "passes/compile/gather_choice.h"
+#include "passes/compile/program_time.h"
+#include "passes/compile/ring_choice.h"
+#include "passes/compile/run_order.h"
+#include "passes/cpu/cpu_machine.h"
 #include "passes/memory/memory_plan.h"
-#include "passes/ring_choice.h"
-#include "passes/run_order.h"
 #include "passes/shard/explain/explain_shard.h"
 #include "passes/shard/explain/explain_splits.h"
 #include "runtime/target_machine.h"
@@ -43,19 +43,15 @@ struct ShardOptions {
 
 bool is_gpu(const Machine& machine) { return std::holds_alternative<GpuInfo>(machine.info); }
 
-Lowered compiled(const ir::Graph& graph, const Machine& machine) {
-  return lower_prepared(ir::apply_passes(compile_pipeline(machine), graph), machine);
-}
-
 /// The table of a division on more and more processes; its picture too, where one is asked for.
 std::string predict(const ShardOptions& options, const ir::Graph& graph, const Machine& machine,
                     shard::Scaling scaling) {
   if (is_gpu(machine))
     scaling.compile = [&](const ir::Graph& each) {
-      return compiled_step(compiled(each, machine).program, scaling.rates);
+      return compiled_step(compile_graph(each, machine).program, scaling.rates);
     };
   else
-    scaling.order = [&](const ir::Graph& each) { return in_run_order(compiled(each, machine)); };
+    scaling.order = [&](const ir::Graph& each) { return in_run_order(compile_graph(each, machine)); };
   scaling.growing = options.growing.empty() ? scaling.mesh[0].name : options.growing;
   const shard::ScalingCurve curve = shard::predict_scaling(graph, scaling);
   if (!options.svg.empty())
@@ -68,7 +64,7 @@ std::string predict(const ShardOptions& options, const ir::Graph& graph, const M
 std::string planned(const shard::Sharded& sharded, const Machine& machine, const DimBindings& dims) {
   if (!std::ranges::all_of(sharded.unknowns, [&](const auto& dim) { return dims.contains(dim.second.local); }))
     return "";
-  const MemoryPlan plan = plan_memory(compiled(sharded.graph, machine).program, dims);
+  const MemoryPlan plan = plan_memory(compile_graph(sharded.graph, machine).program, dims);
   return fmt::format("planned for {}: a process takes {} for temporaries, {} for arguments and results\n",
                      std::get<GpuInfo>(machine.info).name, format_bytes(plan.arena_bytes),
                      format_bytes(plan.argument_bytes));
@@ -81,7 +77,7 @@ std::string choose_within_budget(const ShardOptions& options, const ir::Graph& g
   const std::vector<shard::Split> splits = options.division.splits();
   LowerOptions lowering{.memory = memory_budget(options.memory_budget, {})};
   if (!budget_chooses_gathers(parts, lowering)) return "";
-  require_budget_kept(machine);
+  require_budget_support(machine);
   lowering.memory->dims = shard::local_dims(shard::shard(graph, mesh, splits, parts), dims);
   for (const auto& axis : mesh.axes()) lowering.memory->dims.emplace(ir::mesh_index_dim(axis.name), 0);
   const GatherChoice choice = choose_gathers(graph, mesh, splits, parts, machine, lowering);
@@ -97,7 +93,7 @@ std::string choose_way_of_keys(const ShardOptions& options, const ir::Graph& gra
   DimBindings local = shard::local_dims(gathered, dims);
   for (const auto& axis : gathered.mesh.axes()) local.emplace(ir::mesh_index_dim(axis.name), 0);
   const LowerOptions lowering{.memory = memory_budget(options.memory_budget, local)};
-  if (lowering.memory) require_budget_kept(machine);
+  if (lowering.memory) require_budget_support(machine);
   const RingChoice choice = choose_ring(gathered.graph, machine, lowering, rates, local);
   parts.ring = choice.way;
   return choice.why;

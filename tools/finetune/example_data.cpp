@@ -16,7 +16,7 @@ namespace lathe::tools {
 
 namespace {
 
-/// "0.1" is a number, a file's name is none.
+/// Returns the share if `text` is a number such as "0.1" and not the name of an existing file.
 std::optional<double> share_of(const std::string& text) {
   double share = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);

@@ -10,25 +10,25 @@
 namespace lathe::tools {
 
 struct ExampleSettings {
-  std::filesystem::path data;           ///< JSONL; empty: plain text is learned
-  std::filesystem::path text, sources;  ///< that of this file, else of the source files below this folder
-  std::string valid;                    ///< a file, or a share of the data such as 0.1; empty: none
+  std::filesystem::path data;           ///< a JSONL file; empty: train on plain text
+  std::filesystem::path text, sources;  ///< the text of this file, or of the source files in this folder
+  std::string valid;                    ///< a file, or a fraction of the data such as 0.1; empty: no validation
   BatchOptions batches = {};
 };
 
-/// The examples of a run, as batches.
+/// The examples of a run in batches.
 class ExampleData {
  public:
-  /// UserErrors of read_examples() and training_text(); [finetune_valid] for a share that is none; [dataset_empty]
-  /// where nothing is left to learn.
+  /// Throws UserErrors of read_examples() and training_text(); [finetune_valid] for an invalid share; [dataset_empty]
+  /// if there is nothing to learn.
   ExampleData(const pretrained::AdaptedModel& model, const ExampleSettings& settings);
 
   const TokenBatches& training() const { return *training_; }
-  /// Null where there is none.
+  /// Returns null if there is no validation data.
   const TokenBatches* validation() const { return validation_ ? &*validation_ : nullptr; }
-  /// What was read, and what became of it: lines for a person.
+  /// Returns a readable summary of the data that was read.
   const std::string& story() const { return story_; }
-  /// SHA-256 of what is trained on.
+  /// Returns the SHA-256 of the training data.
   const std::string& hash() const { return hash_; }
 
  private:

@@ -8,8 +8,8 @@
 #include "frontend/initialize.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/visible.h"
-#include "passes/lowering/program/program.h"
 #include "passes/memory/memory_plan.h"
+#include "passes/program/program.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/paths.h"
@@ -37,8 +37,8 @@ namespace {
 
 constexpr double adapter_rate = 2e-4, full_rate = 2e-5;
 
-/// Of names, types and the first bytes of each value: what other files differ in. Nobody waits for all that is mapped
-/// to be read.
+/// Hashes names, types and the first 4 KiB of each value, which differ between models. Reading whole mapped files
+/// would be too slow.
 std::string digest_of_starts(const Parameters& weights) {
   constexpr std::size_t most = 4096;
   Sha256 hash;
@@ -50,8 +50,7 @@ std::string digest_of_starts(const Parameters& weights) {
   return to_hex(hash.finish());
 }
 
-/// A model, its examples, and the run that fits it to them. Steps of the Trainer are batches; those that a person
-/// sees are updates, of `accumulate` batches each.
+/// A fine-tuning run. Steps of the Trainer are batches; steps in the output are updates of `accumulate` batches each.
 class FineTuning {
  public:
   FineTuning(const FineTuneSettings& settings, std::shared_ptr<Ranks> ranks)
@@ -80,7 +79,7 @@ class FineTuning {
     require_one_adapter(s_.lora, folders_);
   }
 
-  /// Before any work is done that could not be kept.
+  /// Locks the folder before any work that could not be saved.
   void take_folder() {
     folder_ = RunFolder(training_folder(), s_.fresh ? RunFolder::Start::fresh : RunFolder::Start::resume);
     AtomicFile::remove_leftovers(curve_file());
@@ -114,7 +113,7 @@ class FineTuning {
     trained_ = keep_trained_in_f32(*model().model);
   }
 
-  /// Each process reads the files itself.
+  /// Checks that all processes have read the same files.
   void require_same_files() const {
     if (!ranks_) return;
     require_agreement(*ranks_, {{"the data", data_->hash().substr(0, 16), "every process reads the same data"},
@@ -127,7 +126,7 @@ class FineTuning {
     const double updates = static_cast<double>(data_->training().updates_per_epoch());
     if (s_.optimizer.steps == 0)
       s_.optimizer.steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(s_.epochs * updates)));
-    // Rows of padded examples are as long as the longest of their batch.
+    // Rows are padded to the longest example of their batch.
     const Dim B("B", s_.batch), T = s_.pack ? Dim("T", s_.context) : Dim("T");
     if (!s_.pack) sizes_.emplace("T", s_.context);
     const auto [forward, step] =
@@ -148,7 +147,8 @@ class FineTuning {
       metrics_.emplace(training_folder() / "metrics.jsonl", updates_done(), updates_done() == s_.optimizer.steps);
   }
 
-  /// Weights lie in the model's files as far as they are whole on a process and of the same dtype.
+  /// Returns the start value of a weight. Weights that are whole on a process and keep their dtype stay in the mapped
+  /// model files.
   HostTensor start_of(const ir::Graph& step, const std::string& name) {
     const Parameters& weights = model().weights;
     if (!weights.contains(name)) return initial_value(step, name, {}, s_.seed);
@@ -157,7 +157,7 @@ class FineTuning {
     return is_full || std::ranges::count(trained_, name) == 0 ? lend(value, weights.store()) : value.cast(f32);
   }
 
-  /// All weights as they are now, on the first process; every process calls it.
+  /// Returns all current weights on the first process. Must be called by all processes.
   Parameters whole_weights() {
     Tensors trained = trainer_->wholes(trained_);
     Parameters weights = model().weights.borrowed();
@@ -167,7 +167,7 @@ class FineTuning {
 
   AdamW optimizer() const {
     const OptimizerSettings& o = s_.optimizer;
-    // Half a cosine to the peak itself stays there.
+    // With floor lr, the half cosine stays at the peak.
     return {.lr = o.schedule(s_.schedule == "constant" ? o.lr : o.lr / 10), .weight_decay = o.weight_decay};
   }
 
@@ -201,7 +201,7 @@ class FineTuning {
 
   Settings fixed_settings() const {
     pretrained::LoraConfig lora = loaded_->lora ? loaded_->lora->config : pretrained::LoraConfig();
-    lora.base_model.clear();  // a directory may move
+    lora.base_model.clear();  // a directory may be moved
     return {{"model", sha256_hex(model().config_text)},
             {"lora", loaded_->lora ? pretrained::lora_config_text(lora, false) : "none"},
             {"accumulate", fmt::format("{}", s_.accumulate)},
@@ -221,7 +221,7 @@ class FineTuning {
     return settings;
   }
 
-  /// What is trained, and what a step takes, before the first one.
+  /// Prints what is trained and the size of a step before the first one.
   void print_start() {
     if (!is_first()) return;
     std::int64_t all = 0, trained = 0, weight_bytes = 0, state_bytes = 0;
@@ -254,7 +254,7 @@ class FineTuning {
       print("going on after step {} of the checkpoint in {}\n", updates_done(), visible(checkpoint->folder.string()));
   }
 
-  /// Batches of a validation. Examples to validate on have to be there.
+  /// Returns the number of batches of a validation. There must be validation examples.
   std::int64_t validation_batches() const {
     const std::int64_t all = data_->validation()->evaluation_batches();
     return s_.validation_batches == 0 ? all : std::min(s_.validation_batches, all);
@@ -307,7 +307,7 @@ class FineTuning {
                                   update.last - update.step));
   }
 
-  /// By the first process, while the others wait.
+  /// Generates samples on the first process. The others wait.
   void write_samples() {
     const Parameters weights = whole_weights();
     if (!is_first()) return;
@@ -334,7 +334,7 @@ class FineTuning {
     metrics_->write(updates_done(), {{"validation_loss", loss}, {"perplexity", std::exp(loss)}});
   }
 
-  /// The mean of the losses of an update's batches, which are weighted.
+  /// Returns the mean loss of an update's weighted batches.
   double loss_of_update(std::int64_t update) const {
     const std::vector<LossPoint>& all = trainer_->history().training;
     double sum = 0;
@@ -359,7 +359,7 @@ class FineTuning {
                                                      training, validation, "token"));
   }
 
-  /// The model is written before the last validation, which may take longer than a user waits.
+  /// Writes the model before the last validation, which may take long.
   void finish() {
     model().weights = whole_weights();
     if (is_first()) write_model();
@@ -391,20 +391,20 @@ class FineTuning {
   const pretrained::Pretrained& model() const { return loaded_->model; }
 
   FineTuneSettings s_;
-  std::shared_ptr<Ranks> ranks_;  ///< null: this process alone
+  std::shared_ptr<Ranks> ranks_;  ///< null: a single process
   pretrained::AdaptedFolders folders_;
   DiskCache cache_;
   RunFolder folder_;
   std::optional<pretrained::AdaptedModel> loaded_;
   std::optional<ExampleData> data_;
   std::optional<Samples> samples_;
-  std::vector<std::string> trained_;  ///< parameters
-  DimBindings sizes_;                 ///< that the graph does not know
+  std::vector<std::string> trained_;  ///< names of the trained parameters
+  DimBindings sizes_;                 ///< of dims that the graph does not know
   std::optional<Trainer> trainer_;
   std::optional<MetricsFile> metrics_;
-  std::optional<Progress> progress_;  ///< while the loop runs
-  std::int64_t tokens_ = 0;           ///< of the update so far
-  double seconds_ = 0;                ///< the same
+  std::optional<Progress> progress_;  ///< set while the loop runs
+  std::int64_t tokens_ = 0;           ///< tokens of the current update so far
+  double seconds_ = 0;                ///< seconds of the current update so far
   bool told_time_ = false;
 };
 

@@ -9,15 +9,15 @@
 
 namespace lathe::tools {
 
-/// What --lora says: "r=16,alpha=32,targets=q_proj:v_proj", keys with values, lists by colons; empty: r=16 on all
-/// linear layers. Keys: r, alpha (2 r where it is not given), targets (names, or all-linear), dropout, rslora (true
-/// or false), save (modules that are trained as a whole). UserError [lora_option].
+/// Parses the value of --lora: "r=16,alpha=32,targets=q_proj:v_proj", keys with values; lists are separated by
+/// colons. Empty: r=16 on all linear layers. Keys: r, alpha (default 2 r), targets (names, or all-linear), dropout,
+/// rslora (true or false), save (modules that are trained in full). Throws UserError [lora_option].
 pretrained::LoraConfig parse_lora(const std::string& option);
 
-/// UserError [lora_option] where --lora is given for a model that has an adapter.
+/// Throws UserError [lora_option] if --lora is given for a model that already has an adapter.
 void require_one_adapter(const std::optional<std::string>& lora, const pretrained::AdaptedFolders& folders);
 
-/// --lora, with settings or without.
+/// Adds --lora, whose settings are optional.
 CLI::Option* add_lora_option(CLI::App& command, std::optional<std::string>& lora);
 
 }  // namespace lathe::tools

@@ -15,7 +15,7 @@ namespace lathe::tools {
 
 namespace {
 
-/// Whether a run that resumes after `step` keeps a line.
+/// Returns whether a run that resumes after `step` keeps a line.
 bool is_kept(std::string_view line, std::int64_t step, bool done) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) return false;

@@ -10,22 +10,22 @@
 
 namespace lathe::tools {
 
-/// What is trained is kept in f32 at least, whatever the files have: small updates would be lost otherwise. Gives the
-/// names of all that is trained.
+/// Stores trained parameters in at least f32, whatever the dtype of the files, because small updates would be lost
+/// otherwise. Returns the names of all trained parameters.
 std::vector<std::string> keep_trained_in_f32(const nn::Module& model);
 
-/// The batches of a fine-tuning step, as token_loss() takes them.
+/// Batches of a fine-tuning step, as token_loss() expects them.
 struct StepBatches {
   Dim B, T;
-  bool packed = false;  ///< rows hold several examples, which do not see each other
+  bool packed = false;  ///< rows contain several examples, which do not attend to each other
 };
 
-/// The loss of a model on its batches, and the step that trains what is not frozen; only matrices decay.
+/// The loss of a model, and the step that trains its parameters that are not frozen. Only matrices have weight decay.
 struct StepGraphs {
   ir::Graph forward, step;
 };
-/// Both are computed in `dtype`. `options` say the rest, but what is trained and what decays. UserErrors of
-/// training_step().
+/// Builds both graphs with compute dtype `dtype`. `options` sets everything except the trained and decayed
+/// parameters. Throws UserErrors of training_step().
 StepGraphs step_graphs(const pretrained::CausalLm& model, const StepBatches& batches, const Optimizer& optimizer,
                        TrainingOptions options, DType dtype = f32);
 

@@ -12,20 +12,20 @@
 namespace lathe::tools {
 
 struct SampleSettings {
-  std::vector<std::string> prompts = {};  ///< to go on with while a model is trained; none: no samples
-  std::int64_t every = 100;               ///< updates
-  std::int64_t tokens = 64;               ///< that are added at most
-  bool chat = false;                      ///< prompts are a user's turns, rendered by the chat template
+  std::vector<std::string> prompts = {};  ///< prompts for samples during training; none: no samples
+  std::int64_t every = 100;               ///< in updates
+  std::int64_t tokens = 64;               ///< maximum number of generated tokens
+  bool chat = false;                      ///< prompts are user messages, rendered by the chat template
 };
 
-/// How a model goes on with some prompts while it is trained: as its generation_config.json says, with the same draws
-/// each time.
+/// Generates continuations of prompts during training. Uses the settings of generation_config.json and the same
+/// random draws each time.
 class Samples {
  public:
-  /// UserErrors of Tokenizer::load, load_generation_options and ChatTemplates.
+  /// Throws UserErrors of Tokenizer::load, load_generation_options and ChatTemplates.
   Samples(const pretrained::AdaptedModel& model, const SampleSettings& settings, std::uint64_t seed);
 
-  /// The texts for the prompts, by the weights as they are now. UserErrors of Generation.
+  /// Returns the continuations of the prompts with the current weights. Throws UserErrors of Generation.
   std::vector<std::string> write(const pretrained::CausalLm& model, const Parameters& weights,
                                  const SequenceModelOptions& options) const;
 

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "passes/compile/compile.h"
 #include "passes/shard/shard.h"
 #include "tools/options/arguments.h"
 #include "tools/options/precision_option.h"
@@ -15,30 +16,34 @@ void add_graph_options(CLI::App& command, GraphOptions& options) {
   add_lower_options(command, options.lower);
 }
 
-WholeGraph whole_graph(const GraphOptions& options) {
-  WholeGraph asked;
-  if (!options.dtype.empty()) asked.dtype = parse_dtype(options.dtype);
-  if (options.precision != "f32") asked.low_precision = parse_dtype(options.precision);
-  return asked;
+namespace {
+
+CompileRequest request_of(const GraphOptions& options) {
+  CompileRequest request{.lower = options.lower};
+  if (!options.dtype.empty()) request.dtype = parse_dtype(options.dtype);
+  if (options.precision != "f32") request.low_precision = parse_dtype(options.precision);
+  return request;
 }
+
+}  // namespace
 
 ir::Graph as_asked(const ir::Graph& graph, const GraphOptions& options) {
-  return ir::run_pipeline(graph, whole_graph_pipeline(whole_graph(options))).graph;
+  return requested_graph(graph, request_of(options));
 }
 
-ir::Pipeline PassOptions::whole_graph_passes(const DimBindings& sizes) const {
-  WholeGraph asked = whole_graph(graph);
-  asked.sizes = sizes;
-  asked.evaluation = evaluation;
+CompileRequest PassOptions::request(const DimBindings& sizes) const {
+  CompileRequest request = request_of(graph);
+  request.sizes = sizes;
+  request.evaluation = evaluation;
   if (division.is_given()) {
     shard::ShardOptions parts = division.parts();
-    asked.ring = parts.ring == shard::RingWay::always;
+    request.ring = parts.ring == shard::RingWay::always;
     parts.ring = shard::RingWay::never;  // a stage of its own
-    asked.divide = [division = division, parts](const ir::Graph& whole) {
+    request.shard = [division = division, parts](const ir::Graph& whole) {
       return shard::shard(whole, division.mesh(), division.splits(), parts).graph;
     };
   }
-  return whole_graph_pipeline(asked);
+  return request;
 }
 
 void add_pass_options(CLI::App& command, PassOptions& options, const std::string& dim_doc) {

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "passes/compile_pipeline.h"
+#include "passes/compile/compile.h"
 
 namespace lathe::tools {
 
@@ -29,7 +29,7 @@ pretrained::WeightFormat weight_format(const std::string& weights) {
 
 ir::Graph with_precision(const ir::Graph& graph, const std::string& precision) {
   if (precision == "f32") return graph;
-  return ir::run_pipeline(graph, whole_graph_pipeline({.low_precision = parse_dtype(precision)})).graph;
+  return requested_graph(graph, {.low_precision = parse_dtype(precision)});
 }
 
 }  // namespace lathe::tools

@@ -1,4 +1,4 @@
-// Boxes, edges and labels as SVG.
+// Draws boxes, edges and labels as SVG.
 
 const svgNamespace = 'http://www.w3.org/2000/svg';
 function svg(tag, attributes, parent, text) {
@@ -18,7 +18,7 @@ function textWidth(text, font) {
 }
 const cut = (text, length) => text.length > length ? text.slice(0, length - 1) + '…' : text;
 
-// The lines in a box: [{text, font}].
+// Returns the lines of a box: [{text, font}].
 function boxLines(item, data) {
   if (item.output) return [{text: 'output ' + item.output.name, font: 'title'}];
   if (item.items) return [{text: cut(item.title, 44), font: 'title'},
@@ -41,7 +41,7 @@ function boxLines(item, data) {
 
 function measureBox(item, data) {
   item.lines = boxLines(item, data);
-  // The label of what goes out stands below the box and needs room too.
+  // Reserve space for the output's label below the box.
   const label = item.node ? textWidth(cut(item.node.type, 60), 'label') : 0;
   item.box = Math.max(64, ...item.lines.map(line => textWidth(line.text, line.font))) + 24;
   return {w: Math.max(item.box, label),
@@ -61,7 +61,7 @@ function drawBox(item, x, y, parent, data) {
   if (item.items) svg('text', {x: item.box - 14, y: 16, class: 'small'}, box, '+');
 }
 
-// Draws a group's frame and items; notes the absolute corner of every open group.
+// Draws a group's frame and items. Stores the absolute position of every open group.
 function drawGroup(group, x, y, model, parent) {
   group.left = x;
   group.top = y;
@@ -79,7 +79,8 @@ function drawGroup(group, x, y, model, parent) {
   }
 }
 
-// Where on a box's lower or upper side the line of a value goes: ends stand in the order of what they lead to.
+// Assigns the positions at which edges leave or enter a box. Ends are ordered by the positions of the boxes they lead
+// to.
 function assignEnds(inside) {
   for (const {edges} of inside.values()) {
     const ends = new Map();
@@ -107,7 +108,7 @@ function assignEnds(inside) {
   }
 }
 
-// An end of a segment in absolute coordinates. An open group's end is its port's place on its border.
+// Returns an edge's end in absolute coordinates. For an open group, it is the port on its border.
 function endPoint(edge, item, side, inside, model) {
   const {left, top} = edge.group;
   if (item.port) return [left + item.x, item.port === 'in' ? top : top + edge.group.h];
@@ -146,7 +147,7 @@ function drawEdges(inside, model, parent) {
   for (const [x, y, text] of labels) svg('text', {x, y, class: 'label'}, parent, cut(text, 60));
 }
 
-// Lays out and draws all that is visible; gives the size of the picture.
+// Lays out and draws everything visible. Returns the size of the drawing.
 function drawModel(model, scene) {
   scene.replaceChildren();
   const inside = routeEdges(model.edges());

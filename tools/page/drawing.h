@@ -4,14 +4,14 @@
 
 #include "ir/tensor/graph.h"
 
-/// Pictures of graphs.
+/// Drawings of graphs.
 namespace lathe::tools {
 
-/// Graphviz text: a cluster a module scope, shapes on edges.
+/// Returns Graphviz text with one cluster per module scope and shapes as edge labels.
 std::string dot_text(const ir::Graph& graph);
 
-/// One page that needs nothing else: the graph as JSON and a script that lays it out, module scopes collapsed at
-/// first.
+/// Returns a self-contained page: the graph as JSON and a script that lays it out. Module scopes are collapsed
+/// initially.
 std::string html_page(const ir::Graph& graph);
 
 }  // namespace lathe::tools

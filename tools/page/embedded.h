@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-/// The files of tools/page, as embed.cmake compiles them in.
+/// The files of tools/page, embedded by embed.cmake.
 namespace lathe::tools {
 
 extern const std::string_view embedded_page_html, embedded_page_css, embedded_model_js, embedded_layout_js,

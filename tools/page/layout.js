@@ -1,17 +1,18 @@
-// Layered layout of nested boxes: each open group is laid out by itself and is then one box in the group around it.
-// Every item gets x, y (its centre, relative to the group), w and h; every edge gets points in the same frame.
+// Layered layout of nested boxes. Each open group is laid out separately and is then a single box in its parent
+// group.
+// Every item gets x, y (its center, relative to the group), w and h. Every edge gets points in the same coordinates.
 
 const GAP = {x: 26, y: 46, port: 14, pad: 18, head: 24};
 
-// The chain of groups from the root down to an item, the item last.
+// Returns the groups from the root to an item, and the item.
 function chain(item) {
   const list = [];
   for (let at = item; at; at = at.parent) list.unshift(at);
   return list;
 }
 
-// Gives every open group the edges that run in it, between its own items or ports. An edge that crosses the border of
-// a group ends in a port there: "in" ports stand above all items, "out" ports below.
+// Assigns each edge to the open groups that it passes through, between items or ports. An edge that crosses a group's
+// border gets a port there: "in" ports are above all items, "out" ports below.
 function routeEdges(edges) {
   const inside = new Map();
   const at = group => {
@@ -47,7 +48,8 @@ function routeEdges(edges) {
   return inside;
 }
 
-// Longest path from the top; what nothing comes before is pulled down to just above its first reader.
+// Returns the layer of each item by longest path from the top. Items without inputs are moved to just above their
+// first reader.
 function assignLayers(items, edges) {
   const before = new Map(items.map(item => [item, []])), after = new Map(items.map(item => [item, []]));
   for (const edge of edges) { before.get(edge.to).push(edge.from); after.get(edge.from).push(edge.to); }
@@ -70,8 +72,8 @@ function assignLayers(items, edges) {
   return layer;
 }
 
-// Puts a point on every layer that a long edge crosses, so that it gets room of its own. A link counts the less the
-// more readers its value has: a mask that all layers read shall not pull them out of line.
+// Adds a point on every layer that a long edge crosses, to reserve space. The more readers a value has, the less its
+// links pull, so that a mask read by all layers does not distort the layout.
 function addBends(edges, layer, layers) {
   const links = [], readers = new Map();
   for (const edge of edges) readers.set(edge.value, (readers.get(edge.value) || 0) + 1);
@@ -91,7 +93,7 @@ function addBends(edges, layer, layers) {
   return links;
 }
 
-// Sorts each layer by the mean place of its neighbours above, then below, a few times; keeps the best of all.
+// Sorts each layer by the mean position of the neighbors above, then below, several times. Keeps the best order.
 function orderLayers(layers, links) {
   const up = new Map(), down = new Map();
   for (const [a, b, pull] of links) {
@@ -132,7 +134,7 @@ function orderLayers(layers, links) {
   return {up, down};
 }
 
-// The x nearest to the wished ones (least squares) that keeps order and distances: pool adjacent violators.
+// Returns the x positions closest to `wish` (least squares) that keep order and distances: pool adjacent violators.
 function spread(list, wish) {
   const shift = [0];
   for (let i = 1; i < list.length; ++i)
@@ -177,7 +179,7 @@ function placeLayers(layers, {up, down}) {
   return y - GAP.y;
 }
 
-// Lays out an open group and all in it; `measure` gives the size of what is drawn as one box.
+// Lays out an open group and its contents. `measure` returns the size of an item that is drawn as one box.
 function layoutGroup(group, inside, isOpen, measure) {
   for (const item of group.items) {
     if (item.items && isOpen(item)) layoutGroup(item, inside, isOpen, measure);

@@ -1,4 +1,4 @@
-// The page: moving, zooming, opening modules, searching, details.
+// The page: panning, zooming, opening modules, search, details.
 
 const model = new Model(graph);
 const canvas = document.getElementById('canvas'), scene = document.getElementById('scene');
@@ -39,7 +39,7 @@ function redraw() {
   mark();
 }
 
-// Redraws with `item` where it was on the screen.
+// Redraws and keeps `item` at its position on the screen.
 function redrawAround(item) {
   const place = () => {
     const element = elementOf(item);
@@ -129,7 +129,7 @@ function showGraph() {
   for (const check of graph.checks) element('p', check, details, 'code');
 }
 
-// Selects a value, opens what hides it and brings it to the middle. A parameter is selected in its first reader.
+// Selects a value, opens the groups that hide it and centers it. For a parameter, selects its first reader.
 function select(id) {
   showNode(id);
   const inline = !model.leaf.has(id);
@@ -234,7 +234,7 @@ if (graph.nodes.length <= few) model.expandAll();
 showGraph();
 redraw();
 fit(true);
-// page.html#open shows all modules, page.html#%12 a value.
+// page.html#open shows all modules; page.html#%12 shows a value.
 const wanted = location.hash.slice(1);
 if (wanted === 'open') { model.expandAll(); redraw(); fit(true); }
 else if (wanted) { const node = nodeOfFragment(graph.nodes, wanted); if (node) select(node.id); }

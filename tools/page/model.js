@@ -1,6 +1,6 @@
-// The graph as a tree of modules, and what of it is visible.
+// The graph as a tree of modules, and its visible part.
 
-// "h.0.attn" -> ["h.0", "attn"]: a number belongs to the name before it.
+// "h.0.attn" -> ["h.0", "attn"]: a number belongs to the preceding name.
 function scopeParts(node) {
   if (node.kind === 'argument') return [];
   const parts = [];
@@ -11,7 +11,7 @@ function scopeParts(node) {
   return parts;
 }
 
-// Marks the modules of a backward sweep. What it computes anew of the forward pass belongs to it.
+// Marks the modules of the backward pass. Recomputed nodes of the forward pass belong to it.
 function markGradients(nodes) {
   let last = null;
   for (const node of nodes) {
@@ -22,13 +22,12 @@ function markGradients(nodes) {
   }
 }
 
-// Parameters, numbers that are the same everywhere, and states where there are many, are told inside the boxes of
-// their readers.
+// Parameters, constant numbers, and states if there are many are shown inside the boxes of their readers.
 const manyStates = graph.nodes.filter(node => node.op === 'state').length > 8;
 const isInline = node => node.op === 'parameter' || node.number !== undefined || node.op === 'state' && manyStates;
 
-// Consecutive nodes of one module become a group. The list is in topological order, so a run of it never depends on
-// what comes after: groups have no cycles.
+// Consecutive nodes of a module become a group. The list is in topological order, so a run never depends on later
+// nodes and groups have no cycles.
 function buildTree(nodes) {
   let groups = 0;
   const makeGroup = (title, items, path) => {
@@ -56,7 +55,7 @@ function buildTree(nodes) {
     }
     return items;
   };
-  // Many values of one source line, such as an optimizer's, become a group too; a very long one is cut into parts.
+  // Many values of one source line, such as an optimizer's, also become a group. A very long one is split.
   const chunks = (run, depth, path) => {
     const leaves = list => list.map(node => ({key: 'n' + node.id, node}));
     const many = 24, part = 120, items = [];
@@ -112,14 +111,14 @@ class Model {
   expandAll() { for (const group of this.groups()) this.open.add(group.key); }
   collapseAll() { this.open = new Set([this.root.key]); }
   reveal(item) { for (let group = item.parent; group; group = group.parent) this.open.add(group.key); }
-  // The item that stands for a leaf: itself, or the outermost closed group around it.
+  // Returns the visible item for a leaf: itself, or the outermost closed group around it.
   visible(item) {
     let shown = item;
     for (let group = item.parent; group; group = group.parent) if (!this.open.has(group.key)) shown = group;
     return shown;
   }
-  // Edges between visible items: {from, to, value, count}, one for each value and pair; between two closed modules one
-  // for all values.
+  // Returns the edges between visible items: {from, to, value, count}, one per value and pair of items. Two closed
+  // modules have one edge for all values.
   edges() {
     const seen = new Map();
     const add = (id, to) => {
@@ -138,8 +137,8 @@ class Model {
   }
 }
 
-// The node whose label a URL's fragment is: "#%12" comes as it is written, and would be a control character if it were
-// decoded; a browser escapes characters that a URL cannot hold.
+// Returns the node whose label is in the URL's fragment. "#%12" must not be decoded, because it would become a
+// control character; other characters may be escaped by the browser.
 function nodeOfFragment(nodes, fragment) {
   const labelled = label => nodes.find(node => node.label === label);
   const found = labelled(fragment);

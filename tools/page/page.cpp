@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The attributes that are not defaults: "dim=-1, keepdim=true".
+/// Returns the attributes that differ from their defaults: "dim=-1, keepdim=true".
 std::string attributes_text(const ir::Node& node) {
   std::string text;
   for (const auto& [name, value] : node.attrs.entries())
@@ -83,7 +83,7 @@ std::string escaped_html(std::string_view text) {
   return result;
 }
 
-/// JSON inside <script>: no text may end the script or look like a comment of HTML.
+/// Returns JSON for a <script> element: escapes text that could end the script or start an HTML comment.
 std::string script_json(const Json& json) {
   std::string result;
   for (const char c : json.dump(-1, ' ', true, Json::error_handler_t::replace)) {
@@ -106,7 +106,7 @@ std::string html_page(const ir::Graph& graph) {
   for (const std::string_view part : {embedded_model_js, embedded_layout_js, embedded_draw_js, embedded_main_js})
     script += part;
   std::string page(embedded_page_html);
-  // The data goes in last: it may contain anything, marks included.
+  // Insert the data last, because it may contain placeholders.
   replace(page, "{{title}}", escaped_html(visible(graph.name)));
   replace(page, "{{css}}", std::string(embedded_page_css));
   const std::string data = script_json(graph_json(graph));

@@ -4,7 +4,7 @@
 
 namespace lathe::tools {
 
-/// A text as it stands in SVG: no mark-up, and no character that commands a terminal.
+/// Escapes text for SVG: no markup, and no control characters of terminals.
 std::string escaped(const std::string& text);
 
 }  // namespace lathe::tools

@@ -21,7 +21,7 @@ struct Axes {
   }
 };
 
-/// 1, 2 or 5 times a power of ten, so that about `count` ticks fit `range`.
+/// Returns 1, 2 or 5 times a power of ten, so that about `count` ticks fit into `range`.
 double tick_distance(double range, int count) {
   const double rough = range / count, power = std::pow(10.0, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0})

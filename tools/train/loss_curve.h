@@ -8,8 +8,8 @@
 
 namespace lathe::tools {
 
-/// A picture of a training run: the loss of every step (faint), its running mean, and the validation losses, over the
-/// step. One self-contained SVG of 860 x 480. Losses are in nats per `unit`.
+/// Returns a plot of a training run over its steps: the loss of every step (faint), its running mean, and the
+/// validation losses. The result is a self-contained SVG of 860 x 480. Losses are in nats per `unit`.
 std::string loss_curve_svg(const std::string& title, const std::vector<LossPoint>& training,
                            const std::vector<LossPoint>& validation, std::string_view unit = "character");
 

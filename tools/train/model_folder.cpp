@@ -52,7 +52,7 @@ json config_of(const ModelSettings& s) {
   return config;
 }
 
-/// What Hugging Face's files call a parameter of models::Gpt or models::Llama.
+/// Returns the name of a parameter of models::Gpt or models::Llama in Hugging Face files.
 std::string tensor_name(const ModelSettings& s, const std::string& parameter) {
   if (s.model == "gpt") {
     const bool table = parameter == "wte" || parameter == "wpe";

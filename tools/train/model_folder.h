@@ -8,13 +8,13 @@
 
 namespace lathe::tools {
 
-/// Writes a trained model as a Hugging Face directory: config.json, model.safetensors, tokenizer.json and
-/// generation_config.json, as one transaction (FolderSave). UserErrors of FolderSave.
+/// Writes a trained model as a Hugging Face directory in one transaction (FolderSave): config.json,
+/// model.safetensors, tokenizer.json and generation_config.json. Throws UserErrors of FolderSave.
 void write_model_folder(const std::filesystem::path& folder, const ModelSettings& model, const TextCodec& codec,
                         const Parameters& weights);
 
-/// Removes what a process that was killed left half-written there, and checks that write_model_folder() could save
-/// into the folder. UserErrors of FolderSave::check().
+/// Removes incomplete files of killed processes and checks that write_model_folder() could save into the folder.
+/// Throws UserErrors of FolderSave::check().
 void prepare_model_folder(const std::filesystem::path& folder);
 
 }  // namespace lathe::tools

@@ -10,7 +10,7 @@ namespace lathe::tools {
 
 namespace {
 
-/// Both graphs of a model.
+/// Returns both graphs of a model.
 template <class Model>
 LanguageModel graphs_of(const Model& model, const std::string& name) {
   const Dim B("B"), T("T");

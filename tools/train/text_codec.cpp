@@ -25,8 +25,8 @@ std::size_t size_of(const std::string& option) {
   return size;
 }
 
-/// A BPE of single characters without merges: id 0 for those that are not known, which reads U+FFFD as Vocabulary has
-/// it, unless the text has that character too.
+/// Returns a BPE tokenizer of single characters without merges. Id 0 is for unknown characters; its text is U+FFFD as
+/// in Vocabulary, unless the text contains that character too.
 std::string character_json(const text::Vocabulary& vocabulary) {
   using nlohmann::json;
   const std::u32string characters = text::decode_utf8(vocabulary.characters());

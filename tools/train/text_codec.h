@@ -15,33 +15,33 @@
 
 namespace lathe::tools {
 
-/// How a training's text becomes ids: a character each, or the tokens of a tokenizer.
+/// Converts a training text to ids: one per character, or the tokens of a tokenizer.
 class TextCodec {
  public:
   explicit TextCodec(text::Vocabulary characters);
   explicit TextCodec(Tokenizer tokenizer);
 
-  /// By --tokenizer: "" for characters, "bpe:SIZE" to learn a byte-level BPE from the text, else a tokenizer.json or
-  /// a folder with one. UserErrors [tokenizer_size], those of Tokenizer.
+  /// Creates the codec for the value of --tokenizer: "" for characters, "bpe:SIZE" to learn a byte-level BPE from the
+  /// text, else a tokenizer.json or its folder. Throws UserErrors [tokenizer_size], those of Tokenizer.
   static TextCodec make(const std::string& option, std::string_view text);
-  /// The one of a run that goes on: what kept() gave, as the checkpoint has it, and tokenizer.json in the run's
-  /// folder. UserError [train_resume].
+  /// Returns the codec of a resumed run, from the settings that kept() returned, which the checkpoint stores, and
+  /// tokenizer.json in the run's folder. Throws UserError [train_resume].
   static TextCodec resumed(const Settings& kept, const std::filesystem::path& checkpoint,
                            const std::filesystem::path& run);
 
-  std::int64_t size() const;      ///< ids
+  std::int64_t size() const;      ///< number of ids
   std::string_view unit() const;  ///< "characters" or "tokens"
   std::vector<std::int64_t> encode(std::string_view text) const;
-  /// Gives the text of ids as they come: the function takes the next id.
+  /// Returns a function that takes the next id and returns the text decoded so far but not yet returned.
   std::function<std::string(std::int64_t)> stream() const;
 
-  /// All of it, for other processes.
+  /// Serializes the codec for other processes.
   std::string to_text() const;
   static TextCodec of_text(const std::string& text);
 
-  /// What a checkpoint keeps of it.
+  /// Returns the settings that a checkpoint stores.
   Settings kept() const;
-  /// A tokenizer.json of either kind, which transformers opens.
+  /// Returns a tokenizer.json for either kind that transformers can load.
   std::string tokenizer_json() const;
 
  private:

@@ -39,7 +39,7 @@ std::string attention_text(AttentionFusion fusion) {
   throw InternalError("an attention fusion out of range");
 }
 
-/// What changes the results of a run, and may be otherwise than in the one that it goes on from, if it says so.
+/// Returns settings that affect results but may change when a run resumes, which is then reported.
 Settings changeable_settings(const TrainSettings& s) {
   Settings settings = s.optimizer.to_strings();
   const auto& chunks = s.lower.chunks;
@@ -52,7 +52,7 @@ Settings changeable_settings(const TrainSettings& s) {
   return settings;
 }
 
-/// A text, the model that learns it, and the run of that.
+/// A text, the model trained on it, and the training run.
 class TextTraining {
  public:
   TextTraining(const TrainSettings& settings, std::shared_ptr<Ranks> ranks)
@@ -79,7 +79,7 @@ class TextTraining {
     if (is_first()) print_text(fmt::format(format, std::forward<Args>(args)...));
   }
 
-  /// Before any work is done that could not be kept.
+  /// Locks the folder before any work that could not be saved.
   void take_folder() {
     folder_ = RunFolder(s_.output, s_.fresh ? RunFolder::Start::fresh : RunFolder::Start::resume);
     AtomicFile::remove_leftovers(curve_file());
@@ -106,12 +106,12 @@ class TextTraining {
         codec_->unit(), codec_->size() - (codec_->unit() == "characters" ? 1 : 0),
         format_count(static_cast<double>(split_.train.size())),
         format_count(static_cast<double>(split_.validation.size())));
-    // A run that goes on reads it again.
+    // A resumed run reads the tokenizer again.
     if (is_first() && codec_->unit() == "tokens")
       write_text((s_.output / "tokenizer.json").string(), codec_->tokenizer_json());
   }
 
-  /// The sources may have changed since: the text of the checkpoint's vocabulary is what counts.
+  /// Returns the codec of a checkpoint. The checkpoint's vocabulary is used, even if the source files have changed.
   TextCodec codec_of(const Checkpoint& checkpoint) const {
     const auto& config = checkpoint.meta.config;
     if (!s_.text.empty() && config.count("text") && config.at("text") != text_hash_)
@@ -215,7 +215,7 @@ class TextTraining {
             visible(checkpoint->folder.string()));
   }
 
-  /// Up to the last step, or until a signal, or where nobody can be told any more: what was computed is saved first.
+  /// Trains up to the last step, a signal, or the loss of standard output. The completed work is saved first.
   void loop() {
     if (is_first()) progress_.emplace(progress_on_output(static_cast<double>(s_.batch * s_.model.context)));
     const bool done = trainer_->run(
@@ -232,7 +232,7 @@ class TextTraining {
     end_stopped_run(trainer_->step(), folder(), is_first());
   }
 
-  /// Batches that hold each window of the validation text about once.
+  /// Returns the number of batches that contain each window of the validation text about once.
   std::int64_t validation_batch_count() const {
     return std::max<std::int64_t>(1, validation_batches_->windows() / s_.batch);
   }
@@ -245,7 +245,7 @@ class TextTraining {
                                                      history.training, history.evaluation));
   }
 
-  /// Before the last validation, which may take longer than a user waits.
+  /// Writes the model before the last validation, which may take long.
   void write_model() {
     generation_options_.parameters = trainer_->whole_parameters();
     if (is_first()) write_model_folder(s_.output / "model", s_.model, *codec_, *generation_options_.parameters);
@@ -266,8 +266,8 @@ class TextTraining {
           visible((s_.output / "model").string()));
   }
 
-  /// Reads the whole window again for each token: a sample is longer than the context, and where the window slides
-  /// every token has another position, so that no key or value of a cache holds.
+  /// Recomputes the whole window for each token. The sample is longer than the context, and sliding the window
+  /// changes every token's position, so cached keys and values would be invalid.
   void sample() {
     if (s_.sample <= 0 || !is_first()) return;
     Executable generate = compile(generation_, generation_options_);
@@ -288,7 +288,7 @@ class TextTraining {
   }
 
   TrainSettings s_;
-  std::shared_ptr<Ranks> ranks_;  ///< null: this process alone
+  std::shared_ptr<Ranks> ranks_;  ///< null: a single process
   DiskCache cache_;
   RunFolder folder_;
   std::string text_hash_;
@@ -296,14 +296,14 @@ class TextTraining {
   std::optional<TextCodec> codec_;
   text::SplitIds split_;
   std::optional<text::BatchSampler> train_batches_, validation_batches_;
-  Tensors batch_{{"tokens", HostTensor()}};  ///< filled again for each step
+  Tensors batch_{{"tokens", HostTensor()}};  ///< reused for each step
   std::int64_t parameter_count_ = 0;
   std::optional<Trainer> trainer_;
   Sampler sampler_;
-  std::vector<std::int64_t> sample_;  ///< the prompt, and what is drawn after it
-  ir::Graph generation_;              ///< runs on the first process alone
+  std::vector<std::int64_t> sample_;  ///< the prompt and the sampled tokens
+  ir::Graph generation_;              ///< runs only on the first process
   CompileOptions generation_options_;
-  std::optional<Progress> progress_;  ///< while the loop runs
+  std::optional<Progress> progress_;  ///< set while the loop runs
 };
 
 }  // namespace

@@ -48,7 +48,7 @@ void end_stopped_run(std::int64_t step, const std::string& folder, bool speaks) 
   try {
     print_text(text);
   } catch (const Error&) {
-    if (signal == 0) throw;  // a terminal that hung up takes no more words
+    if (signal == 0) throw;  // do not write to a terminal that hung up
   } catch (const Stopped&) {
     print_error(text);
     if (signal == 0) throw;

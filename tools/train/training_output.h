@@ -5,20 +5,20 @@
 
 #include "runtime/train/progress.h"
 
-/// What commands that train tell, and when they stop.
+/// Output of training commands, and their stop conditions.
 namespace lathe::tools {
 
-/// "10.8M", "431k", "96".
+/// Returns "10.8M", "431k", "96".
 std::string format_count(double count);
 
-/// A live line on standard output.
+/// Returns options for a live line on standard output.
 ProgressOptions progress_on_output(double tokens_per_step);
 
-/// Whether a signal came, or nobody can be told any more. `progress`: null where this process tells nothing.
+/// Returns whether a signal was received or output was lost. `progress` is null if this process prints nothing.
 bool is_to_stop(const Progress* progress);
 
-/// Ends a run before its last step, with all of it saved in `folder`: says so, where this process speaks for all, and
-/// throws Stopped. Of several processes another one may have been told to stop.
+/// Ends a run before its last step, after everything was saved in `folder`. Prints a message if `speaks`, and throws
+/// Stopped. With several processes, another one may have received the signal.
 [[noreturn]] void end_stopped_run(std::int64_t step, const std::string& folder, bool speaks);
 
 }  // namespace lathe::tools

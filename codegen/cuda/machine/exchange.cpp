@@ -12,7 +12,7 @@ std::string from_lane_text(const kernel::Instruction&, const KernelText& k) {
   return fmt::format("from_lane({}, {})", k.arg(0), k.arg(1));
 }
 
-/// Producers do not have the argument.
+/// Producers do not compute the argument.
 std::string from_consumers_text(const kernel::Instruction&, const KernelText& k) {
   return pipeline_role(k.role()).produces ? "hear_consumers(pipeline)"
                                           : fmt::format("tell_producers(pipeline, {})", k.arg(0));

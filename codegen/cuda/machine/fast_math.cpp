@@ -15,8 +15,8 @@ std::string fast_div_text(const kernel::Instruction&, const KernelText& k) {
   return fmt::format("fast_div({}, {})", k.arg(0), k.arg(1));
 }
 
-// PTX ISA: "ex2.approx" is 2^x within 2 units in the last place, subnormals flushed to zero (ftz); "div.full" is
-// within 2 of all magnitudes, without the branch for rare operands that a rounded division has.
+// PTX ISA: "ex2.approx" is 2^x within 2 units in the last place, with subnormals flushed to zero (ftz). "div.full" is
+// within 2 units for all magnitudes, without the branch for rare operands of a rounded division.
 constexpr std::string_view fast_math_device_text = R"cuda(
 // ---- functions by the machine's own instructions, for what is rounded to 16 bits ----
 

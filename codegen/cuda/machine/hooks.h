@@ -7,44 +7,44 @@
 #include "ir/kernel/machine/region.h"
 #include "ir/machine/gpu_info.h"
 
-/// How CUDA C++ writes machine operations and regions: a file of hooks for each family of them, and one table.
+/// Emits machine operations and regions as CUDA C++: one file of hooks per family, and one table.
 namespace lathe::cuda {
 
-/// The threads that statements inside a region are written for.
+/// The threads that a region's statements are emitted for.
 class RegionRole {
  public:
   virtual ~RegionRole() = default;
-  /// Whether they have a part in a statement; what they have none in is not written.
+  /// Returns whether they take part in a statement; others are not emitted.
   virtual bool takes_part(const kernel::Statement& s) const = 0;
-  /// The statement by which they wait for each other.
+  /// The statement that synchronizes them.
   virtual std::string barrier() const = 0;
 };
 
-/// The kernel that is written, where an instruction stands.
+/// The kernel that is emitted, at an instruction.
 class KernelText {
  public:
   virtual ~KernelText() = default;
   virtual const kernel::Kernel& kernel() const = 0;
-  /// Argument number `i`, in as many bits as the instruction computes in.
+  /// Argument number `i`, in the width that the instruction computes in.
   virtual std::string arg(std::size_t i) const = 0;
-  /// A value as it is written before, or an index of shared memory, which fits 32 bits.
+  /// A value's text, or its text as a 32-bit index of shared memory.
   virtual std::string value(kernel::ValueId id) const = 0;
   virtual std::string int32(kernel::ValueId id) const = 0;
   virtual const std::string& buffer(kernel::BufferId id) const = 0;
   virtual const std::string& var(kernel::VarId id) const = 0;
   virtual const std::string& map(int number) const = 0;
-  /// Of the region around; null outside.
+  /// The role of the enclosing region; null outside a region.
   virtual const RegionRole* role() const = 0;
 };
 
 struct MachineHook {
   const kernel::MachineRecord* record;
-  /// A statement without its semicolon, or the expression of a value.
+  /// Returns a statement without its semicolon, or the expression of a value.
   std::string (*text)(const kernel::Instruction& in, const KernelText& kernel);
-  bool is_stage = false;  ///< a serial loop around it is a whole stage: unrolled it only takes more registers
+  bool is_stage = false;  ///< an enclosing serial loop is a whole stage: unrolling it only costs registers
 };
 
-/// The kernel that is written, where a region stands, and how its hook writes.
+/// The kernel that is emitted, at a region, and the output of the region's hook.
 class RegionText {
  public:
   virtual ~RegionText() = default;
@@ -53,35 +53,35 @@ class RegionText {
   virtual int block_threads() const = 0;  ///< along x
   virtual const RegionRole* role() const = 0;
 
-  /// A line.
+  /// Appends a line.
   virtual void write(std::string_view line) = 0;
-  /// A body, in braces that the hook writes around it, for the threads of a role.
+  /// Emits a body for the threads of a role; the hook emits the braces around it.
   virtual void body(const kernel::Block& statements, const RegionRole& role) = 0;
-  /// The type and the name of a region's index from here on: "i32 i0".
+  /// Names a region's index; returns its declaration: "i32 i0".
   virtual std::string index(kernel::ValueId id) = 0;
-  /// Declares the words of 8 bytes in shared memory that the hook asks for.
+  /// Declares the 8-byte words of shared memory that the hook requested.
   virtual void shared_words(std::string_view name, std::int64_t words) = 0;
 };
 
 struct RegionHook {
   const kernel::MachineRegionRecord* record;
   void (*write)(const kernel::MachineRegion& region, RegionText& text);
-  /// Words of 8 bytes in shared memory that it needs; null: none.
+  /// Returns the 8-byte words of shared memory that it needs; null: none.
   std::int64_t (*shared_words)(const kernel::Kernel& kernel, const kernel::MachineRegion& region) = nullptr;
-  /// How many blocks with it are to run on a multiprocessor at a time; null: it does not matter.
+  /// Returns the number of resident blocks per multiprocessor; null: no requirement.
   int (*blocks_at_once)(const kernel::MachineRegion& region) = nullptr;
 };
 
 struct MachineFamily {
-  std::string_view device_text;             ///< its part of lathe.cuh: what the text of its hooks calls
-  std::span<const std::string_view> words;  ///< names that this part defines
+  std::string_view device_text;             ///< its part of lathe.cuh: the functions that its hooks call
+  std::span<const std::string_view> words;  ///< names defined in this part
   std::span<const MachineHook> hooks;
   std::span<const RegionHook> regions{};
 };
 
-/// All families, in the order of their parts of lathe.cuh: each may call what stands before it.
+/// Returns all families in the order of their parts of lathe.cuh; each part may call the earlier ones.
 std::span<const MachineFamily> machine_families();
-/// The hook of a machine operation, or region. InternalError [machine_hook] where there is none.
+/// Returns the hook of a machine operation, or region. Throws InternalError [machine_hook] if it has none.
 const MachineHook& hook_of(const kernel::Kernel& kernel, const kernel::Instruction& in);
 const RegionHook& hook_of(const kernel::Kernel& kernel, const kernel::MachineRegion& region);
 

@@ -34,21 +34,21 @@ const PipelineRole& pipeline_role(const RegionRole* role) {
 
 namespace {
 
-/// Whether consumers tell the producers something.
+/// Returns whether the consumers broadcast a value to the producers.
 bool tells_producers(const kernel::Kernel& kernel) {
   return std::any_of(kernel.values.begin(), kernel.values.end(),
                      [](const kernel::Instruction& in) { return kernel::is_told_to_producers(in); });
 }
 
-/// Two barriers a stage, and two and a word for what producers are told.
+/// Returns the words for two barriers per stage, plus two barriers and a word if consumers broadcast a value.
 std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::MachineRegion& region) {
   return 2 * kernel::StagePipeline::of(region).stages + (tells_producers(kernel) ? 3 : 0);
 }
 
 int pipeline_blocks(const kernel::MachineRegion& region) { return kernel::StagePipeline::of(region).blocks; }
 
-/// Every thread runs the body as what it is: a producer or a consumer. Where one of a whole warpgroup produces
-/// for several warpgroups that consume, registers go from that warpgroup to these (setmaxnreg of sm_90a).
+/// Emits the body for each role, producers and consumers. If a whole warpgroup produces for several consumer
+/// warpgroups, registers move from the producer to the consumers (setmaxnreg of sm_90a).
 void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
   const WarpgroupRegisters& registers = text.gpu().warpgroup_registers;
   const auto pipeline = kernel::StagePipeline::of(region);

@@ -5,7 +5,7 @@
 
 namespace lathe::cuda {
 
-/// For whom a pipeline's body is written: once for its producers, once for its consumers.
+/// The role that a pipeline's body is emitted for: its producers or its consumers.
 class PipelineRole : public RegionRole {
  public:
   PipelineRole(const kernel::Kernel& kernel, const kernel::StagePipeline& pipeline);
@@ -13,9 +13,9 @@ class PipelineRole : public RegionRole {
   bool takes_part(const kernel::Statement& s) const override;
   std::string barrier() const override;
 
-  bool produces = false;  ///< for the producers
-  bool in_stage = false;  ///< what the stage's body says
-  bool copied_by_all;     ///< else the first producer makes all copies
+  bool produces = false;  ///< emits for the producers
+  bool in_stage = false;  ///< emits the stage's body
+  bool copied_by_all;     ///< otherwise the first producer makes all copies
 
  private:
   const kernel::Kernel& kernel_;
@@ -23,7 +23,7 @@ class PipelineRole : public RegionRole {
   int consumers_;
 };
 
-/// The role of the pipeline that is written. InternalError outside of one.
+/// Returns the role of the enclosing pipeline. Throws InternalError outside a pipeline.
 const PipelineRole& pipeline_role(const RegionRole* role);
 
 }  // namespace lathe::cuda

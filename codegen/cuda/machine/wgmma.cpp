@@ -29,18 +29,18 @@ std::string wait_sums_text(const kernel::Instruction& in, const KernelText& k) {
                      fmt::join(sums, ", "));
 }
 
-// What is written here follows the PTX ISA, section "Asynchronous Warpgroup Level Matrix Instructions":
-//   "Register Fragments and Shared Memory Matrix Layouts": D and a left operand in registers are held as mma's; of
-//     m64nNk16, thread t of a warp has of each 16 x 8 sums those of rows t / 4 and 8 more, columns 2 (t % 4) and 1
-//     more, and of each 16 x 16 elements of A the same two pairs in the first 8 columns, then in the last 8;
-//   "Shared Memory Matrix Layout", "Matrix Descriptor Format": address, leading and stride byte offsets by 16 bytes
-//     at bits 0, 16 and 32; base offset at bit 49, 0 where swizzled patterns begin at multiples of 1024 bytes;
-//     128-byte swizzle as 1 at bit 62. Rows contiguous along k take the stride from 8 rows to the next 8; elements
-//     contiguous along rows ("MN-major", transposed) take the leading offset from 64 rows to the next 64 and the
-//     stride from 8 k to the next 8; each is 1024 or 8192 bytes here alike, for tiles are 64 x 64;
-//   "wgmma.fence": before the first product, and where registers of sums or of A were accessed in between;
-//   "wgmma.commit_group", "wgmma.wait_group": registers, those of A too, are not touched before the wait;
-//   "Async proxy": what threads store is shown to wgmma by fence.proxy.async of the threads that stored it.
+// Follows the PTX ISA, section "Asynchronous Warpgroup Level Matrix Instructions":
+//   "Register Fragments and Shared Memory Matrix Layouts": D, and a left operand in registers, have the layout of
+//   mma. Of each 16 x 8 sums of m64nNk16, thread t of a warp has rows t / 4 and t / 4 + 8, columns 2 (t % 4) and the
+//   next. Of each 16 x 16 elements of A it has the same pairs in the first 8 columns, then in the last 8.
+//   "Shared Memory Matrix Layout", "Matrix Descriptor Format": address, leading and stride byte offsets, in units of
+//   16 bytes, are at bits 0, 16 and 32. The base offset is at bit 49; it is 0 because swizzle patterns begin at
+//   multiples of 1024 bytes. The 128-byte swizzle is 1 at bit 62. For rows contiguous along k, the stride is the
+//   distance of 8 rows. For elements contiguous along rows ("MN-major", transposed), the leading offset is the
+//   distance of 64 rows and the stride that of 8 k. Both layouts give 8192 and 1024 bytes, because tiles are 64 x 64.
+//   "wgmma.fence": required before the first product, and after accesses to registers of sums or of A.
+//   "wgmma.commit_group", "wgmma.wait_group": registers, including those of A, must not be accessed before the wait.
+//   "Async proxy": the threads that store data make it visible to wgmma by fence.proxy.async.
 constexpr std::string_view wgmma_device_text = R"cuda(
 // ---- tensor cores of sm_90a: the 128 threads of a warpgroup multiply tiles that lie in shared memory ----
 

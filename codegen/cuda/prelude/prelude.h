@@ -5,12 +5,12 @@
 
 namespace lathe::cuda {
 
-/// The name under which kernels include the text of prelude().
+/// The file name under which kernels include the text of prelude().
 inline constexpr const char* prelude_name = "lathe.cuh";
 
-/// What printed kernels are written in, as CUDA C++ that needs no other header: the element types, vectors of them,
-/// and every operation of the kernel IR with exactly the meaning that docs/kernel-ir.md gives it. It is compiled with
-/// -fmad=false, so that nothing is contracted.
+/// Returns the header of emitted kernels: element types, vectors, and every operation of the kernel IR with the exact
+/// semantics of docs/kernel-ir.md. It is CUDA C++ that needs no other header. Compile with -fmad=false to prevent
+/// contraction.
 std::string prelude();
 
 namespace detail {

@@ -10,7 +10,7 @@ using llvm::Value;
 
 namespace {
 
-/// One instruction where the CPU has avx512bf16, else the same by fma.
+/// Emits one instruction if the CPU has avx512bf16, otherwise the same computation by fma.
 Value* multiply_pairs(ScalarOps& scalars, llvm::IRBuilder<>& code, Value* a, Value* b, Value* c) {
   const TargetCpu& target = scalars.target();
   const auto* sums = llvm::dyn_cast<llvm::FixedVectorType>(c->getType());
@@ -29,8 +29,8 @@ Value* multiply_pairs(ScalarOps& scalars, llvm::IRBuilder<>& code, Value* a, Val
                       : code.CreateShl(bits, llvm::ConstantInt::get(i32, 16));
     return scalars.flushed(code.CreateBitCast(high, c->getType()));
   };
-  // A result is zero where 24 bits of it are below the least normal number. As a subnormal it may have fewer, and be
-  // rounded up to that number; 2^24 times as large it has them all.
+  // Flushes a result that is below the smallest normal number after rounding to 24 bits. A subnormal may have fewer
+  // bits and round up to that number, so the comparison uses the result scaled by 2^24.
   constexpr double scale = 0x1p24, least = 0x1p-126;
   const auto real = [&](double value) { return llvm::ConstantFP::get(c->getType(), value); };
   const auto scaled = [&](Value* value) { return code.CreateFMul(value, real(scale)); };
@@ -45,7 +45,7 @@ Value* multiply_pairs(ScalarOps& scalars, llvm::IRBuilder<>& code, Value* a, Val
   return sum;
 }
 
-/// As evaluate_bf16_term has it, in the upper halves of the lanes. What several terms share is computed once (GVN).
+/// Emits evaluate_bf16_term in the upper halves of the lanes. GVN shares subexpressions between terms.
 Value* term_bits(ScalarOps& scalars, llvm::IRBuilder<>& code, Value* x, std::int64_t term) {
   llvm::Type* type = scalars.like(x, code.getInt32Ty());
   const auto integer = [&](std::uint32_t n) { return llvm::ConstantInt::get(type, n); };

@@ -18,23 +18,22 @@ constexpr int f32_bytes = 4, bf16_bytes = 2;
 
 int sum_tile(int row, int column) { return 2 * row + column; }
 
-/// A matrix in memory: its first element, and how far it is from one row to the next, in elements, inside in
-/// bytes.
+/// A matrix in memory: its first element and its row stride, in elements or (inside TileOps) in bytes.
 struct TileMatrix {
   llvm::Value *first = nullptr, *stride = nullptr;
 };
 
-/// Emits a tile_mma as AMX instructions. Of the eight tile registers, all of 16 rows of 64 bytes, 0 to 3 are sums,
-/// 4 and 5 rows of the left operand, 6 and 7 columns of the right one.
+/// Emits a tile_mma as AMX instructions. All eight tile registers have 16 rows of 64 bytes: 0 to 3 hold sums, 4 and 5
+/// rows of the left operand, 6 and 7 columns of the right operand.
 class TileOps {
  public:
   explicit TileOps(llvm::IRBuilder<>& builder) : b_(builder) {}
 
-  /// Sets the shapes of the tile registers, once before all products of a function.
+  /// Sets the shapes of the tile registers, once per function, before all products.
   void configure();
-  /// Leaves the thread as one that has never used the registers.
+  /// Returns the tile registers to their initial state.
   void release();
-  /// prefetched: where the cache lines lie that mma prefetches; null if there are none.
+  /// prefetched: address of the cache lines to prefetch, or null.
   void multiply(const kernel::TileMma& mma, const TileMatrix& sums, const TileMatrix& left, const TileMatrix& right,
                 llvm::Value* depth, llvm::Value* prefetched);
 
@@ -51,8 +50,8 @@ class TileOps {
   llvm::IRBuilder<>& b_;
 };
 
-/// The 64 bytes of LDTILECFG: palette 1, at 16 the bytes of a row of each register (16 bits), at 48 its rows (8
-/// bits).
+/// Stores the 64 bytes of LDTILECFG: palette 1, at 16 the bytes per row of each register (16 bits), at 48 its number
+/// of rows (8 bits).
 void TileOps::configure() {
   std::uint8_t bytes[64] = {1};
   for (std::size_t i = 0; i < tiles; ++i) {
@@ -84,14 +83,15 @@ Value* TileOps::times(Value* value, int by) {
   return b_.CreateMul(value, b_.getInt64(static_cast<std::uint64_t>(by)));
 }
 
-/// Prefetches cache lines first .. last of 64 bytes: L1 is full of what is multiplied meanwhile.
+/// Prefetches cache lines first .. last of 64 bytes, not into L1, which is full of operands in use.
 void TileOps::prefetch_lines(Value* from, int first, int last) {
   for (int line = first; line < last; ++line)
     prefetch_line(b_, b_.CreatePtrAdd(from, b_.getInt64(static_cast<std::uint64_t>(line * row_bytes))), false);
 }
 
-/// 32 k, or one term of them, from these addresses on. A load stands just before the first product that wants it, so
-/// that products run beside the loads. An operand without an address is the last step's.
+/// Multiplies 32 k, or one term of them, starting at these addresses. Each load is placed just before the first
+/// product that needs it, so that products overlap with loads. An operand without an address is reused from the last
+/// step.
 void TileOps::step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right) {
   const int rows = mma.rows / tile_side, columns = mma.columns / tile_side;
   for (int i = 0; i < rows; ++i) {
@@ -105,7 +105,7 @@ void TileOps::step(const kernel::TileMma& mma, const TileMatrix& left, const Til
   }
 }
 
-/// All products of terms of 32 k, and between them a share each of the prefetches.
+/// Multiplies all terms of 32 k; interleaves the prefetches with the products.
 void TileOps::split_bf16_step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, Value* k,
                               Value* prefetched) {
   constexpr int bytes = bf16_bytes * kernel::term_elements;

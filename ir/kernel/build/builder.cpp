@@ -166,7 +166,7 @@ Value Builder::cast(Value value, DType dtype) {
   require(!is_complex(dtype), "cast to {}", lathe::name(dtype));
   if (value.type.scalar == dtype) return value;
   if (const Instruction& in = at(value); in.op == Opcode::scalar && in.scalar_op == ScalarOp::cast) {
-    // Back to the float that was widened, without loss.
+    // Narrowing a widened float gives the original value: widening is exact.
     const Value from = handle(in.args[0]);
     const bool wider = size_in_bytes(value.type.scalar) > size_in_bytes(dtype);
     if (from.type.scalar == dtype && is_float(dtype) && is_float(value.type.scalar) && wider) return from;
@@ -208,7 +208,7 @@ Value Builder::add_value(Instruction instruction) {
   return handle(id);
 }
 
-/// Simplifies; computes what is left in the present block.
+/// Simplifies the instruction; emits what remains into the current block.
 Value Builder::append(Instruction instruction) {
   for (const ValueId arg : instruction.args) require(arg != none, "an empty value as operand");
   if (const ValueId simpler = Simplifier{*this}.simplify(instruction); simpler != none) return handle(simpler);

@@ -15,7 +15,7 @@
 #include "ir/kernel/build/divisors.h"
 #include "ir/kernel/kernel.h"
 
-/// Building kernels. A row-wise scaling, y[r, c] = x[r, c] * 2 with tails masked:
+/// Builds kernels. Example: a row-wise scaling, y[r, c] = x[r, c] * 2, with masked tails:
 ///
 ///   Builder b("scale");
 ///   Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
@@ -28,29 +28,29 @@
 ///   });
 ///   Kernel k = b.finish();
 ///
-/// How a kernel is run. The caller binds one pointer per buffer parameter and one i64 per dim, in the order in which
-/// buffer() and dim() first named them. The iterations of the parallel loop are cut into ranges, each run by one
-/// call, on any thread, in any order: statements before the parallel loop are set-up, recomputed by every call (no
-/// stores to parameters there), and nothing may follow it. A kernel without a parallel loop runs as one iteration.
-/// Results never depend on how the ranges were cut, as long as the iterations write to different elements. Kernels
-/// allocate only small scratch (alloc); big workspaces are buffer parameters.
+/// Execution. The caller binds one pointer per buffer parameter and one i64 per dim, in the order in which buffer()
+/// and dim() first named them. The iterations of the parallel loop are split into ranges. Each range is run by one
+/// call, on any thread, in any order. Statements before the parallel loop are set-up: every call recomputes them, so
+/// they must not store to parameters. Nothing may follow the parallel loop. A kernel without one runs as a single
+/// iteration. Results do not depend on the split as long as the iterations write different elements. Kernels allocate
+/// only small scratch (alloc); large workspaces are buffer parameters.
 ///
-/// Meaning of the arithmetic, equal in the interpreter and in every emitter:
-///   integers wrap; x / 0 = 0 and x rem 0 = 0; a shift by the width or more gives 0; float -> integer truncates,
-///   saturates, NaN -> 0; floats follow IEEE in the order written, nothing is contracted or reassociated, so write
-///   fma where it is wanted; min and max give NaN if either is NaN, and the second operand where both are equal; sign
+/// Arithmetic semantics, the same in the interpreter and in every emitter:
+///   integers wrap; x / 0 = 0 and x rem 0 = 0; a shift by the width or more gives 0; float -> integer truncates and
+///   saturates, NaN -> 0; floats follow IEEE in the order written, without contraction or reassociation, so use fma
+///   explicitly; min and max return NaN if either operand is NaN, and the second operand if both are equal; sign
 ///   keeps NaN and zeros; f32 -> bf16 and f16 round to nearest even. exp, log, tanh, erf, sin, cos, pow are accurate
 ///   to a few units in the last place (docs/kernel-ir.md has the table).
-/// The builder folds constants and simplifies exactly (never x + 0.0 or x * 0.0 of floats, which can change a
-/// result).
+/// The builder folds constants and applies exact simplifications only (never x + 0.0 or x * 0.0 of floats, which can
+/// change a result).
 ///
-/// Wrong types are defects of a schedule: every function throws InternalError on them.
+/// A type error is a bug in a schedule: every function throws InternalError on it.
 namespace lathe::kernel {
 
 class Builder;
 
-/// A handle on an SSA value of one builder; empty by default (as a mask: no mask). Values can be used inside the
-/// block in which they are computed, and in blocks nested in it.
+/// A handle to an SSA value of one builder; empty by default (an empty mask means no mask). A value can be used in
+/// the block that computes it and in blocks nested in that block.
 struct Value {
   Builder* builder = nullptr;
   ValueId id = none;
@@ -64,7 +64,7 @@ struct Buffer {
 };
 
 /// A mutable register variable, visible in the block that declares it and in blocks nested in it. Accumulators are
-/// variables: any number of them stays in registers as far as the machine has registers.
+/// variables; they stay in registers as long as the hardware has enough.
 struct Var {
   VarId id = none;
   Type type;
@@ -79,17 +79,17 @@ class Builder {
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
-  /// Records where the kernel came from, such as "%5 softmax mha.cpp:14". Notes do not influence the code or its key.
+  /// Records the origin of the kernel, such as "%5 softmax mha.cpp:14". Notes affect neither the code nor its key.
   void note(std::string text);
-  /// Verifies and gives the kernel away; the builder is empty afterwards.
+  /// Verifies the kernel and moves it out; the builder is empty afterwards.
   Kernel finish();
 
-  // Parameters. `noalias = false` says that another parameter may be bound to the same memory: both must say so, and
-  // each iteration must read an element before it writes it.
+  // Parameters. `noalias = false` means that another parameter may be bound to the same memory. Both parameters must
+  // be declared so, and each iteration must read an element before it writes it.
   Buffer buffer(std::string_view name, DType dtype, Access access, bool noalias = true);
   Value dim(std::string_view name);  ///< i64; the same name gives the same value
 
-  // Constants. The double is rounded to `dtype` (an integer dtype wants a whole number).
+  // Constants. The double is rounded to `dtype` (an integer dtype requires an integral value).
   Value constant(DType dtype, double value, int lanes = 1);
   Value constant_int(DType dtype, std::int64_t value, int lanes = 1);
   Value index(std::int64_t value) { return constant_int(i64, value); }
@@ -107,8 +107,8 @@ class Builder {
   void for_loop(Bound lo, Bound hi, Bound step, const Body& body, LoopKind kind = LoopKind::serial);
   void if_(Value condition, const std::function<void()>& then, const std::function<void()>& otherwise = {});
   void barrier();
-  /// If the scalar condition is false, the status word becomes `code` (> 0) unless a failure is recorded already.
-  /// The kernel goes on, so guard the accesses that depend on it.
+  /// Sets the status word to `code` (> 0) if the scalar condition is false and no failure is recorded yet. The kernel
+  /// keeps running, so guard the accesses that depend on the condition.
   void check(Value condition, std::int64_t code);
 
   // Register variables.
@@ -117,35 +117,34 @@ class Builder {
   Value get(Var var);
   void set(Var var, Value value);  ///< a scalar is broadcast
 
-  /// Scratch of `count` elements, aligned to 64 bytes, undefined until written. Stack scratch may hold up to 256 KiB
-  /// in all; it is the same memory in every iteration.
+  /// Allocates scratch of `count` elements, aligned to 64 bytes, undefined until written. A kernel's stack scratch is
+  /// limited to 256 KiB in total; every iteration reuses the same memory.
   Buffer alloc(DType dtype, std::int64_t count, Space space = Space::stack, std::string_view name = "tmp");
 
-  // Memory. Indices count elements of the buffer. A mask is a boolean vector (or scalar) of as many lanes: where it
-  // is false, loads give 0 and stores write nothing, and the address may be out of bounds.
+  // Memory. Indices count elements of the buffer. A mask is a boolean scalar, or a vector with one lane per element.
+  // Where it is false, loads give 0, stores write nothing, and the address may be out of bounds.
   Value load(Buffer buffer, Bound index, int lanes = 1, Value mask = {}, int alignment = 0);
   Value load_strided(Buffer buffer, Bound base, Bound stride, int lanes, Value mask = {});
   Value gather(Buffer buffer, Value indices, Value mask = {});  ///< indices: i64 vector
   void store(Buffer buffer, Bound index, Value value, Value mask = {}, int alignment = 0);
-  /// A non-temporal store, for what nobody reads soon: past the caches, where the machine can.
+  /// Emits a non-temporal store for data that is not read again soon; it bypasses the caches if the hardware can.
   void stream(Buffer buffer, Bound index, Value value);
   void store_strided(Buffer buffer, Bound base, Bound stride, Value value, Value mask = {});
   void scatter(Buffer buffer, Value indices, Value value, Value mask = {});
-  void prefetch(Buffer buffer, Bound index);  ///< of a parameter; the index may be out of bounds
+  void prefetch(Buffer buffer, Bound index);  ///< parameters only; the index may be out of bounds
 
-  /// A matrix in memory: where element (0, 0) is, and how far it is from one row to the next.
+  /// A matrix in memory: the index of element (0, 0), and the row stride in elements.
   struct Rows {
     Buffer buffer;
     Bound first, stride;
   };
 
-  /// Carries out a machine operation (machine/); its value, or an empty one.
+  /// Emits a machine operation (machine/). Returns its value, or an empty one if it has none.
   Value machine(Instruction operation);
-  /// An index or a bound as a value.
+  /// Converts an index or a bound to a value.
   Value bound(Bound b);
-  /// A tensor of `dims`, the innermost first, that begins at `offset` in a parameter; its number. See TensorMap. Of a
-  /// dim: how many elements it has, from one to the next, and how many a box has. Offset, sizes and strides are
-  /// constants or dims.
+  /// Describes a tensor whose `dims`, innermost first, begin at `offset` in a parameter; see TensorMap. Each dim has
+  /// a size, a stride and the number of elements per box. Offset, sizes and strides are constants or dims.
   struct Boxes {
     struct Dim {
       Bound size, stride;
@@ -155,13 +154,13 @@ class Builder {
     std::vector<Dim> dims;
   };
   int tensor_map(Buffer from, const Boxes& boxes);
-  /// A machine region (ir/kernel/machine/region.h). Its bodies are given its index, or an empty value where it has
-  /// none.
+  /// Emits a machine region (ir/kernel/machine/region.h). Passes the region's index to its bodies, or an empty value
+  /// if it has no index.
   void region(const MachineRegionRecord& record, std::vector<std::int64_t> attributes,
               const std::vector<Body>& bodies);
 
-  // Arithmetic. A scalar operand is broadcast where another operand is a vector.
-  Value apply(ScalarOp op, std::vector<Value> args);  ///< any ScalarOp but cast
+  // Arithmetic. A scalar operand is broadcast if another operand is a vector.
+  Value apply(ScalarOp op, std::vector<Value> args);  ///< any ScalarOp except cast
   Value cast(Value value, DType dtype);
   Value fma(Value a, Value b, Value c);  ///< f32 or f64
   Value select(Value condition, Value if_true, Value if_false) {
@@ -169,30 +168,31 @@ class Builder {
   }
 
   // Vectors.
-  Value broadcast(Value scalar, int lanes);         ///< a vector of `lanes` lanes passes through
+  Value broadcast(Value scalar, int lanes);         ///< a vector of `lanes` lanes is returned unchanged
   Value ramp(Value base, int lanes);                ///< i64 or i32: base, base + 1, ...
   Value ramp(Value base, int lanes, Value stride);  ///< base + lane * stride
-  /// add, mul, min, max, logical_and or logical_or over all lanes, in this order: lanes [0, n/2) combined with lanes
-  /// [n/2, n), the same on the result, until one lane is left.
+  /// Reduces the lanes with add, mul, min, max, logical_and or logical_or. Combines lanes [0, n/2) with lanes [n/2,
+  /// n), then repeats on the result until one lane is left.
   Value reduce(ScalarOp op, Value vector);
   Value extract(Value vector, int lane);
-  /// Lane i of the result is lane lanes[i] of `a` followed by `b` (equal types). Concatenates, splits, interleaves.
+  /// Returns a vector whose lane i is lane lanes[i] of `a` followed by `b` (equal types). Covers concatenation,
+  /// splitting and interleaving.
   Value shuffle(Value a, Value b, std::vector<int> lanes);
   Value concat(Value low, Value high);              ///< [low, high]
   Value slice(Value vector, int first, int count);  ///< lanes [first, first + count)
-  /// Lane l is l < remaining: the mask of a tail. `remaining` may be negative or larger than `lanes`.
+  /// Returns the mask of a tail: lane l is l < remaining. `remaining` may be negative or larger than `lanes`.
   Value tail_mask(Value remaining, int lanes);
 
   // Integer helpers.
   Value ceil_div(Value a, Bound b);  ///< for a >= 0, b > 0
   Value round_up(Value a, Bound b);  ///< the least multiple of b that is >= a
 
-  /// The constant in every lane, if `value` is one.
+  /// Returns whether every lane of `value` is the same constant.
   bool is_constant(Value value) const;
   bool is_constant(Value value, double equal_to) const;
-  std::optional<std::int64_t> constant_value(Value value) const;  ///< of integers
+  std::optional<std::int64_t> constant_value(Value value) const;  ///< integers only
 
-  /// A power of two that the i64 value is known to be a multiple of.
+  /// Returns a power of two that is known to divide the i64 value.
   std::int64_t divisor(Value value) const { return divisors_.of(value.id); }
 
  private:
@@ -212,8 +212,8 @@ class Builder {
   Divisors divisors_;
 };
 
-// Operators and functions on values, through the values' builder. Numbers become constants of the other operand's
-// type.
+// Operators and functions on values; they emit through the values' builder. A number becomes a constant of the other
+// operand's type.
 Value operator+(Value a, Value b);
 Value operator-(Value a, Value b);
 Value operator*(Value a, Value b);
@@ -225,7 +225,7 @@ Value operator>(Value a, Value b);
 Value operator>=(Value a, Value b);
 Value operator&&(Value a, Value b);  ///< both sides are evaluated
 Value operator||(Value a, Value b);
-Value logical_not(Value a);  ///< no operator!: `!mask` asks whether a handle is empty
+Value logical_not(Value a);  ///< not operator!: `!mask` tests for an empty handle
 Value operator-(Value a);
 Value equal(Value a, Value b);
 Value not_equal(Value a, Value b);

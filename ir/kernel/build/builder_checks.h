@@ -8,7 +8,8 @@
 
 namespace lathe::kernel {
 
-/// A mistake of the code that builds a kernel: no user can cause it.
+/// Throws InternalError unless the condition holds. A failure is a bug in the code that builds a kernel, never a user
+/// error.
 template <class... Args>
 void require(bool condition, fmt::format_string<Args...> text, Args&&... args) {
   if (!condition) throw InternalError("kernel builder: " + fmt::format(text, std::forward<Args>(args)...));

@@ -10,7 +10,8 @@
 
 namespace lathe::kernel {
 
-/// The mask as a boolean of `lanes` lanes; empty where it is true everywhere; `never` where it is false everywhere.
+/// Returns the mask as a boolean of `lanes` lanes, or an empty value if it is always true. Sets `never` if it is
+/// always false.
 Value Builder::checked_mask(Value mask, int lanes, bool& never) {
   never = false;
   if (!mask) return {};
@@ -189,7 +190,7 @@ Value Builder::slice(Value vector, int first, int count) {
 
 Value Builder::tail_mask(Value remaining, int lanes) {
   if (lanes == 1) return remaining > 0;
-  // Clamped, so that 32 bits are enough: half as many registers as a comparison of i64 lanes.
+  // Clamped so that 32 bits suffice, which needs half the registers of an i64 comparison.
   const Value clamped = cast(max(min(remaining, lanes), 0), i32);
   return ramp(constant_int(i32, 0), lanes) < clamped;
 }

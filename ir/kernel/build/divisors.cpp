@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t most = std::int64_t{1} << 30;
 
-/// The largest power of two that divides n, as far as `most`.
+/// Returns the largest power of two, up to `most`, that divides n.
 std::int64_t divisor_of_number(std::int64_t n) {
   const auto bits = static_cast<std::uint64_t>(n) | static_cast<std::uint64_t>(most);
   return std::int64_t{1} << std::countr_zero(bits);

@@ -7,13 +7,13 @@
 
 namespace lathe::kernel {
 
-/// What integer values are known to be multiples of, told value by value in the order of a kernel. `row * 768 + i`
-/// with i stepping by 4 is a multiple of 4: an access there may take 4 elements at once.
+/// Tracks known divisors of integer values. Values are recorded in kernel order. For example `row * 768 + i` with i
+/// stepping by 4 is a multiple of 4, so an access at that index can move 4 elements at a time.
 class Divisors {
  public:
-  /// A power of two that every lane of the value is known to be a multiple of: 2^30 for 0; 1 where nothing is known.
+  /// Returns a power of two that divides every lane of the value: 2^30 for 0, and 1 if nothing is known.
   std::int64_t of(ValueId id) const;
-  /// A constant, or what is computed from values told before.
+  /// Records a constant, or an instruction whose operands are already recorded.
   void tell(ValueId id, const Instruction& instruction);
   void tell_index(const Loop& loop);
 

@@ -8,7 +8,7 @@ namespace lathe::kernel {
 
 namespace {
 
-/// Of an operation that is largest and least at ends of the ranges; nothing where it overflows there.
+/// Evaluates an operation whose extremes are at the ends of the ranges. Returns the full range if it overflows there.
 template <class Operation>
 Range at_ends(const Range& a, const Range& b, const Operation& operation) {
   Range r{INT64_MAX, INT64_MIN};
@@ -21,12 +21,12 @@ Range at_ends(const Range& a, const Range& b, const Operation& operation) {
   return r;
 }
 
-/// The largest magnitude; INT64_MAX stands for one more too.
+/// Returns the largest magnitude in the range. INT64_MIN is clamped to INT64_MAX.
 std::int64_t magnitude(const Range& a) {
   return a.lo == INT64_MIN ? INT64_MAX : std::max(std::abs(a.lo), std::abs(a.hi));
 }
 
-/// Truncated; x / 0 = 0.
+/// Truncating division; x / 0 = 0.
 Range div(const Range& a, const Range& b) {
   if (b.lo >= 1 && b.is_one()) return {a.lo / b.lo, a.hi / b.lo};
   if (b.lo >= 1) return at_ends(a, b, [](std::int64_t x, std::int64_t y) { return std::optional(x / y); });
@@ -35,7 +35,8 @@ Range div(const Range& a, const Range& b) {
   return b.lo >= 0 ? Range{std::min<std::int64_t>(a.lo, 0), std::max<std::int64_t>(a.hi, 0)} : Range{-most, most};
 }
 
-/// Of the sign of a, nearer to 0 than a and b; x rem 0 = 0. Numbers with one quotient keep their distances.
+/// The result has the sign of a, and a magnitude of at most |a| and below |b|; x rem 0 = 0. If all dividends have the
+/// same quotient, the range keeps its width.
 Range rem(const Range& a, const Range& b) {
   if (b.is_one() && b.lo > 0 && a.lo >= 0 && a.lo / b.lo == a.hi / b.lo) return {a.lo % b.lo, a.hi % b.lo};
   const std::int64_t of_b = magnitude(b), most = of_b == INT64_MAX ? of_b : std::max<std::int64_t>(of_b - 1, 0);

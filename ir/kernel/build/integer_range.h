@@ -7,7 +7,8 @@
 
 namespace lathe::kernel {
 
-/// All integers from lo to hi. Of a condition: {0, 0} is false, {1, 1} true, what holds 0 and something else open.
+/// All integers from lo to hi. For a condition, {0, 0} is false and {1, 1} is true; a range with 0 and another value
+/// is undecided.
 struct Range {
   std::int64_t lo = INT64_MIN, hi = INT64_MAX;
   bool operator==(const Range&) const = default;
@@ -16,8 +17,8 @@ struct Range {
   bool fits_32_bits() const { return lo >= INT32_MIN && hi <= INT32_MAX; }
 };
 
-/// A range that holds what the operation gives for i64 operands, or conditions, in these ranges: all integers where
-/// nothing better is known, or where it may wrap.
+/// Returns a range that contains the op's result for i64 operands, or conditions, in these ranges. Returns all
+/// integers if no tighter range is known or the op may wrap.
 Range range_of(ScalarOp op, std::span<const Range> args);
 Range range_of(ScalarOp op, const Range& a, const Range& b);
 
@@ -31,7 +32,7 @@ inline Range sub(const Range& a, const Range& b) {
 }
 Range mul(const Range& a, const Range& b);
 
-/// The least range that holds both.
+/// Returns the smallest range that contains both.
 Range join(const Range& a, const Range& b);
 
 }  // namespace lathe::kernel

@@ -49,7 +49,7 @@ ValueId Simplifier::fold(const Instruction& in) {
 
 ValueId Simplifier::scalar(Instruction& in) {
   if (in.scalar_op == ScalarOp::cast) {
-    // Widened and narrowed again: nothing is lost.
+    // A bf16 or f16 value widened to f32 and narrowed again is unchanged.
     const Instruction& from = at(in.args[0]);
     const bool back = from.op == Opcode::scalar && from.scalar_op == ScalarOp::cast && from.type.scalar == f32 &&
                       (in.type.scalar == bf16 || in.type.scalar == f16) && at(from.args[0]).type == in.type;
@@ -74,7 +74,7 @@ ValueId Simplifier::integer_identity(Instruction& in) {
   const ScalarOp op = in.scalar_op;
   const bool commutes = op == ScalarOp::add || op == ScalarOp::mul || op == ScalarOp::bit_and ||
                         op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
-  // Constants of commutative ops stand on the right.
+  // Moves the constant of a commutative op to the right.
   if (commutes && at(in.args[0]).op == Opcode::constant) std::swap(in.args[0], in.args[1]);
   if (in.args.size() < 2) return none;
   const ValueId a = in.args[0], b = in.args[1];
@@ -96,7 +96,7 @@ ValueId Simplifier::integer_identity(Instruction& in) {
   return none;
 }
 
-/// x - c becomes x + -c; a constant added to (multiplied by) a sum (product) with a constant joins it.
+/// Rewrites x - c to x + -c, and merges the constants of nested additions or multiplications.
 ValueId Simplifier::reassociate(Instruction& in) {
   if (in.args.size() < 2 || at(in.args[1]).op != Opcode::constant) return none;
   if (in.scalar_op == ScalarOp::sub) {
@@ -149,8 +149,8 @@ ValueId Simplifier::boolean_identity(const Instruction& in) {
   return none;
 }
 
-/// Neighbours from a multiple of their number on lie on one side of any other multiple of it: neighbours < bound, and
-/// bound <= neighbours, hold for all of them or for none.
+/// Computes a comparison once if it is the same in every lane. A ramp of n consecutive integers from a multiple of n
+/// is entirely below, or entirely at or above, any other multiple of n.
 ValueId Simplifier::uniform_comparison(const Instruction& in) {
   const int lanes = in.type.lanes;
   const bool less = in.scalar_op == ScalarOp::lt;

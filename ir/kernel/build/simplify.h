@@ -4,12 +4,12 @@
 
 namespace lathe::kernel {
 
-/// Exact simplification of one instruction before it is appended: constants fold, neutral and absorbing elements
-/// vanish, (x + c1) + c2 and (x * c1) * c2 of integers become one op, and conditions that are the same in every lane
-/// are computed once.
+/// Simplifies one instruction, exactly, before it is appended. Folds constants and removes neutral and absorbing
+/// elements. Merges (x + c1) + c2 and (x * c1) * c2 of integers into one op. Computes conditions that are the same in
+/// every lane once.
 struct Simplifier {
   Builder& builder;
-  /// An existing value equal to the instruction, or `none`; may rewrite the instruction to a simpler one.
+  /// Returns an existing value equal to the instruction, or `none`; may rewrite the instruction to a simpler one.
   ValueId simplify(Instruction& in);
 
  private:

@@ -55,7 +55,7 @@ class Interpreter : MachineRun {
   Actor actor(const Thread& t) const override { return {t.id(), phase_, regions()}; }
   bool active(ValueId mask, int lane, Thread& t) const { return mask == none || lanes(mask, t)[lane].integer != 0; }
 
-  /// Evaluates a pure value and what it needs.
+  /// Evaluates a pure value and its operands.
   void demand(ValueId value) {
     for (const ValueId id : with_needs(kernel_, value)) compute(id, main_);
   }
@@ -208,7 +208,7 @@ class Interpreter : MachineRun {
     if (thread) t.position[static_cast<int>(s.kind) - static_cast<int>(LoopKind::thread_x)] = 0;
   }
 
-  /// Splits every thread into one for each iteration of a thread loop, and runs them from barrier to barrier.
+  /// Splits every thread into one per iteration of a thread loop, and runs these threads from barrier to barrier.
   void lockstep(const Loop& loop, std::span<Thread* const> outer) {
     std::vector<std::unique_ptr<Thread>> threads;
     for (Thread* t : outer)
@@ -237,7 +237,7 @@ class Interpreter : MachineRun {
         together(statements[next++], threads);
         continue;
       }
-      // One thread after the other goes to where it meets the others: its values are then in the caches.
+      // Runs each thread up to the next barrier before the next thread starts, so that its values stay in the caches.
       for (Thread* t : threads)
         for (std::size_t i = next; i < end; ++i)
           std::visit([&](const auto& node) { statement(node, *t); }, statements[i].node);
@@ -245,13 +245,13 @@ class Interpreter : MachineRun {
     }
   }
 
-  /// Those of the threads that carry out the statement, the first ones of them.
+  /// Returns the threads that execute the statement, a prefix of `all`.
   std::span<Thread* const> runners(const Statement& s, std::span<Thread* const> all) const {
     for (const RunningRegion* region : regions()) all = region->runners(s, all);
     return all;
   }
 
-  /// Whether threads do it each for itself, and nothing that follows depends on who is first.
+  /// Returns whether each thread can execute the statement on its own, independent of the order of threads.
   bool runs_alone(const Statement& s) const {
     const auto* loop = std::get_if<Loop>(&s.node);
     return !std::holds_alternative<Barrier>(s.node) && !std::holds_alternative<MachineRegion>(s.node) &&
@@ -276,7 +276,7 @@ class Interpreter : MachineRun {
     }
   }
 
-  /// A serial loop with something collective inside: all threads must run it equally often.
+  /// Runs a serial loop that contains a collective statement: all threads must have the same trip count.
   void uniform_loop(const Loop& loop, std::span<Thread* const> threads) {
     if (threads.empty()) return;
     const std::int64_t count = trip_count(loop, *threads[0]);
@@ -294,7 +294,7 @@ class Interpreter : MachineRun {
   const Kernel& kernel_;
   std::span<const BoundBuffer> buffers_;
   RunOptions options_;
-  std::unordered_map<const Loop*, bool> is_collective_;  // something collective stands inside
+  std::unordered_map<const Loop*, bool> is_collective_;  // whether the loop contains a collective statement
   Thread main_;
   std::int64_t status_ = 0, phase_ = 0, steps_ = 0;
 };

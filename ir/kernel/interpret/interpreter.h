@@ -15,19 +15,19 @@ struct BoundBuffer {
 };
 
 struct RunOptions {
-  std::int64_t begin = 0;      ///< the range of iterations of the parallel loop
+  std::int64_t begin = 0;      ///< first iteration of the parallel loop
   std::int64_t end = -1;       ///< -1: all
-  std::int64_t max_steps = 0;  ///< give up (InternalError) after so many statements; 0: never
+  std::int64_t max_steps = 0;  ///< throw InternalError after this many statements; 0: no limit
 };
 
-/// Runs the kernel as builder.h and docs/kernel-ir.md state it, one scalar at a time, and returns the status word.
-/// Throws InternalError naming kernel, buffer, index and size for an access out of bounds, a read of scratch that was
-/// never written, or a barrier that not all threads of a block reach. Block and thread loops run with their meaning:
-/// all threads of a block advance from barrier to barrier, in turn.
+/// Interprets the kernel with the semantics of builder.h and docs/kernel-ir.md, one scalar at a time, and returns the
+/// status word. Throws InternalError naming kernel, buffer, index and size for an access out of bounds, a read of
+/// scratch that was never written, or a barrier that not all threads of a block reach. Runs block and thread loops as
+/// such: the threads of a block take turns advancing from barrier to barrier.
 std::int64_t interpret(const Kernel& kernel, std::span<const BoundBuffer> buffers, std::span<const std::int64_t> dims,
                        const RunOptions& options = {});
 
-/// The number of iterations of the parallel loop (1 if there is none).
+/// Returns the number of iterations of the parallel loop (1 without one).
 std::int64_t extent(const Kernel& kernel, std::span<const std::int64_t> dims);
 
 }  // namespace lathe::kernel

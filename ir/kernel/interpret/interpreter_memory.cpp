@@ -104,7 +104,7 @@ std::vector<Scalar> Target::load_chunk(std::int64_t index, std::int64_t all, std
   return values;
 }
 
-/// Finds who wrote the element of shared memory between the same barriers.
+/// Throws if another thread wrote this element of shared memory since the last barrier.
 void Target::note_read(std::int64_t index, const Actor& actor) const {
   if (scratch->uses.empty()) return;
   for (RunningRegion* region : actor.regions)
@@ -119,7 +119,7 @@ void Target::note_read(std::int64_t index, const Actor& actor) const {
   use.reader = actor.thread;
 }
 
-/// Finds what else touches the element of shared memory between the same barriers.
+/// Throws if another thread read or wrote this element of shared memory since the last barrier.
 void Target::note_write(std::int64_t index, const Actor& actor) const {
   if (scratch->uses.empty()) return;
   for (RunningRegion* region : actor.regions)

@@ -12,11 +12,11 @@
 
 namespace lathe::kernel {
 
-/// One element of any real dtype, as it lies in memory.
+/// Reads one element of any real dtype from its memory representation.
 Scalar read_element(DType dtype, const std::byte* at);
 void write_element(DType dtype, std::byte* at, Scalar value);
 
-/// Who touched an element of shared memory since the last barrier.
+/// The threads that accessed an element of shared memory since the last barrier.
 struct SharedUse {
   std::int64_t write_phase = -1, read_phase = -1;
   std::int64_t writer = -1, reader = -1;
@@ -25,24 +25,24 @@ struct SharedUse {
 
 enum class Written : std::uint8_t { never, by_copy_under_way, yes };
 
-/// Scratch of a kernel: knows which elements were written, and finds races in shared memory.
+/// Scratch of a kernel. Tracks which elements were written, and detects races in shared memory.
 struct Scratch {
   explicit Scratch(const BufferInfo& info);
   std::vector<std::byte> bytes;
   std::vector<Written> written;
-  std::vector<SharedUse> uses;  ///< of shared memory
+  std::vector<SharedUse> uses;  ///< shared memory only
 };
 
 class RunningRegion;
 
-/// Where an access comes from.
+/// The origin of an access.
 struct Actor {
   std::int64_t thread = 0;
   std::int64_t phase = 0;                        ///< barriers passed
-  std::span<RunningRegion* const> regions = {};  ///< around (ir/kernel/machine/run.h)
+  std::span<RunningRegion* const> regions = {};  ///< enclosing regions (ir/kernel/machine/run.h)
 };
 
-/// The buffer an access goes to: a parameter's memory, or scratch.
+/// The buffer of an access: a parameter's memory, or scratch.
 struct Target {
   const Kernel* kernel = nullptr;
   const BufferInfo* info = nullptr;
@@ -51,13 +51,14 @@ struct Target {
   Scratch* scratch = nullptr;
 
   Scalar load(std::int64_t index, const Actor& actor) const;
-  /// Elements from `index` on: the first `given` of `all`, zeros for the others.
+  /// Loads `all` elements starting at `index`: the first `given` from memory, zeros for the rest.
   std::vector<Scalar> load_chunk(std::int64_t index, std::int64_t all, std::int64_t given, const Actor& actor) const;
   void store(std::int64_t index, Scalar value, const Actor& actor) const;
-  /// An asynchronous copy starts writing an element of scratch, and ends.
+  /// Start and end of an asynchronous copy to an element of scratch.
   void begin_copy(std::int64_t index, const Actor& actor) const;
   void end_copy(std::int64_t index, Scalar value, const Actor& actor) const;
-  /// Bound memory counts as aligned as its own address is, scratch as aligned to any promise; 0 promises nothing.
+  /// Throws if an access breaks its promised alignment, in bytes; 0 promises nothing. Bound memory is as aligned as
+  /// its address; scratch satisfies any alignment.
   void check_alignment(int alignment, std::int64_t index) const;
   [[noreturn]] void fail(const std::string& text, const char* label) const;
 

@@ -8,19 +8,19 @@
 
 namespace lathe::kernel {
 
-/// The asynchronous copies that one thread has started.
+/// The asynchronous copies in flight of one thread.
 class CopyQueue {
  public:
-  /// 16 bytes on their way: from now on what lies there is undefined, and nobody may touch it.
+  /// Starts a copy of 16 bytes. Until it ends, the destination is undefined and must not be accessed.
   void start(std::shared_ptr<Scratch> memory, const Target& to, std::int64_t first, std::vector<Scalar> values,
              const Actor& actor);
   void commit();
-  /// Ends all groups but the latest `pending`: the values lie there, as if the thread had stored them now.
+  /// Completes all groups except the latest `pending`, as if the thread stored their values now.
   void wait(int pending, const Actor& actor);
 
  private:
   struct Copy {
-    std::shared_ptr<Scratch> memory;  // which may outlive its block
+    std::shared_ptr<Scratch> memory;  // may outlive its block
     Target to;
     std::int64_t first = 0;
     std::vector<Scalar> values;
@@ -29,7 +29,7 @@ class CopyQueue {
   std::deque<std::vector<Copy>> groups_;
 };
 
-/// What one thread knows. Lanes of value v stand at [offset(v), offset(v) + lanes).
+/// The state of one thread. The lanes of value v are at [offset(v), offset(v) + lanes).
 struct Thread {
   std::vector<Scalar> values, vars;
   std::vector<std::shared_ptr<Scratch>> scratch;  // by buffer

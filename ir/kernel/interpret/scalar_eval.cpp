@@ -50,13 +50,13 @@ float f16_value(std::uint16_t bits) {
 
 namespace {
 
-/// A 16-bit float: the bits of its significand, and the exponent of its least normal number.
+/// A 16-bit float format: its significand bits, and the exponent of its smallest normal number.
 struct Narrow {
   int bits, least_exponent;
 };
 constexpr Narrow narrow_bf16{8, -126}, narrow_f16{11, -14};
 
-/// A number to the nearest multiple of the narrow float's last place, which f32 holds or is too large for.
+/// Rounds to the nearest multiple of the narrow float's last place. The result is exact in f32, or too large for it.
 float to_last_place(Narrow narrow, double value) {
   const auto single = static_cast<float>(value);
   if (single == value || !std::isfinite(value)) return single;
@@ -64,7 +64,7 @@ float to_last_place(Narrow narrow, double value) {
   return static_cast<float>(std::ldexp(std::nearbyint(std::ldexp(value, -place)), place));
 }
 
-/// The same of an integer, with a tie to the even multiple.
+/// Same for an integer, ties to the even multiple.
 float to_last_place(Narrow narrow, std::int64_t value) {
   const auto magnitude = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
   const int place = std::max(0, static_cast<int>(std::bit_width(magnitude)) - narrow.bits);

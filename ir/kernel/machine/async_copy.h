@@ -7,10 +7,10 @@ namespace lathe::kernel {
 
 inline constexpr int async_copy_bytes = 16;
 
-/// Starts a copy of 16 bytes: to[to_index + i] = from[from_index + i], and 0 at and beyond the first `count` elements
-/// where one is given; of `from` only these are touched. It ends at the thread's wait for it: until then what is in
-/// `to` there is undefined. `to` is shared memory, `from` a parameter that is only read; both indices are multiples
-/// of 16 bytes.
+/// Starts a copy of 16 bytes: to[to_index + i] = from[from_index + i]. If `count` is given, only the first `count`
+/// elements are read, and the rest of the destination is set to 0. The copy completes at the thread's wait for it;
+/// until then the destination is undefined. `to` is shared memory, `from` a read-only parameter; both indices are
+/// multiples of 16 bytes.
 struct AsyncCopy {
   BufferId to = none, from = none;
   ValueId to_index = none, from_index = none, count = none;
@@ -23,7 +23,7 @@ struct AsyncCopy {
 };
 extern const MachineRecord async_copy_record;
 
-/// The copies that the thread has started since its last commit become a group.
+/// Commits the copies that the thread has started since its last commit as a group.
 struct CommitCopies {
   static CommitCopies of(const Instruction& in);
   Instruction instruction() const;
@@ -33,8 +33,8 @@ struct CommitCopies {
 };
 extern const MachineRecord commit_copies_record;
 
-/// The thread waits until at most `pending` of its groups, the latest, are under way. Other threads see what was
-/// copied after a barrier.
+/// Waits until at most the latest `pending` groups of the thread are in flight. Other threads see the copied data
+/// after a barrier.
 struct WaitCopies {
   int pending = 0;
 
@@ -46,7 +46,7 @@ struct WaitCopies {
 };
 extern const MachineRecord wait_copies_record;
 
-/// Starts a copy of 16 bytes to shared memory, zeros beyond `count` elements.
+/// Starts a copy of 16 bytes to shared memory, zero-filled beyond `count` elements.
 void async_copy(Builder& builder, Buffer to, Builder::Bound to_index, Buffer from, Builder::Bound from_index,
                 Value count = {});
 void commit_copies(Builder& builder);

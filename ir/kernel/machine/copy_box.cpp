@@ -48,14 +48,14 @@ std::string CopyBox::text(const MachineText& text) const {
 
 namespace {
 
-/// A tensor that boxes are copied of.
+/// The source tensor of box copies.
 struct MappedTensor {
   Target from;
   std::int64_t offset = 0;
   std::vector<std::int64_t> sizes, strides;
 };
 
-/// The elements of a box, as they lie in tiles. Throws for an offset or stride that is no multiple of 16 bytes.
+/// Returns the elements of a box in tile order. Throws if the offset or a stride is not a multiple of 16 bytes.
 std::vector<Scalar> read_box(const MappedTensor& tensor, const std::vector<int>& box,
                              const std::vector<std::int64_t>& at, const Actor& actor) {
   tensor.from.check_alignment(16, tensor.offset);

@@ -5,9 +5,10 @@
 
 namespace lathe::kernel {
 
-/// Starts a copy by TMA of the box of a tensor map that begins at the position `at`, to the rows of tiles in shared
-/// memory (see swizzled_offset) from to_index on, a multiple of 1024 bytes. It stands in the producer of a stage; of
-/// the producers the first one alone makes it, and the stage is consumed when it has arrived.
+/// Starts a TMA copy of a box of a tensor map. The box begins at position `at`. The destination is rows of swizzled
+/// tiles in shared memory (see swizzled_offset), starting at to_index, a multiple of 1024 bytes. Allowed only in the
+/// producer of a stage. Only the first producer thread issues it, and the stage is consumed after the copy has
+/// arrived.
 struct CopyBox {
   BufferId to = none;
   ValueId to_index = none;
@@ -22,7 +23,7 @@ struct CopyBox {
 };
 extern const MachineRecord copy_box_record;
 
-/// Starts a copy of the box of a map that begins at `at` to tiles in shared memory, in the producer of a stage.
+/// Starts a TMA copy of the box at `at` to tiles in shared memory, in the producer of a stage.
 void copy_box(Builder& builder, Buffer to, Builder::Bound to_index, int map, const std::vector<Value>& at);
 
 }  // namespace lathe::kernel

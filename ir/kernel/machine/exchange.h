@@ -3,7 +3,7 @@
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/machine/record.h"
 
-/// What threads get from each other without memory.
+/// Exchanges between threads that do not use memory.
 namespace lathe::kernel {
 
 /// A warp shuffle: `value` of thread `lane` of the warp.
@@ -15,12 +15,12 @@ struct FromLane {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
-  /// The threads stand by warps: thread.x is the innermost thread loop, or the only one.
+  /// Requires threads in warp order: thread.x is the innermost thread loop, or the only one.
   void interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const;
 };
 extern const MachineRecord from_lane_record;
 
-/// Of a pipeline: a condition that all consumers have alike, for the producers too.
+/// Passes a condition that is uniform over a pipeline's consumers to its producers.
 struct FromConsumers {
   Type type{};
   ValueId value = none;
@@ -33,9 +33,9 @@ struct FromConsumers {
 };
 extern const MachineRecord from_consumers_record;
 
-/// The scalar that thread `lane` of the warp has; all its threads ask.
+/// Returns the scalar of thread `lane` of the warp; all threads of the warp call it.
 Value from_lane(Builder& builder, Value value, Value lane);
-/// In a pipeline, outside its stage: a bool that all consumers have alike, for the producers too.
+/// Returns a bool that is uniform over all consumers, for the producers too. Used in a pipeline, outside its stage.
 Value from_consumers(Builder& builder, Value value);
 
 }  // namespace lathe::kernel

@@ -5,8 +5,8 @@
 
 namespace lathe::kernel {
 
-/// exp of f32 by the machine's own instruction, within about 2 + |x| units in the last place: for what is rounded to
-/// 16 bits afterwards. Results below 2^-126 may be zero; infinities and NaN are as for exp.
+/// f32 exp by the hardware instruction, within about 2 + |x| units in the last place. Use it for results that are
+/// then rounded to 16 bits. Results below 2^-126 may be zero; infinities and NaN are handled as in exp.
 struct FastExp {
   Type type{};  ///< f32
   ValueId value = none;
@@ -19,7 +19,7 @@ struct FastExp {
 };
 extern const MachineRecord fast_exp_record;
 
-/// left / right of f32, within 2 units in the last place, of all magnitudes.
+/// f32 left / right, within 2 units in the last place for all magnitudes.
 struct FastDiv {
   Type type{};  ///< f32
   ValueId left = none, right = none;
@@ -33,7 +33,7 @@ struct FastDiv {
 extern const MachineRecord fast_div_record;
 
 Value fast_exp(Builder& builder, Value value);
-/// The lanes of both are alike, or one is a scalar.
+/// Operands have equal lanes, or one is a scalar.
 Value fast_div(Builder& builder, Value left, Value right);
 
 }  // namespace lathe::kernel

@@ -56,7 +56,7 @@ std::string Mma::text(const MachineText& text) const {
 }
 
 namespace {
-/// 16 elements of each row of a tile.
+/// Returns 16 elements of each given row of a tile.
 std::vector<Scalar> read_rows(const SharedOperand& tile, const std::vector<int>& rows, const MachineRun& run,
                               Thread& t) {
   const Target buffer = run.target(tile.buffer, t);

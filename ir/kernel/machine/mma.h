@@ -8,10 +8,10 @@ namespace lathe::kernel {
 
 inline constexpr int mma_depth = 16;
 
-/// sums + left * right^T over 16 elements, of a tile of left.rows x right.rows sums that the 32 threads of a warp
-/// hold in f32 together (accumulator_position). An operand has a multiple of 16 rows; element (row, k) is
-/// buffer[first + row * stride + k], or where it lies transposed buffer[first + k * stride + row]; `first` and
-/// `stride` are multiples of 8 elements, equal in all threads of a warp.
+/// sums + left * right^T over 16 elements, for a tile of left.rows x right.rows f32 sums held by the 32 threads of a
+/// warp (accumulator_position). An operand's row count is a multiple of 16. Element (row, k) is buffer[first + row *
+/// stride + k], or buffer[first + k * stride + row] if transposed. `first` and `stride` are multiples of 8 elements
+/// and uniform over the warp.
 struct Mma {
   Type type{};
   SharedOperand left{}, right{};
@@ -25,15 +25,15 @@ struct Mma {
 };
 extern const MachineRecord mma_record;
 
-/// An operand of mma: where element (0, 0) is, and how far it is from one row to the next.
+/// An operand of mma: the index of element (0, 0), and the row stride.
 struct MmaOperand {
   Buffer buffer;
   Builder::Bound first, stride;
   int rows = 0;
   bool transposed = false;
 };
-/// sums + left * right^T over 16 elements, for all threads of a warp together. sums: f32, left.rows * right.rows / 32
-/// lanes.
+/// Emits sums + left * right^T over 16 elements; all threads of a warp execute it together. sums: f32, left.rows *
+/// right.rows / 32 lanes.
 Value mma(Builder& builder, const MmaOperand& left, const MmaOperand& right, Value sums);
 
 }  // namespace lathe::kernel

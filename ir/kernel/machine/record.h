@@ -10,9 +10,9 @@
 #include "ir/kernel/kernel.h"
 #include "ir/kernel/verify/rules.h"
 
-/// What all of Lathe knows of a machine operation is its record: the walkers, the printer, the verifier and the
-/// interpreter ask it and name no operation. How a back end writes an operation is the back end's: it has a table of
-/// hooks by record (codegen/llvm/machine/hooks.h, codegen/cuda/machine/hooks.h).
+/// A record is the only interface to a machine operation: the walkers, the printer, the verifier and the interpreter
+/// query it and name no operation. Each back end emits operations through its own table of hooks by record
+/// (codegen/llvm/machine/hooks.h, codegen/cuda/machine/hooks.h).
 namespace lathe::kernel {
 
 struct Thread;
@@ -22,23 +22,23 @@ struct OperandCount {
   int least = 0, most = 0;
 };
 
-/// Which threads carry out one together.
+/// The threads that execute the operation together.
 enum class Together : std::uint8_t {
-  thread,     ///< each for itself
-  warp,       ///< all of a warp
-  warpgroup,  ///< all of a warpgroup
-  pipeline,   ///< all of a pipeline, whose producers get the value too
+  thread,     ///< each thread on its own
+  warp,       ///< all threads of a warp
+  warpgroup,  ///< all threads of a warpgroup
+  pipeline,   ///< all consumers of a pipeline; its producers get the value too
 };
 
-/// Which producer threads of a pipeline carry it out for a stage. The stage is consumed when what they started has
-/// arrived.
+/// The producer threads of a pipeline that execute the operation for a stage. The stage is consumed after everything
+/// they started has arrived.
 enum class ProducedBy : std::uint8_t { nobody, each_producer, first_producer };
 
-/// What it does to its variables: sums that it begins to add to are used by nothing but further such operations until
-/// one has waited for them.
+/// The effect on its variables. After `adds_later` starts adding to sums, only further such operations may use them
+/// until a `waits` operation.
 enum class OfSums : std::uint8_t { nothing, adds_later, waits };
 
-/// An access of a block in memory: elements first + row * stride + column.
+/// An access to a block in memory: elements first + row * stride + column.
 struct BlockAccess {
   MachineBuffer of{};
   ValueId first = none, stride = none;
@@ -46,17 +46,17 @@ struct BlockAccess {
 };
 
 struct MachineTraits {
-  std::string_view name;  ///< as it is printed
+  std::string_view name;  ///< as printed
   OperandCount args{}, buffers{}, vars{};
   std::size_t attributes = 0;
-  bool of_map = false;       ///< it has a tensor map
-  bool gives_value = false;  ///< else its type is no_value
-  bool is_pure = false;      ///< its value follows from its args alone
+  bool of_map = false;       ///< has a tensor map
+  bool gives_value = false;  ///< if false, its type is no_value
+  bool is_pure = false;      ///< its value depends only on its args
   bool passes_on = false;    ///< its value is that of its first arg in some thread
   Together together = Together::thread;
   ProducedBy produced_by = ProducedBy::nobody;
   OfSums sums = OfSums::nothing;
-  int shared_alignment = 16;  ///< bytes that its buffers in shared memory begin at a multiple of
+  int shared_alignment = 16;  ///< alignment of its shared-memory buffers in bytes
 };
 
 /// A body of a machine region (region.h).
@@ -65,19 +65,19 @@ struct RegionBody {
   std::size_t body = 0;
 };
 
-/// What stands around a statement.
+/// The context of a statement.
 struct MachineContext {
   int thread_loops = 0;
-  int warp_loops = 0;  ///< of whole warps
+  int warp_loops = 0;  ///< loops over whole warps
   int branches = 0;
   const Loop* threads = nullptr;          ///< the innermost thread loop
-  std::span<const RegionBody> regions{};  ///< from the outside in
+  std::span<const RegionBody> regions{};  ///< outermost first
 
   bool is_in(const MachineRegionRecord& record) const;
   bool is_in(const MachineRegionRecord& record, std::size_t body) const;
 };
 
-/// What the rules of machine operations and regions look at.
+/// The input of the rules of machine operations and regions.
 struct PlaceRules {
   const Kernel& kernel;
   const MachineContext& context;
@@ -88,18 +88,19 @@ struct PlaceRules {
   }
 };
 
-/// Of an operation: operands are in scope, of the record's number, and buffers may be accessed as they are.
+/// The input of an operation's rules. The operands are in scope, match the record's counts, and their buffers allow
+/// the accesses.
 struct MachineRules : PlaceRules {
   const Instruction& in;
 
   void want(ValueId id, Type type, std::string_view what) const { kernel::want(kernel, value(id).type, type, what); }
   const Instruction& value(ValueId id) const { return kernel.values[static_cast<std::size_t>(id)]; }
   const BufferInfo& buffer(BufferId id) const { return kernel.buffers[static_cast<std::size_t>(id)]; }
-  /// Throws [alignment] where the value is a constant, but no multiple.
+  /// Throws [alignment] if the value is a constant that is not a multiple of `of`.
   void want_multiple(ValueId id, int of, std::string_view what) const;
 };
 
-/// The names that operands are printed under.
+/// The printed names of operands.
 class MachineText {
  public:
   virtual ~MachineText() = default;
@@ -108,9 +109,9 @@ class MachineText {
   virtual const std::string& var(VarId id) const = 0;
 };
 
-/// An operation as its file defines it: its operands by name, made of an instruction and made one, its rules (each
-/// failure with a label), its text, and what it does: for one thread, or for all that carry it out together. It is
-/// told the value that it computes.
+/// The interface that an operation's file implements: named operands, conversion from and to an instruction, rules
+/// (each failure has a label), text, and interpretation. `interpret` takes one thread, or all threads that execute
+/// the operation together, and the id of the computed value.
 template <class Op>
 concept MachineOperation =
     requires(const Op& op, const Instruction& in, const MachineRules& rules, const MachineText& text) {
@@ -128,11 +129,11 @@ struct MachineRecord : MachineTraits {
   void (*verify)(const MachineRules& rules);
   std::string (*text)(const Instruction& in, const MachineText& text);
   void (*interpret)(const Instruction& in, const MachineRun& run, ValueId id, std::span<Thread* const> threads);
-  /// The blocks that it accesses itself, of those that are not copied to shared memory.
+  /// Returns the blocks that it accesses directly, without a copy to shared memory.
   std::vector<BlockAccess> (*blocks)(const Instruction& in);
 };
 
-/// The record of an operation. It is no program where the operation lacks a part.
+/// Returns the record of an operation. Fails to compile if the operation lacks a part.
 template <MachineOperation Op>
 constexpr MachineRecord machine_record(const MachineTraits& traits) {
   return {traits, [](const MachineRules& rules) { Op::of(rules.in).verify(rules); },
@@ -152,24 +153,24 @@ constexpr MachineRecord machine_record(const MachineTraits& traits) {
           }};
 }
 
-/// The instruction that carries out an operation.
+/// Returns the instruction that executes an operation.
 Instruction machine_instruction(MachineOp op, std::vector<ValueId> args, Type type = no_value);
-/// "name a, b": how an operation of values alone is printed.
+/// Returns "name a, b", the text of an operation whose operands are all values.
 std::string plain_text(std::string_view name, const std::vector<ValueId>& args, const MachineText& text);
 
-/// The record of a machine operation; null for other instructions and statements.
+/// Returns the record of a machine operation; null for other instructions and statements.
 inline const MachineRecord* record_of(const Instruction& in) { return in.machine ? in.machine->record : nullptr; }
 const MachineRecord* record_of(const Kernel& kernel, const Statement& statement);
-/// The instruction that a statement carries out, if it is a machine operation; else null.
+/// Returns the machine operation that a statement executes, or null.
 const Instruction* machine_operation(const Kernel& kernel, const Statement& statement);
-/// The name of a machine operation, or of another instruction's opcode.
+/// Returns the name of a machine operation, or of another instruction's opcode.
 std::string_view name_of(const Instruction& in);
-/// Whether more threads than one take part in it.
+/// Returns whether more than one thread takes part.
 bool is_collective(const Instruction& in);
-/// Whether it touches no memory, and other threads take no part in it.
+/// Returns whether it accesses no memory and involves no other threads.
 bool computes_alone(const Instruction& in);
 
-/// As many operands of each kind as the record has (arity), a value where it gives one (type).
+/// Checks that the operand counts match the record (arity), and that it has a value if the record says so (type).
 void verify_operands(const Kernel& kernel, const Instruction& in);
 
 }  // namespace lathe::kernel

@@ -10,15 +10,15 @@
 #include "ir/kernel/machine/record.h"
 #include "ir/support/error.h"
 
-/// What all of Lathe knows of a machine region is its record, as of a machine operation. Its bodies are statements as
-/// any others; the record says which threads run them.
+/// A record is the only interface to a machine region, as for machine operations. Its bodies are ordinary statements;
+/// the record defines which threads run them.
 namespace lathe::kernel {
 
-/// Which threads run a body.
+/// The threads that run a body.
 enum class RunBy : std::uint8_t {
-  all,     ///< those that the region stands among
-  first,   ///< of the innermost thread loop the first ones; others may help, but touch no parameter
-  others,  ///< those that a region around leaves out, which read parameters only to copy them to shared memory
+  all,     ///< all threads that reach the region
+  first,   ///< the first threads of the innermost thread loop; others may help, but do not access parameters
+  others,  ///< threads outside an enclosing region's `first`; they read parameters only to copy to shared memory
 };
 
 struct RegionBodyTraits {
@@ -30,17 +30,17 @@ struct MachineRegionTraits {
   std::string_view name;
   std::span<const RegionBodyTraits> bodies;
   std::size_t attributes = 0;
-  std::string_view index{};  ///< what its bodies count by, in messages; empty: nothing
+  std::string_view index{};  ///< name of the index in messages; empty: no index
 };
 
-/// What a region's rules look at: as many attributes and bodies as the record says, and where it stands.
+/// The input of a region's rules: the region, with the record's number of attributes and bodies, and its context.
 struct MachineRegionRules : PlaceRules {
   const MachineRegion& region;
 };
 
-/// A region as its file defines it: its attributes by name, where it may stand, which is asked first, what its bodies
-/// have to be like (each failure with a label), its text up to the first body, and what it does for all threads that
-/// come to it.
+/// The interface that a region's file implements: named attributes, the rule for its place (checked first), the rules
+/// for its bodies (each failure has a label), text up to the first body, and interpretation for all threads that
+/// reach it.
 template <class Region>
 concept MachineRegionOf = requires(const Region& region, const MachineRegion& in, const MachineRegionRules& rules,
                                    const MachineText& text, MachineRun& run, std::span<Thread* const> threads) {
@@ -56,13 +56,13 @@ struct MachineRegionRecord : MachineRegionTraits {
   void (*verify_bodies)(const MachineRegionRules& rules);
   std::string (*text)(const MachineRegion& region, const MachineText& text);
   void (*interpret)(const MachineRegion& region, MachineRun& run, std::span<Thread* const> threads);
-  /// What its index may be; null where it has none.
+  /// Returns the range of its index; null without an index.
   Range (*index_range)(const MachineRegion& region, const Kernel& kernel);
-  /// How many threads run the bodies that the first ones run; null where it has no such body.
+  /// Returns the number of threads that run RunBy::first bodies; null without such a body.
   int (*first_threads)(const MachineRegion& region);
 };
 
-/// The record of a region. It is no program where the region lacks a part.
+/// Returns the record of a region. Fails to compile if the region lacks a part.
 template <MachineRegionOf Region>
 constexpr MachineRegionRecord machine_region_record(const MachineRegionTraits& traits) {
   MachineRegionRecord record{
@@ -90,9 +90,9 @@ constexpr MachineRegionRecord machine_region_record(const MachineRegionTraits& t
   return record;
 }
 
-/// A statement that is such a region; null for others.
+/// Returns the statement as a region of this record, or null.
 const MachineRegion* region_of(const Statement& statement, const MachineRegionRecord& record);
-/// As many attributes, bodies and indices as the record has (arity).
+/// Checks that attributes, bodies and index match the record (arity).
 void verify_parts(const Kernel& kernel, const MachineRegion& region);
 
 }  // namespace lathe::kernel

@@ -72,7 +72,7 @@ class Wants {
     });
     vars_.resize(kernel.vars.size());
     path(pipeline.body);
-    for (std::size_t before = 0; before != found_;) {  // what is set to variables may want further ones
+    for (std::size_t before = 0; before != found_;) {  // the values of these variables may need further variables
       before = found_;
       for (const SetVar* s : sets_)
         if (vars_[static_cast<std::size_t>(s->var)]) want({s->value});
@@ -103,7 +103,7 @@ class Wants {
       ++found_;
       const Instruction& in = value(kernel_, id);
       if (in.op == Opcode::get) vars_[static_cast<std::size_t>(in.integer)] = true;
-      if (is_told_to_producers(in)) continue;  // what consumers have
+      if (is_told_to_producers(in)) continue;  // only the consumers compute its operand
       work.insert(work.end(), in.args.begin(), in.args.end());
       work.push_back(in.mask);
     }
@@ -142,13 +142,13 @@ class Wants {
   const Kernel& kernel_;
   std::vector<bool> wanted_, in_producer_, vars_;
   std::vector<ValueId> in_pipeline_;
-  std::vector<const SetVar*> sets_;  // that stand beside the loops that lead to the stage
+  std::vector<const SetVar*> sets_;  // on the path of loops that leads to the stage
   std::set<VarId> own_;              // set by the producer itself
   std::size_t found_ = 0;
   bool set_elsewhere_ = false;
 };
 
-/// The pipelines of a kernel: one at most where it is verified.
+/// Returns the pipelines of a kernel: at most one in a verified kernel.
 std::vector<const MachineRegion*> pipelines_of(const Kernel& kernel) {
   std::vector<const MachineRegion*> found;
   for_each_statement(kernel.body, [&](const Statement& s) {
@@ -157,7 +157,7 @@ std::vector<const MachineRegion*> pipelines_of(const Kernel& kernel) {
   return found;
 }
 
-/// Serial loops lead to one stage.
+/// Checks that only serial loops lead to the stage, and that there is exactly one.
 void verify_path(const MachineRegionRules& rules, const Block& statements) {
   bool found = false;
   for (const Statement& s : statements) {
@@ -172,7 +172,8 @@ void verify_path(const MachineRegionRules& rules, const Block& statements) {
   rules.require(found, "pipeline_stage", "a pipeline without a stage");
 }
 
-/// Values alone, loads, copies, and what other threads take part in, which another rule refuses.
+/// Returns whether a producer may execute the operation: it gives a value or is a copy. Another rule rejects
+/// operations that involve other threads.
 bool fits_producer(const Instruction& in) {
   const MachineRecord* record = record_of(in);
   return !record || record->gives_value || record->produced_by != ProducedBy::nobody;
@@ -250,7 +251,8 @@ class RunningPipeline : public RunningRegion {
 
   const std::size_t consumers;
 
-  /// The other threads run what leads to the stage, and, with no effect, what is computed from values alone.
+  /// All threads run the statements that lead to the stage, and the computations that access no memory. Only the
+  /// consumers run the rest.
   std::span<Thread* const> runners(const Statement& s, std::span<Thread* const> threads) const override {
     const auto* set = std::get_if<SetVar>(&s.node);
     if (leads_to_stage(s) || (set && needs_.vars[static_cast<std::size_t>(set->var)])) return threads;
@@ -260,7 +262,7 @@ class RunningPipeline : public RunningRegion {
     return by_all ? threads : threads.first(std::min(threads.size(), consumers));
   }
 
-  /// The next iteration is produced, consumed, and over; `produce` gives its slot.
+  /// Phases of an iteration: produced, consumed, ended. `produce` returns the slot.
   std::int64_t produce() {
     iteration_ = iterations_++;
     produces_ = true;
@@ -269,8 +271,8 @@ class RunningPipeline : public RunningRegion {
   void consume() { produces_ = false; }
   void end() { iteration_ = -1; }
 
-  /// What a stage has produced is read where it is consumed: before, its copies may be under way, and after, those of
-  /// the next iteration.
+  /// A stage's data may be read only in its `consume`: earlier its copies may be in flight, later the copies of the
+  /// next iteration.
   bool note_read(const Target& from, std::int64_t index, const Actor& actor) override {
     const std::int64_t produced = element(from, index).iteration;
     if (produced < 0) return false;
@@ -282,7 +284,7 @@ class RunningPipeline : public RunningRegion {
     return true;
   }
 
-  /// A producer may overwrite what iterations produced that consumers are through with.
+  /// A producer may overwrite data of earlier iterations that the consumers have finished.
   bool note_write(const Target& to, std::int64_t index, const Actor& actor) override {
     Element& use = element(to, index);
     const std::string& name = to.info->name;
@@ -312,9 +314,9 @@ class RunningPipeline : public RunningRegion {
 
  private:
   struct Element {
-    std::int64_t iteration = -1;  // that produced it last
-    std::int64_t producer = -1;   // the thread that did
-    bool is_consumers = false;    // consumers have written it
+    std::int64_t iteration = -1;  // iteration that last produced it
+    std::int64_t producer = -1;   // thread that produced it
+    bool is_consumers = false;    // written by consumers
   };
   Element& element(const Target& target, std::int64_t index) {
     if (target.scratch != latest_scratch_) {
@@ -330,7 +332,7 @@ class RunningPipeline : public RunningRegion {
   std::int64_t iterations_ = 0, iteration_ = -1;  // -1: outside the stage
   bool produces_ = false;
   std::unordered_map<const Scratch*, std::vector<Element>> elements_;
-  // Those of the scratch that was touched last.
+  // Cache of the lookup in elements_ for the scratch accessed last.
   const Scratch* latest_scratch_ = nullptr;
   std::vector<Element>* latest_ = nullptr;
 };
@@ -354,7 +356,7 @@ void StagePipeline::interpret(MachineRun& run, std::span<Thread* const> threads)
   run.run_inside(pipeline, body, threads);
 }
 
-/// It is produced, its copies arrive, and it is consumed.
+/// Produces the stage, waits for its copies, then consumes it.
 void Stage::interpret(MachineRun& run, std::span<Thread* const> threads) const {
   RunningPipeline* const pipeline = running_pipeline(run);
   LATHE_ASSERT(pipeline);

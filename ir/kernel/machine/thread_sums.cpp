@@ -5,7 +5,7 @@
 namespace lathe::kernel {
 
 AccumulatorPosition accumulator_position(int columns, int lane, int index) {
-  const int tile = index / 4, across = columns / 8;  // tiles of 16 x 8, row by row; four sums of each a thread
+  const int tile = index / 4, across = columns / 8;  // tiles of 16 x 8, row-major; four sums of each per thread
   return {tile / across * 16 + index % 4 / 2 * 8 + lane / 4, tile % across * 8 + lane % 4 * 2 + index % 2};
 }
 

@@ -5,33 +5,32 @@
 #include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/kernel.h"
 
-/// Sums of products that the threads of a warp or a warpgroup hold together.
+/// Matmul accumulators distributed over the threads of a warp or a warpgroup.
 namespace lathe::kernel {
 
-/// A matrix that operations multiply, in shared memory: `rows` rows of elements that are summed over, or where it is
-/// transposed the other way round.
+/// A matmul operand in shared memory: `rows` rows of K elements, or the transposed layout.
 struct SharedOperand {
   BufferId buffer = none;
-  ValueId first = none, stride = none;  ///< stride: from row to row, of one that is not swizzled
+  ValueId first = none, stride = none;  ///< stride: between rows; unused if swizzled
   int rows = 0;
   bool transposed = false;
 };
 
-/// Which sum of a tile of `columns` columns is number `index` in the vector of thread `lane` of the warp, as
-/// mma.sync.m16n8k16 lays it out.
+/// The position, in a tile of `columns` columns, of sum `index` in the vector of thread `lane`. The layout is that of
+/// mma.sync.m16n8k16.
 struct AccumulatorPosition {
   int row = 0, column = 0;
 };
 AccumulatorPosition accumulator_position(int columns, int lane, int index);
 
-/// The rows, or columns, of a thread's sums, and of each sum their numbers among these.
+/// The distinct rows and columns of a thread's sums, and for each sum its indices into them.
 struct OwnSums {
   std::vector<int> rows = {}, columns = {};
   std::vector<std::pair<std::size_t, std::size_t>> positions = {};
 
   void add(AccumulatorPosition at);
-  /// out = sums + a * b, where a and b are `depth` elements of each row and column: products in order, each product
-  /// and sum rounded once, as fma.
+  /// Computes out = sums + a * b, where a and b hold `depth` elements per row and column. Adds products in order with
+  /// one fma each.
   void multiply(const std::vector<Scalar>& a, const std::vector<Scalar>& b, std::size_t depth, const Scalar* sums,
                 Scalar* out) const;
 };

@@ -69,7 +69,7 @@ void TileMma::verify(const MachineRules& rules) const {
                 "a tile_mma of split bf16 whose strides are not {} and {}", tile_depth, 2 * tile_depth);
 }
 
-/// "tile_mma sums[0 by 64] += left[%1 by k], right[%2 by 64], 32 x 32 x k"; "=" where it starts from zeros.
+/// "tile_mma sums[0 by 64] += left[%1 by k], right[%2 by 64], 32 x 32 x k"; "=" if it starts from zeros.
 std::string TileMma::text(const MachineText& text) const {
   const auto matrix = [&](const Matrix& m) {
     return fmt::format("{}[{} by {}]", text.buffer(m.buffer), text.value(m.first), text.value(m.stride));
@@ -88,13 +88,13 @@ std::vector<BlockAccess> TileMma::blocks() const {
 
 namespace {
 
-/// An operand in memory, while it is interpreted.
+/// An operand in memory during interpretation.
 struct TileInMemory {
   Target buffer;
   std::int64_t first = 0, stride = 0;
 };
 
-/// A block of sums, row by row.
+/// A block of sums, row-major.
 class TileSums {
  public:
   TileSums(int rows, int columns)
@@ -108,7 +108,7 @@ class TileSums {
       for (int n = 0; n < columns_; ++n) f(m, n, at(m, n));
   }
 
-  /// The products of tile_depth k, of operands from these elements on.
+  /// Adds the products of tile_depth k of the operands, starting at the given elements.
   void add(const TileInMemory& left, std::int64_t left_first, const TileInMemory& right, std::int64_t right_first,
            const Actor& actor) {
     std::vector<Scalar> a(static_cast<std::size_t>(rows_ * tile_depth)),

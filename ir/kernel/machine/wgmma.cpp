@@ -23,8 +23,8 @@ constinit const MachineRecord wgmma_record = machine_record<Wgmma>({.name = "wgm
                                                                     .sums = OfSums::adds_later,
                                                                     .shared_alignment = swizzle_alignment});
 
-/// Values: the first tile of the right operand, and that of the left one or the left value. Buffers: the right
-/// operand's, and that of a left tile.
+/// Values: the first tile of the right operand, then the first tile of the left operand or the left value. Buffers:
+/// the right operand's, then the left tile's.
 Wgmma Wgmma::of(const Instruction& in) {
   const MachineOp& op = *in.machine;
   Wgmma s{.sums = op.vars[0], .depth = static_cast<int>(op.attributes[0]), .starts = op.attributes[4] != 0};
@@ -91,7 +91,7 @@ std::string Wgmma::text(const MachineText& text) const {
 
 namespace {
 
-/// `depth` elements of each row of tiles. Throws for a tile that is no multiple of 1024 bytes.
+/// Returns `depth` elements of each given row. Throws if the first tile is not at a multiple of 1024 bytes.
 std::vector<Scalar> read_swizzled(const SharedOperand& operand, int depth, const std::vector<int>& rows,
                                   const MachineRun& run, Thread& t) {
   const Target buffer = run.target(operand.buffer, t);
@@ -111,7 +111,7 @@ std::vector<Scalar> read_swizzled(const SharedOperand& operand, int depth, const
   return values;
 }
 
-/// The rows of a left operand that a warpgroup's threads hold.
+/// Returns rows of a left operand that the threads of a warpgroup hold.
 std::vector<Scalar> rows_of_threads(const std::vector<int>& rows, std::size_t depth, ValueId value,
                                     const MachineRun& run, std::span<Thread* const> group) {
   std::vector<Scalar> elements(rows.size() * depth);
@@ -119,7 +119,7 @@ std::vector<Scalar> rows_of_threads(const std::vector<int>& rows, std::size_t de
     for (int i = 0; i < static_cast<int>(depth / 2); ++i) {
       const AccumulatorPosition at = wgmma_sum_position(t, i);
       const auto row = std::find(rows.begin(), rows.end(), at.row);
-      if (row == rows.end()) break;  // the first two offsets are of its two rows
+      if (row == rows.end()) break;  // the first two offsets cover the thread's two rows
       elements[static_cast<std::size_t>(row - rows.begin()) * depth + static_cast<std::size_t>(at.column)] =
           run.lanes(value, *group[static_cast<std::size_t>(t)])[i];
     }
@@ -192,7 +192,7 @@ std::string WaitSums::text(const MachineText& text) const {
   return result;
 }
 
-/// Products are done when they are started.
+/// Does nothing: the interpreter completes products when they start.
 void WaitSums::interpret(const MachineRun&, ValueId, Thread&) const {}
 
 void wait_sums(Builder& builder, std::span<const Var> sums) {

@@ -7,28 +7,29 @@
 
 namespace lathe::kernel {
 
-inline constexpr int wgmma_rows = 64, wgmma_columns = 128, wgmma_depth = 64;  ///< the most, of columns and depth
+inline constexpr int wgmma_rows = 64, wgmma_columns = 128, wgmma_depth = 64;  ///< maximum columns and depth
 
-/// Of the 64 rows of sums that the 128 threads of a warpgroup hold in f32 together, as wgmma.m64nNk16 lays them out:
-/// which one is number `index` in the vector of thread `thread`, however many columns there are, up to 128. Elements
-/// of a left operand that threads hold are laid out alike.
+/// Returns the position of sum `index` in the vector of thread `thread`, in the layout of wgmma.m64nNk16. The 128
+/// threads of a warpgroup hold 64 rows of f32 sums; the position does not depend on the number of columns, up to 128.
+/// Left operands held by threads have the same layout.
 AccumulatorPosition wgmma_sum_position(int thread, int index);
 
-/// Starts to add left * right^T, `depth` deep (16 to 64), to the sums (wgmma_sum_position) of 64 rows and right.rows
-/// columns (16, 32, 64 or 128) that a warpgroup holds in a variable, f32 of right.rows / 2 lanes. left is a tile,
-/// right is one, or two behind each other; the operand's rows are rows of tiles, or their columns where it is
-/// transposed. The first ones are multiples of 1024 bytes, equal in all threads of a warpgroup. What lies there was
-/// produced for the stage that this stands in, or stored before the pipeline, and is kept until the product is done;
-/// products are added in order. From here to a WaitSums of the variable nothing but further products may use it.
+/// Starts to add left * right^T, over `depth` elements (16 to 64), to a variable of f32 sums with right.rows / 2
+/// lanes. The warpgroup holds 64 rows and right.rows columns (16, 32, 64 or 128) of sums (wgmma_sum_position). left
+/// is one tile; right is one tile or two consecutive ones. An operand's rows are the rows of its tiles, or their
+/// columns if transposed. Tiles start at multiples of 1024 bytes, uniform over the warpgroup.
 ///
-/// Instead of a tile the left operand may be a value of bf16 or f16, depth / 2 lanes, of which the threads hold
-/// positions as of sums. It is computed anew only after such a wait. A product of tiles that `starts` the sums sets
+/// The tiles were produced for the enclosing stage, or stored before the pipeline, and stay unchanged until the
+/// matmul is finished. Matmuls are added in order. Until a WaitSums of the variable, only further matmuls may use it.
+///
+/// The left operand may instead be a bf16 or f16 value of depth / 2 lanes, in the layout of the sums. It may be
+/// recomputed only after such a wait. A matmul of tiles with `starts` overwrites the sums instead of adding to them.
 /// them instead of adding to them.
 struct Wgmma {
   VarId sums = none;
   int depth = wgmma_depth;
   bool starts = false;
-  SharedOperand left{}, right{};  ///< of a left value the left one does not count
+  SharedOperand left{}, right{};  ///< `left` is ignored if left_value is set
   ValueId left_value = none;
 
   static Wgmma of(const Instruction& in);
@@ -39,7 +40,7 @@ struct Wgmma {
 };
 extern const MachineRecord wgmma_record;
 
-/// Waits until the products that are added to these variables are done.
+/// Waits until all matmuls into these variables are finished.
 struct WaitSums {
   std::vector<VarId> sums{};
 
@@ -51,19 +52,19 @@ struct WaitSums {
 };
 extern const MachineRecord wait_sums_record;
 
-/// An operand of wgmma: where its first tile begins, a multiple of 1024 bytes.
+/// An operand of wgmma; `first` is the offset of its first tile, a multiple of 1024 bytes.
 struct SwizzledTiles {
   Buffer buffer;
   Builder::Bound first;
   bool transposed = false;
 };
-/// Starts sums += left * right^T of 64 rows over `depth` elements, or = where it `starts` them, for all threads of a
-/// warpgroup together, in the consumers of a stage. sums: f32, half as many lanes as columns.
+/// Starts sums += left * right^T, or sums = left * right^T if `starts`, of 64 rows over `depth` elements. All threads
+/// of a warpgroup execute it together, in the consumers of a stage. sums: f32, half as many lanes as columns.
 void wgmma(Builder& builder, Var sums, const SwizzledTiles& left, const SwizzledTiles& right, int depth = wgmma_depth,
            bool starts = false);
-/// The same of a left operand that the threads hold, twice as deep as it has lanes.
+/// Same for a left operand held by the threads; the depth is twice its lanes.
 void wgmma(Builder& builder, Var sums, Value left, const SwizzledTiles& right);
-/// Before it such sums are not used.
+/// Waits for the matmuls into the sums; required before any other use of them.
 void wait_sums(Builder& builder, std::span<const Var> sums);
 
 }  // namespace lathe::kernel

@@ -54,7 +54,7 @@ class Binder {
     from_zero ? count(step.out, range(step.b).lo, later) : bound_.steps.push_back(step);
   }
 
-  /// What the first of `later` divides the slot's numbers below n by.
+  /// Returns the divisor of the first step in `later` that divides the slot, if it is below n.
   std::optional<std::int64_t> divisor(int slot, std::int64_t n, Steps later) {
     for (const Step& step : later) {
       const bool divides = step.kind == Kind::apply && (step.op == ScalarOp::div || step.op == ScalarOp::rem);
@@ -64,7 +64,8 @@ class Binder {
     return std::nullopt;
   }
 
-  /// The slot of a digit: that of the first of `later` that computes it, which is done with that.
+  /// Returns the slot of a digit: the slot of the first step in `later` that computes it, now marked as computed;
+  /// otherwise a new slot.
   int digit(ScalarOp op, int slot, std::int64_t by, Steps later) {
     for (const Step& step : later)
       if (step.kind == Kind::apply && step.op == op && step.a == slot && range(step.b) == Range{by, by}) {
@@ -91,7 +92,7 @@ class Binder {
 
   const AccessSite& site_;
   AccessSite bound_;
-  std::vector<bool> made_;  // by slot of the site: a count makes it
+  std::vector<bool> made_;  // by slot of the site: already computed by a count
 };
 
 }  // namespace

@@ -6,8 +6,8 @@
 
 namespace lathe::kernel {
 
-/// The site of a launch with these dims: its steps without those that depend on dims alone, which are done. A loop
-/// whose index is taken apart by division and remainder becomes one for each digit, for these count apart:
+/// Binds a site to the dims of a launch. Evaluates and removes the steps that depend only on dims. Splits a loop
+/// whose index is decomposed by division and remainder into one independent counter per digit:
 ///
 ///   loop i = 0 .. 240              count block = 0 .. 5
 ///   block = i div 48          ->   count column = 0 .. 48

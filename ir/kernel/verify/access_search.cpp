@@ -10,8 +10,8 @@ namespace {
 
 using Step = AccessSite::Step;
 
-/// The part of `limit` that a loop from lo up to below hi in steps may take; with ends that it takes where that is
-/// known.
+/// Returns the part of `limit` that a loop from lo to hi (exclusive) may reach. If lo and step are known, both ends
+/// are indices of the loop.
 Range loop_range(const Range& lo, const Range& hi, const Range& step, const Range& limit) {
   Range r{std::max(lo.lo, limit.lo), std::min(hi.hi == INT64_MIN ? hi.hi : hi.hi - 1, limit.hi)};
   if (r.lo > r.hi || !lo.is_one() || !step.is_one() || step.lo <= 1) return r;
@@ -43,7 +43,7 @@ AccessSearch::AccessSearch(const AccessSite& site, std::span<const std::int64_t>
   }
 }
 
-/// False where nothing within the limits runs behind this step.
+/// Returns false if no execution within the limits continues after this step.
 inline bool AccessSearch::runs(const Step& s) {
   const auto at = [&](int slot) -> Range& { return site_.slots[static_cast<std::size_t>(slot)]; };
   switch (s.kind) {
@@ -72,7 +72,7 @@ inline bool AccessSearch::runs(const Step& s) {
   return true;
 }
 
-/// Runs the steps from the first counter on whose limit is new; false where nothing within the limits runs.
+/// Runs the steps from the first counter whose limit changed. Returns false if no execution stays within the limits.
 bool AccessSearch::run() {
   at_ = fresh_;
   if (at_ == counters_.size() && has_run_) return true;
@@ -108,11 +108,11 @@ AccessSearch::Answer AccessSearch::reaches(std::int64_t wanted, std::int64_t& bu
   return may_reach(wanted) ? search(wanted, budget) : Answer::no;
 }
 
-/// Within the limits, which may reach the element: a counter of which only one half may reach it is halved; where
-/// there is none, both halves of the first are searched.
+/// Searches within limits that may reach the element. Repeatedly halves every counter for which only one half may
+/// reach it. If none remains, searches both halves of the first open counter.
 AccessSearch::Answer AccessSearch::search(std::int64_t wanted, std::int64_t& budget) {
   const std::size_t count = counters_.size();
-  std::optional<std::size_t> open;  // the first counter that goes on in both halves
+  std::optional<std::size_t> open;  // the first counter whose two halves may both reach it
   for (std::size_t c = 0, tried = 0; tried < count; c = (c + 1) % count, ++tried) {
     run();
     for (Range whole = counters_[c].found; !whole.is_one(); whole = counters_[c].found) {

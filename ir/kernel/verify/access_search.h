@@ -7,37 +7,37 @@
 
 namespace lathe::kernel {
 
-/// Tells of one element after the other whether a site stores to it, or loads it, in a launch with given dims: by
-/// halving the ranges of what counts around it, of which those are dropped that cannot lead there. Most searches look
-/// at some hundred ranges, whatever the sizes.
+/// Answers, element by element, whether a site stores to or loads an element in a launch with given dims. Halves the
+/// ranges of the surrounding counters and drops those that cannot reach the element. Most searches examine a few
+/// hundred ranges, independent of sizes.
 class AccessSearch {
  public:
   AccessSearch(const AccessSite& site, std::span<const std::int64_t> dims);
 
-  /// `open`: data decide, or the budget is used up.
+  /// `open`: the answer depends on data, or the budget is exhausted.
   enum class Answer : std::uint8_t { no, open, yes };
-  /// `budget`: how many ranges may be looked at; less what it took.
+  /// `budget`: maximum number of ranges to examine; decreased by the number examined.
   Answer reaches(std::int64_t wanted, std::int64_t& budget);
 
-  /// An element that the site reaches where the counters from number `from` on stand at their ends and those before
-  /// anywhere, as `random` says; nothing where nothing runs there, or data decide which element it is.
+  /// Returns an element that the site reaches with the counters from number `from` at their last index, and earlier
+  /// ones at indices chosen by `random`. Returns nothing if no execution gets there, or the element depends on data.
   struct Reached {
     std::int64_t element;
-    bool certain;  ///< false: data decide whether it does
+    bool certain;  ///< false: whether it is reached depends on data
   };
   std::optional<Reached> at_end(std::size_t from, std::uint64_t random);
 
-  /// Whether some element that the site reaches may be outside of [0, elements): looks at one range.
+  /// Returns whether the site may reach an element outside [0, elements). Examines one range.
   bool may_leave(std::int64_t elements);
 
   std::size_t counters() const { return counters_.size(); }
 
  private:
   struct Counter {
-    std::size_t first_step = 0;  ///< the first step behind the counter before it
-    Range limit;                 ///< the part that is looked at
-    Range found;                 ///< of that what the bounds allow
-    bool certain = true;         ///< no condition and no bound before it is open
+    std::size_t first_step = 0;  ///< first step after the previous counter
+    Range limit;                 ///< the part to examine
+    Range found;                 ///< the part of `limit` that the bounds allow
+    bool certain = true;         ///< no earlier condition or bound is open
   };
 
   bool runs(const AccessSite::Step& step);
@@ -52,10 +52,10 @@ class AccessSearch {
 
   AccessSite site_;  ///< bound to the dims
   std::vector<Counter> counters_;
-  std::size_t fresh_ = 0;  ///< what counters before this one give is known for the present limits
+  std::size_t fresh_ = 0;  ///< results of counters before this one are valid for the current limits
   bool has_run_ = false;
-  std::size_t at_ = 0;   ///< while steps run: the next counter
-  bool certain_ = true;  ///< the same: no condition and no bound so far is open
+  std::size_t at_ = 0;   ///< while steps run: index of the next counter
+  bool certain_ = true;  ///< while steps run: no condition or bound so far is open
 };
 
 }  // namespace lathe::kernel

@@ -8,12 +8,12 @@ namespace {
 
 using Step = AccessSite::Step;
 
-/// What stands around a statement, one entry from the outside in.
+/// A loop, branch or thread restriction around a statement; lists are outermost first.
 struct Around {
   const Loop* loop = nullptr;
   ValueId condition = none;  ///< of a branch
   bool holds = true;
-  int first_threads = 0;  ///< of the innermost loop, that run the statement
+  int first_threads = 0;  ///< number of threads of the innermost loop that run the statement
 };
 
 bool is_whole(DType dtype) { return is_integer(dtype) || dtype == boolean; }
@@ -22,7 +22,7 @@ class SiteMaker {
  public:
   explicit SiteMaker(const Kernel& kernel) : kernel_(kernel), slots_(kernel.values.size(), -1) {}
 
-  /// Forgets the site before.
+  /// Discards the previous site.
   void start() {
     for (const ValueId id : computed_) slots_[static_cast<std::size_t>(id)] = -1;
     computed_.clear();
@@ -70,7 +70,7 @@ class SiteMaker {
   static constexpr int anything = 0;  // a slot
 
   AccessSite make(int lanes, StoreKind kind, ValueId index, ValueId stride, ValueId mask) {
-    // A scalar access under the "or" of a vector mask runs if any lane of the mask holds.
+    // A scalar access whose mask is the "or" over a vector runs if any lane of that vector is true.
     const Instruction* const any = mask != none && lanes == 1 ? any_lane(mask) : nullptr;
     lane_ = count_or_zero(any ? at(any->args[0]).type.lanes : lanes);
     if (mask != none) step({.kind = Step::Kind::holds, .a = value(any ? any->args[0] : mask)});
@@ -105,7 +105,7 @@ class SiteMaker {
   int count_or_zero(int n) { return n > 1 ? count(n) : number(0); }
   int count(int n) { return step({.kind = Step::Kind::count, .out = slot(), .a = number(n)}); }
 
-  /// The slot of a value, after those of its arguments.
+  /// Returns the slot of a value; adds steps for its arguments first.
   int value(ValueId wanted) {
     std::vector<ValueId> work = {wanted};
     while (!work.empty()) {
@@ -121,7 +121,7 @@ class SiteMaker {
     return of(wanted);
   }
 
-  /// Whether an instruction's range follows from its arguments'.
+  /// Returns whether an instruction's range follows from those of its arguments.
   bool is_known(const Instruction& in) const {
     if (!is_whole(in.type.scalar)) return false;
     if (in.op == Opcode::broadcast || in.op == Opcode::ramp) return true;
@@ -157,7 +157,7 @@ class SiteMaker {
 
   const Kernel& kernel_;
   AccessSite site_;
-  std::vector<int> slots_;  // by value; -1 where it has none yet
+  std::vector<int> slots_;  // by value; -1: no slot yet
   std::vector<ValueId> computed_;
   int lane_ = anything;
 };

@@ -7,18 +7,18 @@
 
 namespace lathe::kernel {
 
-/// A statement that stores to a parameter or loads from it, and where: a program over ranges, without loops, that
-/// gives the range of the element for ranges of what counts around it. Whatever data decide, loads and variables
-/// among them, may be anything.
+/// A statement that stores to or loads from a parameter, as a loop-free program over ranges. It maps the ranges of
+/// the surrounding counters to the range of the accessed element. Values that depend on data, including loads and
+/// variables, have the full range.
 struct AccessSite {
   struct Step {
     enum class Kind : std::uint8_t {
       apply,    ///< out = op of a, b and c
-      boolean,  ///< out = a cast to a condition
-      loop,     ///< out: the index of a loop from a up to below b in steps of c
-      count,    ///< out: a lane, row or column, from 0 up to below a
-      holds,    ///< only where a holds
-      fails,    ///< only where it does not
+      boolean,  ///< out = a != 0
+      loop,     ///< out: the index of a loop from a to b (exclusive) with step c
+      count,    ///< out: a lane, row or column, from 0 to a (exclusive)
+      holds,    ///< continues only if a is true
+      fails,    ///< continues only if a is false
     };
     Kind kind = Kind::apply;
     ScalarOp op = ScalarOp::add;
@@ -32,13 +32,13 @@ struct AccessSite {
     int slot, dim;
   };
 
-  std::vector<Step> steps;  ///< operands and results are slots; loops come from the outside in
+  std::vector<Step> steps;  ///< operands and results are slots; loops are outermost first
   std::vector<Range> slots;
   std::vector<DimSlot> dims;  ///< slots that hold run-time arguments
-  int element = -1;           ///< the slot that ends with the element
+  int element = -1;           ///< the slot that holds the element at the end
 };
 
-/// What a step of kind apply or boolean gives.
+/// Returns the result of a step of kind apply or boolean.
 inline Range result_of(const AccessSite::Step& step, const std::vector<Range>& slots) {
   const auto at = [&](int slot) { return slot >= 0 ? slots[static_cast<std::size_t>(slot)] : Range{}; };
   if (step.kind == AccessSite::Step::Kind::boolean) return range_of(ScalarOp::ne, at(step.a), Range{0, 0});
@@ -49,8 +49,8 @@ inline Range result_of(const AccessSite::Step& step, const std::vector<Range>& s
   return step.in_32_bits && !result.fits_32_bits() ? Range{} : result;
 }
 
-/// Everything that stores to a parameter of a kernel, or loads from it, in the order of its statements; not the
-/// copies to shared memory, nor what the threads that only copy load for them.
+/// Returns all stores to, or loads from, a parameter of a kernel, in statement order. Excludes copies to shared
+/// memory and the loads of threads that only copy.
 enum class AccessKind : std::uint8_t { load, store };
 std::vector<AccessSite> access_sites(const Kernel& kernel, BufferId parameter, AccessKind kind);
 

@@ -6,10 +6,10 @@
 
 namespace lathe::kernel {
 
-/// What the statements of a kernel do, whatever its parameters are declared as.
+/// The accesses and checks in a kernel's statements, independent of how its parameters are declared.
 struct ParameterUse {
-  std::vector<bool> loaded, stored;  ///< by parameter; a prefetch loads nothing
-  std::int64_t largest_code = 0;     ///< of a check
+  std::vector<bool> loaded, stored;  ///< by parameter; a prefetch is not a load
+  std::int64_t largest_code = 0;     ///< over all checks
 };
 ParameterUse parameter_use(const Kernel& kernel);
 

@@ -10,7 +10,7 @@ namespace lathe::kernel {
 
 namespace {
 
-/// The bounds of the parallel loop are known from the dims alone.
+/// Checks that a bound of the parallel loop depends on dims only.
 void pure(const Kernel& kernel, ValueId bound) {
   std::vector<ValueId> work = {bound};
   std::set<ValueId> seen;
@@ -81,7 +81,7 @@ void for_each_statement(const Block& statements, const std::function<void(const 
 std::vector<ValueId> with_needs(const Kernel& kernel, ValueId value) {
   std::vector<ValueId> found;
   std::set<ValueId> done;
-  std::vector<std::pair<ValueId, std::size_t>> open = {{value, 0}};  // and how many args have been looked at
+  std::vector<std::pair<ValueId, std::size_t>> open = {{value, 0}};  // with the number of args visited
   while (!open.empty()) {
     auto& [id, next] = open.back();
     const std::vector<ValueId>& args = kernel.values[static_cast<std::size_t>(id)].args;

@@ -5,31 +5,31 @@
 
 #include "ir/kernel/kernel.h"
 
-/// The verifier's rules for statements that say which threads run what.
+/// The verifier's rules for statements that assign work to threads.
 namespace lathe::kernel {
 
-/// One parallel loop at most, at top level, last (parallel_last), after set-up that writes no parameter
-/// (setup_store); its bounds are known from the dims alone (parallel_bounds).
+/// Checks that the kernel has at most one parallel loop, at top level, as the last statement (parallel_last). Set-up
+/// before it stores to no parameter (setup_store), and its bounds depend on dims only (parallel_bounds).
 void verify_parallel_loop(const Kernel& kernel);
 
-/// Steps are positive (loop_step), indices are loop indices (loop_index), unrolled loops have constant bounds
-/// (unroll_bounds); the bounds are in scope.
+/// Checks that steps are positive (loop_step), the index is a loop index (loop_index), and unrolled loops have
+/// constant bounds (unroll_bounds). Requires bounds in scope.
 void verify_loop(const Kernel& kernel, const Loop& loop);
 
-/// Runs body(block) for the blocks that are parts of a statement.
+/// Calls body(block) for each block of a statement.
 void for_each_block(const Statement& statement, const std::function<void(const Block&)>& body);
-/// Runs body(statement) for all statements of a block and of the blocks inside.
+/// Calls body(statement) for all statements of a block and of nested blocks.
 void for_each_statement(const Block& statements, const std::function<void(const Statement&)>& body);
 
-/// A value and what it is computed of, each once, after what it needs itself. Masks are left out.
+/// Returns a value and its transitive operands, each once, operands first. Ignores masks.
 std::vector<ValueId> with_needs(const Kernel& kernel, ValueId value);
 
-/// Whether a barrier, or what threads carry out together, stands in the loop.
+/// Returns whether the loop contains a barrier or another collective statement.
 bool runs_together(const Kernel& kernel, const Loop& loop);
 
-/// Whether products stand there that are done later.
+/// Returns whether the block contains asynchronous matmuls.
 bool multiplies(const Kernel& kernel, const Block& statements);
-/// Whether a machine region stands there, or is the statement: one of this record, or any.
+/// Returns whether the statement is, or contains, a machine region: of this record, or of any if null.
 bool holds_region(const Statement& statement, const MachineRegionRecord* record = nullptr);
 bool holds_region(const Block& statements, const MachineRegionRecord* record = nullptr);
 

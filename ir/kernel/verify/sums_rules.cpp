@@ -9,7 +9,7 @@ namespace lathe::kernel {
 
 namespace {
 
-using Vars = std::vector<bool>;  // by variable: a product may be under way
+using Vars = std::vector<bool>;  // by variable: a matmul may be in flight
 
 class Sums {
  public:
@@ -49,7 +49,7 @@ class Sums {
     for (std::size_t i = 0; i < other.size(); ++i) under_way_[i] = under_way_[i] || other[i];
   }
 
-  /// What an iteration leaves under way is so in the next one.
+  /// Iterates to a fixed point: matmuls in flight at the end of an iteration are in flight in the next.
   void loop(const Block& body) {
     for (;;) {
       const Vars before = under_way_;
@@ -69,8 +69,8 @@ class Sums {
 
   const Kernel& kernel_;
   Vars under_way_;
-  std::string_view adds_;  // the name of what adds to variables
-  int regions_ = 0;        // around
+  std::string_view adds_;  // the name of the operation that adds to variables
+  int regions_ = 0;        // enclosing regions
 };
 
 }  // namespace

@@ -49,7 +49,7 @@ class Verifier {
 
   const Instruction& at(ValueId id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
 
-  /// Constants and dims are defined everywhere.
+  /// Checks the values that are defined everywhere: constants and dims.
   void placed_everywhere(std::size_t i) {
     const Instruction& in = kernel_.values[i];
     const auto lanes = static_cast<unsigned>(in.type.lanes);
@@ -66,7 +66,7 @@ class Verifier {
     verify_constant(kernel_, in);
   }
 
-  /// What a block defines is forgotten at its end: uses are dominated by definitions.
+  /// Definitions leave scope at the end of their block, so that they dominate their uses.
   void block(const Block& statements) {
     const std::size_t values = scope_values_.size(), vars = scope_vars_.size(), buffers = scope_buffers_.size();
     ++depth_;
@@ -340,8 +340,8 @@ class Verifier {
   int depth_ = 0, threads_ = 0, conditional_ = 0;
   int warps_ = 0;                      // enclosing thread.x loops of whole warps
   int independent_ = 0;                // enclosing loops whose iterations are independent
-  const Loop* thread_loop_ = nullptr;  // the innermost
-  std::vector<RegionBody> regions_;    // bodies around, from the outside in
+  const Loop* thread_loop_ = nullptr;  // innermost
+  std::vector<RegionBody> regions_;    // enclosing bodies, outermost first
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ TensorType infer_unary(const InferContext& ctx) {
   return rules::elementwise_type(ctx, kinds);
 }
 
-/// Runs f(a) in the compute dtype and gives the operand's dtype back.
+/// Computes f(a) in the compute dtype and casts the result to the operand's dtype.
 template <class F>
 Value in_compute_dtype(const Value& a, F f) {
   const DType dtype = a.dtype();
@@ -35,7 +35,7 @@ void set_product_gradient(const GradientContext& g, const Value& a, F f) {
 }
 
 Value expand_relu(GraphBuilder&, const Node&, std::span<const Value> operands) { return maximum(operands[0], 0.0); }
-/// The result says as well as the operand where the derivative is 1, and is kept anyway.
+/// The result determines the derivative as well as the operand does, and is saved anyway.
 void relu_gradient(const GradientContext& g) { g.set(0, where(le(g.result, 0.0), 0.0, g.grad)); }
 
 // sqrt(2/pi) and the cubic term of the tanh form (Hendrycks & Gimpel 2016).
@@ -50,12 +50,12 @@ TensorType infer_gelu(const InferContext& ctx) {
   return rules::elementwise_type(ctx, rules::floats);
 }
 
-/// 1 / (1 + e^y): for large y the exponential is infinite and the quotient 0; nothing gives NaN.
+/// 1 / (1 + e^y): for large y the exponential is infinite and the quotient 0; there are no NaNs.
 Value falling_logistic(const Value& y) { return div(1.0, add(exp(y), 1.0)); }
 Value logistic(const Value& x) { return falling_logistic(neg(x)); }
 
-/// The standard normal distribution function, or its tanh form: (1 + tanh u) / 2 = 1 / (1 + e^(-2u)), which is as
-/// accurate far below 0 as above.
+/// The standard normal CDF, or its tanh form: (1 + tanh u) / 2 = 1 / (1 + e^(-2u)), which is equally accurate for
+/// large negative and positive values.
 Value gelu_gate(const Value& x, bool tanh_form) {
   if (tanh_form) return falling_logistic(mul(x, add(mul(mul(x, x), -2 * tanh_scale * tanh_cubic), -2 * tanh_scale)));
   return mul(add(erf(mul(x, std::numbers::sqrt2 / 2)), 1.0), 0.5);
@@ -66,7 +66,7 @@ Value expand_gelu(GraphBuilder&, const Node& node, std::span<const Value> operan
   return in_compute_dtype(operands[0], [&](const Value& x) { return mul(x, gelu_gate(x, tanh_form)); });
 }
 
-/// gate(x) + x * gate'(x). By erf: gate' is the normal density. By tanh, gate' = 2 gate (1 - gate) u'(x).
+/// gate(x) + x * gate'(x). With erf, gate' is the normal density. With tanh, gate' = 2 gate (1 - gate) u'(x).
 void gelu_gradient(const GradientContext& g) {
   const bool tanh_form = by_tanh(g.node);
   set_product_gradient(g, g.operand(0), [&](const Value& x) {
@@ -99,8 +99,8 @@ void silu_gradient(const GradientContext& g) {
   });
 }
 
-/// max(x, 0) + log(1 + u) with u = e^(-|x|). With w = 1 + u as it is rounded, log(w) * u / (w - 1) is log(1 + u) to
-/// the last digits, however small u is (Goldberg 1991, theorem 4).
+/// max(x, 0) + log(1 + u) with u = e^(-|x|). With w = 1 + u after rounding, log(w) * u / (w - 1) equals log(1 + u) to
+/// the last digits even for tiny u (Goldberg 1991, theorem 4).
 Value expand_softplus(GraphBuilder&, const Node&, std::span<const Value> operands) {
   return in_compute_dtype(operands[0], [](const Value& x) {
     const Value u = exp(neg(abs(x)));
@@ -123,7 +123,7 @@ Value expand_clamp(GraphBuilder&, const Node& node, std::span<const Value> opera
   const auto &low = node.attrs.get<Number>("low"), &high = node.attrs.get<Number>("high");
   return minimum(maximum(operands[0], low), high);
 }
-/// 1 from low to high, both included, and 0 outside, as PyTorch.
+/// 1 from low to high, inclusive, and 0 outside, as in PyTorch.
 void clamp_gradient(const GradientContext& g) {
   const auto &low = g.node.attrs.get<Number>("low"), &high = g.node.attrs.get<Number>("high");
   const Value& a = g.operand(0);

@@ -4,7 +4,7 @@
 
 namespace lathe::ir {
 
-/// An unknown size n is read off an iota of n + 1 elements, of which element n is n: a view, so nothing is stored.
+/// Reads an unknown size n from element n of an iota of n + 1 elements. This is a view, so nothing is stored.
 Value dim_value(GraphBuilder& b, const Dim& size, DType dtype) {
   if (const auto number = size.value()) return constant(b, *number, dtype);
   return cast(select(iota(b, {size.unnamed() + 1}, 0, i64), 0, size.unnamed()), dtype);

@@ -2,8 +2,8 @@
 
 #include "ir/tensor/op/op.h"
 
-/// The records of composite ops, by file in ir/ops/composites/composites.def. Few passes see one: expand() replaces
-/// it by what it is made of.
+/// The records of composite ops, grouped by file in ir/ops/composites/composites.def. Most passes never see one:
+/// expand() replaces it by its expansion.
 namespace lathe::ir {
 
 namespace ops {

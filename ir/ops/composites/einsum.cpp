@@ -43,13 +43,13 @@ TensorType infer_einsum(const InferContext& ctx) {
 
 bool has_letter(std::string_view labels, char c) { return labels.find(c) != std::string_view::npos; }
 
-/// An operand on its way into the result, one label a dim.
+/// An intermediate operand, with one label per dim.
 struct Labelled {
   Value value;
   std::string labels;
 };
 
-/// A repeated label means the diagonal: "iji" -> "ji".
+/// Replaces repeated labels by the diagonal: "iji" -> "ji".
 Labelled take_diagonals(Labelled term) {
   for (std::size_t i = 0; i < term.labels.size(); ++i) {
     const auto again = term.labels.find(term.labels[i], i + 1);
@@ -59,12 +59,12 @@ Labelled take_diagonals(Labelled term) {
     term.labels.erase(again, 1);
     term.labels.erase(i, 1);
     term.labels += label;
-    i = static_cast<std::size_t>(-1);  // positions have moved: start again
+    i = static_cast<std::size_t>(-1);  // positions have changed: restart
   }
   return term;
 }
 
-/// Drops the dims of size 1 whose label has another size elsewhere: they would only be repeated.
+/// Squeezes dims of size 1 whose label has another size elsewhere, because they only broadcast.
 Labelled drop_broadcast(Labelled term, const std::map<char, Dim>& sizes) {
   for (std::size_t i = term.labels.size(); i-- > 0;)
     if (term.value.shape()[static_cast<int>(i)].is(1) && !sizes.at(term.labels[i]).is(1)) {
@@ -74,7 +74,7 @@ Labelled drop_broadcast(Labelled term, const std::map<char, Dim>& sizes) {
   return term;
 }
 
-/// Sums over the labels that nothing else mentions.
+/// Sums over the labels that nothing else uses.
 Labelled sum_private(Labelled term, std::string_view needed) {
   std::vector<int> axes;
   std::string kept;
@@ -87,7 +87,7 @@ Labelled sum_private(Labelled term, std::string_view needed) {
   return {sum_over(term.value, axes, false), kept};
 }
 
-/// The labels of the result and of all terms but those at i and j.
+/// Returns the labels of the result and of all terms except i and j.
 std::string labels_outside(const std::vector<Labelled>& terms, std::string_view out, std::size_t i, std::size_t j) {
   std::string labels(out);
   for (std::size_t k = 0; k < terms.size(); ++k)
@@ -95,7 +95,8 @@ std::string labels_outside(const std::vector<Labelled>& terms, std::string_view 
   return labels;
 }
 
-/// The first later term that shares a label with the first one, else the second: no outer product before its time.
+/// Returns the first later term that shares a label with the first one, otherwise the second term. This delays outer
+/// products.
 std::size_t partner(const std::vector<Labelled>& terms) {
   for (std::size_t k = 1; k < terms.size(); ++k)
     for (const char c : terms[0].labels)
@@ -103,7 +104,7 @@ std::size_t partner(const std::vector<Labelled>& terms) {
   return 1;
 }
 
-/// Multiplies the first term with its partner, in its place.
+/// Replaces the first term by its product with its partner.
 void multiply_two(std::vector<Labelled>& terms, std::string_view out) {
   const std::size_t k = partner(terms);
   const std::string needed = labels_outside(terms, out, 0, k);
@@ -119,7 +120,7 @@ void multiply_two(std::vector<Labelled>& terms, std::string_view out) {
   terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(k));
 }
 
-/// One operand: its dims in the order of the result, the others summed.
+/// Handles a single operand: permutes its dims to the order of the result, and sums the others.
 Value rearrange(const Labelled& term, std::string_view out) {
   std::vector<std::int64_t> order;
   for (const char c : out) order.push_back(static_cast<std::int64_t>(term.labels.find(c)));

@@ -40,7 +40,7 @@ TensorType infer_triangle(const InferContext& ctx) {
   return TensorType::contiguous(a.dtype, a.shape);
 }
 
-/// column - row for each element of the last two dims: i64[rows, columns].
+/// Returns column - row for each element of the last two dims: i64[rows, columns].
 Value offsets_from_diagonal(GraphBuilder& b, const Shape& shape) {
   const Dim rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
   const Value row = iota(b, {rows, 1}, 0, i64);

@@ -29,7 +29,7 @@ int softmax_axis(const Node& node) {
   return rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
 }
 
-/// Where all elements are -inf, exponentials and quotients are 0, and so is the gradient.
+/// Softmax for which a row of only -inf has zero exponentials, quotients and gradients.
 Value zero_masked_softmax(const Value& a, int axis) {
   const Value most = maximum(stop_gradient(max(a, {axis}, true)), least_softmax_maximum(a.dtype()));
   const Value e = exp(sub(a, most));
@@ -67,7 +67,7 @@ void log_softmax_gradient(const GradientContext& g) {
   g.set(0, cast(sub(grad, mul(exp(y), sum(grad, {axis}, true))), dtype));
 }
 
-/// x over its last dim; weight and bias, where given, have that dim alone.
+/// Infers the type of a norm over the last dim of x; weight and bias, if given, have only that dim.
 TensorType infer_norm(const InferContext& ctx) {
   rules::require_kind(ctx, 0, rules::floats);
   rules::require_same_dtype(ctx);
@@ -92,7 +92,7 @@ TensorType infer_norm(const InferContext& ctx) {
   return TensorType::contiguous(x.dtype, std::move(shape));
 }
 
-/// x normalised, and what it was multiplied by. Forward and gradient both build these, so they become the same nodes.
+/// Normalized x and its scale factor. Forward and gradient both build these, so hash-consing merges their nodes.
 struct Normalized {
   Value x_hat, rstd;
 };
@@ -127,7 +127,7 @@ Value expand_rms_norm(GraphBuilder&, const Node& node, std::span<const Value> op
   return scale_and_shift(rms_parts(operands[0], node.attrs.get<double>("eps")).x_hat, operands);
 }
 
-/// weight: sum(g * x_hat) over the rows; bias: sum(g). Summed in the compute dtype, then rounded.
+/// weight: sum(g * x_hat) over the rows; bias: sum(g). Sums in the compute dtype, then rounds.
 void scale_and_shift_gradients(const GradientContext& g, const Value& x_hat) {
   const DType dtype = g.node.type.dtype;
   const Value grad = upcast(g.grad);
@@ -141,7 +141,7 @@ void scale_and_shift_gradients(const GradientContext& g, const Value& x_hat) {
   }
 }
 
-/// With d = g * weight: x gets rstd * (d - mean(d) - x_hat * mean(d * x_hat)); RMS norm has no mean(d).
+/// With d = g * weight, the gradient of x is rstd * (d - mean(d) - x_hat * mean(d * x_hat)); RMS norm has no mean(d).
 void norm_gradient(const GradientContext& g, const Normalized& parts, bool centered) {
   scale_and_shift_gradients(g, parts.x_hat);
   if (!g.needs(0)) return;

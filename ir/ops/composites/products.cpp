@@ -12,17 +12,17 @@ constexpr std::string_view matmul_labels[] = {"dtype_kind", "dtype_match", "matm
 constexpr std::string_view linear_labels[] = {"dtype_kind",    "dtype_match",  "linear_rank",
                                               "linear_weight", "linear_inner", "linear_bias"};
 
-/// Each dim needs a letter in a contraction.
+/// A contraction needs a letter per dim.
 constexpr int most_dims = 32;
 
-/// An operand of matmul, taken apart: batch dims, rows and columns; a vector has no rows (left) or columns (right).
+/// An operand of matmul: batch dims, rows and columns. A vector has no rows (left) or columns (right).
 struct Side {
-  int batch, inner, outer;  ///< number of batch dims; positions of the two others, -1 where there is none
+  int batch, inner, outer;  ///< number of batch dims; positions of the two others, or -1
 };
 Side left_side(int rank) { return rank == 1 ? Side{0, 0, -1} : Side{rank - 2, rank - 1, rank - 2}; }
 Side right_side(int rank) { return rank == 1 ? Side{0, 0, -1} : Side{rank - 2, rank - 2, rank - 1}; }
 
-/// The batch dim `k` from the end; nothing where the operand has fewer.
+/// Returns batch dim `k`, counted from the end, or null if the operand has fewer.
 const Dim* batch_dim(const Shape& shape, const Side& side, int k) {
   return k <= side.batch ? &shape[side.batch - k] : nullptr;
 }
@@ -65,8 +65,8 @@ TensorType infer_matmul(const InferContext& ctx) {
   return TensorType::contiguous(dtype, std::move(shape));
 }
 
-/// The labels of one operand's dims. A batch dim of size 1 that the other operand has too is squeezed out, so that
-/// the other's dim is free: nothing is ever repeated in memory.
+/// Labels one operand's dims. A batch dim of size 1 that the other operand has too is squeezed, so that the other's
+/// dim is free: nothing is repeated in memory.
 struct LabelledSide {
   Value value;
   std::string labels;

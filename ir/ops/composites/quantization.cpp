@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::string_view dequantize_labels[] = {"dtype_kind", "dequantize_scales"};
 
-/// Neighbours that share a scale; nothing where the scales are not one for each block of the last dim.
+/// Returns the number of adjacent elements that share a scale, or nothing unless there is one scale per block of the
+/// last dim.
 std::optional<std::int64_t> block_of(const Shape& q, const Shape& scales) {
   if (q.rank() == 0 || q.rank() != scales.rank()) return std::nullopt;
   const int last = q.rank() - 1;

@@ -43,7 +43,7 @@ Value expand_mean(GraphBuilder&, const Node& node, std::span<const Value> operan
   return cast(div_size(sum_over(upcast(operands[0]), axes, keepdim), count), dtype);
 }
 
-/// a / max(count - correction, 0), as PyTorch: one element with correction 1 gives NaN.
+/// a / max(count - correction, 0), as in PyTorch: one element with correction 1 gives NaN.
 Value div_degrees(const Value& a, const Dim& count, std::int64_t correction) {
   const Dim degrees = count - Dim(correction);
   if (const auto number = degrees.value()) return div(a, std::max<std::int64_t>(*number, 0));
@@ -81,7 +81,7 @@ TensorType infer_logsumexp(const InferContext& ctx) {
   return TensorType::contiguous(a.dtype, rules::reduced_shape(a.shape, {axis}, ctx.attr<bool>("keepdim")));
 }
 
-/// log(sum(exp(a - m))) + m with m the row's maximum, or 0 where that is infinite: a row of only -inf gives -inf.
+/// log(sum(exp(a - m))) + m, with m the row's maximum, or 0 if that is infinite: a row of only -inf gives -inf.
 Value expand_logsumexp(GraphBuilder&, const Node& node, std::span<const Value> operands) {
   const DType dtype = node.type.dtype;
   const bool keepdim = node.attrs.get<bool>("keepdim");
@@ -114,7 +114,7 @@ TensorType infer_argmax(const InferContext& ctx) {
   return TensorType::contiguous(i64, rules::reduced_shape(a.shape, {axis}, false));
 }
 
-/// The smallest position among those of the maximum; a NaN counts as the maximum, as in PyTorch.
+/// Returns the smallest position of a maximum; NaN is treated as the maximum, as in PyTorch.
 Value expand_argmax(GraphBuilder& b, const Node& node, std::span<const Value> operands) {
   const Value& a = operands[0];
   const int axis = axis_of(node, a);

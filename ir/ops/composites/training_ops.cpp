@@ -41,14 +41,14 @@ TensorType infer_cross_entropy(const InferContext& ctx) {
   return TensorType::contiguous(logits.dtype, {});
 }
 
-/// What the loss and its gradient share. Both build it the same way, so the two become the same nodes.
+/// Shared by the loss and its gradient. Both build it the same way, so hash-consing merges their nodes.
 struct LossParts {
-  Value z;                     ///< logits less the row's maximum, [.., C]
+  Value z;                     ///< logits minus the row's maximum, [.., C]
   Value exps;                  ///< exp(z), [.., C]
   Value total;                 ///< sum of exps, [.., 1]
   Value is_target;             ///< bool [.., C]
-  std::optional<Value> valid;  ///< bool [.., 1]; absent when every row counts
-  Value count;                 ///< the number of rows that count, a scalar
+  std::optional<Value> valid;  ///< bool [.., 1]; absent if no row is ignored
+  Value count;                 ///< the number of rows not ignored, a scalar
   Dim classes;
   double smoothing;
 };
@@ -70,7 +70,7 @@ LossParts loss_parts(const Node& node, std::span<const Value> operands) {
     valid = ne(target, *ignored);
     target = where(*valid, target, 0.0);
   }
-  // Positions are compared in i32, which is half as wide, where it holds all of them.
+  // Compares positions in i32, which is half as wide, if it can hold all of them.
   const auto classes = shape[last].value();
   const DType position = classes && *classes <= std::numeric_limits<std::int32_t>::max() ? i32 : target.dtype();
   const Value checked = cast(checked_index(target, shape[last]), position);
@@ -82,14 +82,14 @@ LossParts loss_parts(const Node& node, std::span<const Value> operands) {
   return {z, exps, total, is_target, valid, count, shape[last], smoothing};
 }
 
-/// Row by row (1 - s) * (log(total) - z[target]) + s / C * sum(log(total) - z), then the mean over the rows that
-/// count. The target is found by comparing positions, so that all of it is one pass over a row.
+/// Per row (1 - s) * (log(total) - z[target]) + s / C * sum(log(total) - z), then the mean over the rows not ignored.
+/// Finds the target by comparing positions, so that everything is one pass over a row.
 Value expand_cross_entropy(GraphBuilder&, const Node& node, std::span<const Value> operands) {
   const DType dtype = node.type.dtype;
   const LossParts parts = loss_parts(node, operands);
   const int last = parts.z.rank() - 1;
   const Value log_total = log(parts.total);
-  // max picks the one target.
+  // max selects the single target.
   const Value picked = max(where(parts.is_target, parts.z, -infinity), {last}, true);
   Value loss = sub(log_total, picked);
   if (parts.smoothing != 0) {
@@ -101,7 +101,7 @@ Value expand_cross_entropy(GraphBuilder&, const Node& node, std::span<const Valu
   return cast(div(sum(loss), parts.count), dtype);
 }
 
-/// (softmax - smoothed target) * g / count on the rows that count, 0 on the others.
+/// (softmax - smoothed target) * g / count on the rows not ignored, 0 on the others.
 void cross_entropy_gradient(const GradientContext& g) {
   const DType dtype = g.operand(0).dtype();
   const LossParts parts = loss_parts(g.node, g.operands);
@@ -128,7 +128,7 @@ TensorType infer_dropout(const InferContext& ctx) {
   return TensorType::contiguous(a.dtype, a.shape);
 }
 
-/// The draw is f32 for every dtype, so that one seed drops the same elements in all of them.
+/// Draws f32 for every dtype, so that a seed drops the same elements in all of them.
 Value expand_dropout(GraphBuilder&, const Node& node, std::span<const Value> operands) {
   const double p = node.attrs.get<double>("p");
   const auto stream = node.attrs.get<std::int64_t>("stream");

@@ -21,7 +21,7 @@ constexpr std::string_view attention_labels[] = {"dtype_kind",       "dtype_matc
                                                  "attention_offset", "broadcast"};
 constexpr std::string_view rope_labels[] = {"dtype_kind", "dtype_match", "rope_even", "rope_shape"};
 
-/// The dims before the last two.
+/// Returns the dims before the last two.
 Shape leading_dims(const Shape& shape) { return Shape(std::vector<Dim>(shape.begin(), shape.end() - 2)); }
 
 void check_attention_mask(const InferContext& ctx, const Shape& scores) {
@@ -30,7 +30,7 @@ void check_attention_mask(const InferContext& ctx, const Shape& scores) {
               fmt::format("{} is neither bool nor of the dtype of {}", describe_role(ctx, 3, "mask"),
                           rules::describe(ctx, 0)),
               "a bool mask is true where a query may see a key; any other is added to the scores");
-  // The mask may add batch dims, never queries or keys.
+  // The mask may add batch dims, but not queries or keys.
   for (int k = 1; k <= std::min(2, mask.rank()); ++k) {
     const Dim &given = mask.shape[mask.rank() - k], &wanted = scores[scores.rank() - k];
     if (given.is(1)) continue;
@@ -43,7 +43,7 @@ void check_attention_mask(const InferContext& ctx, const Shape& scores) {
 
 bool has_offset(const Attributes& attrs) { return attrs.get<bool>("offset"); }
 
-/// The operand that is the mask, if there is one; the offset is the last one.
+/// Returns the index of the mask operand, if given; the offset is the last operand.
 std::optional<int> mask_operand(const Attributes& attrs, int arity) {
   if (arity - (has_offset(attrs) ? 1 : 0) > 3) return 3;
   return std::nullopt;
@@ -113,7 +113,7 @@ TensorType infer_attention(const InferContext& ctx) {
   return TensorType::contiguous(q.dtype, std::move(result));
 }
 
-/// bool [n, m], or with an offset of each batch [B, 1.., n, m]: key j stands at no later position than query i.
+/// bool [n, m], or [B, 1.., n, m] with a per-batch offset: the position of key j is at most that of query i.
 Value causal_mask(GraphBuilder& b, const Shape& scores, const std::optional<Value>& offset) {
   Value query = iota(b, {scores[scores.rank() - 2], 1}, 0, i64);  // [n, 1]
   if (offset) {
@@ -164,7 +164,7 @@ TensorType infer_rope(const InferContext& ctx) {
   return TensorType::contiguous(x.dtype, std::move(shape));
 }
 
-/// [x1, x2] -> [-x2, x1], the halves of the last dim.
+/// Maps [x1, x2], the halves of the last dim, to [-x2, x1].
 Value rotate_half(const Value& x) {
   const int last = x.rank() - 1;
   const Dim size = x.shape()[last];
@@ -178,7 +178,7 @@ Value expand_rope(GraphBuilder&, const Node&, std::span<const Value> operands) {
   return add(mul(x, cos), mul(rotate_half(x), sin));
 }
 
-/// The transpose of rotate_half is its negative: x gets g * cos - rotate_half(g * sin).
+/// The transpose of rotate_half is its negative, so the gradient of x is g * cos - rotate_half(g * sin).
 void rope_gradient(const GradientContext& g) {
   const Value &x = g.operand(0), &cos = g.operand(1), &sin = g.operand(2);
   if (g.needs(0)) g.set(0, sub(mul(g.grad, cos), rotate_half(mul(g.grad, sin))));

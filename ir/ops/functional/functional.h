@@ -10,42 +10,42 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/builder.h"
 
-/// Functions of primitive ops: what expansions, gradient rules, passes and the DSL build graphs with. Every one adds
-/// to the builder of its operands, at the builder's current location. `dim` counts from the end when negative.
-/// Element-wise functions broadcast by NumPy's rule and want equal dtypes (numbers take the tensor's dtype).
-/// What is no more than its op comes from its line in ir/ops/primitives/primitives.def. Composites:
+/// Functions of primitive ops, with which expansions, gradient rules, passes and the DSL build graphs. Each one adds
+/// to the builder of its operands, at the builder's current location. A negative `dim` counts from the end.
+/// Elementwise functions use NumPy broadcasting and require equal dtypes (numbers take the tensor's dtype). Functions
+/// that only wrap an op are generated from its line in ir/ops/primitives/primitives.def. For composites, see
 /// functional_composites.h.
 namespace lathe::ir {
 
-/// An op over these operands.
+/// Adds an op with these operands.
 inline Value apply(const Op& op, std::initializer_list<Value> operands, Attributes attrs = {}) {
   return operands.begin()->builder().add(op, operands, std::move(attrs));
 }
 
-/// A dim counted from the front. One out of range stays as it is, for the op's rule to refuse.
+/// Returns a dim counted from the front. Returns one out of range unchanged, so that the op's rule rejects it.
 inline std::int64_t from_front(int dim, int rank) { return dim < 0 && dim >= -rank ? dim + rank : dim; }
 inline std::int64_t from_front(const Value& a, int dim) { return from_front(dim, a.rank()); }
-/// The same of each; every dim where none is given. Equal ops then have equal attributes.
+/// Same for a list; an empty list becomes all dims. Equal ops then have equal attributes.
 std::vector<std::int64_t> dims_from_front(const Value& a, std::vector<std::int64_t> dims);
 
-// ---- values from nothing
+// ---- sources
 Value constant(GraphBuilder& b, const Number& value, DType dtype);                  ///< a scalar
-Value full(GraphBuilder& b, const Shape& shape, const Number& value, DType dtype);  ///< expand of a scalar
+Value full(GraphBuilder& b, const Shape& shape, const Number& value, DType dtype);  ///< expanded scalar
 Value literal(GraphBuilder& b, const Shape& shape, NumberList values, DType dtype);
 Value iota(GraphBuilder& b, const Shape& shape, int dim, DType dtype);  ///< the index along dim
 Value dim_value(GraphBuilder& b, const Dim& size, DType dtype);         ///< a size as a scalar, bound or not
-/// Uniform in [0, 1) by Philox 4x32-10; `state` is i64[2]: {seed, step}. `stream` tells draws in a graph apart.
+/// Uniform in [0, 1) by Philox 4x32-10; `state` is i64[2]: {seed, step}. `stream` distinguishes draws in a graph.
 Value random_uniform(const Value& state, const Shape& shape, DType dtype, std::int64_t stream);
-/// A fresh stream, brought into low .. high; a rounding can give high itself.
+/// Uses a new stream, scaled to low .. high; rounding can produce high itself.
 Value random_uniform(const Value& state, const Shape& shape, DType dtype, double low, double high);
 Value random_normal(const Value& state, const Shape& shape, DType dtype);  ///< Box-Muller on two fresh streams
 
-// ---- what is no more than its op
+// ---- functions that only wrap an op
 #define LATHE_IR_FUNCTIONS
 #include "ir/ops/primitives/primitives.def"
 
-// ---- element-wise
-/// A number as an operand beside `a`.
+// ---- elementwise
+/// Returns a constant with the dtype of `a`.
 inline Value number_like(const Value& a, const Number& value) { return constant(a.builder(), value, a.dtype()); }
 inline Value add(const Value& a, const Number& b) { return add(a, number_like(a, b)); }
 inline Value sub(const Value& a, const Number& b) { return sub(a, number_like(a, b)); }
@@ -70,7 +70,7 @@ inline Value where(const Value& condition, const Value& a, const Number& b) {
 inline Value where(const Value& condition, const Number& a, const Value& b) {
   return where(condition, number_like(b, a), b);
 }
-/// `a` itself where it has the dtype already
+/// Returns `a` itself if it has the dtype already.
 inline Value cast(const Value& a, DType dtype) {
   return a.dtype() == dtype ? a : apply(ops::cast, {a}, {{"dtype", dtype}});
 }
@@ -78,21 +78,21 @@ inline Value cast(const Value& a, DType dtype) {
 // ---- views and layout
 Value transpose(const Value& a, int dim0, int dim1);
 Value permute(const Value& a, const std::vector<std::int64_t>& dims);
-Value expand(const Value& a, const Shape& shape);  ///< dims of size 1 (or missing in front) take the shape's size
+Value expand(const Value& a, const Shape& shape);  ///< dims of size 1 (or missing in front) get the shape's size
 Value slice(const Value& a, int dim, const Dim& start, const Dim& stop, std::int64_t step = 1);
 Value select(const Value& a, int dim, const Dim& index);             ///< slice of one, squeezed
 std::vector<Value> split(const Value& a, const Dim& size, int dim);  ///< pieces of `size`; the last may be smaller
 std::vector<Value> chunk(const Value& a, std::int64_t chunks, int dim);  ///< as torch.chunk, for sizes that divide
-Value view(const Value& a, const Shape& shape);  ///< legal only where strides allow [view_numel], [view_stride]
+Value view(const Value& a, const Shape& shape);  ///< fails unless strides allow it [view_numel], [view_stride]
 Value reshape(const Value& a, const Shape& shape);
-Value flatten(const Value& a, int first, int last);  ///< reshape that joins dims first..last
+Value flatten(const Value& a, int first, int last);  ///< reshape that merges dims first..last
 Value contiguous(const Value& a);
 Value unsqueeze(const Value& a, int dim);
 Value squeeze(const Value& a, int dim);
-Value diagonal(const Value& a, int dim0, int dim1);  ///< the two dims go, their diagonal comes last
+Value diagonal(const Value& a, int dim0, int dim1);  ///< removes both dims and appends their diagonal
 
 // ---- reductions
-/// Sums `a` to `shape`, undoing a broadcast: leading dims go, dims of size 1 are kept.
+/// Sums `a` to `shape`, undoing a broadcast: removes leading dims, keeps dims of size 1.
 Value sum_to(const Value& a, const Shape& shape);
 
 // ---- products
@@ -100,25 +100,28 @@ Value contract(const Value& a, const Value& b, std::string_view spec);  ///< "bi
 
 // ---- indexing
 Value gather(const Value& table, const Value& indices, int dim = 0);  ///< table[.., indices, ..]; an embedding: 0
-Value scatter_add(const Value& indices, const Value& updates, const Dim& size, int dim = 0);  ///< gather transposed
-/// `a` [.., n, ..] with rows [.., t, ..] at positions [t], or [b, t] by the index of dim 0, or of the rows' shape; of
-/// equal ones the last.
+Value scatter_add(const Value& indices, const Value& updates, const Dim& size, int dim = 0);  ///< transpose of gather
+/// Replaces rows of `a` [.., n, ..] by rows [.., t, ..] at positions [t], [b, t] (by the index of dim 0), or of the
+/// rows' shape. For equal positions the last row wins.
 Value update_rows(const Value& a, const Value& positions, const Value& rows, int dim = 0);
 /// torch.scatter: update_rows at positions of the shape of `source`.
 Value scatter(const Value& a, const Value& indices, const Value& source, int dim);
-Value checked_index(const Value& indices, const Dim& size);  ///< the indices, each in [0, size), else [index_range]
+Value checked_index(const Value& indices, const Dim& size);       ///< returns the indices; each must be in [0, size)
+                                                                  ///< [index_range]
 Value take_along(const Value& a, const Value& indices, int dim);  ///< torch.gather: equal ranks
-/// Sums along dim up to each element, which `exclusive` leaves out; in reverse, of it and those after it.
+/// Cumulative sums along dim. `exclusive` omits the element itself; `reverse` sums from the end.
 Value cumsum(const Value& a, int dim, bool exclusive = false, bool reverse = false);
 Value argsort(const Value& a, int dim, bool descending = false);               ///< positions, i64; stable
 Value top_k(const Value& a, const Dim& k, int dim = -1, bool largest = true);  ///< positions, i64, best first
-/// x [s, k], offsets [g+1], g weights [n, k] -> [s, n]: rows offsets[i] .. offsets[i+1] by weight i transposed.
+/// x [s, k], offsets [g+1], g weights [n, k] -> [s, n]: multiplies rows offsets[i] .. offsets[i+1] by weight i
+/// transposed.
 Value grouped_matmul(const Value& x, const Value& offsets, std::span<const Value> weights);
-/// a [s, n], b [s, k], offsets [g+1] -> [n, k]: a^T b of the rows offsets[segment] .. offsets[segment+1].
+/// a [s, n], b [s, k], offsets [g+1] -> [n, k]: a^T b over rows offsets[segment] .. offsets[segment+1].
 Value segment_outer(const Value& a, const Value& b, const Value& offsets, std::int64_t segment);
 Value concat(std::span<const Value> parts, int dim);
 Value stack(std::span<const Value> parts, int dim);
 Value pad(const Value& a, int dim, const Dim& low, const Dim& high);   ///< zeros before and after
-Value repeat_interleave(const Value& a, std::int64_t times, int dim);  ///< expand + reshape, as grouped heads need it
+Value repeat_interleave(const Value& a, std::int64_t times, int dim);  ///< expand + reshape, as needed by grouped
+                                                                       ///< heads
 
 }  // namespace lathe::ir

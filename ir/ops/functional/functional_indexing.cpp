@@ -25,7 +25,7 @@ void require_parts(std::span<const Value> parts, std::string_view op) {
   if (parts.empty()) throw UserError(fmt::format("{}: nothing to join", op), "op_arity", "give one tensor or more");
 }
 
-/// The dims 0 .. rank-1 with `dim` moved to the end, and the permutation back.
+/// The permutation that moves `dim` to the end of 0 .. rank-1, and its inverse.
 struct Move {
   std::vector<std::int64_t> there, back;
 };
@@ -101,9 +101,9 @@ Value checked_index(const Value& indices, const Dim& size) {
   return gather(iota(indices.builder(), {size}, 0, indices.dtype()), indices, 0);
 }
 
-/// Rows of a matrix: with `dim` last and the others joined, element [r, indices[r, k]] is at r*n + indices[r, k] of
-/// the flat operand. r*n is read off an iota of the flat operand, for n may be unknown until run time. An index out
-/// of range would be one of another row, so each is checked on its own.
+/// Moves `dim` to the end and flattens the others to rows: element [r, indices[r, k]] is at r*n + indices[r, k] of
+/// the flat operand. Reads r*n from an iota over the flat operand, because n may be unknown until run time. Checks
+/// each index, because one out of range would address another row.
 Value take_along(const Value& a, const Value& indices, int dim) {
   const int rank = a.rank(), d = require_axis(a, dim, rank, "take_along");
   if (indices.rank() != rank)

@@ -25,13 +25,13 @@ Value random_uniform(const Value& state, const Shape& shape, DType dtype, std::i
 }
 
 Value random_uniform(const Value& state, const Shape& shape, DType dtype, double low, double high) {
-  // Numbers of 16 bits are too coarse to be scaled.
+  // 16-bit floats are too coarse to scale.
   const Value unit = random_uniform(state, shape, compute_dtype(dtype), state.builder().next_stream());
   return cast(add(mul(unit, high - low), low), dtype);
 }
 
 /// Box and Muller 1958: sqrt(-2 log(1 - u)) cos(2 pi v) for uniform u, v in [0, 1). 16-bit floats are too coarse for
-/// the tails, so they are rounded from f32.
+/// the tails, so the result is rounded from f32.
 Value random_normal(const Value& state, const Shape& shape, DType dtype) {
   GraphBuilder& b = state.builder();
   const DType compute = dtype == f64 ? f64 : f32;

@@ -9,7 +9,7 @@ namespace lathe::ir {
 
 namespace {
 
-/// A dim counted from the front whose size is needed before any rule runs.
+/// Returns a dim counted from the front, checked, because its size is needed before any rule runs.
 int require_axis(const Value& a, int dim, std::string_view op) {
   if (dim < -a.rank() || dim >= a.rank())
     throw UserError(a.builder().location(), op,
@@ -18,13 +18,13 @@ int require_axis(const Value& a, int dim, std::string_view op) {
   return static_cast<int>(from_front(dim, a.rank()));
 }
 
-/// Whether `a` has these sizes under these names already.
+/// Returns whether `a` already has these sizes and display names.
 bool has_shape(const Value& a, const Shape& shape) {
   return std::equal(a.shape().begin(), a.shape().end(), shape.begin(), shape.end(),
                     [](const Dim& x, const Dim& y) { return x == y && x.name() == y.name(); });
 }
 
-/// How many pieces of `size` make up `total`, the last one smaller or not; -1 where that is not known.
+/// Returns the number of chunks of `size` in `total`, where the last may be smaller; -1 if unknown.
 std::int64_t count_pieces(const Dim& total, const Dim& size) {
   const auto number = size.value(), all = total.value();
   if (number && *number <= 0) return -1;

@@ -4,7 +4,7 @@ namespace lathe::ir::ops {
 
 namespace {
 
-/// Arguments have a name and a type of their own, so GraphBuilder::argument makes them.
+/// Arguments need a name and a type, so only GraphBuilder::argument creates them.
 TensorType argument_infer(const InferContext& ctx) {
   ctx.fail("argument_name", "an argument has no name or type yet", "declare it in the signature of the graph");
 }

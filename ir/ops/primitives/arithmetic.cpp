@@ -24,7 +24,7 @@ void sub_gradient(const GradientContext& g) {
   if (g.needs(1)) g.set(1, ir::neg(g.grad));
 }
 
-/// For complex operands the gradient is dL/dRe + i dL/dIm, so that the one of `a` in a*b is g * conj(b).
+/// For complex operands the gradient is dL/dRe + i dL/dIm, so the gradient of `a` in a*b is g * conj(b).
 void mul_gradient(const GradientContext& g) {
   const auto factor = [&](int i) { return is_complex(g.node.type.dtype) ? ir::conj(g.operand(i)) : g.operand(i); };
   if (g.needs(0)) g.set(0, ir::mul(g.grad, factor(1)));
@@ -36,7 +36,7 @@ void div_gradient(const GradientContext& g) {
   if (g.needs(1)) g.set(1, ir::neg(ir::mul(g.grad, ir::div(g.result, g.operand(1)))));
 }
 
-/// The larger (smaller) operand takes the gradient; equal operands share it.
+/// The larger (smaller) operand receives the gradient; equal operands share it.
 void extremum_gradient(const GradientContext& g, const Value& first_wins) {
   const Value half = ir::mul(g.grad, 0.5);
   const Value tie = ir::eq(g.operand(0), g.operand(1));
@@ -46,8 +46,8 @@ void extremum_gradient(const GradientContext& g, const Value& first_wins) {
 void minimum_gradient(const GradientContext& g) { extremum_gradient(g, ir::lt(g.operand(0), g.operand(1))); }
 void maximum_gradient(const GradientContext& g) { extremum_gradient(g, ir::lt(g.operand(1), g.operand(0))); }
 
-/// d a^b = b a^(b-1) da + a^b log(a) db, with 0 where the true limit is 0 and the formula gives NaN (b = 0; a = 0
-/// with b >= 0), as PyTorch.
+/// d a^b = b a^(b-1) da + a^b log(a) db, with 0 where the limit is 0 and the formula gives NaN (b = 0; a = 0 with b
+/// >= 0), as in PyTorch.
 void pow_gradient(const GradientContext& g) {
   const Value &a = g.operand(0), &b = g.operand(1);
   if (g.needs(0)) g.set(0, ir::where(ir::eq(b, 0.0), 0.0, ir::mul(g.grad, ir::mul(b, ir::pow(a, ir::sub(b, 1.0))))));

@@ -7,14 +7,14 @@
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/tensors/host_tensor.h"
 
-/// What the references of ops that move blocks of elements along one dim have in common.
+/// Helpers for the references of ops that move blocks of elements along one dim.
 namespace lathe::ir::ops {
 
 inline int dim_of(const Node& node, int rank) {
   return rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), rank);
 }
 
-/// The elements before, in and after dim d, as a tensor of three dims.
+/// The number of elements before, in and after dim d, as a 3-dim tensor.
 struct Blocks {
   std::int64_t outer = 1, size = 1, inner = 1;
 };
@@ -25,7 +25,7 @@ inline Blocks blocks_of(const std::vector<std::int64_t>& sizes, int d) {
   return blocks;
 }
 
-/// What an op along dim `dim` does the same to every part of (DimRule): all other dims of its one operand.
+/// DimRule for ops that treat all dims except `dim` of their operand alike.
 inline std::vector<DimPair> dims_beside(const Graph&, const Node& node) {
   const int rank = node.type.rank(), d = dim_of(node, rank);
   std::vector<DimPair> pairs;
@@ -34,7 +34,6 @@ inline std::vector<DimPair> dims_beside(const Graph&, const Node& node) {
   return pairs;
 }
 
-/// Copies `count` elements.
 inline void copy_elements(const HostTensor& from, std::int64_t at, HostTensor& to, std::int64_t to_at,
                           std::int64_t count) {
   if (count == 0) return;

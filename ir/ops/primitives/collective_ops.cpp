@@ -17,9 +17,9 @@ constexpr NotDifferentiable after_autodiff{
     "processes are divided after differentiation: apply shard to the gradient"};
 constexpr Replicated added_by_shard{"it is what a graph of one process exchanges with the others"};
 
-// ---- what all of them check
+// ---- common checks
 
-/// The number of processes along the axis [mesh_ranks], which has a name [mesh_axis].
+/// Returns the number of processes along the axis [mesh_ranks]; the axis must have a name [mesh_axis].
 Dim require_ranks(const InferContext& ctx) {
   const auto ranks = ctx.attr<std::int64_t>("ranks");
   ctx.require(ranks >= 1, "mesh_ranks", fmt::format("an axis of {} processes", ranks), "a mesh axis has 1 or more");
@@ -28,7 +28,8 @@ Dim require_ranks(const InferContext& ctx) {
   return Dim(ranks);
 }
 
-/// The part of dim `d` that one of `ranks` processes holds of each of `outer` blocks [mesh_divide].
+/// Returns the size of a process's shard of dim `d`, which consists of `outer` blocks sharded over `ranks`
+/// [mesh_divide].
 Dim require_part(const InferContext& ctx, int d, const Dim& outer, const Dim& ranks) {
   const Dim& size = ctx.operand(0).shape[d];
   const auto part = size.unnamed().divided_by(ranks);
@@ -40,7 +41,7 @@ Dim require_part(const InferContext& ctx, int d, const Dim& outer, const Dim& ra
   return *part;
 }
 
-/// Stands alone where the axis has one process; else the values of the others are needed.
+/// Requires an axis of one process, because otherwise the values of other processes are needed.
 void require_alone(const Node& node) {
   const auto ranks = node.attrs.get<std::int64_t>("ranks");
   if (ranks != 1)
@@ -118,7 +119,7 @@ TensorType send_recv_infer(const InferContext& ctx) {
   return TensorType::contiguous(ctx.operand(0).dtype, ctx.operand(0).shape);
 }
 
-// ---- samples: an axis of one process, so that one can run them
+// ---- samples: an axis of one process, so that a single process can run them
 
 template <class... More>
 Attributes on_axis(More... more) {

@@ -5,7 +5,8 @@
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/tensors/host_tensor.h"
 
-/// Gradients of complex values follow PyTorch: dL/dRe + i dL/dIm, so that the two views are each other's gradient.
+/// Gradients of complex values follow PyTorch: dL/dRe + i dL/dIm, so each of the two views is the gradient of the
+/// other.
 namespace lathe::ir::ops {
 
 namespace {

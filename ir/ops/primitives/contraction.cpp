@@ -12,7 +12,7 @@ namespace lathe::ir::ops {
 
 namespace {
 
-/// "bik,bkj->bij" cut in three; nothing where it does not have that form.
+/// Splits "bik,bkj->bij" into its three roles; returns nothing if it has another form.
 std::optional<ContractionRoles> parse(std::string_view spec) {
   const auto comma = spec.find(','), arrow = spec.find("->");
   if (comma == std::string_view::npos || arrow == std::string_view::npos || comma > arrow) return std::nullopt;
@@ -84,7 +84,7 @@ ContractionRoles contract_roles(const Node& node) {
   return *roles;
 }
 
-/// The same three roles, transposed: d lhs = grad x rhs, d rhs = grad x lhs.
+/// Permutes the three roles: d lhs = grad x rhs, d rhs = grad x lhs.
 void contract_gradient(const GradientContext& g) {
   const ContractionRoles r = contract_roles(g.node);
   if (g.needs(0)) g.set(0, ir::contract(g.grad, g.operand(1), fmt::format("{},{}->{}", r.out, r.rhs, r.lhs)));

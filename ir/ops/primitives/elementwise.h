@@ -8,7 +8,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 
-/// What the records of element-wise primitives have in common.
+/// Helpers for the records of elementwise primitives.
 namespace lathe::ir::ops {
 
 inline constexpr std::string_view unary_labels[] = {"dtype_kind"};
@@ -16,12 +16,12 @@ inline constexpr std::string_view binary_labels[] = {"dtype_match", "dtype_kind"
 
 using Reference = double (*)(std::span<const double>);
 
-/// Operands of one dtype among `kinds`; the result has it too.
+/// Infers the type of an op whose operands and result have one dtype among `kinds`.
 template <unsigned kinds>
 TensorType infer_same(const InferContext& ctx) {
   return rules::elementwise_type(ctx, kinds);
 }
-/// Operands of one dtype among `kinds`; the result is bool.
+/// Same with a bool result.
 template <unsigned kinds>
 TensorType infer_comparison(const InferContext& ctx) {
   return TensorType::contiguous(boolean, rules::elementwise_type(ctx, kinds).shape);
@@ -57,7 +57,7 @@ constexpr Op binary(std::string_view name, std::string_view doc, ScalarOp op, Mi
             .samples = samples};
 }
 
-/// A matrix, a scalar, a size-1 and a zero-size tensor of values in [low, high].
+/// Returns samples with values in [low, high]: a matrix, a scalar, a size-1 and a zero-size tensor.
 inline std::vector<Sample> unary_samples(double low, double high, std::vector<DType> dtypes = {f64}) {
   std::vector<Sample> samples;
   for (const DType dtype : dtypes) samples.push_back({.operands = {{{2, 3}, dtype, low, high}}, .attrs = {}});
@@ -68,7 +68,8 @@ inline std::vector<Sample> unary_samples(double low, double high, std::vector<DT
   return samples;
 }
 
-/// Equal shapes, each side broadcast, scalars and zero-size dims; the second operand is drawn from [low, high].
+/// Returns samples with equal shapes, each side broadcast, scalars and zero-size dims; the second operand is in [low,
+/// high].
 inline std::vector<Sample> binary_samples(double low, double high, std::vector<DType> dtypes = {f64},
                                           double first_low = -2, double first_high = 2) {
   using Sizes = std::vector<std::int64_t>;

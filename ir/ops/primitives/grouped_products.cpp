@@ -19,13 +19,13 @@ void require_rank(const InferContext& ctx, int operand, int rank, std::string_vi
               what);
 }
 
-/// Offsets are integers [g + 1].
+/// Requires offsets to be integers [g + 1].
 void require_offsets(const InferContext& ctx, int operand) {
   require_indices(ctx, operand);
   require_rank(ctx, operand, 1, "offsets are [g + 1] integers: where each segment of rows begins, and the last ends");
 }
 
-/// The rows [first, second) of segment i of `rows` rows [index_range].
+/// Returns the row range [first, second) of segment i of `rows` rows [index_range].
 std::pair<std::int64_t, std::int64_t> segment_rows(const Node& node, const HostTensor& offsets, std::int64_t i,
                                                    std::int64_t rows) {
   const auto checked = [&](std::int64_t place, std::int64_t least) {
@@ -40,7 +40,7 @@ std::pair<std::int64_t, std::int64_t> segment_rows(const Node& node, const HostT
   return {first, checked(i + 1, first)};
 }
 
-/// to[i] += sum over t of from(i, t), row by row, in plain loops.
+/// Computes to[i, j] = sum over t of a[i, t] * b[j, t] with plain loops.
 void multiply(const double* a, std::int64_t a_row, std::int64_t a_step, const double* b, std::int64_t b_row,
               std::int64_t b_step, double* to, std::int64_t m, std::int64_t n, std::int64_t k) {
   for (std::int64_t i = 0; i < m; ++i)
@@ -89,14 +89,14 @@ HostTensor grouped_matmul_reference(const Node& node, Operands operands, const S
   return result;
 }
 
-/// Columns go by those of the weights; whose a row is, is looked up among all rows.
+/// Result columns correspond to the weights' rows. Rows have no pair: the offsets refer to all rows.
 std::vector<DimPair> grouped_matmul_dims(const Graph&, const Node& node) {
   std::vector<DimPair> pairs;
   for (int i = 2; i < static_cast<int>(node.operands.size()); ++i) pairs.push_back({i, 0, 1});
   return pairs;
 }
 
-/// x's by the weights the other way, each weight's by the rows of its segment.
+/// The gradient of x multiplies by the transposed weights; that of each weight sums over the rows of its segment.
 void grouped_matmul_gradient(const GradientContext& g) {
   const auto groups = static_cast<int>(g.operands.size()) - 2;
   if (g.needs(0)) {
@@ -142,7 +142,7 @@ HostTensor segment_outer_reference(const Node& node, Operands operands, const Si
 
 std::vector<DimPair> segment_outer_dims(const Graph&, const Node&) { return {{0, 1, 0}, {1, 1, 1}}; }
 
-/// Rows outside of the segment have none.
+/// Rows outside the segment have a zero gradient.
 void segment_outer_gradient(const GradientContext& g) {
   const auto segment = g.node.attrs.get<std::int64_t>("segment");
   const Value own = ir::slice(g.operand(2), 0, Dim(segment), Dim(segment + 2));
@@ -151,7 +151,7 @@ void segment_outer_gradient(const GradientContext& g) {
   if (g.needs(1)) g.set(1, ir::grouped_matmul(g.operand(0), own, {&transposed, 1}));
 }
 
-/// Random offsets rarely ascend: those of samples are all of one number, 0 or the number of rows.
+/// Random offsets are rarely ascending, so all offsets of a sample are equal: 0 or the number of rows.
 SampleOperand equal_offsets(std::int64_t count, double number, DType dtype = i64) {
   return {{count}, dtype, number, number};
 }

@@ -104,7 +104,7 @@ void add_blocks(const Node& node, const HostTensor& indices, const HostTensor& u
                 const Blocks& blocks) {
   const auto from = updates.as<T>();
   const auto to = result.as<T>();
-  // Of empty blocks one is as good as all: the indices are checked.
+  // For empty blocks, one pass suffices to check the indices.
   const std::int64_t outer = blocks.inner == 0 ? std::min<std::int64_t>(blocks.outer, 1) : blocks.outer;
   for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t k = 0; k < indices.numel(); ++k) {
@@ -127,7 +127,7 @@ HostTensor scatter_reference(const Node& node, Operands operands, const Sizes& s
   return result;
 }
 
-/// Dims of the indices correspond to none of the result: over them the updates are summed.
+/// Dims of the indices have no pair in the result, because updates are summed over them.
 std::vector<DimPair> scatter_dims(const Graph& graph, const Node& node) {
   const int indices = graph[node.operands[0]].type.rank(), rank = node.type.rank();
   const int d = dim_of(node, rank);

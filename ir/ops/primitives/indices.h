@@ -6,17 +6,17 @@
 #include "ir/support/error.h"
 #include "ir/support/tensors/host_tensor.h"
 
-/// What the records of ops that look elements up by index have in common.
+/// Helpers for the records of ops with index operands.
 namespace lathe::ir::ops {
 
-/// The operand holds integers [index_dtype].
+/// Requires an integer operand [index_dtype].
 inline void require_indices(const InferContext& ctx, int operand) {
   ctx.require(is_integer(ctx.operand(operand).dtype), "index_dtype",
               fmt::format("indices must be i64 or i32, not {}", rules::describe(ctx, operand)),
               "cast them, as in indices.to(i64)");
 }
 
-/// The index at position k, checked against the size of the dim that it runs over [index_range].
+/// Returns the index at position k, checked against the size of its dim [index_range].
 inline std::int64_t checked_index(const Node& node, const HostTensor& indices, std::int64_t k, std::int64_t size) {
   const std::int64_t index = indices.get_int(k);
   if (index < 0 || index >= size)

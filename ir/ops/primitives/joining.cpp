@@ -49,7 +49,7 @@ HostTensor concat_reference(const Node& node, Operands operands, const Sizes& si
   return result;
 }
 
-/// Parts of one size are blocks of the dim along which they are joined.
+/// Parts of equal size are blocks of the concatenated dim.
 std::vector<DimPair> concat_dims(const Graph& graph, const Node& node) {
   const int rank = node.type.rank(), joined = dim_of(node, rank);
   const Dim size = graph[node.operands[0]].type.shape[joined];
@@ -112,7 +112,7 @@ HostTensor pad_reference(const Node& node, Operands operands, const Sizes& sizes
   return result;
 }
 
-/// The operand is a block of the result where whole ones come before and after.
+/// The operand is a block of the result if the padding on both sides is a multiple of its size.
 std::vector<DimPair> pad_dims(const Graph& graph, const Node& node) {
   const Shape& shape = graph[node.operands[0]].type.shape;
   const int padded = dim_of(node, shape.rank());

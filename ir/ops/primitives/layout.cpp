@@ -20,7 +20,7 @@ TensorType view_infer(const InferContext& ctx) {
            "use .contiguous().view(...) or .reshape(...), which copies");
 }
 
-/// Where dims of size 1 alone come and go, each other dim is one of the result.
+/// If the shapes differ only in dims of size 1, maps each other dim to one of the result.
 IndexMap view_map(const Graph& graph, const Node& node) {
   const Shape &from = graph[node.operands[0]].type.shape, &to = node.type.shape;
   IndexMap map;

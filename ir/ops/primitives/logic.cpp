@@ -18,13 +18,13 @@ std::vector<Sample> logic_samples() { return binary_samples(0, 1, {boolean}, 0, 
 TensorType where_infer(const InferContext& ctx) {
   rules::require_kind(ctx, 0, rules::booleans);
   const DType dtype = rules::require_same_dtype(ctx, 1);
-  // The values name the result's dims before the condition does.
+  // The values determine the names of the result's dims before the condition does.
   const Shape values = rules::broadcast_operands(ctx, 1);
   const std::string what = fmt::format("{} and {}", rules::describe(ctx, 1), rules::describe(ctx, 0));
   return TensorType::contiguous(dtype, rules::broadcast_shapes(ctx, values, ctx.operand(0).shape, what));
 }
 
-/// Written with where, not with a product: 0 times an infinite gradient would be NaN.
+/// Uses where instead of a product, because 0 times an infinite gradient would be NaN.
 void where_gradient(const GradientContext& g) {
   const Value zero = ir::constant(g.builder, 0, g.node.type.dtype);
   if (g.needs(1)) g.set(1, ir::where(g.operand(0), g.grad, zero));
@@ -83,7 +83,7 @@ std::vector<Sample> cast_samples() {
 }
 
 constexpr AttrSpec cast_attrs[] = {{"dtype", AttrKind::dtype, true, {}, "the dtype of the result"}};
-constexpr std::string_view equality_labels[] = {"dtype_match", "broadcast"};  // of any dtype
+constexpr std::string_view equality_labels[] = {"dtype_match", "broadcast"};  // any dtype
 constexpr std::string_view cast_labels[] = {"cast_complex"};
 constexpr std::string_view where_labels[] = {"dtype_kind", "dtype_match", "broadcast"};
 

@@ -18,7 +18,7 @@ TensorType reduce_infer(const InferContext& ctx) {
   return TensorType::contiguous(type.dtype, rules::reduced_shape(type.shape, axes, ctx.attr<bool>("keepdim")));
 }
 
-/// A reduced value with its dims back as size 1, so that it broadcasts against the operand.
+/// Restores the dims of a reduced value as size 1, so that it broadcasts against the operand.
 Value with_dims(const GradientContext& g, const Value& reduced) {
   if (g.node.attrs.get<bool>("keepdim")) return reduced;
   Value result = reduced;
@@ -29,13 +29,13 @@ Value with_dims(const GradientContext& g, const Value& reduced) {
 
 void sum_gradient(const GradientContext& g) { g.set(0, ir::expand(with_dims(g, g.grad), g.operand(0).shape())); }
 
-/// A dtype that counts to `most` exactly: the float where it can, which needs no conversion.
+/// Returns a dtype that counts to `most` exactly: the float if possible, which needs no conversion.
 DType counting_dtype(const Dim& most, DType compute) {
   const auto known = most.value();
   return compute == f64 || (known && *known <= 1 << std::numeric_limits<float>::digits) ? compute : i64;
 }
 
-/// Equal extremes share the gradient, as torch.amax and amin do. A 16-bit float counts to 256 or 2048 only.
+/// Equal extremes share the gradient, as in torch.amax and amin. 16-bit floats only count to 256 or 2048.
 void extremum_gradient(const GradientContext& g) {
   const Value& a = g.operand(0);
   const auto& dims = g.node.attrs.get<std::vector<std::int64_t>>("dims");

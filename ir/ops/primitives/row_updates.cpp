@@ -14,7 +14,7 @@ using Operands = std::span<const HostTensor* const>;
 
 // ---- update_rows: a [.., n, ..], positions [t], [b, t] or [.., t, ..], rows [.., t, ..] -> [.., n, ..]
 
-/// What positions have an index for: the rows [t]; those of each index of dim 0 [b, t]; each of their elements.
+/// The elements that a position applies to: a row for all [t]; a row per index of dim 0 [b, t]; a single element.
 enum class Lists { one, outer, all };
 
 Lists lists_of(int rank, int positions, int d) {
@@ -64,7 +64,7 @@ HostTensor update_rows_reference(const Node& node, Operands operands, const Size
   const Blocks blocks = blocks_of(sizes, d);
   const std::int64_t count = rows.shape()[static_cast<std::size_t>(d)];
   const std::int64_t outer_per_list = lists == Lists::outer ? blocks.outer / positions.shape()[0] : blocks.outer;
-  const std::int64_t width = lists == Lists::all ? 1 : blocks.inner;  // of what one position moves
+  const std::int64_t width = lists == Lists::all ? 1 : blocks.inner;  // elements moved per position
   for (std::int64_t o = 0; o < blocks.outer; ++o)
     for (std::int64_t t = 0; t < count; ++t)
       for (std::int64_t i = 0; i < blocks.inner; i += width) {
@@ -89,7 +89,7 @@ std::vector<DimPair> update_rows_dims(const Graph& graph, const Node& node) {
   return pairs;
 }
 
-/// positions [t] or [b, t] as [.., t, ..], of the rank of what is updated and with ones elsewhere.
+/// Reshapes positions [t] or [b, t] to [.., t, ..], with the rank of the updated operand and ones elsewhere.
 Value spread(const Value& positions, const Shape& rows, int d) {
   if (lists_of(rows.rank(), positions.rank(), d) == Lists::all) return positions;
   Shape shape(std::vector<Dim>(static_cast<std::size_t>(rows.rank()), Dim(1)));
@@ -98,8 +98,8 @@ Value spread(const Value& positions, const Shape& rows, int d) {
   return ir::reshape(positions, shape);
 }
 
-/// bool, of the shape of positions, which run along dim d of them: no later one is the same. Of each position the
-/// last writer is noted, and each looks whether that is itself.
+/// Returns a bool of the positions' shape: no later position along dim d is equal. Records the last writer of each
+/// position; each position then checks whether it is that writer.
 Value is_last(const Value& positions, const Dim& size, int d) {
   GraphBuilder& b = positions.builder();
   Shape noted = positions.shape();
@@ -109,7 +109,7 @@ Value is_last(const Value& positions, const Dim& size, int d) {
   return ir::eq(ir::take_along(last, positions, d), writer);
 }
 
-/// What is overwritten has no gradient: neither the old rows, nor all but the last of those for one position.
+/// Overwritten elements have no gradient: the old rows, and all but the last row for one position.
 void update_rows_gradient(const GradientContext& g) {
   const Value &positions = g.operand(1), &rows = g.operand(2);
   const int rank = g.node.type.rank(), d = dim_of(g.node, rank);
@@ -133,7 +133,7 @@ std::vector<Sample> update_rows_samples() {
         .operands = {{std::move(a), dtype}, {std::move(positions), index, 0, last}, {std::move(rows), dtype}},
         .attrs = {{"dim", dim}}};
   };
-  /// A position for each element of `count` rows.
+  /// One position per element of `count` rows.
   const auto each = [&](Sizes a, std::int64_t count, std::int64_t dim, DType dtype = f64, DType index = i64) {
     Sample made = sample(std::move(a), {count}, dim, dtype, index);
     made.operands[1].sizes = made.operands[2].sizes;

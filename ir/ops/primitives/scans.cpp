@@ -42,7 +42,7 @@ HostTensor cumsum_reference(const Node& node, std::span<const HostTensor* const>
   return result;
 }
 
-/// An element is in the sums from its own position on: those of the gradient run the other way.
+/// An element contributes to all sums from its own position on, so the gradient sums in the other direction.
 void cumsum_gradient(const GradientContext& g) {
   g.set(0, ir::cumsum(g.grad, dim_of(g.node, g.node.type.rank()), g.node.attrs.get<bool>("exclusive"),
                       !g.node.attrs.get<bool>("reverse")));

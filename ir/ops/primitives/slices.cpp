@@ -12,7 +12,7 @@ using Ints = std::vector<std::int64_t>;
 
 // ---- slice
 
-/// The number of elements from start to stop by step, rounded up.
+/// Returns the number of elements from start to stop by step, rounded up.
 Dim slice_length(const InferContext& ctx, const Dim& span, std::int64_t step) {
   ctx.require(step >= 1, "slice_step", fmt::format("the step {} is not positive", step),
               "a slice runs forward by 1 or more");
@@ -55,7 +55,7 @@ IndexMap slice_map(const Graph& graph, const Node& node) {
   return map;
 }
 
-/// The gradient with step - 1 zeros after each element of dim d.
+/// Inserts step - 1 zeros after each element of dim d of the gradient.
 Value dilated(const Value& grad, int d, std::int64_t step) {
   Shape merged = grad.shape();
   merged.set(d, merged[d].unnamed() * Dim(step));
@@ -134,7 +134,7 @@ IndexMap diagonal_map(const Graph& graph, const Node& node) {
   return map;
 }
 
-/// The gradient stands on the diagonal of a matrix of zeros: [.., n] -> [.., n, n] -> the operand's order of dims.
+/// Places the gradient on the diagonal of a zero matrix: [.., n] -> [.., n, n] -> the operand's order of dims.
 void diagonal_gradient(const GradientContext& g) {
   const int rank = g.operand(0).rank();
   const auto [a, b] = diagonal_dims(g.node, rank);

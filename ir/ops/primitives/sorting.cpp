@@ -37,7 +37,7 @@ TensorType infer_top_k(const InferContext& ctx) {
   return TensorType::contiguous(i64, shape);
 }
 
-/// Whether a stands before b: NaN counts as larger than every number, zeros are equal.
+/// Returns whether a sorts before b: NaN is larger than every number, zeros are equal.
 template <class T>
 bool is_before(T a, T b, bool descending) {
   const T &less = descending ? b : a, &more = descending ? a : b;
@@ -45,7 +45,7 @@ bool is_before(T a, T b, bool descending) {
   return less < more || std::isnan(static_cast<double>(more));
 }
 
-/// The first positions of each row in the order of its elements, of equal ones the first ones first.
+/// Computes the first positions of each row in sorted order; the sort is stable.
 template <class T>
 void rank_rows(const HostTensor& a, HostTensor& result, int dim, bool descending) {
   const Blocks blocks = blocks_of(a.shape(), dim), wanted = blocks_of(result.shape(), dim);

@@ -20,7 +20,7 @@ using Operands = std::span<const HostTensor* const>;
 constexpr NotDifferentiable no_operands{"it has no operands"};
 constexpr NotDifferentiable random_bits{"random bits do not depend smoothly on the seed"};
 
-/// No dim of the result stands in an operand.
+/// No dim of the result corresponds to an operand dim.
 constexpr DimRule no_dims = [](const Graph&, const Node&) { return std::vector<DimPair>(); };
 
 DType dtype_held(DType dtype) {
@@ -31,7 +31,7 @@ DType dtype_held(DType dtype) {
 
 // ---- constant
 
-/// How many numbers one element takes: a complex one has two parts.
+/// Returns the number of values per element: a complex element has two parts.
 std::size_t parts(DType dtype) { return is_complex(dtype) ? 2 : 1; }
 
 void require_representable(const InferContext& ctx, DType dtype, const Number& value) {
@@ -110,7 +110,7 @@ TensorType iota_infer(const InferContext& ctx) {
 HostTensor iota_reference(const Node& node, Operands, const Sizes& sizes) {
   const auto rank = static_cast<int>(sizes.size());
   const auto dim = static_cast<std::size_t>(rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), rank));
-  HostTensor result(dtype_held(node.type.dtype), sizes);  // so many elements that their count fits
+  HostTensor result(dtype_held(node.type.dtype), sizes);  // its number of elements fits
   std::int64_t inner = 1;
   for (std::size_t d = dim + 1; d < sizes.size(); ++d) inner *= sizes[d];
   for (std::int64_t i = 0; i < result.numel(); ++i) result.set_int(i, i / inner % sizes[dim]);
@@ -148,16 +148,16 @@ TensorType random_infer(const InferContext& ctx) {
   return TensorType::contiguous(rules::require_dtype_attr(ctx, rules::floats), shape);
 }
 
-/// The bits of a draw: as many as every value of the dtype below 1 can hold exactly, at most 24.
+/// Returns the random bits of a draw: the precision of the dtype below 1, at most 24.
 int random_bits_of(DType dtype) {
   if (dtype == bf16) return 8;
   return dtype == f16 ? 11 : 24;
 }
 
-/// The element of number i is word0 of the Philox 4x32-10 block with
+/// Draws element number i as word0 of the Philox 4x32-10 block with
 ///   counter = {i low, i high, step low, step high},  key = {seed low ^ (stream low * 0x9E3779B9), seed high}
-/// (all 32-bit words, the product wraps), and the value is (word0 >> (32 - p)) * 2^-p, where p is 24 for f64 and f32,
-/// 11 for f16, 8 for bf16: always below 1, and exact. Compiled code must draw the same.
+/// (all 32-bit words, the product wraps). The value is (word0 >> (32 - p)) * 2^-p, where p is 24 for f64 and f32, 11
+/// for f16, 8 for bf16: always below 1, and exact. Compiled code must draw the same values.
 HostTensor draw(const Node& node, const HostTensor& state, const Sizes& sizes, const HostTensor* numbers) {
   const auto low = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
   const auto high = [](std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); };
@@ -175,7 +175,7 @@ HostTensor draw(const Node& node, const HostTensor& state, const Sizes& sizes, c
   return result;
 }
 
-/// Elements are numbered in row-major order.
+/// Numbers elements in row-major order.
 HostTensor random_reference(const Node& node, Operands operands, const Sizes& sizes) {
   return draw(node, *operands[0], sizes, nullptr);
 }

@@ -10,7 +10,7 @@
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/ops/rules/view_rules.h"
 
-/// What the records of view ops have in common.
+/// Helpers for the records of view ops.
 namespace lathe::ir::ops {
 
 inline const TensorType& source(const Graph& graph, const Node& node) { return graph[node.operands[0]].type; }

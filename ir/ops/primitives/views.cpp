@@ -11,7 +11,7 @@ namespace lathe::ir::ops {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
-/// The operand's dims in another order.
+/// Permutes the operand's dims.
 TensorType permuted(const TensorType& type, const std::vector<int>& dims) {
   TensorType result{type.dtype, {}, {}};
   for (const int d : dims) {
@@ -21,7 +21,7 @@ TensorType permuted(const TensorType& type, const std::vector<int>& dims) {
   return result;
 }
 
-/// Input dim dims[i] is indexed by result dim i.
+/// Maps input dim dims[i] to result dim i.
 IndexMap permuted_map(const std::vector<int>& dims) {
   IndexMap map{.components = std::vector<IndexMap::Component>(dims.size()), .reshape = false};
   for (std::size_t i = 0; i < dims.size(); ++i)
@@ -116,7 +116,7 @@ constexpr std::string_view permute_labels[] = {"dim_range", "permute_dims"};
 
 // ---- expand
 
-/// The result's size in a dim where the operand has `from`; -1 keeps it.
+/// Returns the result's size for an operand dim of size `from`; -1 keeps it.
 Dim expanded_size(const InferContext& ctx, const Dim& from, const Dim& to) {
   if (to.is(-1)) return from;
   if (!from.is(1))

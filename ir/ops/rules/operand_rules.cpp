@@ -15,7 +15,7 @@ bool is_kind(DType dtype, unsigned kinds) {
 
 namespace {
 
-/// "a float, i64 or i32": i8 and u8 are integers too, which few ops compute with.
+/// Returns text such as "a float, i64 or i32". i8 and u8 are integers too, but few ops compute with them.
 std::string kinds_text(unsigned kinds) {
   std::vector<std::string_view> names;
   if (kinds & floats) names.push_back("float");
@@ -46,7 +46,7 @@ bool no_negative_term(const Dim& dim) {
   return std::all_of(terms.begin(), terms.end(), [](const Dim::Term& term) { return term.coefficient >= 0; });
 }
 
-/// The dim that two dims broadcast to; named ones are preferred for display. `what` is called for an error alone.
+/// Returns the dim that two dims broadcast to; prefers named ones for display. `what` is only called for an error.
 template <class What>
 Dim broadcast_dim(const InferContext& ctx, const Dim& a, const Dim& b, int from_end, const What& what) {
   if (a == b) return one_size(a, b);

@@ -13,7 +13,7 @@ namespace lathe::ir::rules {
 
 namespace {
 
-/// Two lists of factors with equal ones struck out of both.
+/// Two lists of factors without their common factors.
 struct Cancelled {
   std::vector<Dim> left, right, common;
 };
@@ -34,7 +34,7 @@ Cancelled cancel(const Shape& a, const Shape& b) {
 
 Dim product(const std::vector<Dim>& dims) { return Shape(dims).numel(); }
 
-/// "8 * 63 = 504", "512", "1" for no factors.
+/// Returns "8 * 63 = 504", "512", or "1" without factors.
 std::string product_text(const std::vector<Dim>& dims) {
   std::vector<std::string> factors;
   for (const Dim& dim : dims) factors.push_back(dim.unnamed().to_string());
@@ -43,14 +43,14 @@ std::string product_text(const std::vector<Dim>& dims) {
   return fmt::format("{} = {}", fmt::join(factors, " * "), total);
 }
 
-/// Whether the products differ for all sizes that are not zero: numbers, or the same unknowns with other factors.
+/// Returns whether the products differ for all nonzero sizes: numbers, or the same unknowns with other coefficients.
 bool surely_differ(const Dim& a, const Dim& b) {
   if (a.equals(b) == Dim::Answer::no) return true;
   return a.terms().size() == 1 && b.terms().size() == 1 && a.terms()[0].monomial == b.terms()[0].monomial &&
          !(a == b);
 }
 
-/// "did you mean d_k=64?": the one size whose smallest change makes the element counts equal; empty where none does.
+/// Suggests a size: "did you mean d_k=64?". Chooses the size whose smallest change makes the element counts equal.
 std::string suggest_size(const Dim& total, const Shape& target) {
   std::string best;
   double best_change = 0;
@@ -84,7 +84,7 @@ std::string suggest_size(const Dim& total, const Shape& target) {
            better.empty() ? hint : fmt::format("{}; {}", hint, better));
 }
 
-/// The size that stands for -1 at `at`.
+/// Returns the size inferred for the -1 at `at`.
 Dim infer_size(const InferContext& ctx, const Shape& target, int at) {
   Shape others;
   for (int i = 0; i < target.rank(); ++i) {
@@ -102,7 +102,7 @@ Dim infer_size(const InferContext& ctx, const Shape& target, int at) {
            fmt::format("the operand is {}; write every size", describe(ctx, 0)));
 }
 
-/// What one view op did to the layout, in words.
+/// Describes how a view op changed the layout.
 std::string layout_change(const Node& node) {
   if (node.op == &ops::transpose)
     return fmt::format("transpose of dims {} and {}", node.attrs.get<std::int64_t>("dim0"),
@@ -121,8 +121,8 @@ std::optional<std::vector<Dim>> view_strides(const TensorType& type, const Shape
   if (type.rank() == 0) return row_major_strides(shape);
   std::vector<Dim> strides(static_cast<std::size_t>(shape.rank()), Dim(1));
   const auto stride_of = [&](int d) { return type.strides[static_cast<std::size_t>(d)]; };
-  // Both shapes are walked from the end. `whole` counts the elements of a run of operand dims that lie one after the
-  // other in memory, `made` those of the result's dims laid over it.
+  // Walks both shapes from the end. `whole` is the number of elements of a run of operand dims that is contiguous in
+  // memory, `made` that of the result's dims laid over it.
   int out = shape.rank() - 1;
   Dim base = stride_of(type.rank() - 1), whole(1), made(1);
   for (int d = type.rank() - 1; d >= 0; --d) {
@@ -153,7 +153,7 @@ Shape resolve_view_shape(const InferContext& ctx, const Shape& target) {
   require_sizes(ctx, shape);
   const Cancelled rest = cancel(ctx.operand(0).shape, shape);
   const Dim left = product(rest.left), right = product(rest.right);
-  const bool same = ctx.operand(0).shape.numel() == shape.numel();  // of nothing, whatever the other sizes
+  const bool same = ctx.operand(0).shape.numel() == shape.numel();  // e.g. both have no elements
   if (!same && surely_differ(left, right)) fail_numel(ctx, shape);
   if (!same)
     ctx.require_equal(ctx.operand(0).shape.numel(), shape.numel(), "view_numel",

@@ -6,21 +6,21 @@
 
 #include "ir/tensor/op/op.h"
 
-/// When a view exists, and what to say when it does not.
+/// Decides whether a view exists, and explains why not.
 namespace lathe::ir::rules {
 
-/// The strides that show `type` in `shape` (as many elements) without a copy; nothing where none are known to exist.
-/// The rule of PyTorch's computeStride, on symbolic sizes: only dims that lie contiguously may be joined.
+/// Returns the strides that view `type` in `shape` (of equal size) without a copy, or nothing if none are known to
+/// exist. Implements PyTorch's computeStride on symbolic sizes: only contiguous dims may be merged.
 std::optional<std::vector<Dim>> view_strides(const TensorType& type, const Shape& shape);
 
-/// The target of a view or reshape of operand 0 with its one -1 worked out [view_infer], and as many elements as the
-/// operand [view_numel]; [dim_negative]. Elements that only bound sizes can count become a run-time check.
+/// Returns the target shape of a view or reshape of operand 0, with its -1 inferred [view_infer] [dim_negative]. The
+/// number of elements must match the operand's [view_numel]; this is a run-time check if it depends on bound sizes.
 Shape resolve_view_shape(const InferContext& ctx, const Shape& target);
 
-/// "transpose of dims 1 and 2 at mha.cpp:21": the op that made a value strided. Empty for a contiguous value.
+/// Returns the op that made a value strided: "transpose of dims 1 and 2 at mha.cpp:21". Empty for a contiguous value.
 std::string strided_by(const Graph& graph, ValueId value);
 
-/// start, stop and the number of elements of a slice, after negative numbers were counted from the end.
+/// The range of a slice, after negative numbers were counted from the end.
 struct SliceBounds {
   Dim start, stop;
 };

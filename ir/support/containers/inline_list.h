@@ -11,7 +11,7 @@
 
 namespace lathe {
 
-/// A list that holds up to `room` elements in itself, and more of them in memory of its own. For plain elements.
+/// A list that stores up to `room` elements inline and more on the heap. For trivially copyable elements.
 template <class T, std::uint32_t room>
 class InlineList {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);

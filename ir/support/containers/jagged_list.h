@@ -6,14 +6,14 @@
 
 namespace lathe {
 
-/// Lists of plain elements, numbered from 0, that lie in one array one after the other (compressed sparse rows): for
-/// the many short lists of a graph. They do not change.
+/// Immutable lists of plain elements, numbered from 0 and stored in one array (compressed sparse rows). For the many
+/// short lists of a graph.
 template <class T>
 class JaggedList {
  public:
   JaggedList() = default;
-  /// fill(add) calls add(i, item) for each item of list number i < `lists`, in the order of the list. It is called
-  /// twice and says the same each time.
+  /// fill(add) calls add(i, item) for each item of list number i < `lists`, in list order. It is called twice and
+  /// must add the same items each time.
   template <class Fill>
   JaggedList(std::size_t lists, Fill&& fill) : first_(lists + 1, 0) {
     fill([&](std::size_t i, const T&) { ++first_[i + 1]; });
@@ -29,7 +29,7 @@ class JaggedList {
   }
 
  private:
-  std::vector<std::size_t> first_ = {0};  // by list, and behind the last
+  std::vector<std::size_t> first_ = {0};  // by list, plus the end of the last
   std::vector<T> items_;
 };
 

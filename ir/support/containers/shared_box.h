@@ -6,7 +6,7 @@
 
 namespace lathe {
 
-/// A std::shared_ptr in one word, for what graphs hold many of: the value lies behind its count. Null by default.
+/// A std::shared_ptr in one word, for objects that graphs hold many of: the value follows its count. Null by default.
 template <class T>
 class SharedBox {
  public:
@@ -32,9 +32,9 @@ class SharedBox {
   explicit operator bool() const { return held_ != nullptr; }
   T& operator*() const { return held_->value; }
   T* operator->() const { return &held_->value; }
-  /// Whether others hold the value too.
+  /// Returns whether other boxes hold the value too.
   bool is_shared() const { return held_ && held_->count.load(std::memory_order_acquire) > 1; }
-  /// Whether both hold one value, or none.
+  /// Returns whether both hold the same value object, or both are null.
   bool operator==(const SharedBox&) const = default;
 
  private:

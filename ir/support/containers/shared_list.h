@@ -9,8 +9,7 @@
 
 namespace lathe {
 
-/// A list whose copies share their elements until one of them is changed: a copy costs one count, however long the
-/// list is. For what many hold and few change.
+/// A copy-on-write list: copies share elements until one of them changes, so copying only increments a count.
 template <class T>
 class SharedList {
  public:
@@ -42,14 +41,14 @@ class SharedList {
     if (items_->empty()) items_ = Box();
   }
 
-  /// Whether both are one list in memory: equal then, whatever the elements say.
+  /// Returns whether both share one list in memory; such lists are equal without comparing elements.
   bool is_same(const SharedList& other) const { return items_ == other.items_; }
   bool operator==(const SharedList& other) const { return is_same(other) || items() == other.items(); }
 
  private:
   using Box = SharedBox<std::vector<T>>;
 
-  /// Elements that no copy shares.
+  /// Returns elements not shared with any copy.
   std::vector<T>& own() {
     if (!items_)
       items_ = Box::make();
@@ -58,7 +57,7 @@ class SharedList {
     return *items_;
   }
 
-  Box items_;  // null where there are none
+  Box items_;  // null if empty
 };
 
 }  // namespace lathe

@@ -9,8 +9,7 @@
 
 namespace lathe {
 
-/// A list whose elements stay where they are in memory while it grows, and when it is moved: they lie in blocks of
-/// `block` elements.
+/// A list whose elements keep their addresses while it grows and when it is moved. Stores blocks of `block` elements.
 template <class T, std::size_t block = 32>
 class StableList {
  public:
@@ -43,13 +42,13 @@ class StableList {
     ::new (static_cast<void*>(at(size_))) T(std::move(item));
     ++size_;
   }
-  /// Drops all elements from number `size` on.
+  /// Removes all elements from number `size` on.
   void shrink(std::size_t size) {
     while (size_ > size) std::destroy_at(at(--size_));
     blocks_.resize((size_ + block - 1) / block);
   }
 
-  /// Goes through the elements by their numbers.
+  /// Iterates over the elements by number.
   template <class List, class Item>
   class Cursor {
    public:

@@ -42,7 +42,7 @@ void require_shape(bool holds, const std::string& message) {
                     "give each dim a size of 0 or more, and elements their memory");
 }
 
-/// What an array is, checked.
+/// Validates an array and returns a view of it.
 TensorRef checked(const Array& array) {
   if (array.device.type != Device::cpu && array.device.type != Device::cuda_host)
     throw UserError(fmt::format("DLPack: the memory is that of device type {}", array.device.type), "dlpack_device",
@@ -59,7 +59,7 @@ TensorRef checked(const Array& array) {
   return view;
 }
 
-/// What to_dlpack() keeps until its deleter is called.
+/// State owned by to_dlpack()'s result until its deleter is called.
 struct Given {
   explicit Given(HostTensor given) : value(std::move(given)), shape(value.shape()), strides(shape.size()) {
     std::int64_t step = 1;

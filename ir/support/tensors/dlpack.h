@@ -5,8 +5,9 @@
 #include "ir/support/tensors/host_tensor.h"
 #include "ir/support/tensors/tensor_ref.h"
 
-/// Arrays shared with other libraries in one process (NumPy, PyTorch, JAX, CuPy), by DLPack's stable C structures.
-/// Those here have the layout of DLTensor and DLManagedTensor of <dlpack/dlpack.h>, for which a pointer may be cast:
+/// Shares arrays with other libraries in one process (NumPy, PyTorch, JAX, CuPy) through DLPack's stable C
+/// structures. The structures below have the layout of DLTensor and DLManagedTensor of <dlpack/dlpack.h>, so pointers
+/// may be cast:
 ///
 ///   HostTensor weights = from_dlpack(reinterpret_cast<dlpack::ManagedTensor*>(capsule));
 ///   auto* given = reinterpret_cast<DLManagedTensor*>(to_dlpack(std::move(result)));
@@ -19,7 +20,7 @@ struct Device {
   std::int32_t id = 0;
 };
 
-/// DLDataType: elements of `lanes` numbers of `bits` bits.
+/// DLDataType: elements of `lanes` numbers with `bits` bits each.
 struct DataType {
   static constexpr std::uint8_t integer = 0, unsigned_integer = 1, real = 2, bfloat = 4, complex = 5, boolean = 6;
   std::uint8_t code = real;
@@ -27,7 +28,7 @@ struct DataType {
   std::uint16_t lanes = 1;
 };
 
-/// DLTensor. It owns nothing.
+/// DLTensor, non-owning.
 struct Array {
   void* data = nullptr;
   Device device = {};
@@ -38,7 +39,7 @@ struct Array {
   std::uint64_t byte_offset = 0;    ///< of element [0, .., 0] from `data`
 };
 
-/// DLManagedTensor: an array with its owner. Who takes it calls the deleter once, when it is done.
+/// DLManagedTensor: an array with its owner. The consumer calls the deleter once, when it is done.
 struct ManagedTensor {
   Array array;
   void* context = nullptr;
@@ -49,18 +50,19 @@ struct ManagedTensor {
 
 namespace lathe {
 
-/// The memory of an array, as an argument or a result of a run, without a copy. UserError [dlpack_device] for memory
-/// that the CPU cannot address, [dlpack_dtype] for elements that Lathe does not have, [dlpack_shape] for sizes below
-/// 0 or missing, or elements without memory.
+/// Returns a view of an array, without a copy, as an argument or a result of a run. Throws UserError [dlpack_device]
+/// for memory that the CPU cannot address, [dlpack_dtype] for unsupported elements, and [dlpack_shape] for negative
+/// or missing sizes, or elements without memory.
 ConstTensorRef view_of(const dlpack::Array& array);
 TensorRef writable_view_of(const dlpack::Array& array);
 
-/// Takes an array over: where it lies, if it is dense and row-major there, else as a copy. Its deleter is called when
-/// the tensor goes, or at once after a copy or an error. UserErrors of view_of(), and [host_tensor_alignment].
+/// Takes ownership of an array. Uses its memory in place if it is dense and row-major, and copies it otherwise. Calls
+/// its deleter when the tensor is destroyed, or immediately after a copy or an error. Throws the UserErrors of
+/// view_of(), and [host_tensor_alignment].
 HostTensor from_dlpack(dlpack::ManagedTensor* taken);
 
-/// Gives a tensor away, row-major with strides: whoever takes it calls its deleter. The memory is the tensor's; it
-/// is copied where a copy is given (`to_dlpack(weights.get("w"))`), and not where a value is moved.
+/// Transfers a tensor to DLPack, row-major with strides; the consumer calls the deleter. Uses the tensor's memory
+/// without a copy. Passing an lvalue copies it (`to_dlpack(weights.get("w"))`); passing an rvalue does not.
 [[nodiscard]] dlpack::ManagedTensor* to_dlpack(HostTensor given);
 
 }  // namespace lathe

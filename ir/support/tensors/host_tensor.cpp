@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::size_t alignment = 64, huge_page = std::size_t{2} << 20;
 
-/// An element of boolean: a byte of its own type, since u8 is a number.
+/// A boolean element: a byte with its own type, because u8 is a number.
 enum class Flag : std::uint8_t {};
 
-/// Calls f with a value of the C++ type that holds elements of `dtype`; a boolean is a Flag.
+/// Calls f with a value of the C++ element type of `dtype`; a boolean is a Flag.
 template <class F>
 decltype(auto) with_element_type(DType dtype, F f) {
   switch (dtype) {
@@ -45,7 +45,7 @@ constexpr bool is_complex_type = std::is_same_v<T, std::complex<float>> || std::
 template <class T>
 constexpr bool is_16_bits = std::is_same_v<T, Bf16> || std::is_same_v<T, F16>;
 
-/// As a type from which one rounding gives the nearest bf16 or f16.
+/// Converts to a type from which a single rounding gives the nearest bf16 or f16.
 template <class From>
 auto before_narrowing(From value) {
   if constexpr (std::is_same_v<From, std::int64_t>)
@@ -66,7 +66,7 @@ To float_to_integer(From value) {
   return static_cast<To>(wide);
 }
 
-/// From any real type to any real or complex one.
+/// Converts from any real type to any real or complex type.
 template <class To, class From>
 To convert(From value) {
   if constexpr (std::is_same_v<To, From>) {
@@ -129,7 +129,7 @@ std::string element_to_string(const HostTensor& tensor, std::int64_t i) {
   });
 }
 
-/// Appends the elements of dims [dim, rank), of which the first is element `start`.
+/// Appends the elements of dims [dim, rank), starting with element `start`.
 void append_elements(std::string& text, const HostTensor& tensor, std::size_t dim, std::int64_t start,
                      std::int64_t edge) {
   if (dim == tensor.shape().size()) {
@@ -241,7 +241,7 @@ void HostTensor::allocate() {
     throw UserError(fmt::format("{}{} has more than 2^63 bytes", name(dtype_), shape_to_string(shape_)),
                     "host_tensor_shape");
   if (size == 0) return;
-  // calloc takes large zeroed memory straight from the system, untouched.
+  // calloc gets large zeroed memory directly from the system, untouched.
   const auto bytes = static_cast<std::size_t>(size);
   const std::size_t unit = bytes >= huge_page ? huge_page : alignment, room = bytes + unit - 1;
   void* const memory = std::calloc(room, 1);
@@ -251,7 +251,7 @@ void HostTensor::allocate() {
   storage_ = std::shared_ptr<void>(memory, std::free);
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   data_ = static_cast<std::byte*>(memory) + (unit - address % unit) % unit;
-  // A wish: walking through memory by columns is up to half faster with huge pages.
+  // Best effort: column-wise accesses are up to 50% faster with huge pages.
   if (unit == huge_page) (void)::madvise(data_, bytes / huge_page * huge_page, MADV_HUGEPAGE);
 }
 

@@ -19,9 +19,9 @@
 
 namespace lathe {
 
-/// Whether an element of `dtype` may be seen as a T: double, float, Bf16, F16, int64_t, int32_t, int8_t,
-/// complex<float>, complex<double>; uint8_t sees a u8 or a boolean, bool a boolean, uint16_t the bits of a bf16 or
-/// f16.
+/// Returns whether elements of `dtype` can be accessed as T: double, float, Bf16, F16, int64_t, int32_t, int8_t,
+/// complex<float>, complex<double>. uint8_t accesses u8 or boolean, bool accesses boolean, and uint16_t accesses the
+/// bits of bf16 or f16.
 template <class T>
 constexpr bool holds(DType dtype) {
   if constexpr (std::is_same_v<T, double>) return dtype == f64;
@@ -39,37 +39,37 @@ constexpr bool holds(DType dtype) {
   return false;
 }
 
-/// A dense row-major array in host memory, zero at first, its storage aligned to 64 bytes. A value: a copy has its
-/// own storage. Rank 0 is one element. Misuse throws UserError: [host_tensor_dtype], [host_tensor_index],
-/// [host_tensor_shape], [host_tensor_alignment]; [out_of_memory].
+/// A dense row-major array in host memory, initialized to zero, with storage aligned to 64 bytes. It has value
+/// semantics: a copy has its own storage. Rank 0 is one element. Misuse throws UserError: [host_tensor_dtype],
+/// [host_tensor_index], [host_tensor_shape], [host_tensor_alignment], [out_of_memory].
 class HostTensor {
  public:
-  /// f32[0].
+  /// Creates f32[0].
   HostTensor() : HostTensor(f32, {0}) {}
   HostTensor(DType dtype, std::vector<std::int64_t> shape);
   HostTensor(const HostTensor& other);
   HostTensor& operator=(const HostTensor& other);
-  /// What was moved from is f32[0] again.
+  /// The moved-from tensor becomes f32[0].
   HostTensor(HostTensor&& other) noexcept;
   HostTensor& operator=(HostTensor&& other) noexcept;
   ~HostTensor() = default;
 
-  /// Values are converted as by set(); their number must be that of the shape's elements.
+  /// Converts values like set(); there must be one per element.
   static HostTensor from(std::vector<std::int64_t> shape, const std::vector<double>& values, DType dtype = f32);
   static HostTensor from_ints(std::vector<std::int64_t> shape, const std::vector<std::int64_t>& values,
                               DType dtype = i64);
   static HostTensor scalar(double value, DType dtype = f32);
-  /// NumberList that the dtype fits, one for each element, exactly.
+  /// Stores one number per element, exactly; the dtype must be able to represent each.
   static HostTensor from_numbers(std::vector<std::int64_t> shape, const NumberList& values, DType dtype);
-  /// An array over memory that is not its own: the elements at `data`, dense and row-major, at a multiple of the
-  /// element's size. It keeps `owner` alive; where that is null, the caller keeps the memory. Copies have their own.
+  /// Returns a tensor over external memory: the elements at `data`, dense and row-major, aligned to the element size.
+  /// Keeps `owner` alive; if that is null, the caller keeps the memory alive. Copies have their own memory.
   static HostTensor borrow(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
                            std::shared_ptr<const void> owner = nullptr);
-  /// An array over the same memory, which stays as long as one of both does: borrowed.
+  /// Returns a borrowing tensor over the same memory, which lives as long as either tensor.
   HostTensor share();
-  /// Whether the memory is somebody else's.
+  /// Returns whether the memory is external.
   bool is_borrowed() const { return data_ != nullptr && !storage_; }
-  /// Whether borrowed memory is kept alive for this tensor alone.
+  /// Returns whether this tensor is the only one that keeps the borrowed memory alive.
   bool is_sole_borrower() const { return owner_.use_count() == 1; }
 
   DType dtype() const { return dtype_; }
@@ -78,12 +78,12 @@ class HostTensor {
   std::int64_t rank() const { return static_cast<std::int64_t>(shape_.size()); }
   std::int64_t numel() const { return numel_; }
   std::size_t bytes() const { return static_cast<std::size_t>(numel_) * size_in_bytes(dtype_); }
-  /// Of a temporary they would dangle, and do not compile: keep the tensor in a variable.
+  /// Deleted for temporaries, because the pointer would dangle: keep the tensor in a variable.
   std::byte* data() & { return data_; }
   const std::byte* data() const& { return data_; }
   const std::byte* data() const&& = delete;
 
-  /// All elements in row-major order. Of a temporary the span would dangle, and does not compile.
+  /// Returns all elements in row-major order. Does not compile for temporaries, because the span would dangle.
   template <class T>
   std::span<T> as() & {
     if (!holds<std::remove_const_t<T>>(dtype_)) wrong_type(sizeof(T));
@@ -100,33 +100,33 @@ class HostTensor {
     return {reinterpret_cast<const T*>(data_), static_cast<std::size_t>(numel_)};
   }
 
-  /// Element i in row-major order. get() gives any real type (an i64 above 2^53 is rounded), get_int() integers and
-  /// booleans exactly, get_complex() everything.
+  /// Returns element i in row-major order. get() supports all real types (an i64 above 2^53 is rounded), get_int()
+  /// integers and booleans, exactly, and get_complex() all types.
   double get(std::int64_t i) const;
   std::int64_t get_int(std::int64_t i) const;
   std::complex<double> get_complex(std::int64_t i) const;
-  /// The same of any real type, exactly.
+  /// Same for all real types, exactly.
   Number get_number(std::int64_t i) const;
 
-  /// The number of the element at a position, one index for each dim: t.get_int(t.offset({0, 2})). Throws UserError
-  /// [host_tensor_index] at the caller's line.
+  /// Returns the row-major number of the element at a position, given one index per dim: t.get_int(t.offset({0, 2})).
+  /// Throws UserError [host_tensor_index] at the caller's line.
   std::int64_t offset(std::initializer_list<std::int64_t> position,
                       const std::source_location& where = std::source_location::current()) const;
-  /// The element at a position, as get() gives it: t.at({0, 2}). set() writes one.
+  /// Returns the element at a position, like get(): t.at({0, 2}). Use set() to write.
   double at(std::initializer_list<std::int64_t> position,
             const std::source_location& where = std::source_location::current()) const {
     return get(offset("at", position, where));
   }
 
-  /// Stores a value converted to the dtype as cast() says. set_int() and set_number() are exact for i64;
-  /// set_complex() wants a complex dtype, set() takes any.
+  /// Stores a value, converted to the dtype like cast(). set_int() and set_number() are exact for i64; set_complex()
+  /// requires a complex dtype, set() accepts any.
   void set(std::int64_t i, double value);
   void set_int(std::int64_t i, std::int64_t value);
   void set_number(std::int64_t i, const Number& value);
   void set_complex(std::int64_t i, std::complex<double> value);
-  /// Stores at a position, one index for each dim: t.set({0, 2}, 3.5), t.set({}, 1) of rank 0. An integer is stored
-  /// as by set_int(), exactly where the dtype is an integer that holds it. Throws UserError [host_tensor_index] at
-  /// the caller's line.
+  /// Stores at a position, given one index per dim: t.set({0, 2}, 3.5), t.set({}, 1) for rank 0. Stores an integer
+  /// like set_int(): exactly if an integer dtype can represent it. Throws UserError [host_tensor_index] at the
+  /// caller's line.
   template <class T>
     requires std::is_arithmetic_v<T>
   void set(std::initializer_list<std::int64_t> position, T value,
@@ -138,19 +138,19 @@ class HostTensor {
       set(i, static_cast<double>(value));
   }
 
-  /// The same elements in another dtype, by the rules of ScalarOp::cast: floats to nearest, ties to even, rounded
+  /// Converts the elements to another dtype by the rules of ScalarOp::cast: floats to nearest, ties to even, rounded
   /// once; float -> integer truncates and saturates, NaN -> 0; integers wrap; x -> bool is x != 0; real -> complex
   /// has imaginary part 0. Complex -> real is an error.
   HostTensor cast(DType dtype) const;
 
-  /// The same elements in another shape of as many.
+  /// Returns the same elements with another shape of equal size.
   HostTensor reshaped(std::vector<std::int64_t> shape) const&;
   HostTensor reshaped(std::vector<std::int64_t> shape) &&;
 
-  /// Same dtype, shape and bytes: NaN equals the same NaN, 0 differs from -0.
+  /// Returns whether dtype, shape and bytes are equal: NaN equals the same NaN, 0 differs from -0.
   bool same_bits(const HostTensor& other) const;
 
-  /// "f32[2, 2] [[1, 2], [3, 4.5]]"; of each dimension longer than `edge` * 2 only both edges.
+  /// Returns "f32[2, 2] [[1, 2], [3, 4.5]]"; abbreviates dims longer than `edge` * 2 to `edge` elements at each end.
   std::string to_string(std::int64_t edge = 4) const;
 
  private:
@@ -163,18 +163,19 @@ class HostTensor {
   DType dtype_ = f32;
   std::vector<std::int64_t> shape_;
   std::int64_t numel_ = 0;
-  std::shared_ptr<void> storage_;      ///< its own memory
-  std::shared_ptr<const void> owner_;  ///< of borrowed memory
+  std::shared_ptr<void> storage_;      ///< owned memory
+  std::shared_ptr<const void> owner_;  ///< keeps borrowed memory alive
   std::byte* data_ = nullptr;
 };
 
-/// The number of elements of a shape. UserError [host_tensor_shape] if a dim is negative or the product overflows.
+/// Returns the number of elements of a shape. Throws UserError [host_tensor_shape] if a dim is negative or the
+/// product overflows.
 std::int64_t count_elements(const std::vector<std::int64_t>& shape);
 
-/// The indices of element i in row-major order, one for each dim.
+/// Returns the indices of element i in row-major order, one per dim.
 std::vector<std::int64_t> position_of(const std::vector<std::int64_t>& shape, std::int64_t i);
 
-/// "[2, 3]"
+/// Returns "[2, 3]".
 std::string shape_to_string(const std::vector<std::int64_t>& shape);
 
 }  // namespace lathe

@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::uint32_t f32_magnitude = 0x7fffffff, f32_infinity = 0x7f800000;
 
-/// `bits` without its lowest `shift` bits, to nearest, ties to even. A carry runs into the exponent, as it should.
+/// Removes the lowest `shift` bits, rounding to nearest, ties to even. A carry into the exponent is intended.
 std::uint32_t shift_right_even(std::uint32_t bits, int shift) {
   const std::uint32_t half = 1u << (shift - 1);
   return (bits + (half - 1) + ((bits >> shift) & 1)) >> shift;
 }
 
-/// The infinity or NaN with `fraction_bits` bits of fraction that `magnitude` (f32) becomes.
+/// Converts the f32 infinity or NaN `magnitude` to a format with `fraction_bits` bits of fraction.
 std::uint32_t narrow_nan(std::uint32_t magnitude, int fraction_bits, std::uint32_t infinity) {
   const std::uint32_t fraction = (magnitude & 0x7fffff) >> (23 - fraction_bits);
   const bool payload_is_lost = fraction == 0 && magnitude != f32_infinity;
@@ -39,13 +39,13 @@ float round_to_odd(double value) {
   const auto back = static_cast<double>(nearest);
   if (back == value || std::isnan(value)) return nearest;
   const auto bits = std::bit_cast<std::uint32_t>(nearest);
-  // The neighbour next to zero, then its last bit.
+  // The neighbour nearer to zero, with its last bit set.
   return std::bit_cast<float>((std::fabs(back) > std::fabs(value) ? bits - 1 : bits) | 1);
 }
 
 double round_to_odd(std::int64_t value) {
   if (value > -(std::int64_t{1} << 53) && value < std::int64_t{1} << 53) return static_cast<double>(value);
-  // The last bit that is kept says whether those below it are 0.
+  // The last kept bit is set if any lower bit was.
   const std::int64_t kept = value & ~std::int64_t{0x7ff};
   return static_cast<double>(kept == value ? value : kept | 0x800);
 }

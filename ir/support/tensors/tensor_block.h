@@ -12,8 +12,8 @@ struct TensorSpec {
   std::vector<std::int64_t> shape;
 };
 
-/// Arrays of zeros that lie side by side in one piece of memory, each at a multiple of 64 bytes: where there are many
-/// of a megabyte or so, large pages hold them all. The memory lives as long as one of them. UserErrors of HostTensor.
+/// Returns zeroed arrays in one memory block, each aligned to 64 bytes. Many arrays of about a megabyte then fit on
+/// huge pages. The block lives as long as any of them. Throws the UserErrors of HostTensor.
 std::vector<HostTensor> make_block(const std::vector<TensorSpec>& specs);
 
 }  // namespace lathe

@@ -6,7 +6,7 @@ namespace lathe {
 
 namespace {
 
-/// Calls f(offset) for every element of the dims from `dim` on, in row-major order; offsets are in elements.
+/// Calls f(offset) for every element of the dims from `dim` on, in row-major order. Offsets are in elements.
 template <class F>
 void for_each_offset(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides,
                      std::size_t dim, std::int64_t offset, const F& f) {

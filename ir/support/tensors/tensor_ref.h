@@ -11,13 +11,12 @@
 
 namespace lathe {
 
-/// Memory of the caller's, seen as an array that is read. It owns nothing.
+/// A read-only, non-owning view of an array in the caller's memory.
 struct ConstTensorRef {
   DType dtype = f32;
   std::vector<std::int64_t> shape;
-  const std::byte* data = nullptr;  ///< of element [0, .., 0]
-  /// From one element to the next along each dim, in elements; negative or 0 where the caller likes. Empty:
-  /// row-major.
+  const std::byte* data = nullptr;  ///< address of element [0, .., 0]
+  /// Strides in elements; may be negative or 0. Empty: row-major.
   std::vector<std::int64_t> strides = {};
 
   ConstTensorRef() = default;
@@ -29,10 +28,10 @@ struct ConstTensorRef {
         strides(std::move(steps)) {}
   ConstTensorRef(const HostTensor& t)  // NOLINT(google-explicit-constructor)
       : ConstTensorRef(t.dtype(), t.shape(), t.data()) {}
-  ConstTensorRef(const HostTensor&&) = delete;  ///< a temporary's memory is gone before it is read
+  ConstTensorRef(const HostTensor&&) = delete;  ///< a temporary's memory would be freed before use
 };
 
-/// The same, to be written to.
+/// Same, writable.
 struct TensorRef {
   DType dtype = f32;
   std::vector<std::int64_t> shape;
@@ -50,10 +49,10 @@ struct TensorRef {
 using InputRefs = std::map<std::string, ConstTensorRef, std::less<>>;
 using OutputRefs = std::map<std::string, TensorRef, std::less<>>;
 
-/// Whether the elements lie dense and row-major; strides of dims of size 1 do not count.
+/// Returns whether the elements are dense and row-major, ignoring strides of dims of size 1.
 bool is_row_major(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides);
 
-/// Copies elements between an array with strides and a dense row-major one of the same shape.
+/// Copy elements from a strided array to a dense row-major one of the same shape, and back.
 void gather(const ConstTensorRef& from, std::byte* to);
 void scatter(const std::byte* from, const TensorRef& to);
 

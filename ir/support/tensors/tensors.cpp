@@ -12,7 +12,7 @@ namespace lathe {
 
 namespace {
 
-/// "there are: logits, loss; did you mean 'logits'?"
+/// Returns "there are: logits, loss; did you mean 'logits'?".
 std::string offer(const Tensors& tensors, std::string_view name) {
   std::vector<std::string_view> names;
   for (const auto& [key, tensor] : tensors) names.push_back(key);

@@ -10,14 +10,14 @@
 
 namespace lathe {
 
-/// Tensors by name, sorted: arguments, states, the results of a run. A map whose at() lists the names that exist, and
-/// without the operator[] that makes an empty tensor of a misspelled name.
+/// Tensors by name, sorted: arguments, states, or results of a run. at() lists the existing names on failure. There
+/// is no operator[], which would insert an empty tensor for a misspelled name.
 class Tensors : public std::map<std::string, HostTensor, std::less<>> {
  public:
   using map::map;
 
-  /// The tensor of this name. Throws UserError [tensor_unknown], at the caller's line, where there is none: it lists
-  /// the existing names and the nearest. Of a temporary, such as the result of a run, it is moved out.
+  /// Returns the tensor of this name. Throws UserError [tensor_unknown] at the caller's line if it does not exist,
+  /// listing the existing names and the nearest. Moves the tensor out of a temporary, such as the result of a run.
   HostTensor& at(std::string_view name, const std::source_location& where = std::source_location::current()) &;
   const HostTensor& at(std::string_view name,
                        const std::source_location& where = std::source_location::current()) const&;

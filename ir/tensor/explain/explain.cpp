@@ -20,7 +20,7 @@ std::vector<ValueId> computed(const Graph& graph) {
   return ids;
 }
 
-/// What stands in for values that are not told: "h.1 .. h.5: as h.0, 31 values each (%15 .. %69)".
+/// Returns a placeholder for collapsed values: "h.1 .. h.5: as h.0, 31 values each (%15 .. %69)".
 std::string layers_text(const RepeatedLayers& repeated, std::string_view noun) {
   RepeatedLayers others = repeated;
   others.layers.erase(others.layers.begin());
@@ -31,7 +31,7 @@ std::string layers_text(const RepeatedLayers& repeated, std::string_view noun) {
                      repeated.layers.front(), each, noun);
 }
 
-/// Where the values of one source line end that start at `begin`: an optimizer's updates share one.
+/// Returns the end of the run of values from `begin` on that share a source line, such as an optimizer's updates.
 std::size_t line_end(const Graph& graph, const std::vector<ValueId>& values, std::size_t begin) {
   std::size_t end = begin;
   const Location& loc = graph[values[begin]].loc;
@@ -39,8 +39,8 @@ std::size_t line_end(const Graph& graph, const std::vector<ValueId>& values, std
   return end;
 }
 
-/// Calls `show` for each value, and `skip` with a text and a range for layers that repeat the one before and for what
-/// is left of many values of one source line.
+/// Calls `show` for each value. Calls `skip` with a text and a range for layers that repeat the previous one, and for
+/// the remainder of many values of one source line.
 template <class Show, class Skip>
 void walk(const Graph& graph, const std::vector<ValueId>& values, std::string_view noun, bool collapse, Show&& show,
           Skip&& skip) {
@@ -68,7 +68,7 @@ void walk(const Graph& graph, const std::vector<ValueId>& values, std::string_vi
   }
 }
 
-/// The number of elements of all values of this op, where it is known.
+/// Describes the number of elements of all values of this op, if known.
 std::string count_text(const Graph& graph, std::string_view op) {
   int count = 0;
   Dim elements(0);

@@ -31,7 +31,8 @@ std::string reduce_text(const Graph& graph, const Node& node) {
       kept ? plural(gone.size(), "stays with size 1", "stay with size 1") : plural(gone.size(), "goes", "go"));
 }
 
-/// "A k=64 is summed over; B and h=8 run along; m from the first operand, n from the second": dims by name.
+/// Describes a contraction by its dims: "k=64 is summed over; B and h=8 run along; m from the first operand, n from
+/// the second".
 std::string product_text(const std::vector<std::string>& summed, const std::vector<std::string>& batch,
                          const std::vector<std::string>& left, const std::vector<std::string>& right) {
   std::vector<std::string> parts;
@@ -88,7 +89,7 @@ std::string elementwise_text(const Graph& graph, const Node& node) {
   return text;
 }
 
-/// Whether `reshape` shows its operand's elements in place: where the rule of view would take it.
+/// Returns whether `reshape` needs no copy: the shape rule of view accepts it.
 bool is_view(const Graph& graph, const Node& node) {
   const Op* view = find_op("view");
   if (!view) return false;
@@ -108,7 +109,7 @@ std::string argument_text(const Node& node) {
   return std::string(what);
 }
 
-/// "each index picks a slice of wte: vocab=256 gives way to [B, T]"
+/// Returns "each index picks a slice of wte: vocab=256 gives way to [B, T]".
 std::string gather_text(const Graph& graph, const Node& node) {
   const Node &table = graph[node.operands[0]], &indices = graph[node.operands[1]];
   const std::int64_t dim = node.attrs.get<std::int64_t>("dim");
@@ -142,7 +143,7 @@ std::string masked_fill_text(const Graph& graph, const Node& node) {
   return text;
 }
 
-/// Composites: by name where the shape has a story of its own, else by their one-line doc.
+/// Describes composites: some by name, others by their one-line doc.
 std::string composite_text(const Graph& graph, const Node& node) {
   const std::string_view name = node.op->name.value;
   if (name == "matmul") return matmul_text(graph, node);

@@ -12,7 +12,6 @@ std::string joined(const std::vector<std::string>& items, std::string_view betwe
   return text;
 }
 
-/// "a, b and c"
 std::string listed(std::vector<std::string> items) {
   if (items.size() < 2) return joined(items, "");
   const std::string last = std::move(items.back());
@@ -22,14 +21,14 @@ std::string listed(std::vector<std::string> items) {
 
 namespace {
 
-// ---- a shape becomes another, in row-major order
+// ---- reshaping in row-major order
 
-/// A run of dims before and the run of dims after that holds the same elements.
+/// A run of dims before and after that holds the same elements.
 struct Regrouping {
   std::vector<Dim> before, after;
 };
 
-/// Cuts both shapes into the shortest runs of equal products.
+/// Splits both shapes into the shortest runs with equal products.
 std::vector<Regrouping> regroup(const Shape& from, const Shape& to) {
   std::vector<Regrouping> runs;
   int i = 0, j = 0;
@@ -90,9 +89,9 @@ std::string regrouping_text(const Shape& from, const Shape& to) {
 
 namespace {
 
-// ---- views, by where their elements come from
+// ---- views, by their index maps
 
-/// The dims that a permutation moves; empty when the map is none.
+/// Describes the dims that a permutation moves; empty if the map is not a permutation.
 std::string permutation_text(const IndexMap& map, const Shape& from, const Shape& to) {
   if (static_cast<int>(map.components.size()) != to.rank()) return {};
   std::vector<std::string> moved;

@@ -13,7 +13,7 @@ using Complex = std::complex<double>;
 
 int normalized(std::int64_t axis, std::int64_t rank) { return static_cast<int>(axis < 0 ? axis + rank : axis); }
 
-/// Strides that read `tensor` at the positions of a result that it broadcasts to.
+/// Returns the strides to read `tensor` at the positions of a result that it broadcasts to.
 Sizes broadcast_strides(const HostTensor& tensor, const Sizes& sizes) {
   const Sizes dense = dense_strides(tensor.shape());
   Sizes strides(sizes.size(), 0);
@@ -29,7 +29,7 @@ Walk broadcast_walk(OperandTensors operands, const Sizes& sizes) {
   return Walk(sizes, std::move(strides));
 }
 
-/// Applies `f` to the operands' elements, seen as T, at every position.
+/// Applies `f` to the operands' elements, accessed as T, at every position.
 template <class T, class F>
 HostTensor map_elements(const F& f, OperandTensors operands, const Sizes& sizes, DType result_dtype) {
   HostTensor result(result_dtype, sizes);
@@ -71,8 +71,8 @@ HostTensor evaluate_select(OperandTensors operands, const Sizes& sizes, DType he
                                     sizes, held);
 }
 
-/// To an integer at once, since it saturates at the ends of its own range; from an i64 to f64 so that rounding to a
-/// narrower float afterwards rounds once.
+/// Converts directly to an integer dtype, because the conversion saturates at that dtype's limits. Converts i64 to
+/// f64 by rounding to odd, so that narrowing to a smaller float later rounds once in total.
 HostTensor evaluate_cast(DType dtype, DType held, const HostTensor& operand) {
   if (held == i64) return operand.cast(dtype).cast(held);
   if (held != f64 || dtype == f64 || operand.dtype() != i64) return operand.cast(held);
@@ -152,7 +152,7 @@ T combine(ScalarOp op, T a, T b) {
   }
 }
 
-/// The identity as an integer: infinities stand for the ends of the dtype's range.
+/// Returns the identity as an integer: infinities become the limits of the dtype.
 std::int64_t integer_identity(double identity, DType dtype) {
   if (identity == std::numeric_limits<double>::infinity()) return integer_limits(dtype).highest;
   if (identity == -std::numeric_limits<double>::infinity()) return integer_limits(dtype).lowest;
@@ -177,7 +177,7 @@ HostTensor evaluate_reduce(const Node& node, const Reduce& meaning, const HostTe
   std::vector<bool> folded(operand.shape().size(), false);
   for (const std::int64_t d : node.attrs.get<std::vector<std::int64_t>>("dims"))
     folded[static_cast<std::size_t>(normalized(d, operand.rank()))] = true;
-  // Every position of the operand leads to one of the result, at stride 0 along folded dims.
+  // Maps every position of the operand to one of the result, with stride 0 along reduced dims.
   const bool keepdim = node.attrs.get<bool>("keepdim");
   const Sizes dense = dense_strides(sizes);
   Sizes strides(folded.size(), 0);
@@ -195,7 +195,7 @@ HostTensor evaluate_reduce(const Node& node, const Reduce& meaning, const HostTe
 
 namespace {
 
-/// For each label, the stride of the operand's dim of that label; 0 where it has none.
+/// Returns, for each label, the stride of the operand's dim with that label, or 0 if it has none.
 Sizes label_strides(std::string_view wanted, std::string_view labels, const HostTensor& tensor) {
   const Sizes dense = dense_strides(tensor.shape());
   Sizes strides;
@@ -219,7 +219,7 @@ HostTensor contract(const ContractionRoles& roles, const HostTensor& lhs, const 
     if constexpr (std::is_same_v<T, double>) return sum + x * y;
     return combine<T>(ScalarOp::add, sum, combine<T>(ScalarOp::mul, x, y));
   };
-  // The last label is gone through by itself: most sums have no other.
+  // The last label has its own loop: most sums have no other.
   std::int64_t count = 1, step_a = 0, step_b = 0;
   if (!inner.empty()) {
     count = inner_sizes.back(), step_a = inner_strides[0].back(), step_b = inner_strides[1].back();

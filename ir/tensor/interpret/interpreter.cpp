@@ -13,7 +13,7 @@ namespace lathe::ir {
 
 namespace {
 
-/// The values of a graph's nodes; those not wanted (any more) are empty.
+/// The values of a graph's nodes; empty if not needed (anymore).
 using Slots = std::vector<std::optional<HostTensor>>;
 
 std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
@@ -38,7 +38,7 @@ HostTensor to_evaluation_dtype(HostTensor value, DType dtype, bool round) {
 
 namespace {
 
-/// The node with its Dim attributes as numbers.
+/// Returns the node with its Dim attributes evaluated to numbers.
 Node with_bound_attributes(const Node& node, const DimBindings& bindings) {
   Node bound = node;
   for (const auto& [name, value] : node.attrs.entries())
@@ -46,13 +46,14 @@ Node with_bound_attributes(const Node& node, const DimBindings& bindings) {
   return bound;
 }
 
-/// Runs one graph whose dims are bound, and the graphs that composite ops expand into.
+/// Runs a graph with bound dims, and the graphs that composite ops expand into.
 class Interpreter {
  public:
   Interpreter(const Graph& graph, const DimBindings& bindings, const InterpretOptions& options)
       : graph_(graph), bindings_(bindings), options_(options) {}
 
-  /// The values asked for, in their evaluation dtypes. `arguments` stand for the argument nodes, in order.
+  /// Returns the wanted values in their evaluation dtypes. `arguments` are the values of the argument nodes, in
+  /// order.
   std::vector<HostTensor> run(std::span<const HostTensor* const> arguments, std::span<const ValueId> wanted) {
     Slots values(graph_.nodes.size());
     const std::vector<std::int32_t> last = last_readers(graph_, wanted);
@@ -91,7 +92,7 @@ class Interpreter {
   }
 
  private:
-  /// A graph of the composite alone, its operands as inputs, run in the same dims.
+  /// Runs a graph of the composite alone, with its operands as inputs and the same dims.
   HostTensor expand(const Node& node, const Composite& meaning, OperandTensors operands) const {
     GraphBuilder builder(node.op->name.value);
     const GraphBuilder::At at(builder, node.loc);
@@ -139,7 +140,7 @@ std::vector<HostTensor> interpret_values(const Graph& graph, const Tensors& argu
 
 namespace {
 
-/// The values by their names, of which a later one replaces an earlier one.
+/// Returns the values by name; a later value replaces an earlier one of the same name.
 Tensors named(const Graph& graph, const Tensors& arguments, const std::vector<Output>& wanted,
               const InterpretOptions& options) {
   std::vector<ValueId> ids;

@@ -4,13 +4,13 @@
 
 namespace lathe::ir {
 
-/// What processes exchange along an axis of their mesh: the collectives but mesh_index (ir/ops/collectives.h).
+/// The collectives along a mesh axis, except mesh_index (ir/ops/collectives.h).
 enum class ExchangeKind : std::uint8_t {
-  all_reduce,      ///< pieces to their processes, the fold there, the results back
-  reduce_scatter,  ///< pieces to their processes, the fold there
+  all_reduce,      ///< chunks to their ranks, reduced there, results back
+  reduce_scatter,  ///< chunks to their ranks, reduced there
   all_gather,
   all_to_all,
-  send_recv,  ///< to the process some places further, from the one as many back
+  send_recv,  ///< shift: to the rank at a fixed distance, from the rank at the same distance in the other direction
 };
 
 }  // namespace lathe::ir

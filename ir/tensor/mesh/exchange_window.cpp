@@ -21,7 +21,7 @@ std::int64_t largest(const std::vector<ExchangeTimes>& exchanges) {
   return most;
 }
 
-/// Bytes that gathered values take at each step.
+/// Bytes of gathered values that are live at each step.
 class BytesByStep {
  public:
   explicit BytesByStep(const std::vector<ExchangeTimes>& gathers) {
@@ -32,7 +32,7 @@ class BytesByStep {
 
   static int last_of(const ExchangeTimes& gather) { return std::max(gather.done, gather.last); }
 
-  /// A value from a step to its last reader.
+  /// Adds a value from step `from` to its last reader.
   void add(const ExchangeTimes& gather, int from) {
     for (int step = from; step <= last_of(gather); ++step) bytes_[static_cast<std::size_t>(step)] += gather.bytes;
   }
@@ -43,7 +43,7 @@ class BytesByStep {
   std::vector<std::int64_t> bytes_;
 };
 
-/// The most that gathered values in use and ahead of their readers may take.
+/// Returns the maximum bytes of gathered values, in use and prefetched.
 std::int64_t most_with_prefetch(const ByTime& order, const BytesByStep& used) {
   std::int64_t most = used.most();
   for (std::size_t k = 1; k < order.size(); ++k) {
@@ -67,7 +67,7 @@ void limit_prefetch(std::vector<ExchangeTimes>& gathers) {
   for (const ExchangeTimes& each : gathers) used.add(each, each.done);
   const std::int64_t most = most_with_prefetch(order, used);
   std::int64_t ahead = 0;
-  int room = 0;  // from when on there is some
+  int room = 0;  // first step with room
   for (std::size_t k = 0, unread = 0; k < order.size(); ++k) {
     ExchangeTimes& gather = *order[k];
     for (ahead += gather.bytes; ahead > most_ahead; ++unread) {

@@ -5,7 +5,7 @@
 
 namespace lathe::ir {
 
-/// An axis of a mesh of processes: its name and how many stand along it.
+/// An axis of a process mesh: its name and number of ranks.
 struct MeshAxis {
   std::string name;
   std::int64_t ranks = 1;

@@ -8,11 +8,11 @@ namespace lathe::ir {
 
 namespace {
 
-/// Different values may have one hash: what is rare or dear is left out.
+/// Different values may have equal hashes: rare or expensive parts are skipped.
 struct Hash {
   std::size_t operator()(bool v) const { return v ? 1 : 0; }
   std::size_t operator()(std::int64_t v) const { return static_cast<std::size_t>(v); }
-  std::size_t operator()(double v) const { return std::hash<double>{}(v); }  // one for 0 and -0, which are equal
+  std::size_t operator()(double v) const { return std::hash<double>{}(v); }  // 0 and -0 are equal, with equal hashes
   std::size_t operator()(const std::string& v) const { return std::hash<std::string>{}(v); }
   std::size_t operator()(DType v) const { return static_cast<std::size_t>(v); }
   std::size_t operator()(const Dim& v) const { return static_cast<std::size_t>(v.value().value_or(-1)); }

@@ -15,15 +15,15 @@
 
 namespace lathe::ir {
 
-/// What an op is told besides its operands. Text forms: true, 3, 0.5, "ij,jk->ik", f32, n_seq, [1, 2], [0.5], and
-/// for a shape [nbatches, h=8]. The spec of the op says which kind each name has. A number is a value of a
-/// dtype that an operand or another attribute has: unlike a real, it holds every i64.
+/// A parameter of an op. Text forms: true, 3, 0.5, "ij,jk->ik", f32, n_seq, [1, 2], [0.5], and for a shape [nbatches,
+/// h=8]. The op's spec defines the kind of each name. A number has the dtype of an operand or of another attribute:
+/// unlike a real, it can hold every i64.
 using Attribute = std::variant<bool, std::int64_t, double, std::string, DType, Dim, std::vector<std::int64_t>,
                                std::vector<double>, Shape, Number, NumberList>;
-/// The alternatives of Attribute, in its order.
+/// The alternatives of Attribute, in the same order.
 enum class AttrKind { boolean, integer, real, text, dtype, dim, integers, reals, shape, number, numbers };
 
-/// Named attributes, in the order of the op's schema. Copies share the entries until one is set.
+/// Named attributes, in the order of the op's schema. Copies share entries until one is set.
 class Attributes {
  public:
   using Entry = std::pair<std::string, Attribute>;
@@ -35,7 +35,8 @@ class Attributes {
       if (key == name) return &value;
     return nullptr;
   }
-  /// The attribute `name` as T; InternalError where it is missing or of another kind (the builder checks the schema).
+  /// Returns the attribute `name` as T. Throws InternalError if it is missing or of another kind (the builder checks
+  /// the schema).
   template <class T>
   const T& get(std::string_view name) const {
     const Attribute* found = find(name);
@@ -49,9 +50,9 @@ class Attributes {
     entries_.push_back(std::move(entry));
   }
   const std::vector<Entry>& entries() const { return entries_.items(); }
-  /// Whether both are one list in memory.
+  /// Returns whether both share one list in memory.
   bool is_same(const Attributes& other) const { return entries_.is_same(other.entries_); }
-  /// Equal values have equal hashes.
+  /// Returns a hash; equal values have equal hashes.
   std::size_t hash() const;
   bool operator==(const Attributes&) const = default;
 

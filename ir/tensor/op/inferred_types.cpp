@@ -11,14 +11,14 @@ namespace lathe::ir {
 namespace {
 
 std::size_t hash_of(const TensorType& type) {
-  constexpr std::size_t factor = 0x9e3779b97f4a7c15;  // mixed well where it is used
+  constexpr std::size_t factor = 0x9e3779b97f4a7c15;  // the caller mixes the hash
   std::size_t hash = static_cast<std::size_t>(type.dtype);
   for (const auto* dims : {&type.shape.dims(), &type.strides.items()})
     for (const Dim& dim : *dims) hash = hash * factor + static_cast<std::size_t>(dim.value().value_or(-1));
   return hash;
 }
 
-/// Whether two attributes are one in every respect: the names of dims, the sign of a zero.
+/// Returns whether two attributes are identical, including names of dims and the sign of zero.
 struct LooksLike {
   const Attribute& other;
 
@@ -72,7 +72,7 @@ InferredTypes::Inferred* InferredTypes::find(const Graph& graph, const Op& op, c
 
 InferredTypes::Inferred& InferredTypes::keep(const Graph& graph, std::span<const ValueId> operands,
                                              Inferred inferred) {
-  constexpr std::size_t most = 16;  // of one hash
+  constexpr std::size_t most = 16;  // per hash
   std::vector<Inferred>& known = by_hash_[hash_];
   if (known.size() == most) return other_ = std::move(inferred);
   for (const ValueId operand : operands) inferred.operands.push_back(graph[operand].type);

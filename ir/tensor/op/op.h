@@ -22,7 +22,7 @@ namespace lathe::ir {
 class GraphBuilder;
 class Value;
 
-/// What a shape rule sees, and how it speaks to the user.
+/// The input of a shape rule, and its error reporting.
 class InferContext {
  public:
   InferContext(const Op& op, const Graph& graph, std::span<const ValueId> operands, const Attributes& attrs,
@@ -47,15 +47,15 @@ class InferContext {
   void require(bool condition, std::string_view label, std::string_view message, std::string_view hint = {}) const {
     if (!condition) fail(label, message, hint);
   }
-  /// Fails when a and b are known to differ; records a run-time check when only the bound dims can tell.
+  /// Fails if a and b are known to differ; records a run-time check if this depends on bound dims.
   void require_equal(const Dim& a, const Dim& b, std::string_view label, std::string_view message,
                      std::string_view hint = {}) const;
-  /// Likewise for a <= b.
+  /// Same for a <= b.
   void require_at_most(const Dim& a, const Dim& b, std::string_view label, std::string_view message,
                        std::string_view hint = {}) const;
-  /// Records a run-time check that another rule has asked for.
+  /// Records a run-time check raised by another rule.
   void add_check(DimCheck check) const { checks_.push_back(std::move(check)); }
-  /// A dim attribute or position counted from the end when negative: -1 is the last. Fails with [dim_range].
+  /// Returns a dim index; negative values count from the end: -1 is the last. Fails with [dim_range].
   int axis(std::int64_t axis, int rank) const;
 
  private:
@@ -67,54 +67,54 @@ class InferContext {
   std::vector<DimCheck>& checks_;
 };
 
-// ---------------------------------------------------------------------------------------------- what an op means
+// ---------------------------------------------------------------------------------------------- meaning of an op
 
-/// Each element of the result is `op` of the operands' elements, broadcast by NumPy's rule.
+/// Each result element is `op` of the operands' elements, with NumPy broadcasting.
 struct Elementwise {
   ScalarOp op;
-  double (*reference)(std::span<const double>);  ///< plain double precision, for the interpreter
+  double (*reference)(std::span<const double>);  ///< in double precision, for the interpreter
 };
 
-/// Where each element of a view comes from. Dim `i` of the input is indexed by
-/// `scale * out[dim] + offset`, or by `offset` alone where `dim` is -1; or, when `reshape` is set, the element has
-/// the same row-major position in both shapes.
+/// Maps result elements of a view to input elements. Dim `i` of the input is indexed by `scale * out[dim] + offset`,
+/// or by `offset` alone if `dim` is -1. If `reshape` is set, the element has the same row-major position in both
+/// shapes.
 struct IndexMap {
   struct Component {
     int dim = -1;
     std::int64_t scale = 1;
     Dim offset = 0;
   };
-  std::vector<Component> components;  ///< one for each input dim; empty when reshape
+  std::vector<Component> components;  ///< one per input dim; empty for reshape
   bool reshape = false;
 };
-/// The result shows elements of its one operand, none computed.
+/// The result contains elements of its only operand, without computation.
 struct View {
   IndexMap (*map)(const Graph&, const Node&);
 };
 
-/// Folds the dims listed in attribute `dims` ([] for none), kept as size 1 when `keepdim`.
+/// Reduces the dims listed in attribute `dims` ([]: none); keeps them as size 1 if `keepdim`.
 struct Reduce {
   ScalarOp combine;  ///< add, mul, min, max
-  double identity;   ///< +-inf stand for the ends of an integer's range
+  double identity;   ///< +-inf are the limits of an integer dtype
 };
 
-/// A product of two operands summed over shared labels: one label a dim, as in einsum, none repeated in an operand.
-/// A label in both operands and the result is a batch label; in both but not the result, contracted; in one operand
-/// and the result, free. No other kinds occur.
+/// A product of two operands summed over shared labels: one label per dim, as in einsum, without repeats within an
+/// operand. A label in both operands and the result is a batch label; in both but not the result, contracted; in one
+/// operand and the result, free. Other kinds do not occur.
 struct ContractionRoles {
-  std::string lhs, rhs, out;       ///< one character a dim
+  std::string lhs, rhs, out;       ///< one character per dim
   std::string batch() const;       ///< in the order of `out`
   std::string contracted() const;  ///< in the order of `lhs`
   std::string lhs_free() const;    ///< in the order of `out`
   std::string rhs_free() const;    ///< in the order of `out`
-  /// The product of the dims with these labels, without names; those of both operands are read off the left one.
+  /// Returns the product of the dims with these labels, unnamed; reads labels of both operands from the left one.
   Dim size_of(std::string_view labels, const Graph& graph, const Node& contraction) const;
 };
 struct Contraction {
   ContractionRoles (*roles)(const Node&);
 };
 
-/// Means what its expansion into other ops means. The expansion has exactly the type that the shape rule gave.
+/// Equivalent to its expansion into other ops. The expansion has exactly the type of the shape rule.
 struct Composite {
   Value (*expand)(GraphBuilder&, const Node& node, std::span<const Value> operands);
 };
@@ -122,7 +122,7 @@ struct Composite {
 /// Bound by the caller (input, parameter, state).
 struct Argument {};
 
-/// What the closed set of special kernels computes.
+/// The closed set of ops with special kernels.
 enum class CustomKind {
   constant,
   iota,
@@ -140,23 +140,23 @@ enum class CustomKind {
   view_as_complex,
   view_as_real,
   random_at,
-  collective  ///< an exchange between the processes of a mesh
+  collective  ///< communication between the processes of a mesh
 };
 
-/// Dim `operand_dim` of an operand is dim `result_dim` of the result: the op does the same to every part of them. Of
-/// two sizes the result's may be a multiple: the operand then is one block of it, at a multiple of its own size.
+/// Dim `operand_dim` of an operand corresponds to dim `result_dim` of the result: the op treats all parts of them
+/// alike. If sizes differ, the result's is a multiple: the operand is one block of it, at a multiple of its own size.
 struct DimPair {
   int operand, operand_dim, result_dim;
 };
-/// Each dim of the result is that dim of every operand that has it, counted from the first.
+/// Each dim of the result is the same dim of every operand that has it, counted from the first.
 struct ByOrder {};
-/// Which dims correspond; the others of operands are looked at as a whole.
+/// Returns the corresponding dims; other dims of operands are needed whole.
 using DimRule = std::vector<DimPair> (*)(const Graph&, const Node&);
-/// No dim of an operand may be split.
+/// No operand dim may be sharded.
 struct Replicated {
   std::string_view why;
 };
-/// How the pass that splits a graph over processes (passes/shard) treats an op whose meaning does not tell.
+/// How the sharding pass (passes/shard) treats an op whose meaning does not determine it.
 struct Sharding : std::variant<ByOrder, DimRule, Replicated> {
   using variant::variant;
   Sharding() = delete;
@@ -164,14 +164,14 @@ struct Sharding : std::variant<ByOrder, DimRule, Replicated> {
 
 struct Custom {
   CustomKind kind;
-  /// Operands and result are in their evaluation dtypes: floats as f64, integers as i64, complex as c128, boolean as
-  /// it is. Dims in the node's attributes are numbers: the caller has bound them.
+  /// Operands and result are in their evaluation dtypes: floats as f64, integers as i64, complex as c128, boolean
+  /// unchanged. Dims in the node's attributes are already bound to numbers.
   HostTensor (*reference)(const Node& node, std::span<const HostTensor* const> operands,
                           const std::vector<std::int64_t>& sizes);  ///< sizes: the result's shape
   Sharding sharding;
 };
 
-/// A closed variant without a default, so that a record that leaves it out does not compile.
+/// A closed variant without a default: a record without a meaning does not compile.
 struct Meaning : std::variant<Elementwise, View, Reduce, Contraction, Composite, Argument, Custom> {
   using variant::variant;
   Meaning() = delete;
@@ -179,9 +179,9 @@ struct Meaning : std::variant<Elementwise, View, Reduce, Contraction, Composite,
 
 // ------------------------------------------------------------------------------------------------------- gradients
 
-/// What a gradient rule sees. Values live in the graph under construction; for every operand that `needs` says
-/// matters the rule calls `set` with d(loss)/d(operand), in the shape of the operand or of the (broadcast) result:
-/// the caller sums broadcast dims away.
+/// The input of a gradient rule. Values belong to the graph under construction. For every operand with `needs`, the
+/// rule calls `set` with d(loss)/d(operand), in the shape of the operand or of the (broadcast) result: the caller
+/// sums over broadcast dims.
 class GradientContext {
  public:
   GraphBuilder& builder;
@@ -208,13 +208,13 @@ struct Gradient : std::variant<GradientRule, FromExpansion, NotDifferentiable> {
 
 // ------------------------------------------------------------------------------------------------- mixed precision
 
-/// In which dtype mixed precision (passes/transforms/mixed_precision.h) computes an op of f32 values. The ops of
-/// Lathe have the class that torch.autocast gives them.
+/// The dtype in which mixed precision (passes/transforms/mixed_precision.h) computes an op of f32 values. Lathe's ops
+/// have the class that torch.autocast assigns.
 enum class MixedPrecision : std::uint8_t {
-  low_precision,  ///< bf16 or f16: products, which have the speed of it and accumulate in f32
-  f32,            ///< f32: sums, norms, softmax, losses, and functions that overflow or magnify rounding
-  follow,         ///< what its operands are: low precision where all of them are, f32 where one of them is
-  expansion,  ///< as the ops of its expansion: f32 where one of them is, else low precision where one is, else follow
+  low_precision,  ///< bf16 or f16: matmuls, which are faster in it and accumulate in f32
+  f32,            ///< f32: sums, norms, softmax, losses, and functions that overflow or amplify rounding errors
+  follow,         ///< dtype of the operands: low precision if all of them are, f32 if any is
+  expansion,      ///< as the ops of its expansion: f32 if any is, else low precision if any is, else follow
 };
 
 // --------------------------------------------------------------------------------------------------------- records
@@ -223,11 +223,11 @@ struct AttrSpec {
   std::string_view name;
   AttrKind kind;
   bool required;
-  std::variant<std::monostate, bool, std::int64_t, double, std::string_view> fallback;  ///< when not required
+  std::variant<std::monostate, bool, std::int64_t, double, std::string_view> fallback;  ///< unless required
   std::string_view doc;
 };
 
-/// One operand of a sample: its type, and the range its random values are drawn from.
+/// One operand of a sample: its type, and the range of its random values.
 struct SampleOperand {
   std::vector<std::int64_t> sizes;
   DType dtype = f64;
@@ -239,7 +239,7 @@ struct Sample {
   Attributes attrs;
 };
 
-/// A piece of a record that must be given.
+/// A mandatory field of a record.
 template <class T>
 struct Required {
   T value;
@@ -249,26 +249,26 @@ struct Required {
 };
 
 struct Arity {
-  int min, max;  ///< max -1: any number
+  int min, max;  ///< max -1: unlimited
 };
 
 class OwnedOp;
 
-/// Everything that Lathe knows of an op. A new op is one of these and a line in ir/ops/primitives/primitives.def or
-/// composites.def; no emitter is touched but for a new ScalarOp or a kernel of its own.
-/// A program makes records of its own as OwnedOp (ir/tensor/op/owned_op.h).
+/// The complete definition of an op. To add an op, define a record and add a line to ir/ops/primitives/primitives.def
+/// or composites.def. Emitters change only for a new ScalarOp or a special kernel. Programs define their own ops as
+/// OwnedOp (ir/tensor/op/owned_op.h).
 struct Op {
   Required<std::string_view> name;
   Required<std::string_view> doc;  ///< one line
   Required<Arity> arity;
   Required<std::span<const AttrSpec>> attrs;
-  Required<std::span<const std::string_view>> labels;  ///< every constraint label that the shape rule can raise
+  Required<std::span<const std::string_view>> labels;  ///< all labels that the shape rule can raise
   Required<TensorType (*)(const InferContext&)> infer;
   Meaning meaning;
   Required<MixedPrecision> precision;
   Gradient gradient;
-  Required<std::vector<Sample> (*)()> samples;  ///< at least one, for everything but arguments
-  const OwnedOp* owned = nullptr;               ///< itself, where a program made it
+  Required<std::vector<Sample> (*)()> samples;  ///< at least one, except for arguments
+  const OwnedOp* owned = nullptr;               ///< points to itself for a user-defined op
 
   template <class T>
   const T* as() const {
@@ -277,12 +277,12 @@ struct Op {
   }
 };
 
-/// The samples of a record, of a program's own too.
+/// Returns the samples of a record, including user-defined ones.
 std::vector<Sample> samples_of(const Op& op);
 
-/// The record of an op of Lathe by its name; nullptr where there is none. Defined by ir/ops.
+/// Returns the record of a Lathe op by name, or nullptr. Defined by ir/ops.
 const Op* find_op(std::string_view name);
-/// Every record of Lathe, sorted by name.
+/// Returns all records of Lathe, sorted by name.
 std::span<const Op* const> all_ops();
 
 }  // namespace lathe::ir

@@ -6,8 +6,8 @@ namespace lathe::ir {
 
 struct Op;
 
-/// What a node knows its op by: a pointer to the record, which compares as one. A record that a program made while it
-/// ran (ir/tensor/op/owned_op.h) lives as long as something refers to it; those of Lathe are always there.
+/// A node's reference to its op: a pointer to the record, compared as a pointer. Records created at run time
+/// (ir/tensor/op/owned_op.h) are reference-counted; those of Lathe are static.
 class OpRef {
  public:
   OpRef() = default;

@@ -11,20 +11,20 @@
 
 namespace lathe::ir {
 
-/// The ops that a text may name: those of Lathe, and ops of a program's own. It keeps their records alive.
+/// The ops that IR text may use: Lathe's and user-defined ones. Keeps their records alive.
 ///
 ///   const ir::Graph graph = ir::parse_graph(text, ir::OpSet{swish, huber});
 class OpSet {
  public:
   OpSet() = default;
-  /// The ops of Lathe and these. Throws UserError [op_name] for a name without a dot, which is Lathe's to give, and
-  /// for two ops of one name.
+  /// Holds Lathe's ops and these. Throws UserError [op_name] for a name without a dot, which is reserved for Lathe,
+  /// and for two ops of the same name.
   OpSet(std::initializer_list<OpRef> ops);
   void add(const OpRef& op);
 
-  /// The record of this name; nullptr where there is none.
+  /// Returns the record of this name, or nullptr.
   const Op* find(std::string_view name) const;
-  /// The names of all, those of Lathe first.
+  /// Returns all names, those of Lathe first.
   std::vector<std::string_view> names() const;
 
  private:

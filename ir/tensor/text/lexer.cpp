@@ -27,7 +27,7 @@ std::string describe(char c) {
   return byte >= 0x20 && byte < 0x7f ? fmt::format("'{}'", c) : fmt::format("byte 0x{:02x}", byte);
 }
 
-/// The source line and a caret line under it, cut to a window around long lines.
+/// Returns the source line and a caret line below it; cuts long lines to a window.
 std::string excerpt(std::string_view line, std::size_t column, std::size_t length) {
   constexpr std::size_t window = 100, before = 60;
   const std::size_t start = column > before && line.size() > window ? column - before : 0;

@@ -6,12 +6,12 @@
 
 namespace lathe::ir {
 
-/// The words of IR text. Comments run from // to the end of the line.
+/// The tokens of IR text. Comments run from // to the end of the line.
 enum class TokenKind {
   word,         ///< n_seq, softmax, encoder.0.W_q
   integer,      ///< 12
   real,         ///< 0.5, 1e-5
-  text,         ///< "..."; `value` has the escapes replaced
+  text,         ///< "..."; `value` is unescaped
   value,        ///< %x, %12, %"odd name"; `value` is the name
   graph_name,   ///< @mha, @"odd name"
   punctuation,  ///< ( ) [ ] { } , : = == <= <- + - *
@@ -21,7 +21,7 @@ enum class TokenKind {
 struct Token {
   TokenKind kind = TokenKind::end;
   std::string_view spelling;  ///< as written; empty at the end
-  std::string value;          ///< what a text, value or graph_name says
+  std::string value;          ///< content of a text, value or graph_name
   bool was_quoted = false;    ///< %"1" is a name, %1 an id
   std::size_t offset = 0;
   int line = 1;
@@ -32,7 +32,7 @@ struct Token {
   bool is_word(std::string_view word) const { return kind == TokenKind::word && spelling == word; }
 };
 
-/// A named text and the places in it.
+/// A named text, with positions for errors.
 class Source {
  public:
   Source(std::string_view text, std::string_view file) : text_(text), file_(file) {}
@@ -44,7 +44,7 @@ class Source {
   };
   LineColumn line_column(std::size_t offset) const;
 
-  /// Throws ParseError at bytes offset .. offset+length, with a hint and the line under a caret.
+  /// Throws ParseError for bytes offset .. offset+length, with a hint and the source line with carets.
   [[noreturn]] void fail(std::size_t offset, std::size_t length, std::string_view message,
                          std::string_view hint = {}) const;
 
@@ -53,11 +53,11 @@ class Source {
   std::string file_;
 };
 
-/// Cuts text into tokens, one at a time.
+/// Splits text into tokens, one at a time.
 class Lexer {
  public:
   explicit Lexer(const Source& source) : source_(source) {}
-  /// The next token; `end` for ever after the last. Throws ParseError for a byte or a quote that starts no token.
+  /// Returns the next token, or `end` after the last. Throws ParseError for a byte or a quote that starts no token.
   Token next();
 
  private:

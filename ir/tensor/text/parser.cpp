@@ -17,7 +17,7 @@ namespace {
 
 using namespace detail;
 
-/// Recursive descent over the statements of one graph; every value goes through a GraphBuilder as it is read.
+/// Recursive-descent parser for one graph; adds each value to a GraphBuilder as it is read.
 class GraphParser {
  public:
   GraphParser(const Source& source, const OpSet& ops, const ParseLimits& limits)
@@ -39,7 +39,7 @@ class GraphParser {
   }
 
  private:
-  /// A check as written; `located` when it has its own loc(...).
+  /// A check as written; `located` if it has its own loc(...).
   struct WrittenCheck {
     DimCheck check;
     bool located;
@@ -54,7 +54,7 @@ class GraphParser {
 
   Location text_location(const Token& at) const { return Location(in_.source().file(), at.line); }
 
-  /// Runs `action` at `loc`, or at the text's own line where there is none; errors name the text's line in any case.
+  /// Runs `action` at `loc`, or at the text's own line if there is no `loc`; errors always name the text's line.
   template <class Action>
   auto located(const Token& at, const std::optional<Location>& loc, Action&& action) {
     const GraphBuilder::At scope(builder_, loc ? *loc : text_location(at));
@@ -66,7 +66,7 @@ class GraphParser {
     }
   }
 
-  /// Ids are numbers, names are names: %"1" is not %1.
+  /// Distinguishes ids from names: %"1" is not %1.
   static std::string key(const Token& value) {
     const bool id = !value.was_quoted && !value.value.empty() && value.value[0] >= '0' && value.value[0] <= '9';
     return (id ? "#" : "$") + value.value;
@@ -133,7 +133,7 @@ class GraphParser {
     in_.fail(token, fmt::format("there is no op '{}'", token.spelling), unknown_op_hint(token.spelling));
   }
 
-  /// A name near by; of a name with a dot, which only a program's own op can have, how a program adds it.
+  /// Suggests a similar name. For a name with a dot, which must be a user-defined op, explains how to add it.
   std::string unknown_op_hint(std::string_view name) const {
     const std::vector<std::string_view> names = ops_.names();
     std::string guess = did_you_mean(name, names);
@@ -236,8 +236,8 @@ class GraphParser {
                        loc.has_value()});
   }
 
-  /// The written checks in their order, then those that the rules raised and the text leaves out. A written check
-  /// without loc(...) is where the rule that raises it is.
+  /// Restores the written checks in their order, then adds those raised by rules but missing in the text. A written
+  /// check without loc(...) gets the location of the rule that raises it.
   void merge_checks(Graph& graph) {
     std::vector<DimCheck> raised = std::move(graph.checks);
     graph.checks.clear();
@@ -264,7 +264,7 @@ class GraphParser {
   std::vector<WrittenCheck> checks_;
 };
 
-/// Parses the whole of `text` with `parse`.
+/// Parses all of `text` with `parse`.
 template <class Parse>
 auto parse_all(std::string_view text, std::string_view file, Parse&& parse) {
   const Source source(text, file);

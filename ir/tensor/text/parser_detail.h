@@ -10,10 +10,10 @@
 #include "ir/tensor/text/lexer.h"
 #include "ir/tensor/text/parser.h"
 
-/// The parts of the parser below the statement: tokens, dims, types, attributes, locations.
+/// The parser below statements: tokens, dims, types, attributes, locations.
 namespace lathe::ir::detail {
 
-/// Tokens with one of lookahead, and the errors that point at them.
+/// Token stream with one token of lookahead, and errors that point at tokens.
 class TokenStream {
  public:
   TokenStream(const Source& source, const ParseLimits& limits) : source_(source), limits_(limits), lexer_(source) {
@@ -25,13 +25,13 @@ class TokenStream {
   bool accept_word(std::string_view word);
   Token expect(std::string_view punctuation);
   Token expect_word(std::string_view word);
-  /// A token of this kind; `what` says in the error what was expected.
+  /// Takes a token of this kind; `what` describes the expectation in errors.
   Token expect(TokenKind kind, std::string_view what);
 
-  /// "expected <what>, found <token>".
+  /// Throws "expected <what>, found <token>".
   [[noreturn]] void fail_expected(std::string_view what, std::string_view hint = {}) const;
   [[noreturn]] void fail(const Token& at, std::string_view message, std::string_view hint = {}) const;
-  /// Reports `message` from the start of `first` up to the token before the present one.
+  /// Reports `message` for the range from `first` to the token before the current one.
   [[noreturn]] void fail_since(const Token& first, std::string_view message, std::string_view hint = {}) const;
 
   const Source& source() const { return source_; }
@@ -48,7 +48,7 @@ class TokenStream {
 Dim parse_dim(TokenStream& in);
 Shape parse_shape(TokenStream& in);
 
-/// A type as written: the strides are there when `strided(...)` lists them.
+/// A type as written; `strides` is set if `strided(...)` lists them.
 struct WrittenType {
   DType dtype = f32;
   Shape shape;
@@ -60,12 +60,12 @@ WrittenType parse_type(TokenStream& in);
 
 std::int64_t parse_integer(TokenStream& in);
 double parse_real(TokenStream& in);
-Number parse_number(TokenStream& in);  ///< an integer of 64 bits exactly
+Number parse_number(TokenStream& in);  ///< exact for 64-bit integers
 
-/// `{a=1, b=[2]}` or nothing, by the schema of the op.
+/// Parses `{a=1, b=[2]}` or nothing, by the op's schema.
 Attributes parse_attributes(TokenStream& in, const Op& op);
 
-/// `loc(...)` or nothing.
+/// Parses `loc(...)` or nothing.
 std::optional<Location> parse_location(TokenStream& in);
 
 }  // namespace lathe::ir::detail

@@ -24,7 +24,7 @@ DType parse_dtype(TokenStream& in) {
   return *dtype;
 }
 
-/// The digits of an integer token as a number.
+/// Converts the digits of an integer token.
 std::int64_t to_integer(TokenStream& in, const Token& token, bool negative) {
   const std::string digits = (negative ? "-" : "") + std::string(token.spelling);
   std::int64_t number = 0;
@@ -190,7 +190,7 @@ Number parse_number(TokenStream& in) {
   const char* const start = token.spelling.data();
   const char* const end = start + token.spelling.size();
   std::uint64_t integer = 0;
-  // A zero may be the negative one of a float.
+  // A zero may be the negative zero of a float.
   if (token.kind == TokenKind::integer && std::from_chars(start, end, integer).ec == std::errc() && integer != 0 &&
       integer <= (negative ? std::uint64_t{1} << 63 : std::numeric_limits<std::uint64_t>::max()))
     return negative ? Number(static_cast<std::int64_t>(0 - integer)) : Number(integer);

@@ -8,7 +8,7 @@ namespace lathe::ir {
 
 namespace {
 
-/// Pads `line` to the first of the columns first, first + 16, ... that leaves two spaces. Fixed stops keep a line
+/// Pads `line` to the first of the columns first, first + 16, ... that leaves two spaces. Fixed stops make a line
 /// independent of its neighbours.
 void pad_to_stop(std::string& line, std::size_t first) {
   constexpr std::size_t gap = 16;
@@ -25,7 +25,7 @@ std::string attributes_text(const Node& node) {
   return text.empty() ? text : " {" + text + "}";
 }
 
-/// `label` gives the label of a value.
+/// `label` returns the label of a value.
 template <class Label>
 std::string node_text(const Graph& graph, ValueId id, const Label& label, const PrintOptions& options) {
   const Node& node = graph[id];
@@ -47,7 +47,7 @@ std::string node_text(const Graph& graph, ValueId id, const Label& label, const 
   return line;
 }
 
-/// The header: on one line where it is short and tells no locations, else one argument a line.
+/// Returns the header: on one line if it is short and has no locations, otherwise one argument per line.
 template <class Label>
 std::string signature(const Graph& graph, const Label& label, const PrintOptions& options) {
   constexpr std::size_t width = 118;

@@ -9,13 +9,14 @@
 namespace lathe::ir {
 
 struct PrintOptions {
-  bool locations = true;  ///< loc("mha.cpp":14) after every value; without it the parser gives the text's own lines
+  bool locations = true;  ///< loc("mha.cpp":14) after every value; without it, the parser uses the text's own lines
   bool strides = false;   ///< the element strides of strided values: `strided(512*n_seq, 64, 512, 1)`
   bool checks = true;     ///< the run-time dim checks
 };
 
-/// The text of a graph, as docs/ir.md defines it. With the default options parse_graph(print(g)) equals g. Ids count
-/// computed values from 1 in order: equal graphs print equally. A line depends on its own node alone, for `diff`.
+/// Returns the text of a graph, as defined in docs/ir.md. With the default options, parse_graph(print(g)) equals g.
+/// Ids number computed values from 1, so equal graphs have equal text. Each line depends only on its own node, which
+/// helps `diff`.
 ///
 ///     graph @mha(input %x: f32[n, d=512]) {
 ///       %1 = softmax %x {dim=-1}                  : f32[n, d=512]  name("weights")  loc("mha.cpp":14)
@@ -23,28 +24,28 @@ struct PrintOptions {
 ///     }
 std::string print(const Graph& graph, const PrintOptions& options = {});
 
-/// The line of one value, without indentation.
+/// Returns the line of one value, without indentation.
 std::string print_node(const Graph& graph, ValueId id, const PrintOptions& options = {});
 
-/// Likewise with the labels of value_labels(graph), for many lines of one graph.
+/// Same, with precomputed value_labels(graph), for many lines of one graph.
 std::string print_node(const Graph& graph, ValueId id, const std::vector<std::string>& labels,
                        const PrintOptions& options);
 
-/// How the text names each value: "%x" for an argument, "%12" for the twelfth computed value.
+/// Returns the label of each value: "%x" for an argument, "%12" for the twelfth computed value.
 std::vector<std::string> value_labels(const Graph& graph);
 std::string value_label(const Graph& graph, ValueId id);
 
-/// The pieces, as they stand in the text.
+/// Pieces of the text.
 std::string print_attribute(const Attribute& attribute);
 std::string print_type(const TensorType& type, bool strides = false);  ///< "f32[n, h=8] strided"
 std::string print_location(const Location& loc);  ///< loc(gradient "mha.cpp":14 in "encoder.0"), loc(unknown)
 std::string print_real(double value);  ///< the shortest text that reads back: "0.1", "1.0", "-1e9", "inf", "nan"
-std::string print_number(const Number& number);  ///< the same, and a large integer in full
+std::string print_number(const Number& number);  ///< same; large integers in full
 std::string quoted(std::string_view text);       ///< in double quotes, with escapes, on one line
-/// `%x`, or `%"odd name"` where `name` is no plain name. `sigil` is % or @.
+/// Returns `%x`, or `%"odd name"` if `name` is not a plain name. `sigil` is % or @.
 std::string sigiled(char sigil, std::string_view name);
 
-/// Whether the attribute has the value it would be given if it were left out.
+/// Returns whether the attribute equals its default.
 bool is_default(const Op& op, std::string_view attribute, const Attribute& value);
 
 }  // namespace lathe::ir

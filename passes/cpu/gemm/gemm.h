@@ -10,7 +10,7 @@
 #include "ir/kernel/machine/split_bf16.h"
 #include "ir/machine/cpu_info.h"
 #include "passes/lowering/operands/load_operand.h"
-#include "passes/lowering/program/launch_info.h"
+#include "passes/program/launch_info.h"
 
 /// Schedules of the matrix product as loop IR: c[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, n, k], with any
 /// loader in front of each operand and any epilogue behind the result. They know nothing of tensors: memory is seen

@@ -298,9 +298,7 @@ std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionG
   return found;
 }
 
-namespace {
-
-Graph sums_of_attentions(const Graph& graph, const AttentionOptions& options) {
+Graph attention_sums(const Graph& graph, const AttentionOptions& options) {
   std::optional<std::set<ValueId>> results;
   const auto is_result = [&](ValueId product) {
     if (!results) results = consumers_of(find_attention(graph, options));
@@ -309,7 +307,7 @@ Graph sums_of_attentions(const Graph& graph, const AttentionOptions& options) {
   return own_results(sums_from_results(graph, is_result, *options.result_dots));
 }
 
-Graph copy_for_late_readers(Graph graph, const AttentionOptions& options) {
+Graph recompute_scores(Graph graph, const AttentionOptions& options) {
   const AttentionSubject subject(graph);
   const AttentionSearch forward = FusionSearch(subject, options).run();
   std::vector<Recomputation> wanted;
@@ -330,20 +328,9 @@ Graph copy_for_late_readers(Graph graph, const AttentionOptions& options) {
   return graph;
 }
 
-}  // namespace
-
-Pipeline attention_passes(const AttentionOptions& options) {
-  Pipeline passes;
-  if (options.result_dots)
-    passes.push_back({"sums-from-results", "row sums of weight times gradient come from results",
-                      [options](const Graph& g) { return sums_of_attentions(g, options); }});
-  passes.push_back({"recompute-attention", "the backward pass computes attention weights again",
-                    [options](Graph g) { return copy_for_late_readers(std::move(g), options); }});
-  return passes;
-}
-
-Graph recompute_attention(const Graph& graph, const AttentionOptions& options) {
-  return apply_passes(attention_passes(options), graph);
+Graph recompute_attention(Graph graph, const AttentionOptions& options) {
+  if (options.result_dots) graph = attention_sums(graph, options);
+  return recompute_scores(std::move(graph), options);
 }
 
 }  // namespace lathe

@@ -7,7 +7,6 @@
 
 #include "passes/fusion/attention/result_dots.h"
 #include "passes/fusion/fusion.h"
-#include "passes/pipeline/pass.h"
 
 namespace lathe {
 
@@ -67,14 +66,13 @@ struct MemberOperand {
 std::optional<MemberOperand> member_operand(const ir::Graph& graph, const AttentionGroup& group,
                                             ir::ValueId consumer);
 
-/// The passes that get the attentions of a prepared graph ready for fusion:
-///   sums-from-results    with `result_dots`: sums_from_results (result_dots.h) for the products of attentions
-///   recompute-attention  lets the backward pass compute scores and weights again from what the forward pass keeps of
-///                        each row, so that neither stores them: copies of the forward group's members for the
-///                        readers that come after the group. Only where these readers form groups of their own
-ir::Pipeline attention_passes(const AttentionOptions& options = {});
-
-/// All of them.
-ir::Graph recompute_attention(const ir::Graph& graph, const AttentionOptions& options = {});
+/// Applies sums_from_results (result_dots.h) to the products of attentions, with `options.result_dots`.
+ir::Graph attention_sums(const ir::Graph& prepared, const AttentionOptions& options);
+/// Lets the backward pass compute scores and weights again from what the forward pass keeps of each row, so that
+/// neither stores them: copies of the forward group's members for the readers that come after the group. Only if
+/// these readers form groups of their own.
+ir::Graph recompute_scores(ir::Graph prepared, const AttentionOptions& options = {});
+/// Prepares the attentions of a graph for fusion: attention_sums() with `result_dots`, then recompute_scores().
+ir::Graph recompute_attention(ir::Graph prepared, const AttentionOptions& options = {});
 
 }  // namespace lathe

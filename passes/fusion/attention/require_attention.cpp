@@ -19,11 +19,4 @@ void require_fused_attention(const Graph& prepared, const AttentionOptions& opti
   }
 }
 
-Pass require_attention_pass(const AttentionOptions& options) {
-  return {"require-attention", "an attention that is not fused is an error", [options](Graph graph) {
-            require_fused_attention(graph, options);
-            return graph;
-          }};
-}
-
 }  // namespace lathe

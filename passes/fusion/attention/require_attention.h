@@ -8,7 +8,5 @@ namespace lathe {
 /// Throws [attention_unfused] at the first attention of a graph (as recompute_attention gives it) that is not fused:
 /// the condition that fails, its node and source line. A softmax whose weights no product sums is no attention.
 void require_fused_attention(const ir::Graph& prepared, const AttentionOptions& options = {});
-/// The same as a pass, "require-attention".
-ir::Pass require_attention_pass(const AttentionOptions& options = {});
 
 }  // namespace lathe

@@ -97,53 +97,7 @@ Graph split_once(const Graph& graph) {
                  });
 }
 
-Graph split_reductions(Graph graph) {
-  const auto is_split = [&](const Node& node) {
-    return node.op->as<Reduce>() && (folds_nothing(graph, node) || !first_step(graph, node).empty());
-  };
-  while (std::any_of(graph.nodes.begin(), graph.nodes.end(), is_split)) graph = split_once(graph);
-  return graph;
-}
-
 constexpr std::size_t most_parts = 16;  // of a concat: a kernel asks for each element which of them has it
-
-/// Parts of parts where there are many, so that as many again cost a step more, not twice as much an element.
-Graph split_concats(Graph graph) {
-  const auto is_long = [](const Node& node) { return node.op == &ops::concat && node.operands.size() > most_parts; };
-  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_long)) return graph;
-  return rebuild(graph,
-                 [&](GraphBuilder&, const Node& node, std::span<const Value> operands) -> std::optional<Value> {
-                   if (!is_long(node)) return std::nullopt;
-                   const auto dim = static_cast<int>(node.attrs.get<std::int64_t>("dim"));
-                   std::vector<Value> parts(operands.begin(), operands.end());
-                   while (parts.size() > 1) {
-                     std::vector<Value> joined;
-                     for (std::size_t i = 0; i < parts.size(); i += most_parts) {
-                       const auto some = std::span(parts).subspan(i, std::min(most_parts, parts.size() - i));
-                       joined.push_back(some.size() == 1 ? some[0] : concat(some, dim));
-                     }
-                     parts = std::move(joined);
-                   }
-                   return parts[0];
-                 });
-}
-
-/// A constant that has no buffer gets one where its elements are looked up by address.
-Graph store_tables(Graph graph) {
-  const auto lacks_table = [&](const Node& node) {
-    if (!reads_by_address(node)) return false;
-    return is_splat(graph[through_aliases(graph, node.operands[0])]);
-  };
-  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), lacks_table)) return graph;
-  return rebuild(graph, [&](GraphBuilder& b, const Node& node, std::span<const Value> operands) {
-    std::optional<Value> result;
-    if (!lacks_table(node)) return result;
-    std::vector<Value> now(operands.begin(), operands.end());
-    now[0] = b.add(ops::contiguous, {now[0]});
-    result = b.add(*node.op, now, node.attrs);
-    return result;
-  });
-}
 
 /// Whether the last dim that has not just one element is folded.
 bool folds_last_dim(const Graph& graph, const Node& reduce) {
@@ -167,6 +121,50 @@ std::optional<ValueId> result_without_node(const Graph& graph) {
 }
 
 }  // namespace
+
+Graph split_reductions(Graph graph) {
+  const auto is_split = [&](const Node& node) {
+    return node.op->as<Reduce>() && (folds_nothing(graph, node) || !first_step(graph, node).empty());
+  };
+  while (std::any_of(graph.nodes.begin(), graph.nodes.end(), is_split)) graph = split_once(graph);
+  return graph;
+}
+
+Graph split_concats(Graph graph) {
+  const auto is_long = [](const Node& node) { return node.op == &ops::concat && node.operands.size() > most_parts; };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_long)) return graph;
+  return rebuild(graph,
+                 [&](GraphBuilder&, const Node& node, std::span<const Value> operands) -> std::optional<Value> {
+                   if (!is_long(node)) return std::nullopt;
+                   const auto dim = static_cast<int>(node.attrs.get<std::int64_t>("dim"));
+                   std::vector<Value> parts(operands.begin(), operands.end());
+                   while (parts.size() > 1) {
+                     std::vector<Value> joined;
+                     for (std::size_t i = 0; i < parts.size(); i += most_parts) {
+                       const auto some = std::span(parts).subspan(i, std::min(most_parts, parts.size() - i));
+                       joined.push_back(some.size() == 1 ? some[0] : concat(some, dim));
+                     }
+                     parts = std::move(joined);
+                   }
+                   return parts[0];
+                 });
+}
+
+Graph store_tables(Graph graph) {
+  const auto lacks_table = [&](const Node& node) {
+    if (!reads_by_address(node)) return false;
+    return is_splat(graph[through_aliases(graph, node.operands[0])]);
+  };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), lacks_table)) return graph;
+  return rebuild(graph, [&](GraphBuilder& b, const Node& node, std::span<const Value> operands) {
+    std::optional<Value> result;
+    if (!lacks_table(node)) return result;
+    std::vector<Value> now(operands.begin(), operands.end());
+    now[0] = b.add(ops::contiguous, {now[0]});
+    result = b.add(*node.op, now, node.attrs);
+    return result;
+  });
+}
 
 Graph own_results(Graph graph) {
   if (!result_without_node(graph)) return graph;
@@ -202,18 +200,9 @@ void verify_prepared(const Graph& graph) {
       fail(id, "folds trailing dims together with others");
 }
 
-Pipeline prepare_passes() {
-  return {
-      {"flat-exchanges", "collectives exchange dense memory, the parts of processes one after the other",
-       flat_exchanges},
-      {"split-batches", "products in batches become products over dims of their own", split_batches},
-      {"split-concats", "a concat of many parts becomes one of concats", split_concats},
-      {"split-reductions", "a reduction folds trailing dims only, or none of them", split_reductions},
-      {"store-tables", "a constant whose elements are looked up lies in memory", store_tables},
-      {"own-results", "each output and update is a computed node of its own", own_results},
-  };
+Graph prepare_for_fusion(const Graph& graph) {
+  Graph prepared = split_concats(split_batches(flat_exchanges(graph)));
+  return own_results(store_tables(split_reductions(std::move(prepared))));
 }
-
-Graph prepare_for_fusion(const Graph& graph) { return apply_passes(prepare_passes(), graph); }
 
 }  // namespace lathe

@@ -1,29 +1,28 @@
 #pragma once
 
-#include "passes/pipeline/pass.h"
+#include "ir/tensor/graph.h"
 
 namespace lathe {
 
-/// The passes that bring a graph of primitives into the form that plan_fusion wants:
-///   flat-exchanges    collectives exchange dense memory: passes/transforms/flat_exchanges.h
-///   split-batches     products in batches are split as split_batches says
-///   split-concats     a concat of many parts becomes one of concats of some parts each
-///   split-reductions  a reduction folds trailing dims only, or none of them: sum over dims 0 and 2 of 3 becomes two
-///                     sums, a sum over everything goes dim by dim from the last, so that its rows run in parallel;
-///                     one over dims of size 1 is a reshape
-///   store-tables      a constant without a buffer gets one where its elements are looked up
-///   own-results       each output and update is a computed node of its own: a `contiguous` copy stands in for a
-///                     view, an argument or a value that two of them share
-ir::Pipeline prepare_passes();
-
-/// All of them.
+/// Brings a graph of primitives into the form that plan_fusion needs: flat_exchanges
+/// (passes/transforms/flat_exchanges.h), split_batches (split_batches.h), then the functions below in their order.
+/// The stages of compilation run each by its own name (passes/compile/stages.cpp).
 ir::Graph prepare_for_fusion(const ir::Graph& graph);
 
-/// The last of them: what rewrites a prepared graph may leave views, or one node for two of them.
+/// Splits a concat of many parts into one of concats of some parts each.
+ir::Graph split_concats(ir::Graph graph);
+/// Makes every reduction reduce trailing dims only, or none of them: a sum over dims 0 and 2 of 3 becomes two sums. A
+/// sum over everything goes dim by dim from the last, so that its rows run in parallel. A reduction over dims of size
+/// 1 becomes a reshape.
+ir::Graph split_reductions(ir::Graph graph);
+/// Stores a splat constant in memory where its elements are looked up by address.
+ir::Graph store_tables(ir::Graph graph);
+/// Makes each output and update a computed node of its own: a `contiguous` copy replaces a view, an argument or a
+/// value that two of them share.
 ir::Graph own_results(ir::Graph graph);
 
-/// Throws InternalError where a result is no computed node of its own, or a reduction folds trailing dims and others:
-/// no plan would make these.
+/// Throws InternalError for a graph that prepare_for_fusion could not have returned: a result that is no computed
+/// node of its own, or a reduction of trailing dims together with others.
 void verify_prepared(const ir::Graph& graph);
 
 }  // namespace lathe

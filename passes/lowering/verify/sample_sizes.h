@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 
 namespace lathe {
 

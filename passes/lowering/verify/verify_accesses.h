@@ -11,7 +11,7 @@
 
 #include "ir/kernel/verify/access_search.h"
 #include "ir/kernel/verify/parameter_use.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 
 namespace lathe {
 

@@ -7,8 +7,8 @@
 
 #include "ir/kernel/verify/parameter_use.h"
 #include "ir/support/error.h"
-#include "passes/lowering/program/received_elements.h"
 #include "passes/lowering/verify/verify_accesses.h"
+#include "passes/program/received_elements.h"
 
 namespace lathe {
 

@@ -18,7 +18,7 @@ struct StepTime {
 ///   messages * latency + bytes_sent / bandwidth
 double exchange_seconds(const Exchange& exchange, const StepRates& rates, const DimBindings& dims);
 
-/// Plays a run of a process's graph, as executables order it (passes/lowering/program/exchange_order.h): nodes take
+/// Plays a run of a process's graph, as executables order it (passes/program/exchange_order.h): nodes take
 /// product_flops / rates.flops one after the other; an exchange starts when its operand is there and those that
 /// started before it are over, goes beside the nodes, and is waited for by the first node that reads its result. How
 /// far gathers go ahead and scatters stay behind is bounded (ir/tensor/mesh/exchange_window.h).

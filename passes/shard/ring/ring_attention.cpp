@@ -260,11 +260,6 @@ RingGraph ring_attention(const Graph& graph) {
           .gathered = std::move(found.gathered)};
 }
 
-ir::Pass ring_pass() {
-  return {"ring", "keys and values that are gathered go around between processes instead",
-          [](const Graph& graph) { return ring_attention(graph).graph; }};
-}
-
 std::string_view reason_of_send(const Node& send_recv) {
   if (send_recv.attrs.get<bool>("again")) return "keys and values go around again, for their gradients";
   return send_recv.loc.gradient() ? "the gradients of keys and values go around with them, and home"

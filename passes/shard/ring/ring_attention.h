@@ -3,7 +3,6 @@
 #include <string_view>
 #include <vector>
 
-#include "passes/pipeline/pass.h"
 #include "passes/shard/ring/find_rings.h"
 
 namespace lathe::shard {
@@ -35,9 +34,6 @@ struct RingGraph {
 /// that see nothing of a block have weight 0 there. Partial sums narrower than f32 are added, and sent, in f32. The
 /// graph grows with the number of processes of the axis. An attention of which no ring can be made stays as it is.
 RingGraph ring_attention(const ir::Graph& graph);
-
-/// It as a pass, "ring".
-ir::Pass ring_pass();
 
 /// What a send_recv of a ring is there for, in words.
 std::string_view reason_of_send(const ir::Node& send_recv);

@@ -37,7 +37,8 @@ void CudaExchanges::begin(std::span<const std::int64_t> sizes, std::span<void* c
   watch_ = ranks_->start([this](Communicator& world) { watch(world); });
 }
 
-/// What NCCL says is of no exchange: exchanges run in order, so it is of the first that is not over.
+/// Attributes errors of NCCL to an exchange. NCCL does not report it, but exchanges run in order, so it is the first
+/// incomplete one.
 template <class F>
 void CudaExchanges::telling(std::size_t exchange, const F& calls) const {
   try {
@@ -67,7 +68,7 @@ void CudaExchanges::start(std::size_t exchange) {
 }
 
 void CudaExchanges::carry_out(const std::string& axis, const ExchangeStep& step) {
-  LATHE_ASSERT(step.rounds.size() == 1);  // all of a GPU's pieces are folded at once
+  LATHE_ASSERT(step.rounds.size() == 1);  // GPUs reduce all pieces in one round
   const ExchangeStep::Round& round = step.rounds.front();
   for (const ExchangeStep::Copy& copy : round.copies)
     driver_.copy_on_device(device_pointer(copy.to), device_pointer(copy.from), copy.bytes, own_.handle());
@@ -112,7 +113,7 @@ void CudaExchanges::fail() {
   try {
     own_.synchronize();
     driver_.synchronize(compute_.handle());
-  } catch (const UserError&) {  // `why` says more
+  } catch (const UserError&) {  // `why` is more specific
   }
   std::rethrow_exception(why);
 }
@@ -128,7 +129,7 @@ void CudaExchanges::watch(Communicator& world) {
 
 void CudaExchanges::watch_until_over(Communicator& world) {
   const Context context(driver_, groups_.device());
-  std::size_t over = 0;  // exchanges
+  std::size_t over = 0;  // number of completed exchanges
   auto since = Clock::now();
   for (;;) {
     std::unique_lock lock(mutex_);
@@ -146,7 +147,7 @@ void CudaExchanges::watch_until_over(Communicator& world) {
   }
 }
 
-/// NCCL does not say whom it waits for.
+/// Returns an error with all other ranks, because NCCL does not report which one it waits for.
 StalledExchange CudaExchanges::all_others(std::size_t exchange) const {
   const std::string& axis = program_.exchanges[exchange].axis;
   const auto own = ranks_->mesh().index(ranks_->rank(), ranks_->mesh().find(axis));

@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What a group is given to end in good order: others may be gone.
+/// Timeout for an orderly shutdown of a group, because other ranks may be gone.
 constexpr double leave_seconds = 10;
 
 void rest() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
@@ -48,7 +48,7 @@ DeviceGroups::~DeviceGroups() {
     try {
       context_.make_current();
       leave(comm);
-    } catch (const UserError&) {  // there is nobody to tell
+    } catch (const UserError&) {  // errors cannot be reported in a destructor
       nccl_->abort(comm);
     }
   }
@@ -70,7 +70,7 @@ void DeviceGroups::join(const std::string& axis) {
   comms_[axis] = comm;
 }
 
-/// On the communicating thread.
+/// Runs on the communication thread.
 Nccl::Comm DeviceGroups::joined(Communicator& group, const std::string& id) const {
   const Context context(*driver_, device_);
   const auto start = Clock::now();
@@ -105,7 +105,7 @@ void DeviceGroups::put(const std::string& axis, const Calls& calls) {
     calls(*nccl_, comm);
     nccl_->end_group();
   }
-  while (!is_ready(comm)) rest();  // whoever loses patience with the other ranks calls abort()
+  while (!is_ready(comm)) rest();  // a timeout elsewhere calls abort(), which ends this loop
 }
 
 void DeviceGroups::check() {

@@ -13,12 +13,12 @@
 
 namespace lathe::cuda {
 
-/// The GPUs of ranks, one each, in groups along the axes of their mesh: what NCCL's communicators are between GPUs,
-/// started through those of the ranks. Executables of one thread may share it.
+/// Groups of the ranks' GPUs along the axes of their mesh: NCCL communicators, set up through the ranks'
+/// communicators. Executables of one thread may share it.
 class DeviceGroups {
  public:
-  /// This rank's GPU. All ranks call it; throws on all of them UserError [rank_devices] where two have the same GPU,
-  /// [ranks_differ] for different versions of NCCL.
+  /// `device` is this rank's GPU. Must be called by all ranks. Throws on all of them: UserError [rank_devices] if two
+  /// ranks have the same GPU, [ranks_differ] for different versions of NCCL.
   DeviceGroups(std::shared_ptr<Ranks> ranks, std::shared_ptr<const Nccl> nccl, std::shared_ptr<Driver> driver,
                int device);
   ~DeviceGroups();
@@ -28,18 +28,19 @@ class DeviceGroups {
   Ranks& ranks() const { return *ranks_; }
   int device() const { return device_; }
 
-  /// Joins the ranks of an axis, all of which call it; does nothing after the first time. Throws UserError
-  /// [nccl_failed], [rank_stalled] where one does not come, [rank_failed], [mesh_axis].
+  /// Joins the ranks of an axis at the first call; must be called by all of them. Throws UserError [nccl_failed],
+  /// [rank_stalled] if a rank does not join, [rank_failed], [mesh_axis].
   void join(const std::string& axis);
 
-  /// Puts calls on a stream, as one group; it returns when they are there, done or not. Throws UserError
-  /// [nccl_failed], and [rank_failed] after abort().
+  /// Enqueues calls as one NCCL group. Returns when they are on the stream, possibly before they complete. Throws
+  /// UserError [nccl_failed], and [rank_failed] after abort().
   using Calls = std::function<void(const Nccl& nccl, Nccl::Comm comm)>;
   void put(const std::string& axis, const Calls& calls);
 
-  /// From any thread: throws [nccl_failed] where something has failed on its way.
+  /// Throws [nccl_failed] if an asynchronous operation has failed. May be called from any thread.
   void check();
-  /// From any thread: what is on streams ends there, with any results. It is of no more use.
+  /// Ends all operations on streams; their results are undefined. May be called from any thread. The object must not
+  /// be used afterwards.
   void abort() noexcept;
 
  private:
@@ -52,7 +53,7 @@ class DeviceGroups {
   std::shared_ptr<Driver> driver_;
   int device_;
   Context context_;
-  std::mutex mutex_;                         ///< held while NCCL is called
+  std::mutex mutex_;                         ///< held during calls of NCCL
   std::map<std::string, Nccl::Comm> comms_;  ///< by axis
   std::atomic<bool> is_aborted_ = false;
 };

@@ -14,7 +14,7 @@ namespace lathe::cuda {
 
 namespace {
 
-// What nccl.h says, which need not be installed. Results are ints; 0 is success.
+// Constants of nccl.h, so that it need not be installed. Results are ints; 0 is success.
 constexpr int in_progress = 7;
 constexpr int type_of_bytes = 1;  // ncclUint8
 constexpr int least_version = 21400;
@@ -23,7 +23,7 @@ struct UniqueId {
   std::array<char, 128> bytes;
 };
 
-/// ncclConfig_t as of 2.14, the first to have it; newer ones take it by its size.
+/// ncclConfig_t of NCCL 2.14, the first version with it. Newer versions accept it by its size.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;
@@ -74,7 +74,7 @@ struct Nccl::Library {
     return function != nullptr;
   }
 
-  /// The first name that it lacks; null: it has all.
+  /// Returns the name of the first missing function; null if all exist.
   const char* find_all() {
     const auto missing = [&](const char* symbol, auto& function) {
       return find(symbol, function) ? nullptr : symbol;
@@ -109,7 +109,7 @@ Nccl::Nccl(const std::vector<std::string>& candidates) : library_(std::make_uniq
       "install NCCL 2.14 or newer (Debian and Ubuntu: libnccl2 of NVIDIA; pip: nvidia-nccl-cu12 or -cu13) where the "
       "dynamic linker finds it, or set CUDA_HOME to the folder above its lib";
   for (const std::string& candidate : candidates) {
-    // It stays in memory: its threads may outlive the last communicator.
+    // Never unload the library, because its threads may outlive the last communicator.
     library_->handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library_->handle) continue;
     library_->name = candidate;

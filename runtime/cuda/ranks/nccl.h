@@ -10,44 +10,44 @@
 
 namespace lathe::cuda {
 
-/// NCCL, by which GPUs exchange memory: libnccl.so.2, found at run time as NVRTC is. Handles are NCCL's own.
-/// Everything but the constructor throws UserError [nccl_failed], with the call and NCCL's text.
+/// NCCL, through which GPUs communicate: libnccl.so.2, loaded at run time like NVRTC. Handles are NCCL's. All
+/// functions except the constructor throw UserError [nccl_failed] with the call and NCCL's text.
 ///
-/// No call waits for other ranks. What was asked of a communicator is on its stream when is_ready() says so, and
-/// nothing else may be asked of it before. Calls for one communicator come from one thread at a time.
+/// No call waits for other ranks. Operations on a communicator are on its stream when is_ready() returns true; until
+/// then, no other operation may be started on it. Calls for one communicator must come from one thread at a time.
 class Nccl {
  public:
   using Comm = void*;
 
-  /// The first of these files that is there. UserError [nccl_missing] says where it was sought, or that it is too
-  /// old.
+  /// Loads the first of these files that exists. Throws UserError [nccl_missing] with the searched paths, or if it is
+  /// too old.
   explicit Nccl(const std::vector<std::string>& candidates);
   ~Nccl();
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;
 
   std::string version() const;         ///< "2.28.9"
-  const std::string& library() const;  ///< the name or path that it was loaded by
+  const std::string& library() const;  ///< name or path from which it was loaded
 
-  /// What the ranks of a group find each other by: one of them makes it, and gives it to the others.
+  /// Returns an id for a new group. One rank creates it and sends it to the others.
   std::string make_id() const;
-  /// Joins a group with the device that is current on this thread; ready when all ranks have joined.
+  /// Joins a group with this thread's current device. It is ready when all ranks have joined.
   Comm join(const std::string& id, int rank, int ranks) const;
-  /// Also throws where a message failed on its way since.
+  /// Also throws if an earlier asynchronous operation has failed.
   bool is_ready(Comm comm) const;
-  /// Waits for what is on its way; ready when that is done, to be destroyed.
+  /// Starts the shutdown. It is ready when all operations have completed; then call destroy().
   void finalize(Comm comm) const;
   void destroy(Comm comm) const noexcept;
-  /// In place of destroy(), whatever it does: what is on streams ends there, with any results.
+  /// Replaces destroy(). Ends all operations; their results are undefined.
   void abort(Comm comm) const noexcept;
 
-  /// What is asked for in between, of one communicator on one stream, goes together. Several ranks' sends and
-  /// receives match in their order.
+  /// Calls in between, for one communicator and one stream, form a group. Sends and receives of different ranks match
+  /// in order.
   void begin_group() const;
   void end_group() const;
   void send(Comm comm, int peer, const void* from, std::size_t bytes, Driver::Handle stream) const;
   void receive(Comm comm, int peer, void* to, std::size_t bytes, Driver::Handle stream) const;
-  /// As many bytes of each rank to all, at `to` in the order of ranks.
+  /// Gathers `bytes` bytes of each rank at `to` on all ranks, in rank order.
   void all_gather(Comm comm, const void* from, void* to, std::size_t bytes, Driver::Handle stream) const;
 
  private:
@@ -55,7 +55,7 @@ class Nccl {
   std::unique_ptr<Library> library_;
 };
 
-/// The names that NCCL may be found by, in order, with these folders first.
+/// Returns the names under which NCCL may be found, in order. Paths in `folders` are first.
 std::vector<std::string> nccl_candidates(const std::vector<std::filesystem::path>& folders = {});
 
 }  // namespace lathe::cuda

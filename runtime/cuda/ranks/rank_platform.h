@@ -9,13 +9,14 @@
 
 namespace lathe::cuda {
 
-/// The GPU that is this rank's own: the first of those that it sees which no rank before it has, so that it does not
-/// matter whether all ranks of a machine see all GPUs or each its own. All ranks call it. Throws UserError
-/// [rank_devices] on all of them where one is left without.
+/// Returns this rank's GPU: the first visible one that no earlier rank uses. So it does not matter whether the ranks
+/// of a machine see all GPUs or one each. Must be called by all ranks. Throws UserError [rank_devices] on all of them
+/// if a rank has no GPU.
 int device_of_rank(Ranks& ranks, Driver& driver);
 
-/// local_platform() for one rank of several, on its own GPU and with NCCL, both sought in these folders first. All
-/// ranks call it. UserErrors of local_platform(), device_of_rank(), Nccl [nccl_missing] and DeviceGroups.
+/// Returns local_platform() for one of several ranks, with its own GPU and with NCCL. Libraries are searched for in
+/// `cuda_folders` first. Must be called by all ranks. Throws UserErrors of local_platform(), device_of_rank(), Nccl
+/// [nccl_missing] and DeviceGroups.
 std::shared_ptr<const Platform> platform_of_rank(const std::shared_ptr<Ranks>& ranks,
                                                  const std::vector<std::filesystem::path>& cuda_folders = {});
 

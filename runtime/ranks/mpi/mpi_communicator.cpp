@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// MPI between its beginning and its end, shared by all groups of this process.
+/// The MPI session, shared by all groups of this process.
 struct Session {
   explicit Session(const MpiOptions& options)
       : mpi(load_mpi_library(options.plugin)), most_bytes(std::max<std::int64_t>(1, options.most_bytes)) {
@@ -34,12 +34,12 @@ struct Session {
 
   MpiLibrary mpi;
   std::int64_t most_bytes;
-  int rank = 0, size = 0;  ///< of all processes
+  int rank = 0, size = 0;  ///< among all processes
   std::atomic<bool> is_interrupted = false;
-  int next_group = 1;  ///< above the numbers of all groups that this process has been in
+  int next_group = 1;  ///< greater than the numbers of all groups of this process so far
 };
 
-/// Messages that are under way, all sent or all received, as MPI has them.
+/// MPI requests of messages in flight, all sent or all received.
 class UnderWay {
  public:
   UnderWay(const MpiLibrary& mpi, const std::vector<LatheMpiMessage>& sends,
@@ -57,13 +57,13 @@ class UnderWay {
   UnderWay& operator=(const UnderWay&) = delete;
 
   int left = 0;
-  /// Whether messages were done since the last call.
+  /// Returns whether a message has completed since the last call.
   bool progress() {
     int moved = 0;
     if (left > 0) mpi_.check(mpi_.progress(exchange_, &moved, &left), "an exchange failed");
     return moved > 0;
   }
-  /// The processes of messages that are not done.
+  /// Returns the processes whose messages have not completed.
   std::vector<int> waited_for() const {
     std::vector<int> peers;
     for (std::size_t i = 0; i < peers_.size(); ++i)
@@ -74,16 +74,17 @@ class UnderWay {
  private:
   const MpiLibrary& mpi_;
   LatheMpiExchange* exchange_ = nullptr;
-  std::vector<int> peers_;  ///< of each message
+  std::vector<int> peers_;  ///< by message
 };
 
-/// Messages go in pieces of at least so many bytes, and in no more pieces than that: pieces move side by side where
-/// an MPI moves a little of each whenever it is asked, and each that is done tells that the exchange moves.
+/// Messages are split into pieces of at least this size, and into at most this many pieces. MPI implementations that
+/// move a part of each message per poll transfer pieces concurrently, and each completed piece shows that the
+/// exchange makes progress.
 constexpr std::int64_t least_piece = NetworkInfo{}.least_piece, most_pieces = NetworkInfo{}.most_pieces;
 
-/// MPI moves nothing by itself, so this asks again and again, for a while at once. Then it sleeps in between, the
-/// longer the longer nothing has moved: others have work for the CPU, threads that compute and, where there are more
-/// than CPUs, the very processes that are waited for. Who yields instead of sleeping comes last on a busy machine.
+/// MPI makes progress only when it is polled. This polls without sleeping at first, and then sleeps for longer the
+/// longer nothing has moved. The CPU is needed by compute threads and, if there are more processes than CPUs, by the
+/// processes that this one waits for. Yielding instead of sleeping would get too little CPU time on a busy machine.
 void rest(Clock::duration waited) {
   using namespace std::chrono_literals;
   if (waited > 50us) std::this_thread::sleep_for(std::clamp<Clock::duration>(waited / 4, 20us, 500us));
@@ -91,8 +92,8 @@ void rest(Clock::duration waited) {
 
 class MpiCommunicator final : public Communicator {
  public:
-  /// `members`: the processes of the group, in the order of their ranks in it. `group`: its number, the same in all
-  /// of them, and of no other group that two of them share.
+  /// `members` are the processes of the group in rank order. `group` is its number: the same on all members, and
+  /// different from other groups that share two of them.
   MpiCommunicator(std::shared_ptr<Session> session, std::vector<int> members, int group)
       : session_(std::move(session)), members_(std::move(members)), group_(group) {
     rank_ = static_cast<int>(std::ranges::find(members_, session_->rank) - members_.begin());
@@ -105,7 +106,7 @@ class MpiCommunicator final : public Communicator {
   void exchange_in_rounds(std::span<const Message> sends, std::span<const std::vector<Message>> rounds,
                           double patience, FunctionRef<void(std::size_t)> take) override {
     UnderWay out(session_->mpi, pieces(sends), {}, group_);
-    std::deque<UnderWay> in;  // at most two rounds, the first of them number `taken`
+    std::deque<UnderWay> in;  // at most two rounds; the first one is round `taken`
     std::size_t taken = 0;
     auto last = Clock::now();
     for (;;) {
@@ -158,12 +159,12 @@ class MpiCommunicator final : public Communicator {
   void interrupt() noexcept override { session_->is_interrupted = true; }
 
   void abort(const std::string& why) noexcept override {
-    // An error that all have is told once: rank 0 ends the others while they wait here.
+    // Report an error that all ranks have only once: rank 0 ends the others while they wait here.
     if (session_->rank != 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
     const std::string line = why + "\n";
-    // The status tells the rest, should standard error be closed.
+    // If standard error is closed, the exit status still reports the failure.
     const bool is_told = ::write(STDERR_FILENO, line.data(), line.size()) >= 0;
-    // MPICH's mpiexec passes on what it has read when the end comes, and no more.
+    // MPICH's mpiexec only forwards output that it has read before the abort.
     if (is_told) std::this_thread::sleep_for(std::chrono::milliseconds(200));
     session_->mpi.abort(1);
   }
@@ -185,7 +186,7 @@ class MpiCommunicator final : public Communicator {
     return cut;
   }
 
-  /// Ranks of the group that have not sent or taken a message.
+  /// Returns the ranks of the group that have not sent or received a message.
   std::vector<int> waited_for(const UnderWay& sent, const std::deque<UnderWay>& received) const {
     std::vector<int> peers;
     const auto add = [&](const UnderWay& messages) {

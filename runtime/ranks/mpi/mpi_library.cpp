@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* plugin_name = "liblathe_mpi.so";
 
-/// The folder of the library or program that this code is part of.
+/// Returns the folder of the library or program that contains this code.
 fs::path own_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr) return {};
@@ -90,7 +90,7 @@ MpiLibrary functions_of(void* library, const fs::path& file) {
 
 std::string MpiLibrary::name() const {
   std::string text = library();
-  std::ranges::replace(text, '\t', ' ');  // MPICH's
+  std::ranges::replace(text, '\t', ' ');  // in MPICH's text
   return text.substr(0, text.find_first_of(",\n"));
 }
 
@@ -108,7 +108,7 @@ MpiLibrary load_mpi_library(const fs::path& file) {
     if (void* const library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
       return functions_of(library, candidate);
     const char* const why = dlerror();
-    // A file that is there and does not load, as without its MPI, is a fault of its own.
+    // A file that exists but cannot be loaded, for example because its MPI is missing, is reported separately.
     if (std::error_code ignored; why != nullptr && fs::exists(candidate, ignored)) faults.emplace_back(why);
   }
   missing(sought, faults);

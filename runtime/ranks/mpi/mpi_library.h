@@ -8,7 +8,7 @@
 
 namespace lathe {
 
-/// The functions of liblathe_mpi.so: runtime/ranks/mpi/plugin_abi.h. It stays loaded until the process ends.
+/// The functions of liblathe_mpi.so (runtime/ranks/mpi/plugin_abi.h). It stays loaded until the process ends.
 struct MpiLibrary {
   decltype(&lathe_mpi_abi) abi = nullptr;
   decltype(&lathe_mpi_library) library = nullptr;
@@ -22,15 +22,15 @@ struct MpiLibrary {
   decltype(&lathe_mpi_drop) drop = nullptr;
   decltype(&lathe_mpi_abort) abort = nullptr;
 
-  /// "Open MPI v4.1.4": the first words of the library's version.
+  /// Returns the first words of the library's version: "Open MPI v4.1.4".
   std::string name() const;
   /// Throws UserError [mpi_failed] with MPI's text, unless the status is 0.
   void check(int status, const std::string& what) const;
 };
 
-/// Loads the plugin: the file, where one is given, else liblathe_mpi.so beside this library, beside the program, in
-/// the folder of libraries beside that, and where the system has its libraries. Throws UserError [mpi_plugin] where
-/// there is none, and for one of another Lathe.
+/// Loads the plugin from `file` if it is set. Otherwise, searches for liblathe_mpi.so in the folder of this library,
+/// the folder of the program, the library folder next to that, and the system's library folders. Throws UserError
+/// [mpi_plugin] if it is not found or belongs to another version of Lathe.
 MpiLibrary load_mpi_library(const std::filesystem::path& file = {});
 
 }  // namespace lathe

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t template_limit = std::uint64_t{1} << 24, config_limit = std::uint64_t{1} << 28;  // bytes
 
 struct Text {
-  std::string text, file;  ///< `file` as messages name it
+  std::string text, file;  ///< `file` is the name in messages
 };
 using Texts = std::map<std::string, Text>;
 
@@ -37,7 +37,7 @@ const std::string& string_of(const Value& object, std::string_view key, const st
   return value->string();
 }
 
-/// A template, or a list of them with names, under "chat_template".
+/// Adds the template under "chat_template", or the named templates of a list.
 void add_from_json(const Value& config, const std::string& file, Texts& texts) {
   const Value* found = config.dict().find("chat_template");
   if (!found || found->is_none()) return;
@@ -60,7 +60,7 @@ void add_from_files(const fs::path& directory, Texts& texts) {
       texts[entry.stem().string()] = {read_file(entry, template_limit), entry.filename().string()};
 }
 
-/// Names that end in _token: strings, or objects with a content.
+/// Adds special tokens: names that end in _token, whose values are strings or objects with a content.
 void add_tokens(const Value& config, jinja::DictBuilder& tokens) {
   for (const auto& [key, value] : config.dict().items()) {
     const Value* text = value.is(Kind::dict) ? value.dict().find("content") : &value;

@@ -16,7 +16,7 @@ using jinja::Value;
 namespace {
 
 constexpr const char* reasoning_names[] = {"reasoning_content", "thinking", "reasoning"};
-/// Marks where the final message ends; the space tells whether the template trims it.
+/// Marks the end of the final message. If the template trims the message, the trailing space is missing.
 constexpr std::string_view end_mark = "CONTINUE_FINAL_MESSAGE_TAG ";
 
 [[noreturn]] void fail_messages(const std::string& message) { throw UserError(message, "chat_messages"); }
@@ -27,7 +27,7 @@ Value with_entry(const Value& dict, std::string_view key, Value value) {
   return std::move(builder).finish();
 }
 
-/// A final message whose end is marked, and its text.
+/// Returns the final message with the mark at its end, and its text without the mark.
 std::pair<Value, std::string> marked(const Value& message) {
   const Value* content = message.dict().find("content");
   if (!content) fail_messages("continue_final_message: the final message has no content to continue");
@@ -45,7 +45,7 @@ std::pair<Value, std::string> marked(const Value& message) {
   fail_messages("continue_final_message: no text to continue was found in the final message");
 }
 
-/// The text up to the mark; without white space at its end where the template trims.
+/// Returns the text up to the mark, without white space at its end if the template trims it.
 std::string cut_at_mark(const std::string& text, const std::string& final_text) {
   const std::string_view mark = end_mark.substr(0, end_mark.size() - 1);
   const std::size_t at = text.rfind(mark);

@@ -14,7 +14,7 @@ using jinja::Value;
 
 namespace {
 
-/// Returns a text that starts and ends otherwise, with or without the spaces around it.
+/// Returns a text with another start and another end, with the same surrounding white space.
 std::string other_text(const std::string& content) {
   constexpr std::string_view spaces = " \t\r\n";
   const std::size_t first = content.find_first_not_of(spaces), last = content.find_last_not_of(spaces);
@@ -27,7 +27,7 @@ std::string other_text(const std::string& content) {
                   "chat_spans", "mark it in the template by {% generation %} and {% endgeneration %}");
 }
 
-/// A conversation whose assistant turns are searched for.
+/// Finds the assistant turns of a conversation.
 class Conversation {
  public:
   Conversation(const ChatTemplate& chat, const Value& messages, const ChatOptions& options,
@@ -44,7 +44,7 @@ class Conversation {
       const Value* role = message.is(Kind::dict) ? message.dict().find("role") : nullptr;
       if (!role || !role->is_string() || role->string() != "assistant") continue;
       TextSpan span = turn(i);
-      // The end of the previous turn is not part of this one.
+      // Exclude the end of the previous turn.
       if (!rendered.assistant.empty()) span.begin = std::max(span.begin, rendered.assistant.back().end);
       span.end = std::max(span.end, span.begin);
       rendered.assistant.push_back(span);
@@ -66,13 +66,14 @@ class Conversation {
     return {begin, content->end + closing_length(i, shown, *content)};
   }
 
-  /// Returns the length of a text that the whole text starts with; nothing for other texts.
+  /// Returns the length of `text` if it is a prefix of the whole text; nullopt otherwise.
   std::optional<std::size_t> length_of_start(const std::optional<TextPieces>& text) {
     if (!text || common_start(*text, text_) != text->size()) return std::nullopt;
     return text->size();
   }
 
-  /// Returns the place of the content of message i in the text of the first `count`: the part that changes with it.
+  /// Returns the position of message i's content in the text of the first `count` messages, found by changing the
+  /// content.
   std::optional<TextSpan> content_in(const TextPieces& shown, std::size_t i, std::size_t count, bool add_prompt) {
     const Value* content = messages_.items()[i].dict().find("content");
     if (!content || !content->is_string()) return std::nullopt;
@@ -83,8 +84,8 @@ class Conversation {
     return TextSpan{begin, shown.size() - std::min(common_end(shown, *other), least)};
   }
 
-  /// Returns how much of the text after the content is the end of the turn: the part that `shown`, the text up to
-  /// this turn, has there too.
+  /// Returns the length of the text after the content that ends the turn: the common prefix with the text after the
+  /// content in `shown`, the text up to this turn.
   std::size_t closing_length(std::size_t i, const std::optional<TextPieces>& shown, const TextSpan& content) {
     if (!shown) return 0;
     const bool whole = i + 1 == messages_.items().size();

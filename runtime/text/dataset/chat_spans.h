@@ -5,12 +5,12 @@
 
 namespace lathe {
 
-/// A conversation as its template writes it, and the parts of the text that the assistant writes, what ends its turns
-/// included. Where the template marks them by {% generation %}, these; else a turn begins where the conversation
-/// before it, rendered with add_generation_prompt, ends (or at its content, where the template writes the
-/// conversation otherwise by then), and ends where the conversation up to it does. UserErrors of
-/// ChatTemplate::render(); [chat_spans] where the text of a turn is found in no way; [chat_spans_work] where that
-/// takes too much work.
+/// Renders a conversation and returns the spans of the assistant's turns, including the tokens that end a turn. If
+/// the template has {% generation %} blocks, these are the spans. Otherwise, a turn starts at the end of the earlier
+/// conversation, rendered with add_generation_prompt. It ends where the rendered conversation up to and including the
+/// turn ends. If those renders are not prefixes of the whole text, the content's position is used instead. Throws the
+/// UserErrors of ChatTemplate::render(), [chat_spans] if the text of a turn cannot be found, and [chat_spans_work] if
+/// that takes too much work.
 jinja::Rendered render_with_spans(const ChatTemplate& chat, const jinja::Value& messages,
                                   const ChatOptions& options = {}, const PartOptions& part_options = {});
 

@@ -10,7 +10,7 @@ using jinja::Value;
 
 namespace {
 
-/// Lists that nest deeper could exceed Value::max_depth in another way if they share items.
+/// Deeper lists do not share items, because then they could exceed Value::max_depth in another way.
 constexpr int most_shared_depth = Value::max_depth / 2;
 
 std::unique_ptr<PartialRenders> partial_renders(const ChatTemplate& chat, const Value& messages,
@@ -27,7 +27,7 @@ std::unique_ptr<PartialRenders> partial_renders(const ChatTemplate& chat, const 
                                           options.render);
 }
 
-/// The part with messages as templates get them.
+/// Returns the part with its messages as templates see them.
 PartialRenders::Part normalized(PartialRenders::Part part) {
   if (part.replaced) part.replaced->second = ChatTemplate::normalized(part.replaced->second);
   return part;

@@ -8,31 +8,32 @@
 
 namespace lathe {
 
-/// How the parts of a conversation are rendered.
+/// Options for rendering parts of a conversation.
 struct PartOptions {
-  /// Reuse results of the render of the whole conversation. Without reuse the texts are the same, and each takes the
-  /// time of a whole render.
+  /// Reuse results from the render of the whole conversation. Without reuse, the output is the same, but each part
+  /// costs a full render.
   bool reuse = true;
-  /// The work that all renders together may do, as a multiple of RenderLimits::work: several seconds.
+  /// Work limit of all renders together, as a multiple of RenderLimits::work. The default allows several seconds.
   std::uint64_t work_factor = 4;
   std::uint64_t* work = nullptr;  ///< set to the work of all renders
 };
 
-/// The text of a conversation, and of parts of it.
+/// Renders a conversation and parts of it.
 class ConversationParts {
  public:
-  /// Renders the whole conversation. Throws UserErrors of ChatTemplate::render(). `chat` and `messages` outlive this.
+  /// Renders the whole conversation. Throws UserErrors of ChatTemplate::render(). `chat` and `messages` must outlive
+  /// this.
   ConversationParts(const ChatTemplate& chat, const jinja::Value& messages, const ChatOptions& options,
                     const PartOptions& part_options);
 
   const jinja::Rendered& whole() const { return partial_ ? partial_->whole() : whole_; }
-  /// Returns the text of the first messages; nothing if the template fails for them. Throws UserError
-  /// [chat_spans_work] if all renders together do too much work.
+  /// Returns the text of the first `count` messages; nullopt if the template fails for them. Throws UserError
+  /// [chat_spans_work] if all renders together exceed the work limit.
   std::optional<jinja::TextPieces> first(std::size_t count, bool add_prompt);
-  /// The same, with another content of message `at`.
+  /// Returns the same text with the content of message `at` replaced.
   std::optional<jinja::TextPieces> with_content(std::size_t count, bool add_prompt, std::size_t at,
                                                 const std::string& content);
-  /// Counts work that is not part of a render.
+  /// Adds work that is not part of a render.
   void spend(std::uint64_t work);
 
  private:

@@ -9,7 +9,7 @@ namespace lathe {
 
 namespace {
 
-/// Tokens [begin, end), of which those from `first` on may count.
+/// Returns tokens [begin, end) as an example. Tokens before `first`, and the example's first token, are not learned.
 Example part(std::span<const TokenId> ids, std::span<const std::uint8_t> learned, std::int64_t begin,
              std::int64_t end, std::int64_t first) {
   Example made{{ids.begin() + begin, ids.begin() + end}, {learned.begin() + begin, learned.begin() + end}};
@@ -34,7 +34,7 @@ std::vector<Example> windows(std::span<const TokenId> ids, std::int64_t length, 
     const std::int64_t end = std::min(begin + length, size);
     found.push_back(part(ids, all, begin, end, seen));
     seen = end;
-    if (stride == length) --begin;  // the last token is what the next one's first is predicted from
+    if (stride == length) --begin;  // overlap by one token, from which the next window's first token is predicted
   }
   return found;
 }

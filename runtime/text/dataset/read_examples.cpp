@@ -80,13 +80,13 @@ class Reader {
     return encoded(rendered.text, ranges, false);
   }
 
-  /// Tokens that reach into one of the ranges are learned.
+  /// Encodes `text`. Tokens that overlap one of the ranges are learned.
   Example encoded(const std::string& text, const std::vector<Range>& ranges, bool special_tokens) const {
     Encoding encoding = tokenizer_.encode(text, {.special_tokens = special_tokens});
     Example example{std::move(encoding.ids), {}};
     for (std::size_t i = 0; i < example.ids.size(); ++i) {
       const TextRange& at = encoding.offsets[i];
-      // The range of white space may be trimmed to its end.
+      // The range of a white-space token may be trimmed to its end.
       const auto reaches = [&](const Range& range) {
         return at.begin == at.end ? range.begin < at.end && at.end <= range.end
                                   : at.begin < range.end && range.begin < at.end;
@@ -97,7 +97,7 @@ class Reader {
     return example;
   }
 
-  /// With the token that ends a text, unless it is there.
+  /// Appends the end token, unless the example already ends with it.
   Example ended(Example example) const {
     if (!options_.end) return example;
     if (!example.ids.empty() && example.ids.back() == *options_.end) {
@@ -113,7 +113,7 @@ class Reader {
   ExampleOptions options_;
 };
 
-/// The JSON of a line. Lines that look like another form of JSON get an error that says so.
+/// Parses the JSON of a line. Other JSON layouts get an error that names the layout.
 Value parse_line(std::string_view line, const std::string& place) {
   constexpr std::string_view spaces = " \t\r";
   const std::size_t first = line.find_first_not_of(spaces), last = line.find_last_not_of(spaces);

@@ -11,27 +11,27 @@
 
 namespace lathe {
 
-/// How lines become tokens.
+/// Options for converting lines to tokens.
 struct ExampleOptions {
-  /// Follows texts and completions, and is learned; none: they end as they are.
+  /// Token appended to texts and completions, and learned; nullopt appends none.
   std::optional<TokenId> end = {};
-  /// What writes conversations; null: the model has none, and they are errors.
+  /// Template for conversations. If it is null, conversations are errors.
   const ChatTemplate* chat = nullptr;
 };
 
-/// Reads examples from JSONL: on each line a JSON object with one of
+/// Reads examples from JSONL. Each line is a JSON object in one of these forms:
 ///
 ///   {"text": "..."}                        every token is learned
 ///   {"prompt": "...", "completion": "..."} the tokens of the completion are learned
-///   {"messages": [...], "tools": [...]}    a conversation: what the assistant writes is learned; tools may be absent
+///   {"messages": [...], "tools": [...]}    a conversation: the assistant's text is learned; tools are optional
 ///
-/// Other keys are passed over, and so are blank lines. UserErrors name file, line and what is wrong: [dataset_line]
-/// for other objects, [json], [dataset_empty] for a file without examples, [chat_template] for a conversation where
-/// there is no template; those of render_with_spans() and Tokenizer::encode().
+/// Ignores other keys and blank lines. Throws UserErrors with file and line: [dataset_line] for other objects,
+/// [json], [dataset_empty] for a file without examples, [chat_template] for a conversation without a template; and
+/// those of render_with_spans() and Tokenizer::encode().
 std::vector<Example> read_examples(const std::filesystem::path& file, const Tokenizer& tokenizer,
                                    const ExampleOptions& options);
 
-/// The same of text; `name` is for messages.
+/// Parses examples from text. `name` is used in messages.
 std::vector<Example> parse_examples(std::string_view jsonl, std::string_view name, const Tokenizer& tokenizer,
                                     const ExampleOptions& options);
 

@@ -11,20 +11,21 @@ namespace lathe {
 
 namespace {
 
-constexpr std::int64_t no_label = -100, multiple = 16;  // rows of few different lengths
+constexpr std::int64_t no_label = -100,
+                       multiple = 16;  // row lengths are multiples of this, so that there are few different ones
 
 std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 
-/// Rows of `context` tokens: the longest examples first, each into the fullest row that has room (best fit
-/// decreasing). Rows stand in the order of their first examples, and so do examples in a row.
+/// Packs examples into rows of `context` tokens by best fit decreasing: longest examples first, each into the fullest
+/// row with enough room. Rows are ordered by their first examples, and each row is sorted.
 std::vector<std::vector<std::size_t>> packed(const std::vector<Example>& examples, std::int64_t context) {
   std::vector<std::size_t> order(examples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return examples[a].size() > examples[b].size(); });
   std::vector<std::vector<std::size_t>> rows;
-  std::multimap<std::int64_t, std::size_t> room;  // what is left in which row
+  std::multimap<std::int64_t, std::size_t> room;  // row by free space
   for (const std::size_t i : order) {
     const std::int64_t size = examples[i].size();
     const auto found = room.lower_bound(size);
@@ -168,7 +169,7 @@ Tensors TokenBatches::tensors(const std::vector<const Row*>& rows, double weight
   return made;
 }
 
-/// Padding is token 0 at position 0, in a segment of its own.
+/// Writes a row at index `at`. Padding is token 0 at position 0, in segment 0.
 void TokenBatches::write(const Row& row, std::int64_t at, std::int64_t length, Tensors& to) const {
   const auto part = [&](const char* name) {
     return to.at(name).as<std::int64_t>().subspan(static_cast<std::size_t>(at * length),

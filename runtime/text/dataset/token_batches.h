@@ -9,54 +9,55 @@
 namespace lathe {
 
 struct BatchOptions {
-  std::int64_t context = 512;   ///< tokens a row at most
-  std::int64_t batch = 8;       ///< rows
-  std::int64_t accumulate = 1;  ///< batches that make one update
-  /// Rows are filled with several examples, which do not see each other; else each has a row of its own, padded.
+  std::int64_t context = 512;   ///< maximum tokens per row
+  std::int64_t batch = 8;       ///< rows per batch
+  std::int64_t accumulate = 1;  ///< batches per update (gradient accumulation)
+  /// Pack several examples into each row; they do not attend to each other. Otherwise, each row is one padded
+  /// example.
   bool pack = false;
-  bool lengths = false;    ///< adds the lengths of rows that are not packed (CausalLm::depends_on_length())
-  std::uint64_t seed = 1;  ///< of the order, which is another one in every epoch
+  bool lengths = false;    ///< add the row lengths, unless rows are packed (CausalLm::depends_on_length())
+  std::uint64_t seed = 1;  ///< seed of the row order, which differs in each epoch
 };
 
-/// The batches of examples that a language model is trained on. Batch `step` depends on the options and that number
-/// alone, so that a run that goes on sees what one that never ended would have seen. What a batch holds:
+/// Batches of examples for training a language model. Batch `step` depends only on the options and on `step`, so that
+/// a resumed run sees the same batches as an uninterrupted one. Contents of a batch:
 ///
 ///   "input_ids"     i64 [B, T]
-///   "labels"        i64 [B, T]  the token where it is to be predicted, else -100
-///   "weight"        f64 []      what the sum of the losses of this batch counts
+///   "labels"        i64 [B, T]  the token itself if it is predicted, else -100
+///   "weight"        f64 []      factor of the sum of this batch's losses
 ///   "position_ids"  i64 [B, T]  packed: from 0 in each example
 ///   "segments"      i64 [B, T]  packed: the number of the example in its row
 ///   "lengths"       i64 [B]     with BatchOptions::lengths and not packed: tokens of each row without padding
 ///
-/// The weight is accumulate / n where the update's batches have n labels together, so that the mean of their losses,
-/// and of their gradients, is that of one large batch: every token counts the same.
+/// The weight is accumulate / n if the batches of the update have n labels in total. Then the mean of their losses
+/// and gradients equals that of one large batch, in which every token has the same weight.
 class TokenBatches {
  public:
-  /// Examples are of `context` tokens at most, and have something to learn each.
+  /// Each example must have at most `context` tokens and at least one token to learn.
   TokenBatches(std::vector<Example> examples, const BatchOptions& options);
 
-  /// Batch `step` of a training: rows in the order of its epoch, one epoch after the other.
+  /// Returns batch `step` of the training. Rows are in the order of their epoch, and epochs follow each other.
   Tensors training(std::int64_t step) const;
 
-  /// Batch `index` of an evaluation, in the order of the rows; its last one is filled up with rows without labels.
-  /// The weight is count / n for the n labels of the first `count` batches: the mean of these batches' losses is that
-  /// of all tokens.
+  /// Returns batch `index` of the evaluation. Rows are in order; the last batch is filled up with rows without
+  /// labels. The weight is count / n for the n labels of the first `count` batches, so that the mean loss of these
+  /// batches is the mean over all tokens.
   Tensors evaluation(std::int64_t index, std::int64_t count) const;
-  /// How many of these there are.
+  /// Returns the number of evaluation batches.
   std::int64_t evaluation_batches() const;
 
   std::int64_t rows() const { return static_cast<std::int64_t>(rows_.size()); }
-  /// Updates until each row was seen once, rounded up.
+  /// Returns the number of updates until each row was used once, rounded up.
   std::int64_t updates_per_epoch() const;
   std::int64_t tokens() const { return tokens_; }            ///< of all examples
   std::int64_t predictions() const { return predictions_; }  ///< labels of all examples
-  /// The labels and the tokens (without padding) of batch `step` of a training.
+  /// Return the number of labels, and of tokens without padding, in training batch `step`.
   std::int64_t predictions_of(std::int64_t step) const;
   std::int64_t tokens_of(std::int64_t step) const;
 
  private:
-  using Row = std::vector<std::size_t>;  ///< examples
-  /// Row n of a training, counted through all epochs.
+  using Row = std::vector<std::size_t>;  ///< indices of examples
+  /// Returns row n of the training, counted across epochs.
   const Row& row_of(std::int64_t n) const;
   Tensors tensors(const std::vector<const Row*>& rows, double weight) const;
   void write(const Row& row, std::int64_t at, std::int64_t length, Tensors& to) const;
@@ -67,14 +68,14 @@ class TokenBatches {
   std::vector<Example> examples_;
   std::vector<Row> rows_;
   std::int64_t tokens_ = 0, predictions_ = 0;
-  mutable std::int64_t epoch_ = -1;           ///< of order_
-  mutable std::vector<std::uint32_t> order_;  ///< of the rows
+  mutable std::int64_t epoch_ = -1;           ///< epoch of order_
+  mutable std::vector<std::uint32_t> order_;  ///< order of the rows
 };
 
-/// Numbers 0 .. n-1 in an order that depends on seed and stream alone (Fisher and Yates).
+/// Returns 0 .. n-1 in an order that depends only on seed and stream (Fisher-Yates shuffle).
 std::vector<std::uint32_t> shuffled(std::int64_t n, std::uint64_t seed, std::uint64_t stream);
 
-/// Takes a share of the examples, at least one, out of them: drawn by the seed, in their order.
+/// Removes a share of the examples, at least one, and returns them in their order. The seed determines the selection.
 std::vector<Example> split_off(std::vector<Example>& examples, double share, std::uint64_t seed);
 
 }  // namespace lathe

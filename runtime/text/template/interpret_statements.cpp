@@ -92,7 +92,7 @@ Interpreter::Flow Interpreter::run(const For& loop) {
       if (watcher) watcher->breaks();
       break;
     }
-    // As in Jinja, {% else %} runs unless some item came to the end of the body.
+    // As in Jinja, {% else %} runs unless the body ran to its end for some item.
     if (flow == Flow::normal) completed = true;
     runtime_.spend(4);
     if (watcher) watcher->after_iteration();
@@ -181,7 +181,7 @@ Interpreter::Flow Interpreter::run(const FilterBlock& filter) {
 }
 
 Interpreter::Flow Interpreter::run(const With& with) {
-  // Values are those outside, all of them.
+  // Evaluate all values in the outer scope.
   std::vector<Value> values;
   for (const auto& [target, value] : with.assignments) values.push_back(eval(*value));
   enter(with.scope);

@@ -14,27 +14,27 @@ namespace lathe::jinja {
 class LoopWatcher;
 class Namespace;
 
-/// The variables of one run of a function.
+/// Variables of one call of a function.
 struct Frame {
   std::vector<Value> slots;
   std::shared_ptr<Frame> outer;
 };
 using FramePtr = std::shared_ptr<Frame>;
 
-/// Runs a program once, by walking its tree.
+/// Runs a program once by walking its syntax tree.
 class Interpreter {
  public:
-  /// All outlive the interpreter.
+  /// All references must outlive the interpreter.
   Interpreter(const Program& program, const Value& variables, const RenderOptions& options, Runtime& runtime)
       : program_(program), source_(program.source), variables_(variables), options_(options), runtime_(runtime) {}
 
   Rendered run();
-  /// The same; the text stays in text().
+  /// Runs the program without copying the output, which text() returns.
   void execute();
 
-  /// The text that a macro makes of its arguments. `outer` is the frame in which it was defined.
+  /// Returns the output of a macro. `outer` is the frame in which the macro was defined.
   std::string call_macro(const MacroDef& macro, const FramePtr& outer, const Arguments& given);
-  /// Whether a loop's condition holds for an item, in a frame made by enter_filter.
+  /// Returns whether a loop's condition holds for an item. `frame` must come from enter_filter().
   bool passes(const For& loop, const FramePtr& frame, const Value& item);
   FramePtr enter_filter(const For& loop, const FramePtr& outer);
 
@@ -45,13 +45,13 @@ class Interpreter {
   const FramePtr& frame() const { return frame_; }
   const std::map<std::string, Value>& functions() const { return functions_; }
   const std::string& text() const { return root_; }
-  /// Adds bytes to the size of the output that text() does not have.
+  /// Adds to the output size bytes that are not in text().
   void skip_output(std::size_t bytes);
 
  private:
   enum class Flow : std::uint8_t { normal, break_loop, continue_loop };
 
-  /// Sets a member for as long as this lives.
+  /// Sets a member, and restores its old value at the end of the scope.
   template <class T>
   class Restore {
    public:
@@ -65,7 +65,7 @@ class Interpreter {
     T before_;
   };
 
-  /// Runs `action`, whose Failure becomes a TemplateError at `extent`.
+  /// Runs `action`. Rethrows a Failure as a TemplateError at `extent`.
   template <class Action>
   auto located(Extent extent, const Action& action) -> decltype(action());
 
@@ -84,13 +84,13 @@ class Interpreter {
   Flow run(const With& with);
   Flow run(const Break&) { return Flow::break_loop; }
   Flow run(const Continue&) { return Flow::continue_loop; }
-  /// Runs a block in a scope of its own; what it writes goes to `text`.
+  /// Runs a block in its own scope and appends its output to `text`.
   Flow collect(const Block& block, std::string& text);
   void write(std::string_view text);
   void check_output() const;
   void assign(const Target& target, const Value& value);
   Namespace& namespace_of(const Target& target);
-  /// Before the value is computed, as in Jinja: targets with attributes belong to namespaces.
+  /// Throws unless targets with attributes are namespaces. As in Jinja, this runs before the value is evaluated.
   void check_namespaces(const Target& target);
 
   // Expressions.
@@ -115,7 +115,7 @@ class Interpreter {
   Value eval(const Conditional& conditional);
   bool compare(Comparator comparator, const Value& a, const Value& b);
   bool is_namespace_attribute(const Expr& expr);
-  /// Compares two values. If one is an attribute of a namespace, records what the result requires of it.
+  /// Compares two values. If one is a namespace attribute, records the condition on it that gives this result.
   bool compare_recorded(const Comparison& comparison);
   Value call(const Value& callee, const Arguments& given);
   Arguments arguments(const CallArguments& given);
@@ -132,13 +132,13 @@ class Interpreter {
   const RenderOptions& options_;
   Runtime& runtime_;
   FramePtr frame_;
-  std::string root_;  ///< the text so far
+  std::string root_;  ///< output so far
   std::string* out_ = &root_;
-  std::size_t skipped_ = 0;  ///< bytes of skip_output()
+  std::size_t skipped_ = 0;  ///< sum of skip_output()
   LoopWatcher* watcher_ = nullptr;
-  Value filtered_;  ///< the text to which the filters of a block apply
+  Value filtered_;  ///< the text that the filters of a block apply to
   std::vector<TextSpan> assistant_;
-  std::map<std::string, Value> functions_;  ///< those of all templates, as far as this one has asked for them
+  std::map<std::string, Value> functions_;  ///< standard functions that this template has used so far
 };
 
 }  // namespace lathe::jinja

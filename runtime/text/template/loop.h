@@ -7,13 +7,13 @@ namespace lathe::jinja {
 /// The variable `loop`.
 class Loop final : public Object {
  public:
-  /// `iterable` tells its length where it has one.
+  /// `iterable` provides the length, if it has one.
   Loop(Iterator* items, Value iterable) : items_(items), iterable_(std::move(iterable)) {}
 
-  /// Goes to the next item; false at the end.
+  /// Advances to the next item. Returns false at the end.
   bool advance(Runtime& runtime);
   const Value& current() const { return current_; }
-  /// Skips items. `last` is the last one of them.
+  /// Skips `count` items. `last` is the last skipped item.
   void skip(Runtime& runtime, std::size_t count, const Value& last);
 
   std::string_view type_name() const override { return "LoopContext"; }
@@ -28,13 +28,13 @@ class Loop final : public Object {
 
   Iterator* items_;
   Value iterable_;
-  std::int64_t index_ = 0;  ///< of the current item, from 1
+  std::int64_t index_ = 0;  ///< one-based index of the current item
   std::optional<std::int64_t> length_;
   Value before_ = Value::missing(), current_ = Value::missing(), after_ = Value::missing();
   Value last_changed_ = Value::missing();
 };
 
-/// The items of a loop for which its condition holds, tested when each is asked for.
+/// Items of a loop that satisfy its condition, which is evaluated on demand.
 class FilteredItems final : public Iterator {
  public:
   FilteredItems(Interpreter& interpreter, const For& loop, FramePtr outer, Iterator* items)

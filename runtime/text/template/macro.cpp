@@ -13,7 +13,7 @@ namespace {
 
 std::string quoted_name(const MacroDef& macro) { return macro.name.empty() ? "None" : string_repr(macro.name); }
 
-/// Moves the named argument to `value`, if there is one.
+/// Moves the named argument to `value`. Returns false if it was not passed.
 bool take(std::vector<std::pair<std::string, Value>>& named, std::string_view name, Value& value) {
   const auto at = std::find_if(named.begin(), named.end(), [&](const auto& entry) { return entry.first == name; });
   if (at == named.end()) return false;
@@ -22,7 +22,7 @@ bool take(std::vector<std::pair<std::string, Value>>& named, std::string_view na
   return true;
 }
 
-/// Puts arguments into the frame of a macro as Python binds them to its parameters.
+/// Binds arguments to the parameters of a macro as Python does.
 void bind(Runtime& runtime, const MacroDef& macro, const Arguments& given, std::vector<Value>& slots) {
   const auto slot = [&](int index) -> Value& { return slots[static_cast<std::size_t>(index)]; };
   const std::size_t positional = std::min(given.positional.size(), macro.parameters.size());

@@ -4,7 +4,7 @@
 
 namespace lathe::jinja {
 
-/// A macro, with the variables around it.
+/// A macro and the frame that it captures.
 class MacroObject final : public Object {
  public:
   MacroObject(Interpreter& interpreter, const MacroDef& macro, FramePtr outer)

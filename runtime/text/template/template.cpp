@@ -9,7 +9,7 @@
 
 namespace lathe::jinja {
 
-// Depth is bounded by Value::max_depth.
+// The recursion depth is bounded by Value::max_depth.
 void check_text(const Value& value) {
   if (value.is_string() && find_invalid_utf8(value.string()) != std::string::npos)
     throw UserError("a text given to a template is not UTF-8", "template_input", "decode it first");

@@ -17,13 +17,13 @@ namespace lathe::jinja {
 class Failure;
 struct Program;
 
-/// An expression of a template failed. what() is "NAME:LINE: EXPRESSION: MESSAGE  [label]", with the labels of
+/// Evaluation of an expression failed. what() is "NAME:LINE: EXPRESSION: MESSAGE  [label]", with the labels of
 /// values/failure.h.
 class TemplateError : public UserError {
  public:
   TemplateError(const Location& at, std::string_view expression, const Failure& failure);
-  /// The message alone, as Jinja or Python words it; that of raise_exception as the template gave it.
-  /// Of more than 2,000 bytes the start.
+  /// Returns only the message, in Jinja's or Python's words, or the text passed to raise_exception. It is truncated
+  /// to 2,000 bytes.
   const std::string& message() const { return message_; }
 
  private:
@@ -31,16 +31,16 @@ class TemplateError : public UserError {
 };
 
 struct RenderLimits {
-  std::uint64_t work = std::uint64_t{1} << 28;  ///< values/budget.h; a few seconds
+  std::uint64_t work = std::uint64_t{1} << 28;  ///< see values/budget.h; the default takes a few seconds
   std::size_t output = std::size_t{1} << 26;    ///< bytes
-  int depth = 1000;                             ///< of expressions, blocks, macros and iterations within each other
+  int depth = 1000;                             ///< maximum nesting of expressions, blocks, macros and iterations
 };
 
 struct RenderOptions {
-  std::optional<std::tm> now;    ///< what strftime_now tells; the local time where there is none
+  std::optional<std::tm> now;    ///< time for strftime_now; the local time by default
   bool assistant_spans = false;  ///< fill Rendered::assistant
   RenderLimits limits;
-  std::uint64_t* work = nullptr;  ///< the work of the render is added to it, also if it fails
+  std::uint64_t* work = nullptr;  ///< if set, increased by the work of the render, also if it fails
 };
 
 /// Bytes [begin, end) of a text.
@@ -51,24 +51,24 @@ struct TextSpan {
 
 struct Rendered {
   std::string text;
-  /// What {% generation %} blocks wrote, in order.
+  /// Output of {% generation %} blocks, in order.
   std::vector<TextSpan> assistant;
 };
 
-/// A template of the language of Jinja, as far as chat templates use it (docs/chat-templates.md), with the settings
-/// of transformers (Python): trim_blocks, lstrip_blocks, loop controls, a sandbox in which nothing passed in can
-/// change.
+/// A template in the subset of Jinja that chat templates use (docs/chat-templates.md). The settings are those of
+/// Python's transformers: trim_blocks, lstrip_blocks, loop controls, and a sandbox in which variables cannot be
+/// changed.
 class Template {
  public:
-  /// `name` stands in messages. ParseError "NAME:LINE:COLUMN: .." for what is no template.
+  /// Parses a template. `name` is its name in messages. Throws ParseError "NAME:LINE:COLUMN: ..." for a syntax error.
   static Template parse(std::string_view text, std::string_view name);
 
-  /// `variables` is a dict. Throws TemplateError; UserError [template_input] for variables that are no dict, or with
-  /// text that is not UTF-8. Thread-safe.
+  /// Renders the template. `variables` must be a dict. Throws TemplateError, and UserError [template_input] if
+  /// `variables` is not a dict or contains text that is not UTF-8. Thread-safe.
   Rendered render(const Value& variables, const RenderOptions& options = {}) const;
 
   const Program& program() const { return *program_; }
-  /// Whether {% generation %} stands in the text.
+  /// Returns whether the template contains {% generation %}.
   bool marks_generation() const;
 
  private:
@@ -76,7 +76,7 @@ class Template {
   std::shared_ptr<const Program> program_;
 };
 
-/// Throws UserError [template_input] for text that is not UTF-8 in a value given to a template.
+/// Throws UserError [template_input] if a value contains text that is not UTF-8.
 void check_text(const Value& value);
 
 }  // namespace lathe::jinja

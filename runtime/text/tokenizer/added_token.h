@@ -6,15 +6,15 @@
 
 namespace lathe {
 
-/// A token that is found in the text itself, before anything else happens to it.
+/// A token that is matched in the text itself, before the model runs.
 struct AddedToken {
   std::string content;
   TokenId id = 0;
-  bool single_word = false;  ///< only where no letter, digit or underscore is next to it
-  bool lstrip = false;       ///< takes the spaces before it
-  bool rstrip = false;       ///< takes the spaces after it
-  bool normalized = false;   ///< found in normalized text
-  bool special = false;      ///< left out when decoding skips special tokens
+  bool single_word = false;  ///< match only if no letter, digit or underscore is adjacent
+  bool lstrip = false;       ///< include the white space before it
+  bool rstrip = false;       ///< include the white space after it
+  bool normalized = false;   ///< match in normalized text
+  bool special = false;      ///< omitted when decoding skips special tokens
 };
 
 }  // namespace lathe

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t largest_tokenizer = std::uint64_t{1} << 30;  // bytes
 
-/// The end of a decoder: keeps the text until it is asked for.
+/// The last stage of a decoder. Collects the text.
 class TextSink : public text::DecodeStage {
  public:
   explicit TextSink(std::string& text) : text_(text) {}
@@ -35,7 +35,7 @@ class TextSink : public text::DecodeStage {
   std::string& text_;
 };
 
-/// Pads what was encoded, and drops what was not asked for.
+/// Pads encodings and removes lists that were not requested.
 void finish(std::span<Encoding> encodings, const EncodeOptions& options) {
   if (options.padding) pad(encodings, *options.padding);
   if (options.offsets) return;
@@ -68,7 +68,7 @@ struct Tokenizer::Content {
   text::TokenizerConfig config;
   text::Pipeline pipeline;
 
-  /// What decoders see of a token.
+  /// Returns the text that decoders receive for a token.
   std::optional<std::string_view> decoded_text(TokenId id) const {
     if (pipeline.added().tokens().contains(id)) return pipeline.added().decoded_text(id);
     const text::TokenTable& tokens = pipeline.model().tokens();

@@ -7,7 +7,7 @@
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/machine/mma.h"
 #include "ir/kernel/printer.h"
-#include "passes/lower_gpu.h"
+#include "passes/gpu/gpu_machine.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/attention/variant.h"
 #include "tests/cuda/attention/attention_cases.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "passes/lower_gpu.h"
+#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/attention/forward_attention.h"
 #include "tests/cuda/attention/wgmma_cases.h"

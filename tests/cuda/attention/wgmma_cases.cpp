@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "codegen/cuda/mapping.h"
-#include "passes/lower_gpu.h"
+#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"

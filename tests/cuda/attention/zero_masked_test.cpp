@@ -5,7 +5,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/ops/ops.h"
-#include "passes/lower_gpu.h"
+#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/attention/wgmma_cases.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"

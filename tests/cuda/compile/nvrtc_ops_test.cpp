@@ -5,10 +5,10 @@
 #include <set>
 
 #include "ir/kernel/printer.h"
-#include "passes/lower_gpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
+#include "tests/support/lower.h"
 #include "tests/support/sample_graphs.h"
 
 /// Lowered kernels compiled by NVRTC.

@@ -2,7 +2,7 @@
 #include <set>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/memory_store.h"

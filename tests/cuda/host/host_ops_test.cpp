@@ -4,7 +4,7 @@
 #include <set>
 
 #include "ir/kernel/interpret/scalar_eval.h"
-#include "passes/lower_gpu.h"
+#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"

@@ -5,7 +5,7 @@
 #include "ir/kernel/build/builder.h"
 #include "ir/support/error.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/lower_gpu.h"
+#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/host/kernels.h"
 #include "tests/cuda/host/racing_cuda.h"

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <utility>
 
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "tests/cuda/ranks/mock_ranks.h"
 #include "tests/ranks/support.h"

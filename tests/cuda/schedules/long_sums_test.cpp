@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "passes/lower_gpu.h"
+#include "passes/gpu/gpu_machine.h"
 #include "tests/support/long_sums.h"
 #include "tests/support/program_interpreter.h"
 

@@ -5,7 +5,7 @@
 
 #include "codegen/cuda/emitter.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/lower_gpu.h"
+#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"

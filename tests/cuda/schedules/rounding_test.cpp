@@ -7,7 +7,7 @@
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
 #include "ir/kernel/machine/fast_math.h"
-#include "passes/lower_gpu.h"
+#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/support/program_interpreter.h"
 

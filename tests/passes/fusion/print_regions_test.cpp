@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/compile_pipeline.h"
-#include "passes/lower_cpu.h"
+#include "passes/compile/compile.h"
+#include "passes/cpu/cpu_machine.h"
 
 using namespace lathe;
 
@@ -12,9 +12,8 @@ namespace {
 
 std::string regions_of(std::string_view text) {
   const Machine machine = cpu_machine(unnamed_cpu());
-  const LowerOptions options{.attention = AttentionFusion::required};
-  const Lowered lowered = lower_prepared(
-      ir::run_pipeline(ir::parse_graph(text), compile_pipeline(machine, options)).graph, machine, options);
+  const Lowered lowered =
+      compile_graph(ir::parse_graph(text), machine, {.lower = {.attention = AttentionFusion::required}});
   return print_regions(lowered.regions, lowered.graph);
 }
 

@@ -5,9 +5,9 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/lower.h"
 
 /// Which row kernels prefetch a later row, and which matmuls prefetch their operands.
 using namespace lathe;

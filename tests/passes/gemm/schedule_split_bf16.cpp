@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/lower_cpu.h"
 #include "tests/passes/gemm/schedule_gemm_case.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/lower.h"
 
 /// Matmuls of f32 by tile_mma on split bf16.
 namespace lathe::testing {

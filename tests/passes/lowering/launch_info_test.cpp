@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "passes/lower_cpu.h"
-#include "passes/lower_gpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/passes/support.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/lower.h"
 
 /// What a launch does, and for which ops, as recorded by schedules and the lowering.
 using namespace lathe;

@@ -5,8 +5,9 @@
 #include <string>
 
 #include "ir/kernel/printer.h"
-#include "passes/lower_cpu.h"
-#include "passes/lower_gpu.h"
+#include "passes/compile/compile.h"
+#include "passes/cpu/cpu_machine.h"
+#include "passes/gpu/gpu_machine.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/passes/support.h"
 
@@ -17,12 +18,12 @@ using namespace lathe;
 namespace {
 
 std::string kernels_of(const std::string& text, const Machine& machine) {
-  const ir::Graph graph = ir::run_pipeline(ir::test::parse(text), ir::default_pipeline()).graph;
-  const ir::Graph prepared = ir::run_pipeline(graph, machine_passes(machine, {})).graph;
+  Compilation now = begin_compilation(ir::test::parse(text), machine);
+  run_through(now, Stage::Part::target);
+  now.request.lower.attention = AttentionFusion::required;
+  run_until(now, "exchanges");
   std::string found;
-  for (const kernel::Kernel& kernel :
-       lower_prepared(prepared, machine, {.attention = AttentionFusion::required}).program.kernels)
-    found += kernel::canonical_text(kernel);
+  for (const kernel::Kernel& kernel : now.program.kernels) found += kernel::canonical_text(kernel);
   return found;
 }
 

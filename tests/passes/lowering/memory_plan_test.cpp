@@ -6,9 +6,9 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/train/training.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/lower_cpu.h"
 #include "passes/memory/block_placement.h"
 #include "passes/pipeline/pipeline.h"
+#include "tests/support/lower.h"
 
 /// Placement of temporaries, and how much of the arena it wastes.
 using namespace lathe;

@@ -5,8 +5,8 @@
 
 #include "frontend/models/loss_graph.h"
 #include "frontend/train/training.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
+#include "tests/support/lower.h"
 
 /// Plans for a sequence of sizes, for one program after another.
 using namespace lathe;

@@ -1,8 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/lower_cpu.h"
-#include "passes/lower_gpu.h"
+#include "passes/compile/compile.h"
+#include "passes/cpu/cpu_machine.h"
+#include "passes/gpu/gpu_machine.h"
 #include "passes/pipeline/pipeline.h"
 
 using namespace lathe;

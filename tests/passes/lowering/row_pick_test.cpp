@@ -4,8 +4,8 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
+#include "tests/support/lower.h"
 
 /// Reductions over a row that are recognized as selecting one of its elements.
 using namespace lathe;

@@ -2,8 +2,8 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
+#include "tests/support/lower.h"
 
 /// Values that are written with non-temporal stores.
 using namespace lathe;

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/lower.h"
 
 /// The minimum bytes that each launch reports.
 using namespace lathe;

@@ -4,9 +4,9 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/lower.h"
 
 /// The kernels for values that are read transposed.
 using namespace lathe;

@@ -9,13 +9,12 @@
 #include "ir/kernel/build/builder.h"
 #include "ir/support/error.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
-#include "passes/lower_cpu.h"
-#include "passes/lower_gpu.h"
 #include "passes/lowering/verify/sample_sizes.h"
 #include "passes/lowering/verify/verify_placement.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/passes/support.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/lower.h"
 #include "tests/support/small_models.h"
 
 /// Hand-written programs with one error each.

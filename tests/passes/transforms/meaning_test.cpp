@@ -3,6 +3,7 @@
 #include "ir/tensor/builder.h"
 #include "ir/tensor/matcher.h"
 #include "passes/autodiff/autodiff.h"
+#include "passes/compile/compile.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/expand.h"
 #include "passes/transforms/rebuild.h"

@@ -3,11 +3,11 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/kernel_store.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// Values written in place of others: a kernel must read its operands before they are overwritten.

@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/lowering/program/program.h"
+#include "passes/program/program.h"
 #include "runtime/executable.h"
 
 /// Chains of thousands of nodes compile with a small stack and compute correct results.

@@ -6,10 +6,10 @@
 #include <regex>
 
 #include "ir/kernel/printer.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/lower.h"
 
 /// Matmuls with quantized weights, which read the quantized values and their scales directly.
 using namespace lathe;

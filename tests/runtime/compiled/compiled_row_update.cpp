@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
+#include "tests/support/lower.h"
 
 /// where(iota == row, new, state), stored to that state, writes only the row.
 using namespace lathe;

@@ -2,11 +2,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/kernel_store.h"
+#include "tests/support/lower.h"
 
 /// Values that are read transposed, tile by tile.
 using namespace lathe;

@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
+#include "tests/support/lower.h"
 
 /// update_rows writes rows of a state in place, and rows of other values to a copy.
 using namespace lathe;

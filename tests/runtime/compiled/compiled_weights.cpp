@@ -6,11 +6,11 @@
 #include <random>
 
 #include "ir/kernel/printer.h"
-#include "passes/lower_cpu.h"
 #include "passes/pipeline/pipeline.h"
 #include "runtime/executable.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/cpu_infos.h"
+#include "tests/support/lower.h"
 
 /// Softmax weights that are computed without a division per element are rounded like quotients.
 using namespace lathe;

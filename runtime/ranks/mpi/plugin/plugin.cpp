@@ -10,33 +10,34 @@
 
 #include "runtime/ranks/mpi/plugin_abi.h"
 
-/// liblathe_mpi.so: see plugin_abi.h. It is the one part of Lathe that knows MPI.
+/// liblathe_mpi.so: see plugin_abi.h. Only this file includes MPI.
 
 struct LatheMpiExchange {
-  std::vector<MPI_Request> requests;  ///< MPI_REQUEST_NULL for those that are done
+  std::vector<MPI_Request> requests;  ///< MPI_REQUEST_NULL for completed ones
   std::vector<MPI_Status> statuses;
   std::vector<int> finished;
-  std::vector<std::int64_t> received;  ///< bytes that each is to have; -1 for what is sent
+  std::vector<std::int64_t> received;  ///< expected size in bytes of each receive; -1 for sends
   int left = 0;
 };
 
 namespace {
 
-/// Lathe's messages match no others of the process.
+/// A separate communicator, so that messages do not match other messages of the process.
 MPI_Comm world = MPI_COMM_NULL;
 bool has_begun = false;  ///< lathe_mpi_begin() was called
-bool is_own = false;     ///< it started MPI
+bool is_own = false;     ///< lathe_mpi_begin() initialized MPI
 
 int start_mpi() {
   int is_started = 0, provided = 0;
   if (const int status = MPI_Initialized(&is_started)) return status;
   if (is_started) return MPI_Query_thread(&provided);
-  // One thread makes all calls; that it need not be main() is what FUNNELED says.
+  // One thread makes all calls. FUNNELED requires it to be the thread that initializes MPI, which need not run
+  // main().
   is_own = true;
   return MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
 }
 
-/// A message that is shorter than the memory that waits for it belongs to another exchange.
+/// Returns an error if a received message is shorter than its buffer: then it belongs to another exchange.
 int check_received(const LatheMpiExchange& exchange, int count) {
   for (int i = 0; i < count; ++i) {
     const auto wanted = exchange.received[static_cast<std::size_t>(exchange.finished[static_cast<std::size_t>(i)])];
@@ -49,7 +50,7 @@ int check_received(const LatheMpiExchange& exchange, int count) {
   return MPI_SUCCESS;
 }
 
-/// The error of the first message that failed.
+/// Returns the error of the first message that failed.
 int first_error(const LatheMpiExchange& exchange, int count, int otherwise) {
   for (int i = 0; i < count; ++i)
     if (const int error = exchange.statuses[static_cast<std::size_t>(i)].MPI_ERROR;
@@ -115,7 +116,7 @@ int lathe_mpi_start(const LatheMpiMessage* sends, int send_count, const LatheMpi
     return MPI_ERR_NO_MEM;
   }
   int status = MPI_SUCCESS;
-  // What comes finds its place when it is there before.
+  // Receives are posted before sends, so that messages can be delivered directly.
   for (int i = 0; i < receive_count && status == MPI_SUCCESS; ++i) {
     const LatheMpiMessage& message = receives[i];
     const auto at = static_cast<std::size_t>(send_count + i);
@@ -140,7 +141,7 @@ int lathe_mpi_progress(LatheMpiExchange* exchange, int* moved, int* left) {
   int count = 0;
   const int status = MPI_Testsome(static_cast<int>(exchange->requests.size()), exchange->requests.data(), &count,
                                   exchange->finished.data(), exchange->statuses.data());
-  if (count == MPI_UNDEFINED) count = 0;  // all are done
+  if (count == MPI_UNDEFINED) count = 0;  // all requests have completed
   if (status == MPI_ERR_IN_STATUS) return first_error(*exchange, count, status);
   if (status != MPI_SUCCESS) return status;
   exchange->left -= count;
@@ -164,7 +165,7 @@ void lathe_mpi_drop(LatheMpiExchange* exchange) {
 }
 
 void lathe_mpi_abort(int status) {
-  // Not `world`: MPICH's abort of another communicator waits for the processes of that, and one may be stopped.
+  // Not `world`: in MPICH, aborting another communicator waits for its processes, and one of them may be stopped.
   MPI_Abort(MPI_COMM_WORLD, status);
   _exit(status);
 }

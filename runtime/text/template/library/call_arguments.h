@@ -9,26 +9,26 @@
 
 namespace lathe::jinja {
 
-/// The arguments of a filter, test, method or function, bound to its parameters as Python binds them.
+/// Arguments of a filter, test, method or function, bound to its parameters as in Python.
 class Bound {
  public:
-  /// `parameters` are names in order; one that ends in '?' may be left out. Failure [template_operation] for
-  /// arguments that are missing, unknown or too many.
+  /// `parameters` are the names in order; names that end in '?' are optional. Throws Failure [template_operation] for
+  /// missing, unknown or too many arguments.
   Bound(std::string_view function, const Arguments& given, std::initializer_list<std::string_view> parameters);
 
-  /// Missing where it was left out.
+  /// Returns the argument; missing if it was not passed.
   const Value& operator[](std::size_t i) const { return values_[i]; }
   bool has(std::size_t i) const { return !values_[i].is_missing(); }
-  /// Given, and not None.
+  /// Returns whether the argument was passed and is not None.
   bool is_set(std::size_t i) const { return has(i) && !values_[i].is_none(); }
   Value get(std::size_t i, Value otherwise) const {
     if (has(i)) return values_[i];
     return otherwise;
   }
-  /// Failure [template_operation] for what is no integer.
+  /// Throws Failure [template_operation] if the argument is not an integer.
   std::int64_t integer(std::size_t i, std::int64_t otherwise) const;
   bool flag(Runtime& runtime, std::size_t i, bool otherwise) const;
-  /// Failure [template_operation] for what is no string.
+  /// Throws Failure [template_operation] if the argument is not a string.
   const std::string& string(std::size_t i) const;
 
  private:

@@ -7,7 +7,7 @@
 #include "runtime/text/template/values/repr.h"
 #include "runtime/text/template/values/sequences.h"
 
-/// Methods of lists, tuples and dicts that change nothing.
+/// Non-mutating methods of lists, tuples and dicts.
 namespace lathe::jinja {
 
 namespace {

@@ -13,22 +13,21 @@ struct FilterEntry {
   Value (*apply)(Runtime& runtime, const Value& subject, const Arguments& arguments);
 };
 
-/// Null where there is no filter of that name.
+/// Returns the filter of that name, or null.
 const FilterEntry* find_filter(std::string_view name);
-/// Whether Jinja has the filter, but this subset not.
+/// Returns whether Jinja has the filter but this subset does not.
 bool is_unsupported_filter(std::string_view name);
 
-// By what they work on.
+// Filters by their kind of subject.
 std::span<const FilterEntry> text_filters();
 std::span<const FilterEntry> number_filters();
 std::span<const FilterEntry> sequence_filters();
 std::span<const FilterEntry> selection_filters();
 
-/// A key of Jinja's filters: "a.b.0" reaches into items step by step; None is the item itself.
+/// Attribute argument of Jinja's filters: "a.b.0" selects nested items; None is the item itself.
 class AttributeGetter {
  public:
-  /// Of strings without their case where `ignore_case`. `otherwise` stands for what is undefined; missing: nothing
-  /// does.
+  /// If `ignore_case`, returns strings in lower case. `otherwise` replaces undefined values, unless it is missing.
   AttributeGetter(Runtime& runtime, const Value& attribute, bool ignore_case = false,
                   Value otherwise = Value::missing());
   Value operator()(Runtime& runtime, Value item) const;

@@ -14,7 +14,7 @@ namespace lathe::jinja {
 
 namespace {
 
-/// cycler(..): its values again and again.
+/// cycler(..): returns its values cyclically.
 class Cycler final : public Object {
  public:
   explicit Cycler(std::vector<Value> items) : items_(std::move(items)) {}
@@ -39,7 +39,7 @@ class Cycler final : public Object {
   std::size_t at_ = 0;
 };
 
-/// joiner(separator): nothing the first time it is called, then the separator.
+/// joiner(separator): returns "" at the first call and then the separator.
 class Joiner final : public Object {
  public:
   explicit Joiner(Value separator) : separator_(std::move(separator)) {}
@@ -56,7 +56,7 @@ class Joiner final : public Object {
   bool used_ = false;
 };
 
-/// Calls set(key, value) for what Python's dict(*args, **kwargs) holds.
+/// Calls set(key, value) for each entry of Python's dict(*args, **kwargs).
 template <class Set>
 void for_each_entry(Runtime& runtime, std::string_view function, const Arguments& given, const Set& set) {
   if (given.positional.size() > 1)
@@ -144,7 +144,8 @@ Value make_function(Runtime& runtime, std::string_view name) {
       {"strftime_now", strftime_now}};
   const auto at = functions.find(name);
   if (at == functions.end()) return Value::missing();
-  // A render has one of each, and the work of an iteration must not depend on what ran before it.
+  // Each render creates a function once. That costs no work units, because an iteration's work must not depend on
+  // earlier ones.
   return runtime.keep(std::make_unique<NativeFunction>(name, at->second));
 }
 

@@ -8,7 +8,7 @@
 
 namespace lathe::jinja {
 
-/// A function that templates may call.
+/// A built-in function.
 class NativeFunction final : public Object {
  public:
   using Action = std::function<Value(Runtime&, const Arguments&)>;
@@ -24,8 +24,8 @@ class NativeFunction final : public Object {
   Action action_;
 };
 
-/// A new object for the function of that name which all templates have: range, dict, namespace, cycler, joiner,
-/// raise_exception, strftime_now. Missing where there is none.
+/// Returns a new object for a standard function: range, dict, namespace, cycler, joiner, raise_exception,
+/// strftime_now. Returns missing for other names.
 Value make_function(Runtime& runtime, std::string_view name);
 
 }  // namespace lathe::jinja

@@ -4,14 +4,14 @@
 
 #include "runtime/text/template/values/object.h"
 
-/// Iterations that compute their values when these are asked for, as Python's generators do: faults show then too.
+/// Lazy iterators, like Python's generators. Errors also occur only when a value is requested.
 namespace lathe::jinja {
 
-/// `start` gives the iteration, when the first value is asked for.
+/// Calls `start` for the underlying iterator when the first value is requested.
 Iterator* make_generator(Runtime& runtime, std::function<Iterator*(Runtime&)> start);
-/// The values of `items` for which `keep` holds.
+/// Returns the values of `items` for which `keep` returns true.
 Iterator* make_filtered(Runtime& runtime, Iterator* items, std::function<bool(Runtime&, const Value&)> keep);
-/// `change` of each value of `items`.
+/// Applies `change` to each value of `items`.
 Iterator* make_mapped(Runtime& runtime, Iterator* items, std::function<Value(Runtime&, const Value&)> change);
 
 }  // namespace lathe::jinja

@@ -28,7 +28,7 @@ class BoundMethod final : public Object {
   }
 
  private:
-  /// A method of markup escapes what it is given and gives markup.
+  /// Calls a method of markup: escapes the arguments and returns markup.
   Value call_safe(Runtime& runtime, const Arguments& given) {
     const auto escaped = [](const Value& value) {
       return value.is_string() && !value.text().safe ? Value(escape_html(value.string()), true) : value;
@@ -69,7 +69,7 @@ bool holds(std::initializer_list<std::string_view> names, std::string_view name)
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// What the sandbox hides.
+/// Returns whether the sandbox hides the attribute.
 bool is_unsafe(const Value& value, std::string_view name) {
   if (holds({"__add__",     "__class__",  "__contains__",      "__delattr__",      "__dir__",
              "__doc__",     "__eq__",     "__format__",        "__getattribute__", "__getitem__",

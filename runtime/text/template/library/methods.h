@@ -13,9 +13,9 @@ struct MethodEntry {
   Value (*call)(Runtime& runtime, const Value& self, const Arguments& arguments);
 };
 
-/// The attribute of a value that is no key: a method with the value bound to it, or what an object has. Missing where
-/// there is none, undefined (and unsafe) for what would change a list or dict, Failure [template_unsupported] for
-/// methods of Python that this subset lacks.
+/// Returns an attribute of a value that is not an element: a bound method or an attribute of an object. Returns
+/// missing if it does not exist, and undefined (unsafe) for mutating methods of lists and dicts. Throws Failure
+/// [template_unsupported] for Python methods that this subset lacks.
 Value bound_attribute(Runtime& runtime, const Value& value, std::string_view name);
 
 std::span<const MethodEntry> string_methods();

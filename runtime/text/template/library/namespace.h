@@ -4,13 +4,13 @@
 
 namespace lathe::jinja {
 
-/// namespace(..): the one value whose attributes templates may set.
+/// namespace(..): the only value with assignable attributes.
 class Namespace final : public Object {
  public:
-  /// Failure [template_unsafe] for names that start with an underscore.
+  /// Throws Failure [template_unsafe] for names that start with an underscore.
   void set(const std::string& name, Value value);
   const std::vector<Dict::Item>& attributes() const { return attributes_.items(); }
-  /// Null where there is no attribute of that name.
+  /// Returns the attribute of that name, or null.
   const Value* find(std::string_view name) const { return attributes_.find(name); }
 
   std::string_view type_name() const override { return "Namespace"; }

@@ -8,7 +8,7 @@
 #include "runtime/text/template/values/repr.h"
 #include "runtime/text/template/values/value_arithmetic.h"
 
-/// Filters that give numbers.
+/// Filters that return numbers.
 namespace lathe::jinja {
 
 namespace {
@@ -37,7 +37,7 @@ Value round(Runtime& runtime, const Value& subject, const Arguments& given) {
   if (std::isnan(scaled.real())) fail_operation("cannot convert float NaN to integer");
   if (std::isinf(scaled.real())) fail_operation("cannot convert float infinity to integer");
   const double whole = method == "ceil" ? std::ceil(scaled.real()) : std::floor(scaled.real());
-  return (whole + 0.0) / unit.real();  // an integer in Python, which has no -0
+  return (whole + 0.0) / unit.real();  // adding 0.0 removes -0, because Python has an integer here
 }
 
 Value to_integer(Runtime& runtime, const Value& subject, const Arguments& given) {

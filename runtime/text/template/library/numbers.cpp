@@ -12,7 +12,7 @@ namespace lathe::jinja {
 
 namespace {
 
-/// The text without single underscores between digits of `base`; nothing where one stands elsewhere.
+/// Removes single underscores between digits of `base`. Returns nullopt if an underscore is elsewhere.
 std::optional<std::string> without_underscores(std::string_view text, std::int64_t base) {
   std::string plain;
   const auto is_digit = [&](std::size_t i) {
@@ -76,7 +76,8 @@ std::optional<double> parse_real(std::string_view text) {
   const auto read = std::from_chars(digits->data(), digits->data() + digits->size(), value);
   if (read.ptr != digits->data() + digits->size()) return std::nullopt;
   if (read.ec == std::errc::result_out_of_range) {
-    // Tiny numbers are 0, huge ones infinite: what stands in the exponent tells.
+    // Out-of-range numbers underflow to 0 or overflow to infinity; a negative exponent or leading zero means
+    // underflow.
     const bool tiny = digits->find("e-") != std::string::npos || digits->find("E-") != std::string::npos ||
                       digits->starts_with("0.") || digits->starts_with('.');
     value = tiny ? 0 : std::numeric_limits<double>::infinity();

@@ -11,18 +11,18 @@
 #include "runtime/text/template/values/repr.h"
 #include "runtime/text/template/values/sequences.h"
 
-/// Filters that pick: items by tests, attributes of items, another value.
+/// Filters that select: items by tests, attributes of items, a default value.
 namespace lathe::jinja {
 
 namespace {
 
-/// The arguments behind the first `count` positional ones.
+/// Returns the arguments after the first `count` positional ones.
 Arguments behind(const Arguments& given, std::size_t count) {
   const auto from = given.positional.begin() + static_cast<std::ptrdiff_t>(std::min(count, given.positional.size()));
   return {{from, given.positional.end()}, given.named};
 }
 
-/// `make` of what is not false; nothing of what is, whether it can be iterated or not.
+/// Returns a generator of `make(..)`; an empty one if the subject is false, even if it is not iterable.
 Value generate(Runtime& runtime, const Value& subject, std::function<Iterator*(Runtime&)> make) {
   return make_generator(runtime, [subject, make = std::move(make)](Runtime& run) {
     return truth(run, subject) ? make(run) : iterate(run, Value::list({}));
@@ -51,7 +51,8 @@ Value map(Runtime& runtime, const Value& subject, const Arguments& given) {
   });
 }
 
-/// Items whose `attribute` (the items themselves, for missing) passes the test that given.positional[at] names.
+/// Returns the items whose `attribute` passes (or, unless `wanted`, fails) the test named by a positional argument.
+/// Without `by_attribute`, tests the items themselves.
 Iterator* pick(Runtime& runtime, const Value& subject, const Arguments& given, bool by_attribute, bool wanted) {
   const std::size_t at = by_attribute ? 1 : 0;
   if (given.positional.size() < at) fail_operation("Missing parameter for attribute name");

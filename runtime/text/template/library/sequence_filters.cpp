@@ -12,7 +12,7 @@
 #include "runtime/text/template/values/sequences.h"
 #include "runtime/text/template/values/value_arithmetic.h"
 
-/// Filters on what can be iterated, as a whole.
+/// Filters on whole iterables.
 namespace lathe::jinja {
 
 namespace {
@@ -55,7 +55,7 @@ Value join(Runtime& runtime, const Value& subject, const Arguments& given) {
   return text;
 }
 
-/// Several keys of an item, by which it is sorted.
+/// Sort key that consists of several attributes of an item.
 class SortKey {
  public:
   SortKey(Runtime& runtime, const Value& attributes, bool ignore_case) {
@@ -81,7 +81,7 @@ class SortKey {
   std::vector<AttributeGetter> getters_;
 };
 
-/// Items in the order of their keys; equal ones keep their order, also from the largest to the smallest.
+/// Sorts items by their keys. The sort is stable, also in reverse.
 std::vector<Value> sorted(Runtime& runtime, std::vector<std::pair<Value, Value>> keyed, bool reverse) {
   std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
     return reverse ? ordered(Order::less, b.first, a.first, runtime.budget())

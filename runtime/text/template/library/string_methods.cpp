@@ -12,7 +12,7 @@
 #include "runtime/text/template/values/search.h"
 #include "runtime/text/template/values/sequences.h"
 
-/// Methods that make strings of strings.
+/// Methods of strings that return strings.
 namespace lathe::jinja {
 
 namespace {

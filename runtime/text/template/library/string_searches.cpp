@@ -10,13 +10,13 @@
 #include "runtime/text/template/values/code_points.h"
 #include "runtime/text/template/values/search.h"
 
-/// Methods that look into strings.
+/// Search methods of strings.
 namespace lathe::jinja {
 
 namespace {
 
-/// Bytes of the part of a text between `start` and `stop`, which may count from its end. Nothing where the part
-/// starts behind its end.
+/// Byte range of the code points from `start` to `stop`; negative positions count from the end. part_of() returns
+/// nullopt if `start` is after `stop`.
 struct Part {
   std::size_t begin = 0, end = 0;
 };
@@ -34,7 +34,7 @@ std::optional<Part> part_of(const std::string& text, const Value& start, const V
 }
 
 struct Found {
-  std::int64_t index = -1;  ///< in code points
+  std::int64_t index = -1;  ///< in code points; -1 if not found
   std::int64_t count = 0;
 };
 
@@ -43,7 +43,7 @@ enum class From { start, end };
 Found search(Runtime& runtime, const Value& self, const Bound& bound, From from, bool counts = false) {
   const std::string &text = self.string(), &wanted = bound.string(0);
   runtime.budget().spend_searching(text.size(), wanted.size());
-  if (from == From::end) runtime.spend(2 * text.size());  // copies
+  if (from == From::end) runtime.spend(2 * text.size());  // find_last() copies the text and reverses it
   const auto part = part_of(text, bound[1], bound[2]);
   if (!part) return {};
   const std::string_view within = std::string_view(text).substr(part->begin, part->end - part->begin);
@@ -118,7 +118,7 @@ bool is_ascii(std::string_view text) {
   return true;
 }
 
-/// Of no characters too, unlike the others.
+/// Returns true for empty text too, unlike the other predicates.
 bool all_printable(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); at += code_point_size(text, at))
     if (!is_printable(code_point_at(text, at))) return false;

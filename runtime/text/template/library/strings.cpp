@@ -13,7 +13,7 @@ namespace {
 
 bool below(std::size_t made, std::int64_t most) { return most < 0 || static_cast<std::int64_t>(made) < most; }
 
-/// Where the run of code points that are white space, or are none, ends.
+/// Returns the end of the run of white space (or, unless `space`, of other code points).
 std::size_t run_end(std::string_view text, std::size_t at, bool space) {
   while (at < text.size() && is_space(code_point_at(text, at)) == space) at += code_point_size(text, at);
   return at;
@@ -57,7 +57,7 @@ std::string replace(Runtime& runtime, std::string_view text, std::string_view fr
     runtime.spend(part.size());
     out += part;
   };
-  if (from.empty()) {  // before every code point and at the end
+  if (from.empty()) {  // insert before every code point and at the end
     for (; at < text.size() && below(made, count); ++made) {
       put(to);
       const std::size_t size = code_point_size(text, at);
@@ -151,13 +151,13 @@ std::string pad(Runtime& runtime, std::string_view text, std::int64_t width, Ali
   const std::int64_t size = count_code_points(text);
   if (width <= size) return std::string(text);
   const std::int64_t gap = width - size;
-  // As CPython: of an odd gap the larger half is on the left where the width is odd.
+  // As in CPython, if the gap is odd, the larger half is on the left for odd widths.
   const std::int64_t left = align == Align::left ? 0 : align == Align::right ? gap : gap / 2 + (gap & width & 1);
   return repeat(runtime, fill, left) + std::string(text) + repeat(runtime, fill, gap - left);
 }
 
 std::string indent(std::string_view text, std::string_view by, bool first, bool blank) {
-  // A line end more, so that a last empty line counts.
+  // Append a line end, so that a last empty line is counted.
   const std::string ended = std::string(text) + '\n';
   std::string out;
   const auto lines = split_lines(ended, false);

@@ -14,7 +14,7 @@ namespace lathe::jinja {
 
 namespace {
 
-/// A test of the value alone.
+/// Adapts a predicate of the subject to a test without arguments.
 template <bool (*holds)(Runtime&, const Value&)>
 bool alone(Runtime& runtime, const Value& subject, const Arguments& given) {
   const Bound none("the test", given, {});
@@ -34,7 +34,7 @@ bool is_string(Runtime&, const Value& value) { return value.is_string(); }
 bool is_mapping(Runtime&, const Value& value) { return value.is(Kind::dict); }
 bool is_escaped(Runtime&, const Value& value) { return value.is_string() && value.text().safe; }
 bool is_filter(Runtime& runtime, const Value& value) {
-  hash_of(value, runtime.budget());  // what is no key names nothing: a TypeError
+  hash_of(value, runtime.budget());  // raises Python's TypeError for unhashable values
   return value.is_string() && find_filter(value.string());
 }
 bool is_test(Runtime& runtime, const Value& value) {
@@ -49,7 +49,7 @@ bool is_callable(Runtime&, const Value& value) {
   return value.is_undefined() || (value.is(Kind::object) && value.object()->callable());
 }
 
-/// What has a length and elements.
+/// Returns whether the value has a length and elements.
 bool is_sequence(Runtime&, const Value& value) {
   return value.is_string() || value.is_sequence() || value.is(Kind::dict) || value.is_undefined() ||
          (value.is(Kind::object) && dynamic_cast<const Range*>(value.object()));

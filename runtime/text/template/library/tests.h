@@ -6,14 +6,14 @@
 
 namespace lathe::jinja {
 
-/// What stands behind `is`.
+/// A test: the name after `is`, and its function.
 struct TestEntry {
   std::string_view name;
   /// subject is name(arguments)
   bool (*holds)(Runtime& runtime, const Value& subject, const Arguments& arguments);
 };
 
-/// Null where there is no test of that name.
+/// Returns the test of that name, or null.
 const TestEntry* find_test(std::string_view name);
 
 }  // namespace lathe::jinja

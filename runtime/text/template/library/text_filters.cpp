@@ -12,7 +12,7 @@
 #include "runtime/text/template/values/sequences.h"
 #include "runtime/text/template/values/value_arithmetic.h"
 
-/// Filters on text: what is no string is printed first.
+/// Filters on text. They convert other values to text first.
 namespace lathe::jinja {
 
 namespace {
@@ -25,7 +25,7 @@ Value filter_case(Runtime& runtime, const Value& subject, const Arguments& given
   return {change(text), subject.is_string() && subject.text().safe};
 }
 
-/// Unlike str.title, of words after white space, - ( { [ and <.
+/// Unlike str.title, a word starts only after white space, - ( { [ or <.
 std::string title_words(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -75,7 +75,7 @@ Value center(Runtime& runtime, const Value& subject, const Arguments& given) {
   return pad(runtime, to_text(runtime, subject), bound.integer(0, 80), Align::center);
 }
 
-/// What is short enough stays what it is, even if it is no string.
+/// Returns a value that is short enough unchanged, even if it is not a string.
 Value truncate(Runtime& runtime, const Value& subject, const Arguments& given) {
   const Bound bound("truncate", given, {"length?", "killwords?", "end?", "leeway?"});
   const std::string end = bound.has(2) ? bound.string(2) : "...";
@@ -125,7 +125,7 @@ Value escape(Runtime& runtime, const Value& subject, const Arguments& given) {
   return subject.is_string() && subject.text().safe ? subject : force_escape(runtime, subject, given);
 }
 
-/// Not Jinja's own, which escapes for HTML, but that of `transformers`.
+/// The tojson filter of `transformers`. Jinja's own one escapes for HTML.
 Value json(Runtime& runtime, const Value& subject, const Arguments& given) {
   const Bound bound("tojson", given, {"ensure_ascii?", "indent?", "separators?", "sort_keys?"});
   JsonStyle style;

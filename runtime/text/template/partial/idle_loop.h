@@ -14,7 +14,7 @@ class Interpreter;
 class IdleLoop {
  public:
   static std::optional<IdleLoop> find(const For& loop);
-  /// Returns whether the attributes are False now. The current frame must be that of the loop.
+  /// Returns whether the attributes are False now. The loop's frame must be the current one.
   bool idles(const Interpreter& interpreter) const;
 
  private:

@@ -9,7 +9,7 @@ namespace lathe::jinja {
 
 namespace {
 
-/// Returns whether two views have all items from the same one on. The recorder records how a loop uses such views.
+/// Returns whether two views start at the same item and reach their ends. The recorder records how a loop uses them.
 bool same_start(const ListView* a, const ListView* b) {
   return a && b && a->source == b->source && a->start == b->start && a->reaches_end() && b->reaches_end();
 }

@@ -28,15 +28,15 @@ struct AttributeRecord {
 
   /// Returns the last value written before an iteration; null for none.
   const Value* before(std::size_t iteration) const;
-  /// Returns the first iteration that may do something else if this is the value before the loop.
+  /// Returns the first iteration that may behave differently if `value` is the attribute's value before the loop.
   std::size_t first_change(const Value& value) const;
 };
 
 /// How the inputs of a render differ from those of the recorded render.
 struct ListPart {
-  std::size_t count;                      ///< its first items
-  std::size_t replaced = ListView::none;  ///< an item that is another
-  std::string flag = {};                  ///< name of a variable that has another value; empty for none
+  std::size_t count;                      ///< number of leading items
+  std::size_t replaced = ListView::none;  ///< index of the replaced item
+  std::string flag = {};                  ///< name of a variable with a different value; empty for none
 };
 
 /// Results of the iterations of a loop over a list, and the inputs that each of them depends on.
@@ -51,18 +51,18 @@ struct LoopRecord {
   // At the start of each iteration and at the end of the last:
   std::vector<std::size_t> text_at = {};
   std::vector<std::uint64_t> work_at = {};
-  /// For each iteration: it and those before it do the same with a shorter list of at least this many items.
+  /// For each iteration, the smallest length of a shorter list with which it and earlier iterations do the same.
   std::vector<std::size_t> needed = {};
-  // Iteration by variable. Reads of one item of a list count as item reads only.
+  // Iterations by variable. `first_read` does not include reads of a single list item.
   std::map<std::string, std::size_t> first_read = {}, first_item_read = {};
   std::map<Attribute, AttributeRecord> attributes = {};
   std::vector<std::size_t> first_seen, last_seen;  ///< iteration in which an item of the source was read by its index
   std::size_t first_list_read = never, last_list_read = 0;  ///< iteration in which any item may have been read
-  std::size_t given_up = never;                             ///< iteration that did something that is not recorded
+  std::size_t given_up = never;                             ///< iteration that did something that cannot be recorded
 
   std::size_t iterations() const { return text_at.size() - 1; }
-  /// Returns the number of first iterations that do the same in a render with a part of the list. Sets `unchanged` to
-  /// whether all variables except the list are as recorded.
+  /// Returns the number of leading iterations that do the same in a render with a part of the list. Sets `unchanged`
+  /// to whether all variables except the list are as recorded.
   std::size_t common_iterations(const Variables& now, const ListView& view, const ListPart& part,
                                 bool& unchanged) const;
   /// Returns the last iteration that may depend on an item of the source.
@@ -73,7 +73,7 @@ struct LoopRecord {
   bool has_attributes(const Variables& now, std::size_t iteration) const;
 
  private:
-  // The first iteration that may do something else:
+  // First iteration that may behave differently:
   std::size_t first_list_change(const ListPart& part) const;
   std::size_t first_variable_change(const Variables& now, bool& unchanged) const;
 };

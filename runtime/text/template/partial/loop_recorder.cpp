@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t most_int = std::numeric_limits<std::int64_t>::max(),
                        least_int = std::numeric_limits<std::int64_t>::min();
 
-/// Returns the range of numbers whose comparison with `other` has this result; nothing if they are no range.
+/// Returns the range of numbers whose comparison with `other` has this result; nullopt if they do not form a range.
 std::optional<std::pair<std::int64_t, std::int64_t>> range_of(Comparator comparator, std::int64_t other,
                                                               bool result) {
   if (other == least_int || other == most_int) return std::nullopt;
@@ -138,7 +138,7 @@ void LoopRecorder::compare_attribute(AttributeRecord* record, const Value& value
 
 void LoopRecorder::write_attribute(const Namespace& space, const std::string& name, const Value& value) {
   const auto variable = variables_.find(&space);
-  // A replay could not keep the order of new attributes, nor use objects of another render.
+  // A replay cannot restore the order of new attributes or use objects of another render.
   if (holds_object(value) || (variable != variables_.end() && !space.find(name))) give_up();
   if (variable == variables_.end()) return;
   record_.attributes[{variable->second, name}].writes.emplace_back(iteration_, value);

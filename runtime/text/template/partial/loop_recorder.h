@@ -26,7 +26,7 @@ class LoopRecorder {
   LoopRecorder(LoopRecord& record, const Loop& loop);
 
   void start_iteration(std::size_t text, std::uint64_t work);
-  /// After the last iteration, or in the one that breaks.
+  /// Call it after the last iteration or in the iteration that breaks.
   void end(std::size_t text, std::uint64_t work, bool breaks);
 
   void read_variable(const std::string& name, const Value& value);
@@ -49,7 +49,7 @@ class LoopRecorder {
   void read_length(const Loop& loop);
   void read_state(const Loop& loop);
 
-  /// Marks the iteration as one that must always run: it depends on state that is not recorded.
+  /// Marks the iteration as one that must always run, because it depends on state that is not recorded.
   void give_up() { record_.given_up = std::min(record_.given_up, iteration_); }
 
  private:

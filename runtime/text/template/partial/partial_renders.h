@@ -16,9 +16,9 @@ struct LoopRecord;
 struct Program;
 
 /// Renders a template for a list, and then for many parts of this list. The first render records the inputs of each
-/// iteration of the loops over the list (LoopRecord). Further renders run everything outside of these loops. In a
-/// loop they skip the iterations before the first one whose inputs differ. They skip the iterations after the last
-/// such one if the variables are as recorded again. The texts are the same as without skipping.
+/// iteration of the loops over the list (LoopRecord). Later renders run everything outside of these loops. In a loop,
+/// they skip the iterations before the first changed input, and the iterations after the last one if the variables
+/// match the record again. The output is the same as without skipping.
 class PartialRenders {
  public:
   struct Inputs {
@@ -28,7 +28,7 @@ class PartialRenders {
     std::string flag_name;
     bool flag = false;
   };
-  /// The first items of the list, one of which may be replaced.
+  /// A prefix of the list in which one item may be replaced.
   struct Part {
     std::size_t count;
     bool flag;
@@ -42,8 +42,8 @@ class PartialRenders {
   PartialRenders& operator=(const PartialRenders&) = delete;
 
   const Rendered& whole() const { return whole_; }
-  /// Returns the text of a render for the part, which shares memory with whole(). Throws TemplateError. A replacement
-  /// must be UTF-8.
+  /// Returns the output for the part, which shares memory with whole(). Throws TemplateError. A replacement must be
+  /// UTF-8.
   TextPieces render(const Part& part);
   /// Returns the work of all renders so far, in the units of Budget.
   std::uint64_t work() const { return work_; }

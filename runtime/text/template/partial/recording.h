@@ -9,8 +9,8 @@
 
 namespace lathe::jinja {
 
-/// Returns the loops that run at most once, outside of all that has variables of its own, without a condition and
-/// without {% else %}.
+/// Returns the loops that run at most once, outside of any scope with its own variables, and that have neither a
+/// condition nor {% else %}.
 std::set<const For*> top_loops(const Program& program);
 
 /// Records the top loops over a list that is a view.

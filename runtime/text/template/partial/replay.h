@@ -11,10 +11,10 @@
 
 namespace lathe::jinja {
 
-/// Skips iterations of recorded loops whose results are as recorded, and the iterations of idle loops.
+/// Skips iterations of recorded loops whose results match the record, and iterations of idle loops.
 class Replay final : public LoopWatcher {
  public:
-  /// `recorded` is the text of the recorded render. All outlive this.
+  /// `recorded` is the output of the recorded render. All references must outlive this object.
   Replay(Interpreter& interpreter, const std::map<const For*, LoopRecord>& records, const ListPart& part,
          std::string_view recorded);
 
@@ -31,7 +31,7 @@ class Replay final : public LoopWatcher {
  private:
   /// Skips iterations from iteration_ up to `end`.
   void skip_recorded(std::size_t end);
-  /// Skips the rest of a loop after its first idle iteration, each at the work of this one.
+  /// Skips the rest of a loop after its first idle iteration, and spends the work of that iteration for each.
   void skip_idle();
 
   Interpreter& interpreter_;
@@ -40,15 +40,15 @@ class Replay final : public LoopWatcher {
   std::string_view recorded_;
   std::set<const For*> loops_;
   TextPieces text_;
-  std::size_t taken_ = 0;  ///< bytes of the interpreter's text that text_ has
+  std::size_t taken_ = 0;  ///< bytes of the interpreter's text that are in text_
 
-  // Of the loop that runs:
+  // State of the current loop:
   Loop* loop_ = nullptr;
   Value iterable_;
   const LoopRecord* record_ = nullptr;
   Variables variables_;
   std::size_t iteration_ = 0;
-  bool rejoins_ = false;  ///< iterations after the last changed one may be as recorded
+  bool rejoins_ = false;  ///< iterations after the last changed one may match the record
   std::optional<IdleLoop> idle_;
   std::optional<std::uint64_t> idle_since_;  ///< work spent before an iteration that idles
 };

@@ -13,7 +13,7 @@ std::size_t common_end_of(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(std::mismatch(a.rbegin(), a.rend(), b.rbegin()).first - a.rbegin());
 }
 
-/// Walks two lists of pieces, from their starts or their ends.
+/// Returns the length of the common prefix or suffix.
 template <bool from_start>
 std::size_t common(const TextPieces& a, const TextPieces& b, std::uint64_t& compared) {
   const auto &left = a.pieces(), &right = b.pieces();

@@ -7,20 +7,20 @@
 
 namespace lathe::jinja {
 
-/// A text in pieces. Texts may share pieces.
+/// A text stored as a list of pieces, which texts may share.
 class TextPieces {
  public:
   TextPieces() = default;
-  /// A text that outlives this.
+  /// `shared` must outlive this object.
   explicit TextPieces(std::string_view shared) { share(shared); }
 
   void append(std::string text);
-  /// Appends a text that outlives this.
+  /// Appends a text that must outlive this object.
   void share(std::string_view text);
 
   std::size_t size() const { return size_; }
   const std::vector<std::string_view>& pieces() const { return pieces_; }
-  /// The text from byte `at` on, as pieces of this one.
+  /// Returns the text from byte `at` on, which shares pieces with this one.
   TextPieces from(std::size_t at) const;
 
  private:
@@ -29,10 +29,10 @@ class TextPieces {
   std::size_t size_ = 0;
 };
 
-/// Returns the length of the common start of two texts. Pieces in the same memory take constant time; `compared` is
-/// increased by the length of the others.
+/// Returns the length of the common prefix. Pieces in the same memory take constant time; adds the length of all
+/// others to `compared`.
 std::size_t common_start(const TextPieces& a, const TextPieces& b, std::uint64_t& compared);
-/// The same for the last bytes.
+/// Returns the same for the common suffix.
 std::size_t common_end(const TextPieces& a, const TextPieces& b, std::uint64_t& compared);
 
 }  // namespace lathe::jinja

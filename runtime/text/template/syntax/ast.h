@@ -11,7 +11,7 @@
 #include "runtime/text/template/values/value.h"
 #include "runtime/text/template/values/value_arithmetic.h"
 
-/// A template as a tree. The parser builds it; scopes.h then says where each variable lives.
+/// Syntax tree of a template. The parser builds it; then scopes.h assigns a slot to each variable.
 namespace lathe::jinja {
 
 struct Expr;
@@ -22,7 +22,7 @@ using Block = std::vector<Statement>;
 struct FilterEntry;
 struct TestEntry;
 
-/// Where a variable lives: in the frame `hops` functions further out, at `index`.
+/// Slot of a variable: `index` in the frame of the function that is `hops` levels further out.
 struct Slot {
   int hops = 0;
   int index = -1;
@@ -35,7 +35,7 @@ struct Name {
   std::string name;
   Slot slot;
 };
-/// [..] or (..)
+/// [...] or (...)
 struct ListDisplay {
   bool tuple = false;
   std::vector<ExprPtr> items;
@@ -50,7 +50,7 @@ struct Attribute {
 struct Subscript {
   ExprPtr object, index;
 };
-/// object[start:stop:step], each of which may be null.
+/// object[start:stop:step]; each bound may be null.
 struct SliceExpr {
   ExprPtr object, start, stop, step;
 };
@@ -63,12 +63,13 @@ struct Call {
   ExprPtr callee;
   CallArguments arguments;
 };
-/// subject | name(arguments). In {% filter %} and {% set %} the innermost subject is null: the text of the block.
+/// subject | name(arguments). In {% filter %} and {% set %}, the innermost subject is null and represents the block's
+/// text.
 struct FilterUse {
   ExprPtr subject;
   std::string name;
   CallArguments arguments;
-  const FilterEntry* entry = nullptr;  ///< null where there is none of that name
+  const FilterEntry* entry = nullptr;  ///< null if no filter has that name
 };
 /// subject is name(arguments)
 struct TestUse {
@@ -88,13 +89,13 @@ struct BinaryExpr {
 struct Not {
   ExprPtr operand;
 };
-/// and, or: gives one of its operands.
+/// and, or: evaluates to one of its operands.
 struct Logical {
   bool is_and;
   ExprPtr left, right;
 };
 enum class Comparator : std::uint8_t { equal, not_equal, less, less_equal, greater, greater_equal, in, not_in };
-/// first op operand op operand ..
+/// first op operand op operand ...
 struct Comparison {
   ExprPtr first;
   std::vector<std::pair<Comparator, ExprPtr>> rest;
@@ -102,7 +103,7 @@ struct Comparison {
 struct Concat {
   std::vector<ExprPtr> parts;
 };
-/// then if test else otherwise, which may be null.
+/// `then` if `test` else `otherwise`; `otherwise` may be null.
 struct Conditional {
   ExprPtr test, then, otherwise;
 };
@@ -111,27 +112,27 @@ struct Expr {
   using Node = std::variant<Literal, Name, ListDisplay, DictDisplay, Attribute, Subscript, SliceExpr, Call, FilterUse,
                             TestUse, UnaryExpr, BinaryExpr, Not, Logical, Comparison, Concat, Conditional>;
   Extent extent;
-  int height = 1;  ///< of the tree below, this node included
+  int height = 1;  ///< height of the subtree, including this node
   Node node;
 };
 
-/// What is assigned to: a name, an attribute of a namespace, or several.
+/// Target of an assignment: a name, an attribute of a namespace, or several targets.
 struct Target {
   Extent extent;
-  Name name;              ///< of the variable, or of the namespace
+  Name name;              ///< of the variable or the namespace
   std::string attribute;  ///< set for an attribute of a namespace
-  bool tuple = false;     ///< `items` are assigned one by one
+  bool tuple = false;     ///< values are unpacked to `items`
   std::vector<Target> items;
 };
 
-/// What a scope does with a variable of its own when it is entered. Jinja decides that before anything runs: a
-/// variable that a scope assigns is its own from its start.
+/// Initialization of a variable when its scope is entered. As in Jinja, this is static: a variable that a scope
+/// assigns is local from the start of the scope.
 struct Load {
   enum class From : std::uint8_t {
-    argument,  ///< set by what enters the scope
-    inputs,    ///< the inputs of the template, then the functions that all templates have
-    outer,     ///< the variable of that name further out
-    nothing,   ///< has no value yet
+    argument,  ///< set by the construct that enters the scope
+    inputs,    ///< the inputs of the template, then the standard functions
+    outer,     ///< the variable of that name in an outer scope
+    nothing,   ///< no value yet
   };
   From from = From::nothing;
   int index = -1;  ///< in the frame
@@ -141,7 +142,7 @@ struct Load {
 /// All variables of a scope.
 using Scope = std::vector<Load>;
 
-/// What has a frame of its own: the template, a macro, a call block, the condition of a loop.
+/// A construct with its own frame: the template, a macro, a call block, the condition of a loop.
 struct Function {
   int size = 0;  ///< of the frame
   Scope scope;
@@ -163,7 +164,7 @@ struct For {
   Target target;
   ExprPtr iterable;
   ExprPtr condition;  ///< may be null
-  Function filter;    ///< the frame in which `condition` is computed
+  Function filter;    ///< the frame in which `condition` is evaluated
   Target filter_target;
   Block body, otherwise;
   Scope scope, otherwise_scope;
@@ -183,12 +184,12 @@ struct SetBlock {
   Block body;
   Scope scope;
 };
-/// Also the body of {% call %} and {% generation %}, which have no name.
+/// A macro; also the body of {% call %} and {% generation %}, which have no name.
 struct MacroDef {
   std::string name;
   std::vector<Parameter> parameters;
   Function function;
-  int caller = -1, kwargs = -1, varargs = -1;  ///< in the frame, where the body reads them
+  int caller = -1, kwargs = -1, varargs = -1;  ///< index in the frame if the body reads them, else -1
 };
 struct Macro {
   Slot slot;

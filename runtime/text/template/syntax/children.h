@@ -4,7 +4,7 @@
 
 namespace lathe::jinja {
 
-/// Calls visit(Expr&) for each expression directly below another, in the order in which they are written.
+/// Calls visit(Expr&) for each direct child expression, in source order.
 template <class Visit>
 class ChildVisitor {
  public:

@@ -10,18 +10,18 @@
 
 namespace lathe::jinja {
 
-/// Parses expressions by recursive descent, with the precedence of Jinja: if-else, or, and, not, comparisons and in,
-/// + -, ~, * / // %, **, unary + -, then .name [index] (call), last | filters and is tests, which bind tighter than
-/// all of these but for unary signs.
+/// Recursive-descent parser for expressions. Precedence as in Jinja, from lowest to highest: if-else, or, and, not,
+/// comparisons and in, + -, ~, * / // %, **, filters (|) and tests (is), unary + -, and the postfixes .name [index]
+/// (call).
 class ExpressionParser {
  public:
-  /// Trees are no higher, and brackets and blocks nest no deeper.
+  /// Maximum height of a tree, and maximum nesting of brackets and blocks.
   static constexpr int max_height = 200, max_nesting = 100;
 
  protected:
   explicit ExpressionParser(const Source& source) : source_(source), tokens_(tokenize(source)) {}
 
-  /// Throws the fault of the text where it is reached.
+  /// Returns the current token. Throws the stored ParseError if the parser has reached it.
   const Token& current() const {
     if (tokens_.list[at_].type == TokenType::fault) std::rethrow_exception(tokens_.fault);
     return tokens_.list[at_];
@@ -44,18 +44,18 @@ class ExpressionParser {
   [[noreturn]] void fail_expected(std::string_view described) const;
 
   struct TupleRules {
-    bool conditional = true;         ///< `a if b else c` may stand there
-    std::string_view end_name = {};  ///< a word that ends the tuple too
-    bool parenthesized = false;      ///< so that it may be empty
+    bool conditional = true;         ///< `a if b else c` is allowed
+    std::string_view end_name = {};  ///< a word that also ends the tuple
+    bool parenthesized = false;      ///< in parentheses, so it may be empty
   };
-  /// Expressions with commas between them; one without a comma is itself.
+  /// Parses comma-separated expressions. Returns a single expression without a comma as it is.
   ExprPtr parse_tuple(const TupleRules& rules);
   ExprPtr parse_expression(bool conditional = true);
-  /// | name(..) | name(..): `subject` may be null. `first` says that the first | is left out.
+  /// Parses | name(..) | name(..). `subject` may be null. If `first`, the first | is absent.
   ExprPtr parse_filters(ExprPtr subject, bool first);
   bool is_tuple_end(std::string_view end_name) const;
 
-  /// Counts how deep the parser is within itself.
+  /// Tracks the recursion depth of the parser.
   class Nesting {
    public:
     explicit Nesting(ExpressionParser& parser);

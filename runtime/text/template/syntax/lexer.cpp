@@ -15,7 +15,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Part of an identifier. Those of Python go by Unicode's categories too.
+/// Returns whether a character is part of an identifier. As in Python, this includes non-ASCII letters.
 bool is_word(std::string_view text, std::size_t at) {
   const char c = text[at];
   if (static_cast<unsigned char>(c) < 0x80)
@@ -38,7 +38,7 @@ class Lexer {
     } catch (const ParseError&) {
       fault = std::current_exception();
     }
-    // Where the last token starts, so that messages name its line.
+    // Starts at the last token, so that messages name its line.
     add(fault ? TokenType::fault : TokenType::end, tokens_.empty() ? 0 : tokens_.back().extent.begin);
     return {std::move(tokens_), fault};
   }
@@ -60,7 +60,7 @@ class Lexer {
     if (!data.empty()) add(TokenType::data, begin).text = data;
   }
 
-  /// Text up to a tag, and the tag.
+  /// Lexes text up to a tag, and the tag.
   void lex_data() {
     const std::size_t begin = at_;
     while (at_ < text_.size() && !starts("{{") && !starts("{%") && !starts("{#")) ++at_;
@@ -76,16 +76,16 @@ class Lexer {
     lex_tag(tag, kind == '%' ? "%}" : "}}");
   }
 
-  /// What a tag leaves of the text before it.
+  /// Returns the text before a tag after white-space control.
   std::string_view before_tag(std::string_view data, char sign, bool strips_line) const {
     if (sign == '-') return strip_end(data);
     if (sign == '+' || !strips_line) return data;
-    const std::size_t line = data.rfind('\n') + 1;  // 0 where there is none
+    const std::size_t line = data.rfind('\n') + 1;  // 0 if there is no line end
     if (line == 0 && !line_starting_) return data;
     return strip_start(data.substr(line)).empty() ? data.substr(0, line) : data;
   }
 
-  /// Goes behind the end of a tag, of which `end` is the symbol, if it is here.
+  /// Skips the end of a tag, whose symbol is `end`. Returns false if it is not here.
   bool try_end(std::string_view end, bool trims_line) {
     if (starts(std::string("-").append(end))) {
       at_ += 1 + end.size();
@@ -109,7 +109,7 @@ class Lexer {
     source_.fail(tag, "Missing end of comment tag");
   }
 
-  /// {% raw %}: text as it stands up to {% endraw %}. `at_` is behind the sign of the tag.
+  /// Lexes {% raw %}: literal text up to {% endraw %}. `at_` is after the sign of the tag.
   bool try_raw(std::size_t tag) {
     const std::size_t start = at_;
     skip_spaces();
@@ -136,7 +136,7 @@ class Lexer {
   }
 
   void lex_tag(std::size_t tag, std::string_view end) {
-    std::string open;  // the closing brackets that are awaited
+    std::string open;  // closing brackets that are expected
     while (at_ < text_.size()) {
       const std::size_t begin = at_;
       if (open.empty() && try_end(end, end == "%}")) {
@@ -149,7 +149,7 @@ class Lexer {
         lex_token(open);
     }
     if (!open.empty()) source_.fail(tag, fmt::format("unexpected end of template, expected '{}'.", open.back()));
-    // The parser says what it looks for.
+    // The parser reports the missing end of the tag.
   }
 
   void lex_token(std::string& open) {
@@ -191,7 +191,7 @@ class Lexer {
     add(TokenType::string, begin).text = std::move(value);
   }
 
-  /// Digits with single underscores between them; the position behind them.
+  /// Returns the end of the digits at `at`, with single underscores between them.
   std::size_t digits_end(std::size_t at, std::string_view allowed) const {
     const auto fits = [&](std::size_t i) {
       return i < text_.size() && text_[i] != '\0' && allowed.find(text_[i]) != std::string_view::npos;
@@ -203,7 +203,7 @@ class Lexer {
 
   static constexpr std::string_view decimal = "0123456789";
 
-  /// Behind the float that starts here; 0 where none does.
+  /// Returns the end of the float that starts here, or 0.
   std::size_t float_end() const {
     if (at_ > 0 && text_[at_ - 1] == '.') return 0;
     const std::size_t whole = digits_end(at_, decimal);
@@ -235,7 +235,7 @@ class Lexer {
       const std::string digits = plain_digits(begin, end);
       double value = 0;
       const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-      const bool tiny = digits.find('-') != std::string::npos;  // in the exponent
+      const bool tiny = digits.find('-') != std::string::npos;  // has a negative exponent
       if (read.ec != std::errc() && !tiny) source_.fail(begin, "the number is too large");
       add(TokenType::real, begin).real = value;
       return;
@@ -265,7 +265,7 @@ class Lexer {
   const Source& source_;
   std::string_view text_;
   std::size_t at_ = 0;
-  bool line_starting_ = true;  ///< the text here starts a line, or the template
+  bool line_starting_ = true;  ///< the text here starts a line or the template
   std::vector<Token> tokens_;
 };
 

@@ -11,7 +11,7 @@ namespace lathe::jinja {
 
 namespace {
 
-/// The tags that end a block.
+/// Tags that end a block.
 using Ends = std::vector<std::string_view>;
 
 class Parser : private ExpressionParser {
@@ -21,7 +21,8 @@ class Parser : private ExpressionParser {
   void run() { program_.main.body = parse_block({}); }
 
  private:
-  /// Statements up to one of `ends`, which is the current token then; up to the end of the template for none.
+  /// Parses statements up to one of `ends`, which becomes the current token. Without `ends`, parses to the end of the
+  /// template.
   Block parse_block(const Ends& ends) {
     const Nesting nesting(*this);
     Block body;
@@ -39,14 +40,14 @@ class Parser : private ExpressionParser {
           body.push_back(parse_statement(ends));
           expect(TokenType::block_end, "end of statement block");
           break;
-        default:  // the lexer gives nothing else between tags
+        default:  // the lexer emits no other tokens between tags
           if (!ends.empty()) fail_end({}, ends);
           return body;
       }
     }
   }
 
-  /// The rest of a tag and the statements behind it, up to one of `ends`; gives that, and goes behind it.
+  /// Parses the rest of a tag and the statements up to one of `ends`. Returns the end tag's name and skips that tag.
   std::pair<Block, std::string> parse_body(const Ends& ends) {
     skip_op(":");
     expect(TokenType::block_end, "end of statement block");
@@ -155,7 +156,7 @@ class Parser : private ExpressionParser {
     return SetBlock{.target = std::move(target), .filters = std::move(filters), .body = std::move(body), .scope = {}};
   }
 
-  /// Names with commas between them, in brackets or not; with attributes of namespaces where `attributes`.
+  /// Parses comma-separated names, optionally in brackets. If `attributes`, allows attributes of namespaces.
   Target parse_target(std::string_view end_name, bool attributes) {
     const Nesting nesting(*this);
     const std::size_t begin = current().extent.begin;
@@ -192,7 +193,7 @@ class Parser : private ExpressionParser {
     return target;
   }
 
-  /// (name, name = default, ..)
+  /// Parses (name, name = default, ..).
   void parse_signature(MacroDef& macro) {
     expect_op("(");
     while (!current().is_op(")")) {
@@ -210,7 +211,7 @@ class Parser : private ExpressionParser {
     expect_op(")");
   }
 
-  /// The body of a function of its own, in which no loop outside can be left.
+  /// Parses the body of a function. Its statements cannot break out of loops outside of it.
   void parse_function(MacroDef& macro, const char* end) {
     const int loops = std::exchange(loops_, 0);
     macro.function.body = parse_body({end}).first;
@@ -261,7 +262,7 @@ class Parser : private ExpressionParser {
 
   Program& program_;
   std::vector<std::string> open_tags_;
-  int loops_ = 0;  ///< around the current token, in its function
+  int loops_ = 0;  ///< number of loops around the current token in its function
 };
 
 }  // namespace

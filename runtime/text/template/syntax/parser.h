@@ -7,7 +7,7 @@
 
 namespace lathe::jinja {
 
-/// Reads a template, variables bound (scopes.h). Throws ParseError "NAME:LINE:COLUMN: ..".
+/// Parses a template and binds its variables (scopes.h). Throws ParseError "NAME:LINE:COLUMN: ...".
 std::shared_ptr<const Program> parse_program(std::string_view text, std::string_view name);
 
 }  // namespace lathe::jinja

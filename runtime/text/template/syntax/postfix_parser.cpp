@@ -4,7 +4,7 @@
 #include "runtime/text/template/library/tests.h"
 #include "runtime/text/template/syntax/expression_parser.h"
 
-/// What follows an operand: attributes, subscripts, calls, filters and tests.
+/// Parses the suffixes of an operand: attributes, subscripts, calls, filters and tests.
 namespace lathe::jinja {
 
 ExprPtr ExpressionParser::parse_postfix(ExprPtr expr) {

@@ -9,7 +9,7 @@ namespace lathe::jinja {
 
 namespace {
 
-/// Notes what the statements of a scope read and assign, without going into the scopes within it.
+/// Records the variables that the statements of a scope read and assign, without visiting nested scopes.
 class Analyzer {
  public:
   explicit Analyzer(Symbols& symbols) : symbols_(symbols) {}
@@ -59,7 +59,7 @@ class Analyzer {
     expression(*branches.branches.front().first);
     std::vector<Symbols> ways;
     ways.push_back(look_through(branches.branches.front().second));
-    // All further conditions with their blocks are one way.
+    // All other branches with their conditions are treated as one path.
     Symbols others = Symbols::way_through(symbols_);
     for (std::size_t i = 1; i < branches.branches.size(); ++i) {
       auto& [test, body] = branches.branches[i];
@@ -80,7 +80,7 @@ class Analyzer {
   Symbols& symbols_;
 };
 
-/// Writes slots into the tree.
+/// Writes slots into the syntax tree.
 class Binder {
  public:
   explicit Binder(const Source& source) : source_(source) {}
@@ -95,7 +95,7 @@ class Binder {
   }
 
  private:
-  /// `soft`: within {% if %}, where filters and tests need not exist.
+  /// `soft`: inside {% if %}, where unknown filters and tests are allowed.
   void block(Block& block, Symbols& symbols, bool soft) const {
     for (Statement& statement : block)
       std::visit([&](auto& node) { this->node(node, symbols, soft); }, statement.node);
@@ -232,7 +232,7 @@ class Binder {
     Symbols inner(&symbols, layout);
     const Analyzer analyzer(inner);
     for (const Parameter& parameter : macro.parameters) inner.declare(parameter.name.name);
-    // Every macro has these, but where it names them itself.
+    // Every macro has these, unless it has parameters with these names.
     const std::pair<const char*, int*> special[] = {
         {"caller", &macro.caller}, {"kwargs", &macro.kwargs}, {"varargs", &macro.varargs}};
     for (const auto& [name, index] : special)
@@ -244,7 +244,7 @@ class Binder {
       if (parameter.initial) expression(*parameter.initial, inner, false);
     }
     block(macro.function.body, inner, false);
-    // A macro takes what it reads, or what a macro within it does.
+    // A macro accepts the special variables that it or a nested macro reads.
     for (const auto& [name, index] : special) {
       if (!inner.is_read(name))
         *index = -1;

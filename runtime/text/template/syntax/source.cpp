@@ -9,7 +9,7 @@ namespace lathe::jinja {
 
 namespace {
 
-/// \r\n and \r become \n, and one line end at the end of the text goes.
+/// Replaces \r\n and \r by \n and removes one line end at the end of the text.
 std::string with_plain_lines(std::string_view text) {
   std::string plain;
   plain.reserve(text.size());
@@ -51,7 +51,7 @@ std::string Source::quote(Extent extent) const {
 
 void Source::fail(std::size_t at, std::string_view message, std::string_view hint) const {
   const std::string_view before = std::string_view(text_).substr(0, at);
-  const std::size_t line_start = before.rfind('\n') + 1;  // 0 where there is none
+  const std::size_t line_start = before.rfind('\n') + 1;  // 0 on the first line
   const auto column = 1 + count_code_points(before.substr(line_start));
   throw ParseError(name_, line_of(at), static_cast<int>(column), message, hint);
 }

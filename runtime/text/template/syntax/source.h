@@ -13,20 +13,20 @@ struct Extent {
   std::size_t begin = 0, end = 0;
 };
 
-/// A template's text, with the line ends that Jinja gives it.
+/// Text of a template, with line ends normalized as in Jinja.
 class Source {
  public:
-  /// Throws ParseError for text that is not UTF-8.
+  /// Throws ParseError if the text is not UTF-8.
   Source(std::string_view text, std::string_view name);
 
   const std::string& text() const { return text_; }
   const std::string& name() const { return name_; }
-  /// 1-based.
+  /// Returns the one-based line number.
   int line_of(std::size_t at) const;
   Location location(Extent extent) const { return {name_, line_of(extent.begin)}; }
-  /// For messages: on one line, cut where it is long.
+  /// Returns the source text for messages: on one line, truncated if it is long.
   std::string quote(Extent extent) const;
-  /// ParseError at a byte of the text.
+  /// Throws ParseError at a byte of the text.
   [[noreturn]] void fail(std::size_t at, std::string_view message, std::string_view hint = {}) const;
 
  private:

@@ -24,7 +24,8 @@ class Unescaper {
   }
 
  private:
-  /// A backslash and what follows it, which there is: the literal does not end in an odd number of backslashes.
+  /// Parses an escape sequence. Something follows the backslash, because the literal does not end in an odd number of
+  /// backslashes.
   void escape() {
     const std::size_t begin = at_;
     const char kind = text_[begin + 1];
@@ -48,7 +49,7 @@ class Unescaper {
       default: break;
     }
     if (kind >= '0' && kind <= '7') return octal(begin + 1);
-    out_ += '\\';  // no escape: both stay
+    out_ += '\\';  // unknown escape: keep both characters
     out_ += kind;
   }
 

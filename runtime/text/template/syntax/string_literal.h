@@ -6,8 +6,8 @@
 
 namespace lathe::jinja {
 
-/// The text that a string literal stands for: `inside` lies between its quotes. Python's escapes, but for \N{..}.
-/// Throws ParseError.
+/// Returns the value of a string literal. `inside` is the text between its quotes. Supports Python's escapes except
+/// \N{..}. Throws ParseError.
 std::string unescape(const Source& source, Extent inside);
 
 }  // namespace lathe::jinja

@@ -9,7 +9,7 @@
 
 namespace lathe::jinja {
 
-/// The slots of one function: a slot for each name at each level of scopes.
+/// Frame slots of one function: one slot for each name at each scope level.
 class FrameLayout {
  public:
   explicit FrameLayout(const FrameLayout* outer) : depth_(outer ? outer->depth_ + 1 : 0) {}
@@ -24,29 +24,29 @@ class FrameLayout {
   std::map<std::pair<int, std::string>, int> slots_;
 };
 
-/// The variables of one scope, while the statements in it are looked through.
+/// Variables of one scope during its analysis.
 class Symbols {
  public:
   Symbols(Symbols* outer, FrameLayout& layout)
       : outer_(outer), layout_(&layout), level_(outer ? outer->level_ + 1 : 0) {}
-  /// One way through `scope`, which outlives it: holds what it adds, for merge().
+  /// Returns one path through `scope`, which must outlive it. merge() adds its entries to `scope`.
   static Symbols way_through(Symbols& scope);
 
-  /// The scope reads `name`.
+  /// Records that the scope reads `name`.
   void load(const std::string& name);
-  /// The scope assigns `name`.
+  /// Records that the scope assigns `name`.
   void store(const std::string& name);
-  /// What enters the scope sets `name`; gives its index in the frame.
+  /// Declares `name` as set by the construct that enters the scope. Returns its index in the frame.
   int declare(const std::string& name);
-  /// One of several ways through the scope may have run: what they assign may be assigned.
+  /// Merges alternative paths through the scope, one of which runs. Variables that a path assigns may be assigned.
   void merge(const std::vector<Symbols>& ways);
 
-  /// Where `name` lives, for code in a function of `layout`. Some scope knows the name.
+  /// Returns the slot of `name` for code in a function of `layout`. Some scope must have the name.
   Slot slot(const std::string& name, const FrameLayout& layout);
   bool knows_itself(const std::string& name) const;
-  /// Whether slot(name) found the variable of this scope.
+  /// Returns whether slot(name) has found the variable of this scope.
   bool is_read(const std::string& name) const { return entries_.at(name).read; }
-  /// The same for the variable of that name that this scope sees, if there is one.
+  /// Marks the visible variable of that name as read, if there is one.
   void mark_read(const std::string& name);
   Scope scope() const;
   FrameLayout& layout() const { return *layout_; }
@@ -63,7 +63,7 @@ class Symbols {
   bool stores(const std::string& name) const;
 
   Symbols* outer_;
-  Symbols* scope_ = nullptr;  ///< that this is a way through
+  Symbols* scope_ = nullptr;  ///< the scope of this path; null if this is not a path
   FrameLayout* layout_;
   int level_;
   std::map<std::string, Entry> entries_;

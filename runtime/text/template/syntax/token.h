@@ -21,14 +21,14 @@ enum class TokenType : std::uint8_t {
   integer,
   real,
   op,
-  end,    ///< of the template
-  fault,  ///< what follows cannot be read
+  end,    ///< end of the template
+  fault,  ///< the text from here on cannot be tokenized
 };
 
 struct Token {
   TokenType type = TokenType::end;
   Extent extent;
-  std::string text;  ///< of data and names; a string's value; the operator's symbol
+  std::string text;  ///< text of data and names, value of a string, symbol of an operator
   std::int64_t integer = 0;
   double real = 0;
 
@@ -36,16 +36,16 @@ struct Token {
   bool is_name(std::string_view name) const { return type == TokenType::name && text == name; }
 };
 
-/// For messages, as Jinja describes tokens.
+/// Returns Jinja's description of a token for messages.
 std::string describe(const Token& token);
 
 struct Tokens {
-  std::vector<Token> list;   ///< an `end` or a `fault` last
-  std::exception_ptr fault;  ///< the ParseError of a `fault`, which counts when it is reached
+  std::vector<Token> list;   ///< ends with an `end` or a `fault`
+  std::exception_ptr fault;  ///< the ParseError of a `fault`, thrown when the parser reaches it
 };
 
-/// The tokens of a template. Lines of blocks lose the white space before them and one line end behind
-/// them (Jinja's lstrip_blocks and trim_blocks), and {%- -%} all white space.
+/// Returns the tokens of a template. Block tags on their own line lose the white space before them and one line end
+/// after them (Jinja's lstrip_blocks and trim_blocks). {%- -%} strips all white space.
 Tokens tokenize(const Source& source);
 
 }  // namespace lathe::jinja

@@ -10,7 +10,7 @@ namespace {
 
 enum class Case : std::uint8_t { none, lower, upper, title };
 
-constexpr char32_t sharp_s = 0xdf;  // the one common letter that becomes two
+constexpr char32_t sharp_s = 0xdf;  // the one common letter whose upper case is two letters
 
 utf8proc_int32_t number(char32_t point) { return static_cast<utf8proc_int32_t>(point); }
 
@@ -37,7 +37,7 @@ void append_title(std::string& text, char32_t point) {
     append_code_point(text, static_cast<char32_t>(utf8proc_totitle(number(point))));
 }
 
-/// What lies between letters without ending a word (Unicode's Case_Ignorable).
+/// Returns whether a character between letters does not end a word (Unicode's Case_Ignorable).
 bool is_ignorable(char32_t point) {
   static constexpr std::u32string_view within_words =
       U"'.:\u00b7\u0387\u055f\u05f4\u2018\u2019\u2024\u2027\ufe13"
@@ -53,7 +53,7 @@ bool is_ignorable(char32_t point) {
   }
 }
 
-/// Whether the capital sigma at `at` ends a word, where its lower case looks different.
+/// Returns whether the capital sigma at `at` ends a word. Its lower case differs there.
 bool is_final_sigma(std::string_view text, std::size_t at) {
   const auto cased = [](char32_t point) { return case_of(point) != Case::none; };
   std::size_t before = at;
@@ -87,13 +87,13 @@ void append_lower(std::string& text, std::string_view from, std::size_t at) {
   append_code_point(text, static_cast<char32_t>(utf8proc_tolower(number(point))));
 }
 
-/// Calls with the byte of each code point and with it.
+/// Calls visit(byte offset, code point) for each code point.
 template <class Visit>
 void for_each_point(std::string_view text, const Visit& visit) {
   for (std::size_t at = 0; at < text.size(); at += code_point_size(text, at)) visit(at, code_point_at(text, at));
 }
 
-/// Whether there are cased letters, and all of them are of one kind.
+/// Returns whether `text` has cased letters and all of them are of the case `wanted`.
 bool is_cased(std::string_view text, Case wanted) {
   bool cased = false, other = false;
   for_each_point(text, [&](std::size_t, char32_t point) {

@@ -27,7 +27,7 @@ bool is_letter(char32_t point) {
 bool is_decimal(char32_t point) { return category(point) == UTF8PROC_CATEGORY_ND; }
 
 bool is_digit(char32_t point) {
-  // Numeric_Type=Digit of Unicode.
+  // Code points with Unicode's Numeric_Type=Digit.
   static constexpr std::pair<char32_t, char32_t> others[] = {
       {0xb2, 0xb3},     {0xb9, 0xb9},       {0x1369, 0x1371},   {0x19da, 0x19da},   {0x2070, 0x2070},
       {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247c},   {0x2488, 0x2490},

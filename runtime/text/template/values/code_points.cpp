@@ -6,7 +6,7 @@ namespace {
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
 
-/// By the first byte; 0 for one that starts none.
+/// Returns the size of a code point by its first byte; 0 if the byte starts none.
 std::size_t size_by_lead(char lead) {
   const auto byte = static_cast<unsigned char>(lead);
   if (byte < 0x80) return 1;

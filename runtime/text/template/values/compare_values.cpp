@@ -14,7 +14,7 @@ namespace lathe::jinja {
 
 namespace {
 
-/// Numbers as one type that holds each i64 and each f64.
+/// Converts a number to a type that represents every i64 and every f64 exactly.
 long double exact(const Value& number) {
   return number.is_integer() ? static_cast<long double>(number.integer()) : static_cast<long double>(number.real());
 }
@@ -85,7 +85,7 @@ bool ordered(Order order, const Value& a, const Value& b, Budget& budget) {
   if (a.is_number() && b.is_number()) return holds(order, exact(a), exact(b));
   if (a.is_string() && b.is_string()) {
     budget.spend_reading(std::min(a.string().size(), b.string().size()));
-    return holds(order, a.string(), b.string());  // the order of UTF-8 is that of code points
+    return holds(order, a.string(), b.string());  // UTF-8 byte order is code point order
   }
   if (a.is_sequence() && a.kind() == b.kind()) {
     const auto &left = a.items(), &right = b.items();

@@ -7,18 +7,18 @@
 
 namespace lathe::jinja {
 
-/// An expression of a template cannot be evaluated. What runs the template adds the place (TemplateError).
+/// An expression of a template cannot be evaluated. The interpreter adds the location (TemplateError).
 ///   [template_raise]        the template called raise_exception
-///   [template_undefined]    something that is not defined was used
-///   [template_operation]    what Python answers with TypeError, ValueError, ZeroDivisionError, ...
-///   [template_unsafe]       what the sandbox of templates forbids: changing lists and dicts, names with underscores
-///   [template_limit]        too much work, output, depth or too large a number
-///   [template_unsupported]  Jinja or Python has it, this subset has not
+///  [template_undefined]    use of something that is not defined
+///  [template_operation]    Python raises TypeError, ValueError, ZeroDivisionError, ...
+///  [template_unsafe]       the sandbox forbids it: changing lists and dicts, names with underscores
+///  [template_limit]        too much work, output or depth, or too large a number
+///  [template_unsupported]  Jinja or Python supports it, this subset does not
 class Failure : public UserError {
  public:
   Failure(const std::string& message, std::string_view label, std::string_view hint = {})
       : Failure(Short{shortened(message)}, label, hint) {}
-  /// As Jinja or Python words it; its start alone where it is long.
+  /// Returns the message in Jinja's or Python's words; only the start of a long one.
   const std::string& message() const { return message_; }
   const std::string& hint() const { return hint_; }
 

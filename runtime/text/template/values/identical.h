@@ -4,12 +4,12 @@
 
 namespace lathe::jinja {
 
-/// Returns whetherno template can observe a difference between two values: they have the same types and contents.
-/// False for objects, unless the same list or dict holds them; false for views of lists, unless they have the same
-/// items of the same list.
+/// Returns whether no template can observe a difference between two values: they have the same types and contents.
+/// Returns false for objects, unless both values share the list or dict that holds them. Returns false for views,
+/// unless they have the same items of the same list.
 bool identical(const Value& a, const Value& b);
 
-/// Returns whether an object is in the value.
+/// Returns whether the value contains an object.
 bool holds_object(const Value& value);
 
 }  // namespace lathe::jinja

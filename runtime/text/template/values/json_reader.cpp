@@ -10,7 +10,7 @@ namespace lathe::jinja {
 
 namespace {
 
-/// Builds values from the events of the parser, whose own objects would sort their keys.
+/// Builds values from the parser's events, because the parser's own objects sort their keys.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   Builder(std::string_view text, std::string_view file) : text_(text), file_(file) {}
@@ -19,7 +19,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool value) override { return add(value); }
   bool number_integer(number_integer_t value) override { return add(value); }
   bool number_unsigned(number_unsigned_t value) override {
-    // Values of i64 come here too when they are not negative.
+    // The parser also calls this for i64 values that are not negative.
     return value <= INT64_MAX ? add(value) : add(static_cast<double>(value));
   }
   bool number_float(number_float_t value, const string_t&) override { return add(value); }
@@ -48,7 +48,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   struct Level {
     std::vector<Value> items;
     DictBuilder dict;
-    std::optional<std::string> key;  ///< of the value to come
+    std::optional<std::string> key;  ///< key of the next value
   };
 
   [[noreturn]] void fail(const std::string& message) const {

@@ -26,7 +26,7 @@ Value not_there(Runtime& runtime, const Value& value, std::string_view name) {
   return Value::undefined(fmt::format("{} has no attribute {}", string_repr(described(value)), string_repr(name)));
 }
 
-/// A slice's bound or step; nothing for None.
+/// Returns a bound or step of a slice; nullopt for None.
 std::optional<std::int64_t> slice_number(const Value& value) {
   if (value.is_none() || value.is_missing()) return std::nullopt;
   if (!value.is_integer()) fail_operation("slice indices must be integers or None or have an __index__ method");
@@ -74,7 +74,8 @@ SliceSteps slice_steps(const Value& start, const Value& stop, const Value& step,
 
 Value plain_element(Runtime& runtime, const Value& value, const Value& key) {
   if (value.is(Kind::dict)) {
-    if (key.is(Kind::list) || key.is(Kind::dict)) return Value::missing();  // a TypeError, which Jinja looks over
+    if (key.is(Kind::list) || key.is(Kind::dict))
+      return Value::missing();  // a TypeError in Python, which Jinja ignores
     const Value* found = value.dict().find(key, runtime.budget());
     return found ? *found : Value::missing();
   }

@@ -5,20 +5,21 @@
 
 #include "runtime/text/template/values/object.h"
 
-/// How templates reach into values.
+/// Attribute, element and slice access.
 namespace lathe::jinja {
 
-/// value.name: a method or an attribute, then the key of that name. Undefined where there is neither.
+/// Returns value.name: a method or an attribute, else the element with that key, else undefined.
 Value attribute_of(Runtime& runtime, const Value& value, std::string_view name);
-/// value[key]: the key or position, then the attribute of that name. Undefined where there is neither.
+/// Returns value[key]: the element with that key or position, else the attribute of that name, else undefined.
 Value element_of(Runtime& runtime, const Value& value, const Value& key);
-/// value[start:stop:step], any of them None. Failure [template_operation].
+/// Returns value[start:stop:step]; each bound may be None. Throws Failure [template_operation].
 Value slice_of(Runtime& runtime, const Value& value, const Value& start, const Value& stop, const Value& step);
 
-/// The element at `index` of a string, list, tuple or range, or of that key in a dict; missing where there is none.
+/// Returns the element at an index of a string, list, tuple or range, or at a key of a dict; missing if it does not
+/// exist.
 Value plain_element(Runtime& runtime, const Value& value, const Value& key);
 
-/// Where Python's slice(start, stop, step) begins, how far it steps and how many it takes of `size`.
+/// Start, step and number of elements of Python's slice(start, stop, step) over `size` elements.
 struct SliceSteps {
   std::int64_t start, step, count;
 };

@@ -25,7 +25,7 @@ struct Arguments {
   bool empty() const { return positional.empty() && named.empty(); }
 };
 
-/// A value with a behaviour of its own: a namespace, a loop, a range, a function. A render owns its objects.
+/// A value with its own behavior: a namespace, a loop, a range, a function. A render owns its objects.
 class Object {
  public:
   Object() = default;
@@ -33,35 +33,35 @@ class Object {
   Object& operator=(const Object&) = delete;
   virtual ~Object() = default;
 
-  /// Python's name of the type.
+  /// Returns Python's name of the type.
   virtual std::string_view type_name() const = 0;
-  /// The attribute of that name; missing where there is none.
+  /// Returns the attribute `name`; missing if it does not exist.
   virtual Value attribute(Runtime&, std::string_view) { return Value::missing(); }
-  /// The element at `index`; missing where there is none or where there are no elements.
+  /// Returns the element at `index`; missing if it does not exist or the object has no elements.
   virtual Value element(Runtime&, const Value& /*index*/) { return Value::missing(); }
-  /// Nothing for what Python's len() does not take.
+  /// Returns Python's len(); nullopt if the object has no length.
   virtual std::optional<std::int64_t> length(Runtime&) { return std::nullopt; }
-  /// Null for what cannot be iterated.
+  /// Returns an iterator; null if the object is not iterable.
   virtual Iterator* iterate(Runtime&) { return nullptr; }
-  /// Another iteration, backwards; null for what cannot.
+  /// Returns an iterator in reverse order; null if the object does not support it.
   virtual Iterator* iterate_backwards(Runtime&) { return nullptr; }
   virtual bool callable() const { return false; }
   virtual Value call(Runtime&, const Arguments&);
   virtual bool equals(const Object& other) const { return this == &other; }
   virtual bool truth(Runtime& runtime) { return length(runtime).value_or(1) != 0; }
-  /// Python's repr(). `depth` counts the values that this one lies in.
+  /// Returns Python's repr(). `depth` is the number of values that enclose this one.
   virtual std::string repr(Runtime&, int depth);
 };
 
-/// Goes through values once, front to back, and makes each when it is asked for.
+/// Iterates over values once, front to back, and computes each on demand.
 class Iterator : public Object {
  public:
   std::string_view type_name() const override { return "generator"; }
   Iterator* iterate(Runtime&) override { return this; }
-  /// The next value; missing at the end, and then always. Failure [template_limit] where iterations that go through
-  /// each other nest too deep.
+  /// Returns the next value; missing at the end and from then on. Throws Failure [template_limit] if iterators that
+  /// read other iterators nest too deeply.
   Value next(Runtime& runtime);
-  /// Skips values. At least `count` must be left.
+  /// Skips `count` values. At least as many must be left.
   virtual void skip(Runtime& runtime, std::size_t count) {
     while (count-- > 0) next(runtime);
   }
@@ -70,14 +70,14 @@ class Iterator : public Object {
   virtual Value advance(Runtime&) = 0;
 };
 
-/// What one render owns, spends and may know.
+/// Objects, work budget, depth limit and clock of one render.
 class Runtime {
  public:
-  /// `work` is for the budget, `depth` for deeper().
+  /// `work` is the work budget; `depth` limits deeper().
   Runtime(std::uint64_t work, int depth, std::optional<std::tm> now = {})
       : budget_(work), most_levels_(depth), now_(now) {}
 
-  /// One level of what runs within each other (expressions, blocks, macros, iterations), for as long as it lives.
+  /// Counts one nesting level (expression, block, macro, iteration) while it lives.
   class Level {
    public:
     explicit Level(int& levels) : levels_(levels) { ++levels_; }
@@ -88,26 +88,26 @@ class Runtime {
    private:
     int& levels_;
   };
-  /// Failure [template_limit].
+  /// Enters one level. Throws Failure [template_limit] at the depth limit.
   Level deeper();
 
   Budget& budget() { return budget_; }
-  /// The time to tell; nothing for that of the clock.
+  /// Returns the time that templates see; nullopt for the clock's time.
   const std::optional<std::tm>& now() const { return now_; }
   void spend(std::uint64_t work) { budget_.spend(work); }
 
-  /// The recorder of the loop that runs, if it is recorded (runtime/text/template/partial/loop_recorder.h); otherwise
-  /// null.
+  /// Returns the recorder of the current loop (runtime/text/template/partial/loop_recorder.h); null if it is not
+  /// recorded.
   LoopRecorder* recorder() const { return recorder_; }
   void set_recorder(LoopRecorder* recorder) { recorder_ = recorder; }
 
-  /// A new object, which lives as long as the render.
+  /// Returns a new object that lives as long as the render.
   template <class T, class... Args>
   T* make(Args&&... args) {
     spend(sizeof(T));
     return keep(std::make_unique<T>(std::forward<Args>(args)...));
   }
-  /// Takes an object that does not count as work.
+  /// Takes ownership of an object without spending work.
   template <class T>
   T* keep(std::unique_ptr<T> object) {
     T* kept = object.get();
@@ -123,7 +123,7 @@ class Runtime {
   std::vector<std::unique_ptr<Object>> objects_;
 };
 
-/// Adds the work of a render to a sum at its end, also if it fails.
+/// Adds the work of a render to a sum at its end, also if the render fails.
 class WorkMeter {
  public:
   WorkMeter(Runtime& runtime, std::uint64_t& sum) : runtime_(runtime), sum_(sum) {}

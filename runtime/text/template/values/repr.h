@@ -5,20 +5,20 @@
 
 #include "runtime/text/template/values/object.h"
 
-/// Values as Python prints them.
+/// Conversion of values to text as in Python.
 namespace lathe::jinja {
 
-/// Python's str(value): what {{ value }} writes.
+/// Returns Python's str(value), the text that {{ value }} writes.
 std::string to_text(Runtime& runtime, const Value& value);
-/// The same as a Value; a string is itself.
+/// Returns the same as a Value; returns strings unchanged.
 Value to_string_value(Runtime& runtime, const Value& value);
 
-/// Python's repr(value). Failure [template_limit] where namespaces nest too deep.
+/// Returns Python's repr(value). Throws Failure [template_limit] if namespaces nest too deeply.
 std::string repr(Runtime& runtime, const Value& value, int depth = 0);
 
-/// Python's repr(float): the shortest text that reads back the same; "inf" and "nan".
+/// Returns Python's repr(float): the shortest text that parses to the same value, or "inf" or "nan".
 std::string float_repr(double value);
-/// Python's repr(str): in quotes, what cannot be printed escaped.
+/// Returns Python's repr(str): quoted, with unprintable characters escaped.
 std::string string_repr(std::string_view text);
 
 }  // namespace lathe::jinja

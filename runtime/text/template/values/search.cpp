@@ -6,7 +6,7 @@ namespace lathe::jinja {
 
 std::size_t find_first(std::string_view text, std::string_view wanted, std::size_t from) {
   if (from > text.size()) return std::string_view::npos;
-  // The two-way algorithm of the C library.
+  // The C library's memmem uses the two-way algorithm.
   const void* found = memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
   return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : std::string_view::npos;
 }

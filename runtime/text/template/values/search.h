@@ -3,15 +3,15 @@
 #include <string>
 #include <string_view>
 
-/// Searches whose time is linear in the text whatever is looked for; those of std::string are quadratic at worst.
+/// Text searches in linear time. Those of std::string are quadratic in the worst case.
 namespace lathe::jinja {
 
-/// The first position of `wanted` at or behind `from`; npos where there is none.
+/// Returns the first position of `wanted` at or after `from`, or npos.
 std::size_t find_first(std::string_view text, std::string_view wanted, std::size_t from = 0);
-/// The last position of `wanted`; npos where there is none.
+/// Returns the last position of `wanted`, or npos.
 std::size_t find_last(std::string_view text, std::string_view wanted);
 
-/// Last byte first.
+/// Returns the bytes in reverse order.
 std::string reversed(std::string_view text);
 
 }  // namespace lathe::jinja

@@ -11,7 +11,7 @@ namespace lathe::jinja {
 
 namespace {
 
-/// What reversed(list) is; also a list front to back.
+/// Iterates over a list or tuple, forward or backward (reversed(list)).
 class ListIterator final : public Iterator {
  public:
   ListIterator(Value list, bool backwards)
@@ -98,7 +98,7 @@ const Value& empty_list() {
   return empty;
 }
 
-/// Code points of a string, last first.
+/// Returns the code points of a string in reverse order.
 Value backwards(Runtime& runtime, const Value& text) {
   std::vector<Value> points = collect(runtime, text);
   return Value::list({points.rbegin(), points.rend()});
@@ -106,7 +106,7 @@ Value backwards(Runtime& runtime, const Value& text) {
 
 std::int64_t count_steps(std::int64_t start, std::int64_t stop, std::int64_t step) {
   if (step > 0 ? start >= stop : start <= stop) return 0;
-  // Unsigned, so that no difference overflows.
+  // Unsigned arithmetic, because differences may overflow i64.
   const auto low = static_cast<std::uint64_t>(std::min(start, stop)),
              high = static_cast<std::uint64_t>(std::max(start, stop));
   const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
@@ -188,7 +188,7 @@ Range::Range(std::int64_t start, std::int64_t stop, std::int64_t step)
     : start_(start), stop_(stop), step_(step), count_(count_steps(start, stop, step)) {}
 
 std::int64_t Range::at(std::int64_t i) const {
-  // Unsigned, since the end of a range may lie beyond 64 bits.
+  // Unsigned arithmetic, because the end of a range may not fit into 64 bits.
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(start_) +
                                    static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(step_));
 }

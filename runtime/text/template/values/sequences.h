@@ -5,30 +5,30 @@
 
 #include "runtime/text/template/values/object.h"
 
-/// Values that hold values: what can be iterated, and how long it is.
+/// Iteration over values, and their lengths.
 namespace lathe::jinja {
 
-/// Python's iter(value); null for what cannot be iterated.
+/// Returns Python's iter(value); null if the value is not iterable.
 Iterator* try_iterate(Runtime& runtime, const Value& value);
-/// The same, but Failure [template_operation] for what cannot.
+/// Returns the same. Throws Failure [template_operation] if the value is not iterable.
 Iterator* iterate(Runtime& runtime, const Value& value);
-/// Python's reversed(value). Failure [template_operation].
+/// Returns Python's reversed(value). Throws Failure [template_operation].
 Iterator* iterate_backwards(Runtime& runtime, const Value& value);
 
-/// All values of an iteration.
+/// Return all values of an iteration.
 std::vector<Value> collect(Runtime& runtime, Iterator* items);
 std::vector<Value> collect(Runtime& runtime, const Value& iterable);
 
-/// Python's len(value). Failure [template_operation] for what has none.
+/// Returns Python's len(value). Throws Failure [template_operation] if the value has no length.
 std::int64_t length_of(Runtime& runtime, const Value& value);
 
-/// Numbers from `start` on, `step` apart, up to but without `stop`.
+/// The numbers from `start` up to, not including, `stop`, `step` apart.
 class Range final : public Object {
  public:
   Range(std::int64_t start, std::int64_t stop, std::int64_t step);
   std::int64_t count() const { return count_; }
   std::int64_t at(std::int64_t i) const;
-  /// The `count` numbers at start, start + step, .. within this range.
+  /// Returns the `count` numbers at positions start, start + step, ... of this range.
   Range* part(Runtime& runtime, std::int64_t start, std::int64_t step, std::int64_t count) const;
 
   std::string_view type_name() const override { return "range"; }
@@ -61,7 +61,7 @@ class DictView final : public Object {
   What what_;
 };
 
-/// Whether `index`, which may count from the end, lies within `size`; then it is the position from the start.
+/// Returns whether `index` is within `size`; negative indices count from the end. If so, makes `index` nonnegative.
 bool resolve_index(std::int64_t& index, std::int64_t size);
 
 }  // namespace lathe::jinja

@@ -15,7 +15,7 @@ namespace lathe::jinja {
 
 namespace {
 
-/// One more than the deepest within.
+/// Returns `within` + 1. Throws Failure [template_limit] above the maximum depth.
 int check_depth(int within) {
   if (within >= Value::max_depth) fail_limit(fmt::format("lists and dicts nest more than {} deep", Value::max_depth));
   return within + 1;

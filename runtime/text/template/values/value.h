@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-/// The values of templates: those of Python as far as templates see them. Containers never change, so values are
-/// shared freely; what does change (namespaces, loops) is an Object, which belongs to one render.
+/// Values of templates: the subset of Python's values that templates can observe. Containers never change, so values
+/// are shared freely. Mutable values (namespaces, loops) are Objects, which belong to one render.
 namespace lathe::jinja {
 
 class Budget;
@@ -18,7 +18,7 @@ class Dict;
 class Object;
 class Value;
 
-// In the order of Value's alternatives.
+// In the order of the alternatives of Value::data_.
 enum class Kind : std::uint8_t {
   none,
   missing,
@@ -37,26 +37,26 @@ constexpr std::size_t index(Kind kind) { return static_cast<std::size_t>(kind); 
 
 struct Text {
   std::string bytes;  ///< UTF-8
-  bool safe = false;  ///< markup: what is added to it is escaped for HTML
+  bool safe = false;  ///< markup: text appended to it is HTML-escaped
 };
 
-/// What using an undefined value says.
+/// An undefined value. `message` is the error message for its use.
 struct Undefined {
   std::string message;
-  bool unsafe = false;  ///< it exists, but templates may not have it
+  bool unsafe = false;  ///< it exists, but the sandbox hides it
 };
 
 struct ListView;
 
 struct Sequence {
-  mutable std::vector<Value> items;  ///< of a view: empty until Value::items() copies them
-  int depth = 0;                     ///< of containers within
+  mutable std::vector<Value> items;  ///< empty in a view until Value::items() copies them
+  int depth = 0;                     ///< nesting depth of containers
   std::shared_ptr<const ListView> view = nullptr;
 };
 
 class Value {
  public:
-  /// No container holds containers more than this deep. Failure [template_limit].
+  /// Maximum nesting depth of containers. Exceeding it throws Failure [template_limit].
   static constexpr int max_depth = 100;
 
   Value() = default;  ///< None
@@ -69,19 +69,19 @@ class Value {
   Value(std::string value, bool safe = false);
   Value(std::string_view value) : Value(std::string(value)) {}
   Value(const char* value) : Value(std::string(value)) {}
-  /// The object outlives the value: both belong to one render.
+  /// The object must outlive the value. Both belong to one render.
   Value(Object* value) : data_(std::in_place_index<index(Kind::object)>, value) {}
 
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);
   /// Returns a list that shares its items (list_view.h). `depth` is at least that of its items plus one.
   static Value list(ListView view, int depth);
-  /// Of equal keys the last counts, at the place of the first. Keys are strings, numbers, booleans, None, or tuples
-  /// of those: Failure [template_operation].
+  /// Returns a dict. For equal keys, the last value wins and keeps the first key's position. Throws Failure
+  /// [template_operation] unless keys are strings, numbers, booleans, None, or tuples of these.
   static Value dict(std::vector<std::pair<Value, Value>> items);
   static Value of(Dict dict);
   static Value undefined(std::string message, bool unsafe = false);
-  /// No value at all: an argument that was not given, the end of an iteration.
+  /// Returns the absence of a value: an argument that was not passed, or the end of an iteration.
   static Value missing();
 
   Kind kind() const { return static_cast<Kind>(data_.index()); }
@@ -91,28 +91,28 @@ class Value {
   bool is_undefined() const { return is(Kind::undefined); }
   bool is_string() const { return is(Kind::string); }
   bool is_sequence() const { return is(Kind::list) || is(Kind::tuple); }
-  /// True, False and numbers.
+  /// Returns true for booleans, integers and floats.
   bool is_number() const { return is(Kind::boolean) || is_integer() || is(Kind::real); }
-  /// Python's int has its bool within.
+  /// Returns true for booleans too, because Python's bool is an int.
   bool is_integer() const { return is(Kind::integer) || is(Kind::boolean); }
 
-  // Each needs its kind.
+  // Each accessor requires its kind.
   bool boolean() const { return std::get<index(Kind::boolean)>(data_); }
-  std::int64_t integer() const;  ///< of booleans too
-  double real() const;           ///< of any number
+  std::int64_t integer() const;  ///< also for booleans
+  double real() const;           ///< for any number
   const std::string& string() const { return text().bytes; }
   const Text& text() const { return *std::get<index(Kind::string)>(data_); }
-  const std::vector<Value>& items() const;  ///< of lists and tuples; copies the items of a view at the first call
-  std::size_t size() const;                 ///< of lists and tuples, as is item()
+  const std::vector<Value>& items() const;  ///< of lists and tuples; the first call copies the items of a view
+  std::size_t size() const;                 ///< of lists and tuples, like item()
   const Value& item(std::size_t at) const;
-  const ListView* view() const;  ///< of a list that shares its items; otherwise null
+  const ListView* view() const;  ///< of a list that shares its items; null otherwise
   const Dict& dict() const { return *std::get<index(Kind::dict)>(data_); }
   Object* object() const { return std::get<index(Kind::object)>(data_); }
   const Undefined& undefined() const { return *std::get<index(Kind::undefined)>(data_); }
 
-  /// Whether both are one and the same, as Python's `is` has it.
+  /// Returns whether both are the same object, like Python's `is`.
   bool same_as(const Value& other) const;
-  /// How deep containers lie within: 0 for what is none.
+  /// Returns the nesting depth of containers; 0 for other values.
   int depth() const;
 
  private:
@@ -126,7 +126,7 @@ class Value {
       data_;
 };
 
-/// Keys in the order in which they were first given.
+/// A dict. Keys are in insertion order.
 class Dict {
  public:
   using Item = std::pair<Value, Value>;
@@ -134,7 +134,7 @@ class Dict {
   const std::vector<Item>& items() const { return items_; }
   std::size_t size() const { return items_.size(); }
   int depth() const { return depth_; }
-  /// Null where there is none. Failure [template_operation] for what is no key.
+  /// Returns the value of `key` or null. Throws Failure [template_operation] for a value that cannot be a key.
   const Value* find(const Value& key, Budget& budget) const;
   const Value* find(std::string_view key) const;
 
@@ -144,26 +144,27 @@ class Dict {
     std::uint64_t hash = 0;
     std::size_t position = none;  ///< in items_
   };
-  /// The position of the key for which same(key) holds, or none.
+  /// Returns the position of the key for which same(key) holds, or `none`.
   template <class Same>
   std::size_t position(std::uint64_t hash, const Same& same) const;
 
   std::vector<Item> items_;
-  std::vector<Slot> slots_;  ///< open addressing; a power of two, at least twice as many as items
+  std::vector<Slot> slots_;  ///< open addressing; the size is a power of two, at least twice the number of items
   int depth_ = 0;
 };
 
-/// Makes a dict key by key.
+/// Builds a dict key by key.
 class DictBuilder : private Dict {
  public:
   DictBuilder() = default;
-  /// All keys of `base` first.
+  /// Starts with all items of `base`.
   explicit DictBuilder(const Dict& base) : Dict(base) { --depth_; }
   using Dict::find;
   using Dict::items;
   using Dict::size;
 
-  /// A key that is there keeps its place. Failure [template_operation] for what is no key.
+  /// Sets the value of a key. An existing key keeps its position. Throws Failure [template_operation] for a value
+  /// that cannot be a key.
   void set(Value key, Value value, Budget& budget);
   void set(std::string_view key, Value value);
   Value finish() &&;
@@ -173,11 +174,11 @@ class DictBuilder : private Dict {
   void enter(std::uint64_t hash, std::size_t position);
 };
 
-/// Python's name of the type: "str", "NoneType", "dict_items".
+/// Returns Python's name of the type: "str", "NoneType", "dict_items".
 std::string_view type_name(const Value& value);
-/// As Jinja names a value in messages: "dict object", "None".
+/// Returns the name of a value in Jinja's messages: "dict object", "None".
 std::string described(const Value& value);
-/// Throws Failure [template_undefined] or [template_unsafe] for what is undefined.
+/// Throws Failure [template_undefined] or [template_unsafe] if the value is undefined.
 void require_defined(const Value& value);
 
 }  // namespace lathe::jinja

@@ -231,7 +231,7 @@ Value round_number(const Value& number, std::int64_t digits) {
     const double unit = std::pow(10.0, static_cast<double>(-digits));
     return std::nearbyint(value / unit) * unit;
   }
-  // The exact decimal value, rounded half to even, and read back.
+  // Rounds the exact decimal value half to even and parses the result.
   const std::string text = fmt::format("{:.{}f}", value, digits);
   double rounded = 0;
   std::from_chars(text.data(), text.data() + text.size(), rounded);

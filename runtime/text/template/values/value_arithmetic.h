@@ -5,7 +5,7 @@
 
 #include "runtime/text/template/values/object.h"
 
-/// The operators of Python on values. Failure [template_operation] for types that do not go together,
+/// Python's operators on values. They throw Failure [template_operation] for types that do not match,
 /// [template_limit] for integers beyond 64 bits.
 namespace lathe::jinja {
 
@@ -15,17 +15,17 @@ enum class UnaryOp : std::uint8_t { plus, minus };
 Value binary(Runtime& runtime, BinaryOp op, const Value& a, const Value& b);
 Value unary(UnaryOp op, const Value& value);
 
-/// a ~ b ~ ..: the texts of values in one.
+/// Returns a ~ b ~ ...: the concatenated texts of the values.
 Value concatenate(Runtime& runtime, const std::vector<Value>& values);
 
-/// `text` times `count`, empty below 1.
+/// Returns `text` repeated `count` times; empty if `count` is below 1.
 std::string repeat(Runtime& runtime, std::string_view text, std::int64_t count);
-/// The five characters that mean something in HTML, as entities.
+/// Replaces the five special characters of HTML by entities.
 std::string escape_html(std::string_view text);
 
-/// An integer of 64 bits from a float, truncated. Failure [template_operation] for nan and inf.
+/// Truncates a float to a 64-bit integer. Throws Failure [template_operation] for nan and inf.
 std::int64_t truncate_to_integer(double value);
-/// Python's round(value, digits).
+/// Returns Python's round(value, digits).
 Value round_number(const Value& number, std::int64_t digits);
 
 }  // namespace lathe::jinja

@@ -46,7 +46,7 @@ AddedTokens::AddedTokens(const JsonNode& place, const TokenTable& model, const N
     decoded_[token.id] = std::move(text);
     tokens_[token.id] = std::move(token);
   }
-  // Of two that are normalized to the same, the lower id counts; what is normalized to nothing is not found.
+  // If two tokens normalize to the same text, the lower id wins. Tokens that normalize to empty text are never found.
   for (const auto& [id, token] : tokens_)
     if (!decoded_[id].empty()) (token.normalized ? normalized_ : original_).add(decoded_[id], id);
   original_.build();

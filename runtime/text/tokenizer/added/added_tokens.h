@@ -14,25 +14,25 @@
 
 namespace lathe::text {
 
-/// The added tokens of tokenizer.json, which are found before a model sees the text: those that are not normalized in
-/// the text as it is, the others in what the normalizer makes of it.
+/// The added tokens of tokenizer.json. They are found before the model runs: tokens with `normalized` in the
+/// normalizer's output, the others in the original text.
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// As `tokenizers` does, a token that the model has keeps the model's id, and the others are numbered from the
-  /// model's size on, whatever the file says. UserError [tokenizer_field].
+  /// As in `tokenizers`, a token in the model's vocabulary keeps the model's id. The others are numbered from the
+  /// model's size on, regardless of the ids in the file. Throws UserError [tokenizer_field].
   AddedTokens(const JsonNode& place, const TokenTable& model, const Normalizer* normalizer);
 
   const std::map<TokenId, AddedToken>& tokens() const { return tokens_; }
   const AddedToken* find(std::string_view content) const;
-  /// What decoders see of an added token: its normalized text.
+  /// Returns the text that decoders receive for an added token: its normalized text.
   std::string_view decoded_text(TokenId id) const { return decoded_.at(id); }
-  /// Whether a token of this text is a special one.
+  /// Returns whether `text` is a special token.
   bool is_special(std::string_view text) const { return special_.find(text).has_value(); }
 
   /// Splits a text at the tokens that are not normalized.
   std::vector<Word> split_original(std::string_view text) const { return split(text, original_); }
-  /// Splits normalized text at the others.
+  /// Splits normalized text at the normalized tokens.
   std::vector<Word> split_normalized(std::string_view text) const { return split(text, normalized_); }
 
  private:

@@ -28,7 +28,7 @@ void TextMatcher::build() {
   children_.for_each([&](std::uint64_t key, std::uint32_t child) {
     edges.push_back({static_cast<std::uint32_t>(key >> 32), child, static_cast<unsigned char>(key)});
   });
-  // Parents before children: a node's fallback is less deep than the node.
+  // Parents before children, because a node's fallback has a smaller depth than the node.
   std::sort(edges.begin(), edges.end(), [&](const Edge& a, const Edge& b) {
     const std::uint32_t depth_a = nodes_[a.child].depth, depth_b = nodes_[b.child].depth;
     return depth_a != depth_b ? depth_a < depth_b : a.child < b.child;
@@ -48,7 +48,7 @@ std::uint32_t TextMatcher::step(std::uint32_t node, unsigned char byte) const {
 }
 
 std::vector<TextMatcher::Match> TextMatcher::find(std::string_view text) const {
-  std::vector<Match> matches;  // the longest at each start, from the end on
+  std::vector<Match> matches;  // the longest match at each start, in reverse order
   std::uint32_t node = 0;
   for (std::size_t at = text.size(); at-- > 0;) {
     const auto byte = static_cast<unsigned char>(text[at]);

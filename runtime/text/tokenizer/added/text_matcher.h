@@ -9,9 +9,8 @@
 
 namespace lathe::text {
 
-/// Finds many texts at once (Aho, Corasick 1975): of those that start leftmost the longest, then the same behind its
-/// end. The automaton is that of the texts read backwards, so that the longest text that starts at each place is
-/// known after one pass from the end.
+/// Finds many texts at once (Aho and Corasick, 1975), with leftmost-longest matches that do not overlap. The
+/// automaton matches the reversed texts, so that one pass from the end finds the longest text at each start.
 class TextMatcher {
  public:
   struct Match {
@@ -19,26 +18,26 @@ class TextMatcher {
     std::int32_t value = -1;
   };
 
-  /// `text` is not empty. Where it is there already, its value stays.
+  /// `text` must not be empty. If it was added before, it keeps its value.
   void add(std::string_view text, std::int32_t value);
-  /// To be called once, after all texts are added.
+  /// Must be called once, after all add() calls.
   void build();
 
-  /// All matches, in order. The time is linear in the text.
+  /// Returns all matches in order. Linear in the size of the text.
   std::vector<Match> find(std::string_view text) const;
 
  private:
   struct Node {
-    std::uint32_t fallback = 0;  ///< the longest proper suffix that is a node
-    std::uint32_t output = 0;    ///< the longest suffix that is a text, itself included; 0: none
+    std::uint32_t fallback = 0;  ///< longest proper suffix that is a node
+    std::uint32_t output = 0;    ///< longest suffix that is one of the texts, including the node itself; 0: none
     std::uint32_t depth = 0;
-    std::int32_t value = -1;  ///< of the text that ends here
+    std::int32_t value = -1;  ///< value of the text that ends here
   };
   std::uint32_t step(std::uint32_t node, unsigned char byte) const;
 
   std::vector<Node> nodes_{1};
   PairMap<std::uint32_t> children_;
-  std::array<bool, 256> ends_{};  ///< bytes that some text ends with
+  std::array<bool, 256> ends_{};  ///< bytes that are the last one of some text
 };
 
 }  // namespace lathe::text

@@ -36,21 +36,21 @@ json read_object(const std::filesystem::path& path) {
                   "config_value", "remove the key, or change tokenizer.json so that both agree");
 }
 
-/// A string member of an object; empty if there is none.
+/// Returns a string member of an object; empty if it does not exist.
 std::string text_member(const json& part, const char* name) {
   if (!part.is_object()) return {};
   const auto found = part.find(name);
   return found != part.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// A boolean member of an object.
+/// Returns a boolean member of an object, or `otherwise`.
 bool flag_member(const json& part, const char* name, bool otherwise) {
   if (!part.is_object()) return otherwise;
   const auto found = part.find(name);
   return found != part.end() && found->is_boolean() ? found->get<bool>() : otherwise;
 }
 
-/// The first part of tokenizer.json, in depth, that is of this type; null: none.
+/// Returns the first object of this type in tokenizer.json, in depth-first order; null if there is none.
 const json* find_part(const json& part, std::string_view type) {
   if (text_member(part, "type") == type) return &part;
   if (part.is_structured())
@@ -65,7 +65,7 @@ const json& part_of(const json& tokenizer, const char* name) {
   return found == tokenizer.end() ? none : *found;
 }
 
-/// Whether tokenizer.json puts a space in front of texts; nothing where no part of it says so.
+/// Returns whether tokenizer.json prepends a space to texts; nullopt if no part specifies it.
 std::optional<bool> prefix_space(const json& tokenizer) {
   const json& splits = part_of(tokenizer, "pre_tokenizer");
   if (const json* bytes = find_part(splits, "ByteLevel")) return flag_member(*bytes, "add_prefix_space", true);
@@ -83,7 +83,8 @@ std::optional<bool> bert_flag(const json& tokenizer, const char* name) {
   return (*bert)[name].get<bool>();
 }
 
-/// A class that takes tokenizer.json as it is, and ignores settings that others build their tokenizer by.
+/// Returns whether the class uses tokenizer.json unchanged and ignores settings from which other classes build a
+/// tokenizer.
 bool is_generic(const json& config) {
   const auto found = config.find("tokenizer_class");
   return found != config.end() && (*found == "TokenizersBackend" || *found == "PreTrainedTokenizerFast");
@@ -121,13 +122,14 @@ class AddedList {
  public:
   explicit AddedList(json& tokenizer) : list_(tokenizer["added_tokens"]) {
     if (list_.is_null()) list_ = json::array();
-    if (!list_.is_array()) return;  // an error when it is read
+    if (!list_.is_array()) return;  // reported when the list is read
     for (const json& token : list_)
       if (token.is_object() && token.contains("content") && token["content"].is_string())
         known_.insert(token["content"].get<std::string>());
   }
 
-  /// A text, or an object as {"content": "<s>", "lstrip": false, ...}. `is_special`: whatever the object says.
+  /// Adds a text, or an object such as {"content": "<s>", "lstrip": false, ...}. `is_special` overrides the object's
+  /// field.
   void add(const json& token, const std::string& key, bool is_special) {
     if (token.is_null() || !list_.is_array()) return;
     const json& content = token.is_object() && token.contains("content") ? token["content"] : token;
@@ -148,7 +150,7 @@ class AddedList {
   std::set<std::string> known_;
 };
 
-/// By their ids, which are the keys.
+/// Adds tokens in the order of their ids, which are the keys.
 void add_decoded(const json& tokens, AddedList& added) {
   if (!tokens.is_object()) reject("added_tokens_decoder", tokens, "it is an object of tokens by their ids");
   std::map<std::uint64_t, const json*> sorted;

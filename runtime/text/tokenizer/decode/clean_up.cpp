@@ -9,7 +9,7 @@ namespace lathe::text {
 
 namespace {
 
-/// Replaces a text wherever it is, also across tokens.
+/// Replaces all occurrences of a text, also across tokens.
 class TextReplacement : public DecodeStage {
  public:
   TextReplacement(std::unique_ptr<DecodeStage> next, std::string_view from, std::string_view to)
@@ -23,7 +23,7 @@ class TextReplacement : public DecodeStage {
       out.append(held_, done, at - done).append(to_);
       done = at + from_.size();
     }
-    // The end may be the start of a match.
+    // The end may be a prefix of a match.
     std::size_t kept = std::min(from_.size() - 1, held_.size() - done);
     while (kept > 0 && !std::string_view(held_).ends_with(from_.substr(0, kept))) --kept;
     out.append(held_, done, held_.size() - done - kept);

@@ -7,7 +7,7 @@
 
 namespace lathe::text {
 
-/// A stage that looks at whole tokens.
+/// A stage that processes whole tokens.
 class TokenStage : public DecodeStage {
  public:
   explicit TokenStage(std::unique_ptr<DecodeStage> next) : next_(std::move(next)) {}
@@ -24,7 +24,7 @@ class TokenStage : public DecodeStage {
 
  protected:
   virtual void take(std::string token) = 0;
-  /// Before the end is passed on.
+  /// Called before finish() is passed on.
   virtual void end() {}
 
   void put(std::string_view token) {
@@ -40,7 +40,7 @@ class TokenStage : public DecodeStage {
   bool is_first_ = true;
 };
 
-/// A decoder whose stage is made of its settings.
+/// A decoder whose stage is constructed from its settings.
 template <class Stage, class Settings>
 class StageDecoder : public Decoder {
  public:
@@ -55,7 +55,7 @@ class StageDecoder : public Decoder {
   double growth_;
 };
 
-/// `text` with each `from` replaced; an empty one stands before each character and at the end.
+/// Returns `text` with each `from` replaced. An empty `from` matches before each character and at the end.
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to);
 
 }  // namespace lathe::text

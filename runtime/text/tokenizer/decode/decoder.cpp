@@ -19,7 +19,7 @@ namespace {
 
 struct NoSettings {};
 
-/// Tokens of GPT-2's alphabet become bytes, and all of these one token.
+/// Decodes tokens in GPT-2's alphabet to bytes and joins them to one token.
 class ByteLevelStage : public TokenStage {
  public:
   ByteLevelStage(std::unique_ptr<DecodeStage> next, NoSettings) : TokenStage(std::move(next)) {}
@@ -38,7 +38,8 @@ class ByteLevelStage : public TokenStage {
   Utf8Repair repair_;
 };
 
-/// Tokens <0x00> to <0xFF> become bytes: a run of them a token, where it is UTF-8, and otherwise as many U+FFFD.
+/// Decodes tokens <0x00> to <0xFF> to bytes. A run of them becomes one token if it is UTF-8, otherwise one U+FFFD per
+/// byte.
 class ByteFallbackStage : public TokenStage {
  public:
   ByteFallbackStage(std::unique_ptr<DecodeStage> next, NoSettings) : TokenStage(std::move(next)) {}
@@ -52,7 +53,7 @@ class ByteFallbackStage : public TokenStage {
                                     : -1;
     };
     if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
-    // "+A" is a number to tokenizers.
+    // tokenizers parses "+A" as a number.
     const int high = token[3] == '+' ? 0 : digit(token[3]), low = digit(token[4]);
     if (high < 0 || low < 0) return std::nullopt;
     return static_cast<char>(high * 16 + low);
@@ -90,7 +91,7 @@ class MetaspaceStage : public TokenStage {
   bool drops_first_;
 };
 
-/// Spaces before punctuation and in English contractions go.
+/// Removes spaces before punctuation and in English contractions.
 std::string clean_up(std::string text) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> rules{{{" .", "."},
                                                                                         {" ?", "?"},
@@ -126,7 +127,7 @@ class WordPieceStage : public TokenStage {
   WordPieceSettings settings_;
 };
 
-/// The suffix of a word's last token becomes a space, but at the end of the text.
+/// Replaces the suffix of a word's last token by a space, except at the end of the text.
 class SuffixStage : public TokenStage {
  public:
   SuffixStage(std::unique_ptr<DecodeStage> next, std::string suffix)
@@ -149,7 +150,7 @@ struct CtcSettings {
   bool cleans_up = true;
 };
 
-/// Of equal tokens in a row one stays; padding goes.
+/// Collapses repeated tokens and removes padding.
 class CtcStage : public TokenStage {
  public:
   CtcStage(std::unique_ptr<DecodeStage> next, CtcSettings settings)
@@ -192,7 +193,7 @@ class ReplaceStage : public TokenStage {
   MatchMemory memory_;
 };
 
-/// All tokens become one.
+/// Joins all tokens to one.
 class FuseStage : public DecodeStage {
  public:
   FuseStage(std::unique_ptr<DecodeStage> next, NoSettings) : next_(std::move(next)) {}
@@ -207,7 +208,7 @@ class FuseStage : public DecodeStage {
   std::unique_ptr<DecodeStage> next_;
 };
 
-/// Up to so many of a character go from both ends of a token, whose text passes on as it comes.
+/// Strips up to a given number of one character from both ends of a token. Text is passed on as it arrives.
 class StripStage : public DecodeStage {
  public:
   struct Settings {
@@ -250,8 +251,8 @@ class StripStage : public DecodeStage {
 
   std::unique_ptr<DecodeStage> next_;
   Settings settings_;
-  std::int64_t to_drop_;   ///< of the characters at the token's start
-  std::int64_t held_ = 0;  ///< characters that go if they turn out to be at the end
+  std::int64_t to_drop_;   ///< characters still to drop at the token's start
+  std::int64_t held_ = 0;  ///< characters that are dropped if the token ends after them
 };
 
 class SpacedStage : public TokenStage {
@@ -294,8 +295,8 @@ std::unique_ptr<const Decoder> make(Settings settings, double growth = 1) {
   return std::make_unique<StageDecoder<Stage, Settings>>(std::move(settings), growth);
 }
 
-/// How many times as long a text becomes where each `from` is replaced. A pattern may match nothing, before each
-/// byte.
+/// Returns the maximum growth factor of a text in which each `from` is replaced. A regular expression may match the
+/// empty text before each byte.
 double replacement_growth(const std::string* from, const std::string& to) {
   const auto size = static_cast<double>(to.size());
   if (!from || from->empty()) return 1 + size;

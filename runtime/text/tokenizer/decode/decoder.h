@@ -8,36 +8,36 @@
 
 namespace lathe::text {
 
-/// Takes tokens' texts in fragments: push() for each part of a token, end_token() after its last. Fragments are whole
-/// characters, but for decoders that say otherwise.
+/// Receives the texts of tokens in fragments: push() for each part of a token, then end_token(). Fragments are whole
+/// characters, unless a decoder documents otherwise.
 class DecodeStage {
  public:
   virtual ~DecodeStage() = default;
   virtual void push(std::string_view fragment) = 0;
   virtual void end_token() = 0;
-  /// No token follows.
+  /// Ends the stream.
   virtual void finish() = 0;
 };
 
-/// Limits of what a decoder may do, so that no tokenizer.json fills the memory.
+/// Cost of a decoder, which is limited so that no tokenizer.json exhausts memory.
 struct DecoderCost {
-  double growth = 1;  ///< the most that the text becomes longer by
+  double growth = 1;  ///< maximum growth factor of the text
   int stages = 1;
 };
 
-/// A decoder of tokenizer.json. Whole texts are decoded as streams are, so that both give the same.
+/// A decoder of tokenizer.json. Whole texts are decoded as streams too, so that both give the same result.
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  /// Starts a stream: what goes into the stage comes out at `next`, as soon as nothing can change it.
+  /// Starts a stream. Output goes to `next` as soon as later input cannot change it.
   virtual std::unique_ptr<DecodeStage> start(std::unique_ptr<DecodeStage> next) const = 0;
   virtual DecoderCost cost() const = 0;
 };
 
-/// UserError [tokenizer_kind], [tokenizer_field], [tokenizer_regex]; [tokenizer_limit] for a sequence that may make a
-/// text many times as long, or has very many parts.
+/// Throws UserError [tokenizer_kind], [tokenizer_field], [tokenizer_regex]; [tokenizer_limit] for a sequence that may
+/// grow a text too much or has too many parts.
 std::unique_ptr<const Decoder> read_decoder(const JsonNode& place);
-/// For a tokenizer without a decoder: tokens with spaces between them.
+/// Returns the decoder of a tokenizer that specifies none: joins tokens with spaces.
 std::unique_ptr<const Decoder> make_spaced_decoder();
 
 }  // namespace lathe::text

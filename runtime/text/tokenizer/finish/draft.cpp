@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view label = "tokenizer_truncation";
 
-/// Calls visit(list of a, list of b) for all lists that have an entry for each token.
+/// Calls visit(list of a, list of b) for each per-token list.
 template <class A, class B, class Visit>
 void for_each_list(A& a, B& b, const Visit& visit) {
   visit(a.encoding.ids, b.encoding.ids);
@@ -29,7 +29,7 @@ void append_tokens(Draft& to, const Draft& from) {
   for_each_list(to, from, [](auto& list, const auto& more) { list.insert(list.end(), more.begin(), more.end()); });
 }
 
-/// `tokens`: of all parts that truncation makes of `size` tokens.
+/// `tokens` is the total number of tokens in all parts that truncation makes from `size` tokens.
 void check_overflow(std::size_t tokens, std::size_t size) {
   constexpr std::size_t least = std::size_t{1} << 22, per_token = 64;
   if (tokens > least + per_token * size)
@@ -113,7 +113,7 @@ void truncate(std::vector<Draft>& drafts, const Truncation& how, std::size_t res
     if (drafts.size() == 1) return cut(drafts[0], length, how);
     const bool is_swapped = drafts[0].size() > drafts[1].size();
     std::size_t less = drafts[is_swapped ? 1 : 0].size();
-    // The shorter text stays whole where at most half of the tokens are its own.
+    // The shorter text is not truncated if it fits into half of the length.
     std::size_t more = less > length ? less : std::max(less, length - less);
     if (less + more > length) {
       less = length / 2;

@@ -20,7 +20,7 @@ void set_type(Draft& draft, std::int32_t type) {
   for (Draft& part : draft.overflow) set_type(part, type);
 }
 
-/// Special tokens, which belong to no text.
+/// Returns a draft of special tokens, which have no offsets.
 Draft special(const std::vector<TokenId>& ids, std::int32_t type) {
   Draft draft;
   draft.encoding.ids = ids;
@@ -33,12 +33,12 @@ Draft special(const std::vector<TokenId>& ids, std::int32_t type) {
   return draft;
 }
 
-/// Takes spaces at the ends of tokens out of their offsets.
+/// Excludes spaces at the ends of tokens from their offsets.
 void trim(Draft& draft, bool adds_space) {
   for (std::size_t i = 0; i < draft.encoding.offsets.size() && i < draft.edges.size(); ++i) {
     TextRange& range = draft.encoding.offsets[i];
     auto [leading, trailing] = draft.edges[i];
-    // One space at the start is that which was put in front.
+    // A single leading space is the one that was prepended.
     if ((i == 0 || range.begin == 0) && adds_space && leading == 1) leading = 0;
     range.begin = std::min(range.begin + leading, range.end);
     if (range.end >= trailing) range.end = std::max(range.end - trailing, range.begin);
@@ -138,7 +138,7 @@ class Template : public PostProcessor {
  private:
   using Special = std::vector<TokenId>;
   struct Piece {
-    int text = -1;  ///< 0: the first, 1: the second, -1: special tokens
+    int text = -1;  ///< 0: first text, 1: second text, -1: special tokens
     Special special;
     std::int32_t type = 0;
   };

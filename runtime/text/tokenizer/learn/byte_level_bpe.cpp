@@ -23,7 +23,7 @@ using nlohmann::json;
 using text::PairMap;
 using Id = std::uint32_t;
 
-/// Tokens by id, written in GPT-2's alphabet, and the pairs that became one.
+/// Tokens by id in GPT-2's alphabet, and the merged pairs.
 struct Learned {
   std::vector<std::string> tokens;
   std::vector<std::pair<Id, Id>> merges;
@@ -62,7 +62,7 @@ class Learner {
   };
   struct Pair {
     std::int64_t count = 0;
-    std::vector<std::uint32_t> words;  ///< that have it, or had it once
+    std::vector<std::uint32_t> words;  ///< words that contain it or did earlier
   };
   struct Candidate {
     std::int64_t count;
@@ -78,7 +78,7 @@ class Learner {
     return found->second;
   }
 
-  /// In the order of the characters that stand for them.
+  /// Adds the 256 bytes in the order of the characters that represent them.
   void add_bytes() {
     std::vector<std::pair<char32_t, int>> order;
     for (int byte = 0; byte < 256; ++byte)
@@ -100,7 +100,7 @@ class Learner {
     words_.push_back(std::move(made));
   }
 
-  /// Counts a pair up or down; where it comes to a word, the word is noted.
+  /// Changes the count of a pair. If it increases, records that the word contains the pair.
   void change(Id left, Id right, std::int64_t by, std::uint32_t word) {
     Pair& pair = pairs_[PairMap<Pair>::key(left, right)];
     pair.count += by;
@@ -154,7 +154,7 @@ class Learner {
   std::priority_queue<Candidate> queue_;
 };
 
-/// tokenizer.json without its model's tokens and merges.
+/// Returns a tokenizer.json without the model's tokens and merges.
 json frame() {
   const json byte_level = {
       {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
@@ -211,7 +211,7 @@ void check(const ByteLevelBpeOptions& options) {
 
 Tokenizer learn_byte_level_bpe(std::string_view text, const ByteLevelBpeOptions& options) {
   check(options);
-  // Without merges the tokenizer splits words as the learned one will.
+  // A tokenizer without merges splits words like the learned one.
   Learner bytes({}, {.vocabulary_size = 256, .special_tokens = {}});
   const Tokenizer splitter = Tokenizer::parse(describe(bytes.run(), {}).dump(), "byte-level BPE");
   const Learned learned = Learner(splitter.words_of(text), options).run();

@@ -10,17 +10,16 @@
 namespace lathe {
 
 struct ByteLevelBpeOptions {
-  std::size_t vocabulary_size = 8192;  ///< tokens at most: special ones, 256 bytes, merges
-  std::int64_t least_count = 2;        ///< a pair that is rarer is not merged
+  std::size_t vocabulary_size = 8192;  ///< maximum number of tokens: special tokens, 256 bytes, merges
+  std::int64_t least_count = 2;        ///< rarer pairs are not merged
   std::vector<std::string> special_tokens = {"<|endoftext|>"};
 };
 
-/// Learns a tokenizer as GPT-2's from a text (Sennrich et al. 2016, over bytes as Radford et al. 2019): words are
-/// split by GPT-2's rule, and of all neighbouring tokens within words the most frequent pair becomes a token, of
-/// equally frequent ones that of the lower ids, again and again. Ids are those of the library tokenizers: special
-/// tokens, the 256 bytes in the order of their characters, then the merges in turn. UserErrors [tokenizer_size] for
-/// fewer tokens than special ones and bytes, or special tokens that are empty or equal; [tokenizer_text] for what is
-/// not UTF-8.
+/// Learns a tokenizer like GPT-2's from a text (Sennrich et al. 2016, over bytes as in Radford et al. 2019). Words
+/// are split by GPT-2's rule. Then the most frequent pair of adjacent tokens within words is repeatedly merged to a
+/// new token; ties go to the lower ids. Ids match the library tokenizers: special tokens, the 256 bytes in the order
+/// of their characters, the merges in order. Throws UserError [tokenizer_size] if the size is too small for special
+/// tokens and bytes or if special tokens are empty or equal, and [tokenizer_text] for text that is not UTF-8.
 Tokenizer learn_byte_level_bpe(std::string_view text, const ByteLevelBpeOptions& options = {});
 
 }  // namespace lathe

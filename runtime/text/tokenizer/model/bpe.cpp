@@ -13,7 +13,7 @@ namespace lathe::text {
 
 namespace {
 
-/// Words above it, in bytes, are cut before they are merged.
+/// Longer words, in bytes, are split into segments before merging.
 constexpr std::size_t long_word = 64;
 
 void append(std::vector<ModelToken>& out, std::span<const ModelToken> tokens, std::uint32_t shift) {
@@ -27,8 +27,8 @@ void append(std::vector<ModelToken>& out, std::span<const Symbol> symbols, std::
   }
 }
 
-/// The bytes of a prefix or suffix may be tokens of their own (byte_fallback), which push tokens beyond the word's
-/// end: these belong to its last byte.
+/// Clamps offsets to the word. With byte_fallback, the bytes of a prefix or suffix may be separate tokens, which
+/// shifts tokens beyond the word's end; they are assigned to its last byte.
 void clamp_to(std::string_view word, std::span<ModelToken> tokens) {
   const auto size = static_cast<std::uint32_t>(word.size());
   for (ModelToken& token : tokens) {
@@ -39,13 +39,13 @@ void clamp_to(std::string_view word, std::span<ModelToken> tokens) {
 
 }  // namespace
 
-/// Cuts a word where no merge can reach across, so that each part is merged by itself and found in the cache.
+/// Splits a word where no merge can cross, so that each segment is merged separately and can be found in the cache.
 class Bpe::SegmentMerger {
  public:
   SegmentMerger(const Bpe& model, std::string_view word, WordCache& cache, std::vector<ModelToken>& out)
       : model_(model), word_(word), cache_(cache), out_(out) {}
 
-  /// A symbol that starts at byte `at` of the word.
+  /// Adds a symbol that starts at byte `at` of the word.
   void put(Symbol symbol, std::size_t at) {
     if (!symbols_.empty() &&
         !model_.joints_.find(static_cast<std::uint32_t>(symbols_.back().id), static_cast<std::uint32_t>(symbol.id)))
@@ -82,12 +82,12 @@ class Bpe::SegmentMerger {
   WordCache& cache_;
   std::vector<ModelToken>& out_;
   std::vector<Symbol> symbols_;
-  std::size_t begin_ = 0;    ///< of the segment in the word
-  std::uint32_t shift_ = 0;  ///< sizes of all symbols before it
+  std::size_t begin_ = 0;    ///< start of the segment in the word
+  std::uint32_t shift_ = 0;  ///< total size of all symbols before the segment
 };
 
-/// Calls put(symbol, where it starts) for the tokens of single characters, or of their bytes. Unknown characters
-/// become one token each, or one for a run of them. Those that have no token at all count for no offset.
+/// Calls put(symbol, start) for the tokens of single characters or their bytes. Unknown characters become one token
+/// each, or one token per run. Characters without any token do not contribute to offsets.
 template <class Put>
 void Bpe::for_each_symbol(std::string_view word, bool is_bytes, const Put& put) const {
   if (is_bytes) {
@@ -95,7 +95,7 @@ void Bpe::for_each_symbol(std::string_view word, bool is_bytes, const Put& put) 
     return;
   }
   const bool has_affixes = !affixes_.prefix.empty() || !affixes_.suffix.empty();
-  std::optional<Symbol> unknown;  // waits, as others may join it
+  std::optional<Symbol> unknown;  // delayed, because adjacent ones may be fused
   std::size_t unknown_at = 0;
   const auto flush = [&] {
     if (unknown) put(*unknown, unknown_at);

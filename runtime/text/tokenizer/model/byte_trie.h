@@ -9,7 +9,7 @@
 
 namespace lathe::text {
 
-/// A trie of strings with ids, walked byte by byte.
+/// A byte-wise trie of strings with ids.
 class ByteTrie {
  public:
   void set(std::string_view key, TokenId id) {
@@ -25,8 +25,8 @@ class ByteTrie {
     ids_[node] = id;
   }
 
-  /// Calls visit(end, id) for each string of the trie that `text` has at byte `begin`, the shortest first. Returns
-  /// how many bytes it looked at.
+  /// Calls visit(end, id) for each string of the trie that starts at byte `begin` of `text`, shortest first. Returns
+  /// the number of bytes read.
   template <class Visit>
   std::size_t for_each_prefix(std::string_view text, std::size_t begin, const Visit& visit) const {
     std::uint32_t node = 0;
@@ -42,7 +42,7 @@ class ByteTrie {
 
  private:
   PairMap<std::uint32_t> children_;
-  std::vector<TokenId> ids_{-1};  ///< of the string that ends at a node; -1: none
+  std::vector<TokenId> ids_{-1};  ///< id of the string that ends at a node; -1: none
 };
 
 }  // namespace lathe::text

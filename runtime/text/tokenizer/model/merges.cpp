@@ -49,7 +49,7 @@ void MergeTable::apply_to_few(std::vector<Symbol>& symbols) const {
 void MergeTable::apply_to_many(std::vector<Symbol>& symbols) const {
   struct Link {
     std::uint32_t before = none, after = none;
-    Merge merge{none, 0};  ///< with the symbol after it
+    Merge merge{none, 0};  ///< with the next symbol
   };
   const auto count = static_cast<std::uint32_t>(symbols.size());
   std::vector<Link> links(count);
@@ -70,7 +70,7 @@ void MergeTable::apply_to_many(std::vector<Symbol>& symbols) const {
     const std::uint64_t top = queue.top();
     queue.pop();
     const auto at = static_cast<std::uint32_t>(top);
-    if (symbols[at].size == 0 || links[at].merge.rank == none || key(at) != top) continue;  // merged in the meantime
+    if (symbols[at].size == 0 || links[at].merge.rank == none || key(at) != top) continue;  // merged meanwhile
     const std::uint32_t right = links[at].after;
     symbols[at] = {links[at].merge.id, symbols[at].size + symbols[right].size};
     symbols[right].size = 0;

@@ -8,13 +8,13 @@
 
 namespace lathe::text {
 
-/// A token of a word that is being merged, and its bytes.
+/// A token of a word during merging, and its size in bytes.
 struct Symbol {
   TokenId id = 0;
   std::uint32_t size = 0;
 };
 
-/// The merges of a BPE model: which pairs of tokens become one, in which order.
+/// The merges of a BPE model: pairs of tokens with the resulting token and a rank.
 class MergeTable {
  public:
   struct Merge {
@@ -27,8 +27,7 @@ class MergeTable {
   }
   const Merge* find(TokenId left, TokenId right) const { return merges_.find(unsigned_of(left), unsigned_of(right)); }
 
-  /// Merges pairs until none is left: the one of the lowest rank first, of equals the leftmost. n log n for n
-  /// symbols.
+  /// Merges pairs until none is left: lowest rank first, leftmost first among equals. O(n log n) for n symbols.
   void apply(std::vector<Symbol>& symbols) const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> model_kinds{"BPE", "Unigram", "WordPiece", "WordLevel"};
 
-/// Old files do not say the type of their model.
+/// Returns the model's type. Old files do not specify it.
 std::size_t kind_of(const JsonNode& place) {
   if (!place.is_object() || place.value().contains("type")) return read_kind(place, model_kinds);
   const auto& model = place.value();

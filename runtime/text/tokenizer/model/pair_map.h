@@ -13,7 +13,7 @@ class PairMap {
     return static_cast<std::uint64_t>(first) << 32 | second;
   }
 
-  /// The value of a key, made where there is none. Not for the key of all ones.
+  /// Returns the value of a key, inserted if missing. The key must not be all ones.
   Value& operator[](std::uint64_t key) {
     if (2 * (size_ + 1) > slots_.size()) grow();
     Slot& slot = slots_[position(key)];
@@ -33,7 +33,7 @@ class PairMap {
 
   std::size_t size() const { return size_; }
 
-  /// Calls visit(key, value) for all, in an order that only depends on what was put in.
+  /// Calls visit(key, value) for all entries. The order depends only on the inserted keys and their order.
   template <class Visit>
   void for_each(const Visit& visit) const {
     for (const Slot& slot : slots_)
@@ -47,7 +47,7 @@ class PairMap {
     Value value{};
   };
 
-  /// Where the key is, or where it would be.
+  /// Returns the position of the key, or the position at which to insert it.
   std::size_t position(std::uint64_t key) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = static_cast<std::size_t>((key ^ key >> 29) * 0x9e3779b97f4a7c15u >> shift_);
@@ -65,7 +65,7 @@ class PairMap {
 
   std::vector<Slot> slots_;
   std::size_t size_ = 0;
-  int shift_ = 64;  ///< 64 less the bits of a position
+  int shift_ = 64;  ///< 64 - (number of bits of a position)
 };
 
 }  // namespace lathe::text

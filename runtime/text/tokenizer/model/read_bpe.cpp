@@ -53,7 +53,7 @@ void Bpe::read_merges(const JsonNode& place) {
   const auto& all = place.value();
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& pair = all[i];
-    if (pair.is_string()) {  // the old spelling; its first line may be that of a merges.txt
+    if (pair.is_string()) {  // the old format; its first line may be the header of a merges.txt
       const std::string_view text = pair.get_ref<const std::string&>();
       const std::size_t space = text.find(' ');
       if (text.starts_with("#version")) continue;
@@ -82,8 +82,8 @@ void Bpe::set_merge(const JsonNode& place, std::size_t index, std::string_view l
   merged_.push_back({left_id, right_id, result});
 }
 
-/// A token has one sequence of characters, but tokens of unknown characters and of bytes are symbols as well, so that
-/// its first and last symbols are sets.
+/// Finds the pairs of symbols that a merge can join. Unknown and byte tokens can also be merged, so a token can have
+/// several first and last symbols.
 void Bpe::find_joints() {
   if (!cuts_words()) return;
   using Ids = std::vector<TokenId>;
@@ -110,7 +110,7 @@ void Bpe::find_joints() {
   int passes = 0;
   for (bool grows = true; grows; ++passes) {
     grows = false;
-    // Merges usually come after those that make their parts. Where they do not, the shorter results go first.
+    // Merges usually follow those that produce their operands. If not, sort by the size of the result.
     if (passes == 2)
       std::stable_sort(merged_.begin(), merged_.end(), [&](const auto& a, const auto& b) {
         return tokens().text(a[2]).size() < tokens().text(b[2]).size();

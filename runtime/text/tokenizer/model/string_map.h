@@ -10,13 +10,13 @@
 
 namespace lathe::text {
 
-/// A hash of bytes that spreads over all 64 bits.
+/// Returns a 64-bit hash with well-distributed bits.
 std::uint64_t hash_bytes(std::string_view bytes);
 
-/// A hash map from strings to ids, with open addressing and all strings in one place.
+/// A hash map from strings to ids, with open addressing. All strings share one buffer.
 class StringMap {
  public:
-  /// Puts an id in, also over another one.
+  /// Inserts an id or replaces it.
   void set(std::string_view key, TokenId id);
   std::optional<TokenId> find(std::string_view key) const;
   std::size_t size() const { return entries_.size(); }
@@ -27,13 +27,13 @@ class StringMap {
     std::size_t begin = 0, size = 0;
     TokenId id = 0;
   };
-  /// The slot of the key, or the vacant one where it would be.
+  /// Returns the slot of the key, or the vacant slot at which to insert it.
   std::size_t position(std::string_view key, std::uint64_t hash) const;
   void grow();
 
   std::string bytes_;
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> slots_;  ///< 1 + index of an entry; 0: vacant
+  std::vector<std::uint32_t> slots_;  ///< 1 + index of the entry; 0: vacant
 };
 
 }  // namespace lathe::text

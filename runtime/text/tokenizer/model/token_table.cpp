@@ -16,7 +16,7 @@ constexpr std::string_view vocab_label = "tokenizer_vocab";
 
 TokenTable::TokenTable(const JsonNode& place) {
   if (!place.is_object()) place.fail(fmt::format("is {}, not an object", place.value().type_name()), vocab_label);
-  // Ids have gaps, but a table of them may not be much larger than what it holds.
+  // Ids may have gaps, but the table must not be much larger than the number of tokens.
   const std::size_t largest = 4 * place.value().size() + 65536;
   for (const auto& [text, id] : place.value().items()) {
     const auto number = id.is_number_unsigned() ? id.get<std::uint64_t>() : largest;

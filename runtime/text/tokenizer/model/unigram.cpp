@@ -14,7 +14,7 @@ namespace lathe::text {
 
 namespace {
 
-/// An unknown character scores so much less than the least token.
+/// Difference between the lowest score of a token and the score of an unknown character.
 constexpr double unknown_penalty = 10.0;
 
 struct Scored {
@@ -36,7 +36,7 @@ Scored read_scored(const JsonNode& place) {
   return read;
 }
 
-/// The tokens of the highest sum of scores (Viterbi).
+/// Selects the tokens with the highest sum of scores (Viterbi).
 class Unigram : public Model {
  public:
   Unigram(const Fields& fields, Scored read) : Model(std::move(read.tokens)), scores_(std::move(read.scores)) {
@@ -45,7 +45,7 @@ class Unigram : public Model {
       unknown_ = static_cast<TokenId>(unknown->count());
       if (!tokens().has(unknown_)) unknown->fail(fmt::format("is {}, of {} tokens", unknown_, tokens().size()));
     }
-    // A text that occurs twice has the score of the last.
+    // If a text occurs twice, the last score wins.
     for (TokenId id = 0; id < tokens().end(); ++id) trie_.set(tokens().text(id), id);
     unknown_score_ = std::numeric_limits<double>::infinity();
     for (const double score : scores_) unknown_score_ = std::min(unknown_score_, score);
@@ -62,10 +62,10 @@ class Unigram : public Model {
       return;
     }
     const std::size_t first = out.size();
-    std::vector<ModelToken> path = best_path(word);  // from the end on
+    std::vector<ModelToken> path = best_path(word);  // in reverse order
     for (std::size_t i = path.size(); i-- > 0;) {
       ModelToken token = path[i];
-      // Unknown characters in a row are one piece, which may then be a token after all.
+      // Fuse consecutive unknown characters. The result may be a token after all.
       while (token.id == unknown_ && i > 0 && path[i - 1].id == unknown_) token.end = path[--i].end;
       put(word, token, out);
     }
@@ -74,9 +74,9 @@ class Unigram : public Model {
 
  private:
   struct Node {
-    double score = 0;  ///< of the best path to here
+    double score = 0;  ///< of the best path to this node
     std::uint32_t begin = 0;
-    TokenId id = -1;  ///< of its last token, which starts at `begin`; -1: no path yet
+    TokenId id = -1;  ///< last token of the path, which starts at `begin`; -1: no path yet
   };
 
   std::vector<ModelToken> best_path(std::string_view word) const {

@@ -10,8 +10,8 @@ namespace lathe::text {
 
 namespace {
 
-/// The longest token that a word starts with, then the longest one for what follows, and so on. A word that does not
-/// end so is unknown as a whole.
+/// Greedy longest-match tokenizer: takes the longest token that starts the rest of the word. If none does, the whole
+/// word is unknown.
 class WordPiece : public Model {
  public:
   explicit WordPiece(const Fields& fields)
@@ -50,12 +50,12 @@ class WordPiece : public Model {
 
  private:
   std::string unknown_;
-  std::size_t longest_;     ///< characters
+  std::size_t longest_;     ///< maximum number of characters in a word
   ByteTrie starts_;         ///< tokens
-  ByteTrie continuations_;  ///< tokens with the prefix, without it
+  ByteTrie continuations_;  ///< tokens with the prefix, stored without it
 };
 
-/// A token is a whole word.
+/// Whole words are tokens.
 class WordLevel : public Model {
  public:
   explicit WordLevel(const Fields& fields)

@@ -11,7 +11,7 @@ AlignedText& AlignedText::operator=(AlignedText&& other) noexcept {
   is_original_ = other.is_original_;
   origin_ = other.origin_;
   spans_ = std::move(other.spans_);
-  owned_ = std::move(other.owned_);  // short strings move with their bytes
+  owned_ = std::move(other.owned_);  // short strings are stored in the object, so view_ must be updated
   view_ = is_original_ ? other.view_ : std::string_view(owned_);
   return *this;
 }

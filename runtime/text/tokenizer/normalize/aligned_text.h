@@ -13,24 +13,24 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-/// Text in valid UTF-8 that was made from an original, and for each of its bytes the part of the original that it
-/// came from: all bytes of a character have the same span, and spans ascend.
+/// Valid UTF-8 text derived from an original. Each byte has the span of the original from which it was derived. All
+/// bytes of a character have the same span, and spans are ascending.
 class AlignedText {
  public:
   AlignedText() = default;
-  /// `part` as it is: a part of the original, borrowed, that starts at byte `origin` there.
+  /// Borrows `part` of the original, which starts there at byte `origin`, unchanged.
   explicit AlignedText(std::string_view part, std::uint32_t origin = 0) : view_(part), origin_(origin) {}
   AlignedText(AlignedText&& other) noexcept { *this = std::move(other); }
   AlignedText& operator=(AlignedText&& other) noexcept;
 
   std::string_view text() const { return view_; }
-  /// Whether the text is the part of the original itself.
+  /// Returns whether the text is an unchanged part of the original.
   bool is_original() const { return is_original_; }
-  /// Where the part of the original starts.
+  /// Returns the start of the part in the original.
   std::uint32_t origin() const { return origin_; }
-  /// What byte `at` came from.
+  /// Returns the span of byte `at` in the original.
   Span span(std::size_t at) const { return is_original_ ? original_span(at) : spans_[at]; }
-  /// What bytes [begin, end) came from; end > begin.
+  /// Returns the span of bytes [begin, end) in the original; end > begin.
   Span cover(std::size_t begin, std::size_t end) const { return {span(begin).begin, span(end - 1).end}; }
 
  private:
@@ -44,15 +44,15 @@ class AlignedText {
   bool is_original_ = true;
 };
 
-/// Writes a text from parts of others and from new characters.
+/// Builds a text from parts of others and from new characters.
 class AlignedWriter {
  public:
-  /// `origin`: where the part of the original starts; `bytes`: how many are expected.
+  /// `origin` is the start of the part in the original; `bytes` is the expected size.
   AlignedWriter(std::uint32_t origin, std::size_t bytes);
 
-  /// Bytes [begin, end) of `source`, which are whole characters.
+  /// Appends bytes [begin, end) of `source`, which must be whole characters.
   void copy(const AlignedText& source, std::size_t begin, std::size_t end);
-  /// New characters, all from `span`.
+  /// Appends new characters, all with the span `span`.
   void put(std::string_view characters, Span span);
   void put(char32_t code, Span span);
 
@@ -63,14 +63,14 @@ class AlignedWriter {
   AlignedText result_;
 };
 
-/// One character of a normal form, and how it is aligned: 0 takes the place of the next character of the source, -n
-/// that of the next one and the n after it, 1 is inserted after what has been taken.
+/// A character of a normal form and its alignment. 0 replaces the next source character, -n replaces the next one and
+/// the n after it, and 1 inserts after the characters replaced so far.
 struct Change {
   char32_t code = 0;
   int taken = 0;
 };
 
-/// Writes changes of bytes [begin, end) of a source.
+/// Applies changes to bytes [begin, end) of a source.
 class ChangeWriter {
  public:
   ChangeWriter(AlignedWriter& out, const AlignedText& source, std::size_t begin, std::size_t end)
@@ -80,7 +80,7 @@ class ChangeWriter {
  private:
   AlignedWriter& out_;
   const AlignedText& source_;
-  std::size_t at_, end_;  ///< what has not been taken
+  std::size_t at_, end_;  ///< range not yet replaced
 };
 
 }  // namespace lathe::text

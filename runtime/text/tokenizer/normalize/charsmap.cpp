@@ -16,7 +16,7 @@ constexpr std::string_view charsmap_label = "tokenizer_charsmap";
 std::string decode_base64(const JsonNode& place) {
   std::string bytes;
   std::uint32_t bits = 0;
-  int count = 0;  // of bits that wait
+  int count = 0;  // number of pending bits
   std::string_view text = place.string();
   while (text.ends_with('=')) text.remove_suffix(1);
   for (const char c : text) {
@@ -40,14 +40,14 @@ std::uint32_t little_endian(std::string_view bytes, std::size_t at) {
   return value;
 }
 
-// A unit of the double array: bits of the trie's nodes.
+// Fields of a double-array unit:
 bool has_leaf(std::uint32_t unit) { return unit >> 8 & 1; }
 std::uint32_t value_of(std::uint32_t unit) { return unit & 0x7FFFFFFF; }
 std::uint32_t label_of(std::uint32_t unit) { return unit & 0x800000FF; }
 std::size_t offset_of(std::uint32_t unit) { return static_cast<std::size_t>(unit >> 10) << ((unit & 0x200) >> 6); }
 
-/// Puts the characters of the map's result one after the other; the last one waits, as it may take in characters that
-/// are removed after it.
+/// Collects the characters of the result. The last one is delayed, because its span may grow by characters that are
+/// removed after it.
 class MappedText {
  public:
   explicit MappedText(const AlignedText& source)
@@ -55,7 +55,7 @@ class MappedText {
         out_(source.origin(), source.text().size() + 16),
         changes_(out_, source, 0, source.text().size()) {}
 
-  /// `code` stands as it is.
+  /// Appends `code` unchanged.
   void keep(char32_t code) { put({code, 0}); }
 
   void replace(std::string_view old_text, std::string_view new_text) {
@@ -88,7 +88,7 @@ class MappedText {
   std::optional<Change> last_;
 };
 
-/// The end of the grapheme cluster that starts at `at`.
+/// Returns the end of the grapheme cluster that starts at `at`.
 std::size_t cluster_end(std::string_view text, std::size_t at) {
   Character last = character_at(text, at);
   std::int32_t state = 0;

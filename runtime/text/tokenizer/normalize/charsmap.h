@@ -12,17 +12,17 @@
 
 namespace lathe::text {
 
-/// The character map of SentencePiece: a double-array trie (Darts) of texts and what stands in for each.
+/// SentencePiece's character map: a double-array trie (Darts) of texts and their replacements.
 class CharsMap {
  public:
-  /// A string in base64. UserError [tokenizer_charsmap].
+  /// Parses a base64 string. Throws UserError [tokenizer_charsmap].
   explicit CharsMap(const JsonNode& place);
   CharsMap(const CharsMap&) = delete;
   CharsMap& operator=(const CharsMap&) = delete;
 
-  /// `source` with the map applied as tokenizers does: to grapheme clusters below 6 bytes, by the shortest text of
-  /// the map that they start with, and to the characters of the others.
-  /// UserError [tokenizer_limit], naming `place`, for more than the budget has.
+  /// Applies the map to `source` as tokenizers does. A grapheme cluster of fewer than 6 bytes is replaced by the
+  /// shortest text of the map with which it starts. Other clusters are mapped character by character. Throws
+  /// UserError [tokenizer_limit], naming `place`, if the budget is exceeded.
   AlignedText apply(AlignedText source, const TextBudget& budget, std::string_view place) const;
 
  private:
@@ -30,8 +30,8 @@ class CharsMap {
   std::optional<std::string_view> find_in_trie(std::string_view text) const;
 
   std::vector<std::uint32_t> trie_;
-  std::string replacements_;                                ///< texts that end in NUL
-  std::array<std::optional<std::string_view>, 128> ascii_;  ///< what stands in for single bytes
+  std::string replacements_;                                ///< NUL-terminated texts
+  std::array<std::optional<std::string_view>, 128> ascii_;  ///< replacements of single bytes
 };
 
 }  // namespace lathe::text

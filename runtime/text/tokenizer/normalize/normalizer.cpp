@@ -38,7 +38,7 @@ class Lowercase : public Normalizer {
   AlignedText rewrite(AlignedText source, MatchMemory&) const override { return lowercase(std::move(source)); }
 };
 
-/// Spaces at the ends go.
+/// Strips white space from the ends.
 class Strip : public Normalizer {
  public:
   explicit Strip(const Fields& fields)
@@ -67,7 +67,7 @@ class StripAccents : public Normalizer {
   }
 };
 
-/// The clean-up of SentencePiece's nmt rules.
+/// Applies SentencePiece's nmt clean-up rules.
 class Nmt : public Normalizer {
  private:
   AlignedText rewrite(AlignedText source, MatchMemory&) const override {
@@ -148,7 +148,7 @@ class Prepend : public Normalizer {
   std::string prefix_;
 };
 
-/// Each match gives way to a text, which has the span of the last character before its end.
+/// Replaces each match by a text. The text has the span of the last character before the match's end.
 class Replace : public Normalizer {
  public:
   explicit Replace(const Fields& fields)
@@ -188,7 +188,7 @@ class Precompiled : public Normalizer {
   CharsMap map_;
 };
 
-/// Each byte becomes its character of GPT-2's alphabet.
+/// Replaces each byte by its character in GPT-2's alphabet.
 class ByteLevelNormalizer : public Normalizer {
  private:
   AlignedText rewrite(AlignedText source, MatchMemory&) const override {

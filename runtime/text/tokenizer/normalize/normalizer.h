@@ -9,16 +9,16 @@
 
 namespace lathe::text {
 
-/// A normalizer of tokenizer.json: it rewrites text between added tokens.
+/// A normalizer of tokenizer.json. It rewrites the text between added tokens.
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  /// UserError [tokenizer_limit] that names the normalizer, if it makes more than the budget of `memory` has.
+  /// Throws UserError [tokenizer_limit], naming the normalizer, if the output exceeds the budget of `memory`.
   AlignedText apply(AlignedText source, MatchMemory& memory) const;
 
  protected:
   virtual AlignedText rewrite(AlignedText source, MatchMemory& memory) const = 0;
-  /// Its place in tokenizer.json, for messages.
+  /// Returns the position in tokenizer.json, for messages.
   const std::string& place() const { return place_; }
 
  private:
@@ -26,7 +26,7 @@ class Normalizer {
   std::string place_;
 };
 
-/// UserError [tokenizer_kind], [tokenizer_field], [tokenizer_regex], [tokenizer_charsmap].
+/// Throws UserError [tokenizer_kind], [tokenizer_field], [tokenizer_regex], [tokenizer_charsmap].
 std::unique_ptr<const Normalizer> read_normalizer(const JsonNode& place);
 
 }  // namespace lathe::text

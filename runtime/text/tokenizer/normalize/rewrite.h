@@ -7,8 +7,8 @@
 
 namespace lathe::text {
 
-/// Rewrites characters one by one: where changes(code) holds, write(code, put) calls put(new code) for each character
-/// that stands in for it, none of them to remove it. Text without such characters stays as it is.
+/// Rewrites characters one at a time. If changes(code), calls write(code, put), which calls put(new code) for each
+/// replacement character; no call removes the character. Returns text without such characters unchanged.
 template <class Changes, class Write>
 AlignedText rewrite_characters(AlignedText source, const Changes& changes, const Write& write) {
   const std::string_view text = source.text();

@@ -13,7 +13,7 @@
 
 namespace lathe::text {
 
-/// A value of tokenizer.json and where it stands there, for messages: "tokenizer.json: model.merges[3]".
+/// A value of tokenizer.json and its path for messages: "tokenizer.json: model.merges[3]".
 class JsonNode {
  public:
   JsonNode(const nlohmann::json& value, std::string file) : value_(&value), path_(std::move(file)) {}
@@ -25,19 +25,19 @@ class JsonNode {
   bool is_array() const;
   bool is_string() const;
 
-  /// The value as what it has to be. UserError [tokenizer_field] otherwise.
+  /// Return the value as the requested type. They throw UserError [tokenizer_field] for other types.
   const std::string& string() const;
   bool boolean() const;
   double number() const;
-  /// From 0 to `most`.
+  /// Returns an integer from 0 to `most`.
   std::int64_t count(std::int64_t most = INT32_MAX) const;
-  /// A string of one character.
+  /// Returns the only character of a string.
   char32_t character() const;
-  /// One of `names`, as its index.
+  /// Returns the index of the value in `names`.
   std::size_t choice(std::span<const std::string_view> names) const;
   std::vector<JsonNode> items() const;
   JsonNode item(std::size_t index) const;
-  /// The fields of an object whose names are not known.
+  /// Returns all fields of an object.
   std::vector<std::pair<std::string, JsonNode>> members() const;
 
   [[noreturn]] void fail(std::string_view message, std::string_view label = "tokenizer_field",
@@ -49,20 +49,20 @@ class JsonNode {
 
   const nlohmann::json* value_;
   std::string path_;
-  bool is_file_ = true;  ///< the path is that of the file alone
+  bool is_file_ = true;  ///< the path is only the file name
 };
 
-/// The fields of an object, each of which has to be known.
+/// The fields of an object, all of which must be known.
 class Fields {
  public:
-  /// UserError [tokenizer_field] where `place` is no object, or has a field that is not among `known` or "type".
+  /// Throws UserError [tokenizer_field] if `place` is not an object or has a field other than `known` and "type".
   Fields(const JsonNode& place, std::initializer_list<std::string_view> known);
 
   const JsonNode& place() const { return place_; }
   bool has(std::string_view name) const;
-  /// UserError [tokenizer_field] where it is missing.
+  /// Returns a field. Throws UserError [tokenizer_field] if it is missing.
   JsonNode get(std::string_view name) const;
-  /// Nothing where it is missing or null.
+  /// Returns a field; nullopt if it is missing or null.
   std::optional<JsonNode> find(std::string_view name) const;
 
   bool boolean_or(std::string_view name, bool otherwise) const;
@@ -72,11 +72,10 @@ class Fields {
   JsonNode place_;
 };
 
-/// The "type" of a part of the tokenizer, as its index in `names`. UserError [tokenizer_kind] for one that is
-/// unknown.
+/// Returns the index of the object's "type" in `names`. Throws UserError [tokenizer_kind] for an unknown type.
 std::size_t read_kind(const JsonNode& place, std::span<const std::string_view> names);
 
-/// Runs `make`; a UserError says which place it comes from.
+/// Calls `make` and adds the path to UserErrors that it throws.
 template <class Make>
 auto at_place(const JsonNode& place, const Make& make) {
   try {

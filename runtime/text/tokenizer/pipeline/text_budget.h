@@ -6,20 +6,21 @@
 
 namespace lathe::text {
 
-/// Limits on what a tokenizer.json may do with one text, so that no file fills the memory or runs for hours. Both
-/// grow with the text.
+/// Work limits of a tokenizer.json for one text, so that no file exhausts memory or runs for hours. They grow with
+/// the text.
 class TextBudget {
  public:
-  /// For a text of this size in bytes.
+  /// `bytes` is the size of the text.
   explicit TextBudget(std::size_t bytes = 0);
 
-  /// Counts text that `step` wrote, such as "tokenizer.json: normalizer.normalizers[3]". UserError [tokenizer_limit].
+  /// Counts output of `step`, such as "tokenizer.json: normalizer.normalizers[3]". Throws UserError
+  /// [tokenizer_limit].
   void write(std::size_t bytes, std::string_view step);
-  /// How many more bytes steps may write.
+  /// Returns the number of bytes that may still be written.
   std::size_t writable() const { return writable_; }
   [[noreturn]] void fail(std::string_view step) const;
 
-  /// Counts the work of a regular expression: false if none is left.
+  /// Counts work of a regular expression. Returns false if the limit is exceeded.
   bool match(std::uint64_t work) {
     if (work > matching_) return false;
     matching_ -= work;

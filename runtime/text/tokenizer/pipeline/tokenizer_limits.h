@@ -5,7 +5,7 @@
 
 namespace lathe::text {
 
-/// "truncation" and "padding" of tokenizer.json. UserError [tokenizer_field].
+/// Read "truncation" and "padding" of tokenizer.json. They throw UserError [tokenizer_field].
 Truncation read_truncation(const JsonNode& place);
 Padding read_padding(const JsonNode& place);
 

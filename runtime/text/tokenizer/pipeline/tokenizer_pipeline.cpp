@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view text_label = "tokenizer_text";
 
-/// Byte offsets of a text in code points. Fast for offsets that ascend.
+/// Converts byte offsets to code points. Fast for ascending offsets.
 class CharacterCounter {
  public:
   explicit CharacterCounter(std::string_view text) : text_(text) {
@@ -36,7 +36,7 @@ class CharacterCounter {
   std::uint32_t byte_ = 0, count_ = 0;
 };
 
-/// How many characters at both ends of a token are spaces, or GPT-2's character for one.
+/// Returns the number of spaces, or GPT-2's character for a space, at both ends of a token.
 Edges edges_of(std::string_view text) {
   const auto is_gap = [](char32_t code) { return is_space(code) || code == byte_character(' '); };
   Edges edges;
@@ -48,7 +48,7 @@ Edges edges_of(std::string_view text) {
   return edges;
 }
 
-/// Puts the tokens of one text into a draft.
+/// Writes the tokens of one text into a draft.
 class DraftWriter {
  public:
   DraftWriter(const Words& words, std::string_view original, std::int32_t type, bool has_offsets)
@@ -60,7 +60,7 @@ class DraftWriter {
     encoding.words.reserve(words.words.size() * 5 / 4);
   }
 
-  /// Bytes [begin, end) of the words' text, in word number `index`.
+  /// Adds a token for bytes [begin, end) of the words' text, in word `index`.
   void put(TokenId id, std::uint32_t begin, std::uint32_t end, std::size_t index) {
     draft_.encoding.ids.push_back(id);
     if (!has_offsets_) return;
@@ -147,7 +147,7 @@ Pipeline::Pipeline(const JsonNode& place) {
     edges_.push_back(edges_of(tokens.has(id) ? tokens.text(id) : std::string_view()));
 }
 
-/// The text between the added tokens is normalized part by part.
+/// Normalizes each part between added tokens separately.
 Words Pipeline::normalized(std::string_view text, Scratch& scratch) const {
   const std::vector<Word> parts = added_.split_original(text);
   std::vector<AlignedText> texts;

@@ -17,7 +17,7 @@
 
 namespace lathe::text {
 
-/// The parts of a tokenizer, in the order in which a text passes them.
+/// The stages of a tokenizer in the order in which they process a text.
 class Pipeline {
  public:
   explicit Pipeline(const JsonNode& place);
@@ -27,7 +27,7 @@ class Pipeline {
   const std::optional<Truncation>& truncation() const { return truncation_; }
   const std::optional<Padding>& padding() const { return padding_; }
 
-  /// One text or two. Padding is left to the caller.
+  /// Encodes one text or a pair. The caller applies padding.
   Encoding encode(std::span<const std::string_view> texts, const EncodeOptions& options) const;
   std::vector<std::string> words_of(std::string_view text) const;
   std::unique_ptr<DecodeStage> start_decoding(std::unique_ptr<DecodeStage> next) const {
@@ -35,12 +35,12 @@ class Pipeline {
   }
 
  private:
-  /// What one thread needs, and what it remembers.
+  /// Per-thread memory and caches.
   struct Scratch {
     MatchMemory matches;
     WordCache cache;
   };
-  /// Lends scratch to the calls that run at the same time.
+  /// Lends a Scratch to each concurrent call.
   class ScratchLoan;
 
   Words split(std::string_view text, Scratch& scratch) const;
@@ -55,7 +55,7 @@ class Pipeline {
   std::unique_ptr<const Decoder> decoder_;
   std::optional<Truncation> truncation_;
   std::optional<Padding> padding_;
-  std::vector<Edges> edges_;  ///< of the model's tokens, where the post-processor trims
+  std::vector<Edges> edges_;  ///< of the model's tokens, if the post-processor trims
 
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Scratch>> idle_;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr char32_t first_replacement = 0x100, end_of_replacements = 0x144;
 
-/// Bytes that are visible as the Latin-1 character of their number stand for themselves.
+/// Returns whether a byte is represented by the Latin-1 character of the same number, because that is visible.
 constexpr bool is_visible(std::uint32_t byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || (byte >= 0xAE && byte <= 0xFF);
 }

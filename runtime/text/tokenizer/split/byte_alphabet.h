@@ -7,12 +7,12 @@
 
 namespace lathe::text {
 
-/// GPT-2's alphabet: each byte is one character that can be seen.
+/// Returns the visible character that represents a byte in GPT-2's alphabet.
 char32_t byte_character(std::uint8_t byte);
-/// The byte that a character of the alphabet stands for.
+/// Returns the byte that a character of the alphabet represents.
 std::optional<std::uint8_t> character_byte(char32_t code);
 
-/// The bytes that text in the alphabet stands for; nothing where it holds another character.
+/// Returns the bytes that text in the alphabet represents; nullopt if it contains another character.
 std::optional<std::string> to_bytes(std::string_view text);
 
 }  // namespace lathe::text

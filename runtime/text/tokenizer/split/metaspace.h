@@ -4,16 +4,16 @@
 
 namespace lathe::text {
 
-/// The settings of Metaspace, which is a pre-tokenizer and a decoder.
+/// Settings of Metaspace, which is a pre-tokenizer and a decoder.
 struct Metaspace {
   enum class Scheme { first, never, always };
 
-  /// Reads both the old spelling, with add_prefix_space, and the new one, with prepend_scheme. UserError
+  /// Reads the old form with add_prefix_space and the new form with prepend_scheme. Throws UserError
   /// [tokenizer_field].
   explicit Metaspace(const JsonNode& place);
 
   char32_t replacement = U'\u2581';
-  Scheme scheme = Scheme::always;  ///< which words get the character in front
+  Scheme scheme = Scheme::always;  ///< words to which the character is prepended
   bool splits = true;
 };
 

@@ -8,13 +8,13 @@
 
 namespace lathe::text {
 
-/// What Split and Replace look for: a text, or a regular expression.
+/// Pattern of Split and Replace: a text or a regular expression.
 class Pattern {
  public:
-  /// {"String": text} or {"Regex": expression}. UserError [tokenizer_field], [tokenizer_regex].
+  /// Reads {"String": text} or {"Regex": expression}. Throws UserError [tokenizer_field], [tokenizer_regex].
   explicit Pattern(const JsonNode& place);
 
-  /// The text, where the pattern is one that is not empty.
+  /// Returns the text; null for a regular expression.
   const std::string* literal() const { return regex_ ? nullptr : &text_; }
 
   /// Calls found(begin, end) for each match in `text`, from left to right.

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 5> behaviors{"Removed", "Isolated", "Merg
 
 SplitBehavior read_behavior(const JsonNode& place) { return static_cast<SplitBehavior>(place.choice(behaviors)); }
 
-/// Finds each character for which `holds`.
+/// Returns a function that finds each character for which `holds` returns true.
 template <class Holds>
 auto each_character(Holds holds) {
   return [holds](std::string_view text, const auto& found) {
@@ -30,7 +30,7 @@ auto each_character(Holds holds) {
   };
 }
 
-/// Matches of a character that `holds`, each by itself.
+/// Splits at each single character for which `holds` returns true.
 template <class Holds>
 class CharacterSplit : public PreTokenizer {
  public:
@@ -67,7 +67,7 @@ class Split : public PreTokenizer {
   bool inverts_;
 };
 
-/// Runs of \w, and runs of what is neither \w nor space.
+/// Splits into runs of \w and runs of characters that are neither \w nor white space.
 class Whitespace : public PreTokenizer {
  public:
   void apply(Words& words, MatchMemory&) const override {
@@ -90,7 +90,7 @@ class Whitespace : public PreTokenizer {
   }
 };
 
-/// Spaces go; each punctuation mark stands by itself.
+/// Removes white space and isolates each punctuation mark.
 class BertSplit : public PreTokenizer {
  public:
   void apply(Words& words, MatchMemory&) const override {
@@ -162,7 +162,7 @@ class ByteLevelSplit : public PreTokenizer {
   std::optional<Regex> regex_;
 };
 
-/// Spaces become a visible character, which may also be put in front; words start with it.
+/// Replaces spaces by a visible character, at which words start; it may also be prepended.
 class MetaspaceSplit : public PreTokenizer {
  public:
   explicit MetaspaceSplit(const JsonNode& place) : metaspace_(place) {}

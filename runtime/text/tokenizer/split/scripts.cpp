@@ -8,8 +8,7 @@ namespace lathe::text {
 
 namespace {
 
-/// The scripts that SentencePiece's rules know, the frequent ones first; all other characters go with what stands
-/// before them.
+/// Scripts in SentencePiece's rules, frequent ones first. All other characters belong to the preceding script.
 constexpr std::string_view scripts =
     "Latin Cyrillic Greek Arabic Devanagari Hangul Hebrew Thai Inherited Armenian Bengali Georgian Tamil Telugu "
     "Adlam Ahom Anatolian_Hieroglyphs Avestan Balinese Bamum Bassa_Vah Batak Bhaiksuki Bopomofo Brahmi Braille "
@@ -24,8 +23,8 @@ constexpr std::string_view scripts =
     "Siddham SignWriting Sinhala Sora_Sompeng Sundanese Syloti_Nagri Syriac Tagalog Tagbanwa Tai_Le Tai_Tham "
     "Tai_Viet Takri Tangut Thaana Tibetan Tifinagh Tirhuta Ugaritic Vai Warang_Citi Yi";
 
-/// Runs of characters of one script, marked with its number. Hiragana and Katakana count as Han, a space as no
-/// script.
+/// Returns a pattern for runs of one script, marked with its number. Hiragana and Katakana are treated as Han; a
+/// space has no script.
 Regex script_runs() {
   std::string pattern =
       R"([^\P{sc:Common}\x20\x{30FC}]+(*:0)|[\p{sc:Han}\p{sc:Hiragana}\p{sc:Katakana}\x{30FC}]+(*:1))";
@@ -37,7 +36,7 @@ Regex script_runs() {
 
 class ScriptSplit : public PreTokenizer {
  public:
-  /// A word starts where the script changes; what stands before the first character of a script is dropped.
+  /// Splits where the script changes. Text before the first character of a script is dropped.
   void apply(Words& words, MatchMemory& memory) const override {
     split_words(words, SplitBehavior::removed, true, [&](std::string_view text, const auto& found) {
       std::size_t begin = text.size();

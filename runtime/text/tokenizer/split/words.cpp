@@ -6,7 +6,7 @@ namespace lathe::text {
 
 namespace {
 
-/// Joins each part to the one before it where joins(part, match before it) holds.
+/// Merges each part into the previous one if joins(part, previous part is a match).
 template <class Joins>
 void join(std::vector<Part>& parts, const Joins& joins) {
   std::size_t kept = 0;

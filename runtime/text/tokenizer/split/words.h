@@ -9,23 +9,23 @@
 
 namespace lathe::text {
 
-/// Bytes [begin, end) of a text that a model makes tokens of, or that are an added token.
+/// Bytes [begin, end) of a text: a word for the model, or an added token.
 struct Word {
   std::uint32_t begin = 0, end = 0;
   TokenId added = -1;  ///< the added token's id
 };
 
-/// Text in words: not empty, in order; what lies between is dropped.
+/// A text and its words, which are nonempty and in order. Text between words is dropped.
 struct Words {
   AlignedText text;
   std::vector<Word> words;
-  /// Each byte stands for its character of GPT-2's alphabet, which is not written out.
+  /// Each byte stands for its character in GPT-2's alphabet, which is not written out.
   bool is_byte_level = false;
 
   std::string_view text_of(const Word& word) const { return text.text().substr(word.begin, word.end - word.begin); }
 };
 
-/// What becomes of the matches that split a word.
+/// Treatment of the matches that split a word.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 /// A part of a word.
@@ -34,11 +34,11 @@ struct Part {
   bool is_match = false;
 };
 
-/// Joins parts, which cover a word, as the behavior says, and appends those that stay as words. `shift`: where the
-/// word begins.
+/// Merges the parts of a word according to the behavior and appends the remaining ones as words. `shift` is the start
+/// of the word.
 void append_parts(std::vector<Word>& words, std::vector<Part>& parts, SplitBehavior behavior, std::uint32_t shift);
 
-/// Splits all words but added tokens. find(text, found) calls found(begin, end) for each match in a word's text.
+/// Splits all words except added tokens. find(text, found) calls found(begin, end) for each match in a word's text.
 template <class Find>
 void split_words(Words& words, SplitBehavior behavior, bool inverts, const Find& find) {
   std::vector<Word> result;
@@ -71,7 +71,7 @@ void split_words(Words& words, SplitBehavior behavior, bool inverts, const Find&
   words.words = std::move(result);
 }
 
-/// Rewrites all words but added tokens: write(out, word) writes what stands for a word.
+/// Rewrites all words except added tokens. write(out, word) writes the replacement of a word.
 template <class Write>
 void rewrite_words(Words& words, const Write& write) {
   AlignedWriter out(words.text.origin(), words.text.text().size() + words.words.size());

@@ -10,7 +10,7 @@ namespace {
 
 utf8proc_category_t category(char32_t code) { return utf8proc_category(static_cast<utf8proc_int32_t>(code)); }
 
-/// Symbols that are Alphabetic: letters in circles and squares.
+/// Returns whether a symbol is Alphabetic: letters in circles and squares.
 bool is_enclosed_letter(char32_t code) {
   return (code >= 0x24B6 && code <= 0x24E9) || (code >= 0x1F130 && code <= 0x1F149) ||
          (code >= 0x1F150 && code <= 0x1F169) || (code >= 0x1F170 && code <= 0x1F189);

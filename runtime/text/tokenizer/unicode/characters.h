@@ -2,12 +2,12 @@
 
 namespace lathe::text {
 
-/// Properties of characters as tokenizers sees them. Unicode's tables are those of utf8proc; where tokenizers
-/// takes older ones (older_unicode.h), so does Lathe.
+/// Character properties as in tokenizers. Tables are those of utf8proc, except where tokenizers uses older ones
+/// (older_unicode.h).
 
-/// White_Space of Unicode.
+/// Unicode's White_Space.
 bool is_space(char32_t code);
-/// \w of Unicode's regular expressions: letters, marks, digits, connectors, joiners.
+/// \w in Unicode regular expressions: letters, marks, digits, connectors, joiners.
 bool is_word(char32_t code);
 /// Categories N*.
 bool is_numeric(char32_t code);
@@ -19,9 +19,9 @@ bool is_control(char32_t code);
 bool is_nonspacing_mark(char32_t code);
 /// Categories M*.
 bool is_mark(char32_t code);
-/// The blocks of Han characters that BERT takes apart.
+/// The blocks of Han characters that BERT isolates.
 bool is_bert_han(char32_t code);
-/// The simple mapping; U+0130 alone becomes two characters, of which this is the first and U+0307 the second.
+/// Returns the simple case mapping. Only U+0130 maps to two characters: this returns the first; U+0307 is the second.
 char32_t to_lower(char32_t code);
 
 }  // namespace lathe::text

@@ -29,7 +29,7 @@ int combining_class(char32_t code) {
 bool is_hangul_syllable(char32_t code) { return code >= 0xAC00 && code <= 0xD7A3; }
 bool is_jamo(char32_t code) { return code >= 0x1100 && code <= 0x11FF; }
 
-/// Whether a character neither changes, nor moves, nor takes part in a composition as the later of two.
+/// Returns whether a character is unchanged, is not reordered, and is never the second character of a composition.
 bool is_inert(char32_t code, NormalForm form) {
   const char32_t first_changed = form == NormalForm::nfc ? 0x300 : form == NormalForm::nfd ? 0xC0 : 0xA0;
   if (code < first_changed) return true;
@@ -47,13 +47,13 @@ std::optional<char32_t> compose(char32_t first, char32_t second) {
   return older_whole(composed) ? std::nullopt : std::optional(composed);
 }
 
-/// Characters between two inert ones.
+/// The characters between two inert ones.
 class Stretch {
  public:
   explicit Stretch(NormalForm form) : form_(form) {}
 
   void add(char32_t code) {
-    std::array<utf8proc_int32_t, 32> parts{};  // the longest decomposition has 18
+    std::array<utf8proc_int32_t, 32> parts{};  // the longest decomposition has 18 characters
     const int options = UTF8PROC_DECOMPOSE | (is_compatible(form_) ? UTF8PROC_COMPAT : 0);
     utf8proc_ssize_t count = 1;
     parts[0] = static_cast<utf8proc_int32_t>(code);
@@ -63,7 +63,7 @@ class Stretch {
     for (utf8proc_ssize_t i = 0; i < count; ++i) push({static_cast<char32_t>(parts[i]), i > 0 ? 1 : 0});
   }
 
-  /// The normal form of what was added.
+  /// Returns the normal form of the added characters.
   std::span<const Change> finish() {
     sort_marks();
     if (composes(form_)) compose_all();
@@ -82,7 +82,7 @@ class Stretch {
     if (combining_class(change.code) == 0) marks_ = changes_.size();
   }
 
-  /// Orders the marks since the last starter by their class.
+  /// Sorts the marks after the last starter by combining class.
   void sort_marks() {
     std::stable_sort(
         changes_.begin() + static_cast<std::ptrdiff_t>(marks_), changes_.end(),
@@ -90,12 +90,12 @@ class Stretch {
     marks_ = changes_.size();
   }
 
-  /// Each starter takes in what composes with it: marks of which none between has the same class or a higher one,
-  /// or the next starter.
+  /// Composes each starter with the marks or the next starter that compose with it, unless a character in between has
+  /// the same or a higher class.
   void compose_all() {
-    std::size_t kept = 0;  // changes before it are done
+    std::size_t kept = 0;  // number of changes that are final
     std::optional<std::size_t> starter;
-    int last_class = -1;  // of the kept characters after the starter
+    int last_class = -1;  // class of the last character kept after the starter
     for (const Change next : changes_) {
       const int next_class = combining_class(next.code);
       if (starter && (last_class < next_class || last_class == -1)) {
@@ -115,7 +115,7 @@ class Stretch {
 
   NormalForm form_;
   std::vector<Change> changes_;
-  std::size_t marks_ = 0;  ///< where the characters after the last starter begin
+  std::size_t marks_ = 0;  ///< start of the characters after the last starter
 };
 
 }  // namespace
@@ -124,7 +124,7 @@ AlignedText to_normal_form(AlignedText source, NormalForm form) {
   const std::string_view text = source.text();
   AlignedWriter out(source.origin(), text.size() + text.size() / 8);
   Stretch stretch(form);
-  std::size_t copied = 0;  // bytes that are written
+  std::size_t copied = 0;  // bytes written so far
   std::size_t last = 0;    // the inert character before `at`, or `at` itself
   for (std::size_t at = 0; at < text.size();) {
     Character next = character_at(text, at);

@@ -9,7 +9,7 @@ namespace lathe::text {
 
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 
-/// `source` in a normal form of Unicode. A character that stands for several has the span of the first of them.
+/// Returns `source` in a Unicode normal form. A composed character has the span of its first original character.
 AlignedText to_normal_form(AlignedText source, NormalForm form);
 
 }  // namespace lathe::text

@@ -11,7 +11,7 @@ struct Range {
   char32_t first, last;
 };
 
-/// `ranges` ascend.
+/// Returns whether `code` is in one of the `ranges`, which must be ascending.
 bool lies_in(char32_t code, std::span<const Range> ranges) {
   const auto after = std::upper_bound(ranges.begin(), ranges.end(), code,
                                       [](char32_t c, const Range& range) { return c < range.first; });

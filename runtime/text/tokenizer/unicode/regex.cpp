@@ -16,10 +16,10 @@ namespace lathe::text {
 
 namespace {
 
-// Bounds of one match; what goes beyond fails.
+// Limits of one match. Exceeding them is an error.
 constexpr std::size_t largest_jit_stack = std::size_t{8} << 20;  // bytes
-constexpr std::uint32_t heap_limit = 64 << 10;                   // KiB, of the interpreter
-constexpr std::uint32_t match_limit = 20'000'000;                // steps back
+constexpr std::uint32_t heap_limit = 64 << 10;                   // KiB, for the interpreter
+constexpr std::uint32_t match_limit = 20'000'000;                // backtracking steps
 
 std::string message_of(int error) {
   std::array<PCRE2_UCHAR8, 256> text{};
@@ -35,7 +35,7 @@ struct MatchMemory::Content {
   struct Counted {
     TextBudget budget;
     PCRE2_SIZE position = 0;  ///< of the last callout
-    PCRE2_SIZE start = 0;     ///< of the match that is tried
+    PCRE2_SIZE start = 0;     ///< start of the current attempt
   };
   static constexpr std::uint32_t auto_callout = 255;
 
@@ -57,8 +57,8 @@ struct MatchMemory::Content {
   Content(const Content&) = delete;
   Content& operator=(const Content&) = delete;
 
-  /// Called at the callouts of a pattern: counts what was done since the last one, which is at most a constant for
-  /// each character that the position moved by or that is captured. The callout's number is added.
+  /// Callout function. Counts the work since the last callout, which is bounded by a constant for each character that
+  /// the position moved by or that is captured. Adds the callout's number.
   static int count_work(pcre2_callout_block* block, void* content) {
     auto& [text_budget, position, start] = static_cast<Content*>(content)->counted;
     const PCRE2_SIZE at = block->current_position;
@@ -126,7 +126,7 @@ bool Regex::search(std::string_view text, std::size_t from, MatchMemory& memory,
   int found = PCRE2_ERROR_JIT_STACKLIMIT;
   if (code_->is_machine_code)
     found = pcre2_jit_match(code_->code, units(text), text.size(), from, 0, content.data, content.context);
-  if (found == PCRE2_ERROR_JIT_STACKLIMIT)  // the interpreter keeps its stack on the heap
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT)  // the interpreter's stack is on the heap
     found = pcre2_match(code_->code, units(text), text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, content.data,
                         content.context);
   if (found == PCRE2_ERROR_NOMATCH) return false;

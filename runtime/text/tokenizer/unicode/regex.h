@@ -10,14 +10,14 @@
 
 namespace lathe::text {
 
-/// Memory for matches, and the budget of the text that is tokenized. One thread at a time.
+/// Memory for matches, and the budget of the current text. Not thread-safe.
 class MatchMemory {
  public:
   MatchMemory();
   ~MatchMemory();
   MatchMemory(MatchMemory&&) noexcept;
 
-  /// Starts a text of this size in bytes.
+  /// Starts a text of `bytes` bytes.
   void begin(std::size_t bytes) { budget() = TextBudget(bytes); }
   TextBudget& budget();
 
@@ -32,16 +32,16 @@ class Regex {
  public:
   struct Match {
     std::size_t begin = 0, end = 0;
-    int mark = -1;  ///< the number of the last (*MARK:number) on the way to the match
+    int mark = -1;  ///< number of the last (*MARK:number) on the path to the match
   };
 
-  /// UserError [tokenizer_regex].
+  /// Throws UserError [tokenizer_regex].
   explicit Regex(std::string_view pattern);
-  /// An expression in PCRE2's own syntax.
+  /// Compiles an expression in PCRE2's own syntax.
   static Regex native(const std::string& pattern);
 
-  /// The first match in `text`, which is valid UTF-8, that starts at byte `from` or later; false where there is none.
-  /// UserError [tokenizer_regex] for a search that needs more work than the budget of `memory` has.
+  /// Finds the first match in `text` that starts at byte `from` or later. Returns false if there is none. `text` must
+  /// be valid UTF-8. Throws UserError [tokenizer_regex] if the search exceeds the budget of `memory`.
   bool search(std::string_view text, std::size_t from, MatchMemory& memory, Match& match) const;
 
  private:
@@ -52,8 +52,8 @@ class Regex {
   std::shared_ptr<const Code> code_;
 };
 
-/// Calls found(begin, end) for one match after the other, as Oniguruma's iterators do: an empty match that touches
-/// the match before it does not count.
+/// Calls found(begin, end) for successive matches, like Oniguruma's iterators: an empty match adjacent to the
+/// previous match is skipped.
 template <class Found>
 void for_each_match(const Regex& regex, std::string_view text, MatchMemory& memory, const Found& found) {
   Regex::Match match;

@@ -17,7 +17,7 @@
 
 namespace lathe::text {
 
-// Alphabetic is letters, letter numbers, some marks, and letters in circles and squares.
+// Alphabetic: letters, letter numbers, some marks, and letters in circles and squares.
 const std::string_view word_items =
     R"(\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189})";
 
@@ -27,7 +27,7 @@ constexpr int deepest = 100;
 
 using Names = std::pair<std::string_view, std::string_view>;
 
-/// Names of properties in lower case without separators, and what PCRE2 writes inside of brackets.
+/// Names of properties in lower case without separators, and their form inside PCRE2's brackets.
 constexpr Names properties[] = {{"other", R"(\p{C})"},
                                 {"control", R"(\p{Cc})"},
                                 {"format", R"(\p{Cf})"},
@@ -93,7 +93,7 @@ bool compiles(const std::string& pattern) {
   return code != nullptr;
 }
 
-/// The items of a property by name: a category, a POSIX class, a script or a binary property.
+/// Returns the bracket items of a property: a category, a POSIX class, a script or a binary property.
 std::string property_items(const PatternCursor& cursor, std::string_view name) {
   std::string key;
   for (const char c : name) {
@@ -119,7 +119,7 @@ std::string from_code(const PatternCursor& cursor, unsigned long code) {
   return fmt::format("\\x{{{:X}}}", code);
 }
 
-/// At most `most` digits of a base, as a number; fails below `least`.
+/// Parses at most `most` digits in a base. Fails if there are fewer than `least`.
 unsigned long take_digits(PatternCursor& cursor, int base, std::size_t least, std::size_t most) {
   std::size_t count = 0;
   unsigned long value = 0;
@@ -136,10 +136,10 @@ unsigned long take_digits(PatternCursor& cursor, int base, std::size_t least, st
   return value;
 }
 
-/// The union of classes, as brackets or as alternatives.
+/// A union of classes, as bracket items and as alternatives.
 struct Union {
-  std::string items;               ///< inside of brackets
-  std::vector<std::string> atoms;  ///< patterns for one character
+  std::string items;               ///< items inside brackets
+  std::vector<std::string> atoms;  ///< patterns that match one character
 
   std::string atom() const {
     if (atoms.empty()) return "[" + items + "]";
@@ -173,7 +173,8 @@ bool take_posix(PatternCursor& cursor, Union& to) {
   return true;
 }
 
-/// One character of a class as PCRE2 writes it; a bracket or an escape of a class is not next.
+/// Returns the next character of a class in PCRE2's syntax. The next character must not be a bracket or a class
+/// escape.
 std::string take_member(PatternCursor& cursor) {
   if (cursor.done()) cursor.fail("a class is not closed");
   if (cursor.skip("\\")) return cursor.skip("b") ? "\\x{8}" : take_character_escape(cursor);
@@ -182,13 +183,13 @@ std::string take_member(PatternCursor& cursor) {
                                                                                    : std::string(member);
 }
 
-/// A member, or a range of them.
+/// Parses a member or a range of members.
 void take_range(PatternCursor& cursor, Union& to) {
   to.items += take_member(cursor);
   if (!cursor.starts("-") || cursor.starts("-]") || cursor.starts("-&&") || cursor.starts("-[")) return;
   const std::size_t dash = cursor.at++;
   ClassEscape escape;
-  if (cursor.skip("\\") && take_class_escape(cursor, escape)) {  // as in [a-\d], where the dash is itself
+  if (cursor.skip("\\") && take_class_escape(cursor, escape)) {  // the dash is literal, as in [a-\d]
     to.items += "\\-";
     add(to, escape);
     return;
@@ -284,7 +285,7 @@ std::string take_character_escape(PatternCursor& cursor) {
 std::string translate_class(PatternCursor& cursor) {
   const PatternCursor::Level level(cursor);
   const bool is_negated = cursor.skip("^");
-  std::vector<Union> terms(1);  // between "&&"
+  std::vector<Union> terms(1);  // separated by "&&"
   for (bool is_first = true;; is_first = false) {
     ClassEscape escape;
     if (cursor.done()) cursor.fail("a class is not closed");

@@ -9,17 +9,17 @@ namespace lathe::text {
 struct PatternCursor {
   std::string_view pattern;
   std::size_t at = 0;
-  int depth = 0;  ///< of groups and classes
+  int depth = 0;  ///< nesting depth of groups and classes
 
   bool done() const { return at == pattern.size(); }
   bool starts(std::string_view what) const { return pattern.substr(at).starts_with(what); }
-  /// Steps over `what` where it stands.
+  /// Skips `what` if it is next. Returns whether it was.
   bool skip(std::string_view what);
-  /// The whole character that stands next, which is stepped over.
+  /// Returns the next character and skips it.
   std::string_view take();
-  /// UserError [tokenizer_regex] at the present byte.
+  /// Throws UserError [tokenizer_regex] at the current byte.
   [[noreturn]] void fail(std::string_view message) const;
-  /// One level deeper, until the end of the block; fails where there are too many.
+  /// Increases the nesting depth during its lifetime. Throws if the nesting is too deep.
   class Level {
    public:
     explicit Level(PatternCursor& cursor);
@@ -32,25 +32,25 @@ struct PatternCursor {
   };
 };
 
-/// PCRE2's pattern for one character of a class: after "[" stands the rest of a class of Oniguruma, which may hold
-/// classes and "&&".
+/// Translates the rest of an Oniguruma class after "[", which may contain nested classes and "&&". Returns PCRE2's
+/// pattern for one character.
 std::string translate_class(PatternCursor& cursor);
 
-/// What a class escape stands for: \s, \p{Letter}, ... `item` goes inside of brackets.
+/// A class escape such as \s or \p{Letter}. `item` is written inside brackets.
 struct ClassEscape {
   std::string item;
-  bool is_negated = false;  ///< all characters but those
+  bool is_negated = false;  ///< matches all other characters
 };
 
-/// Takes the rest of an escape after the backslash if it stands for a class; false and nothing taken otherwise.
+/// Parses the rest of a class escape after the backslash. Returns false and consumes nothing for other escapes.
 bool take_class_escape(PatternCursor& cursor, ClassEscape& escape);
-/// As a pattern for one character.
+/// Returns the escape as a pattern for one character.
 std::string atom_of(const ClassEscape& escape);
 
-/// Takes the rest of an escape after the backslash that stands for one character, which may be itself: "\x{...}".
+/// Parses the rest of a character escape after the backslash. Returns "\x{...}".
 std::string take_character_escape(PatternCursor& cursor);
 
-/// \w of Oniguruma, inside of brackets.
+/// Oniguruma's \w inside brackets.
 extern const std::string_view word_items;
 
 }  // namespace lathe::text

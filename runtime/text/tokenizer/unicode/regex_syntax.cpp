@@ -15,7 +15,8 @@ namespace lathe::text {
 
 namespace {
 
-/// Oniguruma's grammar, read by recursive descent. PCRE2 gets every atom by itself, so that quantifiers can be added.
+/// Recursive-descent parser of Oniguruma's grammar. Emits each atom separately for PCRE2, so that quantifiers can be
+/// added.
 class Translator {
  public:
   explicit Translator(std::string_view pattern) : cursor_{pattern} {}
@@ -27,27 +28,28 @@ class Translator {
   }
 
  private:
-  static constexpr std::uint64_t most_ways = 256;    ///< of what is not counted
-  static constexpr std::uint64_t few_repeats = 8;    ///< are ways; more are counted
-  static constexpr std::uint64_t most_least = 2000;  ///< repeats that a quantifier may demand
+  static constexpr std::uint64_t most_ways = 256;  ///< maximum of Part::ways
+  static constexpr std::uint64_t few_repeats =
+      8;  ///< repeats up to this number are `ways`; more are counted at callouts
+  static constexpr std::uint64_t most_least = 2000;  ///< maximum of a quantifier's minimum
   static constexpr std::size_t long_pattern = 4096;  ///< bytes
 
-  /// A part of the pattern, and how much work it may take.
+  /// A part of the pattern with an estimate of its work.
   struct Part {
     std::string text;
-    std::uint64_t ways = 1;  ///< to match at one position, those of repeats that are counted left out
+    std::uint64_t ways = 1;  ///< number of ways to match at one position, without counted repeats
     bool can_fail = true;
-    bool is_long = false;  ///< repeats without a small bound
+    bool is_long = false;  ///< repeats without a small upper bound
     bool is_group = false;
   };
 
-  /// The items of an alternative as a part. An item that may be matched again after a later one failed gets callouts.
+  /// Concatenates the items of an alternative. An item gets callouts if it may be retried after a later item failed.
   Part sequence(std::vector<Part>& items) const {
     Part all{.text = {}};
     bool fails_later = depth_ > 0;
     for (std::size_t i = items.size(); i-- > 0;) {
       Part& item = items[i];
-      // A match starts where the first item does.
+      // The first item needs no callout before it, because a match starts there.
       if (fails_later && item.is_long) item.text = (i > 0 || depth_ > 0 ? "(?C0)" : "") + item.text + "(?C0)";
       if (fails_later) all.ways = std::min(all.ways * item.ways, 2 * most_ways);
       fails_later = fails_later || item.can_fail;
@@ -57,8 +59,8 @@ class Translator {
     return all;
   }
 
-  /// Up to the end of the pattern or a ')' that belongs to a group outside. `is_extended`: spaces and comments
-  /// between atoms mean nothing.
+  /// Parses alternatives up to the end of the pattern or an unmatched ')'. `is_extended`: ignore white space and
+  /// comments between atoms.
   Part alternatives(bool is_extended) {
     const PatternCursor::Level level(cursor_);
     Part out{.text = {}, .ways = 0};
@@ -128,7 +130,7 @@ class Translator {
     return group_of(opening, is_extended);
   }
 
-  /// After its opening: the group's content and end.
+  /// Parses the content and the end of a group after its opening.
   Part group_of(const std::string& opening, bool is_extended) {
     ++depth_;
     const Part inside = alternatives(is_extended);
@@ -146,7 +148,8 @@ class Translator {
     return found;
   }
 
-  /// After "(?": "i-m:...)", or "i)", which holds to the end of the group, with all its alternatives.
+  /// Parses options after "(?": "i-m:...)", or "i)", which applies to the rest of the group including all its
+  /// alternatives.
   Part options(bool is_extended) {
     std::string on, off;
     for (bool is_on = true; !cursor_.done() && !cursor_.starts(")") && !cursor_.starts(":");) {
@@ -156,7 +159,7 @@ class Translator {
         is_extended = is_on;
       } else if (cursor_.skip("i")) {
         (is_on ? on : off) += "i";
-      } else if (cursor_.skip("m")) {  // Oniguruma's name for "." that matches newlines
+      } else if (cursor_.skip("m")) {  // Oniguruma's option for "." matching newlines
         (is_on ? on : off) += "s";
       } else {
         cursor_.fail("of groups with options, i, m and x are supported");
@@ -212,7 +215,7 @@ class Translator {
     std::uint64_t least = 0, most = 0;
   };
 
-  /// {n}, {n,}, {,n}, {n,m}; what else starts with a brace stands for itself.
+  /// Parses {n}, {n,}, {,n} or {n,m}. Other text that starts with a brace is literal.
   std::optional<Bounds> take_interval() {
     const std::size_t start = cursor_.at;
     const auto digits = [&] {
@@ -241,11 +244,11 @@ class Translator {
     return std::nullopt;
   }
 
-  /// `part` repeated, where the pattern says so in the form `how`.
+  /// Repeats `part` with the quantifier `how`.
   void repeat(Part& part, const std::string& how, bool is_first, std::uint64_t least, std::uint64_t most) {
     if (most > 1 && (part.is_group || !is_first)) counts_itself_ = false;
     part.text = (is_first ? part.text : "(?:" + part.text + ")") + how;
-    // A weight for the characters that fail to be as many as demanded.
+    // Weight for attempts that fail before the required number of repeats.
     if (least > few_repeats) part.text = fmt::format("(?C{})", least / 8) + part.text;
     const bool is_few = most - least <= few_repeats;
     part.is_long = part.is_long || !is_few;
@@ -265,7 +268,7 @@ class Translator {
         }
         repeat(part, how, is_first, sign == '+' ? 1 : 0, sign == '?' ? 1 : UINT64_MAX);
       } else if (const auto bounds = take_interval()) {
-        // A '+' after it repeats the whole, a '?' after {n} makes it optional.
+        // After an interval, '+' repeats it, and '?' after {n} makes it optional.
         const bool is_range = bounds->text.find(',') != std::string::npos;
         repeat(part, bounds->text + (is_range && cursor_.skip("?") ? "?" : ""), is_first, bounds->least,
                bounds->most);
@@ -277,7 +280,7 @@ class Translator {
   }
 
   bool counts_itself_ = true;
-  int depth_ = 0;  ///< of groups that something may follow
+  int depth_ = 0;  ///< of groups that may be followed by other items
   PatternCursor cursor_;
 };
 

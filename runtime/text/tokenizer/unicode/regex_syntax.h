@@ -5,17 +5,17 @@
 
 namespace lathe::text {
 
-/// A pattern for PCRE2 with callouts, at which the work of a search is counted (MatchMemory).
+/// A pattern for PCRE2 with callouts that count the work of a search (MatchMemory).
 struct TranslatedPattern {
   std::string text;
-  /// Between two of its callouts only a constant is done for each character that the search moves by. Otherwise every
-  /// item of the pattern needs a callout (PCRE2_AUTO_CALLOUT), which is slower.
+  /// The work between two callouts is bounded by a constant for each character that the search moves by. Otherwise,
+  /// every item of the pattern needs a callout (PCRE2_AUTO_CALLOUT), which is slower.
   bool counts_itself = true;
 };
 
-/// A regular expression in Oniguruma's syntax, which tokenizer.json has, in that of PCRE2: classes within classes and
-/// their intersections, Oniguruma's \h, \w and POSIX brackets, its names of properties, (?m), {n,m}+ and more.
-/// UserError [tokenizer_regex] for what is malformed or has no counterpart.
+/// Translates a regular expression from Oniguruma's syntax, which tokenizer.json uses, to PCRE2's. Supports nested
+/// classes and their intersections, Oniguruma's \h, \w and POSIX brackets, its property names, (?m), {n,m}+ and more.
+/// Throws UserError [tokenizer_regex] for malformed or untranslatable patterns.
 TranslatedPattern to_pcre2(std::string_view pattern);
 
 }  // namespace lathe::text

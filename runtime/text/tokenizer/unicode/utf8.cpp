@@ -10,10 +10,10 @@ enum class Validity { valid, invalid, cut };
 
 struct Scan {
   Validity validity;
-  std::size_t size;  ///< of the character, or of what one U+FFFD stands for
+  std::size_t size;  ///< size of the character, or of the bytes that one U+FFFD replaces
 };
 
-/// What starts at byte `at` (Unicode 15, table 3-7).
+/// Validates the character that starts at byte `at` (Unicode 15, table 3-7).
 Scan scan(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
   const unsigned lead = byte(0);
@@ -29,7 +29,7 @@ Scan scan(std::string_view text, std::size_t at) {
   return {Validity::valid, size};
 }
 
-/// The bytes from `at` on that are ASCII, eight at a time.
+/// Returns the end of the ASCII bytes that start at `at`; reads eight bytes at a time.
 std::size_t skip_ascii(std::string_view text, std::size_t at) {
   while (at + 8 <= text.size()) {
     std::uint64_t word;

@@ -1,0 +1,173 @@
+#include "passes/compile/budget.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ir/ops/primitives/primitives.h"
+#include "ir/support/error.h"
+#include "ir/tensor/binding.h"
+#include "ir/tensor/op/op.h"
+#include "passes/lowering/lower.h"
+#include "passes/program/exchange_order.h"
+#include "passes/remat/candidates.h"
+#include "passes/transforms/dce.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+/// Where a node of a graph with copies comes from.
+struct Origin {
+  int node;  // of the graph without copies
+  bool copy;
+};
+
+/// A graph with copies, and what it takes.
+struct Attempt {
+  Graph graph;
+  std::vector<Origin> origins;  // by node
+  Program program;
+  MemoryPlan plan;
+  FusionPlan regions;
+
+  std::int64_t bytes() const { return plan.total_bytes(); }
+};
+
+void require_sizes(const Graph& graph, const DimBindings& dims) {
+  const std::vector<std::string> missing = unbound_dims(graph, dims);
+  if (!missing.empty())
+    throw UserError(fmt::format("a memory budget is judged at one size of each dim of @{}: {} {} none", graph.name,
+                                fmt::join(missing, ", "), missing.size() == 1 ? "has" : "have"),
+                    "memory_dims", "give their sizes with the budget");
+}
+
+class Rematerializer {
+ public:
+  explicit Rematerializer(const Compilation& from) : from_(from), budget_(*from.request.lower.memory) {}
+
+  void run(Compilation& result) {
+    const Graph& graph = from_.graph;
+    require_sizes(graph, budget_.dims);
+    std::vector<Origin> origins;
+    for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) origins.push_back({i, false});
+    Attempt now = attempt(graph, std::move(origins));
+    for (const ValueId id : all_values(graph)) sums_.push_back(how_summed(now, id));
+    while (now.bytes() > budget_.bytes) {
+      auto next = improve(now);
+      if (!next) fail(now);
+      now = std::move(*next);
+    }
+    result.recomputed = copies_among(now.origins);
+    result.recomputed_kinds = std::move(recomputed_);
+    result.graph = std::move(now.graph);
+  }
+
+ private:
+  static std::vector<bool> copies_among(const std::vector<Origin>& origins) {
+    std::vector<bool> copies;
+    for (const Origin& origin : origins) copies.push_back(origin.copy);
+    return copies;
+  }
+
+  double memory_work() const {
+    return std::visit([](const auto& info) { return info.memory_work; }, from_.machine.info);
+  }
+
+  Attempt attempt(Graph graph, std::vector<Origin> origins) const {
+    const LowerOptions& options = from_.request.lower;
+    FusionPlan regions = fuse_regions(graph, from_.machine, options, copies_among(origins));
+    Program program = make_kernels(graph, regions, from_.machine, options, *from_.pool);
+    order_exchanges(program, options.bucket_bytes);
+    MemoryPlan plan = plan_memory(program, budget_.dims, budget_.threads);
+    return {std::move(graph), std::move(origins), std::move(program), std::move(plan), std::move(regions)};
+  }
+
+  /// In which kind of region a sum is made: in another one it may have other bits. Empty for other values.
+  static std::string how_summed(const Attempt& attempt, ValueId id) {
+    const Node& node = attempt.graph[id];
+    const bool sums = node.op->as<Reduce>() || node.op->as<Contraction>() || node.op == &ops::scatter_add;
+    if (!sums || attempt.regions.region(id) < 0) return "";
+    const Region& region = attempt.regions.regions[static_cast<std::size_t>(attempt.regions.region(id))];
+    const bool added_to = region.kind == RegionKind::scatter && region.members.size() > 1;
+    return fmt::format("{} {} {} {}", static_cast<int>(region.kind), region.domain.to_string(), region.inner,
+                       added_to);
+  }
+
+  /// Whether every sum, copies too, is made as in the graph without copies.
+  bool sums_as_before(const Attempt& attempt) const {
+    for (const ValueId id : all_values(attempt.graph)) {
+      const Origin& origin = attempt.origins[static_cast<std::size_t>(id.index)];
+      if (how_summed(attempt, id) != sums_[static_cast<std::size_t>(origin.node)]) return false;
+    }
+    return true;
+  }
+
+  /// Copies the best kind that has not been tried and does not raise the peak.
+  std::optional<Attempt> improve(const Attempt& now) {
+    for (const RematCandidate& kind :
+         remat_candidates(now.graph, now.regions, peak_region(now), budget_.dims, memory_work())) {
+      if (!tried_.insert(kind.key).second) continue;
+      std::vector<std::vector<ValueId>> copies;
+      Graph graph = recompute(now.graph, kind.copies, &copies);
+      std::vector<Origin> origins = origins_of(now.origins, graph, kind.copies, copies);
+      Attempt next = attempt(dce(std::move(graph)), std::move(origins));
+      if (next.bytes() > now.bytes() || !sums_as_before(next)) continue;
+      recomputed_.push_back({kind.key, static_cast<int>(kind.copies.size()), next.bytes()});
+      return next;
+    }
+    return std::nullopt;
+  }
+
+  /// The region that the launch at the peak belongs to.
+  static int peak_region(const Attempt& now) {
+    const int peak = now.plan.peak_launch;
+    return peak < 0 ? 0 : now.program.launches[static_cast<std::size_t>(peak)].info.region;
+  }
+
+  /// The old origins, with those of the copies between them, without what nobody reads any more.
+  static std::vector<Origin> origins_of(const std::vector<Origin>& old, const Graph& graph,
+                                        const std::vector<Recomputation>& wanted,
+                                        const std::vector<std::vector<ValueId>>& copies) {
+    const std::vector<bool> needed = needed_nodes(graph);
+    std::vector<int> copied(graph.nodes.size(), -1);  // the node that it is a copy of, as an origin
+    for (std::size_t w = 0; w < wanted.size(); ++w)
+      for (std::size_t v = 0; v < wanted[w].values.size(); ++v)
+        copied[static_cast<std::size_t>(copies[w][v].index)] =
+            old[static_cast<std::size_t>(wanted[w].values[v].index)].node;
+    std::vector<Origin> result;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < copied.size(); ++i) {
+      const Origin origin = copied[i] >= 0 ? Origin{copied[i], true} : old[next++];
+      if (needed[i]) result.push_back(origin);
+    }
+    LATHE_ASSERT(next == old.size());
+    return result;
+  }
+
+  [[noreturn]] void fail(const Attempt& least) const {
+    throw UserError(
+        fmt::format("@{} does not fit a memory budget of {}: with all that can be computed again it takes {} ({} of "
+                    "arguments, states and results, {} of arena)",
+                    least.graph.name, format_bytes(budget_.bytes), format_bytes(least.bytes()),
+                    format_bytes(least.plan.argument_bytes), format_bytes(least.plan.arena_bytes)),
+        "memory_budget",
+        fmt::format("{} bytes are the least; a smaller batch or sequence needs less", least.bytes()));
+  }
+
+  const Compilation& from_;
+  const MemoryBudget& budget_;
+  std::vector<std::string> sums_;  // by node of the graph without copies: how_summed
+  std::set<std::string> tried_;
+  std::vector<RecomputedKind> recomputed_;
+};
+
+}  // namespace
+
+void fit_budget(Compilation& now) { Rematerializer(now).run(now); }
+
+}  // namespace lathe

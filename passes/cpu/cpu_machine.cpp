@@ -1,0 +1,80 @@
+#include "passes/cpu/cpu_machine.h"
+
+#include <set>
+
+#include "ir/machine/network_info.h"
+#include "ir/ops/primitives/primitives.h"
+#include "passes/cpu/cpu_kernels.h"
+
+namespace lathe {
+
+namespace {
+
+std::vector<KernelContext::Built> row_kernels(const LoweringContext& context, const Region& region) {
+  auto special = cpu::lower_row_update(context, region);
+  if (!special) special = cpu::lower_transposed(context, region);
+  if (!special) return cpu::lower_rows(context, region);
+  std::vector<KernelContext::Built> built;
+  built.push_back(std::move(*special));
+  return built;
+}
+
+/// The scatter_adds whose updates a region sums for itself.
+std::set<ir::ValueId> row_sums(const LoweringContext& context, const Region& region) {
+  std::set<ir::ValueId> found;
+  std::vector<ir::ValueId> work = region.members;
+  while (!work.empty()) {
+    const ir::ValueId id = work.back();
+    work.pop_back();
+    for (const ir::ValueId operand : context.graph[id].operands) {
+      if (!context.plan.is_inlined(operand)) continue;
+      if (context.graph[operand].op == &ir::ops::scatter_add)
+        found.insert(operand);
+      else
+        work.push_back(operand);
+    }
+  }
+  return found;
+}
+
+std::vector<KernelContext::Built> scatter_kernels(const LoweringContext& context, const Region& region) {
+  const bool replaces = context.graph[region.members[0]].op == &ir::ops::update_rows;
+  return replaces ? cpu::lower_update_rows(context, region) : cpu::lower_scatter(context, region);
+}
+
+/// Positions of the updates that a region sums for itself.
+std::vector<KernelContext::Built> sort_positions(const LoweringContext& context, const Region& region) {
+  std::vector<KernelContext::Built> built;
+  for (const ir::ValueId scatter : row_sums(context, region))
+    built.push_back(cpu::scatter_positions(context, scatter, context.buffer_of(scatter)));
+  return built;
+}
+
+}  // namespace
+
+Machine cpu_machine(const CpuInfo& cpu) {
+  return {.info = cpu,
+          .schedules = {{RegionKind::rows, row_kernels},
+                        {RegionKind::product, cpu::lower_product},
+                        {RegionKind::columns, cpu::lower_columns},
+                        {RegionKind::scatter, scatter_kernels},
+                        {RegionKind::attention, cpu::lower_attention},
+                        {RegionKind::scan, cpu::lower_scan},
+                        {RegionKind::sort, cpu::lower_sort},
+                        {RegionKind::grouped, cpu::lower_grouped}},
+          .before = sort_positions,
+          .copy = cpu::lower_copy,
+          .fold = cpu::lower_fold,
+          .folded_bytes = NetworkInfo{}.folded_bytes,
+          .fusion = {.attention_sums = OuterReductions::f32_and_f64,
+                     .attention_costs = cpu,
+                     .attention_few_rows = true,
+                     .attention_result_dots = ResultDots{.block_bytes = cpu.l2.share()},
+                     .most_columns = cpu::task_elements(cpu),
+                     .scatter_in_place = true,
+                     .row_sums = true},
+          .chunks = cpu.chunks,
+          .keeps_budgets = true};
+}
+
+}  // namespace lathe

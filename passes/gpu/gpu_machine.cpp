@@ -1,0 +1,94 @@
+#include "passes/gpu/gpu_machine.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "ir/ops/primitives/primitives.h"
+#include "ir/support/error.h"
+#include "passes/gpu/gpu_kernels.h"
+
+namespace lathe {
+
+namespace {
+
+std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region) {
+  const bool reduces = std::any_of(region.members.begin(), region.members.end(),
+                                   [&](ir::ValueId id) { return context.graph[id].op->as<ir::Reduce>() != nullptr; });
+  if (reduces) return gpu::lower_rows(context, region);
+  std::vector<KernelContext::Built> built;
+  built.push_back(gpu::lower_points(context, region));
+  return built;
+}
+
+/// Rows are summed where updates say, or replaced.
+std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region) {
+  return context.graph[region.members[0]].op == &ir::ops::update_rows ? gpu::lower_update_rows(context, region)
+                                                                      : gpu::lower_scatter(context, region);
+}
+
+std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region) {
+  if (gpu::has_few_rows(context, region)) return gpu::lower_few_rows_product(context, region);
+  return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region)
+                                                  : gpu::lower_product(context, region);
+}
+
+/// The last few ops of a launch, and the line of the last: "_softmax_mul_mha_cpp_14".
+std::string origin(const Launch& launch) {
+  constexpr std::size_t most = 3;
+  std::vector<std::string_view> ops;
+  for (const LaunchOp& op : launch.info.ops)
+    if (op.value.valid() && (ops.empty() || ops.back() != op.op_name())) ops.push_back(op.op_name());
+  if (ops.size() > most) ops.erase(ops.begin(), ops.end() - most);
+  std::string text;
+  for (const std::string_view op : ops) text += fmt::format("_{}", op);
+  const std::string line = launch.loc.to_string();
+  if (!ops.empty() && !line.empty()) text += "_" + line;
+  return text;
+}
+
+/// Kernels are named after what they compute.
+void name_kernels(Program& program) {
+  std::set<int> named;
+  const auto name_kernel = [&](const Launch& launch) {
+    if (!named.insert(launch.kernel).second) return;
+    std::string& name = program.kernels[static_cast<std::size_t>(launch.kernel)].name;
+    name += origin(launch);
+    for (char& c : name)
+      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  };
+  for (const Launch& launch : program.launches) name_kernel(launch);
+  for (const Exchange& exchange : program.exchanges)
+    for (const Exchange::Part& part : exchange.parts)
+      if (part.fold) name_kernel(*part.fold);
+}
+
+}  // namespace
+
+Machine gpu_machine(const GpuInfo& gpu) {
+  if (gpu.warp_threads != kernel::warp_threads)
+    throw InternalError(
+        fmt::format("{} has warps of {} threads; those of the loop IR, of its mma and from_lane, have {}", gpu.name,
+                    gpu.warp_threads, kernel::warp_threads));
+  return {.info = gpu,
+          .schedules = {{RegionKind::rows, lower_rows},
+                        {RegionKind::product, lower_product},
+                        {RegionKind::columns, gpu::lower_columns},
+                        {RegionKind::scatter, lower_scatter},
+                        {RegionKind::attention, gpu::lower_attention},
+                        {RegionKind::scan, gpu::lower_scan},
+                        {RegionKind::sort, gpu::lower_sort},
+                        {RegionKind::grouped, gpu::lower_grouped}},
+          .copy = gpu::lower_copy,
+          .fold = gpu::lower_fold,
+          .fusion = {.attention_sums = OuterReductions::all,
+                     .attention_result_dots = ResultDots{.converted = true, .narrow_only = true},
+                     .copied_operands = gpu.products.copied_rows},
+          .chunks = gpu.chunks,
+          .casts_before_views = true,
+          .padded_products = gpu.products,
+          .finish = name_kernels};
+}
+
+}  // namespace lathe

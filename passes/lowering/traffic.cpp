@@ -1,0 +1,85 @@
+#include "passes/lowering/traffic.h"
+
+#include <algorithm>
+
+namespace lathe {
+
+namespace {
+
+/// Points of the domain dims that `bits` names.
+Dim points_along(const ElementwiseProgram& program, std::uint64_t bits) {
+  Dim points = 1;
+  for (int d = 0; d < program.domain.rank(); ++d)
+    if (bits >> d & 1) points = points * program.domain[d].unnamed();
+  return points;
+}
+
+std::uint64_t dims_of(const Linear& form) {
+  std::uint64_t bits = 0;
+  for (std::size_t d = 0; d < form.coefficients.size(); ++d)
+    if (!form.coefficients[d].is(0)) bits |= std::uint64_t{1} << d;
+  return bits;
+}
+
+/// The smaller of two sizes where their difference has one sign for all dims; else `a`.
+Dim smaller(const Dim& a, const Dim& b) {
+  const Dim difference = a - b;
+  const auto& terms = difference.terms();
+  const bool larger = std::all_of(terms.begin(), terms.end(), [](const Dim::Term& t) { return t.coefficient >= 0; });
+  return larger ? b : a;
+}
+
+}  // namespace
+
+std::map<int, Dim> touched_elements(const std::vector<const ElementwiseProgram*>& programs,
+                                    const LoweringContext& lowering) {
+  struct Reads {
+    std::vector<std::pair<const ElementwiseProgram*, const ElementwiseInstruction*>> seen;
+    Dim elements = 0, size = 0;
+  };
+  std::map<int, Reads> reads;
+  std::map<int, Dim> touched;
+  const auto size = [&](ir::ValueId node) { return lowering.graph[node].type.shape.numel().unnamed(); };
+  for (const ElementwiseProgram* program : programs) {
+    for (int i = 0; i < program->size(); ++i) {
+      const ElementwiseInstruction& code = (*program)[i];
+      if (!code.buffer.valid()) continue;
+      const bool gathers = code.kind == ElementwiseInstruction::Kind::gather,
+                 sums = code.kind == ElementwiseInstruction::Kind::row_sum;
+      Reads& read = reads[lowering.buffer_of(code.buffer)];
+      read.size = size(code.buffer);
+      const auto same = [&](const auto& other) {
+        return other.first == program && other.second->kind == code.kind && other.second->form == code.form &&
+               (!gathers || other.second->args == code.args);
+      };
+      if (std::any_of(read.seen.begin(), read.seen.end(), same)) continue;
+      read.seen.emplace_back(program, &code);
+      const std::uint64_t dims = gathers ? program->depends[static_cast<std::size_t>(i)] : dims_of(code.form);
+      read.elements = read.elements + (sums ? read.size : points_along(*program, dims));
+    }
+    for (const ElementwiseStore& store : program->stores) {
+      const auto at = touched.try_emplace(lowering.buffer_of(store.node), 0).first;
+      at->second = at->second + points_along(*program, dims_of(store.form));
+    }
+  }
+  for (const auto& [buffer, read] : reads) {
+    const auto at = touched.try_emplace(buffer, 0).first;
+    at->second = at->second + smaller(read.elements, read.size);
+  }
+  return touched;
+}
+
+Dim launch_bytes(const kernel::Kernel& kernel, const Launch& launch, const std::vector<ProgramBuffer>& buffers,
+                 const std::map<int, Dim>& touched) {
+  Dim bytes = 0;
+  for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+    const ProgramBuffer& buffer = buffers[static_cast<std::size_t>(launch.buffers[i])];
+    const auto known = touched.find(launch.buffers[i]);
+    const bool both = kernel.buffers[i].access == kernel::Access::read_write;
+    const Dim elements = known != touched.end() ? known->second : buffer.elements.unnamed() * Dim(both ? 2 : 1);
+    bytes = bytes + elements * Dim(static_cast<std::int64_t>(size_in_bytes(buffer.dtype)));
+  }
+  return bytes;
+}
+
+}  // namespace lathe

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "passes/program/program.h"
+
+namespace lathe {
+
+/// The arguments and run-time checks of a graph alone: what binding its dims needs.
+ir::Graph signature_of(const ir::Graph& graph);
+
+/// Gives the program's slots the types of the graph before ir::decompose_complex: a complex argument or output holds
+/// the same bytes as the pairs of reals that the program works on.
+void set_user_types(Program& program, const ir::Graph& given);
+
+}  // namespace lathe
