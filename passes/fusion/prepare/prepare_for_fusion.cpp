@@ -19,8 +19,8 @@ using namespace ir;
 
 namespace {
 
-/// The dim of a value along which a reduction has run that it is made of, point-wise, as weights are along their
-/// columns; -1 where there is none, or the value is something else.
+/// Returns the dim of a reduction that a value depends on point-wise and that ran along one of the value's dims, as
+/// for weights along their columns; -1 if there is none or the value is something else.
 int reduced_along(const Graph& graph, ValueId value) {
   const Shape& shape = graph[value].type.shape;
   std::vector<ValueId> work = {value};
@@ -37,8 +37,8 @@ int reduced_along(const Graph& graph, ValueId value) {
   return -1;
 }
 
-/// The dims to fold first: that along which the rows of scores run, else the trailing ones, or the last alone where
-/// everything goes; empty where one step does.
+/// Returns the dims to fold first: the dim along which rows of scores run, otherwise the trailing ones, or only the
+/// last one if everything is folded. Empty if one step is enough.
 std::vector<std::int64_t> first_step(const Graph& graph, const Node& reduce) {
   const Shape& shape = graph[reduce.operands[0]].type.shape;
   const std::vector<int> dims = reduced_dims(graph, reduce);
@@ -63,7 +63,7 @@ std::vector<std::int64_t> first_step(const Graph& graph, const Node& reduce) {
   return trailing;
 }
 
-/// Folds in steps that keep every dim, then drops the folded ones.
+/// Folds in steps that keep every dim, and finally drops the folded ones.
 Value fold(const Value& operand, const Node& reduce, const Graph& graph, const std::vector<std::int64_t>& first) {
   GraphBuilder& b = operand.builder();
   const auto step = [&](const Value& value, std::vector<std::int64_t> dims, bool keep) {
@@ -77,7 +77,7 @@ Value fold(const Value& operand, const Node& reduce, const Graph& graph, const s
   return step(step(operand, first, true), rest, reduce.attrs.get<bool>("keepdim"));
 }
 
-/// Whether every dim that the reduction folds has one element: then it changes nothing but the shape.
+/// Whether every dim that the reduction folds has one element, so that it only changes the shape.
 bool folds_nothing(const Graph& graph, const Node& reduce) {
   const auto dims = reduced_dims(graph, reduce);
   return std::all_of(dims.begin(), dims.end(), [&](int d) { return graph[reduce.operands[0]].type.shape[d].is(1); });
@@ -105,9 +105,11 @@ Graph split_reductions(Graph graph) {
   return graph;
 }
 
-constexpr std::size_t most_parts = 16;  // of a concat: a kernel asks for each element which of them has it
+// Limit on the parts of a concat: for each element, a kernel searches the part that has it.
+constexpr std::size_t most_parts = 16;
 
-/// Parts of parts where there are many, so that as many again cost a step more, not twice as much an element.
+/// Concatenates many parts in several levels. Doubling their number then adds at most a level, instead of doubling
+/// the cost per element.
 Graph split_concats(Graph graph) {
   const auto is_long = [](const Node& node) { return node.op == &ops::concat && node.operands.size() > most_parts; };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_long)) return graph;
@@ -128,7 +130,7 @@ Graph split_concats(Graph graph) {
                  });
 }
 
-/// A constant that has no buffer gets one where its elements are looked up by address.
+/// Gives a buffer to a constant without one, if its elements are looked up by address.
 Graph store_tables(Graph graph) {
   const auto lacks_table = [&](const Node& node) {
     if (!reads_by_address(node)) return false;
@@ -145,7 +147,7 @@ Graph store_tables(Graph graph) {
   });
 }
 
-/// Whether the last dim that has not just one element is folded.
+/// Whether the last dim with more than one element is folded.
 bool folds_last_dim(const Graph& graph, const Node& reduce) {
   const Shape& shape = graph[reduce.operands[0]].type.shape;
   const std::vector<int> dims = reduced_dims(graph, reduce);
@@ -158,7 +160,7 @@ bool is_computed(const Node& node) {
   return !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant;
 }
 
-/// The first result that is no computed node, or another result too.
+/// Returns the first result that is not a computed node, or is used by two results.
 std::optional<ValueId> result_without_node(const Graph& graph) {
   std::set<ValueId> taken;
   for (const ValueId id : graph.results())
