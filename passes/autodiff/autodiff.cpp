@@ -23,7 +23,7 @@ std::string describe(const Value& value) {
                      node.type.to_string());
 }
 
-/// At the line that asks for the gradient, where it is known; else at the value's.
+/// Throws at the line that requests the gradient if it is known, otherwise at the value's line.
 [[noreturn]] void fail(const Value& at, std::string_view message, std::string_view label, std::string_view hint) {
   const Location& asked = at.builder().location();
   throw UserError(asked.known() ? asked : at.node().loc, "grad", message, label, hint);
@@ -46,14 +46,14 @@ void check_output(const Seed& seed) {
          "grad_cotangent", "a cotangent has the dtype and shape of its output");
 }
 
-/// Why no gradient arrives at `wrt`, for the error message.
+/// Throws an error that explains why no gradient arrives at `wrt`.
 void fail_unused(const GraphBuilder& builder, std::span<const ValueId> outputs, const Value& wrt) {
   const Graph& graph = builder.graph();
   const auto region = ancestors(graph, outputs, [](ValueId) { return true; });
   std::string why = "no output depends on it";
   if (std::binary_search(region.begin(), region.end(), wrt.id())) {
     why = "the outputs depend on it only through values without a gradient";
-    // The first op after it that stops the gradient.
+    // Find the first op after it that stops the gradient.
     std::vector<bool> below(graph.nodes.size());
     below[static_cast<std::size_t>(wrt.id().index)] = true;
     for (const ValueId id : region) {

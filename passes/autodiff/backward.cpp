@@ -20,8 +20,8 @@ namespace {
 
 bool contains(std::span<const ValueId> ids, ValueId id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
 
-/// One sweep. Ids only grow, and every operand's id is smaller than its user's, so going through the values in
-/// falling order meets each one after all its users.
+/// One sweep. Ids only grow, and every operand's id is smaller than its user's, so visiting the values in descending
+/// order visits each one after all its users.
 class Sweep {
  public:
   Sweep(GraphBuilder& builder, std::span<const ValueId> targets, std::span<const ValueId> stop_at)
@@ -43,7 +43,7 @@ class Sweep {
   }
 
  private:
-  /// Whether a gradient that arrives at `id` is of use: it is a target or can flow on to one.
+  /// Whether a gradient at `id` is used: it is a target or the gradient can flow on to one.
   bool is_active(ValueId id) const {
     if (contains(targets_, id)) return true;
     const Node& node = builder_.graph()[id];
@@ -68,7 +68,7 @@ class Sweep {
     return all.sum;
   }
 
-  /// Adds `gradient` to what has arrived at `id`, summed to its shape.
+  /// Adds `gradient`, summed to the shape of `id`, to the gradients that have arrived there.
   void arrive(ValueId id, Value gradient) {
     const TensorType type = builder_.graph()[id].type;
     if (gradient.shape() != type.shape) gradient = sum_to(gradient, type.shape);
@@ -77,7 +77,7 @@ class Sweep {
     arrived_[id].add(gradient);
   }
 
-  /// Sends what has arrived at a node on to its operands.
+  /// Propagates the gradient of a node to its operands.
   void visit(ValueId id) {
     const auto grad = arrived(id);
     const Node node = builder_.graph()[id];  // a copy: the rules below add nodes
@@ -111,7 +111,7 @@ class Sweep {
     return grads;
   }
 
-  /// Builds what the composite means and sweeps through that, down to the composite's operands.
+  /// Expands the composite and sweeps through the expansion, down to the composite's operands.
   std::vector<std::optional<Value>> by_expansion(const Node& node, const Value& grad, std::span<const bool> needed) {
     const auto operands = values(node.operands);
     const Composite* composite = node.op->as<Composite>();
@@ -137,7 +137,7 @@ class Sweep {
   static constexpr std::size_t few_slices = 8;
 
   /// Gradients that have arrived at a value, in the order of their arrival. A few gradients of slices are padded and
-  /// added. arrived() joins larger numbers of them, because each addition takes the time of the whole value.
+  /// added. arrived() combines larger numbers of them, because each addition takes the time of the whole value.
   struct Arrived {
     std::optional<Value> sum;
     std::vector<Value> slices, others;

@@ -9,7 +9,7 @@
 /// The sweep behind autodiff.h.
 namespace lathe::ir {
 
-/// Whether any gradient can flow through the node to its operands: its value is float or complex and its record has a
+/// Whether any gradient can flow through the node to its operands: its value is float or complex, and its op has a
 /// rule or an expansion.
 bool passes_gradient(const Node& node);
 
@@ -18,8 +18,8 @@ struct Cotangent {
   Value gradient;
 };
 
-/// Sweeps backwards from `seeds` and gives for each target the sum of what arrives there. With `stop_at` the sweep
-/// does not go below these values: they are leaves.
+/// Sweeps backward from `seeds` and returns, for each target, the sum of the gradients that arrive there. With
+/// `stop_at`, the sweep does not go below these values: they are leaves.
 std::vector<std::optional<Value>> backward(GraphBuilder& builder, std::span<const Cotangent> seeds,
                                            std::span<const ValueId> targets, std::span<const ValueId> stop_at = {});
 

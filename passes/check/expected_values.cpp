@@ -14,10 +14,10 @@ namespace lathe::ir {
 
 namespace {
 
-/// What a float dtype keeps of a number; integers are exact.
+/// The precision of a float dtype; integers are exact.
 struct Precision {
-  double base;   ///< what a few roundings amount to
-  double least;  ///< the smallest normal number: below, digits are lost
+  double base;   ///< error of a few roundings
+  double least;  ///< the smallest normal number; digits are lost below it
 };
 
 Precision precision_of(DType dtype) {
@@ -45,7 +45,7 @@ ExpectedValues::ExpectedValues(const Graph& graph, Tensors arguments, std::vecto
   given_.expected = interpret_values(graph, arguments_, given_.values, options_.interpret);
 }
 
-/// What passes make of the values, which are its outputs; without roundings.
+/// Returns the values after the passes, as outputs of their own graph, computed without rounding.
 ExpectedValues::Way ExpectedValues::rewritten() const {
   Graph alone = given_.graph;
   alone.outputs.clear();
@@ -59,7 +59,7 @@ ExpectedValues::Way ExpectedValues::rewritten() const {
   return way;
 }
 
-/// How far the values move when they are computed so.
+/// Returns how far the values move if they are computed with these options.
 std::vector<ExpectedValues::Spread> ExpectedValues::spread(const Way& way, const InterpretOptions& options) const {
   std::vector<Spread> moved(way.values.size());
   try {
@@ -76,15 +76,15 @@ std::vector<ExpectedValues::Spread> ExpectedValues::spread(const Way& way, const
         }
       }
     }
-  } catch (const UserError&) {  // roundings decide an index, which is out of range without them
+  } catch (const UserError&) {  // rounding decides an index, which is out of range without it
     for (std::size_t v = 0; v < moved.size(); ++v)
       moved[v] = {0, std::vector<bool>(static_cast<std::size_t>(way.expected[v].numel()), true)};
   }
   return moved;
 }
 
-/// How far another way of computing moves the values: without roundings, which is sample 0, or with noise, in the
-/// graph or, every other sample, in the rewritten one; samples 2, 3, 6, 7 ... move equal elements alike.
+/// Returns how far another computation moves the values: without rounding, which is sample 0, or with noise. Every
+/// other sample with noise uses the rewritten graph; samples 2, 3, 6, 7 ... move equal elements alike.
 const std::vector<ExpectedValues::Spread>& ExpectedValues::spreads(int sample) {
   while (std::cmp_less_equal(spreads_.size(), sample)) {
     InterpretOptions options = options_.interpret;
@@ -109,7 +109,7 @@ double ExpectedValues::base(std::size_t i) const {
 }
 
 Nearness ExpectedValues::compare(std::size_t i, const HostTensor& found) {
-  // More samples make it certain that what is not near is wrong.
+  // More samples make it certain that a value that is not near is wrong.
   const int samples = options_.rewrite ? 13 : 7;
   constexpr double multiple = 8;
   const HostTensor& expected = given_.expected[i];

@@ -10,42 +10,42 @@
 
 namespace lathe::ir {
 
-/// How near a computed value comes to the expected one, in absolute differences of elements.
+/// How near a computed value is to the expected one, in absolute differences of elements.
 struct Nearness {
   Difference difference;       ///< of the elements that have a tolerance
   double allowed = 0;          ///< always finite
   double largest = 0;          ///< the largest magnitude of the expected value
-  std::int64_t undecided = 0;  ///< elements without a tolerance, because roundings alone move them without bound
-  bool none_decided = false;   ///< no element has one
+  std::int64_t undecided = 0;  ///< elements without a tolerance, because rounding alone moves them without bound
+  bool none_decided = false;   ///< no element has a tolerance
   bool near() const { return difference.largest <= allowed; }
 };
 
 struct ExpectOptions {
-  /// With `round` values are rounded to their dtypes, as compiled code rounds them; without, ways of computing in f64
+  /// With `round`, values are rounded to their dtypes, as compiled code rounds them; without it, computations in f64
   /// are compared.
   InterpretOptions interpret = {};
-  /// Where it is given, an element may differ by this much of the value's largest magnitude, whatever roundings do.
+  /// If set, an element may differ by this fraction of the value's largest magnitude, whatever rounding does.
   std::optional<double> tolerance = {};
-  /// Passes that the values may have gone through, by which roundings move them too. What these passes mean is for
-  /// others to check: only what noise does to their result counts, not the result.
+  /// Passes that may have been applied to the values, which therefore move by rounding in other ways. This class does
+  /// not check the passes: it uses only the effect of noise on their result.
   std::function<Graph(const Graph&)> rewrite = {};
 };
 
-/// What the interpreter says some values of a graph are, and how near to that any other way of computing them must
-/// come: an element may differ by
+/// Expected values of a graph, from the interpreter, and the tolerance for any other way of computing them. An
+/// element may differ by
 ///
 ///   base * (the largest magnitude in the value) + multiple * spread
 ///
-/// where base is what a few roundings in the value's dtype amount to, and spread is how far roundings alone move the
-/// value: the most that it differs when intermediate roundings are left out, or when noise of a few units in the last
-/// place is added to what each op computes (Monte Carlo arithmetic; Parker 1997), in the graph or in what passes make
-/// of it. A sum whose terms cancel, whose true value may be zero, so says itself what error it has. An element that
-/// roundings make or unmake a NaN or an infinity, or that is an integer or a truth and that they move, is undecided:
-/// it has no tolerance, and the others are compared without it. The spread is only computed for values that are not
-/// near without it.
+/// where base is the error of a few roundings in the value's dtype, and spread is how far rounding alone moves the
+/// value. It is the largest difference if intermediate roundings are omitted, or if noise of a few units in the last
+/// place is added to the result of each op (Monte Carlo arithmetic; Parker 1997), in the graph or in the result of
+/// the passes. A sum whose terms cancel, and whose true value may be zero, therefore determines its own error. An
+/// element is undecided if rounding creates or removes a NaN or an infinity there, or if it is an integer or a
+/// boolean that rounding changes. It has no tolerance, and the others are compared without it. The spread is only
+/// computed for values that are not near without it.
 class ExpectedValues {
  public:
-  /// Throws what interpret_values throws.
+  /// Throws the errors of interpret_values.
   ExpectedValues(const Graph& graph, Tensors arguments, std::vector<ValueId> values,
                  const ExpectOptions& options = {});
 
@@ -55,13 +55,13 @@ class ExpectedValues {
 
  private:
   double base(std::size_t i) const;
-  /// How far roundings move a value: its elements by finite differences, and those that they move without bound.
+  /// How far rounding moves a value: the largest finite difference, and the elements that it moves without bound.
   struct Spread {
     double largest = 0;
     std::vector<bool> undecided;  ///< empty: none
   };
   const std::vector<Spread>& spreads(int sample);
-  /// A way to the values: a graph, where they are in it, and what they are.
+  /// A way to compute the values: a graph, their positions in it, and the results.
   struct Way {
     Graph graph;
     std::vector<ValueId> values;

@@ -14,14 +14,14 @@ namespace lathe::ir {
 
 namespace {
 
-/// The value that is a result by this name.
+/// Returns the value of the result with this name.
 ValueId result_value(const Graph& graph, const std::string& name) {
   for (const Output& result : named_results(graph))
     if (result.name == name) return result.value;
   throw InternalError("no result is called " + name);
 }
 
-/// For each node, whether it is among these values or what they are computed from.
+/// Returns, by node, whether it is one of these values or one of them depends on it.
 std::vector<bool> ancestors(const Graph& graph, const std::vector<ValueId>& values) {
   std::vector<bool> reached(graph.nodes.size());
   for (const ValueId id : values) reached[static_cast<std::size_t>(id.index)] = true;
@@ -31,7 +31,7 @@ std::vector<bool> ancestors(const Graph& graph, const std::vector<ValueId>& valu
   return reached;
 }
 
-/// One op of a graph over inputs "0", "1", ... of its operands' types, as the output "result".
+/// Returns a graph of one op, with inputs "0", "1", ... of its operands' types and the output "result".
 Graph one_op(const Graph& graph, const Node& node) {
   GraphBuilder builder(node.op->name.value);
   std::vector<Value> operands;
@@ -52,7 +52,7 @@ class FaultSearch {
     options_.interpret.dims = bind_dims(graph, shapes, options.interpret.dims);
   }
 
-  /// The value to blame for some of these results.
+  /// Returns the value to blame for some of these results.
   Fault find(const std::vector<std::string>& wrong) {
     if (auto fault = wrong_op(wrong)) return *fault;
     for (const std::string& name : wrong)
@@ -71,8 +71,8 @@ class FaultSearch {
     return values;
   }
 
-  /// Every value that the results need as an output of one graph: the first that is neither what the interpreter says
-  /// nor what its op makes of its operands.
+  /// Computes every value that the results need as an output of one graph. Returns the first one that differs both
+  /// from the interpreter's value and from the result of its op on its computed operands.
   std::optional<Fault> wrong_op(const std::vector<std::string>& results) {
     const std::vector<ValueId> values = computed_for(results);
     const Tensors computed = run_(only_values(graph_, values));
@@ -94,7 +94,7 @@ class FaultSearch {
     return std::nullopt;
   }
 
-  /// How near a value comes where it is the only output; computed once.
+  /// Returns how near a value is if it is the only output; computed once.
   const Fault& alone(ValueId id) {
     if (const auto at = alone_.find(id); at != alone_.end()) return at->second;
     const HostTensor found = run_(only_values(graph_, std::span(&id, 1))).at(value_name(id));
@@ -103,7 +103,7 @@ class FaultSearch {
     return alone_[id] = {Fault::Kind::alone, id, nearness, describe(nearness.difference, found, expected[0])};
   }
 
-  /// From a value that is wrong alone up to one whose operands are all right alone.
+  /// Searches from a value that is wrong alone to one whose operands are all right alone.
   std::optional<Fault> wrong_alone(ValueId id) {
     if (graph_[id].op->as<Argument>() || alone(id).nearness.near()) return std::nullopt;
     for (const ValueId operand : graph_[id].operands)
@@ -111,7 +111,7 @@ class FaultSearch {
     return alone(id);
   }
 
-  /// The graph with some of its results.
+  /// Returns the graph with some of its results.
   Graph with_results(const std::vector<std::string>& names) const {
     const auto left_out = [&](const std::string& name) {
       return std::find(names.begin(), names.end(), name) == names.end();
@@ -122,7 +122,7 @@ class FaultSearch {
     return dce(std::move(some));
   }
 
-  /// A result that is wrong among all: ever fewer others that are enough.
+  /// Reduces the other results with which a result is wrong, as long as it remains wrong.
   Fault wrong_together(const std::string& name) {
     const ValueId id = result_value(graph_, name);
     ExpectedValues expected(graph_, arguments_, {id}, options_);

@@ -19,7 +19,7 @@ std::uint64_t hash(std::string_view text, std::uint64_t seed) {
   return h;
 }
 
-/// The size of what a node indexes with its operand `operand`; nothing where it does not index.
+/// Returns the size of the dim that a node indexes with its operand `operand`; nothing if it does not index.
 std::optional<Dim> indexed_size(const Graph& graph, const Node& node, std::size_t operand) {
   const std::string_view op = node.op->name.value;
   if (const auto lookup = lookup_of(graph, node); lookup && lookup->indices == operand) return lookup->size;
@@ -31,7 +31,7 @@ std::optional<Dim> indexed_size(const Graph& graph, const Node& node, std::size_
   return std::nullopt;
 }
 
-/// One more than the largest index that every use of the argument allows; 2 where none is an index.
+/// Returns one more than the largest index that every use of the argument allows; 2 if it is not used as an index.
 std::int64_t index_bound(const Graph& graph, ValueId argument, const DimBindings& dims) {
   std::optional<std::int64_t> bound;
   const Users users(graph);
@@ -46,7 +46,7 @@ std::int64_t index_bound(const Graph& graph, ValueId argument, const DimBindings
         if (node.operands[i] == value)
           if (const auto size = indexed_size(graph, node, i))
             bound = std::min(bound.value_or(1 << 30), size->evaluate(dims));
-      // Integers that are only moved around stay indices.
+      // Integers that are only moved remain indices.
       if (is_integer(node.type.dtype) && seen.insert(user).second) open.push_back(user);
     }
   }

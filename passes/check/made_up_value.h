@@ -7,13 +7,13 @@
 
 namespace lathe::ir {
 
-/// A value for an argument that depends on (seed, name, dims) alone. Floats are uniform: inputs in [-1, 1), matrices
-/// scaled by 1/sqrt(fan in), vectors near 1 when they are called weight and near 0 otherwise, states in [0, 0.1),
-/// since some are under a root. Integers index what they are used to index; booleans are mostly true; integer states
-/// are 0.
+/// Returns a synthetic value for an argument, which depends only on (seed, name, dims). Floats are uniform: inputs in
+/// [-1, 1), matrices scaled by 1/sqrt(fan in), vectors near 1 if they are called weight and near 0 otherwise, states
+/// in [0, 0.1), because some are under a root. Integers are valid indices for their uses; booleans are mostly true;
+/// integer states are 0.
 HostTensor made_up_value(const Graph& graph, ValueId argument, const DimBindings& dims, std::uint64_t seed);
 
-/// Of every argument of the graph, by name.
+/// Returns synthetic values for every argument of the graph, by name.
 Tensors made_up_arguments(const Graph& graph, const DimBindings& dims, std::uint64_t seed);
 
 }  // namespace lathe::ir

@@ -12,7 +12,7 @@ namespace lathe::ir {
 
 namespace {
 
-/// Whether an op computes numbers; composites leave it to the ops that they are made of.
+/// Whether an op rounds its result. Composites do not; the ops of their expansions do.
 bool rounds(const Op& op) {
   if (const auto* meaning = op.as<Elementwise>()) return traits(meaning->op).rounds;
   if (const auto* meaning = op.as<Reduce>()) return traits(meaning->combine).rounds;
@@ -22,8 +22,8 @@ bool rounds(const Op& op) {
   return op.as<Contraction>() != nullptr;
 }
 
-/// How far the noise moves a number, relative to it: a few units of what is computed in its own dtype, and the one of
-/// 16-bit floats, which are computed in f32 and rounded once.
+/// Returns the largest relative noise of a number: a few units in the last place for dtypes that are computed in, and
+/// one unit for 16-bit floats, which are computed in f32 and rounded once.
 double strength(DType dtype) {
   switch (dtype) {
     case DType::f64:
@@ -41,7 +41,8 @@ double strength(DType dtype) {
   throw InternalError("a dtype out of range");
 }
 
-/// Of what is so large that roundings alone take it over quarters, a sine has no digit.
+/// Returns x + by, or x if that reaches or crosses a quarter. Numbers so large that rounding alone crosses quarters
+/// are moved freely: a sine of them has no correct digit.
 double moved(double x, double by) {
   const double y = x + by;
   if (std::abs(x) >= 0x1p48) return y;
@@ -54,8 +55,8 @@ HostTensor magnitudes(const HostTensor& tensor) {
   return result;
 }
 
-/// What the roundings of a computation are relative to, by element: of a sum of real numbers, its terms' magnitudes
-/// together.
+/// Returns the scale of a computation's rounding errors, by element: for a sum of real numbers, the sum of its terms'
+/// magnitudes.
 HostTensor scale_of(const Node& node, std::span<const HostTensor* const> operands, const HostTensor& value) {
   const auto* reduce = node.op->as<Reduce>();
   if (reduce && reduce->combine == ScalarOp::add)

@@ -23,7 +23,7 @@ class Chunk {
 
   Value operator[](ValueId member) const { return made_.at(member); }
 
-  /// Members are made in their order.
+  /// Members must be made in order.
   void make(ValueId id) { made_.emplace(id, member(id, region_.members.at(id))); }
 
  private:
@@ -41,16 +41,16 @@ class Chunk {
     return with_operands(node, std::move(operands), member.rows.result);
   }
 
-  /// A value of which rows are being computed.
+  /// A value whose rows are being computed.
   struct Open {
     ValueId id;
     RowAxis rows;
     RowsThrough down, across;
-    std::vector<Value> operands = {};  ///< those that are there
+    std::vector<Value> operands = {};  ///< those that exist already
   };
 
-  /// The rows of a value that is not made of the product. With columns too it is as large: what is point-wise is
-  /// computed for these rows alone.
+  /// Returns the rows of a value that does not depend on the product. With columns too, it is as large as the
+  /// product; its point-wise nodes are computed for these rows alone.
   Value part(ValueId id, const std::optional<RowAxis>& rows, const std::optional<RowAxis>& columns) {
     std::vector<Open> open;
     std::optional<Value> value = begin(id, rows, columns, open);
@@ -69,7 +69,8 @@ class Chunk {
     return *value;
   }
 
-  /// The rows of a value, where its operands need not be computed for them; else nothing, and it is opened.
+  /// Returns the rows of a value if its operands need not be computed for them; otherwise opens it and returns
+  /// nothing.
   std::optional<Value> begin(ValueId id, const std::optional<RowAxis>& rows, const std::optional<RowAxis>& columns,
                              std::vector<Open>& open) {
     if (!rows) return to_[id];
@@ -84,7 +85,7 @@ class Chunk {
     return std::nullopt;
   }
 
-  /// The node over rows of its operands; `rows`: where they lie in its result.
+  /// Adds the node for rows of its operands; `rows`: their position in its result.
   Value with_operands(const Node& node, std::vector<Value> operands, const std::optional<RowAxis>& rows) const {
     const GraphBuilder::At at(to_.builder(), node.loc);
     Attributes attrs = node.attrs;
@@ -122,7 +123,7 @@ class Chunker {
   }
 
  private:
-  /// Values that are to be there, and the region that is made when they are.
+  /// Values to emit first, and the region to emit after them.
   struct Wanted {
     std::vector<ValueId> missing;  ///< in order
     std::size_t next = 0;
@@ -140,7 +141,7 @@ class Chunker {
     return {{missing.begin(), missing.end()}, 0, then};
   }
 
-  /// Sees to it that values are there, which may be before their turn: a region comes as one, at its product.
+  /// Emits `value` and its operands, possibly before their turn. A region is emitted as a unit, at its matmul.
   void bring(ValueId value) {
     std::vector<Wanted> open = {missing_of({value}, nullptr)};
     while (!open.empty()) {
@@ -159,7 +160,7 @@ class Chunker {
     }
   }
 
-  /// What the members of a region read of others.
+  /// Returns the values that the members of a region read from outside.
   std::vector<ValueId> around(const RowRegion& region) const {
     std::vector<ValueId> found;
     for (const auto& [id, member] : region.members)
@@ -191,13 +192,13 @@ class Chunker {
     for (const auto& [id, sum] : sums) to_.set(id, sum);
   }
 
-  /// The first row of a chunk; the larger ones come first.
+  /// Returns the first row of a chunk; the larger chunks come first.
   static Dim bound(const Dim& size, std::int64_t chunk, std::int64_t chunks) {
     const std::int64_t all = *size.value(), least = all / chunks;
     return Dim(chunk * least + std::min(chunk, all % chunks));
   }
 
-  /// What two chunks give for a fold over their rows.
+  /// Combines the results of two chunks for a reduction over their rows.
   Value joined(ValueId id, const Value& chunk, const Value& before) {
     const GraphBuilder::At at(builder_, graph_[id].loc);
     const auto* fold = graph_[id].op->as<Reduce>();

@@ -8,22 +8,22 @@
 
 namespace lathe {
 
-/// A region, and along which dim of the product's result it is cut into how many chunks. None: it stays whole, as
-/// `region.reason` says.
+/// A region, the dim of the product's result along which it is cut, and the number of chunks. If it is not cut,
+/// `region.reason` is the reason.
 struct ChunkedRegion {
   RowRegion region;
   int rows = 0;
   std::int64_t chunks = 1;
 };
 
-/// What becomes of each product whose rows and columns come from different operands, in their order. Those that are
-/// too small to be cut, whatever is made of them, are left out unless `all`.
+/// Returns the decision for each product whose rows and columns come from different operands, in order. Products that
+/// are too small to be cut in any case are omitted unless `all`.
 std::vector<ChunkedRegion> find_row_chunks(const ir::Graph& graph, const RowChunks& options, bool all = false);
 
-/// Goes over the rows of large products in chunks of near-equal size, up to the point where their columns are gone
-/// again: what the columns fold to and products with them are joined, sums over rows are added up. So of the logits
-/// of a language model and of their gradient only a chunk exists at a time. It is done where row_region finds the
-/// roles, sizes are known, and there are two chunks at least. Sums over rows come out in another order than before.
+/// Splits large matmuls into row chunks of about equal size, up to the point where their columns are gone. Reductions
+/// of the columns, and matmuls with them, are concatenated; sums over rows are added up. Of the logits of a language
+/// model and of their gradient, only one chunk then exists at a time. Applies if row_region finds the roles, sizes
+/// are known, and there are at least two chunks. Sums over rows are computed in another order than before.
 ///
 ///   %1 = contract %x, %w {"nd,vd->nv"}     %1 = slice %x {dim=0, start=0, stop=1024}      x: [2048, d]
 ///   %2 = max %1 {dims=[1]}                 %2 = contract %1, %w {"nd,vd->nv"}             [1024, v]

@@ -7,8 +7,8 @@
 
 namespace lathe {
 
-/// Tells of the products of a graph of primitives that chunk_rows looks at whether they go over their rows in chunks,
-/// or which condition fails first, at which node, on which source line.
+/// Explains, for the matmuls of a graph of primitives that chunk_rows considers, whether they are split into row
+/// chunks, or which condition fails first, at which node and source line.
 ///
 ///   product at gpt.cpp:86: f32[B=4, T=1024, vocab=50257] in 4 chunks of 1024 rows, along B=4
 ///     joined: %1147 sum f32[B=4, T=1024, 1], %1171 contract f32[B=4, T=1024, d_model=768]

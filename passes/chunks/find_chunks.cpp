@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::int64_t most_chunks = 32;  // of one product: the program grows by each
+constexpr std::int64_t most_chunks = 32;  // per product; each chunk makes the program longer
 
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
@@ -22,10 +22,10 @@ struct Matrix {
   std::vector<int> rows;  ///< dims, outermost first
 };
 
-/// The ways to see a product's result so; that whose columns come last first.
+/// Returns the ways to view a product's result as a matrix; the one with the last columns comes first.
 std::vector<Matrix> matrices(const Node& product) {
   const ContractionRoles roles = product.op->as<Contraction>()->roles(product);
-  if (!roles.batch().empty()) return {};  // no table that all rows share
+  if (!roles.batch().empty()) return {};  // there is no table that all rows share
   const auto dims = [&](const std::string& labels) {
     std::vector<int> found;
     for (const char label : labels) found.push_back(static_cast<int>(roles.out.find(label)));
@@ -43,10 +43,10 @@ std::vector<Matrix> matrices(const Node& product) {
   return found;
 }
 
-/// Cutting along one dim.
+/// A cut along one dim.
 struct Cut {
   int dim;
-  std::int64_t chunks, largest;  ///< `largest`: rows of a chunk
+  std::int64_t chunks, largest;  ///< `largest`: rows of the largest chunk
 };
 
 class ChunkSearch {
@@ -84,8 +84,8 @@ class ChunkSearch {
 
   static std::int64_t size_of(const TensorType& type) { return static_cast<std::int64_t>(size_in_bytes(type.dtype)); }
 
-  /// The dims that rows can be cut along, smallest chunks first; of small ones the outermost, whose rows lie
-  /// together.
+  /// Returns the dims along which rows can be cut, smallest chunks first. Of those with small chunks, the outermost
+  /// comes first, because its rows are contiguous.
   std::vector<Cut> cuts(const Shape& shape, const Matrix& matrix) const {
     Dim rows(1);
     for (const int d : matrix.rows) rows = rows * shape[d].unnamed();
@@ -105,7 +105,7 @@ class ChunkSearch {
     return found;
   }
 
-  /// Whether a region is worth cutting.
+  /// Checks whether a region is worth cutting.
   void judge(ChunkedRegion& found, const Cut& cut, const Matrix& matrix) const {
     const TensorType& type = graph_[found.region.product].type;
     RowRegion& region = found.region;
@@ -140,7 +140,7 @@ class ChunkSearch {
   }
 
   const Graph& graph_;
-  std::optional<Readers> readers_;  // once a product asks for them
+  std::optional<Readers> readers_;  // created when a product needs them
   const RowChunks& options_;
   const bool all_;
   std::vector<ChunkedRegion> found_;

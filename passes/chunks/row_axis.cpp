@@ -17,7 +17,7 @@ Dim product_of(const Shape& shape, int first, int last) {
   return product;
 }
 
-/// Where rows lie when the same elements are seen in another shape.
+/// Returns where rows are if the same elements are viewed in another shape.
 std::optional<RowAxis> reshaped(const Shape& from, const Shape& to, const RowAxis& axis) {
   const Dim outer = product_of(from, 0, axis.dim), row = axis.unit * product_of(from, axis.dim + 1, from.rank());
   for (int d = 0; d < to.rank(); ++d) {

@@ -44,7 +44,7 @@ class Grower {
     return id;
   }
 
-  /// What is made of the product.
+  /// Finds the nodes that depend on the product.
   void find_affected() {
     affected_[static_cast<std::size_t>(region_.product.index)] = true;
     for (std::int32_t i = region_.product.index + 1; i < graph_.size(); ++i)
@@ -72,9 +72,9 @@ class Grower {
     return true;
   }
 
-  /// Takes a node in, after all that it reads of what is made of the product.
+  /// Adds a node, after all its operands that depend on the product.
   bool add(ValueId value) {
-    std::vector<std::pair<ValueId, std::size_t>> open = {{value, 0}};  // and how many operands have been looked at
+    std::vector<std::pair<ValueId, std::size_t>> open = {{value, 0}};  // and how many operands have been visited
     while (!open.empty()) {
       const ValueId id = open.back().first;
       const Node& node = graph_[id];
@@ -93,7 +93,7 @@ class Grower {
     return true;
   }
 
-  /// How rows and columns run through a node; all operands that have them must agree.
+  /// Returns how rows and columns run through a node; all operands that have them must agree.
   std::optional<RowRegion::Member> follow(ValueId id) {
     const Node& node = graph_[id];
     std::optional<RowsThrough> rows, columns;
@@ -111,7 +111,7 @@ class Grower {
     return RowRegion::Member{*rows, columns};
   }
 
-  /// Follows rows or columns from an operand; false where they are lost, or another operand has them elsewhere.
+  /// Follows rows or columns from an operand; returns false if they are lost, or another operand has them elsewhere.
   bool follow(ValueId id, int operand, const RowAxis& axis, bool resized, std::optional<RowsThrough>& through) const {
     const auto found = rows_through(graph_, graph_[id], operand, axis, resized);
     const bool agrees = found && (!through || *through == *found);
@@ -130,7 +130,7 @@ class Grower {
     return true;
   }
 
-  /// Sums that nothing but a cast to more digits reads are added up after it.
+  /// Sums that only a cast to more digits reads are added up after the cast.
   void widen_sums() {
     std::vector<ValueId> work;
     for (const auto& [id, member] : region_.members)
@@ -147,8 +147,8 @@ class Grower {
 
   const Graph& graph_;
   const Readers& readers_;
-  std::vector<bool> affected_;  // by node: made of the product
-  std::set<ValueId> wanted_;    // readers of rows by columns
+  std::vector<bool> affected_;  // by node: depends on the product
+  std::set<ValueId> wanted_;    // readers of values with rows and columns
   ValueId table_;
   bool folds_columns_ = false;
   RowRegion region_;

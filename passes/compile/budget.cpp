@@ -27,7 +27,7 @@ struct Origin {
   bool copy;
 };
 
-/// A graph with copies, and what it takes.
+/// A graph with copies, and its cost.
 struct Attempt {
   Graph graph;
   std::vector<Origin> origins;  // by node
@@ -87,7 +87,8 @@ class Rematerializer {
     return {std::move(graph), std::move(origins), std::move(program), std::move(plan), std::move(regions)};
   }
 
-  /// In which kind of region a sum is made: in another one it may have other bits. Empty for other values.
+  /// Describes the kind of region that computes a sum: in another kind it may have other bits. Empty for other
+  /// values.
   static std::string how_summed(const Attempt& attempt, ValueId id) {
     const Node& node = attempt.graph[id];
     const bool sums = node.op->as<Reduce>() || node.op->as<Contraction>() || node.op == &ops::scatter_add;
@@ -98,7 +99,7 @@ class Rematerializer {
                        added_to);
   }
 
-  /// Whether every sum, copies too, is made as in the graph without copies.
+  /// Whether every sum, including copies, is computed as in the graph without copies.
   bool sums_as_before(const Attempt& attempt) const {
     for (const ValueId id : all_values(attempt.graph)) {
       const Origin& origin = attempt.origins[static_cast<std::size_t>(id.index)];
@@ -123,18 +124,18 @@ class Rematerializer {
     return std::nullopt;
   }
 
-  /// The region that the launch at the peak belongs to.
+  /// Returns the region of the launch at the peak.
   static int peak_region(const Attempt& now) {
     const int peak = now.plan.peak_launch;
     return peak < 0 ? 0 : now.program.launches[static_cast<std::size_t>(peak)].info.region;
   }
 
-  /// The old origins, with those of the copies between them, without what nobody reads any more.
+  /// Returns the old origins, with those of the copies between them, without nodes that are no longer read.
   static std::vector<Origin> origins_of(const std::vector<Origin>& old, const Graph& graph,
                                         const std::vector<Recomputation>& wanted,
                                         const std::vector<std::vector<ValueId>>& copies) {
     const std::vector<bool> needed = needed_nodes(graph);
-    std::vector<int> copied(graph.nodes.size(), -1);  // the node that it is a copy of, as an origin
+    std::vector<int> copied(graph.nodes.size(), -1);  // the node that it is a copy of, in the graph without copies
     for (std::size_t w = 0; w < wanted.size(); ++w)
       for (std::size_t v = 0; v < wanted[w].values.size(); ++v)
         copied[static_cast<std::size_t>(copies[w][v].index)] =

@@ -18,7 +18,7 @@ Value pick_units(Builder& b, Value low, Value high, int unit, const std::vector<
 
 namespace {
 
-/// One half of every chunk of two vectors, interleaved in units of `unit` lanes (the machine's unpack).
+/// Returns one half of every chunk of two vectors, interleaved in units of `unit` lanes (the CPU's unpack).
 Value unpack(Builder& b, Value even, Value odd, int unit, int chunk, bool high) {
   const int n = even.type.lanes / unit, per_chunk = chunk / unit;
   std::vector<int> units;
@@ -32,7 +32,7 @@ Value unpack(Builder& b, Value even, Value odd, int unit, int chunk, bool high) 
   return pick_units(b, even, odd, unit, units);
 }
 
-/// Squares inside the chunks: result[j] lane i of a chunk is group[i] lane j of it.
+/// Transposes squares inside the chunks: result[j] lane i of a chunk is group[i] lane j of it.
 std::vector<Value> transpose_in_chunks(Builder& b, const std::vector<Value>& group, int unit, int chunk) {
   if (group.size() == 1) return group;
   std::vector<Value> result;
@@ -45,7 +45,7 @@ std::vector<Value> transpose_in_chunks(Builder& b, const std::vector<Value>& gro
   return result;
 }
 
-/// Squares of chunks: result[c] chunk g is group[g] chunk c.
+/// Transposes squares of chunks: result[c] chunk g is group[g] chunk c.
 std::vector<Value> transpose_chunks(Builder& b, const std::vector<Value>& group, int chunk) {
   if (group.size() == 1) return group;
   const int chunks = group[0].type.lanes / chunk;
@@ -67,7 +67,7 @@ std::vector<Value> transpose_chunks(Builder& b, const std::vector<Value>& group,
 std::vector<Value> transpose(Builder& b, const std::vector<Value>& rows, int unit) {
   const std::size_t n = rows.size();
   LATHE_ASSERT(n > 0 && static_cast<int>(n) * unit == rows[0].type.lanes);
-  constexpr std::size_t shuffled_bytes = 16;  // within which shuffles of all vectors move elements
+  constexpr std::size_t shuffled_bytes = 16;  // elements move within 16 bytes in the shuffles of all vectors
   const std::size_t chunk =
       std::min(n, shuffled_bytes / size_in_bytes(rows[0].type.scalar) / static_cast<std::size_t>(unit));
   const int chunk_lanes = static_cast<int>(chunk) * unit;

@@ -44,7 +44,7 @@ std::vector<int> reduced_dims(const Graph& graph, const Node& reduce) {
 bool folds_trailing_dims(const Graph& graph, const Node& reduce) {
   const Shape& shape = graph[reduce.operands[0]].type.shape;
   const std::vector<int> dims = reduced_dims(graph, reduce);
-  bool kept_one = false;  // seen from the last dim outwards
+  bool kept_one = false;  // from the last dim outwards
   for (int i = shape.rank() - 1; i >= 0; --i) {
     if (shape[i].is(1)) continue;
     const bool folded = std::find(dims.begin(), dims.end(), i) != dims.end();
@@ -93,17 +93,17 @@ class Planner {
  private:
   static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-  /// Whether a region computes the value: no view, no argument, and not computed by its readers.
+  /// Whether a region computes the value: not a view, not an argument, and not computed by its readers.
   bool is_computed(ValueId id) const {
     const Node& node = graph_[id];
     return !is_alias(node) && !plan_.is_inlined(id) && !node.op->as<Argument>() && node.op != &ops::constant;
   }
 
-  /// The nodes that no attention has, as they stand in the graph, but those that read an attention after all that it
-  /// reads: where each joins, every path through an attention is seen then.
+  /// Returns the nodes outside of attentions in graph order, except that nodes that read an attention come after
+  /// everything that the attention reads. When a node joins a region, every path through an attention is then known.
   std::vector<ValueId> placement_order() const {
     const std::size_t n = graph_.nodes.size();
-    const auto unit = [&](ValueId id) {  // its own, or that of its attention
+    const auto unit = [&](ValueId id) {  // the node's own unit, or that of its attention
       return plan_.region(id) < 0 ? at(id) : n + static_cast<std::size_t>(unit_of(plan_, plan_.region(id)));
     };
     const JaggedList<std::size_t> readers(n + plan_.regions.size(), [&](const auto& add) {
@@ -115,7 +115,7 @@ class Planner {
     for (std::size_t u = 0; u < readers.size(); ++u)
       for (const std::size_t reader : readers[u]) ++waits[reader];
     std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
-    std::vector<std::size_t> attentions;  // that wait for nothing any more
+    std::vector<std::size_t> attentions;  // ready ones
     const auto release = [&](std::size_t u) { u < n ? ready.push(u) : attentions.push_back(u); };
     for (std::size_t u = 0; u < waits.size(); ++u)
       if (waits[u] == 0) release(u);
@@ -138,7 +138,8 @@ class Planner {
     return order;
   }
 
-  /// Beside what attentions inline, whose products find their operands computed or stored as on a CPU.
+  /// Chooses the nodes to inline outside of attentions. `copied_operands` does not apply to the matmuls of
+  /// attentions.
   void inline_beside_attentions() {
     using Marks = std::vector<bool>;
     const auto is_alone = [&](ValueId product) {
@@ -173,7 +174,7 @@ class Planner {
     }
   }
 
-  /// The products of a matrix's segments run side by side: one region.
+  /// The matmuls of a matrix's segments run in parallel, as one region.
   bool join_other_segments(ValueId id) {
     const Node& node = graph_[id];
     if (node.op != &ops::segment_outer) return false;
@@ -190,8 +191,8 @@ class Planner {
     return false;
   }
 
-  /// The base of a scatter_add lies in the storage of the sum from the start; so does what lies in the base's, where
-  /// that is such a sum itself.
+  /// The base of a scatter_add is computed in the storage of the sum. If the base is such a sum itself, this includes
+  /// everything in its storage.
   bool add_in_place(ValueId id) {
     const auto found = options_.scatter_in_place ? scatter_base(graph_, plan_, users_, results_, id) : std::nullopt;
     if (!found || would_cycle(id, plan_.region(found->scatter))) return false;
@@ -232,7 +233,8 @@ class Planner {
     sizes_->note(id);
   }
 
-  /// How many trailing domain dims the reduction folds, its operand lying at `dims`; -1 where they do not trail.
+  /// Returns the number of trailing domain dims that the reduction folds, given the domain dims of its operand; -1 if
+  /// they are not trailing.
   int inner_count(const Node& reduce, const std::vector<int>& dims, int rank) const {
     const Shape& space = index_space(graph_, reduce);
     int first = rank;
@@ -249,7 +251,7 @@ class Planner {
     return std::max(rank - first, 1);
   }
 
-  /// The reduction's result keeps the domain dims of what it does not fold.
+  /// The reduction's result keeps the domain dims that are not folded.
   void set_reduced_dims(ValueId id, const std::vector<int>& operand_dims) {
     const Node& node = graph_[id];
     const auto folded = reduced_dims(graph_, node);
@@ -301,12 +303,12 @@ class Planner {
     return true;
   }
 
-  /// Element-wise members keep their place when a reduction over the last `inner` dims joins; a domain whose inner
-  /// dims are all of size 1 has nothing to fold.
+  /// Elementwise members stay valid if a reduction over the last `inner` dims joins. A domain whose inner dims all
+  /// have size 1 has nothing to fold.
   static bool can_become_rows(const Region& region, int inner) { return inner <= region.domain.rank(); }
 
-  /// A point-wise node that a row reduction reads goes with that reduction, when the product's result that it reads
-  /// is stored for others anyway: joining the product would only store one more tensor.
+  /// A point-wise node that a row reduction reads should join that reduction if the matmul's result that it reads is
+  /// stored for other readers anyway. Joining the matmul would only store one more tensor.
   bool better_left_to_its_reduction(ValueId id, int r) const {
     const auto users = users_[id];
     const bool reduced = std::any_of(users.begin(), users.end(), [&](ValueId user) {
@@ -318,7 +320,7 @@ class Planner {
     return users.size() == 1;
   }
 
-  /// Whether something that the node reads depends on region r by way of another region.
+  /// Whether an operand of the node depends on region r through another region.
   bool would_cycle(ValueId id, int r) const {
     std::vector<int> others;
     for (const Read& read : reads_[at(id)])

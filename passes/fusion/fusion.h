@@ -15,37 +15,41 @@ namespace lathe {
 
 struct AttentionSearch;  // passes/fusion/attention/fuse_attention.h
 
-/// Nodes that become one kernel (a product also packs its operands first). The domain is the index space that the
-/// kernel runs over: the shape of the element-wise nodes, of the contraction's result, or of the reduced operand.
+/// Nodes that become one kernel (a matmul also packs its operands first). The domain is the index space of the
+/// kernel: the shape of the elementwise nodes, of the contraction's result, or of the reduced operand.
 struct Region {
   RegionKind kind = RegionKind::rows;
   Shape domain;
-  int inner = 0;                     ///< rows: how many trailing dims its reductions fold; 0 without reductions
+  int inner = 0;                     ///< rows: number of trailing dims that its reductions fold; 0 without reductions
   std::vector<ir::ValueId> members;  ///< in topological order; the first is the contraction, reduction or scatter
-  /// attention: a rows region with what lies over rows and columns, then a product region for each contraction that
-  /// reads it, with its epilogue; `members` has them all.
+  /// attention: a rows region with the nodes over rows and columns, then a product region with its epilogue for each
+  /// contraction that reads it. `members` has the nodes of all parts.
   std::vector<Region> parts = {};
   int row = -1;                      ///< attention: the domain dim of the rows
-  std::vector<int> sequential = {};  ///< attention: outer dims that a part sums over as well
-  /// attention: outer dims that only reductions among the members go over, which add to what they store
+  std::vector<int> sequential = {};  ///< attention: outer dims that a part also sums over
+  /// attention: outer dims that only reductions among the members go over, which accumulate in memory
   std::vector<int> accumulated = {};
-  // While the plan is made, a product that sums values of an attention region is a region of its own.
+  // While the plan is under construction, a matmul that sums values of an attention region is a separate region.
   int output_of = -1;                     ///< product: that attention region
-  std::vector<int> output_products = {};  ///< attention: those products
+  std::vector<int> output_products = {};  ///< attention: those matmuls
 };
 
-/// Which nodes run together, which are computed again wherever they are read, and which results are kept in memory.
-/// The graph stays as it is: fusion is this partition of its nodes.
+/// Which nodes run together, which are recomputed by each reader, and which results are stored. The graph is not
+/// changed: fusion is a partition of its nodes.
 struct FusionPlan {
-  std::vector<Region> regions;          ///< in an order in which they can run
-  std::vector<int> region_of;           ///< by node: its region; -1 for arguments, views and inlined nodes
-  std::vector<bool> inlined;            ///< by node: computed by its readers
-  std::vector<bool> stored;             ///< by node: has a buffer
-  std::vector<std::vector<int>> dims;   ///< by member: the domain dim of each of its dims; -1 where its size is 1
-  std::vector<std::vector<int>> space;  ///< the same for its index space, which is its operand's for a reduction
+  std::vector<Region> regions;  ///< in an order in which they can run
+  std::vector<int> region_of;   ///< by node: its region; -1 for arguments, views and inlined nodes
+  std::vector<bool> inlined;    ///< by node: computed by its readers
+  std::vector<bool> stored;     ///< by node: has a buffer
+  /// By member: the domain dim of each of its dims; -1 if its size is 1.
+  std::vector<std::vector<int>> dims;
+  std::vector<std::vector<int>> space;  ///< by member: the same for its index space, for a reduction that of its
+                                        ///< operand
   std::vector<Placement> placement;     ///< by node
-  std::vector<bool> last_reader_first;  ///< by update: all readers of the old state run before the new one is written
-  std::shared_ptr<const AttentionSearch> attentions;  ///< what was found of them; null where none were looked for
+  /// By update: whether all readers of the old state run before the new one is written.
+  std::vector<bool> last_reader_first;
+  /// The result of the search for attentions; null without a search.
+  std::shared_ptr<const AttentionSearch> attentions;
 
   int region(ir::ValueId id) const { return region_of[static_cast<std::size_t>(id.index)]; }
   bool is_inlined(ir::ValueId id) const { return inlined[static_cast<std::size_t>(id.index)]; }
@@ -54,41 +58,43 @@ struct FusionPlan {
   const std::vector<int>& space_dims(ir::ValueId id) const { return space[static_cast<std::size_t>(id.index)]; }
 };
 
-/// Which sums over outer dims of an attention are made in it: gradients of biases that these dims share. Machines
-/// that add to what they store round f32 and f64 alone as the graph does.
+/// Which sums over outer dims an attention computes: gradients of biases that these dims share. Targets that
+/// accumulate in memory round like the graph only for f32 and f64.
 enum class OuterReductions : std::uint8_t { none, f32_and_f64, all };
 
-/// Partitions a graph of primitives (no composites, no complex values; every output and update is a computed node and
-/// every reduction folds either trailing dims or none of them: passes/fusion/prepare/prepare_for_fusion.h sees to
-/// that; InternalError where it is not so).
+/// Options of plan_fusion, which partitions a graph of primitives. The graph has no composites and no complex values,
+/// every output and update is a computed node, and every reduction folds either trailing dims or none of them.
+/// passes/fusion/prepare/prepare_for_fusion.h ensures this; otherwise plan_fusion throws InternalError.
 struct FusionOptions {
-  bool attention = false;  ///< make attention regions
+  bool attention = false;  ///< create attention regions
   OuterReductions attention_sums = OuterReductions::none;
-  std::optional<CpuInfo> attention_costs = {};           ///< but not where that is slower there: see attention_cost.h
-  bool attention_few_rows = false;                       ///< attentions of few rows too: see AttentionOptions
-  std::optional<ResultDots> attention_result_dots = {};  ///< sums of rows come from results: the same
-  std::int64_t most_columns = 0;  ///< rows regions sum so many over their rows on the way: see join_columns.h
-  bool scatter_in_place = false;  ///< let a scatter_add add to a value where it lies: see scatter_base.h
+  std::optional<CpuInfo> attention_costs = {};           ///< unless that is slower on this CPU: see attention_cost.h
+  bool attention_few_rows = false;                       ///< also attentions with few rows: see AttentionOptions
+  std::optional<ResultDots> attention_result_dots = {};  ///< sums of rows come from results: see AttentionOptions
+  /// Maximum number of columns that rows regions sum over their rows in the same pass: see join_columns.h.
+  std::int64_t most_columns = 0;
+  bool scatter_in_place = false;  ///< let a scatter_add add to a value in place: see scatter_base.h
   bool row_sums = false;          ///< let readers of a scatter_add sum its updates: see row_sums.h
-  /// Store what products of bf16 and f16 multiply where more rows than so many read it: see copied_operands.h. 0: no.
+  /// Store the operands of bf16 and f16 matmuls that more than this number of rows read: see copied_operands.h. 0:
+  /// never.
   std::int64_t copied_operands = 0;
-  /// By node: copies made just before the readers that want them late. They join no region without such a copy, which
-  /// would compute them early. Empty: none.
+  /// By node: copies that are made just before readers that need them late. They join no region without such a copy,
+  /// which would compute them early. Empty: none.
   std::vector<bool> recomputed = {};
 };
 FusionPlan plan_fusion(const ir::Graph& graph, const FusionOptions& options = {});
 
-/// Takes regions without members out and renumbers the others.
+/// Removes regions without members and renumbers the others.
 void drop_empty_regions(FusionPlan& plan);
 
-/// Whether a reduction folds only trailing dims (those of size 1 aside).
+/// Whether a reduction folds only trailing dims (ignoring those of size 1).
 bool folds_trailing_dims(const ir::Graph& graph, const ir::Node& reduce);
 /// Whether a node is a Reduce that combines by `op`.
 bool reduces_by(const ir::Node& node, ScalarOp op);
-/// The dims that a Reduce node folds, counted from 0, sorted.
+/// Returns the dims that a Reduce node folds, counted from 0, sorted.
 std::vector<int> reduced_dims(const ir::Graph& graph, const ir::Node& reduce);
 
-/// A constant with one value in every element.
+/// Whether a node is a constant with one value in every element.
 bool is_splat(const ir::Node& node);
 
 }  // namespace lathe

@@ -17,10 +17,10 @@ using namespace ir;
 
 namespace {
 
-constexpr int mask_limit = 64;     // a mask drawn from Philox is computed again, as the backward pass wants it
-constexpr int operand_limit = 12;  // an operand of a product or an outer reduction
-constexpr int shared_limit = 3;    // the same, read by several
-constexpr int repeated_limit = 1;  // what a kernel reads again and again, of one buffer: a cast, a factor
+constexpr int mask_limit = 64;     // a mask drawn from Philox is recomputed, as the backward pass needs it
+constexpr int operand_limit = 12;  // an operand of a matmul or an outer reduction
+constexpr int shared_limit = 3;    // such an operand with several readers
+constexpr int repeated_limit = 1;  // read repeatedly by a kernel, from one buffer: a cast, a factor
 
 /// Readers of a value through views, and whether one of them needs it in memory.
 struct Uses {
@@ -64,7 +64,7 @@ bool is_row_reduction(const Graph& graph, const Node& node) {
   return node.op->as<Reduce>() && folds_trailing_dims(graph, node);
 }
 
-/// What products, outer reductions and scatters alone read: they load it, or compute it where they would.
+/// Whether only matmuls, outer reductions and scatters read it: they load it, or compute it there.
 bool feeds_operands_only(const Graph& graph, const Uses& uses) {
   return !uses.memory && !uses.readers.empty() &&
          std::all_of(uses.readers.begin(), uses.readers.end(), [&](ValueId reader) {
@@ -73,7 +73,7 @@ bool feeds_operands_only(const Graph& graph, const Uses& uses) {
          });
 }
 
-/// Whether a reader's kernel computes an element many times: for each block of columns, for each comparison.
+/// Whether a reader's kernel computes an element many times: for each block of columns or each comparison.
 bool is_read_repeatedly(const Graph& graph, const Uses& uses) {
   return std::any_of(uses.readers.begin(), uses.readers.end(), [&](ValueId reader) {
     const auto own = own_region(graph[reader]);
@@ -81,15 +81,16 @@ bool is_read_repeatedly(const Graph& graph, const Uses& uses) {
   });
 }
 
-/// Whether a concat or a pad alone reads it: it finds the elements elsewhere, so that no kernel could have both.
+/// Whether its only reader is a concat or a pad, which reads the elements at another index, so that no kernel can
+/// have both.
 bool feeds_a_join(const Graph& graph, const Uses& uses) {
   if (uses.memory || uses.readers.size() != 1) return false;
   const Node& reader = graph[uses.readers[0]];
   return reader.op == &ops::concat || reader.op == &ops::pad;
 }
 
-/// A cast of bf16 or f16 to a wider dtype, where views of one product are cast by each reader, as logits with padded
-/// columns are: the product is stored, in half as many bytes as one of the casts.
+/// Whether a node is a cast of bf16 or f16 to a wider dtype and each reader casts a view of the same matmul, as for
+/// logits with padded columns. The matmul is then stored, with half as many bytes as one of the casts.
 bool widens_a_stored_product(const Graph& graph, const std::vector<Uses>& all_uses, const Node& node) {
   const auto widens = [&](const Node& cast) {
     return cast.op == &ops::cast &&
@@ -102,7 +103,7 @@ bool widens_a_stored_product(const Graph& graph, const std::vector<Uses>& all_us
          std::all_of(readers.begin(), readers.end(), [&](ValueId reader) { return widens(graph[reader]); });
 }
 
-/// By node: the contractions, reductions and other nodes with loops of their own that its elements wait for, through
+/// By node: the contractions, reductions and other nodes with their own loops that its elements depend on, through
 /// point-wise nodes.
 class Sources {
  public:
@@ -119,14 +120,14 @@ class Sources {
     }
   }
 
-  /// Sorted; null where they are many.
+  /// Returns them sorted; null if there are many.
   const std::vector<ValueId>* of(ValueId id) const {
     const int set = set_of_[static_cast<std::size_t>(id.index)];
     return set == many ? nullptr : &sets_[static_cast<std::size_t>(set)];
   }
 
  private:
-  static constexpr int none = 0, many = -1;  // sets
+  static constexpr int none = 0, many = -1;  // numbers of sets
 
   int add(std::vector<ValueId> set) {
     sets_.push_back(std::move(set));
@@ -147,16 +148,16 @@ class Sources {
   }
 
   std::vector<int> set_of_;                        // by node
-  std::vector<std::vector<ValueId>> sets_ = {{}};  // shared by the nodes that have the same; the first is empty
+  std::vector<std::vector<ValueId>> sets_ = {{}};  // shared by nodes with the same set; the first is empty
 };
 
-/// Floats that are made, element by element, of one narrower float each, and of what is smaller: that one is stored,
-/// and readers widen it.
+/// Floats that are computed element by element from one narrower float each, and from smaller values. The narrower
+/// value is stored, and readers widen it.
 class Widened {
  public:
   explicit Widened(const Graph& graph) : graph_(graph), narrow_(graph.nodes.size(), 0) {}
 
-  /// Asked once for every node, in order. `inlined`: those before it.
+  /// Must be called once for every node, in order. `inlined`: those before it.
   bool is(ValueId id, const std::vector<bool>& inlined) {
     const Node& node = graph_[id];
     if (!node.op->as<Elementwise>() || !is_float(node.type.dtype)) return false;
@@ -176,17 +177,17 @@ class Widened {
 
  private:
   const Graph& graph_;
-  std::vector<std::size_t> narrow_;  // bytes of that one, by node that is widened
+  std::vector<std::size_t> narrow_;  // bytes of the narrower value, by widened node
 };
 
-/// Decides where an operand of a product is better stored than computed there.
+/// Decides when an operand of a matmul should be stored instead of computed there.
 class StoredInstead {
  public:
   StoredInstead(const Graph& graph, const std::vector<Uses>& uses)
       : graph_(graph), uses_(uses), sources_(graph), dependence_(graph) {}
 
-  /// Whether one of the value's operands is stored only because the value is not: then it is the value that is better
-  /// stored, for its readers find it in place and no memory is saved by computing it there.
+  /// Whether one of the value's operands is stored only because the value is not. The value should then be stored
+  /// instead: its readers load it, and computing it there would not save memory.
   bool stands_for_an_operand(ValueId id, const std::vector<bool>& inlined) const {
     const Node& node = graph_[id];
     return std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
@@ -206,7 +207,7 @@ class StoredInstead {
  private:
   const Uses& uses(ValueId id) const { return uses_[static_cast<std::size_t>(id.index)]; }
 
-  /// Whether what `id` is made of has been computed when the loops behind `than` have been.
+  /// Whether everything that `id` depends on has been computed when the loops that `than` depends on are done.
   bool waits_for_no_more(ValueId id, ValueId than) const {
     const std::vector<ValueId>*a = sources_.of(id), *b = sources_.of(than);
     return a && b && std::all_of(a->begin(), a->end(), [&](ValueId source) {
@@ -214,7 +215,7 @@ class StoredInstead {
            });
   }
 
-  /// Whether a reader can run in the kernel that computes the operand, element by element, so that it finds it in a
+  /// Whether a reader can run in the kernel that computes the operand, element by element, so that it reads a
   /// register.
   bool runs_beside(ValueId reader, ValueId operand) const {
     const Node& node = graph_[reader];
@@ -232,8 +233,8 @@ class StoredInstead {
   Dependence dependence_;
 };
 
-/// How many bytes the arguments have that point-wise values are computed from, where they are computed from those
-/// alone; nothing for other values and unknown sizes.
+/// Returns the total bytes of the arguments from which point-wise values are computed, if they depend on nothing
+/// else; nothing for other values and unknown sizes.
 std::vector<std::optional<std::int64_t>> bytes_of_arguments(const Graph& graph) {
   std::vector<std::optional<std::int64_t>> bytes(graph.nodes.size());
   for (const ValueId id : all_values(graph)) {
@@ -255,8 +256,9 @@ std::vector<std::optional<std::int64_t>> bytes_of_arguments(const Graph& graph) 
   return bytes;
 }
 
-/// Point-wise values that lead to operands of products alone, and that are at least twice as large as the arguments
-/// which they are computed from: weights that are stored packed. Products unpack them where they read them.
+/// Returns the point-wise values that only lead to operands of matmuls and are at least twice as large as the
+/// arguments from which they are computed, such as weights that are stored packed. Matmuls unpack them when they read
+/// them.
 std::vector<bool> find_unpacked(const Graph& graph, const std::vector<Uses>& uses) {
   const auto bytes = bytes_of_arguments(graph);
   std::vector<bool> unpacked(graph.nodes.size(), false);
@@ -305,7 +307,7 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
     }
     if (!row_sums.empty() && row_sums[at]) {
       inlined[at] = true;
-      cost[at] = mask_limit;  // what reads it is not inlined in turn
+      cost[at] = mask_limit;  // its readers are not inlined in turn
       continue;
     }
     if (!computes_point_wise(graph, node) || uses[at].memory) continue;

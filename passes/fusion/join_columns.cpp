@@ -13,7 +13,7 @@ using ir::ValueId;
 
 namespace {
 
-constexpr std::int64_t few_rows = 64;  // columns are enough to run in parallel then
+constexpr std::int64_t few_rows = 64;  // below this, the columns are enough to run in parallel
 
 class ColumnJoiner {
  public:
@@ -62,7 +62,7 @@ class ColumnJoiner {
     }
   }
 
-  /// Regions that compute or read what the sum reads, the last first.
+  /// Returns the regions that compute or read an operand of the sum, the last first.
   std::set<int, std::greater<>> candidates(ValueId sum) const {
     std::set<int, std::greater<>> found;
     for (const Read& read : reads_of(sum)) {
@@ -74,14 +74,14 @@ class ColumnJoiner {
     return found;
   }
 
-  /// Whether the sum reads what region p computes at the point where it does, and at least one value of the whole
-  /// domain that p computes or reads at that very point.
+  /// Whether the sum reads the values of region p at the point where p computes them, and at least one value over the
+  /// whole domain that p computes or reads at the same point.
   bool shares_points(int p, ValueId sum) const {
     bool shares = false;
     for (const Read& read : reads_of(sum)) {
       const std::vector<int> here = points(read, plan_.space_dims(sum));
       if (plan_.region(read.value) == p) {
-        // What the region sums over its rows is there only after its pass.
+        // Sums of the region over its rows are complete only after its pass.
         const ir::Node& made = graph_[read.value];
         const bool after = made.op->as<ir::Reduce>() && !folds_trailing_dims(graph_, made);
         if (after || here != plan_.member_dims(read.value)) return false;
@@ -97,7 +97,7 @@ class ColumnJoiner {
     return shares;
   }
 
-  /// The domain dim at which each dim of a value is read; -1 where its size is 1, -2 where it is read elsewhere.
+  /// Returns the domain dim at which each dim of a value is read; -1 if its size is 1, -2 if it is read elsewhere.
   std::vector<int> points(const Read& read, const std::vector<int>& reader) const {
     const Shape& shape = graph_[read.value].type.shape;
     std::vector<int> dims;
@@ -117,7 +117,7 @@ class ColumnJoiner {
     return true;
   }
 
-  /// Whether one of the two must run before the other, what they hand over directly aside.
+  /// Whether one of the two must run before the other, apart from values that they pass directly.
   bool waits(int p, int c) const {
     if (region_graph_.depends_on({p}, c)) return true;
     std::vector<int> others;

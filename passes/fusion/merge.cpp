@@ -19,7 +19,7 @@ class Merger {
       : plan_(plan), reads_(reads), region_graph_(plan, reads), sizes_(graph, plan, reads), recomputed_(recomputed) {}
 
   void run() {
-    // A merged region may reach another one that neither reached before.
+    // A merged region may reach another one that neither of them reached before.
     for (bool changed = true; changed;) {
       changed = false;
       for (std::size_t c = 0; c < plan_.regions.size(); ++c) changed = absorb(static_cast<int>(c)) || changed;
@@ -56,7 +56,7 @@ class Merger {
     return from.inner == to.inner || from.inner == 0 || to.inner == 0;
   }
 
-  /// Every member of c reads members of p at its own point of the domain.
+  /// Whether every member of c reads members of p at its own point of the domain.
   bool aligned(int p, int c) {
     for (const ValueId member : region(c).members)
       for (const Read& read : reads(member)) {
@@ -76,7 +76,7 @@ class Merger {
     return true;
   }
 
-  /// Whether c depends on p by way of a third region.
+  /// Whether c depends on p through a third region.
   bool reaches_around(int p, int c) {
     std::vector<int> others;
     for (const ValueId member : region(c).members)
@@ -93,7 +93,7 @@ class Merger {
     const std::vector<ValueId> moved = std::exchange(from.members, {});
     into.members.insert(into.members.end(), moved.begin(), moved.end());
     region_graph_.note(moved, p);
-    // A contraction stays first; the others are in the order of the graph.
+    // A contraction stays first; the others are in graph order.
     std::sort(into.members.begin() + (into.kind == RegionKind::product ? 1 : 0), into.members.end());
     into.inner = std::max(into.inner, from.inner);
   }

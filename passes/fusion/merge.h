@@ -7,14 +7,14 @@
 
 namespace lathe {
 
-/// Joins regions that grew apart: a rows region becomes part of the region that it reads where both run over the same
-/// domain, every value is read at the point where it is computed, no third region stands between them, and both
-/// together are not too large (see region_size.h). The moments and the parameter of an optimizer's update become one
-/// kernel this way. `reads` is by node, `recomputed` as in FusionOptions.
+/// Merges regions that grew separately. A rows region becomes part of a region that it reads if both have the same
+/// domain, every value is read at the point where it is computed, no third region is between them, and the result is
+/// not too large (see region_size.h). The moments and the parameter of an optimizer's update become one kernel this
+/// way. `reads` is by node, `recomputed` as in FusionOptions.
 void merge_regions(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads,
                    const std::vector<bool>& recomputed);
 
-/// Whether some members may join a region: copies that are made late only join one that has such copies.
+/// Whether some members may join a region: copies that are made late only join a region with such copies.
 bool may_come_as_early(const std::vector<bool>& recomputed, const std::vector<ir::ValueId>& members,
                        const std::vector<ir::ValueId>& region);
 

@@ -7,8 +7,8 @@
 
 namespace lathe {
 
-/// The kind of region that a node has to itself, because its kernel goes over its operands in a way of its own: it
-/// reads them whole, and joins no other region. Nothing for nodes that share regions.
+/// Returns the kind of region that a node has for itself, because its kernel accesses its operands in a special way:
+/// it reads them whole and joins no other region. Returns nothing for nodes that share regions.
 std::optional<RegionKind> own_region(const ir::Node& node);
 
 }  // namespace lathe

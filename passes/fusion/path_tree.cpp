@@ -14,7 +14,7 @@ void PathTree::number() {
   count_.assign(size, 1);
   for (std::size_t i = size; i-- > 0;)
     if (parent_[i].valid()) count_[at(parent_[i])] += count_[i];
-  std::vector<std::int32_t> next(size);  // the number that the next child takes
+  std::vector<std::int32_t> next(size);  // number of the next child
   std::int32_t next_root = 0;
   for (std::size_t i = 0; i < size; ++i) {
     std::int32_t& free = parent_[i].valid() ? next[at(parent_[i])] : next_root;

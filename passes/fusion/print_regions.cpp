@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-/// What a node does in a region; `part` counts those of an attention, 0 in every other region.
+/// Returns the role of a node in a region; `part` is the part of an attention, 0 in every other region.
 std::string_view role_of(const Node& node, const Region& region, std::size_t part, bool is_first) {
   if (node.op->as<Contraction>()) {
     if (region.kind != RegionKind::attention) return "product";

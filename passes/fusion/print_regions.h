@@ -6,8 +6,8 @@
 
 namespace lathe {
 
-/// The regions of a plan for a reader, in the order in which they run: what each runs over, and its nodes with their
-/// roles; `stored` are the values that have memory. The last line has the nodes that their readers compute.
+/// Prints the regions of a plan in the order in which they run: their domains, and their nodes with their roles.
+/// `stored` marks values that have memory. The last line lists the nodes that their readers compute.
 ///
 ///   region 1 attention over [B, h=8, n_seq, n_seq]: rows along dim 2
 ///     scores                  %4 contract : f32[B, h=8, n_seq, n_seq]   mha.cpp:14

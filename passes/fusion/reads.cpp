@@ -14,7 +14,7 @@ using namespace ir;
 namespace {
 
 SharedIndex shared_identity(int rank) {
-  constexpr int most = 8;  // that tensors have as a rule
+  constexpr int most = 8;  // usual limit of a tensor's rank
   static const std::vector<SharedIndex> known = [] {
     std::vector<SharedIndex> identities;
     for (int r = 0; r <= most; ++r) identities.emplace_back(identity_index(r));
@@ -23,7 +23,7 @@ SharedIndex shared_identity(int rank) {
   return rank <= most ? known[static_cast<std::size_t>(rank)] : SharedIndex(identity_index(rank));
 }
 
-/// broadcast_index() of the reader's own index.
+/// Returns broadcast_index() of the reader's own index.
 SharedIndex own_index(const Shape& operand, const Shape& space) {
   const SharedIndex identity = shared_identity(space.rank());
   bool stretched = operand.rank() != space.rank();
@@ -31,7 +31,7 @@ SharedIndex own_index(const Shape& operand, const Shape& space) {
   return stretched ? SharedIndex(broadcast_index(operand, space, identity)) : identity;
 }
 
-/// The operands of concat: each is read at the index minus the sizes before it.
+/// Returns the reads of concat: each operand is read at the index minus the sizes before it.
 std::vector<OperandRead> concat_reads(const Graph& graph, const Node& node) {
   std::vector<OperandRead> reads;
   const int rank = node.type.rank();
@@ -54,7 +54,8 @@ OperandRead pad_read(const Node& node) {
   return {node.operands[0], std::move(index)};
 }
 
-/// gather: the indices are read at the result's dims that they made; the table at a position that only data tells.
+/// Returns the reads of gather: the indices are read at the dims that they have in the result, the table at a
+/// position that depends on data.
 std::vector<OperandRead> gather_reads(const Graph& graph, const Node& node) {
   const int table_rank = graph[node.operands[0]].type.rank();
   const auto dim = static_cast<int>((node.attrs.get<std::int64_t>("dim") + table_rank) % table_rank);
@@ -65,7 +66,7 @@ std::vector<OperandRead> gather_reads(const Graph& graph, const Node& node) {
   return {{node.operands[0], {}, false}, {node.operands[1], std::move(index)}};
 }
 
-/// How a value that is computed in place reads its operands, in terms of its reader's index space.
+/// Returns how a value that is computed in place reads its operands, in terms of its reader's index space.
 std::vector<OperandRead> reads_in_place(const Graph& graph, const OperandRead& read) {
   std::vector<OperandRead> reads = operand_reads(graph, graph[read.operand]);
   for (OperandRead& inner : reads) {
@@ -87,13 +88,13 @@ bool is_in_place(const Graph& graph, ValueId id, const std::vector<bool>& inline
   return inlined[static_cast<std::size_t>(id.index)] || is_alias(graph[id]) || is_splat(graph[id]);
 }
 
-/// Adds what is read in the end, through views and through the nodes that `inlined` marks.
+/// Adds the values that are read in the end, through views and through the nodes that `inlined` marks.
 void look_through(const Graph& graph, OperandRead first, const std::vector<bool>& inlined, std::vector<Read>& found) {
   if (!is_in_place(graph, first.operand, inlined)) {
     found.push_back({first.operand, std::move(first.index), first.affine});
     return;
   }
-  std::vector<OperandRead> work;  // the next one last
+  std::vector<OperandRead> work;  // a stack
   work.push_back(std::move(first));
   while (!work.empty()) {
     OperandRead read = std::move(work.back());

@@ -27,8 +27,8 @@ RegionGraph::RegionGraph(const FusionPlan& plan, const std::vector<std::vector<R
   order_.append(sorted_units());
 }
 
-/// All units, each after those that it reads, and otherwise as their first members stand in the graph: who joins whom
-/// later on seldom stands far away then.
+/// Returns all units, each after those that it reads, and otherwise in the order of their first members in the graph.
+/// Units that are merged later are then rarely far apart.
 std::vector<int> RegionGraph::sorted_units() const {
   const auto count = static_cast<int>(plan_.regions.size());
   std::vector<int> waits(plan_.regions.size(), 0), sorted;
@@ -63,7 +63,7 @@ void RegionGraph::note(std::span<const ValueId> members, int region) {
 }
 
 bool RegionGraph::depends_on(const std::vector<int>& from, int target) const {
-  constexpr std::size_t most_outputs = 8;  // of paths that are looked for in the tree
+  constexpr std::size_t most_outputs = 8;  // limit on the paths that are looked up in the tree
   std::vector<int> units;
   std::vector<ValueId> ends;
   for (const int r : from) {

@@ -11,27 +11,27 @@
 
 namespace lathe {
 
-/// What runs as one: an attention region stands for the regions of its output products as well.
+/// Returns the unit that runs as one: an attention region includes the regions of its output matmuls.
 inline int unit_of(const FusionPlan& plan, int region) {
   const int attention = plan.regions[static_cast<std::size_t>(region)].output_of;
   return attention >= 0 ? attention : region;
 }
 
-/// Which regions read which, of a plan in the making, whose every change is noted here.
+/// Which regions of a plan under construction read which. Every change must be recorded here.
 class RegionGraph {
  public:
-  /// Both arguments outlive this; `reads` is by node, and stays as it is.
+  /// Both arguments must outlive this object; `reads` is by node and does not change.
   RegionGraph(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads);
   RegionGraph(const RegionGraph&) = delete;
   RegionGraph& operator=(const RegionGraph&) = delete;
 
-  /// Notes that nodes have become members of a region, which may be a new one or another than before.
+  /// Records that nodes have become members of a region, which may be a new one or another one than before.
   void note(std::span<const ir::ValueId> members, int region);
 
-  /// Whether one of the regions `from` is in the unit of `target`, or reads it directly or by way of others.
+  /// Whether one of the regions `from` is in the unit of `target`, or reads it directly or through others.
   bool depends_on(const std::vector<int>& from, int target) const;
 
-  /// For OnlineOrder: the units that a unit reads, and that read it.
+  /// Interface for OnlineOrder: the units that a unit reads, and those that read it.
   template <class F>
   void predecessors(int unit, F&& f) const {
     for_members(unit, [&](ir::ValueId member) { read_units(member, f); });

@@ -7,11 +7,12 @@ namespace lathe {
 
 /// What a fused region computes.
 enum class RegionKind : std::uint8_t {
-  rows,       ///< element-wise nodes over one domain, with reductions over its innermost dims
-  product,    ///< a contraction and the element-wise nodes over its result
+  rows,       ///< elementwise nodes over one domain, with reductions over its innermost dims
+  product,    ///< a contraction and the elementwise nodes over its result
   columns,    ///< a reduction over outer dims
   scatter,    ///< a scatter_add or an update_rows
-  attention,  ///< rows of scores and what is made of them, and the products that sum them: see attention.h
+  attention,  ///< rows of scores and the values computed from them, and the matmuls that sum them: see
+              ///< fuse_attention.h
   scan,       ///< a cumsum
   sort,       ///< an argsort or a top_k
   grouped,    ///< a grouped_matmul, or each segment_outer of the same operands

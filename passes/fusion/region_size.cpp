@@ -19,7 +19,7 @@ std::vector<std::int64_t> arithmetic_in_place(const Graph& graph, const std::vec
     if (!is_alias(node) && !inlined[slot(id)]) continue;
     for (const ValueId operand : node.operands) found[slot(id)] += found[slot(operand)];
     if (!is_alias(node)) found[slot(id)] += arithmetic_cost(node);
-    found[slot(id)] = std::min(found[slot(id)], most_code + 1);  // enough to be too much
+    found[slot(id)] = std::min(found[slot(id)], most_code + 1);  // already too much
   }
   return found;
 }
@@ -46,7 +46,7 @@ std::int64_t RegionSizes::arithmetic(ValueId id) const {
   return sum;
 }
 
-/// How many values of other regions a node reads where it stands in `region`; arguments of the graph are none.
+/// Returns how many values of other regions a node reads if it is in `region`, without arguments of the graph.
 int RegionSizes::inputs(int region, ValueId id) const {
   return static_cast<int>(std::ranges::count_if(reads_[slot(id)], [&](const Read& read) {
     const int source = plan_.region(read.value);
@@ -54,13 +54,13 @@ int RegionSizes::inputs(int region, ValueId id) const {
   }));
 }
 
-/// The first loop that can read a member which `loop` computes.
+/// Returns the first loop that can read a member that `loop` computes.
 int RegionSizes::loop_after(ValueId id, int loop) const {
   const bool sums_row = graph_[id].op->as<Reduce>() && folds_trailing_dims(graph_, graph_[id]);
   return sums_row ? loop + 1 : loop;
 }
 
-/// The first loop over the row that could compute a node beside the members of a region.
+/// Returns the first loop over the row that could compute a node together with the members of a region.
 int RegionSizes::loop_in(int region, ValueId id) const {
   int loop = 0;
   for (const Read& read : reads_[slot(id)])
@@ -68,7 +68,7 @@ int RegionSizes::loop_in(int region, ValueId id) const {
   return loop;
 }
 
-/// The same for all members of `reader`, in their order, when they stand in `region`.
+/// Returns these loops for all members of `reader`, in order, if they were in `region`.
 RegionSizes::Loops RegionSizes::loops_joined(int region, int reader) const {
   Loops loops;
   const auto known = [&](ValueId id) {
@@ -103,7 +103,7 @@ bool RegionSizes::takes(int region, ValueId id) const {
       .is_allowed();
 }
 
-/// The size of a region with all members of `reader`, which stand in `loops` then.
+/// Returns the size of a region with all members of `reader`, which are then in `loops`.
 RegionSize RegionSizes::joined(int region, int reader, const Loops& loops) const {
   RegionSize both = size(region);
   both.arithmetic += size(reader).arithmetic;

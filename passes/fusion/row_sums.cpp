@@ -14,10 +14,11 @@ using namespace ir;
 
 namespace {
 
-constexpr std::int64_t least_rows = 16;  // rows are what threads share: of few, one may have most updates
+// Threads share rows; if there are few, one may have most updates.
+constexpr std::int64_t least_rows = 16;
 constexpr std::int64_t least_columns = 8;
 
-/// Whether the updates of position t lie at base + t * stride.
+/// Whether the updates of position t are at base + t * stride.
 bool at_one_stride(const TensorType& updates, int first, int count) {
   for (int d = first; d + 1 < first + count; ++d) {
     const auto at = static_cast<std::size_t>(d);
@@ -55,7 +56,7 @@ class RowSumFinder {
  private:
   static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-  /// Whether all that is made of a value is point-wise and of its shape, until results are reached.
+  /// Whether everything that depends on a value is point-wise and has its shape, up to the results.
   bool only_point_wise(ValueId from) const {
     std::set<ValueId> seen;
     std::vector<ValueId> work = {from};

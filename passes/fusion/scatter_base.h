@@ -8,10 +8,10 @@
 
 namespace lathe {
 
-/// For the addition of a scatter_add and a value that a region computes: that value, if the updates can be added
-/// right where it lies, so that no tensor of zeros is made and read again. All three have one shape and dtype, nobody
-/// else reads the operands, and the sum is no result of the graph. The gradient of a table that is also a weight
-/// (tied embeddings) is such a sum. `users` is by node, and so is `results`: whether the graph gives it.
+/// For the addition of a scatter_add and a value that a region computes: that value, if the updates can be added to
+/// it in place, so that no tensor of zeros is created and read again. All three have one shape and dtype, the
+/// operands have no other readers, and the sum is not a result of the graph. The gradient of a table that is also a
+/// weight (tied embeddings) is such a sum. `users` is by node, and so is `results`: whether the graph returns it.
 struct ScatterBase {
   ir::ValueId scatter, base;
 };

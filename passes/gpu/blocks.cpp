@@ -67,7 +67,7 @@ SharedTree::SharedTree(kernel::Builder& b, const std::vector<DType>& dtypes, int
   for (const DType dtype : dtypes) memory_.push_back(b.alloc(dtype, threads, kernel::Space::shared, "partial"));
 }
 
-/// In shared memory, until the values of `least` threads are left.
+/// Reduces in shared memory until the values of `least` threads are left.
 void SharedTree::reduce_halves(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops, Value slot,
                                Value index, int width, int least) {
   for (int half = width / 2; half >= least; half /= 2) {

@@ -5,11 +5,11 @@
 
 namespace lathe::gpu {
 
-/// Elements of bf16 or f16 that are copied at once: 16 bytes.
+/// Elements of bf16 or f16 per copy of 16 bytes.
 inline constexpr int copied_chunk = kernel::async_copy_bytes / 2;
 
-/// Whether a program does nothing but load elements of `dtype`, bf16 or f16, which lie in chunks of 16 bytes at
-/// multiples of that along the last of these dims of its domain that has a size.
+/// Whether a program only loads elements of `dtype`, bf16 or f16, that form chunks of 16 bytes at multiples of 16
+/// bytes, along the last of these dims of its domain whose size is not 1.
 bool lies_in_chunks(const ElementwiseProgram& program, const std::vector<int>& along, DType dtype);
 
 }  // namespace lathe::gpu

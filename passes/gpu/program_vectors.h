@@ -5,8 +5,8 @@
 
 namespace lathe::gpu {
 
-/// What a thread takes at once of an elementwise program: elements of 4 bytes that fill what it loads and stores at
-/// once, or twice as many where everything that varies along its last dim has 2 bytes or fewer.
+/// Returns the vectors that a thread of an elementwise program processes: elements of 4 bytes that fill one load or
+/// store, or twice as many if everything that varies along the last dim has 2 bytes or fewer.
 VectorRegisters program_vectors(const ElementwiseProgram& program, VectorRegisters vectors);
 
 }  // namespace lathe::gpu

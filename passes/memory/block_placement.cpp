@@ -11,7 +11,7 @@ namespace {
 
 using Block = MemoryPlan::Block;
 
-/// The upper edge of what is placed, over the launches: segments side by side, each of one height.
+/// The upper edge of the placed blocks over the launches: adjacent segments, each of one height.
 class Skyline {
  public:
   struct Segment {
@@ -27,7 +27,7 @@ class Skyline {
   }
   const Segment& operator[](std::size_t i) const { return segments_[i]; }
 
-  /// Levels a segment with its lower neighbour. The last segment has none.
+  /// Raises a segment to its lower neighbor. There must be more than one segment.
   void raise(std::size_t i) {
     constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
     const std::int64_t left = i > 0 ? segments_[i - 1].height : none;
@@ -36,7 +36,7 @@ class Skyline {
     merge();
   }
 
-  /// Puts a block that fits onto a segment.
+  /// Puts a block onto a segment in which it fits.
   void put(std::size_t i, const Block& block) {
     const Segment below = segments_[i];
     std::vector<Segment> now;
@@ -62,7 +62,7 @@ class Skyline {
   std::vector<Segment> segments_;
 };
 
-/// Places the blocks from below, by bytes * lifetime ^ `power` where several fit; gives the end of the last.
+/// Places the blocks from the bottom, by bytes * lifetime ^ `power` if several fit; returns the end of the last one.
 std::int64_t segment(std::vector<Block>& blocks, double power) {
   int launches = 1;
   std::vector<std::pair<double, Block*>> left;

@@ -46,7 +46,7 @@ MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int thre
 }
 
 void verify_plan(const MemoryPlan& plan) {
-  std::vector<const Block*> blocks;  // by when they begin
+  std::vector<const Block*> blocks;  // by first launch
   for (const Block& block : plan.blocks) {
     if (block.offset < 0 || block.bytes < 0 || block.offset + block.bytes > plan.arena_bytes)
       throw InternalError(fmt::format("memory plan: buffer {} at {} takes {} bytes of an arena of {}", block.buffer,

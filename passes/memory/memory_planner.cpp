@@ -18,7 +18,7 @@ bool in_arena(const ProgramBuffer& buffer) {
   return buffer.kind == ProgramBuffer::Kind::temporary || buffer.kind == ProgramBuffer::Kind::scratch;
 }
 
-/// Every temporary that some launch touches, and during which ones it lives.
+/// Returns every temporary that a launch touches, with the launches during which it is live.
 std::vector<Block> lifetimes(const Program& program) {
   std::vector<Block> blocks;
   std::vector<int> block_of(program.buffers.size(), -1);
@@ -69,7 +69,7 @@ const MemoryPlan& MemoryPlanner::plan(std::span<const std::int64_t> elements) {
   return plan_;
 }
 
-/// Bytes of all blocks, the most that is live at one launch, and what lies outside the arena.
+/// Computes the bytes of all blocks, the maximum that is live at one launch, and the bytes outside the arena.
 void MemoryPlanner::find_sizes(std::span<const std::int64_t> elements) {
   std::fill(change_.begin(), change_.end(), 0);
   for (Block& block : plan_.blocks) {
@@ -93,7 +93,8 @@ void MemoryPlanner::find_sizes(std::span<const std::int64_t> elements) {
       plan_.argument_bytes += aligned_bytes(buffer.dtype, elements[b]);
 }
 
-/// Blocks in the order of their offsets: at each launch, a block lies on the last one before it that lives then.
+/// Returns the blocks in the order of their offsets. At each launch, a block is above the last one before it that is
+/// live then.
 MemoryPlanner::Placement MemoryPlanner::placement() const {
   const std::vector<Block>& blocks = plan_.blocks;
   Placement found{.order = std::vector<int>(blocks.size()), .first = {0}, .below = {}, .waste = waste_of(plan_)};
@@ -103,8 +104,8 @@ MemoryPlanner::Placement MemoryPlanner::placement() const {
     return std::pair(block.offset, block.offset + block.bytes);
   };
   std::ranges::stable_sort(found.order, {}, place);
-  std::vector<int> top(change_.size(), -1);         // by launch
-  std::vector<int> counted_for(blocks.size(), -1);  // the last block that lies on it
+  std::vector<int> top(change_.size(), -1);         // topmost block, by launch
+  std::vector<int> counted_for(blocks.size(), -1);  // the last block above it
   for (const int b : found.order) {
     const Block& block = blocks[static_cast<std::size_t>(b)];
     for (int l = block.first; l <= block.last; ++l) {
@@ -117,7 +118,7 @@ MemoryPlanner::Placement MemoryPlanner::placement() const {
   return found;
 }
 
-/// Places the blocks so; false where that wastes too much.
+/// Places the blocks by a placement; returns false if that wastes too much.
 bool MemoryPlanner::place_by(const Placement& placement) {
   std::int64_t end = 0;
   for (std::size_t i = 0; i < placement.order.size(); ++i) {

@@ -23,8 +23,8 @@ using namespace ir;
 
 namespace {
 
-constexpr std::size_t most_copied = 128;  // nodes for one value
-constexpr int negligible = 16;            // a value this much smaller may as well be kept longer
+constexpr std::size_t most_copied = 128;  // nodes per value
+constexpr int negligible = 16;            // a value this many times smaller may be kept longer
 
 class CandidateFinder {
  public:
@@ -68,7 +68,7 @@ class CandidateFinder {
   double elements(ValueId id) const { return static_cast<double>(graph_[id].type.shape.numel().evaluate(dims_)); }
   double bytes(ValueId id) const { return elements(id) * static_cast<double>(size_in_bytes(graph_[id].type.dtype)); }
 
-  /// Who reads each stored value from memory, and the last region that does.
+  /// Finds the readers of each stored value in memory, and the last region that reads it.
   void find_readers() {
     for (const ValueId id : all_values(graph_)) {
       if (plan_.region(id) < 0) continue;
@@ -95,7 +95,7 @@ class CandidateFinder {
     }
   }
 
-  /// Which values late readers alone look at, directly or through views and inlined nodes.
+  /// Finds the values that only late readers use, directly or through views and inlined nodes.
   void find_only_late() {
     only_late_.assign(graph_.nodes.size(), true);
     for (std::int32_t i = graph_.size() - 1; i >= 0; --i)
@@ -105,7 +105,8 @@ class CandidateFinder {
       }
   }
 
-  /// In the arena during the peak, made before, read after, and not used at the peak itself.
+  /// Whether a value is in the arena during the peak, computed before it, read after it, and not used at the peak
+  /// itself.
   bool alive_but_idle(ValueId id) const {
     const int made = plan_.region(id);
     if (made < 0 || made >= peak_ || last_[at(id)] <= peak_ || !plan_.is_stored(id) || held_.contains(id))
@@ -114,7 +115,7 @@ class CandidateFinder {
     return std::none_of(readers.begin(), readers.end(), [&](ValueId r) { return plan_.region(r) == peak_; });
   }
 
-  /// What must be copied so that the late readers of a value need it no more, and the work of that.
+  /// Returns the nodes to copy so that the late readers of a value no longer need it, and the work of computing them.
   std::optional<std::pair<Recomputation, double>> copies_of(ValueId id) {
     std::set<ValueId> copied, readers;
     int first = std::numeric_limits<int>::max();
@@ -126,15 +127,15 @@ class CandidateFinder {
     }
     double work = 0;
     if (!add_cone(id, first, elements(id), copied, work)) return std::nullopt;
-    // Copies stand before the first reader: what they show must be there by then.
+    // Copies are before the first reader, so their inputs must exist by then.
     if (*copied.rbegin() >= *readers.begin()) return std::nullopt;
     return std::pair(Recomputation{{copied.begin(), copied.end()}, {readers.begin(), readers.end()}}, work);
   }
 
-  /// Readers may look at the value through views and inlined nodes. Those that only late readers look through read
-  /// the copy themselves; the others are copied.
+  /// Readers may use the value through views and inlined nodes. Nodes of this kind that only late readers use read
+  /// the copy; the others are copied.
   void add_path(ValueId from, ValueId to, std::set<ValueId>& copied, std::set<ValueId>& readers) const {
-    std::set<ValueId> shows = {to};  // the copy
+    std::set<ValueId> shows = {to};  // values that depend on the copy
     for (const ValueId id : ancestors(graph_, from, [&](ValueId v) { return v != to && looked_through(v); })) {
       const auto& operands = graph_[id].operands;
       const bool leads = id != to && looked_through(id) &&
@@ -151,15 +152,15 @@ class CandidateFinder {
 
   bool looked_through(ValueId id) const { return is_alias(graph_[id]) || plan_.is_inlined(id); }
 
-  /// A value on the way from one that is copied, and how many of its operands have been looked at.
+  /// A value on the path from a copied one, and how many of its operands have been visited.
   struct Open {
     ValueId id;
     bool looked_through;
-    std::size_t before;  ///< how many had been copied
+    std::size_t before;  ///< number of values copied before it
     std::size_t next = 0;
   };
 
-  /// Adds a value and what it needs that is gone by then.
+  /// Adds a value and the values it needs that are no longer available by then.
   bool add_cone(ValueId value, int first, double size, std::set<ValueId>& copied, double& work) const {
     if (!copied.insert(value).second) return true;
     std::vector<Open> open;
@@ -174,7 +175,7 @@ class CandidateFinder {
       Open& now = open.back();
       const Node& node = graph_[now.id];
       if (now.next == node.operands.size()) {
-        // Copied as well where something below is, so that it shows the copy.
+        // It is copied too if one of its inputs is, so that it reads the copy.
         if (now.looked_through && (copied.size() > now.before || shows_copy(node, copied))) copied.insert(now.id);
         open.pop_back();
         continue;
@@ -191,7 +192,7 @@ class CandidateFinder {
     return true;
   }
 
-  /// Whether a value that a copy needs is in memory all the while, or may as well be.
+  /// Whether a value that a copy needs is in memory throughout, or may be kept there.
   bool is_saved(ValueId id, int first, double size) const {
     return plan_.is_stored(id) && (last_[at(id)] >= first || elements(id) * negligible <= size);
   }
@@ -200,7 +201,7 @@ class CandidateFinder {
     return std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId o) { return copied.contains(o); });
   }
 
-  /// Fused attention stays as it is.
+  /// Whether a value may be computed again; fused attention may not.
   bool may_run_again(ValueId id) const {
     const int region = plan_.region(id);
     const bool fused = region >= 0 && plan_.regions[static_cast<std::size_t>(region)].kind == RegionKind::attention;
@@ -226,7 +227,7 @@ class CandidateFinder {
   double memory_work_;                         // see CpuInfo
   std::vector<int> last_;                      // by node: the last region that reads it
   std::vector<std::vector<ValueId>> readers_;  // by node: members of regions
-  std::vector<bool> only_late_;                // by node: whether it is read after the peak alone
+  std::vector<bool> only_late_;                // by node: whether it is read only after the peak
   std::set<ValueId> held_;                     // results
 };
 

@@ -24,7 +24,7 @@ using ops::Blocks;
 using ops::blocks_of;
 using ops::copy_elements;
 
-/// Index `index` of dim `dim`, seen as (outer, ranks, rest).
+/// Returns index `index` of the ranks of dim `dim`, viewed as (outer, ranks, rest).
 HostTensor take_blocks(const HostTensor& whole, int dim, std::int64_t outer, std::int64_t ranks, std::int64_t index) {
   std::vector<std::int64_t> sizes = whole.shape();
   const Blocks blocks = blocks_of(sizes, dim);
@@ -36,7 +36,7 @@ HostTensor take_blocks(const HostTensor& whole, int dim, std::int64_t outer, std
   return part;
 }
 
-/// The parts as index 0, 1, .. of dim `dim` of the result, seen as (outer, ranks, rest).
+/// Concatenates the shards as index 0, 1, .. of the ranks of dim `dim` of the result, viewed as (outer, ranks, rest).
 HostTensor join_blocks(std::span<const HostTensor* const> parts, int dim, std::int64_t outer) {
   const auto ranks = static_cast<std::int64_t>(parts.size());
   std::vector<std::int64_t> sizes = parts[0]->shape();
@@ -54,14 +54,14 @@ HostTensor join_blocks(std::span<const HostTensor* const> parts, int dim, std::i
 struct OneSplit {
   int axis;
   SplitDim split;
-  std::int64_t inner_ranks;  ///< of splits of the same dim further in
+  std::int64_t inner_ranks;  ///< product over the splits of the same dim further in
 };
 
 bool is_outside(const SplitDim& a, const SplitDim& b) {
   return a.outer != b.outer && b.outer.divided_by(a.outer).has_value();
 }
 
-/// The splits of a placement, the outer ones of a dim first.
+/// Returns the splits of a placement, the outer ones of a dim first.
 std::vector<OneSplit> outer_first(const Placement& placement, const Mesh& mesh) {
   std::vector<OneSplit> splits;
   for (int a = 0; a < mesh.axis_count(); ++a)
@@ -77,7 +77,7 @@ std::vector<OneSplit> outer_first(const Placement& placement, const Mesh& mesh) 
   return splits;
 }
 
-/// How many blocks a dim has, of whose blocks each holds `runs` processes' runs.
+/// Returns the number of blocks of a dim, each of which holds the runs of `runs` processes.
 std::int64_t block_count(const OneSplit& one, std::int64_t size, std::int64_t runs, const DimBindings& bindings,
                          const std::string& name) {
   if (const auto outer = one.split.outer.value()) return *outer;
@@ -99,7 +99,7 @@ HostTensor part_of(HostTensor whole, const Placement& placement, const Mesh& mes
   std::reverse(splits.begin(), splits.end());
   for (const OneSplit& one : splits) {
     const auto dim = static_cast<std::size_t>(one.split.dim);
-    if (dim >= whole.shape().size()) break;  // of another rank: bind_dims says so
+    if (dim >= whole.shape().size()) break;  // wrong rank: bind_dims reports it
     const std::int64_t ranks = mesh[one.axis].ranks, size = whole.shape()[dim];
     const std::int64_t outer = block_count(one, size, ranks, bindings, name);
     if (size % (ranks * std::max<std::int64_t>(outer, 1)) != 0)
@@ -131,7 +131,7 @@ void require_same_copies(const Placement& placement, const Mesh& mesh, const std
 
 HostTensor join_parts(std::span<const HostTensor> parts, const Placement& placement, const Mesh& mesh,
                       const std::string& name, const DimBindings& bindings) {
-  std::vector<std::int64_t> first;  // those that stand first along the axes that are joined
+  std::vector<std::int64_t> first;  // at position 0 along the axes that are joined
   for (std::int64_t p = 0; p < mesh.size(); ++p)
     if (holds_first_copy(placement, mesh, p)) first.push_back(p);
   std::map<std::int64_t, HostTensor> joined;

@@ -57,7 +57,7 @@ class LocalOp {
   int dim_attr(int rank) const { return rules::normalize_axis(node_.attrs.get<std::int64_t>("dim"), rank); }
   const Shape& operand_shape(int i) const { return graph_[node_.operands[static_cast<std::size_t>(i)]].type.shape; }
 
-  /// A position in dim `dim` of the value, a multiple of what the blocks of the dim hold, in local terms.
+  /// Returns a position in dim `dim` of the value, a multiple of the size of its blocks, in local terms.
   Dim position(const Dim& whole, ValueId id, int dim) const {
     const auto local = splits_.whole(whole).unnamed().divided_by(Dim(splits_.ranks(id, dim)));
     LATHE_ASSERT(local.has_value());
@@ -115,7 +115,7 @@ class LocalOp {
     return one_value ? value : take_part(value, splits_.placement(id_), splits_.mesh());
   }
 
-  /// The positions in dim d of the whole value that a process holds: i64 [n].
+  /// Returns the positions in dim d of the whole value that a process holds: i64 [n].
   Value positions(int d) const {
     const Placement placement = splits_.placement(id_);
     Placement here(placement.size(), Whole{});
@@ -136,7 +136,7 @@ class LocalOp {
     return ir::add(ir::iota(builder_, {local}, 0, i64), ir::mul(*start, ir::dim_value(builder_, local, i64)));
   }
 
-  /// [n] as dim d of a shape of this rank.
+  /// Views [n] as dim d of a shape of this rank.
   Value along(const Value& positions, int d) const {
     Shape shape(std::vector<Dim>(static_cast<std::size_t>(node_.type.rank()), Dim(1)));
     shape.set(d, positions.shape()[0]);
@@ -152,7 +152,7 @@ class LocalOp {
     return ir::expand(values, local_);
   }
 
-  /// Each element is drawn by its number in the whole tensor.
+  /// Draws each element by its number in the whole tensor.
   Value random() const {
     bool split = false;
     for (int d = 0; d < node_.type.rank(); ++d) split = split || splits_.is_split_dim(id_, d);
@@ -174,11 +174,11 @@ class LocalOp {
         {{"dtype", node_.attrs.get<DType>("dtype")}, {"stream", node_.attrs.get<std::int64_t>("stream")}});
   }
 
-  /// Positions in the process's own part of a dim of `size`, and whether they lie in it.
+  /// Positions in the process's shard of a dim, and whether the indices are inside it.
   struct OwnPositions {
     Value position, inside;
   };
-  /// `indices` go over dim d of the value.
+  /// `indices` refer to dim d of the value.
   OwnPositions own_positions(const Value& indices, ValueId of, int d) const {
     const Placement placement = splits_.placement(of);
     std::optional<Value> process;
@@ -201,7 +201,7 @@ class LocalOp {
     return {ir::where(inside, local, 0.0), inside};
   }
 
-  /// Dims of the indices as dims d .. of a value of this rank.
+  /// Views the dims of the indices as dims d .. of a value of this rank.
   static Value among(const Value& indices, int d, const Shape& shape) {
     Shape to(std::vector<Dim>(static_cast<std::size_t>(shape.rank()), Dim(1)));
     for (int i = 0; i < indices.rank(); ++i) to.set(d + i, shape[d + i]);
@@ -213,7 +213,7 @@ class LocalOp {
                                                          : ir::number_like(a, 0);
   }
 
-  /// A split table: what other processes hold is 0 here, and the sum over all has it.
+  /// Looks up a sharded table: rows of other processes are 0 here, and the sum over all processes has all rows.
   Value gather() const {
     const int d = dim_attr(operand_shape(0).rank());
     if (!splits_.is_split_dim(node_.operands[0], d)) return same(node_.attrs);
@@ -252,7 +252,7 @@ Value shown_as(const Value& a, const Shape& shape) {
 }
 
 Value take_part(const Value& whole, const Placement& placement, const Mesh& mesh) {
-  // The innermost split of a dim first, so that the sizes before it are still those of the whole.
+  // The innermost split of a dim comes first, so that the sizes outside of it are still those of the whole.
   std::vector<std::pair<int, const SplitDim*>> splits;
   for (int a = 0; a < mesh.axis_count(); ++a)
     if (const auto* split = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(a)]))

@@ -13,7 +13,7 @@ namespace lathe::shard {
 
 namespace {
 
-/// "a=1,b=2" as pairs; nothing where an entry has no separator or an empty side.
+/// Parses "a=1,b=2" as pairs; returns nothing if an entry has no separator or an empty side.
 std::optional<std::vector<std::pair<std::string, std::string>>> pairs_of(std::string_view text, char separator) {
   std::vector<std::pair<std::string, std::string>> pairs;
   while (true) {

@@ -8,22 +8,22 @@
 #include "ir/support/dim.h"
 #include "passes/shard/mesh.h"
 
-/// How a value lies on the processes of a mesh: for each axis whole, split, or partial.
+/// How a value is placed on the processes of a mesh: along each axis whole, split, or partial.
 namespace lathe::shard {
 
 /// Each process holds all of it.
 struct Whole {
   bool operator==(const Whole&) const = default;
 };
-/// Dim `dim`, seen row-major as (outer, ranks, unit), is held at index r of the second by process r. All sizes are
-/// those of the whole tensor. GPT-2's c_attn [d_model, 3*d_model] split on heads is {dim 1, outer 3}.
+/// Process r holds index r of the ranks of dim `dim`, viewed row-major as (outer, ranks, unit). All sizes are those
+/// of the whole tensor. GPT-2's c_attn [d_model, 3*d_model] split on heads is {dim 1, outer 3}.
 struct SplitDim {
   int dim;
   Dim outer, unit;
   bool operator==(const SplitDim&) const = default;
 };
 enum class Combine { sum, max, min };
-/// The values of all processes combined are the value.
+/// The value is the combination of the values of all processes.
 struct Partial {
   Combine combine;
   bool operator==(const Partial&) const = default;

@@ -23,7 +23,7 @@ using namespace ir;
 
 namespace {
 
-/// The form of a value along each axis of a mesh, two bits an axis.
+/// The form of a value along each axis of a mesh, two bits per axis.
 using Forms = std::uint64_t;
 
 Form form_along(Forms forms, int axis) { return static_cast<Form>(forms >> (2 * axis) & 3u); }
@@ -69,8 +69,8 @@ class LocalGraph {
 
  private:
   using Key = std::tuple<std::int32_t, Forms, bool>;
-  enum class Step { none, slice, scatter, reduce, gather };  ///< in the order in which they are done
-  /// For whom a value is brought into a form.
+  enum class Step { none, slice, scatter, reduce, gather };  ///< in order of execution
+  /// The reader for which a value is converted to a form.
   struct Reader {
     std::string what;
     bool in_gradient = false;
@@ -108,7 +108,7 @@ class LocalGraph {
     if (node.op->as<Argument>()) result_.arguments[node.name] = lies;
   }
 
-  /// The whole of a sequence of which each process has its part, or the part of one that each has whole or as a
+  /// Gathers a sequence that is split over processes, or takes the shard of one that each process has whole or as a
   /// partial sum.
   Value add_cut(ValueId id, Value value) {
     const Cut& cut = *splits_.cut(id);
@@ -136,7 +136,7 @@ class LocalGraph {
     return value;
   }
 
-  /// An operand in the forms in which the op takes it.
+  /// Returns an operand in the forms that the op needs.
   Value operand_of(ValueId id, ValueId operand) {
     const Node& node = graph_[id];
     const Forms forms =
@@ -152,8 +152,8 @@ class LocalGraph {
     return value;
   }
 
-  /// What is done last along an axis to bring a value from one form to another. Shares that are needed as parts and
-  /// whole are scattered, then gathered; those of a maximum or minimum are combined and sliced.
+  /// Returns the last step along an axis that converts a value from one form to another. Partial sums that are needed
+  /// both as shards and whole are scattered, then gathered; partial maxima and minima are combined, then sliced.
   Step last_step(ValueId id, int axis, Form from, Form to) const {
     if (from == to) return Step::none;
     if (from == Form::whole) return Step::slice;
@@ -162,9 +162,9 @@ class LocalGraph {
     return from == Form::part || (scatters && planned(id, axis).as_part) ? Step::gather : Step::reduce;
   }
 
-  /// The value in other forms; each step is done once for all readers, but that what is gathered in the forward pass
-  /// may be gathered again for the gradient (passes/shard/plan/gather_plan.h). What makes the value smaller comes
-  /// first.
+  /// Returns the value in other forms. Each step is done once for all readers, except that a value gathered in the
+  /// forward pass may be gathered again for the gradient (passes/shard/plan/gather_plan.h). Steps that make the value
+  /// smaller come first.
   Value converted(ValueId id, Forms to, const Reader& reader) {
     const Forms from = made(id);
     Step last = Step::none;
@@ -185,7 +185,7 @@ class LocalGraph {
     return value;
   }
 
-  /// Whether the value is computed from what processes hold as parts.
+  /// Whether the value is computed from shards.
   bool is_held(ValueId id, int axis) const { return planned(id, axis).made == Form::part; }
 
   Value take_step(Step step, ValueId id, int axis, Forms before, const Value& value, bool again,
@@ -212,7 +212,7 @@ class LocalGraph {
     return whole;
   }
 
-  /// Where the partial values of a value were born: the first of them.
+  /// Describes where the partial values of a value originate: the first such node.
   std::string birth_of(ValueId id, int axis) const {
     const Combine combine = *planned(id, axis).combine;
     while (!planned(id, axis).born)
@@ -256,12 +256,12 @@ class LocalGraph {
   std::shared_ptr<GraphBuilder> builder_;
   std::vector<PartPlan> parts_;        ///< by axis
   std::vector<PartialPlan> partials_;  ///< by axis
-  std::vector<bool> gathered_again_;   ///< by node; empty: nothing is
-  std::map<Key, Value> values_;        ///< by node and forms; gathered again or not
+  std::vector<bool> gathered_again_;   ///< by node; empty: none
+  std::map<Key, Value> values_;        ///< by node, forms, and whether gathered again
   Sharded result_;
 };
 
-/// What lies as parts along an axis. Where parameters do, their states do as well.
+/// Returns which arguments are sharded along an axis. If parameters are, their states are too.
 PartKinds kinds_along(const Mesh& mesh, int axis, const ShardOptions& options) {
   if (mesh[axis].ranks == 1) return {};
   const bool parameters = mesh[axis].name == options.parameters;
@@ -284,7 +284,7 @@ Exchange described(const Graph& graph, const Node& exchange) {
 
 namespace {
 
-/// The exchanges of a graph with rings, in its order: those that were there, and what goes around.
+/// Returns the collectives of a graph with rings, in its order: the previous ones, and the sends of rings.
 std::vector<Exchange> exchanges_with_rings(const Graph& graph, std::vector<Exchange> before) {
   std::vector<Exchange> now;
   for (const Node& node : graph.nodes) {

@@ -4,25 +4,25 @@
 
 namespace lathe::shard {
 
-/// Whether gathered parameters are kept from the forward pass for the backward pass, or gathered there again: fewer
-/// bytes sent, or less memory. `decide`: kept where a step fits its memory budget so (passes/gather_choice.h),
-/// gathered again where it does not or there is no budget.
+/// Whether gathered parameters are kept from the forward pass for the backward pass, or gathered again there: fewer
+/// bytes sent, or less memory. `decide`: kept if the step then fits its memory budget (passes/gather_choice.h);
+/// gathered again if not, or without a budget.
 enum class SecondGather : unsigned char { decide, always, never };
 
-/// Whether keys and values of a split sequence go around in a ring instead of being gathered (passes/shard/ring).
-/// `decide`: where that is predicted to be faster or alone fits a memory budget, with sizes that are known
-/// (passes/ring_choice.h); gathered else.
+/// Whether keys and values of a split sequence use ring attention instead of being gathered (passes/shard/ring).
+/// `decide`: if the ring is predicted to be faster, or is the only way to fit a memory budget, for known sizes
+/// (passes/ring_choice.h); otherwise gathered.
 enum class RingWay : unsigned char { decide, always, never };
 
-/// What lies as parts along an axis of the mesh between steps, "" for nothing, and how values go around.
+/// What is sharded along an axis of the mesh between steps ("" for nothing), and how values are communicated.
 struct ShardOptions {
-  /// The axis over which optimizer states are split that have the shape of a parameter (ZeRO 1). Gradients are
-  /// scattered while they are combined, each process updates its part, and updated parameters are gathered.
+  /// The axis over which optimizer states with the shape of a parameter are sharded (ZeRO-1). Gradients are
+  /// reduce-scattered, each process updates its shard, and updated parameters are gathered.
   std::string states = {};
-  /// The axis over which parameters are split, and their states (ZeRO 3, fully sharded data parallel). A parameter is
-  /// gathered where it is used.
+  /// The axis over which parameters and their states are sharded (ZeRO-3, fully sharded data parallel). A parameter
+  /// is gathered where it is used.
   std::string parameters = {};
-  /// Of parameters, for the backward pass. What would be gathered again at once is kept in any case
+  /// For parameters in the backward pass. Values that would be gathered again immediately are kept in any case
   /// (passes/shard/plan/gather_plan.h).
   SecondGather second_gather = SecondGather::decide;
   RingWay ring = RingWay::decide;

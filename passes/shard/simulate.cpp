@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-/// Runs the graph on every process of a mesh; values are in their evaluation dtypes.
+/// Runs the graph on every process of a mesh; values have their evaluation dtypes.
 class Simulation {
  public:
   Simulation(const Sharded& sharded, const InterpretOptions& options)
@@ -41,7 +41,7 @@ class Simulation {
   static std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
   std::size_t processes() const { return static_cast<std::size_t>(sharded_.mesh.size()); }
 
-  /// Gives each process its parts, and works out the dims from those of the first: all have the same.
+  /// Gives each process its shards, and derives the dims from those of the first process; they are the same on all.
   void give(const Tensors& arguments) {
     values_.resize(graph_.nodes.size());
     std::map<std::string, ArgumentShape> shapes;
@@ -84,7 +84,7 @@ class Simulation {
     return operands;
   }
 
-  /// A collective's value on every process.
+  /// Returns the value of a collective on every process.
   std::vector<HostTensor> exchanged(const Node& node) const {
     const int axis = sharded_.mesh.find(axis_of(node).name);
     std::vector<HostTensor> results(processes());

@@ -25,8 +25,8 @@ bool same(const Value& value, const Node& node, std::span<const Value> operands)
   return true;
 }
 
-/// Whether the value can stand for the node. Of two sizes that only a run-time check makes equal an op gives its
-/// result one, which may not be the one that the node has: then it cannot.
+/// Whether the value can replace the node. If only a run-time check makes two sizes equal, an op gives its result one
+/// of them, which may not be the one that the node has. The value cannot replace the node in that case.
 bool fits(const Value& value, const Context& context) {
   const Shape &made = value.shape(), &wanted = context.shape();
   LATHE_ASSERT(value.dtype() == context.node.type.dtype && made.rank() == wanted.rank());
@@ -43,9 +43,10 @@ std::optional<Value> apply_first(const Context& context) {
   return std::nullopt;
 }
 
-/// Applies rules to what a rule made, until none fires.
+/// Applies rules to the result of a rule until none fires.
 Value apply_to_fixpoint(Value value, const std::vector<int>& use_counts) {
-  constexpr int rounds = 16;  // far above any chain of rules; what is left waits for the next run over the graph
+  // Far above any chain of rules; the rest waits for the next run over the graph.
+  constexpr int rounds = 16;
   for (int i = 0; i < rounds; ++i) {
     const Node node = value.node();
     if (node.op->as<Argument>()) break;
@@ -67,7 +68,7 @@ std::vector<int> count_uses(const Graph& graph) {
   return uses;
 }
 
-/// Whether no rule fires on any node of a graph without equal nodes. The graph stays as it is.
+/// Whether no rule fires on any node of a graph without equal nodes. The graph is not changed.
 bool is_canonical(Graph& graph) {
   const std::size_t nodes = graph.nodes.size(), checks = graph.checks.size();
   const std::vector<int> use_counts = count_uses(graph);
@@ -83,16 +84,16 @@ bool is_canonical(Graph& graph) {
     fires = apply_first({builder, node, operands, use_counts}).has_value();
   }
   graph = builder.finish();
-  graph.nodes.shrink(nodes);  // without what rules made on the way
+  graph.nodes.shrink(nodes);  // without nodes that rules added
   graph.checks.erase(graph.checks.begin() + static_cast<std::ptrdiff_t>(checks), graph.checks.end());
   return !fires;
 }
 
-/// Nothing where no rule fires and no two nodes are equal.
+/// Returns nothing if no rule fires and no two nodes are equal.
 std::optional<Graph> run_once(const Graph& graph) {
   bool fired = false;
   GraphBuilder builder(graph.name);
-  builder.add_checks(graph.checks);  // first: they speak of the ops that the user wrote
+  builder.add_checks(graph.checks);  // first, because they refer to the ops that the user wrote
   Rebuilder to(builder, graph);
   const auto uses = count_uses(graph);
   std::vector<int> use_counts;
@@ -120,7 +121,7 @@ std::optional<Graph> run_once(const Graph& graph) {
 }  // namespace canonical
 
 Graph canonicalize(Graph graph) {
-  constexpr int rounds = 10;  // each run goes through every chain; more than three are rare
+  constexpr int rounds = 10;  // each run completes every chain; more than three are rare
   Graph before = dce(std::move(graph));
   for (int i = 0; i < rounds; ++i) {
     std::optional<Graph> after = canonical::run_once(before);

@@ -20,18 +20,18 @@ bool small(const Node& node, std::int64_t limit) {
   return known && *shape.numel().value() <= limit && !is_complex(node.type.dtype);
 }
 
-/// Which nodes depend on small constants alone.
+/// Returns which nodes depend on small constants alone.
 std::vector<bool> constant_nodes(const Graph& graph, std::int64_t limit) {
   std::vector<bool> known(graph.nodes.size());
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
     const bool source = node.operands.empty() && !node.op->as<Argument>();
-    // Where indices are read, a bad one is an error of the run, not of the compilation.
+    // An index out of range must be an error of the run, not of the compilation.
     const bool computed = !node.operands.empty() && !is_lookup(*node.op) &&
                           std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
                             return known[static_cast<std::size_t>(operand.index)];
                           });
-    // What comes from other processes, or tells them apart, is known when they run.
+    // Values that come from other processes, or distinguish them, are known only at run time.
     known[static_cast<std::size_t>(id.index)] =
         (source || computed) && !is_collective(*node.op) && small(node, limit);
   }

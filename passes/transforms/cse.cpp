@@ -18,10 +18,10 @@ InlineList<ValueId, 4> operands_in_order(const Node& node) {
   return operands;
 }
 
-/// The first of equal nodes over operands that are the first of theirs.
+/// The first of equal nodes, whose operands must be the first of theirs.
 class FirstNodes {
  public:
-  /// The node of `graph` seen before that is equal to `node` over these operands, which are in order; invalid where
+  /// Returns the earlier node of `graph` that is equal to `node` with these operands, which are in order; invalid if
   /// there is none.
   ValueId find(const Graph& graph, const Node& node, const InlineList<ValueId, 4>& operands) {
     hash_ = mix_hash(std::hash<const void*>{}(node.op), node.attrs.hash());
@@ -32,7 +32,7 @@ class FirstNodes {
              operands_in_order(other) == operands;
     });
   }
-  /// Adds what find() has just looked for.
+  /// Adds the node that find() has just looked for.
   void add(ValueId id, const InlineList<ValueId, 4>& operands) { nodes_.add(hash_, operands, id); }
 
  private:

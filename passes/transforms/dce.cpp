@@ -10,7 +10,7 @@ std::vector<bool> needed_nodes(const Graph& graph) {
   for (const ValueId id : graph.results()) mark(id);
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
-    if (node.op->as<Argument>()) live[i] = true;  // states among them
+    if (node.op->as<Argument>()) live[i] = true;  // including states
     if (!live[i]) continue;
     for (const ValueId operand : node.operands) mark(operand);
   }

@@ -47,10 +47,10 @@ Shape with_pair(Shape shape) {
   return shape;
 }
 
-/// Part 0 (real) or 1 (imaginary) of a pair, as a last dim of size 1, which broadcasts against pairs.
+/// Returns part 0 (real) or 1 (imaginary) of a pair, with a last dim of size 1, which broadcasts against pairs.
 Value part(const Value& pair, int which) { return slice(pair, -1, which, which + 1); }
 
-/// (a + bi)(c + di) = (ac - bd) + (ad + bc)i, as one element-wise expression over pairs.
+/// (a + bi)(c + di) = (ac - bd) + (ad + bc)i, as one elementwise expression over pairs.
 Value multiply(const Value& x, const Value& y) {
   const Value a = part(x, 0), b = part(x, 1), c = part(y, 0), d = part(y, 1);  // [.., 1]
   const Value ac = mul(a, c), bd = mul(b, d), ad = mul(a, d), bc = mul(b, c);
@@ -59,7 +59,7 @@ Value multiply(const Value& x, const Value& y) {
   return where(is_real, real, imaginary);
 }
 
-/// Equal parts, both of them; `ne` where either differs. [.., 2] -> [..]
+/// Compares both parts: `eq` if both are equal, `ne` if either differs. [.., 2] -> [..]
 Value compare(const Op& op, const Value& x, const Value& y) {
   GraphBuilder& builder = x.builder();
   const Value first = builder.add(op, {part(x, 0), part(y, 0)}), second = builder.add(op, {part(x, 1), part(y, 1)});
@@ -105,7 +105,7 @@ class Decomposer {
     return expand(literal(to_.builder(), {2}, std::move(values), dtype), with_pair(node.type.shape));
   }
 
-  /// Ops that move or sum elements: the same op, its dims counted from the front, the last dim carried along.
+  /// Ops that move or sum elements: the same op, with dims counted from the front, so that the last dim is kept.
   Value along_pairs(const Node& node, std::span<const Value> operands) {
     const Op* op = node.op;
     Attributes attrs = node.attrs;
@@ -124,7 +124,8 @@ class Decomposer {
     return op == &ops::diagonal ? transpose(result, -1, -2) : result;
   }
 
-  /// A dim of the complex value as a dim of the pair. Those of unsqueeze and scatter_add count dims of the result.
+  /// Returns a dim of the complex value as a dim of the pair. Those of unsqueeze and scatter_add are dims of the
+  /// result.
   std::int64_t from_front(const Node& node, std::int64_t dim) const {
     const bool of_result = node.op == &ops::unsqueeze || node.op == &ops::scatter_add;
     const int rank = of_result ? node.type.rank() : graph_[node.operands[0]].type.rank();

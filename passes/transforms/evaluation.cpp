@@ -12,7 +12,7 @@ namespace lathe::ir {
 
 namespace {
 
-/// The states that dropout draws from.
+/// Returns the states that dropout draws from.
 std::set<std::string> drawn_from(const Graph& graph) {
   std::set<std::string> names;
   for (const Node& node : graph.nodes)
@@ -21,7 +21,7 @@ std::set<std::string> drawn_from(const Graph& graph) {
   return names;
 }
 
-/// Whether the state serves its own update alone.
+/// Whether only the state's own update uses it.
 bool is_unused(const Graph& graph, ValueId state) {
   std::vector<bool> live(graph.nodes.size());
   const auto mark = [&](ValueId id) { live[static_cast<std::size_t>(id.index)] = true; };
@@ -34,7 +34,7 @@ bool is_unused(const Graph& graph, ValueId state) {
   return !live[static_cast<std::size_t>(state.index)];
 }
 
-/// The graph without these arguments and their updates.
+/// Returns the graph without these arguments and their updates.
 Graph without(Graph graph, const std::set<ValueId>& dropped) {
   std::erase_if(graph.updates, [&](const Update& update) { return dropped.contains(update.state); });
   const std::vector<bool> needed = needed_nodes(graph);

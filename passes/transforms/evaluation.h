@@ -4,8 +4,8 @@
 
 namespace lathe::ir {
 
-/// A graph as it is evaluated, not trained: dropout passes its operand on, and a random state that nothing but
-/// dropout reads is no argument any more.
+/// Returns the graph for evaluation instead of training: dropout returns its operand, and a random state that only
+/// dropout reads is no longer an argument.
 ///
 ///   %2 = dropout %1, %rng {p=0.1, stream=0}           ->    %1
 Graph evaluation(const Graph& graph);

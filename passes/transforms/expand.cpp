@@ -11,7 +11,7 @@ Graph expand(Graph graph, std::span<const Op* const> keep) {
   const auto expandable = [&](const Node& node) {
     return node.op->as<Composite>() && std::find(keep.begin(), keep.end(), node.op) == keep.end();
   };
-  // One level a round: an expansion may hold composites again.
+  // One level per round: an expansion may contain composites.
   while (std::any_of(graph.nodes.begin(), graph.nodes.end(), expandable)) {
     const auto once = [&](GraphBuilder& builder, const Node& node,
                           std::span<const Value> operands) -> std::optional<Value> {

@@ -8,9 +8,9 @@ namespace lathe::ir {
 
 struct Op;
 
-/// Replaces each composite, but for those in `keep`, by what it means, until only primitives (and kept ops) are left:
+/// Replaces each composite, except those in `keep`, by its expansion, until only primitives (and kept ops) are left:
 ///   %1 = silu %x   ->   %1 = neg %x; %2 = exp %1; ...
-/// Differentiate before this pass: stop_gradient is gone after it.
+/// Differentiate before this pass, which removes stop_gradient.
 Graph expand(Graph graph, std::span<const Op* const> keep = {});
 
 }  // namespace lathe::ir

@@ -11,12 +11,12 @@ namespace lathe::ir {
 
 namespace {
 
-/// The elements of `a` in row-major order as a tensor of this shape.
+/// Returns the elements of `a` in row-major order as a tensor of this shape.
 Value laid_out_as(const Value& a, const Shape& shape) {
   return a.shape().looks_like(shape) ? a : view(contiguous(a), shape);
 }
 
-/// A collective over new operands.
+/// Rewrites a collective with new operands.
 class FlatExchange {
  public:
   FlatExchange(const Node& node, const Value& operand) : node_(node), operand_(operand), axis_(axis_of(node)) {}
@@ -41,13 +41,13 @@ class FlatExchange {
   }
   Dim ranks() const { return Dim(axis_.ranks); }
 
-  /// The elements of all processes, [ranks, n], of [n] elements of each.
+  /// Gathers [n] elements of each process: [ranks, n].
   Value gather_flat(const Value& own) const {
     const bool again = node_.attrs.get<bool>("again");
     return all_gather(laid_out_as(own, {Dim(1), own.shape().numel()}), axis_, 0, Dim(1), again);
   }
 
-  /// `parts`: [ranks, operand's dims]. Ranks become the second of three parts of dim d: (outer, ranks, rest).
+  /// `parts`: [ranks, operand's dims]. The ranks become the second of three parts of dim d: (outer, ranks, rest).
   Value joined(const Value& parts, const Shape& each, int d, const Dim& outer) const {
     Shape shape{ranks()};
     std::vector<std::int64_t> order;
@@ -64,7 +64,7 @@ class FlatExchange {
     return laid_out_as(permute(laid_out_as(parts, shape), order), node_.type.shape);
   }
 
-  /// What goes to each process, [ranks, n], of a value whose dim d is (outer, ranks, rest).
+  /// Returns the elements for each process, [ranks, n], of a value whose dim d is (outer, ranks, rest).
   Value parted(int d, const Dim& outer) const {
     const Shape& whole = operand_.shape();
     Shape shape;
@@ -84,7 +84,7 @@ class FlatExchange {
   }
 
   Value gathered() const {
-    // Parts of the first dim lie one after the other as they are. So an updated parameter is gathered in its place.
+    // Shards along the first dim follow each other already. An updated parameter is therefore gathered in place.
     if (dim("dim") == 0 && node_.attrs.get<Dim>("outer").is(1))
       return apply(*node_.op, {contiguous(operand_)}, node_.attrs);
     return joined(gather_flat(operand_), operand_.shape(), dim("dim"), node_.attrs.get<Dim>("outer").unnamed());

@@ -4,8 +4,9 @@
 
 namespace lathe::ir {
 
-/// Collectives as processes carry them out, on memory in the order of its addresses: all that they exchange is dense,
-/// the parts of processes follow each other, and the copies around them are ops of the graph.
+/// Rewrites collectives to the form that processes execute, on memory in the order of its addresses: all data that
+/// they exchange is dense, the shards of processes follow each other, and the copies around them are ops of the
+/// graph.
 ///
 ///   mesh_index {axis="data"}                        ->  the size mesh_index@data
 ///   all_gather %a[p, n] {dim=1, ranks=2}            ->  all_gather view %a[1, p*n] {dim=0}, as [2, p, n],
@@ -13,7 +14,7 @@ namespace lathe::ir {
 ///   reduce_scatter %a[p, 2*n] {dim=1, ranks=2}      ->  reduce_scatter {dim=0} of a copy [2, p*n]
 ///   all_to_all                                      ->  both
 ///   all_reduce %a, send_recv %a                     ->  of a dense %a
-/// An axis of one process exchanges nothing, and neither does a send_recv that goes all the way round.
+/// An axis with one process exchanges nothing, and neither does a send_recv that goes all the way round.
 Graph flat_exchanges(Graph graph);
 
 }  // namespace lathe::ir

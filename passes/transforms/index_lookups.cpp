@@ -18,7 +18,7 @@ namespace {
 
 std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-/// Whether the result is read off the operands, an element from a few.
+/// Whether each element of the result is read from a few elements of the operands.
 bool only_reads(const Node& node) {
   if (node.op->as<Argument>() || node.op->as<Elementwise>() || node.op->as<View>()) return true;
   if (node.op->as<Composite>()) return is_integer(node.type.dtype) || node.type.dtype == boolean;
@@ -46,7 +46,7 @@ bool only_reads(const Node& node) {
   return false;
 }
 
-/// By node: whether it and all that it depends on only read; `changing` arguments do not count.
+/// By node: whether it and everything that it depends on only read elements; `changing` arguments are excluded.
 std::vector<bool> readable_nodes(const Graph& graph, const std::vector<bool>& changing) {
   std::vector<bool> readable(graph.nodes.size());
   for (const ValueId id : all_values(graph)) {
@@ -58,14 +58,14 @@ std::vector<bool> readable_nodes(const Graph& graph, const std::vector<bool>& ch
   return readable;
 }
 
-/// Adds what the values marked in `needed` depend on.
+/// Adds the operands, direct and indirect, of the values marked in `needed`.
 void mark_operands(const Graph& graph, std::vector<bool>& needed) {
   for (std::size_t i = graph.nodes.size(); i-- > 0;)
     if (needed[i])
       for (const ValueId operand : graph.nodes[i].operands) needed[slot(operand)] = true;
 }
 
-/// Builds the lookups of a graph again, with the computation of their indices, in primitives.
+/// Rebuilds the lookups of a graph, with the computation of their indices, in primitives.
 class LookupFinder {
  public:
   explicit LookupFinder(const Graph& from) : from_(from), builder_(from.name), to_(builder_, from) {}
@@ -93,7 +93,7 @@ class LookupFinder {
   }
 
  private:
-  /// A lookup, or a composite that may hold one.
+  /// Whether a node is a lookup, or a composite that may contain one.
   bool may_look_up(const Node& node) const {
     return is_lookup(*node.op) ||
            (node.op->as<Composite>() && std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
@@ -101,7 +101,7 @@ class LookupFinder {
             }));
   }
 
-  /// Stands for a value that is not computed again.
+  /// Returns an argument that replaces a value that is not computed again.
   Value unknown(ValueId id) {
     const TensorType& type = from_[id].type;
     const Value value = builder_.argument(ops::input, fmt::format("%{}", id.index), type.dtype, type.shape);
@@ -109,7 +109,7 @@ class LookupFinder {
     return value;
   }
 
-  /// A node over what its operands are mapped to, in primitives; the lookups that it adds are noted.
+  /// Returns a node with its mapped operands, in primitives; records the lookups that it adds.
   Value built(const Rebuilder& from, const Node& node) {
     const GraphBuilder::At at(builder_, node.loc);
     if (const auto* composite = node.op->as<Composite>()) {
@@ -124,7 +124,7 @@ class LookupFinder {
       Rebuilder to(builder_, inner.graph());
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (operands[i].node().name.empty()) unnamed_.push_back(operands[i].id());
-        to.set(inputs[i].id(), operands[i]);  // which names it
+        to.set(inputs[i].id(), operands[i]);  // sets its name
       }
       for (const ValueId id : all_values(inner.graph()))
         if (!to.has(id)) to.set(id, built(to, inner.graph()[id]));
@@ -141,7 +141,7 @@ class LookupFinder {
     return value;
   }
 
-  /// The indices that can be computed, and what computes them.
+  /// Returns the indices that can be computed, and the graph that computes them.
   IndexLookups extracted() {
     Graph all = builder_.finish();
     for (const ValueId id : unnamed_) all[id].name.clear();
@@ -165,7 +165,7 @@ class LookupFinder {
   const Graph& from_;
   GraphBuilder builder_;
   Rebuilder to_;
-  const Node* user_ = nullptr;  ///< the node of the user's graph that is built
+  const Node* user_ = nullptr;  ///< the node of the user's graph that is being built
   std::vector<ValueId> unknown_, unnamed_;
   std::vector<IndexLookup> lookups_;
 };
@@ -203,7 +203,7 @@ class Tracer {
   Sizes sizes_of(ValueId id) const { return graph_[id].type.shape.evaluate(dims_); }
 
  private:
-  /// The element of an operand that broadcasts to the node's shape.
+  /// Returns the element of an operand that is broadcast to the node's shape.
   Element operand(const Node& node, std::size_t i, const Sizes& at) const {
     const ValueId id = node.operands[i];
     const Sizes sizes = sizes_of(id);

@@ -38,12 +38,12 @@ Node with_sizes(Node node, const DimBindings& sizes) {
   return node;
 }
 
-/// Whether both ask for the same; what they say shows sizes.
+/// Whether both check the same; their messages show sizes and may differ.
 bool same_check(const DimCheck& a, const DimCheck& b) {
   return a.left == b.left && a.right == b.right && a.relation == b.relation && a.label == b.label && a.loc == b.loc;
 }
 
-/// The checks that stay open; the others hold.
+/// Returns the checks that remain open; throws if one of the others fails.
 std::vector<DimCheck> open_checks(const Graph& graph, const DimBindings& sizes) {
   std::vector<DimCheck> open;
   Graph decided;

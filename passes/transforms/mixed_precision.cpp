@@ -14,7 +14,7 @@ namespace lathe::ir {
 
 namespace {
 
-/// The largest finite value.
+/// Returns the largest finite value.
 double largest(DType low_precision) { return low_precision == f16 ? 65504.0 : 0x1.fep127; }
 
 class Mixer {
@@ -41,7 +41,7 @@ class Mixer {
     return builder_.copy(node, operands);
   }
 
-  /// The dtype that the f32 operands of a node are brought to.
+  /// Returns the dtype to which the f32 operands of a node are converted.
   DType computed_in(const Node& node, const std::vector<Value>& operands) const {
     switch (precision_of(graph_, node)) {
       case MixedPrecision::low_precision: return low_precision_;
@@ -63,7 +63,7 @@ class Mixer {
     return any ? low_precision_ : f32;
   }
 
-  /// Whether a finite number is written there that the low-precision dtype cannot hold.
+  /// Whether the attributes have a finite number that the low-precision dtype cannot hold.
   bool holds_too_large(const Attributes& attrs) const {
     const auto too_large = [&](double x) { return std::isfinite(x) && std::abs(x) > largest(low_precision_); };
     const auto any_too_large = [&](const std::vector<double>& list) { return std::ranges::any_of(list, too_large); };
@@ -77,7 +77,7 @@ class Mixer {
     return false;
   }
 
-  /// What stands for a value, in the dtype that it had.
+  /// Returns the new value of `id`, in its original dtype.
   Value as_before(ValueId id) const {
     const GraphBuilder::At at(builder_, graph_[id].loc);
     return cast(to_[id], graph_[id].type.dtype);

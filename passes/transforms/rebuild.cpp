@@ -57,7 +57,7 @@ void Rebuilder::close() const {
 
 Graph rebuild(const Graph& graph, const Rewrite& rewrite) {
   GraphBuilder builder(graph.name);
-  builder.add_checks(graph.checks);  // first: they speak of the ops that the user wrote
+  builder.add_checks(graph.checks);  // first, because they refer to the ops that the user wrote
   Rebuilder to(builder, graph);
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];

@@ -44,7 +44,8 @@ class Recomputer {
   }
 
  private:
-  using Copies = std::map<ValueId, ValueId>;  // of one recomputation: value -> its copy, once a reader has come
+  // The copies of one recomputation: value -> its copy, once a reader has needed it.
+  using Copies = std::map<ValueId, ValueId>;
 
   ValueId now(ValueId old) const { return now_[static_cast<std::size_t>(old.index)]; }
 
@@ -66,9 +67,10 @@ class Recomputer {
     return now(operand);
   }
 
-  /// Adds the copy of a value, after those of what it is made of.
+  /// Adds the copy of a value, after those of the values it depends on.
   void copy(ValueId value, Copies& copies) {
-    std::vector<std::pair<ValueId, std::size_t>> open = {{value, 0}};  // and how many of its operands are there
+    std::vector<std::pair<ValueId, std::size_t>> open = {{value, 0}};  // and how many of its operands have been
+                                                                       // visited
     while (!open.empty()) {
       const Node& node = from_[open.back().first];
       std::size_t& next = open.back().second;

@@ -57,7 +57,8 @@ class AttentionKernel {
       const int step = row_blocks_of_a_task() * block_rows();
       const Value chunks = b_.ceil_div(rows_, step);
       b_.parallel_for(0, tasks * context_.dim(parts_.sequential) * chunks, 1, [&](Value task) {
-        const Value first = (chunks - 1 - task % chunks) * step;  // with a diagonal, those with most columns first
+        // With a causal mask the last rows have the most columns; they are scheduled first.
+        const Value first = (chunks - 1 - task % chunks) * step;
         repeat(task / chunks * accumulated, accumulated,
                [&](Value outer) { row_blocks(outer, first, min(first + step, rows_)); });
       });
@@ -66,7 +67,7 @@ class AttentionKernel {
   }
 
  private:
-  /// body(first + i) for each i below count, in order.
+  /// Emits body(first + i) for each i below count, in order.
   void repeat(Value first, Value count, const std::function<void(Value)>& body) {
     if (parts_.accumulated.is(1)) return body(first);
     b_.for_loop(0, count, 1, [&](Value i) { body(first + i); });
@@ -89,7 +90,7 @@ class AttentionKernel {
 
   // ------------------------------------------------------------------------------------------------------- memory
 
-  /// What products read as bf16.
+  /// Returns the values that output matmuls read as bf16.
   std::set<int> bf16_results() const {
     std::set<int> found;
     for (const AttentionParts::OutputProduct& output : parts_.outputs)
@@ -137,7 +138,7 @@ class AttentionKernel {
     rows_ = context_.dim(row_count());
     columns_ = context_.dim(column_count());
     const auto known = row_count().value();
-    if (known && *known < block_rows()) return;  // so little is read soon anyway
+    if (known && *known < block_rows()) return;  // too few rows to be worth prefetching
     for (auto& score : scores_)
       for (OperandLoader* loader : {&score->rows(), &score->columns()}) prefetch(*loader);
     for (auto& output : outputs_) prefetch(output->other());
@@ -147,7 +148,7 @@ class AttentionKernel {
     if (block_ == 0 || !loader.operand().by_column) prefetched_.add(loader);
   }
 
-  /// What depends on no index comes ahead of the parallel loop.
+  /// Emits everything that depends on no index before the parallel loop.
   void hoist() {
     emitter_.hoist(top_);
     for (auto& score : scores_) {
@@ -160,13 +161,13 @@ class AttentionKernel {
   // ------------------------------------------------------------------------------------------------------- row
   // blocks
 
-  /// Stages the operands of one outer index that are read by column, where they are not read in place.
+  /// Stages the operands of one outer index that are read by column, unless they are read in place.
   void stage(Value outer) {
     for (auto& score : scores_) score->stage_columns(outer, columns_);
     for (auto& output : outputs_) output->stage_columns(outer, columns_);
   }
 
-  /// Rows first .. last of one outer index, row block by row block, each with all columns.
+  /// Processes rows first .. last of one outer index, one row block at a time, each with all columns.
   void row_blocks(Value outer, Value first, Value last) {
     stage(outer);
     const Value largest_score = bounds_.any() ? largest_score_of(outer, first, last) : Value{};
@@ -191,10 +192,10 @@ class AttentionKernel {
       if (!output->part().over_rows) body(*output);
   }
 
-  /// How far the sums over columns of one outer index lie from those of the next, where blocks() keeps them.
+  /// Distance, in rows, between the sums over columns of consecutive outer indices in blocks().
   Dim row_block_pitch() const { return row_count().unnamed() + Dim(block_rows()); }
 
-  /// All rows with some columns after the other; the sums over columns stay in memory meanwhile.
+  /// Processes all rows for one block of columns at a time; the sums over columns stay in memory between the blocks.
   void blocks(Value result) {
     const Value sequential = context_.dim(parts_.sequential), pitch = context_.dim(row_block_pitch());
     const auto each = [&](const std::function<void(Value outer, Value at)>& body) {
@@ -227,9 +228,9 @@ class AttentionKernel {
     });
   }
 
-  /// Bounds every score of these rows.
+  /// Returns a bound on every score of these rows.
   Value largest_score_of(Value outer, Value first, Value last) {
-    std::vector<std::pair<const AttentionOperand*, Value>> known;  // the products share operands
+    std::vector<std::pair<const AttentionOperand*, Value>> known;  // products share operands
     const auto largest = [&](OperandLoader& loader) {
       for (const auto& [operand, found] : known)
         if (same_elements(*operand, loader.operand())) return found;
@@ -250,7 +251,8 @@ class AttentionKernel {
     });
   }
 
-  /// Rows from all.row on at the columns of `all`. `at`: where blocks() keeps their sums over columns.
+  /// Processes the rows from all.row on for the columns of `all`. `at`: position of their sums over columns, set by
+  /// blocks().
   void row_block(const RowBlockPosition& all, Value largest_score, std::optional<Value> at) {
     const Value count = min(rows_ - all.row, block_rows());
     RowBlockPosition position = all;
@@ -271,8 +273,8 @@ class AttentionKernel {
     }
   }
 
-  /// The scores of a row block and what the elementwise program makes of them; `then` sees its rows. A row block of
-  /// few rows, as short sequences have, is done with fewer vectors.
+  /// Computes the scores of a row block and runs the elementwise program on them; `then` receives the rows. A row
+  /// block of few rows, as in short sequences, uses fewer vectors.
   void scores(const RowBlockPosition& row_block, Value count, const std::function<void(RowBlockLoops::Rows&)>& then) {
     const auto with = [&](int vectors) {
       RowBlockPosition position = row_block;
@@ -292,11 +294,12 @@ class AttentionKernel {
       then(rows);
     };
     if (!attention_.tiled) return few_or_all(1, count, with);
-    for (auto& score : scores_) score->pack_rows(row_block, vectors_, rows_);  // as many as there are
+    for (auto& score : scores_) score->pack_rows(row_block, vectors_, rows_);  // packs existing rows only
     few_or_all(tile_block / lanes_, count, with);
   }
 
-  /// with(vectors): as few as hold so many rows of a row block, doubling up to all.
+  /// Emits with(vectors) for the smallest number of vectors that holds `count` rows of a row block, doubling up to
+  /// all.
   void few_or_all(int vectors, Value count, const std::function<void(int)>& with) {
     const auto known = row_count().value();
     const int rows = vectors * lanes_;
@@ -305,10 +308,11 @@ class AttentionKernel {
     b_.if_(count <= rows, [&] { with(vectors); }, [&] { few_or_all(2 * vectors, count, with); });
   }
 
-  /// Leaves out columns that contribute nothing; where the rows fail the tile-skip check, does all columns after all.
+  /// Skips columns that contribute nothing. If the rows fail the tile-skip check, their scores are recomputed for all
+  /// columns.
   RowBlockPosition skip_columns(const RowBlockPosition& all, Value count, Value largest_score) {
     const Value bounded = largest_score < score_limit;
-    // Whole tiles of columns, so that none hangs over into columns that are left out.
+    // Round to whole tiles of columns, so that no tile overlaps skipped columns.
     const auto tiles_below = [&](Value column) {
       return max(min(max(column, 0) / tile_rows_ * tile_rows_, all.hi), all.lo);
     };
@@ -338,7 +342,8 @@ class AttentionKernel {
     return {all.outer, all.row, b_.get(lo), b_.get(hi), b_.get(skips)};
   }
 
-  /// Beyond a diagonal no vector of rows needs the columns, but those that the products read along with others.
+  /// Finds the end of the columns for each vector of rows. Columns past the diagonal are not needed, except those
+  /// that the matmuls read as part of the same tile.
   void find_row_ends(RowBlockPosition& position, int vectors) {
     if (!bounds_.upper || !position.skips || vectors == 1) return;
     const Value diagonal = position.row + context_.dim(*bounds_.upper);
@@ -378,7 +383,7 @@ class AttentionKernel {
   Scope top_;
   int lanes_, vectors_, tile_rows_;
   RowBlockPlan plan_;
-  int block_;  ///< columns; 0: all
+  int block_;  ///< columns per block; 0: all columns
   std::optional<RowBlockLoops> loops_;
   PrefetchRows prefetched_;
   std::vector<std::unique_ptr<AttentionScore>> scores_;
@@ -393,8 +398,8 @@ std::vector<KernelContext::Built> lower_attention(const LoweringContext& context
   if (auto few = lower_few_rows(context, region)) return std::move(*few);
   const AttentionParts parts =
       attention_parts(context, region, region_program(context.graph, context.plan, region.parts[0]));
-  // What is added up over all outer dims would leave one task: rows run in parallel there, outer dims in a second
-  // kernel, which computes the scores again.
+  // A sum over all outer dims leaves a single task. In that case the first kernel sums over columns, parallel over
+  // rows. The second one sums over rows, parallel over outer dims, and recomputes the scores.
   const bool two = parts.sums_over_rows() && parts.parallel.is(1) && !parts.accumulated.is(1);
   std::vector<KernelContext::Built> built = clear_sums_over_nothing(context, region);
   for (const OutputProducts wanted :

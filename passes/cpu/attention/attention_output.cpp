@@ -46,7 +46,7 @@ void AttentionOutput::stage_columns(Value outer, Value columns) {
   tiled_ ? tiled_->stage_columns(outer, columns) : stage(outer, b_.index(0), columns);
 }
 
-/// Stages positions first .. first + count of the other operand, where it is not read in place.
+/// Stages positions first .. first + count of the other operand, unless it is read in place.
 void AttentionOutput::stage(Value outer, Value first, Value count) {
   if (!staged_) return;
   if (part_.pairs)
@@ -64,7 +64,8 @@ RegisterTile AttentionOutput::tile(int rows, int vectors) const {
   return found;
 }
 
-/// Vectors of the other operand at positions first + k, or pairs of positions, along the depth from `depth0` on.
+/// Returns a loader of the other operand's vectors at positions first + k, or pairs of positions, from `depth0` of
+/// the depth on.
 TileVector AttentionOutput::depth_vectors(Value outer, Value first, Value depth0, bool masked) {
   const int lanes = tile_.lanes;
   std::vector<Value> masks;
@@ -78,14 +79,14 @@ TileVector AttentionOutput::depth_vectors(Value outer, Value first, Value depth0
   };
 }
 
-/// body(row, rows) for tiles that cover the first `count` rows of a row block, which has `most`.
+/// Emits body(row, rows) for tiles that cover the first `count` rows of a row block of up to `most` rows.
 void AttentionOutput::row_tiles(Value count, int most, const std::function<void(Value, int)>& body) {
   const int remainder = most % tile_.rows, whole = most - remainder;
   b_.for_loop(0, min(count, whole), tile_.rows, [&](Value row) { body(row, tile_.rows); });
   if (remainder > 0) b_.if_(count > whole, [&] { body(b_.index(whole), remainder); });
 }
 
-/// body(depth0, vectors, masked) for tiles that cover the depth.
+/// Emits body(depth0, vectors, masked) for tiles that cover the depth.
 void AttentionOutput::depth_tiles(const std::function<void(Value, int, bool)>& body) {
   const auto known = part_.depth.value();
   if (!known) {
@@ -99,7 +100,7 @@ void AttentionOutput::depth_tiles(const std::function<void(Value, int, bool)>& b
   }
 }
 
-/// Of columns lo .. hi those that some row of a tile from `row` on does not leave out.
+/// Returns the part of columns lo .. hi that at least one row of the tile at `row` needs.
 std::pair<Value, Value> AttentionOutput::columns_of_rows(const RowBlockPosition& row_block, Value row, Value lo,
                                                          Value hi) {
   if (bounds_.lower) lo = b_.select(row_block.skips, max(lo, row + context_.dim(*bounds_.lower)), lo);
@@ -107,7 +108,7 @@ std::pair<Value, Value> AttentionOutput::columns_of_rows(const RowBlockPosition&
   return {lo, hi};
 }
 
-/// Of the row block's rows those that do not leave out all columns of a tile from `column` on.
+/// Returns the rows of the row block that need at least one column of the tile at `column`.
 std::pair<Value, Value> AttentionOutput::rows_of_columns(const RowBlockPosition& row_block, Value column,
                                                          Value count) {
   Value from = b_.index(0), to = count;
@@ -119,15 +120,15 @@ std::pair<Value, Value> AttentionOutput::rows_of_columns(const RowBlockPosition&
   return {from, to};
 }
 
-/// Steps of a product over these columns or rows; pairs from even ones on. What a pair has besides them counts for
-/// nothing: the row block has zeros there.
+/// Converts a range of columns or rows to steps of a matmul. Pairs start at even positions; the extra element of a
+/// pair contributes nothing, because the row block has zeros there.
 std::pair<Value, Value> AttentionOutput::steps(std::pair<Value, Value> range) {
   if (!part_.pairs) return range;
   return {range.first / 2, b_.ceil_div(range.second, 2)};
 }
 
-/// pairs[column / 2][row] = columns lo .. hi of a row block, two and two from lo on; beside the last of an odd number
-/// zero.
+/// Stores columns lo .. hi of a row block as pairs[column / 2][row], starting at lo. An odd last column is paired
+/// with zeros.
 void AttentionOutput::columns_in_pairs(const ScratchMatrix& slot, Value lo, Value hi, Value count) {
   const int lanes = tile_.lanes, vectors = static_cast<int>(*b_.constant_value(pairs_->stride)) / lanes;
   const auto pair = [&](Value column, bool whole) {

@@ -9,7 +9,8 @@
 
 namespace lathe::cpu {
 
-/// The code of a product that makes an output of an attention, inside one kernel: it sums what the row blocks hold.
+/// Emits the code of one output matmul of an attention, inside the attention kernel: sums over the values of row
+/// blocks.
 class AttentionOutput {
  public:
   AttentionOutput(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part,
@@ -19,31 +20,30 @@ class AttentionOutput {
   OperandLoader& other() { return other_; }
   struct Scratch {
     ScratchMatrix sums;                          ///< [row or column][depth]
-    std::optional<ScratchMatrix> staged = {};    ///< the other operand, where it cannot be read in place
-    std::optional<ScratchMatrix> divisors = {};  ///< one for each row of a row block, where the part has them
+    std::optional<ScratchMatrix> staged = {};    ///< the other operand, unless it is read in place
+    std::optional<ScratchMatrix> divisors = {};  ///< one per row of a row block, if the part has divisors
     std::optional<ScratchMatrix> pairs = {};     ///< see columns_in_pairs
   };
   void set_scratch(const Scratch& scratch);
-  /// Where it is made by tile_mma.
+  /// Returns the tile_mma implementation, or null if this output does not use it.
   TiledOutput* tiled() { return tiled_ ? &*tiled_ : nullptr; }
-  /// Columns that sums over columns go through at once; where the part multiplies pairs, they are held as
-  /// pairs[column / 2][row][2], so many and two.
+  /// Columns that sums over columns process at a time. If the part multiplies pairs, a block is stored as
+  /// pairs[column / 2][row][2], with a few columns of slack.
   int column_block() const { return blocks_.summed_columns; }
-  /// Keeps what the sums of a row block's rows are divided by: 1 where there are no columns, for no weight is divided
-  /// then.
+  /// Stores the divisors of a row block's rows. Without columns they are 1, because there are no weights to divide.
   void keep_divisors(ElementwiseEmitter& emitter, RowBlockLoops::Rows& rows, kernel::Value columns);
-  /// Stages all columns of the other operand, where it is read by column and not in place.
+  /// Stages all columns of the other operand, if it is read by column and not in place.
   void stage_columns(kernel::Value outer, kernel::Value columns);
 
   /// sums[at + row] = sum over columns of slot[column][row] * other[column], for the first `count` rows of a row
-  /// block; += where earlier columns have `begun` them.
+  /// block. Adds to the sums of earlier columns if `begun`.
   void sum_over_columns(const ScratchMatrix& slot, const RowBlockPosition& row_block, kernel::Value count,
                         kernel::Value at, bool begun);
   /// sums[column] += sum over the first `count` rows of a row block of slot[column][row] * other[row].
   void sum_over_rows(const ScratchMatrix& slot, const RowBlockPosition& row_block, kernel::Value count);
-  /// sums[first .. last] = 0, and some that follow.
+  /// sums[first .. last] = 0. May also clear a few positions past `last`.
   void clear(kernel::Value first, kernel::Value last);
-  /// Hands the sums of positions first .. first + count, which lie from `at` on, to what reads the product.
+  /// Runs the epilogue on the sums of positions first .. first + count, which are stored from `at` on.
   void epilogue(kernel::Value outer, kernel::Value first, kernel::Value count, kernel::Value at);
 
  private:
@@ -65,7 +65,7 @@ class AttentionOutput {
   const AttentionBlocks& blocks_;
   RegisterTile tile_;
   const ColumnBounds& bounds_;
-  DType dtype_;  ///< of the result
+  DType dtype_;  ///< of the output
   OperandLoader other_;
   ElementwiseEmitter emitter_;
   ElementwiseEmitter::Scope top_;

@@ -53,7 +53,7 @@ void AttentionScore::multiply(const ScratchMatrix& slot, const RowBlockPosition&
     tiles(slot, row_block, {row_block.end(v - 1), row_block.end(v)}, {v, vectors}, vectors, columns, prefetch);
 }
 
-/// A range of columns of vectors first .. last of the rows, of which `packed` are packed.
+/// Computes a range of columns for vectors first .. last of the rows; `packed` is the number of packed vectors.
 void AttentionScore::tiles(const ScratchMatrix& slot, const RowBlockPosition& row_block,
                            std::pair<Value, Value> range, std::pair<int, int> vectors, int packed, Value columns,
                            const kernel::Builder::Body& prefetch) {

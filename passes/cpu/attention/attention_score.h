@@ -9,29 +9,30 @@
 
 namespace lathe::cpu {
 
-/// The code of a product that makes scores, inside one kernel: slot[column][row] = sum over the depth.
+/// Emits the code of a matmul that computes scores, inside the attention kernel: slot[column][row] = sum over the
+/// depth.
 class AttentionScore {
  public:
-  /// `tile`: of columns and vectors of rows.
+  /// `tile`: its rows are columns of scores, its vectors are vectors of rows of scores.
   AttentionScore(KernelContext& context, const LoweringContext& lowering, const AttentionParts::Score& part,
                  const RegisterTile& tile, bool tiled);
 
   const AttentionParts::Score& part() const { return part_; }
   OperandLoader& rows() { return rows_; }
   OperandLoader& columns() { return columns_; }
-  /// The type that operands are multiplied in.
+  /// The dtype in which operands are multiplied.
   DType dtype() const { return part_.pairs ? bf16 : tile_.compute; }
-  /// `packed_rows`: as many elements as a row block has, of dtype(); `staged_columns`: [column][depth], where the
-  /// columns cannot be read in place.
+  /// `packed_rows`: the elements of one row block, of dtype(). `staged_columns`: [column][depth], set if the columns
+  /// cannot be read in place.
   void set_scratch(ScratchMatrix packed_rows, std::optional<ScratchMatrix> staged_columns);
-  /// Where it is made by tile_mma.
+  /// Returns the tile_mma implementation, or null if this matmul does not use it.
   TiledScore* tiled() { return tiled_ ? &*tiled_ : nullptr; }
-  /// Stages all columns, where they are not read in place.
+  /// Stages all columns, unless they are read in place.
   void stage_columns(kernel::Value outer, kernel::Value columns);
-  /// Packs the first `vectors` vectors of a row block's rows, out of `rows` in all.
+  /// Packs the first `vectors` vectors of a row block's rows; `rows` is the total number of rows.
   void pack_rows(const RowBlockPosition& row_block, int vectors, kernel::Value rows);
-  /// The scores of these vectors, each for the columns that it looks at, out of so many `rows` and `columns` in all.
-  /// `prefetch` sees the columns of every tile.
+  /// Computes the scores of these vectors, each for the columns that it needs. `rows` and `columns` are the total
+  /// numbers. Calls `prefetch` with the first column of every tile.
   void multiply(const ScratchMatrix& slot, const RowBlockPosition& row_block, int vectors, kernel::Value rows,
                 kernel::Value columns, const kernel::Builder::Body& prefetch);
 
@@ -40,7 +41,8 @@ class AttentionScore {
   void tiles(const ScratchMatrix& slot, const RowBlockPosition& row_block, std::pair<Value, Value> range,
              std::pair<int, int> vectors, int packed, Value columns, const kernel::Builder::Body& prefetch);
   int bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
-  int step() const { return part_.pairs ? 2 : 1; }  ///< elements of the depth that are multiplied at once
+  /// Elements of the depth that are multiplied per step.
+  int step() const { return part_.pairs ? 2 : 1; }
 
   KernelContext& context_;
   kernel::Builder& b_;

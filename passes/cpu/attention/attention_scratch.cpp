@@ -8,7 +8,7 @@ namespace {
 bool in_place(const AttentionOperand& operand, DType dtype) { return operand.plain && operand.dtype() == dtype; }
 }  // namespace
 
-/// The width of a matrix as whole vectors; of an unknown one at least as much.
+/// Rounds the width of a matrix up to whole vectors. For an unknown width the result is an upper bound.
 Dim AttentionScratch::rounded(const Dim& width) const {
   const int lanes = sizes_.lanes;
   const auto number = width.value();
@@ -73,7 +73,7 @@ void AttentionScratch::give_to(TiledScore& score, const AttentionParts::Score& p
   score.set_scratch(rows, tiles(sizes_.columns, part.depth, score.dtype(), "packed columns"), exact_);
 }
 
-/// Positions of sums may hang over by a block, and their depth is in whole ones.
+/// Sums may extend past the last position by a block; their depth is rounded up to whole blocks.
 void AttentionScratch::give_to(TiledOutput& tiled, AttentionOutput& output) {
   const AttentionParts::OutputProduct& part = output.part();
   const Dim row_block(sizes_.block_rows), depth(TiledOutput::whole_depth(part)), &columns = sizes_.columns;

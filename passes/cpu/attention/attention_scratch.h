@@ -5,35 +5,36 @@
 
 namespace lathe::cpu {
 
-/// Makes the matrices that each thread of an attention kernel has.
+/// Allocates the per-thread scratch matrices of an attention kernel.
 class AttentionScratch {
  public:
   struct Sizes {
     DType compute;
     int lanes, block_rows;
-    int tile_rows;  ///< positions that sums and scores may hang over
+    int tile_rows;  ///< positions by which sums and scores may extend past the last one
     Dim columns;    ///< of the attention
-    Dim rows;       ///< that have sums over columns at once
+    Dim rows;       ///< that have sums over columns at the same time
   };
   AttentionScratch(KernelContext& context, const LoweringContext& lowering, Sizes sizes)
       : context_(context), lowering_(lowering), sizes_(std::move(sizes)) {}
 
-  /// For sums of split bf16, and what finishes them (or null): to set before anything is given.
+  /// split_sums() allocates scratch for sums of split bf16. set_exact() sets the object that finishes them, or null.
+  /// Call both before give_to().
   SplitBf16Sums::Scratch split_sums();
   void set_exact(SplitBf16Sums* exact) { exact_ = exact; }
-  /// A number for each column of a row block's rows.
+  /// Allocates one number per column for each row of a row block.
   ScratchMatrix slot(DType dtype);
   void give_to(AttentionScore& score);
   void give_to(AttentionOutput& output);
 
-  // Of an attention of few rows.
-  /// A number for each row of each column.
+  // For attentions with few rows.
+  /// Allocates one number per row and column: [row][column].
   ScratchMatrix row_slot(DType dtype, int rows);
-  /// The rows that make scores: [row][depth].
+  /// Allocates the rows that make scores: [row][depth].
   ScratchMatrix few_rows(const AttentionParts::Score& score, int rows);
   ScratchMatrix sums(const AttentionParts::OutputProduct& part);
   ScratchMatrix divisors(int rows);
-  /// A buffer as rows that have so many elements, and as wide as they are then: whole vectors.
+  /// Views a buffer as a matrix whose rows have `width` elements, rounded up to whole vectors.
   ScratchMatrix matrix_in(kernel::Buffer buffer, const Dim& width);
   Dim width_of(const Dim& width) const { return rounded(width); }
 

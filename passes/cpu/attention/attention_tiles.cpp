@@ -16,7 +16,7 @@ static_assert(block == kernel::tile_depth && kernel::term_elements == block * bl
 
 int whole_blocks(std::int64_t elements) { return static_cast<int>((elements + block - 1) / block * block); }
 
-/// From one k of a block of 32 rows to the next.
+/// Elements from one k to the next in a block of 32 rows.
 int elements_of_k(const GemmTile& tile) { return block * tile.terms(); }
 
 kernel::TileBlock sums_block(const GemmTile& tile, bool continues) {
@@ -48,7 +48,7 @@ TiledScore::TiledScore(KernelContext& context, const AttentionParts::Score& part
       columns_(columns),
       depth_(whole_blocks(*part.depth.value())) {}
 
-/// A block of an operand's rows (or columns), from `row` on, with all its depth.
+/// Returns a block of an operand's rows (or columns), from `row` on, with the whole depth.
 MicroPanelSource TiledScore::micro_panel(Value outer, Value row, Value rows, const OperandLoader& from,
                                          const LoadOperand& load) const {
   return {.batch = outer,
@@ -134,15 +134,15 @@ void TiledOutput::stage_columns(Value outer, Value columns) {
   });
 }
 
-/// A block of the depth, of columns from `lo` on.
+/// Returns the packed operand for a block of the depth, from column `lo` on.
 RowsTarget TiledOutput::other_columns(Value depth, Value lo) const {
   const Value first = depth * scratch_.columns;
   if (!tile_.split_bf16) return {scratch_.other, first + lo, scratch_.columns};
   return {scratch_.other, first * tile_.terms() + lo * elements_of_k(tile_), b_.index(block)};
 }
 
-/// Vectors of a block of columns. Unless it is whole, zeros stand for columns that a vector does not look at and,
-/// where that counts, for rows beyond the last.
+/// Returns a loader for vectors of a block of columns. Unless the block is `whole`, columns that a vector skips read
+/// as zero and, if `masks_rows`, so do rows past the last one.
 TiledOutput::Vector TiledOutput::vectors(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value count,
                                          bool whole, bool masks_rows) const {
   return [this, &slot, &row_block, count, whole, masks_rows](Value column, int v) {
@@ -156,14 +156,14 @@ TiledOutput::Vector TiledOutput::vectors(const ScratchMatrix& slot, const RowBlo
   };
 }
 
-/// Two vectors, zipped, into a row of a block, or into the same row of each of its terms.
+/// Stores two vectors, interleaved, as a row of a block; for split bf16 as that row of the block of each term.
 void TiledOutput::put(Value position, Value first, Value second) {
   if (!tile_.split_bf16) return b_.store(*scratch_.values, position, interleave(b_, first, second));
   store_split_bf16(b_, *scratch_.values, position, first, second);
 }
 
-/// Columns lo .. hi of half a row block as the right operand: 32 rows side by side, a column beside the next one or,
-/// in terms, the one 16 further on.
+/// Packs columns lo .. hi of half a row block as the right operand: 32 rows side by side. A bf16 column is paired
+/// with the next one, a column in terms with the one 16 further on.
 void TiledOutput::columns_to_right(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value lo,
                                    Value hi) {
   const auto columns = [&](Value column, bool whole) {
@@ -204,8 +204,8 @@ void TiledOutput::sum_over_columns(const ScratchMatrix& slot, const RowBlockPosi
   transpose_sums(count, at, begun);
 }
 
-/// What a row block holds, as an operand of 32 rows of it (by_column: of 32 columns): zeros at columns that a vector
-/// of rows does not look at.
+/// Returns a loader of a row block's values, as an operand of 32 rows (`by_column`: of 32 columns). Columns that a
+/// vector of rows skips read as zero.
 LoadOperand TiledOutput::values(const ScratchMatrix& slot, const RowBlockPosition& row_block, bool by_column) const {
   return [this, &slot, &row_block, by_column](Value, Value row, Value k, LaneAxis, int, Value) {
     const Value column = by_column ? row : k, in_row_block = by_column ? k : row;
@@ -248,7 +248,7 @@ void TiledOutput::finish_columns(const ScratchMatrix& slot, const RowBlockPositi
   }
 }
 
-/// sums[at + row][depth] = transposed[depth][row], or += where they are begun.
+/// sums[at + row][depth] = transposed[depth][row]; adds to the existing sums if `begun`.
 void TiledOutput::transpose_sums(Value count, Value at, bool begun) {
   const ScratchMatrix &transposed = *scratch_.transposed, &sums = scratch_.sums;
   b_.for_loop(0, count, lanes, [&](Value row) {
@@ -267,8 +267,8 @@ void TiledOutput::transpose_sums(Value count, Value at, bool begun) {
   });
 }
 
-/// A block of columns of half a row block as split bf16, the left operand: rows of 32 rows' terms for one column
-/// after another, a row beside the one 16 further on.
+/// Packs a block of columns of half a row block as split bf16, the left operand. Each column has the terms of 32
+/// rows; a row is paired with the one 16 further on.
 void TiledOutput::rows_to_left(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value column,
                                Value count) {
   const auto rows = [&](bool whole) {
@@ -282,7 +282,7 @@ void TiledOutput::rows_to_left(const ScratchMatrix& slot, const RowBlockPosition
   b_.if_(is_whole, [&] { rows(true); }, [&] { rows(false); });
 }
 
-/// The same of bf16, which stays where it lies.
+/// Prepares such a block of plain bf16, which is read in place: zeros skipped columns and rows past the last one.
 void TiledOutput::clear_unseen(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value column,
                                Value count) {
   const Vector vector = vectors(slot, row_block, count, false, true);
@@ -313,10 +313,10 @@ void TiledOutput::sum_over_rows(const ScratchMatrix& slot, const RowBlockPositio
               [&](Value column) { rows_of_block(slot, row_block, column, count); });
 }
 
-/// The sums of a block of columns over a row block's rows.
+/// Computes the sums of a block of columns over a row block's rows.
 void TiledOutput::rows_of_block(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value column,
                                 Value count) {
-  // Rows of the first half may all have left this block out.
+  // All rows of the first half may skip this block.
   const Value first = b_.select(column < row_block.end(1), b_.index(0), b_.index(block));
   for (int half = 0; half < block_rows_ / block; ++half)
     b_.if_(column < row_block.end(2 * half + 1) && count > half * block, [&] {
@@ -344,7 +344,7 @@ void TiledOutput::rows_of_block(const ScratchMatrix& slot, const RowBlockPositio
   });
 }
 
-/// The sums of 32 columns over the row block's rows from `first` on, by 32 of the depth.
+/// Finishes the sums of 32 columns over the row block's rows from `first` on, for 32 elements of the depth.
 void TiledOutput::finish_block(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value column,
                                Value depth, Value first, Value count) {
   const LoadOperand own = values(slot, row_block, true), others = other_.transposed_callback();

@@ -9,22 +9,22 @@
 #include "passes/cpu/gemm/split_bf16_sums.h"
 #include "passes/lowering/attention/attention_parts.h"
 
-/// Products of an attention by tile_mma, in blocks of 32 columns and 32 rows: of bf16, or of f32, both operands as
-/// terms of bf16 (docs/kernel-ir.md). What products read of a row block's scores takes no transposition:
-/// slot[column][row] lies as the left operand of a sum over rows, and with neighbouring columns zipped as the right
-/// one of a sum over columns; f32 is split into terms on the way. Sums over columns therefore come out as
-/// [depth][row] and are transposed at the end of a row block. What split bf16 leaves is scaled back
-/// and repaired (passes/cpu/gemm/split_bf16_sums.h) row block by row block, while the operands are still there.
+/// Matmuls of an attention by tile_mma, in blocks of 32 columns and 32 rows. Operands are bf16, or f32 as bf16 terms
+/// (docs/kernel-ir.md). The scores of a row block need no transposition: slot[column][row] is the left operand of a
+/// sum over rows. With neighboring columns interleaved it is the right operand of a sum over columns. f32 scores are
+/// split into terms while they are packed. Sums over columns are therefore computed as [depth][row] and transposed at
+/// the end of a row block. Sums of split bf16 are scaled back and repaired (passes/cpu/gemm/split_bf16_sums.h) per
+/// row block, while their operands are still available.
 namespace lathe::cpu {
 
-/// Rows, columns and k of a block.
+/// Number of rows, columns and k of a block.
 inline constexpr int tile_block = 2 * kernel::tile_side;
-/// How a product multiplies operands of this type, bf16 or f32.
+/// Returns how a matmul multiplies operands of this dtype, bf16 or f32.
 GemmTile tile_of(DType dtype);
-/// Elements of bf16 that a matrix takes, whose sides are filled up to whole blocks.
+/// Returns the number of bf16 elements of a packed matrix, whose sides are rounded up to whole blocks.
 Dim tiled_elements(const Dim& rows, const Dim& depth, DType dtype);
 
-/// The scores of a row block: see AttentionScore.
+/// Computes the scores of a row block; see AttentionScore.
 class TiledScore {
  public:
   TiledScore(KernelContext& context, const AttentionParts::Score& part, OperandLoader& rows, OperandLoader& columns);
@@ -32,13 +32,14 @@ class TiledScore {
   /// The type of the operands, and whether they are split into bf16 terms.
   DType dtype() const { return part_.rows.dtype(); }
   bool split_bf16() const { return tile_.split_bf16; }
-  /// Of bf16: a row block's rows as right operands, and all columns as left ones. `exact`: of split bf16.
+  /// Sets the bf16 buffers: a row block's rows as right operands and all columns as left operands. `exact` is for
+  /// split bf16.
   void set_scratch(kernel::Buffer rows, kernel::Buffer columns, SplitBf16Sums* exact) {
     packed_rows_ = rows, packed_columns_ = columns, exact_ = exact;
   }
   void stage_columns(kernel::Value outer, kernel::Value columns);
   void pack_rows(const RowBlockPosition& row_block, int vectors, kernel::Value rows);
-  /// rows, columns: how many there are.
+  /// `rows`, `columns`: the total numbers.
   void multiply(const ScratchMatrix& slot, const RowBlockPosition& row_block, int vectors, kernel::Value rows,
                 kernel::Value columns, const kernel::Builder::Body& prefetch);
 
@@ -50,33 +51,34 @@ class TiledScore {
   const AttentionParts::Score& part_;
   GemmTile tile_;
   OperandLoader &rows_, &columns_;
-  int depth_;  ///< in whole blocks
+  int depth_;  ///< rounded up to whole blocks
   kernel::Buffer packed_rows_, packed_columns_;
   SplitBf16Sums* exact_ = nullptr;
 };
 
-/// The sums of an output product: see AttentionOutput.
+/// Computes the sums of an output matmul; see AttentionOutput.
 class TiledOutput {
  public:
-  /// column_block: that sums over columns pack at once.
+  /// `column_block`: columns that sums over columns pack at a time.
   TiledOutput(KernelContext& context, const AttentionParts::OutputProduct& part, OperandLoader& other, int block_rows,
               int column_block);
 
   struct Scratch {
-    ScratchMatrix sums;                         ///< [row or column][depth in whole blocks]
-    kernel::Buffer other;                       ///< of bf16: the other operand
-    std::optional<kernel::Buffer> values = {};  ///< the same: values of a row block, where they are not read in place
+    ScratchMatrix sums;                            ///< [row or column][depth rounded up to whole blocks]
+    kernel::Buffer other;                          ///< of bf16: the other operand
+    std::optional<kernel::Buffer> values = {};     ///< bf16 values of a row block, unless read in place
     std::optional<ScratchMatrix> transposed = {};  ///< sums over columns: [depth][row of a row block]
-    SplitBf16Sums* exact = nullptr;                ///< of split bf16
-    std::optional<kernel::Buffer> block = {};  ///< of split bf16, sums over rows: a block of those of one row block
-    kernel::Value columns = {};                ///< with transposed: how many, in whole blocks
+    SplitBf16Sums* exact = nullptr;                ///< for split bf16
+    /// For split bf16 sums over rows: one block of the sums of one row block.
+    std::optional<kernel::Buffer> block = {};
+    kernel::Value columns = {};  ///< with `transposed`: their number, rounded up to whole blocks
   };
   void set_scratch(const Scratch& scratch) { scratch_ = scratch; }
   int column_block() const { return column_block_; }
   /// The type of the operands, and whether they are split into bf16 terms.
   DType dtype() const { return part_.other.dtype(); }
   bool split_bf16() const { return tile_.split_bf16; }
-  /// Sums over rows read bf16 where it lies.
+  /// Whether values are packed first. Sums over rows read bf16 in place.
   bool packs_values() const { return tile_.split_bf16 || !part_.over_rows; }
   static int whole_depth(const AttentionParts::OutputProduct& part);
 
@@ -87,7 +89,7 @@ class TiledOutput {
 
  private:
   using Value = kernel::Value;
-  /// A vector of rows at a column of a slot.
+  /// Loads a vector of rows at a column of a slot.
   using Vector = std::function<Value(Value column, int vector)>;
   Vector vectors(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value count, bool whole,
                  bool masks_rows) const;

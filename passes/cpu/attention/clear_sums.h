@@ -6,8 +6,9 @@
 
 namespace lathe::cpu {
 
-/// An attention stores its sums over outer dims as these dims go by, and nothing where one of them has size 0. For
-/// each such sum a kernel that then stores zeros, and else does nothing; none where the sizes are known to be more.
+/// Returns a kernel for each sum over outer dims of an attention that stores zeros if such a dim has size 0. The
+/// attention kernel stores these sums while it iterates over the outer dims, so it stores nothing in that case. There
+/// is no kernel for a sum whose dims are known not to be 0.
 std::vector<KernelContext::Built> clear_sums_over_nothing(const LoweringContext& lowering, const Region& region);
 
 }  // namespace lathe::cpu

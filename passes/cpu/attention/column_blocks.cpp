@@ -5,7 +5,7 @@
 namespace lathe::cpu {
 
 namespace {
-constexpr std::int64_t usual_depth = 64;  // where it is unknown
+constexpr std::int64_t usual_depth = 64;  // assumed if unknown
 }  // namespace
 
 int block_columns(const AttentionParts& parts, const RowBlockPlan& plan, const Dim& columns, int block_rows,

@@ -6,9 +6,9 @@
 
 namespace lathe::cpu {
 
-/// How many columns a kernel with sums over rows takes all rows through before it goes on to the next columns, so
-/// that these columns' operands and sums stay in L2; a multiple of `multiple`. 0: all columns of a
-/// row block at once, where that all stays there or something must be known of a whole row first.
+/// Returns how many columns a kernel with sums over rows processes for all rows at a time, so that these columns'
+/// operands and sums stay in L2; a multiple of `multiple`. Returns 0 to process all columns of a row block at once:
+/// if everything fits into L2, or if a value depends on a whole row.
 int block_columns(const AttentionParts& parts, const RowBlockPlan& plan, const Dim& columns, int block_rows,
                   int multiple, const CpuInfo& cpu);
 

@@ -108,7 +108,7 @@ class FewRowsKernel {
     sums_[e].set_sums(scratch.matrix_in(context_.buffer(id), outputs_[e]->part().depth));
   }
 
-  /// What depends on no index comes ahead of the parallel loop.
+  /// Emits everything that depends on no index before the parallel loop.
   void hoist() {
     emitter_.hoist(top_);
     for (auto& score : scores_) score->hoist();
@@ -138,7 +138,7 @@ class FewRowsKernel {
       loops_->store_row(scope);
       for (std::size_t e = 0; e < outputs_.size(); ++e) {
         if (!divisors_[e]) continue;
-        // No weight is divided where there are no columns.
+        // Without columns there are no weights to divide.
         const Value divisor = emitter_.emit(*outputs_[e]->part().divisor, scope);
         b_.store(divisors_[e]->buffer, row, b_.select(columns_ > 0, divisor, b_.constant(parts_.compute, 1)));
       }
@@ -199,7 +199,7 @@ class FewRowsKernel {
   Value columns_;
 };
 
-/// Into how many parts the columns are cut: so that there is a task for every core of the machine.
+/// Returns the number of parts that the columns are split into, so that every core has a task.
 int parts_of(const AttentionProgram& attention, const CpuInfo& cpu) {
   const auto tasks = attention.parts.parallel.value();
   return tasks && *tasks > 0 ? std::max(1, cpu.cores / static_cast<int>(std::min<std::int64_t>(*tasks, cpu.cores)))

@@ -7,13 +7,13 @@
 
 namespace lathe::cpu {
 
-/// An attention of so few rows that they fill no vector: of one query, as a step of generation has it, or of the
-/// queries that share their keys. Lanes run along the columns, in products along the depth, and all rows go together,
-/// so that keys and values are read once. Nothing where the rows are many, or sums go over them.
+/// Lowers an attention whose rows are too few to fill a vector: one query, as in a decode step, or the queries that
+/// share their keys. Lanes run along the columns, or along the depth in matmuls. All rows are processed together, so
+/// that keys and values are read once. Returns nothing if the rows are many or if sums go over them.
 ///
-/// A task takes all columns of an outer index. Where these are too few to share out, it takes a part of the columns,
-/// with the maximum of this part, and a second kernel combines the parts in their order: how many there are follows
-/// from the shape.
+/// A task processes all columns of an outer index. If there are fewer outer indices than cores, a task processes one
+/// part of the columns, with the maximum of this part, and a second kernel combines the parts in order. The number of
+/// parts depends on the shape and the number of cores.
 std::optional<std::vector<KernelContext::Built>> lower_few_rows(const LoweringContext& context, const Region& region);
 
 }  // namespace lathe::cpu

@@ -40,7 +40,7 @@ void FewRowsLoops::loop(const RowBlockPlan::Loop& l, Value outer, Value row, con
   }
 }
 
-/// A vector of columns. All reads come first: the writes may go where they lie.
+/// Processes a vector of columns. All reads precede the writes, which may use the same slots.
 void FewRowsLoops::point(const RowBlockPlan::Loop& l, Scope& scope, Value row, Value at,
                          const std::vector<kernel::Var>& accumulators) {
   kernel::Builder& b = emitter_.context().builder;
@@ -56,7 +56,8 @@ void FewRowsLoops::point(const RowBlockPlan::Loop& l, Scope& scope, Value row, V
     const ElementwiseInstruction& reduce = program[l.reductions[r]];
     Value value = b.broadcast(emitter_.emit(reduce.args[0], scope), lanes);
     if (scope.mask) value = b.select(scope.mask, value, b.broadcast(reduction_identity(b, reduce), lanes));
-    // min and max look for NaN in their first operand: so the next value does not wait for that.
+    // min and max check their first operand for NaN. With the new value there, the check does not lengthen the
+    // dependency chain.
     b.set(accumulators[r], b.apply(reduce.op, {value, b.get(accumulators[r])}));
   }
   for (const ElementwiseStore* store : l.stores) emitter_.emit(store->value, scope);

@@ -11,7 +11,7 @@
 namespace lathe::cpu {
 
 /// Runs the elementwise program of an attention over the columns of one row: slot[row][column], lanes along the
-/// columns. Reductions are vectors of partial ones, whose lanes are combined where a loop outputs.
+/// columns. Reductions accumulate a partial result per lane; the lanes are combined at the end of a loop.
 class FewRowsLoops {
  public:
   struct Shape {
@@ -24,16 +24,16 @@ class FewRowsLoops {
 
   const ScratchMatrix& slot(int value) const { return slots_[static_cast<std::size_t>(plan_.slot_of(value))]; }
 
-  /// Columns lo .. hi, which lie in the slots from 0 on.
+  /// Columns lo .. hi, which are stored in the slots from 0 on.
   struct Columns {
     kernel::Value lo, hi;
   };
-  /// Gives what stands for a reduction in what follows, of what it found.
+  /// Maps the result of a reduction to the value that later instructions use.
   using Reduced = std::function<kernel::Value(int reduction, kernel::Value found)>;
-  /// All loops over the columns; reductions are left in the scope of the row.
+  /// Runs all loops over the columns and binds the reductions in the scope of the row.
   void run(kernel::Value outer, kernel::Value row, const Columns& columns, ElementwiseEmitter::Scope& row_scope,
            const Reduced& reduced);
-  /// Stores what does not vary along the columns.
+  /// Stores values that do not vary along the columns.
   void store_row(ElementwiseEmitter::Scope& row_scope);
 
  private:

@@ -85,7 +85,7 @@ class Combination {
     const auto factor = [&](Value part) {
       return b_.apply(ScalarOp::exp, {statistic(outer, row, part, 0) - subtracted});
     };
-    // A row of nothing but -inf is NaN, as exp(a - most) is then.
+    // A row of only -inf gives NaN, as exp(a - most) does.
     const Value one = b_.constant(parts_.dtype, 1);
     const Value last = softmax_.zero_masked ? one : b_.select(is_lowest(found) && columns_ > 0, found - found, one);
     scope.bind(softmax_.most, found);

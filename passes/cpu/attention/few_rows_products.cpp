@@ -31,8 +31,8 @@ void FewRowsScore::multiply(const ScratchMatrix& slot, Value outer, const Column
   columns_.axis() == LaneAxis::row ? along_columns(slot, outer, columns) : dots(slot, outer, columns);
 }
 
-/// As many columns at once as there are registers for; the last ones one by one. Each column is read as it lies in
-/// memory, one after the other.
+/// Processes as many columns at a time as registers allow, and the last ones singly. Columns are read one after the
+/// other, each along its contiguous depth.
 void FewRowsScore::dots(const ScratchMatrix& slot, Value outer, const Columns& columns) {
   const int lanes = shape_.lanes, rows = shape_.rows;
   int width = part_.depth.value() ? lanes : 1;
@@ -64,7 +64,7 @@ void FewRowsScore::dots(const ScratchMatrix& slot, Value outer, const Columns& c
   });
 }
 
-/// For each row the lanes of its dot product with a column.
+/// Returns a function that computes the dot product of each row with a column, as one partial sum per lane.
 FewRowsScore::ColumnDots FewRowsScore::column_dots(Value outer) {
   const int lanes = shape_.lanes, rows = shape_.rows;
   const auto depth = part_.depth.value();
@@ -94,7 +94,7 @@ FewRowsScore::ColumnDots FewRowsScore::column_dots(Value outer) {
   const auto mask_of = [this, depth, lanes](int v) {
     return (v + 1) * lanes <= *depth ? Value{} : b_.tail_mask(b_.index(*depth - v * lanes), lanes);
   };
-  std::vector<Value> held;  // rows in registers, beside the sums
+  std::vector<Value> held;  // rows in registers, in addition to the sums
   if (rows * vectors <= shape_.held)
     for (int i = 0; i < rows; ++i)
       for (int v = 0; v < vectors; ++v) held.push_back(row_vector(i, b_.index(v * lanes), mask_of(v)));
@@ -138,8 +138,8 @@ void FewRowsScore::along_columns(const ScratchMatrix& slot, Value outer, const C
   b_.for_loop(whole, columns.hi, lanes, [&](Value column) { some(column, 1, true); });
 }
 
-/// Where the sums of all of the depth do not fit into registers, a block of columns stays in L1 while they are made
-/// part by part.
+/// If the sums of the whole depth do not fit into registers, a block of columns stays in L1 while they are computed
+/// in parts.
 void FewRowsSum::add_up(const ScratchMatrix& slot, Value outer, const Columns& columns, Value at) {
   const int lanes = shape_.lanes, most = std::max(shape_.accumulators / shape_.rows, 1);
   const auto known = output_.part().depth.value();

@@ -10,25 +10,27 @@
 
 namespace lathe::cpu {
 
-/// How the products of an attention of few rows are made: all rows at once, so that keys and values are read once.
+/// Sizes of the matmuls of an attention with few rows. All rows are processed together, so keys and values are read
+/// once.
 struct FewRowsShape {
   DType compute = f32;
   int lanes = 1;
   int rows = 1;
   int accumulators = 1;
-  int held = 0;           ///< vectors of rows that stay in registers too
-  int block_columns = 1;  ///< that sums go through at once where all of the depth does not fit into registers
+  int held = 0;  ///< limit on the vectors of rows that also stay in registers
+  /// Columns that sums process at a time if the sums of the whole depth do not fit into registers.
+  int block_columns = 1;
 
-  /// The prefetch distance in columns of so many elements each: a page, for the hardware prefetcher follows a stream
-  /// up to the end of one.
+  /// Returns the prefetch distance in columns of `depth` elements: one page, because the hardware prefetcher follows
+  /// a stream only up to the end of a page.
   std::int64_t prefetch_distance(std::int64_t depth) const {
     return std::max<std::int64_t>(1, page_bytes / (depth * static_cast<std::int64_t>(size_in_bytes(compute))));
   }
   int bytes() const { return lanes * static_cast<int>(size_in_bytes(compute)); }
 };
 
-/// slot[row][column] = sum over the depth of rows * columns: dot products with lanes along the depth, or where
-/// columns are neighbours in memory, lanes along the columns.
+/// slot[row][column] = sum over the depth of rows * columns. Lanes run along the depth, or along the columns if
+/// neighboring columns are adjacent in memory.
 class FewRowsScore {
  public:
   FewRowsScore(KernelContext& context, const LoweringContext& lowering, const AttentionParts::Score& part,
@@ -40,7 +42,7 @@ class FewRowsScore {
   void set_scratch(ScratchMatrix packed_rows) { packed_rows_ = packed_rows; }
   /// Packs all rows of an outer index.
   void pack_rows(kernel::Value outer);
-  /// Writes up to a vector beyond the columns.
+  /// Writes up to a vector past the last column.
   void multiply(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& columns);
 
  private:
@@ -64,7 +66,7 @@ class FewRowsSum {
       : context_(context), b_(context.builder), output_(output), shape_(shape) {}
 
   AttentionOutput& output() { return output_; }
-  /// [row][depth], of rows of whole vectors.
+  /// [row][depth], rows padded to whole vectors.
   void set_sums(ScratchMatrix sums) { sums_ = sums; }
   void add_up(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& columns, kernel::Value at);
 

@@ -4,17 +4,17 @@
 
 namespace lathe::cpu {
 
-/// A matrix in the scratch that each thread has. Its rows begin at multiples of a vector.
+/// A matrix in per-thread scratch. Its rows start at multiples of a vector.
 struct ScratchMatrix {
   kernel::Buffer buffer;
-  kernel::Value stride;  ///< elements from row to row
+  kernel::Value stride;  ///< elements from one row to the next
 };
 
-/// Copies positions first .. first + count of an operand to the matrix, the depth of each contiguous.
+/// Copies positions first .. first + count of an operand to the matrix; the depth of each position is contiguous.
 void copy_to(OperandLoader& operand, const ScratchMatrix& matrix, kernel::Value outer, kernel::Value first,
              kernel::Value count, int lanes);
-/// The same, two and two: matrix[position / 2][depth][2] of bf16, a zero beside the last of an odd number. The depth
-/// is known, matrix.stride whole vectors.
+/// Copies the positions as bf16 pairs, matrix[position / 2][depth][2]. An odd last position is paired with zeros. The
+/// depth must be known, and matrix.stride is a whole number of vectors.
 void pairs_to(OperandLoader& operand, const ScratchMatrix& matrix, kernel::Value outer, kernel::Value first,
               kernel::Value count, int lanes);
 

@@ -7,13 +7,14 @@
 
 namespace lathe::cpu {
 
-/// Prefetches the operands of an attention's next row block while one is computed: its rows, and where it is of the
-/// next outer index the columns too. Beyond the last outer index it prefetches what nobody reads.
+/// Prefetches the operands of an attention's next row block while the current one is computed: its rows and, if it
+/// belongs to the next outer index, also the columns. Data prefetched past the last outer index is not used.
 class PrefetchRows {
  public:
-  /// Operands whose elements are prefetched already count once.
+  /// Ignores operands whose elements are prefetched already.
   void add(OperandLoader& loader);
-  /// The part that goes with columns `column` .. + `tile` of a row block of `block_rows` rows, out of `rows` in all.
+  /// Emits the prefetches for columns `column` .. + `tile` of a row block of `block_rows` rows, out of `rows` in
+  /// total.
   void emit(const RowBlockPosition& row_block, kernel::Value column, int tile, int block_rows, kernel::Value rows);
 
  private:

@@ -50,7 +50,7 @@ void RowBlockLoops::loop(const RowBlockPlan::Loop& l, const RowBlockPosition& ro
       rows[v]->bind(l.reductions[r], rounded(b, b.get(accumulators[v][r]), program[l.reductions[r]].dtype));
 }
 
-/// Where there is a diagonal: what lies before it, then what fewer and fewer vectors of rows look at.
+/// With a diagonal, returns the columns before it, then the ranges that fewer and fewer vectors of rows need.
 std::vector<RowBlockLoops::Block> RowBlockLoops::blocks(const RowBlockPosition& row_block, int vectors) const {
   if (row_block.row_ends.empty()) return {{row_block.lo, row_block.hi, 0, false}};
   std::vector<Block> found;
@@ -84,7 +84,7 @@ void RowBlockLoops::block(const RowBlockPlan::Loop& l, const RowBlockPosition& r
   });
 }
 
-/// Stores a value, or adds it to what earlier outer indices have left there.
+/// Stores a value, or adds it to the sum that earlier outer indices have stored.
 void RowBlockLoops::store(const ElementwiseStore& store, Scope& scope) {
   kernel::Builder& b = emitter_.context().builder;
   const ElementwiseInstruction& made = emitter_.program()[store.value];
@@ -98,7 +98,7 @@ void RowBlockLoops::store(const ElementwiseStore& store, Scope& scope) {
   emitter_.store(store.node, made.dtype, store.form, b.select(first, value, value + before), scope);
 }
 
-/// Whether all outer indices that a sum goes over are 0.
+/// Returns whether all outer indices that a sum goes over are 0.
 Value RowBlockLoops::is_first(int value, const RowBlockPosition& row_block) {
   const ElementwiseProgram& program = emitter_.program();
   Linear folded{std::vector<Dim>(static_cast<std::size_t>(program.domain.rank()), Dim(0)), 0};
@@ -109,7 +109,7 @@ Value RowBlockLoops::is_first(int value, const RowBlockPosition& row_block) {
   return kernel::equal(scope.indices.value(folded), emitter_.context().builder.index(0));
 }
 
-/// One column of one vector of rows. All reads come first: the writes may go where they lie.
+/// Processes one column of one vector of rows. All reads precede the writes, which may use the same slots.
 void RowBlockLoops::point(const RowBlockPlan::Loop& l, Scope& scope, Value column, int vector,
                           const std::vector<kernel::Var>& accumulators) {
   kernel::Builder& b = emitter_.context().builder;
@@ -134,7 +134,7 @@ void RowBlockLoops::point(const RowBlockPlan::Loop& l, Scope& scope, Value colum
   for (const auto& [value, s] : l.writes) {
     const ScratchMatrix& to = slots_[static_cast<std::size_t>(s)];
     Value made = b.cast(b.broadcast(emitter_.emit(value, scope), lanes), to.buffer.dtype);
-    // A pair of rows may reach beyond the last row, which then counts for nothing.
+    // A pair of rows may extend past the last row, which must contribute nothing.
     if (to.buffer.dtype == bf16) made = b.select(scope.mask, made, b.constant(bf16, 0, lanes));
     b.store(to.buffer, position(to), made, {}, bytes(to));
   }

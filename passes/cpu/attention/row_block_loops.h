@@ -10,13 +10,13 @@
 
 namespace lathe::cpu {
 
-/// Rows `row` .. of one outer index, and the columns lo .. hi of them that are looked at.
+/// Rows `row` .. of one outer index and the columns lo .. hi that are computed for them.
 struct RowBlockPosition {
   kernel::Value outer, row, lo, hi;
-  kernel::Value skips = {};  ///< whether columns are left out: see column_bounds.h; empty: never
-  /// By vector of rows: where the columns end that it looks at, ascending, the last one hi. Empty: hi for all.
+  kernel::Value skips = {};  ///< whether columns are skipped: see column_bounds.h; empty: never
+  /// Per vector of rows: the end of the columns that it needs, ascending, the last one hi. Empty: hi for all.
   std::vector<kernel::Value> row_ends = {};
-  kernel::Value inside = {};  ///< with row_ends: up to here no row has reached its diagonal
+  kernel::Value inside = {};  ///< with row_ends: columns before this are before every row's diagonal
 
   kernel::Value end(int vector) const { return row_ends.empty() ? hi : row_ends[static_cast<std::size_t>(vector)]; }
 };
@@ -30,7 +30,7 @@ class RowBlockLoops {
     int row_dim, columns_dim;
     int lanes;
   };
-  /// Comparisons and what they are before the diagonal.
+  /// Comparisons and their values before the diagonal.
   using Decided = std::vector<std::pair<int, bool>>;
   RowBlockLoops(ElementwiseEmitter& emitter, const RowBlockPlan& plan, Shape shape, std::vector<ScratchMatrix> slots,
                 Decided inside)
@@ -42,19 +42,19 @@ class RowBlockLoops {
 
   const ScratchMatrix& slot(int value) const { return slots_[static_cast<std::size_t>(plan_.slot_of(value))]; }
 
-  /// The scopes of the vectors of rows, with what the loops over their columns leave there: reductions.
+  /// The scopes of the vectors of rows; the loops over their columns bind the reductions there.
   using Rows = std::vector<std::unique_ptr<ElementwiseEmitter::Scope>>;
-  /// All loops over the columns, for so many vectors of rows. `row_count`: the number of rows of the attention.
+  /// Runs all loops over the columns for `vectors` vectors of rows. `row_count`: the number of rows of the attention.
   Rows run(const RowBlockPosition& row_block, kernel::Value row_count, int vectors,
            const ElementwiseEmitter::Scope& top);
-  /// Stores what does not vary along the columns.
+  /// Stores values that do not vary along the columns.
   void store_rows(Rows& rows);
 
  private:
   void loop(const RowBlockPlan::Loop& loop, const RowBlockPosition& row_block, Rows& rows);
   struct Block {
     kernel::Value lo, hi;  ///< columns
-    int first;             ///< vector of rows; all that follow belong to it
+    int first;             ///< first vector of rows; all later ones are included
     bool inside;           ///< before the diagonal of every row
   };
   std::vector<Block> blocks(const RowBlockPosition& row_block, int vectors) const;

@@ -27,7 +27,8 @@ void for_each_task(Builder& b, const GemmSizes& sizes, Value rows, Value columns
                    const std::function<void(const GemmTask&)>& body) {
   const Value column_blocks = b.ceil_div(sizes.n, columns), row_blocks = b.ceil_div(sizes.m, rows);
   b.parallel_for(0, sizes.batch * column_blocks * row_blocks, 1, [&](Value index) {
-    // Where rows may be missing, those of the same columns stand side by side, so that threads share what is there.
+    // If `actual` may reduce the rows, tasks of the same columns are adjacent, so that threads share the rows that
+    // exist.
     const bool rows_first = static_cast<bool>(sizes.actual);
     const Value inner = rows_first ? row_blocks : column_blocks, outer = rows_first ? column_blocks : row_blocks;
     const Value at_inner = index % inner, remainder = index / inner, at_outer = remainder % outer;

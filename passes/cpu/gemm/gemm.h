@@ -12,39 +12,40 @@
 #include "passes/lowering/operands/load_operand.h"
 #include "passes/program/launch_info.h"
 
-/// Schedules of the matrix product as loop IR: c[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, n, k], with any
-/// loader in front of each operand and any epilogue behind the result. They know nothing of tensors: memory is seen
-/// through callbacks that emit loads and stores.
+/// Matmul schedules as loop IR: c[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, n, k], with a loader for each
+/// operand and an epilogue for the result. The schedules do not depend on tensors: they access memory through
+/// callbacks that emit loads and stores.
 ///
 /// How lowering uses them:
 ///   GemmPlan plan = plan_gemm({.compute = f32, .cpu = cpu, .n = 384, .k = 384, ...});
 ///   if (plan.lhs == Source::packed) one kernel by emit_pack_lhs into a workspace of packed_lhs_elements
 ///   if (plan.rhs == Source::packed) one kernel by emit_pack_rhs into a workspace of packed_rhs_elements
-///   one kernel by emit_gemm, whose operands carry what the plan asks for; or, if (plan.splits > 1), one by
-///   emit_gemm_split_k into a workspace of split_k_sums elements a batch, and one by emit_reduce_split_k; or, if
+///   one kernel by emit_gemm, whose operands provide what the plan requires; or, if (plan.splits > 1), one by
+///   emit_gemm_split_k into a workspace of split_k_sums elements per batch, and one by emit_reduce_split_k; or, if
 ///   (plan.panel > 0), for each panel two kernels that pack and one by emit_gemm_panel
-/// Each emit_* writes one complete kernel body with one parallel loop. Bits of the result depend on the plan alone:
-/// the order of summation over k is ascending for the blocked strategy, whatever its tile, but for its splits, and
-/// fixed by the vector for dot products; never by the split of the parallel range or by the other sizes.
+/// Each emit_* writes one complete kernel body with one parallel loop. The bits of the result depend on the plan
+/// alone. The blocked strategy sums over k in ascending order within a split, whatever its tile; dot products have an
+/// order fixed by the vector length. The split of the parallel range and the other sizes do not matter.
 namespace lathe::cpu {
 
-/// Blocking of a product. Register tile: mr rows x (nv * lanes) columns of accumulators.
+/// Blocking of a matmul. Register tile: mr rows x (nv * lanes) columns of accumulators.
 struct GemmTile {
-  DType compute = f32;  ///< f32, f64, i64 or i32: the type of operands after loading and of accumulators
+  DType compute = f32;  ///< f32, f64, i64 or i32: dtype of loaded operands and of accumulators
   int lanes = 1;        ///< elements of `compute` in a vector register
   int mr = 8, nv = 3;
   int kc = 0;  ///< depth of a block of k
-  int mc = 0;  ///< rows of a task at most: a multiple of mr (and of lanes where the left operand is loaded)
-  int nc = 0;  ///< columns of a task at most: a multiple of nv * lanes
-  /// Operands are packed as bf16, and a step of k is a pair of neighbouring k: packed[..][k / 2][row][2], an odd last
-  /// k beside a zero. kc counts pairs; a pair has the size of an f32. compute is f32, operands are loaded as f32
-  /// that bf16 holds, and their products are summed by dot_pairs.
+  int mc = 0;  ///< maximum rows of a task: a multiple of mr (and of lanes if the left operand is loaded)
+  int nc = 0;  ///< maximum columns of a task: a multiple of nv * lanes
+  /// Operands are packed as bf16, and a step of k is a pair of consecutive k: packed[..][k / 2][row][2]. An odd last
+  /// k is paired with zero. kc counts pairs; a pair has the size of an f32. compute is f32: operands are loaded as
+  /// f32 values that bf16 represents exactly, and dot_pairs sums their products.
   bool pairs = false;
-  /// With pairs: the sums are made by tile_mma in blocks of mr = 32 rows and 32 columns. k is filled up with zeros to
-  /// a multiple of 32, kc is a multiple of 16 pairs, and the left operand is packed as rows of k: packed[row][k].
+  /// With pairs: tile_mma computes the sums in blocks of mr = 32 rows and 32 columns. k is padded with zeros to a
+  /// multiple of 32, kc is a multiple of 16 pairs, and the left operand is packed as rows of k: packed[row][k].
   bool tiles = false;
-  /// With tiles: operands are f32 and packed as split bf16, three terms whose sum an element is, of which tile_mma
-  /// multiplies those that count: see gemm_split_bf16.h. kc is still a number of pairs of k.
+  /// With tiles: operands are f32 and packed as split bf16, three terms that add up to an element. tile_mma
+  /// multiplies only the significant combinations of terms: see gemm_split_bf16.h. kc is still a number of pairs of
+  /// k.
   bool split_bf16 = false;
   int terms() const { return split_bf16 ? kernel::bf16_terms : 1; }
   DType packed() const { return pairs ? bf16 : compute; }
@@ -52,40 +53,40 @@ struct GemmTile {
   bool operator==(const GemmTile&) const = default;
 };
 
-/// The register tile for a machine, with blocks for a packed right operand. The scratch of a task, mc * nc sums and
-/// what it packs itself (mr or lanes, times kc; nc * kc), stays within what kernels may have.
+/// Returns the register tile for a CPU, with blocks for a packed right operand. The scratch of a task is mc * nc sums
+/// and the operands that it packs (mr or lanes, times kc; nc * kc). It stays within the limit for kernels.
 GemmTile choose_tile(DType compute, const CpuInfo& cpu);
 
-/// Prefetches rows row .. row + tile.lanes at one step of k, which may lie beyond the last row.
+/// Prefetches rows row .. row + tile.lanes at one step of k; `row` may be past the last row.
 using OperandPrefetch = std::function<void(kernel::Value batch, kernel::Value row, kernel::Value k)>;
 
-/// Where emit_gemm finds an operand.
+/// How emit_gemm accesses an operand.
 enum class Source : std::uint8_t {
   packed,  ///< in a workspace filled by emit_pack_lhs / emit_pack_rhs
-  loaded,  ///< through `load`; each task packs what it needs into scratch (left: once per tile.nc columns; right:
-           ///< once per tile.mc rows)
-  direct,  ///< through `load`, inside the innermost loop: nothing is packed (left: single elements; right: vectors
-           ///< along row, or along k for skinny_dot)
+  loaded,  ///< through `load`; each task packs its part into scratch (left: once per tile.nc columns; right: once per
+           ///< tile.mc rows)
+  direct,  ///< through `load`, in the innermost loop, without packing (left: single elements; right: vectors along
+           ///< row, or along k for skinny_dot)
 };
 
 struct GemmOperand {
   LaneAxis axis = LaneAxis::k;
-  LoadOperand load{};          ///< loaded, direct; of split bf16 always, for sums that are computed by fma
+  LoadOperand load{};          ///< loaded, direct; for split bf16 always, because some sums are computed by fma
   OperandPrefetch prefetch{};  ///< direct, along rows; may be empty
   kernel::Buffer packed{};     ///< packed; of dtype tile.compute, 64-byte aligned
-  /// direct, of dot products: elements are also what `numbers` loads times a factor that `run` neighbours along k
-  /// share, such as quantized numbers and their scales; 0: they are not. k is a multiple of run.
+  /// direct, of dot products: elements are what `numbers` loads times a factor that `run` consecutive k share, such
+  /// as quantized numbers and their scales. k is a multiple of run; 0: not scaled.
   struct Scaled {
     std::int64_t run = 0;
     LoadOperand numbers{};
     std::function<kernel::Value(kernel::Value batch, kernel::Value row, kernel::Value k)> factor{};
   };
   Scaled scaled{};
-  OperandPrefetch prefetch_along_k{};  ///< direct, of dot products: of elements, or numbers, of one row; may be empty
-  /// direct, of tiles: where the rows from `row` on lie, k side by side.
+  OperandPrefetch prefetch_along_k{};  ///< direct, of dot products: elements, or numbers, of one row; may be empty
+  /// direct, of tiles: returns the memory of the rows from `row` on, in which consecutive k are adjacent.
   std::function<kernel::Builder::Rows(kernel::Value batch, kernel::Value row, kernel::Value k)> rows_in_memory{};
-  /// packed: which batch of the workspace belongs to this batch of the result; empty: the same. Such as 0 for weights
-  /// that all batches share, or batch / groups for grouped heads.
+  /// packed: maps a batch of the result to a batch of the workspace; empty: the same. For example 0 for weights that
+  /// all batches share, or batch / groups for grouped heads.
   std::function<kernel::Value(kernel::Value batch)> packed_batch{};
 
   kernel::Value batch_in_workspace(kernel::Value batch) const { return packed_batch ? packed_batch(batch) : batch; }
@@ -94,61 +95,64 @@ struct GemmOperand {
 enum class GemmStrategy : std::uint8_t {
   blocked,     ///< register tiles over blocks of k; the right operand packed, loaded, or direct along row
   tiles,       ///< blocks of sums by tile_mma over blocks of k; the right operand packed or loaded
-  skinny_dot,  ///< few rows, right operand contiguous in k: vectors along k, streamed once, summed across lanes last
+  skinny_dot,  ///< few rows, right operand contiguous in k: vectors along k, streamed once, lanes added up at the end
 };
 
 struct GemmPlan {
   GemmStrategy strategy = GemmStrategy::blocked;
   GemmTile tile;
   Source lhs = Source::loaded, rhs = Source::packed;
-  /// k is cut into so many equal splits, each summed by tasks of its own, and their sums are added in order.
+  /// Number of equal splits of k. Separate tasks sum each split, and their sums are added in order.
   int splits = 1;
-  /// Not 0: k is known and gone through in panels of so many, one after another. Each has both operands packed for
-  /// itself, so that a long k takes little memory, and adds to the sums of those before it.
+  /// Depth of a panel, or 0. A known k is processed in panels, in order. Both operands are packed for each panel, so
+  /// that a long k needs little memory; each panel adds to the sums of the previous ones.
   int panel = 0;
-  /// Where k is summed in one go, results go to the epilogue out of registers; its code stands once for each vector
-  /// of a tile then.
+  /// If k is summed in one pass, results go from registers to the epilogue. Its code is then emitted once for each
+  /// vector of a tile.
   bool register_epilogue = false;
-  /// A direct right operand comes from a slow last-level cache or memory: a few k of it at a time go to all rows of
-  /// the left one, of which there is a known number, columns after columns, and each register tile prefetches its
-  /// share of those that come next. Where all of k is one block, a tile prefetches its own columns a few k on.
+  /// Set if a direct right operand comes from a slow last-level cache or memory. A block of a few k is multiplied by
+  /// all rows of the left operand, whose number is known, one tile of columns after another. Each register tile
+  /// prefetches its share of the next columns. If k is a single block, a tile prefetches its own columns a few k
+  /// ahead.
   bool prefetch_right = false;
-  int prefetch_steps = 0;  ///< how many k on
-  /// Of skinny_dot: each column is read to its end before the next, so that a large right operand comes from memory
-  /// in one stream.
+  int prefetch_steps = 0;  ///< prefetch distance in k
+  /// Of skinny_dot: reads each column to its end before the next one, so that a large right operand is one stream
+  /// from memory.
   bool columns_in_turn = false;
-  /// This many of the columns, the last ones, fill a small part of a vector and are summed apart: as dot products
-  /// where the left operand, which is direct, is read along k (then the known k is short enough for scratch), else
-  /// with lanes along its rows. The other columns are whole vectors. Of the blocked strategy.
+  /// Number of last columns that fill a small part of a vector and are summed separately, in the blocked strategy.
+  /// They are dot products if the direct left operand is read along k, which is then known and short enough for
+  /// scratch. Otherwise their lanes run along its rows. The other columns are whole vectors.
   int remainder = 0;
-  int fewest_tasks = 0;                 ///< else row blocks become smaller
-  std::int64_t overlap_depth = 0;       ///< k at least in whose time the memory of an epilogue answers
+  int fewest_tasks = 0;  ///< with fewer, row blocks become smaller
+  /// Minimum k whose sums take long enough for the epilogue's prefetched memory to arrive.
+  std::int64_t overlap_depth = 0;
   std::int64_t prefetch_bytes = 0;      ///< prefetch distance of dot products; 0: none
-  std::vector<MissedPath> missed = {};  ///< ways that the machine has for operands of this dtype
-  bool left_in_l1 = false;  ///< of dot products: then the columns of a tile stay in registers for all rows
+  std::vector<MissedPath> missed = {};  ///< multipliers that the CPU has for this dtype but the plan cannot use
+  /// Of dot products: all rows of the left operand fit into L1, so each tile of columns is used for all rows.
+  bool left_in_l1 = false;
 };
 
-/// What is known when a product is compiled. Where `lhs_loadable` or `rhs_loadable`, the operand is plain loads of
-/// compute-typed elements, so that loading one element several times costs little; others convert or compute.
+/// Facts that are known when a matmul is compiled. With `lhs_loadable` or `rhs_loadable`, the operand is plain loads
+/// of elements of `compute`, so that repeated loads of an element are cheap; other operands convert or compute.
 struct GemmQuery {
   DType compute = f32;
   CpuInfo cpu;
   std::optional<std::int64_t> batch{}, m{}, n{}, k{};  ///< empty: known at run time only
   LaneAxis lhs_axis = LaneAxis::k, rhs_axis = LaneAxis::k;
   bool lhs_loadable = true, rhs_loadable = true;
-  bool rhs_shared = false;      ///< the same right operand for all batches
-  bool pairs = false;           ///< bf16 operands on a machine with dot_pairs: see GemmTile
-  bool tiles = false;           ///< operands of bf16, on a machine with tile_mma
-  bool split_bf16 = false;      ///< operands of f32, on a machine with tile_mma
-  bool lhs_has_rows = false;    ///< bf16 in memory, k side by side and rows at one distance
-  bool epilogue_small = false;  ///< a few instructions
+  bool rhs_shared = false;      ///< all batches have the same right operand
+  bool pairs = false;           ///< bf16 operands on a CPU with dot_pairs: see GemmTile
+  bool tiles = false;           ///< bf16 operands on a CPU with tile_mma
+  bool split_bf16 = false;      ///< f32 operands on a CPU with tile_mma
+  bool lhs_has_rows = false;    ///< bf16 in memory, k contiguous, rows at a constant distance
+  bool epilogue_small = false;  ///< at most a few instructions
 };
 
 GemmPlan plan_gemm(const GemmQuery& query);
 
-/// That plan, and others that give the same bits: register tiles, blocks, and what is packed; where sums go on from
-/// one block of k to the next, none of these changes an order. `sizes` has all sizes of the runs that are to be fast:
-/// no two plans are the same for them. A plan of dot products stands alone.
+/// Returns that plan, followed by others with bit-identical results, which differ in register tiles, blocks and
+/// packing. Sums continue from one block of k to the next, so these do not change any order. `sizes` has all sizes of
+/// the runs to optimize for; no two plans are equivalent for them. A plan of dot products has no alternatives.
 std::vector<GemmPlan> candidate_plans(GemmQuery query, GemmQuery sizes);
 
 /// "8x3 tiles, tasks of 512x96, 384 deep, right packed in tasks"
@@ -157,34 +161,33 @@ std::string to_string(const GemmPlan& plan);
 /// i64 values: dims, constants, or arithmetic on them (known before the parallel loop).
 struct PackSizes {
   kernel::Value batch, rows, k;
-  PackingSizes packing = {};  ///< of the machine
+  PackingSizes packing = {};  ///< of the CPU
 };
 struct GemmSizes {
   kernel::Value batch, m, n, k;
-  /// Where m or k is smaller than said when the kernel runs: which one it is then, computed in each task. Of the
-  /// blocked strategy.
+  /// Sizes that the kernel computes in each task, if m or k may be smaller at run time. Blocked strategy only.
   struct Actual {
     kernel::Value m, k;
   };
   std::function<Actual()> actual{};
 };
 
-/// Packs the left operand: packed[batch][micro-panel of mr rows][k][mr]; rows beyond the last may be anything.
+/// Packs the left operand: packed[batch][micro-panel of mr rows][k][mr]. Rows past the last one are undefined.
 /// Parallel over batch x micro-panels.
 void emit_pack_lhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
                    LaneAxis axis, const LoadOperand& load);
-/// Packs the right operand: packed[batch][micro-panel of nv * lanes rows][k][nv * lanes]; rows beyond the last may be
-/// anything.
+/// Packs the right operand: packed[batch][micro-panel of nv * lanes rows][k][nv * lanes]. Rows past the last one are
+/// undefined.
 void emit_pack_rhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
                    LaneAxis axis, const LoadOperand& load);
 
-/// Elements of a workspace, as coefficients of a polynomial upper bound: batch * (rows + extra_rows) * (k + unit_of_k
-/// - 1) * terms elements. (Allocate the bound, or the exact number if it is known.)
+/// Size of a workspace, as coefficients of a polynomial upper bound: batch * (rows + extra_rows) * (k + unit_of_k -
+/// 1) * terms elements. Allocate the bound, or the exact number if it is known.
 struct PackedExtent {
   std::int64_t extra_rows = 0;   ///< micro-panel - 1
   std::int64_t micro_panel = 1;  ///< rows of a micro-panel
-  std::int64_t unit_of_k = 1;    ///< k is filled up to a multiple
-  std::int64_t terms = 1;        ///< of an element
+  std::int64_t unit_of_k = 1;    ///< k is padded to a multiple of this
+  std::int64_t terms = 1;        ///< per element
   std::int64_t exact(std::int64_t batch, std::int64_t rows, std::int64_t k) const {
     const auto round_up = [](std::int64_t size, std::int64_t step) { return (size + step - 1) / step * step; };
     return batch * round_up(rows, micro_panel) * round_up(k, unit_of_k) * terms;
@@ -193,46 +196,48 @@ struct PackedExtent {
 PackedExtent packed_lhs_extent(const GemmTile& tile);
 PackedExtent packed_rhs_extent(const GemmTile& tile);
 
-/// Consumes `lanes` consecutive results (b, m, n .. n + lanes) of one row. lanes is tile.lanes, or 1. An empty mask:
-/// all are in range; else only lanes where it is true exist.
+/// Consumes `lanes` consecutive results (b, m, n .. n + lanes) of one row. lanes is tile.lanes, or 1. With an empty
+/// mask all are in range; otherwise only lanes whose mask is true.
 using RowEpilogue = std::function<void(kernel::Value n, int lanes, kernel::Value acc, kernel::Value mask)>;
-/// Called once per place in the code where a row's results are consumed, with the row; emits what the whole row
-/// shares (such as index arithmetic) and returns what to do for each vector of it. May be called several times.
+/// Called with the row at each place in the code that consumes a row's results; it may be called several times. Emits
+/// code that the whole row shares, such as index arithmetic. Returns the function that consumes each vector of the
+/// row.
 using Epilogue = std::function<RowEpilogue(kernel::Value batch, kernel::Value m)>;
 
-/// Prefetches what the epilogue reads and writes of `lanes` results (b, m, n .. n + tile.lanes); m may lie beyond the
-/// last row.
+/// Prefetches the memory that the epilogue accesses for results (b, m, n .. n + tile.lanes); m may be past the last
+/// row.
 using EpiloguePrefetch = std::function<void(kernel::Value batch, kernel::Value m, kernel::Value n)>;
 
-/// The product. Parallel over batch x column blocks x row blocks; every (b, m, n) reaches the epilogue exactly once,
-/// with zeros where k == 0. The operands must carry what plan.lhs and plan.rhs say. With `prefetch` the
-/// blocked strategy hands a row block to the epilogue while the next row block is summed, row by row, and prefetches
-/// the memory that the epilogue of this one touches; unless k is known to be short or n is not known. Then it
-/// prefetches a left operand with `prefetch` too, one that is direct.
+/// Emits the matmul, parallel over batch x column blocks x row blocks. Every (b, m, n) reaches the epilogue exactly
+/// once, with zeros if k == 0. The operands must provide what plan.lhs and plan.rhs require. With `prefetch`, the
+/// blocked strategy runs the epilogue of one row block, row by row, while it sums the next one. It prefetches the
+/// memory that the epilogue accesses, and also a direct left operand that has a `prefetch`. It does not do so if k is
+/// known to be short or n is unknown.
 void emit_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch = {});
 
-/// The sums of each split of k, a multiple of plan.splits, into `sums` of tile.compute. No operand is packed ahead.
+/// Stores the sums of each split of k into `sums` of tile.compute. k is a multiple of plan.splits. No operand is
+/// packed beforehand.
 void emit_gemm_split_k(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                        const GemmOperand& rhs, kernel::Buffer sums);
-/// One panel of k. `sizes.k` and the operands are the panel's own, both packed; the sums of the panels up to it lie
-/// in `sums` of tile.compute, [batch][m][n rounded up to tile.lanes].
+/// One panel of k. `sizes.k` and the operands are the panel's own, both packed. `sums` of tile.compute holds the sums
+/// of the panels so far, [batch][m][n rounded up to tile.lanes].
 struct GemmPanel {
   kernel::Buffer sums;
-  kernel::Value first;  ///< whether it is the first one, which reads no sums
-  bool last = false;    ///< the results go to the epilogue instead of `sums`
+  kernel::Value first;  ///< whether this is the first panel, which reads no sums
+  bool last = false;    ///< results go to the epilogue instead of `sums`
 };
 void emit_gemm_panel(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                      const GemmOperand& rhs, const GemmPanel& panel, const Epilogue& epilogue);
-/// Loads of a panel whose k begins at k0.
+/// Returns loads of a panel whose k starts at k0.
 LoadOperand load_from(const LoadOperand& load, kernel::Value k0);
 
-/// Adds up the splits and hands the results to the epilogue, each exactly once.
+/// Adds up the sums of the splits and passes each result to the epilogue exactly once.
 void emit_reduce_split_k(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, kernel::Buffer sums,
                          const Epilogue& epilogue);
-/// Elements of a row of `sums`, of splits and of panels.
+/// Returns the number of elements in a row of `sums`, for splits and panels.
 std::int64_t columns_of_sums(const GemmTile& tile, std::int64_t n);
-/// Elements of `sums` for one batch.
+/// Returns the number of elements of `sums` per batch.
 std::int64_t split_k_sums(const GemmPlan& plan, std::int64_t m, std::int64_t n);
 
 }  // namespace lathe::cpu

@@ -18,8 +18,8 @@ using kernel::Var;
 
 namespace {
 
-/// One register tile: rows m .. m + rows of the packed rows from `first` on, columns n .., its position in the sums,
-/// and that of the tile above it.
+/// One register tile: rows m .. m + rows of the packed rows that start at `first`, columns n .., the position of its
+/// sums, and the position of the sums of the tile above it.
 struct TilePosition {
   Value first, m, n, sums, above;
   int rows;
@@ -51,16 +51,17 @@ class BlockedGemm {
   }
 
  private:
-  /// mc as whole units of packed rows.
+  /// mc rounded down to whole units of packed rows.
   int most_rows() const { return floor_to(tile_.mc, left_rows_); }
 
-  /// At most mc; less where there would be few tasks, unless each task packs the right operand for its rows.
+  /// Returns at most mc; less if there would be few tasks, unless each task packs or prefetches the right operand for
+  /// its rows.
   Value rows_of_task(Value column_blocks) {
     if (plan_.rhs == Source::loaded || plan_.prefetch_right) return b_.index(most_rows());
     return rows_for_tasks(b_, sizes_, column_blocks, plan_, left_rows_);
   }
 
-  /// A task of what is there when the kernel runs.
+  /// Emits a task for the sizes that are known when the kernel runs.
   void actual_task(const GemmTask& t) {
     const GemmSizes::Actual now = sizes_.actual();
     sizes_.m = now.m, sizes_.k = now.k;
@@ -91,7 +92,7 @@ class BlockedGemm {
     if (!remainder_) return row_blocks(t, p, t.m0, t.m1);
     if (plan_.rhs != Source::direct)
       b_.if_(takes_remainder(t), [&] { remainder_->copy(t.batch, p.k0, p.k0 + p.depth); });
-    // The remainder of the columns while the rows are in cache.
+    // The remaining columns are summed while the rows are in cache.
     const int block = RemainderColumns::block(plan_, lhs_.axis);
     b_.for_loop(t.m0, t.m1, block, [&](Value m) {
       const Value end = min(m + block, t.m1);
@@ -100,7 +101,7 @@ class BlockedGemm {
     });
   }
 
-  /// Whether a task has the last of the columns that fill vectors.
+  /// Whether a task includes the last columns that fill vectors; it then computes the remaining ones too.
   Value takes_remainder(const GemmTask& t) { return kernel::equal(t.n1, sizes_.n); }
 
   void row_blocks(const GemmTask& t, const GemmPass& p, Value m0, Value m1) {
@@ -112,7 +113,7 @@ class BlockedGemm {
     });
   }
 
-  /// All row blocks of one tile of columns after the other.
+  /// Processes all row blocks for one tile of columns at a time.
   void columns_and_row_blocks(const GemmTask& t, const GemmPass& p) {
     LATHE_ASSERT(plan_.lhs == Source::direct && plan_.rhs == Source::direct && !remainder_);
     const auto row_blocks = [&](const Builder::Body& body) { b_.for_loop(t.m0, t.m1, tile_.mr, body); };
@@ -128,7 +129,7 @@ class BlockedGemm {
       b_.if_(p.last, [&] { row_blocks([&](Value m) { row_block_epilogue(t, m, row_block_base(t, m)); }); });
   }
 
-  /// body(rows) for the rows from m on: mr of them, or what is left of a known number.
+  /// Emits body(rows) for the rows from m on: mr of them, or the remaining ones of a known number.
   void known_rows(Value m, const std::function<void(int rows)>& body) {
     const auto known = b_.constant_value(sizes_.m);
     const auto last = static_cast<int>(known ? *known % tile_.mr : 0);
@@ -136,7 +137,7 @@ class BlockedGemm {
     b_.if_(m + tile_.mr <= sizes_.m, [&] { body(tile_.mr); }, [&] { body(last); });
   }
 
-  /// Rows m .. m + mr, of the packed rows that start at `first`.
+  /// Processes rows m .. m + mr of the packed rows that start at `first`.
   void row_block(const GemmTask& t, const GemmPass& p, Value first, Value m) {
     const Value base = row_block_base(t, m), above = row_block_base(t, m - tile_.mr);
     const auto tiles = [&](int rows) {
@@ -152,13 +153,13 @@ class BlockedGemm {
     const bool copies = remainder_ && plan_.rhs == Source::direct;
     copies ? b_.if_(kernel::equal(m, t.m0), [&] { all(true); }, [&] { all(false); }) : all(false);
     if (register_epilogue()) return;
-    // What is finished while the next row block is summed needs no turn of its own.
+    // With overlap, a row block is finished while the next one is summed, except the last one.
     const Value now = overlaps() ? p.last && m + tile_.mr >= t.m1 : p.last;
     b_.if_(now, [&] { row_block_epilogue(t, m, base); });
   }
 
-  /// Sums are kept as [block of mr rows][n_step columns][mr][n_step]. With one pass a single row block is enough, or
-  /// two in turn.
+  /// Returns where the sums of a row block start. Sums are stored as [block of mr rows][n_step columns][mr][n_step].
+  /// With one pass, the memory of one row block is enough, or of two in turn.
   Value row_block_base(const GemmTask& t, Value m) {
     const Value row = m - t.m0;
     if (plan_.prefetch_right) return row * tile_.nc;
@@ -179,7 +180,7 @@ class BlockedGemm {
     });
   }
 
-  /// Vectors of columns that are left in a last tile, at most nv; 0 if unknown, nv if there are only whole tiles.
+  /// Returns the number of vectors of columns in the last tile: 0 if unknown, nv if there are only whole tiles.
   int known_tail() {
     const auto n = b_.constant_value(sizes_.n);
     if (!n) return 0;
@@ -187,7 +188,8 @@ class BlockedGemm {
     return left == 0 ? tile_.nv : (left + tile_.lanes - 1) / tile_.lanes;
   }
 
-  /// A tile of as many vectors as are left of n. Where the right operand is read directly, the last tile has masks.
+  /// Emits a tile with as many vectors as are left of n. If the right operand is read directly, the last tile is
+  /// masked.
   void columns(const GemmTask& t, const GemmPass& p, const TilePosition& at) {
     const bool masked = plan_.rhs == Source::direct && !known_multiple(b_, sizes_.n, tile_.lanes);
     const int tail = known_tail();
@@ -237,8 +239,8 @@ class BlockedGemm {
       for (int v = 0; v < nv; ++v) b_.store(sums_, position(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
   }
 
-  /// What a tile prefetches at a step of k: the left operand's next rows; with prefetch_right its own columns 8
-  /// steps on, or, in blocks of k, its row block's share of the columns that come next.
+  /// Returns the prefetches of a tile at a step of k: the left operand's next rows. With prefetch_right: its own
+  /// columns prefetch_steps ahead or, in blocks of k, its row block's share of the next columns.
   Builder::Body operand_prefetch(const GemmTask& t, const GemmPass& p, const TilePosition& at) {
     if (prefetches_left()) return [this, t, p, at](Value k) { lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k); };
     if (!plan_.prefetch_right || !rhs_.prefetch) return {};
@@ -255,25 +257,25 @@ class BlockedGemm {
     return prefetch(share, n, b_.select(more, p.k0, p.k0 + tile_.kc));
   }
 
-  /// Whether a row block's results go through the epilogue while the next row block is summed, and its memory is
-  /// prefetched. Short sums are made before memory answers.
+  /// Whether a row block's results go through the epilogue, with prefetched memory, while the next row block is
+  /// summed. Short sums finish before the memory arrives.
   bool overlaps() const {
     const auto k = b_.constant_value(sizes_.k), n = b_.constant_value(sizes_.n);
     return !register_epilogue() && !plan_.prefetch_right && prefetch_ && n && (!k || *k >= plan_.overlap_depth);
   }
 
-  /// Whether the left operand is prefetched, at a distance of a vector of rows: read along its rows, each step of k
-  /// touches another cache line, which no hardware prefetcher foresees. Several tiles of a row block would prefetch
-  /// it several times.
+  /// Whether the left operand is prefetched, a vector of rows ahead. If it is read along its rows, each step of k
+  /// touches another cache line, which hardware prefetchers do not predict. With several tiles per row block it would
+  /// be prefetched several times.
   bool prefetches_left() const {
     return (overlaps() || register_epilogue()) && plan_.lhs == Source::direct && lhs_.axis == LaneAxis::row &&
            lhs_.prefetch && tile_.nc == tile_.n_step();
   }
 
-  /// Whether a tile's results go to the epilogue as soon as they are there.
+  /// Whether a tile's results go from registers to the epilogue.
   bool register_epilogue() const { return plan_.register_epilogue && b_.is_constant(passes_, 1); }
 
-  /// Hands a whole tile to the epilogue.
+  /// Passes a whole tile to the epilogue.
   void finish_tile(const GemmTask& t, const TilePosition& at, int nv, const std::vector<Var>& acc) {
     const bool exact = b_.constant_value(sizes_.m).has_value();
     for (int i = 0; i < at.rows; ++i) {
@@ -288,15 +290,15 @@ class BlockedGemm {
     }
   }
 
-  /// Which results exist of those from n on, in a tile of nv vectors; empty: all.
+  /// Returns the mask of the results from n on that exist, in a tile of nv vectors; empty: all.
   Value mask_of(Value n, int nv) {
     const bool whole = b_.constant_value(sizes_.n) && nv == tile_.nv && known_tail() != tile_.nv;
     return whole || known_multiple(b_, sizes_.n, tile_.lanes) ? Value{} : b_.tail_mask(sizes_.n - n, tile_.lanes);
   }
 
-  /// All steps of k, in as many parts as a row block has rows. In the last pass, before each, what the epilogue of
-  /// one row will touch is prefetched, and that row of the tile above is finished: its divisions and roots run beside
-  /// the sums.
+  /// Processes all steps of k, in as many parts as a row block has rows. In the last pass, each part first prefetches
+  /// the memory that the epilogue of one row accesses. It also finishes that row of the tile above, so that divisions
+  /// and square roots overlap with the sums.
   void steps_and_epilogue(const GemmTask& t, const GemmPass& p, const TilePosition& at, int nv,
                           const Builder::Body& step) {
     const Value part = b_.ceil_div(p.depth, tile_.mr);
@@ -310,7 +312,7 @@ class BlockedGemm {
     });
   }
 
-  /// Hands a row of the tile above to the epilogue.
+  /// Passes a row of the tile above to the epilogue.
   void finish_above(const GemmTask& t, const TilePosition& at, Value row, int nv) {
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
     const RowEpilogue consume = epilogue_(t.batch, at.m - tile_.mr + row);
@@ -371,7 +373,7 @@ class BlockedGemm {
     };
   }
 
-  /// Hands the finished rows m .. of a row block, whose sums begin at `base`, to the epilogue.
+  /// Passes the finished rows m .. of a row block, whose sums start at `base`, to the epilogue.
   void row_block_epilogue(const GemmTask& t, Value m, Value base) {
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute)),
               step = tile_.n_step();
@@ -394,17 +396,17 @@ class BlockedGemm {
   Builder& b_;
   const GemmPlan& plan_;
   const GemmTile& tile_;
-  GemmSizes sizes_;  ///< without the remainder of the columns
+  GemmSizes sizes_;  ///< without the remaining columns
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
   const EpiloguePrefetch& prefetch_;
-  Value passes_, steps_;  ///< blocks of k; steps of k in all
+  Value passes_, steps_;  ///< blocks of k; total steps of k
   Buffer sums_, left_, right_;
   std::optional<RemainderColumns> remainder_;
-  bool copying_ =
-      false;  ///< while tiles are written that copy the remainder of the columns, whose cache lines are in L1 then
-  int unit_ = plan_.tile.pairs ? 2 : 1;  ///< elements of a step of k
-  int left_rows_ = plan_.tile.mr;  ///< packed at once on the way: whole vectors of rows, so that no lane is wasted
+  bool copying_ = false;  ///< the emitted tiles copy the remaining columns, whose cache lines are then in L1
+  int unit_ = plan_.tile.pairs ? 2 : 1;  ///< elements per step of k
+  /// Rows that are packed at a time: whole vectors of rows, so that no lane is wasted.
+  int left_rows_ = plan_.tile.mr;
 };
 
 }  // namespace

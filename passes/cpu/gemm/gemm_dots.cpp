@@ -20,7 +20,7 @@ std::vector<Value> values_of(Builder& b, const std::vector<Var>& vars) {
   return values;
 }
 
-/// Adds the products of k0 .. k1 to sums of rows x columns, run after run of the factor.
+/// Adds the products of k0 .. k1 to sums of rows x columns, one run of the factor at a time.
 void emit_dot_runs(Builder& b, const DotTile& tile, Value k0, Value k1, const DotVector& left, const DotVector& right,
                    const DotFactor& factor, const std::vector<Var>& sums) {
   const auto at = [&](int row, int column) { return static_cast<std::size_t>(row * tile.columns + column); };
@@ -62,7 +62,7 @@ std::vector<Value> emit_dot_tile(Builder& b, const DotTile& tile, Value k0, Valu
                                  const DotFactor& factor) {
   const Value zero = b.constant(tile.compute, 0, tile.lanes);
   const int count = tile.rows * tile.columns;
-  std::vector<Var> sums;  // those of the first accumulator, then of the next
+  std::vector<Var> sums;  // sums of the first accumulator, then of the next ones
   for (int i = 0; i < count * (factor.run > 0 ? 1 : tile.depth); ++i) sums.push_back(b.var(zero));
   if (start) start(sums);
   if (factor.run > 0) {

@@ -13,12 +13,12 @@ bool lies_in_l2(const GemmQuery& query) {
   return query.n && query.k && *query.n * *query.k <= elements_of_l2(query.cpu) / 2;
 }
 
-/// Very few rows: the right operand comes from memory, once, and all that counts is how it is read. A task goes
-/// through a few of its rows at a time, over many columns: long runs, several side by side, that the hardware
-/// prefetcher follows; few columns down all of k read another page at every step.
+/// Very few rows: the right operand is read from memory once, and only its access pattern matters. A task reads a few
+/// of its rows at a time, over many columns: several long parallel runs, which the hardware prefetcher follows. A few
+/// columns down all of k would touch another page at every step.
 void fit_streamed(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  constexpr std::int64_t usual_columns = 2048;  // where they are not known
+  constexpr std::int64_t usual_columns = 2048;  // assumed if unknown
   tile.nv = std::min(tile.nv, query.cpu.products.fma.streams);
   tile.kc = query.cpu.products.fma.streamed_depth;
   const std::int64_t quarter = (query.n.value_or(usual_columns) + 3) / 4;
@@ -30,11 +30,11 @@ void fit_streamed(GemmTile& tile, const GemmQuery& query) {
 
 void fit_splits(GemmPlan& plan, const GemmQuery& query) {
   const std::int64_t least = query.cpu.products.limits.least_split;
-  const std::int64_t most = 2 * query.cpu.cores;  // tasks that cutting is to make
+  const std::int64_t most = 2 * query.cpu.cores;  // tasks to create by splitting
   if (!query.n || !query.k || *query.n * *query.k < 8 * least) return;
   GemmTile tile = plan.tile;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  // The sums of a step and its vectors of the right operand are in registers together.
+  // The sums of a step and its vectors of the right operand are in registers at the same time.
   constexpr int most_of_a_row = 12, most_of_rows = 8;
   tile.nv = std::clamp((query.cpu.vectors.count - 1) / (tile.mr + 1), 1, tile.mr == 1 ? most_of_a_row : most_of_rows);
   tile.kc = 8 * tile.mr;
@@ -48,7 +48,7 @@ void fit_splits(GemmPlan& plan, const GemmQuery& query) {
 }
 
 void fit_prefetch(GemmPlan& plan, const GemmQuery& query) {
-  const std::int64_t streamed = 4 * elements_of_l2(query.cpu);  // that splits read as fast
+  const std::int64_t streamed = 4 * elements_of_l2(query.cpu);  // above this size splits read as fast
   if (!query.n || !query.k || plan.lhs != Source::direct || lies_in_l2(query)) return;
   const std::int64_t m = *query.m;
   const FmaBlocks& blocks = query.cpu.products.fma;
@@ -56,7 +56,7 @@ void fit_prefetch(GemmPlan& plan, const GemmQuery& query) {
   GemmTile tile = plan.tile;
   fit_rows(tile, query);
   if (m <= limits.very_few_rows) {
-    // Down all of k, one register tile of columns in a task.
+    // One register tile of columns per task, over all of k.
     tile.nv = accumulators(query.cpu.vectors) / std::max(tile.mr, 3);
     tile.nc = tile.n_step();
     tile.kc = static_cast<int>(*query.k);
@@ -77,13 +77,14 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
   const bool again = m > 2 * tile.mr;
   const bool few_whole = query.n && (*query.n == 4 * tile.lanes || *query.n == 8 * tile.lanes);
   if (few_whole && query.cpu.vectors.count >= blocks.wide_tile_registers && m > tile.mr)
-    tile.mr = accumulators(query.cpu.vectors) / 4;  // 4 vectors, not 2 or 3 and 2
+    tile.mr = accumulators(query.cpu.vectors) / 4;  // 4 vectors, instead of 2 or of 3 and 2
   tile.mr = equal_share(m, tile.mr);
   tile.nv = std::clamp(accumulators(query.cpu.vectors) / tile.mr, 1, 8);
   if (query.n && *query.n > 0) tile.nv = equal_share((*query.n + tile.lanes - 1) / tile.lanes, tile.nv);
   const bool narrow =
       at_most(query.n, limits.narrow_columns) && (at_most(query.k, limits.narrow_depth) || lies_in_l2(query));
-  constexpr int usual_k = 4096;  // one block for the k of most products: nothing stays in L1 that is to be read again
+  // One block for the k of most matmuls: no data in L1 would be read again.
+  constexpr int usual_k = 4096;
   tile.kc = again && !narrow ? blocks.again_depth * 4 / bytes : usual_k;
   tile.nc = again ? tile.n_step() : floor_to(blocks.once_columns * 4 / bytes, tile.n_step());
   if (again && narrow) tile.nc *= static_cast<int>((std::max<std::int64_t>(*query.n, 1) + tile.nc - 1) / tile.nc);
@@ -91,8 +92,9 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
   if (m <= limits.very_few_rows && !lies_in_l2(query)) fit_streamed(tile, query);
 }
 
-/// A row block's block of the left operand fits into L1. Where L2 has the right one, 4 x 4 sums are enough, and they
-/// fill a vector; from L3 or memory it is read along fewer columns at a time, and more rows share what has come.
+/// A row block's block of the left operand fits into L1. If the right operand is in L2, 4 x 4 sums are enough, and
+/// they fill a vector. From L3 or memory, it is read along fewer columns at a time, and more rows share the loaded
+/// data.
 void fit_dot(GemmPlan& plan, const GemmQuery& query) {
   GemmTile& tile = plan.tile;
   const FmaBlocks& blocks = query.cpu.products.fma;
@@ -102,7 +104,7 @@ void fit_dot(GemmPlan& plan, const GemmQuery& query) {
   tile.mr = equal_share(*query.m, !in_l2 ? tile.mr : at_most(query.m, 6) ? 6 : 4);
   tile.nv = std::clamp(accumulators(query.cpu.vectors) / tile.mr, 1, std::min(4, tile.lanes));
   tile.mc = static_cast<int>((*query.m + tile.mr - 1) / tile.mr) * tile.mr;
-  constexpr int all_of_k = 1'048'576;  // one block, whatever k is
+  constexpr int all_of_k = 1'048'576;  // one block for any k
   tile.kc = *query.m > 1 ? depth(query.k, blocks.dots_depth * 4 / bytes, tile.lanes) : all_of_k;
   const int columns = std::lcm(tile.nv, tile.lanes);
   const bool wide = at_most(query.k, tile.kc) && query.n && *query.n >= limits.wide_columns;

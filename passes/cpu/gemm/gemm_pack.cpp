@@ -29,7 +29,7 @@ void for_unrolled(Builder& b, Value lo, Value hi, int factor, const Builder::Bod
 
 Value sums_of_lanes(Builder& b, std::vector<Value> vectors) {
   LATHE_ASSERT(!vectors.empty() && static_cast<int>(vectors.size()) == vectors[0].type.lanes);
-  // Each vector holds groups of lanes that make one sum each; a level halves the groups and doubles their number.
+  // Each vector holds groups of lanes, one group per sum; a level halves the groups and doubles their number.
   for (int group = vectors[0].type.lanes; group > 1; group /= 2) {
     std::vector<Value> next;
     for (std::size_t i = 0; i < vectors.size(); i += 2) {
@@ -82,14 +82,13 @@ class MicroPanelPacker {
     b_.if_(full, [&] { copy(false); }, [&] { copy(true); });
   }
 
-  /// Units of rows through register transposes; beyond the last row that one is repeated. A unit is a square of
-  /// lanes where the micro-panel consists of such, else the whole micro-panel. Steps of k that are left over go
-  /// through masks.
+  /// Packs units of rows through register transposes; rows past the last one repeat it. A unit is a square of lanes
+  /// if the micro-panel consists of such squares, otherwise the whole micro-panel. Remaining steps of k are masked.
   void along_k() {
     const int unit = width_ % lanes_ == 0 ? lanes_ : width_;
     const bool whole = known_multiple(b_, from_.rows, width_);
     const Value valid = whole ? b_.index(width_) : min(from_.rows - from_.row, width_);
-    const bool half = pairs_ && !known_multiple(b_, from_.k, 2);  // the last pair may be
+    const bool half = pairs_ && !known_multiple(b_, from_.k, 2);  // the last pair may be incomplete
     const Value even = (half ? min(from_.depth, from_.k / 2 - from_.k0) : from_.depth) / lanes_ * lanes_;
     const bool even_k = !half && known_multiple(b_, from_.depth, lanes_);
     b_.for_loop(0, width_, unit, [&](Value row) {
@@ -109,7 +108,7 @@ class MicroPanelPacker {
  private:
   Value at(Value k, int row) const { return to_.base + k * width_ + row; }
 
-  /// Stores the first `left` elements (or pairs) of a vector: all of it, or in pieces.
+  /// Stores the first `left` elements (or pairs) of a vector, at once or in pieces.
   void put(Value position, int left, Value vector) const {
     const int unit = pairs_ ? 2 : 1;
     if (left >= lanes_ || to_.overrun) return b_.store(to_.buffer, position * unit, vector);
@@ -120,15 +119,16 @@ class MicroPanelPacker {
     }
   }
 
-  /// What a square is: whether all its rows exist, and how many steps of k it has: known, or `left` at run time.
+  /// Shape of a square: whether all its rows exist, and its number of steps of k, which is known or `left` at run
+  /// time.
   struct Square {
     bool inside = true;
     int steps = 0;  ///< 0: lanes_, or `left`
     Value left = {};
   };
 
-  /// Rows row .. row + unit, k .. k + lanes. In a micro-panel of several units, a unit is one vector. Stores ascend,
-  /// so that the next step overwrites what a vector spills.
+  /// Packs rows row .. row + unit, k .. k + lanes. In a micro-panel of several units, a unit is one vector. Stores
+  /// ascend, so that the next step overwrites the excess of a vector.
   void transposed(Value row, Value k, int unit, const Square& square) const {
     Value masks[2];
     if (square.steps > 0 || square.left) {
@@ -136,7 +136,7 @@ class MicroPanelPacker {
       masks[0] = b_.tail_mask(left, lanes_);
       if (pairs_) masks[1] = b_.tail_mask(left - lanes_, lanes_);
     }
-    std::vector<std::vector<Value>> columns;  // of each vector of rows, lanes of them
+    std::vector<std::vector<Value>> columns;  // per vector of rows, lanes_ of them
     for (int first = 0; first < unit; first += lanes_) {
       std::vector<Value> rows;
       for (int i = first; i < first + lanes_; ++i) {
@@ -168,7 +168,7 @@ class MicroPanelPacker {
   StepLoader steps_;
 };
 
-/// Zeros at steps lo .. hi.
+/// Stores zeros at steps lo .. hi.
 void pack_zeros(Builder& b, const GemmTile& tile, const MicroPanelSource& from, const MicroPanelTarget& to, Value lo,
                 Value hi) {
   b.for_loop(lo, hi, 1, [&](Value step) {
@@ -199,9 +199,9 @@ void emit_pack_micro_panel(Builder& b, const GemmTile& tile, const MicroPanelSou
 
 namespace {
 
-/// Micro-panels of `width` rows; parallel over batch x groups of micro-panels x blocks of k. Along k, a micro-panel
-/// reads its rows from end to end. Along row, a few steps of k go to many micro-panels in turn, so that cache
-/// lines are read in their order in memory.
+/// Packs micro-panels of `width` rows, parallel over batch x groups of micro-panels x blocks of k. Along k, a
+/// micro-panel reads its rows from end to end. Along row, a few steps of k are packed for many micro-panels in turn,
+/// so that cache lines are read in memory order.
 void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
                const LoadOperand& load, int width) {
   LATHE_ASSERT(packed.dtype == tile.packed());

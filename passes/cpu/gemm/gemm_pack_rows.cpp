@@ -9,7 +9,7 @@ using kernel::Buffer;
 using kernel::Builder;
 using kernel::Value;
 
-/// `lanes` rows (axis row) or k (axis k) from (row, k) on, as they are packed.
+/// Returns `lanes` rows (axis row) or k (axis k) from (row, k) on, in packed form.
 Value StepLoader::load(Value row, Value k, Value mask) const {
   const Value loaded = (*from_.load)(from_.batch, row, k, from_.axis, lanes_, mask);
   return pairs_ ? b_.cast(loaded, packed_) : loaded;
@@ -41,7 +41,7 @@ class RowPacker {
   RowPacker(Builder& b, const GemmTile& tile, const MicroPanelSource& from, const RowsTarget& to)
       : b_(b), lanes_(tile.lanes), from_(from), to_(to), steps_(b, tile, from) {}
 
-  /// Rows are copied, 32 k at a time.
+  /// Copies rows, 32 k at a time.
   void along_k() {
     const Value whole = whole_steps();
     b_.for_loop(0, from_.width, 1, [&](Value r) {
@@ -56,7 +56,7 @@ class RowPacker {
     });
   }
 
-  /// Squares of 16 rows and 16 pairs of k are transposed in registers.
+  /// Transposes squares of 16 rows and 16 pairs of k in registers.
   void along_row() {
     const Value whole = whole_steps();
     b_.for_loop(0, from_.width, lanes_, [&](Value r) {
@@ -72,13 +72,13 @@ class RowPacker {
   }
 
  private:
-  /// Steps in whole vectors of k that exist.
+  /// Returns the number of steps that form whole vectors of existing k.
   Value whole_steps() {
     if (known_multiple(b_, from_.k, 2 * lanes_)) return from_.depth;
     return min(from_.depth, from_.k / (2 * lanes_) * lanes_ - from_.k0);
   }
 
-  /// Whether rows of the micro-panel may all lie beyond the last one of the operand.
+  /// Whether rows of the micro-panel may be past the last one of the operand.
   bool beyond() const { return !known_multiple(b_, from_.rows, from_.width); }
   Value inside(Value row) const { return beyond() ? min(row, from_.rows - 1) : row; }
 

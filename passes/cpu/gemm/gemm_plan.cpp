@@ -11,8 +11,8 @@ namespace lathe::cpu {
 
 namespace {
 
-/// The blocks of a task that packs its parts of both operands, the left one anew for every block of columns, which
-/// are therefore wide.
+/// Sets the blocks of a task that packs its parts of both operands. The left one is packed again for every block of
+/// columns, so these are wide.
 void fit_loaded(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const ProductBlock& block = query.cpu.products.fma.packs_both;
@@ -21,7 +21,7 @@ void fit_loaded(GemmTile& tile, const GemmQuery& query) {
   tile.mc = floor_to(block.rows, tile.mr);
 }
 
-/// The blocks of a task that packs its part of the left operand and finds the right one packed.
+/// Sets the blocks of a task that packs its part of the left operand; the right one is packed already.
 void fit_loaded_left(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const ProductBlock& block = query.cpu.products.fma.packs_left;
@@ -30,15 +30,15 @@ void fit_loaded_left(GemmTile& tile, const GemmQuery& query) {
   tile.mc = floor_to(block.rows, tile.mr);
 }
 
-/// A right operand that no cache holds, of f32.
+/// Whether an f32 right operand exceeds all caches.
 bool large_right(const GemmQuery& query) {
   return query.n && query.k && *query.n * *query.k >= elements_of_last_level(query.cpu);
 }
 
-/// The blocks of a task that packs its part of the right operand itself, once for all of its rows. A known k of one
-/// block needs sums for one row block only, so that a task may have many rows. Blocks are deep and one register tile
-/// wide where there are rows enough to make up for a packed row block that comes from L2, unless the right operand
-/// is, or may be, read along n from memory: then wide blocks read longer runs.
+/// Sets the blocks of a task that packs its part of the right operand, once for all of its rows. If a known k is one
+/// block, sums are needed for one row block only, so that a task may have many rows. Blocks are deep and one register
+/// tile wide if there are enough rows to pay for a packed row block that comes from L2. If the right operand is, or
+/// may be, read along n from memory, blocks are wide instead, to read longer runs.
 void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool rows = query.lhs_axis == LaneAxis::row;
@@ -46,7 +46,7 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const FmaBlocks& blocks = query.cpu.products.fma;
   const bool deep =
       (rows || query.rhs_axis == LaneAxis::k || small) && !at_most(query.m, query.cpu.products.limits.few_rows);
-  const int row_block = scratch(9) / bytes / tile.n_step() / tile.lanes * tile.lanes;  // at most this deep
+  const int row_block = scratch(9) / bytes / tile.n_step() / tile.lanes * tile.lanes;  // limits the depth
   const int deepest = !deep ? blocks.few_rows_depth : rows ? blocks.beside_rows_depth : blocks.packs_right_depth;
   tile.kc = depth(query.k, std::min(deepest * 4 / bytes, row_block), tile.lanes);
   const bool single = at_most(query.k, tile.kc), narrow = 2 * tile.n_step() * tile.kc * bytes <= scratch(6);
@@ -58,8 +58,8 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
       tile.mr);
 }
 
-/// The blocks of a task that finds the right operand packed: many rows, one column block and deep blocks; k of
-/// one block needs no sums between blocks. Where the left operand is read along its rows, each step of k touches
+/// Sets the blocks of a task whose right operand is packed already: many rows, one column block and deep blocks. If k
+/// is one block, no sums are kept between blocks. If the left operand is read along its rows, each step of k touches
 /// another cache line, and blocks are less deep.
 void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
@@ -71,7 +71,7 @@ void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
   tile.mc = floor_to(std::min(blocks.packed_rows, scratch(of_sums) / bytes / tile.nc), tile.mr);
 }
 
-/// Few columns: one register tile is as wide as they are, so that rows are read once and no tile is mostly empty.
+/// Few columns: makes one register tile as wide as they are, so that rows are read once and no tile is mostly empty.
 void fit_columns(GemmTile& tile, const GemmQuery& query) {
   const int most = query.cpu.vectors.count / 8 + 1;
   if (!query.n || *query.n <= 0 || *query.n > most * tile.lanes || !query.lhs_loadable) return;
@@ -79,19 +79,20 @@ void fit_columns(GemmTile& tile, const GemmQuery& query) {
   tile.mr = std::min(accumulators(query.cpu.vectors) / tile.nv, query.cpu.products.fma.most_column_rows);
 }
 
-/// One right operand, for all rows.
+/// Whether there is one right operand for all rows.
 bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.batch, 1); }
 
-/// Whether a packed copy of the right operand may pay: one that no cache holds is written to memory and read from
-/// there, and each task rather packs its part; unless so many rows share it that this traffic counts for little.
+/// Whether a packed copy of the right operand may pay off. A copy that exceeds all caches is written to memory and
+/// read back, so each task should pack its own part. The exception is a copy that so many rows share that this
+/// traffic is negligible.
 bool may_pack_right(const GemmQuery& query) {
   const bool many = query.m && *query.m >= query.cpu.products.limits.packed_rows && query.n && query.k &&
                     *query.n * *query.k <= query.cpu.last_level.bytes;
   return reused(query) && (many || !large_right(query));
 }
 
-/// Whether the right operand is read from a cache as it is, for so few rows that packing it does not pay.
-/// That of a weight's gradient was made just before; weights come from memory.
+/// Whether the right operand is read in place from a cache, for so few rows that packing it does not pay off. The
+/// right operand of a weight gradient was computed just before; weights come from memory.
 bool stays_cached(const GemmQuery& query) {
   const ProductLimits& limits = query.cpu.products.limits;
   const bool fresh = query.lhs_axis == LaneAxis::row && at_most(query.m, limits.few_rows);
@@ -100,9 +101,9 @@ bool stays_cached(const GemmQuery& query) {
          *query.n * *query.k <= (fresh ? 4 * l2 : l2 / 4);
 }
 
-/// Whether a left operand that is not plain is better computed beforehand, into a packed copy: where many blocks of
-/// columns would compute it again, unless it is so large that the copy goes through memory. One that is read along
-/// its rows is packed in whole cache lines by a task as well.
+/// Whether a left operand that is not plain should be computed beforehand into a packed copy. That pays off if many
+/// blocks of columns would compute it again, unless the copy is so large that it goes through memory. Tasks can pack
+/// an operand that is read along its rows in whole cache lines as well.
 bool may_pack_left(const GemmQuery& query) {
   const ProductLimits& limits = query.cpu.products.limits;
   const std::int64_t large = limits.most_packed_left;
@@ -110,17 +111,16 @@ bool may_pack_left(const GemmQuery& query) {
   return reused(query) && query.lhs_axis == LaneAxis::k && small && query.n && *query.n > limits.computed_columns;
 }
 
-/// Whether a plain left operand is better packed by tasks, in whole cache lines, than read where it lies: along its
-/// rows, each step of k touches another cache line, and where the rows are many no cache keeps those for the next
-/// rows and columns.
+/// Whether tasks should pack a plain left operand, in whole cache lines, instead of reading it in place. If it is
+/// read along its rows, each step of k touches another cache line. With many rows, no cache keeps these lines for the
+/// next rows and columns.
 bool scattered_left(const GemmQuery& query) {
   return query.lhs_axis == LaneAxis::row && query.m && *query.m >= query.cpu.products.limits.scattered_rows &&
          may_pack_right(query);
 }
 
-/// Whether a plain left operand that is read along its rows, another cache line at each step of k, is better copied
-/// first:
-/// where the last level of caches is slow, and the steps and the columns are many.
+/// Whether a plain left operand that is read along its rows, another cache line at each step of k, should be copied
+/// first. That pays off if the last-level cache is slow and there are many steps and columns.
 bool distant_left(const GemmQuery& query) {
   if (!query.cpu.slow_last_level || query.lhs_axis != LaneAxis::row || !at_most(query.batch, 1)) return false;
   const ProductLimits& limits = query.cpu.products.limits;
@@ -128,7 +128,8 @@ bool distant_left(const GemmQuery& query) {
          !at_most(query.k, limits.distant_columns);
 }
 
-/// The scratch of a task: sums between blocks of k, or of two row blocks, and what it packs itself.
+/// Returns the scratch bytes of a task: sums between blocks of k, or of two row blocks, and the operands that it
+/// packs.
 std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
   const GemmTile& tile = plan.tile;
   const std::int64_t rows = std::max(2 * tile.mr, at_most(query.k, tile.kc) ? 0 : tile.mc);
@@ -140,7 +141,7 @@ std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
   return elements * static_cast<std::int64_t>(size_in_bytes(tile.compute));
 }
 
-/// Makes blocks smaller until a task's scratch fits: rows first, then columns, then the depth.
+/// Shrinks blocks until a task's scratch fits: rows first, then columns, then the depth.
 void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
   GemmTile& tile = plan.tile;
   if (plan.strategy != GemmStrategy::blocked) return;
@@ -155,13 +156,13 @@ void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
   }
 }
 
-/// How many of the last columns are better summed apart: few, beside few whole vectors, for a vector of them takes as
-/// long as a whole one. Dot products add up lanes, and their columns are copied; twice as fast makes up for
-/// that.
+/// Returns how many of the last columns should be summed separately: few, next to few whole vectors, because a vector
+/// of them costs as much as a whole one. Dot products add up lanes and copy their columns, which pays off if they are
+/// twice as fast.
 int remainder_columns(const GemmQuery& query) {
   const int lanes = query.cpu.vectors.lanes(query.compute);
   const bool dots = query.lhs_axis == LaneAxis::k;
-  constexpr std::int64_t most_copied = 4096;  // of scratch, which the kernel IR limits
+  constexpr std::int64_t most_copied = 4096;  // in scratch, which the kernel IR limits
   const std::int64_t most_vectors = query.cpu.products.limits.remainder_vectors;
   if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
   if (!query.lhs_loadable || query.pairs || at_most(query.m, query.cpu.products.limits.very_few_rows)) return 0;
@@ -172,13 +173,13 @@ int remainder_columns(const GemmQuery& query) {
   return few ? static_cast<int>(remainder) : 0;
 }
 
-/// A pair has the size of an f32: blocks of pairs are blocks of half as many k.
+/// Counts k in pairs. A pair has the size of an f32, so blocks of pairs have the same number of steps.
 GemmQuery in_pairs(GemmQuery query) {
   if (query.k) query.k = (*query.k + 1) / 2;
   return query;
 }
 
-/// A plan that copies a plain left operand first, by rows, and then reads it as one that lies along k.
+/// Returns a plan that first copies a plain left operand by rows, and then reads the copy as an operand along k.
 GemmPlan with_packed_left(GemmPlan plan, GemmQuery query) {
   query.lhs_axis = LaneAxis::k;
   plan.lhs = Source::packed, plan.rhs = Source::loaded;
@@ -193,7 +194,7 @@ GemmPlan choose_plan(const GemmQuery& query);
 GemmTile choose_tile(DType compute, const CpuInfo& cpu) {
   LATHE_ASSERT(compute == f32 || compute == f64 || compute == i64 || compute == i32);
   const int bytes = static_cast<int>(size_in_bytes(compute));
-  // A quarter of the registers is for three columns and one broadcast.
+  // A quarter of the registers holds three columns and one broadcast.
   return {.compute = compute,
           .lanes = cpu.vectors.lanes(compute),
           .mr = accumulators(cpu.vectors) / 3,
@@ -204,7 +205,7 @@ GemmTile choose_tile(DType compute, const CpuInfo& cpu) {
 }
 
 GemmPlan plan_gemm(const GemmQuery& query) {
-  constexpr int tasks_of_core = 3;  // so that cores end at about the same time
+  constexpr int tasks_of_core = 3;  // so that cores finish at about the same time
   const int fewest_tasks = tasks_of_core * query.cpu.cores;
   std::vector<MissedPath> missed;
   using Way = std::pair<Multiplier, TriedPlan (*)(const GemmQuery&)>;
@@ -245,14 +246,14 @@ GemmPlan plan_gemm(const GemmQuery& query) {
 
 namespace {
 
-/// A plan for few rows, of a right operand that lies along n.
+/// Plans few rows with a right operand that is contiguous along n.
 GemmPlan few_rows(GemmPlan plan, const GemmQuery& query) {
   plan.rhs = Source::direct;
   fit_rows(plan.tile, query);
   if (*query.m <= query.cpu.products.limits.very_few_rows) fit_splits(plan, query);
   if (query.cpu.slow_last_level) fit_prefetch(plan, query);
-  // A row block of the left operand that is packed into scratch, in whole vectors of rows, has to fit there: the
-  // kernel IR limits it, not the machine.
+  // A row block of the left operand that is packed into scratch, in whole vectors of rows, must fit there. The limit
+  // is the kernel IR's, not the CPU's.
   constexpr int most_packed = 4096;
   const int lanes = plan.tile.lanes, rows = (plan.tile.mr + lanes - 1) / lanes * lanes;
   if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, most_packed / rows);
@@ -264,7 +265,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   GemmPlan plan{.tile = tile, .lhs = query.lhs_loadable ? Source::direct : Source::loaded};
   const bool row = query.rhs_axis == LaneAxis::row;
   const bool few = query.m && *query.m > 0;
-  // Dot products pay for adding up lanes, once for all of k; with some rows only a deep k is worth it.
+  // Dot products add up lanes once for all of k; with more than a few rows, only a deep k pays for that.
   const ProductLimits& limits = query.cpu.products.limits;
   const bool deep = !query.k || *query.k >= limits.dots_depth;
   if (few && at_most(query.m, deep ? limits.dots_rows : limits.short_dots_rows) && !row &&
@@ -303,7 +304,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
     if (query.lhs_axis == LaneAxis::row) plan.tile.nc = tile.n_step();
     return plan;
   }
-  // Only rows that are known to be many make up for the traffic of a packed copy.
+  // Only rows that are known to be many pay for the traffic of a packed copy.
   const bool many = query.m && query.k && !at_most(query.m, plan.tile.mc);
   if (!many || !may_pack_right(query)) return plan;
   plan = {GemmStrategy::blocked, tile, plan.lhs, Source::packed};
@@ -311,7 +312,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   return plan;
 }
 
-/// Whether plans do the same: blocks larger than the product make no difference.
+/// Whether plans are equivalent: blocks larger than the matmul make no difference.
 bool same_plan(const GemmPlan& a, const GemmPlan& b, const GemmQuery& query) {
   const auto same = [](int x, int y, const Size& size) {
     return std::min<std::int64_t>(x, size.value_or(x)) == std::min<std::int64_t>(y, size.value_or(y));
@@ -322,7 +323,7 @@ bool same_plan(const GemmPlan& a, const GemmPlan& b, const GemmQuery& query) {
          same(a.tile.kc, b.tile.kc, query.k);
 }
 
-/// The plan with the other operand packed, or packed elsewhere.
+/// Returns plans that pack the other operand, or pack in another place.
 std::vector<GemmPlan> with_other_sources(const GemmPlan& first, const GemmQuery& query) {
   const auto with = [&](Source lhs, Source rhs) {
     GemmPlan plan = first;
@@ -350,7 +351,7 @@ std::vector<GemmPlan> with_other_sources(const GemmPlan& first, const GemmQuery&
   return plans;
 }
 
-/// The plan with another shape of the register tile, of as many accumulators.
+/// Returns the plan with another shape of the register tile.
 GemmPlan with_register_tile(GemmPlan plan, int mr, int nv) {
   plan.tile.nv = nv, plan.tile.mr = mr;
   plan.tile.mc = floor_to(plan.tile.mc, mr);
@@ -377,7 +378,7 @@ std::vector<GemmPlan> candidate_plans(GemmQuery query, GemmQuery sizes) {
     const int all = standard.mr * standard.nv;
     for (const int nv : {2, 4}) add(with_register_tile(first, all / nv, nv));
   }
-  // mc, nc and kc in halves.
+  // Factors of mc, nc and kc, in halves.
   constexpr int factors[][3] = {{1, 2, 2}, {4, 2, 2}, {2, 1, 2}, {2, 4, 2},
                                 {2, 2, 1}, {2, 2, 4}, {2, 4, 1}, {4, 2, 1}};
   for (const auto& [rows, columns, depth] : factors) {

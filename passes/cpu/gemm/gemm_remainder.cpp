@@ -27,7 +27,7 @@ int RemainderColumns::block(const GemmPlan& plan, LaneAxis lhs) {
 
 namespace {
 
-/// Vectors of rows at a time, for enough sums that do not wait for one another.
+/// Returns the number of vectors of rows to process at a time, so that there are enough independent sums.
 int vectors_at_once(int remainder) { return remainder == 1 ? 8 : remainder <= 4 ? 4 : 2; }
 
 }  // namespace
@@ -93,7 +93,7 @@ void RemainderColumns::dot_products(Value batch, Value m0, Value m1) {
   });
 }
 
-/// A few vectors of rows at a time; their sums, a vector for each column, are transposed.
+/// Processes a few vectors of rows at a time; their sums, one vector per column, are transposed.
 void RemainderColumns::vectors_of_rows(Value batch, Value m0, Value m1) {
   const int lanes = tile_.lanes, vectors = vectors_at_once(plan_.remainder);
   const RegisterTile tile{.compute = tile_.compute, .lanes = lanes, .rows = plan_.remainder, .vectors = vectors};

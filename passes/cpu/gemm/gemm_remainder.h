@@ -6,29 +6,29 @@
 
 namespace lathe::cpu {
 
-/// The last plan.remainder columns of a product, which would fill a small part of a vector: instead with lanes along
-/// k as dot products where the left operand is read along k, else with lanes along its rows. Used inside the tasks of
-/// the blocked strategy, whose left operand is direct.
+/// Computes the last plan.remainder columns of a matmul, which would fill a small part of a vector. They are dot
+/// products with lanes along k if the left operand is read along k; otherwise lanes run along its rows. Used inside
+/// the tasks of the blocked strategy, with a direct left operand.
 class RemainderColumns {
  public:
-  /// `sizes` has all columns.
+  /// `sizes` includes all columns.
   RemainderColumns(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                    const GemmOperand& rhs, const Epilogue& epilogue);
 
-  /// At the start of a task.
+  /// Allocates scratch at the start of a task.
   void begin();
-  /// Copies steps k0 .. k1 of the columns to scratch, where they are read along k.
+  /// Copies steps k0 .. k1 of the columns to scratch, if they are read along k.
   void copy(kernel::Value batch, kernel::Value k0, kernel::Value k1);
-  /// The results of rows m0 .. m1, at most `block` of them, by way of the epilogue, after all of k was copied.
+  /// Passes the results of rows m0 .. m1, at most `block` of them, to the epilogue. All of k must have been copied.
   void rows(kernel::Value batch, kernel::Value m0, kernel::Value m1);
-  /// Rows to hand over at a time, while they are in cache: whole tiles, and what makes a vector of sums, or whole
-  /// vectors.
+  /// Returns the number of rows to process at a time while they are in cache: whole tiles that fill a vector of sums,
+  /// or whole vectors of rows.
   static int block(const GemmPlan& plan, LaneAxis lhs);
-  /// Elements of scratch that a plan's tasks need for it.
+  /// Returns the elements of scratch that a plan's tasks need for the remaining columns.
   static std::int64_t scratch(const GemmPlan& plan, LaneAxis lhs, std::int64_t k);
 
  private:
-  /// Rows whose results are in scratch at once, with those that are computed beyond the last one.
+  /// Rows whose results are in scratch at a time, including those computed past the last one.
   static int rows_in_scratch(const GemmPlan& plan, LaneAxis lhs);
   bool dots() const { return lhs_.axis == LaneAxis::k; }
   kernel::Value element(kernel::Value batch, kernel::Value k, int column);
@@ -41,8 +41,9 @@ class RemainderColumns {
   const GemmSizes sizes_;
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
-  kernel::Value first_, stride_;      ///< the first of these columns; elements of a column in scratch
-  kernel::Buffer columns_, results_;  ///< results: row by row, each row's a whole vector that the next ones overwrite
+  kernel::Value first_, stride_;  ///< the first of these columns; elements of a column in scratch
+  /// results: row by row; each row is stored as a whole vector, whose excess the next rows overwrite.
+  kernel::Buffer columns_, results_;
 };
 
 }  // namespace lathe::cpu

@@ -33,7 +33,7 @@ class SkinnyDot {
     LATHE_ASSERT(tile_.mc % tile_.mr == 0 && tile_.nc % tile_.nv == 0);
     const Value column_blocks = b_.ceil_div(sizes_.n, tile_.nc), row_blocks = b_.ceil_div(sizes_.m, tile_.mc);
     passes_ = max(b_.ceil_div(sizes_.k, tile_.kc), 1);
-    // The last columns may take taller tiles, up to lanes rows beyond mc.
+    // The last columns may use taller tiles, up to `lanes` rows past mc.
     const std::int64_t rows = tile_.mc + tile_.lanes;
     b_.parallel_for(0, sizes_.batch * column_blocks * row_blocks, 1, [&](Value index) {
       const Value m0 = index % row_blocks * tile_.mc, remainder = index / row_blocks;
@@ -52,13 +52,13 @@ class SkinnyDot {
   struct Block {
     Value batch, m0, m1, n0, n1;
   };
-  /// The sums of rows m .. x columns n .., over k0 .. k0 + kc.
+  /// The sums of rows m .. x columns n .. over k0 .. k0 + kc.
   struct Dots {
     Value m, n, k0;
-    bool known_rows = false, known_columns = false;  ///< all of the tile's exist; else the last is repeated
+    bool known_rows = false, known_columns = false;  ///< all of the tile's exist; otherwise the last one is repeated
   };
 
-  /// Elements from one row of the results to the next: stores go a vector beyond the last column at most.
+  /// Elements from one row of the results to the next; stores extend up to a vector past the last column.
   int stride() const { return tile_.nc + tile_.lanes; }
   int vector_bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
 
@@ -66,8 +66,8 @@ class SkinnyDot {
     return {.compute = tile_.compute, .lanes = tile_.lanes, .rows = rows, .columns = columns};
   }
 
-  /// All rows and columns; last what is left of known columns, for which tiles have more rows. A row block's block of
-  /// k stays in L1 for all columns; where all rows lie in L1, the columns of a tile stay for all rows instead.
+  /// Processes all rows and columns; then the remaining ones of known columns, with taller tiles. A row block's block
+  /// of k stays in L1 for all columns. If all rows are in L1, the columns of a tile stay there for all rows instead.
   void blocks_of_k(const Block& block) {
     const auto known = b_.constant_value(sizes_.n);
     const auto left = static_cast<int>(known ? *known % tile_.nv : 0);
@@ -97,7 +97,7 @@ class SkinnyDot {
     });
   }
 
-  /// body(m, rows, known) for every `step` rows: whether all of them exist.
+  /// Emits body(m, rows, known) for every `step` rows; `known`: all of them exist.
   void row_blocks(const Block& block, int step, const std::function<void(Value m, int rows, bool known)>& body) {
     const auto known = b_.constant_value(sizes_.m);
     const auto left = static_cast<int>(known ? *known % step : 0);
@@ -107,7 +107,7 @@ class SkinnyDot {
     });
   }
 
-  /// One tile over one block of k; after the last one its lanes are added up.
+  /// Computes one tile over one block of k and adds up its lanes after the last block.
   void dots(const Block& block, const DotTile& tile, const Dots& at) {
     const Value k1 = min(at.k0 + tile_.kc, sizes_.k);
     const bool one_pass = b_.is_constant(passes_, 1), in_turn = columns_in_turn_ && one_pass;
@@ -160,15 +160,16 @@ class SkinnyDot {
     });
   }
 
-  /// Whether a tile of `sums` sums multiplies by the factor of a run once: sums of runs take as many registers again.
+  /// Whether a tile of `sums` sums multiplies by a factor once per run; the sums of a run need as many registers
+  /// again.
   bool takes_factor(int sums, bool one_pass) const {
     constexpr int most = 8;
     const std::int64_t run = rhs_.scaled.run;
     return run > 0 && run % tile_.lanes == 0 && (one_pass || tile_.kc % run == 0) && sums <= most;
   }
 
-  /// Of one stream, what is read prefetch_bytes_ later: a core that computes with what it reads has too few cache
-  /// lines under way to keep memory busy. Empty where there is nothing to prefetch.
+  /// Returns the prefetch of a stream, prefetch_bytes_ ahead. A core that computes on the data it reads has too few
+  /// outstanding cache lines to keep memory busy. Empty if there is nothing to prefetch.
   std::function<void(int column, Value k)> prefetch_of(Value batch, const std::vector<Value>& columns,
                                                        bool scaled) const {
     if (!rhs_.prefetch_along_k || prefetch_bytes_ == 0) return nullptr;
@@ -180,7 +181,7 @@ class SkinnyDot {
     };
   }
 
-  /// The sums of a tile, column by column.
+  /// Computes the sums of a tile one column at a time.
   std::vector<Value> dots_in_turn(const DotTile& tile, Value k0, Value k1, const DotVector& left,
                                   const DotVector& right, const DotFactor& factor) const {
     constexpr int accumulators = 4;

@@ -15,7 +15,7 @@ using kernel::Value;
 
 namespace {
 
-/// Goes over squares of 16 rows and 16 k of a micro-panel, two that are neighbours in k at a time.
+/// Packs squares of 16 rows and 16 k of a micro-panel, two that are adjacent in k at a time.
 class SplitBf16Packer {
  public:
   SplitBf16Packer(Builder& b, const GemmTile& tile, const MicroPanelSource& from, Buffer buffer, Value base)
@@ -37,10 +37,10 @@ class SplitBf16Packer {
 
  private:
   static constexpr int side = kernel::tile_side;
-  /// Of the first 16 k of a block, and of the others.
+  /// The first 16 k of a block, and the other 16.
   using Two = std::array<Value, 2>;
 
-  /// block: the first k of 32, counted from k0; row: 0 or 16.
+  /// block: the first k of 32, relative to k0; row: 0 or 16.
   void each_pair_of_squares(const std::function<void(Value block, Value row, bool ragged)>& body) {
     const auto blocks = [&](Value lo, Value hi, bool ragged) {
       b_.for_loop(lo, hi, kernel::tile_depth, [&](Value block) {
@@ -57,7 +57,7 @@ class SplitBf16Packer {
     blocks(whole, end, true);
   }
 
-  /// The rows of two squares, from `position` on: row i holds 16 k of row row + i (axis row) or 16 rows at the
+  /// Packs the rows of two squares from `position` on: row i holds 16 k of row row + i (axis row) or 16 rows at the
   /// i-th k (axis k).
   void squares(LaneAxis axis, Value block, Value row, Value position, int stride, bool ragged) {
     const auto vectors = [&](Value i) {
@@ -100,7 +100,7 @@ class SplitBf16Packer {
     return b_.select(k < from_.k, loaded, b_.constant(f32, 0, side));
   }
 
-  /// Two vectors, zipped, into a row of each term of a block.
+  /// Stores two vectors, interleaved, as a row of each term of a block.
   void put(Value block, Value position, const Two& vectors) {
     const Value first = block / kernel::tile_depth * (kernel::bf16_terms * kernel::term_elements);
     store_split_bf16(b_, buffer_, base_ + first + position, vectors[0], vectors[1]);

@@ -11,11 +11,10 @@ namespace lathe::cpu {
 namespace {
 
 constexpr int bytes_of_pair = 2 * kernel::bf16_terms * 2;
-/// Rows or k of an operand that is packed whole, at most: its copy is half as large again.
+/// Returns the maximum rows or k of an operand that is packed whole; its copy is half as large again.
 std::int64_t many(const GemmQuery& query) { return query.cpu.products.limits.most_packed_split; }
 
-/// Many rows: a task packs some for all its columns, of which there are few. Blocks of the right operand come from
-/// L3.
+/// Many rows: a task packs some of them for all its columns, which are few. Blocks of the right operand come from L3.
 void fit_many_rows(GemmTile& t, const GemmQuery& query) {
   const ProductBlock& block = query.cpu.products.tiles.split_left;
   t.mc = block.rows;
@@ -23,9 +22,9 @@ void fit_many_rows(GemmTile& t, const GemmQuery& query) {
   t.kc = pairs_deep(query.k, block.depth);
 }
 
-/// Both operands packed ahead: a row block of the left one meets all of a block of the right one, which takes a third
-/// of L2, for other virtual machines may use the rest of it. Where sums do not wait for the next block of k a
-/// task may have all rows, if there are columns for many tasks.
+/// Both operands are packed beforehand. A row block of the left one is multiplied by a whole block of the right one,
+/// which occupies a third of L2, because other virtual machines may use the rest. If no sums are kept between blocks
+/// of k, a task may have all rows, provided that the columns are enough for many tasks.
 void fit_packed(GemmTile& t, const GemmQuery& query) {
   const TileBlocks& blocks = query.cpu.products.tiles;
   const ProductLimits& limits = query.cpu.products.limits;
@@ -36,12 +35,13 @@ void fit_packed(GemmTile& t, const GemmQuery& query) {
   t.mc = single && at_most(query.n, limits.split_columns) ? blocks.split_few_columns_rows : block.rows;
 }
 
-/// The right operand, weights mostly, is packed by each task for all its rows, which stay in L2.
+/// Each task packs the right operand, usually weights, for all its rows, which stay in L2.
 void fit_packed_left(GemmTile& t, const GemmQuery& query) {
   const TileBlocks& blocks = query.cpu.products.tiles;
   const bool single = at_most(query.k, query.cpu.products.limits.one_block);
   t.kc = pairs_deep(query.k, single ? blocks.split_right_depth : blocks.split_right.depth);
-  // Most of the scratch for the packed operand, and room for one row block's sums and the scratch of SplitBf16Sums.
+  // Most of the scratch holds the packed operand; the rest holds one row block's sums and the scratch of
+  // SplitBf16Sums.
   const int packed = bytes_of_pair * t.kc, sums = static_cast<int>(size_in_bytes(t.compute)) * t.mr;
   constexpr std::int64_t parts_for_packed = 25, parts = 32;
   const int most = std::min(static_cast<int>(kernel::most_stack_bytes * parts_for_packed / parts) / packed,
@@ -50,15 +50,15 @@ void fit_packed_left(GemmTile& t, const GemmQuery& query) {
   t.mc = single ? blocks.split_right_rows : blocks.split_right.rows;
 }
 
-/// Whether tasks do as well or better to pack the right operand themselves: of a short k where its rows lie along k,
-/// or where few rows are known to want it.
+/// Whether tasks should pack the right operand themselves: for a short k, if its rows are contiguous along k or if
+/// few rows are known to use it.
 bool packs_in_tasks(const GemmQuery& query) {
   const ProductLimits& limits = query.cpu.products.limits;
   return at_most(query.k, limits.one_block) &&
          (query.rhs_axis == LaneAxis::k || at_most(query.m, limits.split_task_rows));
 }
 
-/// A long k: of all of it packed operands would be too large.
+/// A long k: packed operands of all of it would be too large, so k is processed in panels.
 TriedPlan plan_panels(GemmPlan plan, GemmQuery query) {
   if (!at_most(query.n, many(query)))
     return {.why_not = fmt::format("its k is {}, and its {} columns are too many to be packed in panels of it",
@@ -72,9 +72,9 @@ TriedPlan plan_panels(GemmPlan plan, GemmQuery query) {
   return {.plan = plan};
 }
 
-/// A right operand for each batch: tasks pack blocks of both. Where k is short an element meets many of the other
-/// operand at once; of few columns a task has all. For very few columns fma, which needs no copy of the left operand,
-/// is faster where that is read along a long k, or along its rows at a short one.
+/// One right operand per batch: tasks pack blocks of both operands. With a short k, an element is multiplied by many
+/// of the other operand at a time; with few columns, a task has all of them. With very few columns, fma needs no copy
+/// of the left operand. It is faster if that is read along a long k, or along its rows with a short k.
 TriedPlan plan_batched(GemmPlan plan, const GemmQuery& query) {
   const TileBlocks& blocks = query.cpu.products.tiles;
   const ProductLimits& limits = query.cpu.products.limits;
@@ -96,12 +96,13 @@ TriedPlan plan_batched(GemmPlan plan, const GemmQuery& query) {
     return {.why_not = fmt::format(
                 "its right operand is of a batch, and {} columns by a k of {} do not make up for splitting", *query.n,
                 *query.k)};
-  if (*query.k > 2 * t.kc) t.kc = pairs_deep(query.k, blocks.waiting_depth);  // beside the sums between blocks of k
+  // Leaves scratch for the sums between blocks of k.
+  if (*query.k > 2 * t.kc) t.kc = pairs_deep(query.k, blocks.waiting_depth);
   fit_sizes(t, query);
   return {.plan = plan};
 }
 
-/// What percentage of what tiles multiply is not filling, of sizes that are known.
+/// Returns the percentage of the tiles' multiplications that is not padding, for the known sizes.
 double percent_filled(const GemmQuery& query) {
   constexpr double all = 100;
   double share = all;

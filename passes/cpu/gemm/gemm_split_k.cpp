@@ -9,10 +9,10 @@ using kernel::Value;
 
 namespace {
 
-/// Sums lie as [batch * splits + split][m][columns], rows of whole vectors.
+/// Returns the width of a row of sums, in whole vectors. Sums are stored as [batch * splits + split][m][columns].
 Value columns_in(Builder& b, const GemmTile& tile, Value n) { return b.round_up(n, tile.lanes); }
 
-/// The operand of one split, whose k begins at the split's.
+/// Returns the operand of one split, whose k starts at that of the split.
 GemmOperand split_of(const GemmOperand& operand, int splits, Value depth) {
   GemmOperand split = operand;
   split.scaled = {};

@@ -61,9 +61,8 @@ class TileGemm {
     });
   }
 
-  /// Elements of a row of k in scratch.
-  static constexpr int elements_of_cache_line = cache_line_bytes / 2;  ///< of bf16
-  int depth() const { return 2 * tile_.kc * tile_.terms(); }
+  static constexpr int elements_of_cache_line = cache_line_bytes / 2;  ///< bf16 elements
+  int depth() const { return 2 * tile_.kc * tile_.terms(); }           // elements of a row of k in scratch
 
   MicroPanelSource source(const GemmTask& t, const GemmPass& p, Value row, Value rows, int width,
                           const GemmOperand& o) const {
@@ -74,12 +73,12 @@ class TileGemm {
     emit_pack_rows(b_, tile_, source(t, p, m, sizes_.m, tile_.mr, lhs_), {left_, base, b_.index(depth())});
   }
 
-  /// Rows that are read in place end at the last one: a row block that would go on beyond is copied.
+  /// Rows that are read in place must not extend past the last one; a row block that would is copied.
   bool copies_last_rows() const {
     return plan_.lhs == Source::direct && !known_multiple(b_, sizes_.m, kernel::tile_side);
   }
 
-  /// Rows m .. m + 32 of a task by all its columns. The last row block may have a half as many.
+  /// Processes rows m .. m + 32 of a task for all its columns. The last row block may have half as many.
   void row_block(const GemmTask& t, const GemmPass& p, Value m, Value sums) {
     const std::optional<Value> next = next_row_block(t, p, m);
     const auto tiles = [&](int rows, const Builder::Rows& left) {
@@ -109,21 +108,21 @@ class TileGemm {
     return {lhs_.packed, ((lhs_.batch_in_workspace(t.batch) * rows + m) * steps_ + p.k0) * 2, steps_ * 2};
   }
 
-  /// Where the terms of a row block of the packed left operand begin.
+  /// Returns where the terms of a row block of the packed left operand start.
   Value packed_row_block(const GemmTask& t, const GemmPass& p, Value m) {
     const Value row_block = lhs_.batch_in_workspace(t.batch) * b_.ceil_div(sizes_.m, tile_.mr) + m / tile_.mr;
     return (row_block * steps_ + p.k0) * (2 * tile_.mr * tile_.terms());
   }
 
-  /// The row block that comes next, if it is worth while to prefetch it: where row blocks come from L3, since a block
-  /// of the right operand fills L2. The last one of a task is followed by the first one of the next task.
+  /// Returns the start of the next row block, if prefetching it pays off: row blocks come from L3, because a block of
+  /// the right operand fills L2. After the last one of a task comes the first one of the next task.
   std::optional<Value> next_row_block(const GemmTask& t, const GemmPass& p, Value m) {
     if (!tile_.split_bf16 || plan_.lhs != Source::packed || plan_.rhs != Source::packed) return {};
     const Value next = m + tile_.mr;
     return packed_row_block(t, p, b_.select(next < t.m1, next, t.m0));
   }
 
-  /// Cache lines of the next row block that each block of columns prefetches, for every 32 k.
+  /// Cache lines of the next row block that each block of columns prefetches per 32 k.
   int prefetch_distance() const {
     const int cache_lines = tile_.mr * tile_.terms() * kernel::tile_depth / elements_of_cache_line,
               blocks = tile_.nc / tile_.n_step();
@@ -152,7 +151,7 @@ class TileGemm {
     with_columns(n, block);
   }
 
-  /// body(width) for the columns from n on: 32, or half as many where no more are left of a known n.
+  /// Emits body(width) for the columns from n on: 32, or half as many if no more are left of a known n.
   void with_columns(Value n, const std::function<void(int width)>& body) {
     const auto known = b_.constant_value(sizes_.n);
     const bool half = known && *known % tile_.n_step() > 0 && *known % tile_.n_step() <= kernel::tile_side;
@@ -160,7 +159,7 @@ class TileGemm {
     b_.if_(n + tile_.n_step() <= sizes_.n, [&] { body(tile_.n_step()); }, [&] { body(kernel::tile_side); });
   }
 
-  /// Scales back and repairs the sums of split bf16 (SplitBf16Sums): the rows from m on, and all columns of a task.
+  /// Scales back and repairs the sums of split bf16 (SplitBf16Sums) of the rows from m on and all columns of a task.
   void finish_sums(const GemmTask& t, Value m, Value sums) {
     const auto source = [&](Value row, Value rows, const GemmOperand& o) {
       return MicroPanelSource{t.batch, row, rows, b_.index(0), sizes_.k, sizes_.k, tile_.mr, o.axis, &o.load};
@@ -178,7 +177,7 @@ class TileGemm {
     });
   }
 
-  /// Hands the finished rows from m on to the epilogue.
+  /// Passes the finished rows from m on to the epilogue.
   void finish(const GemmTask& t, Value m, Value sums) {
     if (tile_.split_bf16) finish_sums(t, m, sums);
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(f32)), step = tile_.n_step();
@@ -203,7 +202,7 @@ class TileGemm {
   const GemmSizes sizes_;
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
-  Value passes_, steps_;  ///< blocks of k; pairs of k in all
+  Value passes_, steps_;  ///< blocks of k; total pairs of k
   std::optional<SplitBf16Sums> exact_;
   Buffer sums_, left_, right_;
 };

@@ -11,7 +11,7 @@ namespace lathe::cpu {
 
 namespace {
 
-/// Bytes of scratch of a task: sums, of one row block where k is one block, and what it packs itself.
+/// Returns the scratch bytes of a task: its sums, of one row block if k is one block, and the operands that it packs.
 std::int64_t scratch_of(const GemmPlan& plan, const GemmQuery& query) {
   const GemmTile& t = plan.tile;
   const bool single = query.k && (*query.k + 1) / 2 <= t.kc;
@@ -26,14 +26,14 @@ void fit_block(GemmTile& tile, const ProductBlock& block, const Size& k) {
   tile.kc = pairs_deep(k, block.depth), tile.mc = block.rows, tile.nc = block.columns;
 }
 
-/// A few columns of many rows: the right operand is packed by each task for all its rows.
+/// Few columns of many rows: each task packs the right operand for all its rows.
 void fit_narrow(GemmPlan& plan, const GemmQuery& query) {
   const TileBlocks& blocks = query.cpu.products.tiles;
   const bool rows = plan.rhs == Source::loaded && query.rhs_axis == LaneAxis::row;
   fit_block(plan.tile, rows ? blocks.packs_right_rows : blocks.packs_right, query.k);
 }
 
-/// A few rows of many columns: the left operand, read along its rows, is packed by each task for all its columns.
+/// Few rows of many columns: each task packs the left operand, which is read along its rows, for all its columns.
 void fit_wide(GemmPlan& plan, const GemmQuery& query) {
   fit_block(plan.tile, query.cpu.products.tiles.packs_left, query.k);
 }
@@ -50,7 +50,8 @@ std::string too_small(const GemmQuery& query, const LeastSizes& least) {
 }
 
 TriedPlan plan_tiles(const GemmQuery& query) {
-  constexpr std::int64_t least = kernel::tile_side;  // rows, columns or k: fewer leave too much of a tile empty
+  constexpr std::int64_t least = kernel::tile_side;  // minimum rows, columns or k; fewer leave too much of a tile
+                                                     // empty
   const ProductLimits& limits = query.cpu.products.limits;
   if (!query.tiles) return {};
   if (std::string why = too_small(query, {least, least, least}); !why.empty()) return {.why_not = std::move(why)};

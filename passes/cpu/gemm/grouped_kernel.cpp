@@ -11,7 +11,7 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// The products of a node's segments, one kernel for all of them: which it is is an argument of the run.
+/// Emits the matmuls of a node's segments. They share one kernel; the number of the segment is a run-time argument.
 class GroupedKernels {
  public:
   GroupedKernels(const LoweringContext& lowering, ir::ValueId id)
@@ -28,7 +28,7 @@ class GroupedKernels {
   }
 
  private:
-  /// Zeros in rows of no segment.
+  /// Zeros the rows that belong to no segment.
   KernelContext::Built clear(const Segment& segment) const {
     KernelContext context("clear_rows", KernelRole::clear);
     kernel::Builder& b = context.builder;
@@ -53,7 +53,7 @@ class GroupedKernels {
     return context.finish();
   }
 
-  /// That of the blocked strategy which packs nothing ahead.
+  /// Returns a plan of the blocked strategy, which packs nothing beforehand.
   GemmPlan plan(const Segment& segment) const {
     const ProductOperands& o = segment.operands();
     GemmQuery query{.compute = o.compute,
@@ -70,7 +70,7 @@ class GroupedKernels {
                     .epilogue_small = true};
     GemmPlan plan = plan_gemm(query);
     if (plan.strategy != GemmStrategy::blocked) {
-      query.m = std::nullopt;  // few rows have a strategy of their own
+      query.m = std::nullopt;  // few rows would select another strategy
       plan = plan_gemm(query);
     }
     plan.remainder = 0, plan.splits = 1, plan.prefetch_right = false;

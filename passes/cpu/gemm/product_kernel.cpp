@@ -13,12 +13,12 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// What a kernel goes over: all of k, or one panel of it. Number and size of a panel are run-time arguments, so that
-/// all panels share their kernels.
+/// The range of k that a kernel processes: all of it, or one panel. The number and size of a panel are run-time
+/// arguments, so that all panels share their kernels.
 class PartOfK {
  public:
   explicit PartOfK(Dim k) : size_(std::move(k)) {}
-  /// Of panels of `step` elements, the last of which may have fewer.
+  /// Returns a panel of `step` elements; the last one may have fewer.
   static PartOfK panel(std::int64_t k, std::int64_t first, std::int64_t step) {
     PartOfK part{Dim(std::min(step, k - first))};
     part.first_ = first, part.step_ = step, part.last_ = first + step >= k;
@@ -29,12 +29,12 @@ class PartOfK {
   bool is_last_panel() const { return last_; }
   const Dim& size() const { return size_; }
 
-  // In a kernel.
+  // Inside a kernel.
   Value size(KernelContext& context) const {
     return is_panel() ? context.argument(*size_.value()) : context.dim(size_);
   }
   Value is_first(KernelContext& context) const { return kernel::equal(number(context), 0); }
-  /// Of `load`, which counts all of k.
+  /// Returns loads whose k starts at this part; `load` counts from the start of all k.
   LoadOperand from_start(KernelContext& context, const LoadOperand& load) const {
     return is_panel() ? load_from(load, number(context) * step_) : load;
   }
@@ -43,7 +43,7 @@ class PartOfK {
   Value number(KernelContext& context) const { return context.argument(first_ / step_); }
 
   Dim size_;
-  std::int64_t first_ = 0, step_ = 0;  ///< of panels
+  std::int64_t first_ = 0, step_ = 0;  ///< for panels
   bool last_ = false;
 };
 
@@ -107,14 +107,14 @@ class ProductKernels {
             .k = operands_.k.evaluate(dims)};
   }
 
-  /// A callback that loads elements of an operand inside the kernel of `emitter`.
+  /// Returns a callback that loads elements of an operand inside the kernel of `emitter`.
   static LoadOperand loader(ElementwiseEmitter& emitter, const ProductOperand& o, Scope& top) {
     return [&emitter, &o, &top](Value batch, Value row, Value k, LaneAxis axis, int lanes, Value mask) {
       return o.load(emitter, top, batch, row, k, axis, lanes, mask);
     };
   }
 
-  /// What is read of an operand for a panel, if it is read as it lies.
+  /// Returns the elements, by buffer, that a panel reads of an operand, if it is read in place.
   std::map<int, Dim> share_of(const PartOfK& part, const ProductOperand& operand, const Dim& rows) const {
     if (!operand.plain || !part.is_panel()) return {};
     const auto& [program, result] = operand.operand;
@@ -150,13 +150,13 @@ class ProductKernels {
     return packed;
   }
 
-  /// Program buffers that kernels hand on; -1: none.
+  /// Program buffers that kernels share; -1: none.
   struct Workspaces {
     int lhs = -1, rhs = -1;  ///< packed operands
-    int sums = -1;           ///< of splits, which come instead of results
+    int sums = -1;           ///< of splits or panels, stored instead of results
   };
 
-  /// Packs and multiplies panel after panel; the last one's sums are the results.
+  /// Packs and multiplies one panel at a time; the sums after the last one are the results.
   void panels(const GemmPlan& plan, std::vector<KernelContext::Built>& built) const {
     const Dim elements = operands_.batch * operands_.m * Dim(columns_of_sums(plan.tile, *operands_.n.value()));
     const int sums = lowering_.workspace(operands_.compute, elements, "sums of panels");
@@ -172,10 +172,10 @@ class ProductKernels {
     return {context.dim(operands_.batch), context.dim(operands_.m), context.dim(operands_.n), part.size(context)};
   }
 
-  /// Whether a product reads an operand as it lies: unless it is packed, and where sums may be computed anew.
+  /// Whether a matmul reads an operand in place: unless it is packed, and for split bf16, which may recompute sums.
   static bool loads(int packed, const GemmPlan& plan) { return packed < 0 || plan.tile.split_bf16; }
 
-  /// The product, or its split or panel, of which only the last panel has the epilogue.
+  /// Emits the matmul, or its split or panel. Splits have no epilogue, and of the panels only the last one.
   KernelContext::Built product(const GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
     KernelContext context("product", KernelRole::product);
     context.multiplies_by(multiplier_of(plan.tile), plan.missed);
@@ -238,7 +238,7 @@ class ProductKernels {
                 prefetch(plan.tile.lanes, emitter, top));
     auto built = context.finish();
     const ProductOperands& o = operands_;
-    // A multiply-add takes an eighth of an operation; where few rows share what is loaded, reading takes longer.
+    // A multiply-add costs an eighth of an operation. If few rows share the loaded data, reading takes longer.
     const std::int64_t rows = std::max(plan.tile.mc / 8, 2),
                        columns = std::min<std::int64_t>(plan.tile.nc, o.n.value().value_or(plan.tile.nc));
     const Dim& k = part.size();
@@ -279,8 +279,8 @@ class ProductKernels {
     };
   }
 
-  /// Asks for the elements that the epilogue reads or writes, one for each result: those of a parameter and its
-  /// moments, a residual, the result itself.
+  /// Returns the prefetch of the elements that the epilogue reads or writes, one per result: those of a parameter and
+  /// its moments, a residual, the result itself.
   EpiloguePrefetch prefetch(int lanes, ElementwiseEmitter& emitter, Scope& top) const {
     using Kind = ElementwiseInstruction::Kind;
     std::map<int, std::pair<ir::ValueId, Linear>> positions;  // by buffer

@@ -14,25 +14,24 @@ struct RegisterTile {
   int rows = 6, vectors = 4;
 };
 
-/// Accumulators that stay in registers beside the operands.
+/// Returns the number of accumulators that fit into registers together with the operands.
 inline int accumulators(const VectorRegisters& vectors) { return vectors.count * 3 / 4; }
 
-/// An element for every lane of the sums; two elements, for every pair of lanes.
+/// Broadcasts an element to every lane of the sums, or two elements to every pair of lanes.
 kernel::Value in_every_lane(kernel::Builder& b, kernel::Value element, int lanes);
-/// sum + x * y by one fma; of integers; of pairs of bf16 by dot_pairs.
+/// Returns sum + x * y: by one fma, in integer arithmetic, or by dot_pairs for pairs of bf16.
 kernel::Value multiply_add(kernel::Builder& b, kernel::Value x, kernel::Value y, kernel::Value sum);
 
-/// Where the factors of a tile come from, step by step over k. A step may be a pair of bf16: then both are twice as
-/// many elements.
+/// Return the factors of a tile at a step of k. If a step is a pair of bf16, both have twice as many elements.
 using TileElement = std::function<kernel::Value(kernel::Value k, int row)>;    ///< a scalar
 using TileVector = std::function<kernel::Value(kernel::Value k, int vector)>;  ///< `lanes` elements
-/// The sums before, where the product continues.
+/// Returns the initial sums, if the matmul continues earlier sums.
 using TileStart = std::function<kernel::Value(int row, int vector)>;
-/// What is done with the sums after.
+/// Consumes the final sums.
 using TileSink = std::function<void(int row, int vector, kernel::Value sum)>;
 
-/// sum[r][v] = start(r, v) + sum over k in lo .. hi of element(k, r) * vector(k, v), k ascending, one multiply_add a
-/// step. An empty start: zero.
+/// Emits sum[r][v] = start(r, v) + sum over k in lo .. hi of element(k, r) * vector(k, v), k ascending, one
+/// multiply_add per step. With an empty start, sums begin at zero.
 void emit_register_tile(kernel::Builder& b, const RegisterTile& tile, kernel::Value lo, kernel::Value hi,
                         const TileElement& element, const TileVector& vector, const TileStart& start,
                         const TileSink& sink);

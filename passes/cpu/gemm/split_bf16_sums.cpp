@@ -28,8 +28,8 @@ SplitBf16Sums::SplitBf16Sums(Builder& b)
                         .left = b.alloc(f32, side * side, kernel::Space::stack, "exact_left"),
                         .right = b.alloc(f32, side * side, kernel::Space::stack, "exact_right")}) {}
 
-/// 0 times a sum is NaN where that is not finite: added up, one value for each vector of columns tells whether all
-/// are finite, without a chain of comparisons.
+/// 0 times a sum is NaN if the sum is not finite. Adding these products gives one value per vector of columns, which
+/// shows whether all sums are finite without a chain of comparisons.
 void SplitBf16Sums::finish_sums(const Block& block, const MicroPanelSource& left, const MicroPanelSource& right) {
   const Value zero = b_.constant(f32, 0, row_lanes);
   std::vector<kernel::Var> zeros;
@@ -67,7 +67,7 @@ void SplitBf16Sums::each(const Block& block, const std::function<void(const Posi
   });
 }
 
-/// exact_ = the products of 32 rows and 32 columns, over 32 k at a time.
+/// Computes exact_ = the products of 32 rows and 32 columns, 32 k at a time.
 void SplitBf16Sums::multiply(const MicroPanelSource& left, const MicroPanelSource& right) {
   constexpr RegisterTile tile{f32, row_lanes, 8, side / row_lanes};
   b_.for_loop(0, side * side, row_lanes, [&](Value i) { b_.store(exact_, i, b_.constant(f32, 0, row_lanes)); });
@@ -86,7 +86,7 @@ void SplitBf16Sums::multiply(const MicroPanelSource& left, const MicroPanelSourc
   });
 }
 
-/// to[step][row] = the steps k .. k + depth of a micro-panel. Rows beyond the last may be anything.
+/// Copies to[step][row] = the steps k .. k + depth of a micro-panel. Rows past the last one are undefined.
 void SplitBf16Sums::fill(Buffer to, const MicroPanelSource& from, Value k, Value depth) {
   const Value first = from.k0 + k;
   if (from.axis == LaneAxis::row) {

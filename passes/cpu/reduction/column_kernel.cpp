@@ -12,8 +12,7 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// Emits a reduction over outer dims. The kept dims behind the last reduced one are the columns; the others are
-/// outer.
+/// Emits a reduction over outer dims. The kept dims after the last reduced one are the columns; the others are outer.
 class ColumnKernel {
  public:
   ColumnKernel(const LoweringContext& lowering, const Region& region)
@@ -92,7 +91,7 @@ class ColumnKernel {
   ElementwiseEmitter emitter_;
   kernel::Builder& b_;
   TaskSizes tasks_;
-  int lanes_ = 1, vectors_ = 1, reduce_ = 0;  ///< vectors: a block of columns
+  int lanes_ = 1, vectors_ = 1, reduce_ = 0;  ///< vectors: per block of columns
 };
 
 }  // namespace

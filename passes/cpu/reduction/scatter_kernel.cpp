@@ -12,11 +12,11 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// out[pre, size, post] = base + the sum over t of updates[pre, t, post] where indices[t] names the row; base is
-/// zero, or lies there already. The domain is the updates' own dims; t runs over those of the indices. The updates of
-/// a row are found by scatter_positions and added in their order, in registers: so sums are the same on any number of
-/// threads, and each row is written once. Added to zeros, all rows are made; else those that have updates, by the
-/// first of them.
+/// out[pre, size, post] = base + the sum over t of updates[pre, t, post] with indices[t] == row. base is zero, or the
+/// current contents of the output. The domain has the dims of the updates; t runs over those of the indices.
+/// scatter_positions finds the updates of a row, which are added in order, in registers. Sums are therefore the same
+/// for any number of threads, and each row is written once. If base is zero, all rows are computed; otherwise only
+/// rows with updates, each by the task of its first update.
 class ScatterKernel {
  public:
   ScatterKernel(const LoweringContext& lowering, const Region& region)
@@ -75,7 +75,7 @@ class ScatterKernel {
       if (clears_) return sum_row(updates, outer, turn, column_block);
       Scope scope(indices, {{index_, turn, 1}});
       const Value row = b_.cast(indices.emit(indices_.result, scope), i64);
-      // scatter_positions has raised the error.
+      // scatter_positions has reported the error.
       b_.if_(b_.index(0) <= row && row < context_.dim(rows()), [&] {
         const Value first = b_.load(positions, context_.dim(start_of_positions(node_)) + b_.load(positions, row));
         b_.if_(equal(first, turn), [&] { sum_row(updates, outer, row, column_block); });
@@ -88,7 +88,7 @@ class ScatterKernel {
     return built;
   }
 
-  /// One block of a row's columns, all its updates.
+  /// Sums all updates of a row for one block of columns.
   void sum_row(ElementwiseEmitter& updates, Value pre, Value row, Value column_block) {
     const Value columns = context_.dim(updates_.program.points(post_));
     const Value lo = column_block * width(), hi = column_blocks_ == 1 ? columns : kernel::min(lo + width(), columns);
@@ -127,7 +127,7 @@ class ScatterKernel {
         b_.set(sum, b_.get(sum) + b_.broadcast(updates.emit(updates_.result, scope), lanes_));
       }
     };
-    // Most rows have few updates: the first block is all there is of them.
+    // Most rows have few updates, all in the first block.
     const bool blocks = adds_in_blocks(ScalarOp::add, compute, count().value());
     const Value begin = b_.load(positions, row), end = b_.load(positions, row + 1),
                 first_end = blocks ? kernel::min(begin + block_terms, end) : end;
@@ -155,14 +155,14 @@ class ScatterKernel {
     }
   }
 
-  /// Updates that are loaded, and by which instruction: they lie in no order that the machine foresees.
+  /// Selects the load of the updates to prefetch. Their order is not predictable for the hardware prefetcher.
   void choose_prefetch() {
     const ElementwiseInstruction& result = updates_.program[updates_.result];
     if (clears_ && result.kind == ElementwiseInstruction::Kind::load && result.args.empty() && !post_.empty())
       prefetched_ = updates_.result;
   }
 
-  /// An update of a later row, or any, if it has none.
+  /// Returns an update of a later row, or any update if that row has none.
   Value later_update(Value row) {
     const kernel::Buffer positions = context_.buffer(positions_);
     const Value last = context_.dim(count()) - 1;
@@ -180,7 +180,7 @@ class ScatterKernel {
   bool clears_;
   int dim_ = 0, lanes_ = 1, out_ = -1, positions_ = -1;
   std::int64_t column_blocks_ = 1;
-  std::optional<int> prefetched_;  ///< the load
+  std::optional<int> prefetched_;  ///< the load to prefetch
 };
 
 }  // namespace

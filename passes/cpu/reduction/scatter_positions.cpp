@@ -14,7 +14,7 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
   const Shape& updates = lowering.graph[node.operands[1]].type.shape;
   const OperandProgram indices = operand_program(lowering.graph, lowering.plan, node.operands[0], index, updates);
   const Dim size = node.type.shape[dim].unnamed();
-  // Without outer points nothing is looked up, and no index is wrong.
+  // If the outer dims are empty, no index is read, so none is wrong.
   Dim outer(1);
   for (int d = 0; d < dim; ++d) outer = outer * updates[d].unnamed();
   const Dim count = outer.is(0) ? Dim(0) : indices.program.points(index);
@@ -38,8 +38,8 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
       b.if_(inside, [&] { body(t, row); });
     });
   };
-  // A counting sort. Counts stand two positions late, so that after the sums each row's start stands one late, where
-  // it becomes its end, the start of the next row, as positions are put in place.
+  // A counting sort. Counts are stored two positions late, so that after the prefix sums each row's start is one
+  // position late. While positions are stored, it advances to the row's end, which is the start of the next row.
   b.parallel_for(0, 1, 1, [&](Value) {
     const int lanes = lowering.vectors().lanes(i64);
     vector_loop(b, b.index(0), order, lanes,

@@ -81,9 +81,9 @@ class RowKernel {
     });
   }
 
-  /// Where the last level of caches is slow, prefetches what the loop reads at a distance of so many bytes, unless it
-  /// may all lie in L2. The hardware prefetcher follows a stream up to the end of a page, and of a loop that computes
-  /// much it has few reads under way.
+  /// If the last-level cache is slow, prefetches the loop's reads `bytes` ahead, unless all of them may fit into L2.
+  /// The hardware prefetcher follows a stream only up to the end of a page, and has few outstanding reads in a loop
+  /// that computes much.
   void prefetch_further(const IndexGroups& row, Value at, std::int64_t bytes) {
     const auto elements = (program_.points(space_.outer) * program_.points(space_.inner)).value();
     const CpuInfo& cpu = lowering_.cpu();
@@ -103,7 +103,8 @@ class RowKernel {
     }
   }
 
-  /// All values of a point are computed before the first is stored: it may go where another one is read.
+  /// All values of a point are computed before the first is stored, because a store may overwrite the input of
+  /// another one.
   void put(const ElementwiseStore& store, Scope& scope) {
     const DType dtype = program_[store.value].dtype;
     const Value value = emitter_.emit(store.value, scope);
@@ -128,7 +129,7 @@ class RowKernel {
     return space_.inner.size() == 1 ? row_pick(program_, reduction, space_.inner[0]) : std::nullopt;
   }
 
-  /// The reductions that a loop adds up, element by element.
+  /// Returns the reductions that a loop accumulates element by element.
   std::vector<int> folds_of(const RowLoop& l) const {
     std::vector<int> folds;
     for (const int i : l.reductions)
@@ -136,7 +137,7 @@ class RowKernel {
     return folds;
   }
 
-  /// What a loop computes.
+  /// Returns the values that a loop computes.
   std::vector<int> results_of(const RowLoop& l) const {
     std::vector<int> results = folds_of(l);
     for (int& i : results) i = program_[i].args[0];
@@ -145,10 +146,10 @@ class RowKernel {
     return results;
   }
 
-  /// Which load of a later row a loop of this one prefetches. A first loop over the row waits for memory, the others
-  /// find the row in a cache: so one of those prefetches, and memory works all the time. Where one loop is all there
-  /// is, the hardware prefetcher follows it by itself, but for rows that are looked up; and rows of several tensors
-  /// are slower for it.
+  /// Chooses the load of a later row to prefetch, and the loop that does it. The first loop over a row waits for
+  /// memory, while the others find the row in a cache. One of the others prefetches, so that memory is always busy.
+  /// With a single loop, the hardware prefetcher is enough, except for gathered rows. Prefetching rows of several
+  /// tensors is slower.
   void choose_prefetch() {
     const auto width = program_.points(space_.inner).value();
     if (!width || space_.outer.empty()) return;
@@ -166,18 +167,18 @@ class RowKernel {
     }
     if (reads.size() != 1) return;
     const std::int64_t bytes = *width * size_in_bytes(program_[reads[0]].dtype);
-    // Beside the row itself it has to fit into L2.
+    // It must fit into L2 together with the current row.
     if (bytes < lowering_.cpu().loops.least_prefetched_row || bytes > lowering_.cpu().l2.share() / 2) return;
     prefetched_ = reads[0];
     prefetch_rows_ = std::max<std::int64_t>(1, lowering_.cpu().bytes_in_flight / bytes);
   }
 
-  /// The row to prefetch in the loop over this one.
+  /// Returns the row to prefetch in the loop over this one.
   Value later(Value row) {
     return kernel::min(row + prefetch_rows_, context_.dim(program_.points(space_.outer)) - 1);
   }
 
-  /// The element that a reduction picks, of the row as the loop finds it.
+  /// Binds the reductions of a loop that pick one element. The element is read from the row before the loop runs.
   void take_picks(const RowLoop& l, Value row, Scope& row_scope) {
     for (const int i : l.reductions) {
       const auto picked = pick(i);
@@ -195,8 +196,8 @@ class RowKernel {
     }
   }
 
-  /// Where a loop over a row begins its whole vectors: what is streamed goes out in whole cache lines, which rows of
-  /// any width do not begin at.
+  /// Returns where a loop over a row starts its whole vectors. Streaming stores should write whole cache lines, but
+  /// rows of arbitrary width do not start at one.
   Value first_cache_line(const RowLoop& l, Value row, Value n) {
     const bool sums = !l.reductions.empty() || !l.columns.empty();
     const auto width = program_.points(space_.inner).value();
@@ -221,7 +222,7 @@ class RowKernel {
             b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
     }
     const Value n = context_.dim(program_.points(space_.inner));
-    std::vector<std::optional<BlockTotal>> totals;  // by reduction; empty where one block does
+    std::vector<std::optional<BlockTotal>> totals;  // by reduction; empty if one block is enough
     for (const int i : folds) totals.push_back(total_of(i, chains));
     const bool blocks = std::any_of(totals.begin(), totals.end(), [](const auto& total) { return bool(total); });
     const bool prefetches = prefetched_ && &l == prefetch_loop_;
@@ -237,7 +238,7 @@ class RowKernel {
       }
       if (!prefetched_ && &l == &loops_->loops().front())
         prefetch_further({{space_.outer, row, 1}}, at, lowering_.cpu().loops.ahead_in_rows);
-      // All reads of saved values come first: the stores may go where they lie.
+      // All reads of saved values precede the stores, which may overwrite them.
       saved_->bind(results, scope, [&](int, const ElementwiseStore& spill) { return reload(spill, at, scope); });
       for (std::size_t r = 0; r < accumulators.size(); ++r)
         accumulate(folds[r], accumulators[r][static_cast<std::size_t>(chain)], scope);
@@ -270,7 +271,7 @@ class RowKernel {
     for (const auto& [value, spill] : l.spilled) saved_->keep(value, spill);
   }
 
-  /// Reads back what an earlier loop stored or spilled.
+  /// Reads back a value that an earlier loop stored or spilled.
   Value reload(const ElementwiseStore& spill, Value column, Scope& scope) {
     const auto row = spilled_rows_.find(&spill);
     if (row == spilled_rows_.end()) return emitter_.reload(spill.node, spill.form, scope);
@@ -285,13 +286,13 @@ class RowKernel {
     emitter_.store(spill->node, program_[i].dtype, spill->form, value, scope);
   }
 
-  /// Whether a result goes past the caches: no other loop over the row follows.
+  /// Whether a result bypasses the caches: if no other loop over the row follows.
   bool streams(const ElementwiseStore& store) const {
     const bool last = loops_->level(store.value) + 1 == static_cast<int>(loops_->loops().size());
     return last && goes_past_caches(lowering_, program_, store);
   }
 
-  /// What would be spilled where a result streams lies in scratch of the thread instead, by column.
+  /// Allocates a row of per-thread scratch for each value that would be spilled to a streamed result.
   void make_spill_rows() {
     for (const RowLoop& loop : loops_->loops())
       for (const auto& [i, spill] : loop.spilled) {
@@ -302,8 +303,9 @@ class RowKernel {
       }
   }
 
-  /// Into how many accumulators each reduction of a loop goes by turns: as many as the width has vectors for. What is
-  /// added has no say in it, so that a sum keeps its bits where values are computed anew instead of read.
+  /// Returns the number of accumulators that each reduction of a loop uses in turn: up to the number of vectors in
+  /// the width. It does not depend on the added value, so that a sum has the same bits if values are recomputed
+  /// instead of read.
   int chains_of() const {
     const auto size = program_.points(space_.inner).value();
     int chains = lowering_.cpu().loops.chains;
@@ -315,11 +317,13 @@ class RowKernel {
     const ElementwiseInstruction& reduce = program_[i];
     Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), space_.lanes);
     if (scope.mask) value = b_.select(scope.mask, value, b_.broadcast(reduction_identity(b_, reduce), space_.lanes));
-    // min and max look for NaN in their first operand: so the next value does not wait for that.
+    // min and max check their first operand for NaN. With the new value there, the check does not lengthen the
+    // dependency chain.
     b_.set(accumulator, b_.apply(reduce.op, {value, b_.get(accumulator)}));
   }
 
-  /// The total of the blocks of a long sum, whose accumulators take `chains` vectors at a step.
+  /// Returns the total of the blocks of a long sum, whose accumulators add `chains` vectors per step; nothing for
+  /// others.
   std::optional<BlockTotal> total_of(int i, int chains) const {
     const ElementwiseInstruction& reduce = program_[i];
     const DType compute = compute_type(reduce.dtype);
@@ -365,9 +369,9 @@ class RowKernel {
   std::optional<RowLoops> loops_;
   std::optional<SavedValues> saved_;
   bool reduces_ = false;
-  std::map<const ElementwiseStore*, int> spilled_rows_;  ///< by spill: the scratch buffer that stands for it
-  std::optional<int> prefetched_;                        ///< the load or gather of a later row
-  const RowLoop* prefetch_loop_ = nullptr;               ///< by which loop
+  std::map<const ElementwiseStore*, int> spilled_rows_;  ///< by spill: the scratch buffer that replaces it
+  std::optional<int> prefetched_;                        ///< the load or gather of a later row to prefetch
+  const RowLoop* prefetch_loop_ = nullptr;               ///< the loop that prefetches it
   std::int64_t prefetch_rows_ = 1;
 };
 

@@ -8,7 +8,7 @@ using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
-/// The column's number itself, in any type of integers.
+/// Whether an instruction is the column's number itself, in any integer type.
 bool is_column(const ElementwiseProgram& program, int instruction, int inner) {
   while (is_scalar(program[instruction], ScalarOp::cast) && is_integer(program[instruction].dtype))
     instruction = program[instruction].args[0];

@@ -10,13 +10,13 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// Every store of a program is select(index of `dim` == row, value, what lies there).
+/// Every store of a program is select(index of `dim` == row, value, current contents).
 struct RowUpdate {
   int dim = -1, row = -1;   ///< row: an integer instruction that depends on no index
   std::vector<int> values;  ///< by store
 };
 
-/// The dim whose index an instruction is; -1 if it is none.
+/// Returns the dim whose index an instruction is, or -1.
 int index_dim(const ElementwiseInstruction& i) {
   if (i.kind != Kind::index || !i.form.offset.is(0)) return -1;
   int dim = -1;
@@ -28,7 +28,7 @@ int index_dim(const ElementwiseInstruction& i) {
   return dim;
 }
 
-/// Fills in dim and row where `condition` is index == row.
+/// Returns whether `condition` is index == row, and sets dim and row if so.
 bool names_row(const ElementwiseProgram& program, int condition, RowUpdate& update) {
   if (!is_scalar(program[condition], ScalarOp::eq)) return false;
   for (const bool swapped : {false, true}) {
@@ -42,7 +42,7 @@ bool names_row(const ElementwiseProgram& program, int condition, RowUpdate& upda
   return false;
 }
 
-/// Indices are checked at every point, and a reduction needs them all.
+/// Whether points may be skipped: not if indices are checked at every point or if a reduction needs all points.
 bool may_skip_points(const ElementwiseProgram& program) {
   return std::none_of(program.code.begin(), program.code.end(), [](const ElementwiseInstruction& i) {
     return i.kind == Kind::gather || i.kind == Kind::checked || i.kind == Kind::reduce || i.kind == Kind::column;
@@ -109,8 +109,8 @@ class RowUpdateKernel {
   }
 
  private:
-  /// Vectors run along the dims behind the row as far as every access merges them into one stride; at least along
-  /// the last. Without any there is one element for each index of the other dims.
+  /// Splits the dims after the row. Vectors run along the last dims that every access merges into one stride, at
+  /// least along the last one. Without any, there is one element per index of the other dims.
   void split_dims() {
     for (int d = 0; d < update_.dim; ++d) before_.push_back(d);
     const int rank = program_.domain.rank();
@@ -130,7 +130,7 @@ class RowUpdateKernel {
            std::all_of(program_.stores.begin(), program_.stores.end(), fine);
   }
 
-  /// All values before the first store: it may go where another one is read.
+  /// All values are computed before the first store, because a store may overwrite the input of another one.
   void put(Scope& scope) {
     for (const int value : update_.values) emitter_.emit(value, scope);
     for (std::size_t s = 0; s < program_.stores.size(); ++s) {

@@ -13,8 +13,8 @@ using Scope = ElementwiseEmitter::Scope;
 namespace {
 
 /// Emits running sums along a dim. With dims after it, each lane sums its own column. Otherwise a vector holds
-/// neighbours of one row: its running sums are made by shifts, and the sums of the preceding vectors are added. The
-/// sum of all preceding blocks of up to `block_terms` terms is a BlockTotal.
+/// consecutive elements of one row: shifts compute its running sums, and the sums of the preceding vectors are added.
+/// The sum of all preceding blocks of up to `block_terms` terms is a BlockTotal.
 class ScanKernel {
  public:
   ScanKernel(const LoweringContext& lowering, ir::ValueId id)
@@ -48,7 +48,7 @@ class ScanKernel {
       BlockTotal before(b_, ScalarOp::add, b_.constant(compute_, 0));
       b_.for_loop(0, blocks, 1, [&](Value turn) {
         const Value start = b_.broadcast(before.get(), lanes_);
-        std::optional<Value> block;  // the sum of the vectors of this block so far
+        std::optional<Value> block;  // the sum of this block's preceding vectors
         for (int v = 0; v < vectors; ++v) {
           const Value number = turn * vectors + v;
           const Value at = (reverse_ ? blocks * vectors - 1 - number : number) * lanes_;
@@ -65,14 +65,14 @@ class ScanKernel {
     });
   }
 
-  /// Vectors that are added in f32 before their sum joins the total.
+  /// Returns the number of vectors that are added in f32 before their sum is added to the total.
   int vectors_of_block() const {
     constexpr std::int64_t most = 4;
     const std::int64_t needed = (along_.size.value().value_or(block_terms) + lanes_ - 1) / lanes_;
     return static_cast<int>(std::clamp<std::int64_t>(std::min(block_terms / lanes_, needed), 1, most));
   }
 
-  /// The running sums inside of one vector; 0 in lanes without an element.
+  /// Returns the running sums within one vector; 0 in lanes without an element.
   Value sums_of(ElementwiseEmitter& elements, Value row, Value at, Value mask) {
     Scope scope(elements, {{along_.pre, row, 1}, {{along_.dim}, at, lanes_}}, mask);
     const Value zeros = b_.constant(compute_, 0, lanes_);
@@ -81,7 +81,7 @@ class ScanKernel {
     return sums;
   }
 
-  /// Each lane takes the value `step` lanes before it, or after it in reverse; 0 where there is none.
+  /// Moves to each lane the value `step` lanes before it, or after it in reverse; 0 if there is no such lane.
   Value shifted(Value vector, int step) {
     const Value zeros = b_.constant(compute_, 0, lanes_);
     if (lanes_ == 1) return zeros;
@@ -90,7 +90,7 @@ class ScanKernel {
     return reverse_ ? b_.shuffle(vector, zeros, lanes) : b_.shuffle(zeros, vector, lanes);
   }
 
-  /// Columns of one task.
+  /// Columns per task.
   std::int64_t task_columns() const { return lowering_.cpu().loops.scan_task_vectors * lanes_; }
 
   void columns(ElementwiseEmitter& elements) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int index_bits = 63;
 
-/// A row a task, with its elements and their positions in the scratch of the thread.
+/// Ranks one row per task, with its elements and their positions in per-thread scratch.
 class RowRanking {
  public:
   RowRanking(const LoweringContext& lowering, ir::ValueId id, std::string_view name, KernelRole role)
@@ -28,7 +28,7 @@ class RowRanking {
         lanes_(along_.post.empty() ? program_lanes(along_.operand.program, lowering.vectors()) : 1) {}
 
  protected:
-  /// Scratch for so many elements and positions, and the parameters.
+  /// Allocates scratch for this many elements and positions, and declares the parameters.
   void declare(const Dim& scratch) {
     const int keys = lowering_.scratch(compute_, scratch, "elements in order"),
               positions = lowering_.scratch(i64, scratch, "positions in order");
@@ -43,7 +43,7 @@ class RowRanking {
     columns_ = context_.dim(along_.columns);
   }
 
-  /// Elements of a row from t on.
+  /// Returns the elements of a row from t on.
   Value elements(Value row, Value t, int lanes, Value mask = {}) {
     std::vector<IndexGroup> groups = {{along_.pre, row / columns_, 1}, {{along_.dim}, t, lanes}};
     if (!along_.post.empty()) groups.push_back({along_.post, row % columns_, 1});
@@ -51,7 +51,7 @@ class RowRanking {
     return b_.broadcast(elements_->emit(along_.operand.result, scope), lanes);
   }
 
-  /// Where result t of a row, which has `count`, lies.
+  /// Returns the position of result t of a row that has `count` results.
   Value result_at(Value row, Value t, Value count) {
     return (row / columns_ * count + t) * columns_ + row % columns_;
   }
@@ -72,8 +72,7 @@ class RowRanking {
   Value size_, columns_;
 };
 
-/// argsort: a merge sort from runs of one element up. Runs lie in one half of the scratch and are merged into the
-/// other.
+/// argsort: a bottom-up merge sort. Runs are in one half of the scratch and are merged into the other half.
 class MergeSort : RowRanking {
  public:
   MergeSort(const LoweringContext& lowering, ir::ValueId id)
@@ -108,7 +107,7 @@ class MergeSort : RowRanking {
   }
 
  private:
-  /// Runs [first, middle) and [middle, end); of equal elements that of the left one goes first.
+  /// Merges the runs [first, middle) and [middle, end). Of equal elements, the one of the left run goes first.
   void merge(Value source, Value target, Value first, Value middle, Value end) {
     const Var left = b_.var(first), right = b_.var(middle);
     b_.for_loop(first, end, 1, [&](Value to) {
@@ -124,7 +123,7 @@ class MergeSort : RowRanking {
   }
 };
 
-/// top_k: a heap of the best so far with the worst of them on top, which each better element replaces.
+/// top_k: a heap of the best elements so far, with the worst one on top; each better element replaces it.
 class HeapSelect : RowRanking {
  public:
   HeapSelect(const LoweringContext& lowering, ir::ValueId id)
@@ -152,7 +151,7 @@ class HeapSelect : RowRanking {
     Value key, position;
   };
 
-  /// How many levels a heap of k has.
+  /// Returns the number of levels of a heap of k.
   Value bits(Value k) {
     if (const auto known = b_.constant_value(k)) {
       std::int64_t levels = 0;
@@ -171,13 +170,12 @@ class HeapSelect : RowRanking {
     b_.store(positions_, at, e.position);
   }
 
-  /// Whether x is worse than y: of equal ones, the one that stands later.
+  /// Whether x is worse than y; of equal elements, the later one is worse.
   Value is_worse(const Entry& x, const Entry& y) {
     return before(y.key, x.key) || (kernel::logical_not(before(x.key, y.key)) && y.position < x.position);
   }
 
-  /// Puts an entry at `top` of a heap of `size`, or, while one of the two below is worse, that one, and it further
-  /// down.
+  /// Sifts an entry down from `top` of a heap of `size`: while one of its two children is worse, that child moves up.
   void sift(Value top, Value size, const Entry& e) {
     const Var hole = b_.var(top);
     b_.for_loop(0, levels_, 1, [&](Value) {
@@ -216,7 +214,7 @@ class HeapSelect : RowRanking {
     });
   }
 
-  /// The worst goes last, then the worst of the others.
+  /// Stores the results from last to first, each time the worst element that is left in the heap.
   void in_order(Value row, Value k) {
     b_.for_loop(0, k, 1, [&](Value turn) {
       const Value last = k - 1 - turn;

@@ -13,14 +13,14 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-constexpr int unrolled_instructions = 8;  // of a program whose rows of a tile are unrolled
+constexpr int unrolled_instructions = 8;  // maximum program size for unrolling the rows of a tile
 
-/// The dtype in which vectors are shuffled: a boolean takes one bit in a register, and shuffles need a byte.
+/// Returns the dtype in which vectors are shuffled: a boolean is one bit in a register, and shuffles need a byte.
 DType shuffled(DType dtype) { return dtype == boolean ? u8 : dtype; }
 
-/// Emits an elementwise region tile by tile. Loads the vectors of a transposed operand across the tile, transposes
-/// them in registers and stores them to scratch, one vector per row of the tile; the elementwise program loads them
-/// from there.
+/// Emits an elementwise region, one tile at a time. Loads the vectors of a transposed operand across the tile,
+/// transposes them in registers and stores them to scratch, one vector per row of the tile. The elementwise program
+/// loads them from there.
 class TransposedKernel {
  public:
   TransposedKernel(const LoweringContext& lowering, const ElementwiseProgram& program, const TransposedSpace& space)
@@ -74,7 +74,7 @@ class TransposedKernel {
     return bits;
   }
 
-  /// Whether tiles end where the domain does, or there is one, of less than a whole side.
+  /// Whether the domain is a whole number of tiles, or a single incomplete one.
   static bool fits(const std::optional<std::int64_t>& known, int side) {
     return known && (*known % side == 0 || *known < side);
   }
@@ -90,7 +90,7 @@ class TransposedKernel {
     b_.if_(inside, [&] { whole_tile(row, column, around); }, [&] { ragged_tile(row, column, around); });
   }
 
-  /// The mask of a side that is known to be shorter than the tile.
+  /// Returns the mask of a side that is known to be shorter than the tile; empty otherwise.
   Value cut(const std::optional<std::int64_t>& known, int side) {
     return known && *known < side ? b_.tail_mask(b_.index(*known), side) : Value{};
   }
@@ -129,7 +129,7 @@ class TransposedKernel {
                 [&](Value j) { one_row(row, j, column, lane_mask, around); });
   }
 
-  /// A vector of a transposed value, along the rows of a tile at one of its columns.
+  /// Loads a vector of a transposed value, along the rows of a tile at one of its columns.
   Value load_across(std::size_t s, Value row, Value column, Value mask, const Scope& around) {
     Scope scope(emitter_, {{space_.rest, rest_, 1}, {space_.across, row, space_.rows}, {space_.along, column, 1}},
                 mask, &around);
@@ -142,7 +142,8 @@ class TransposedKernel {
       b_.store(squares_[s], static_cast<std::int64_t>(j) * space_.lanes, rows[j]);
   }
 
-  /// All values of a row of a tile are computed before the first is stored: it may go where another one is read.
+  /// All values of a row of a tile are computed before the first is stored, because a store may overwrite the input
+  /// of another one.
   void one_row(Value row, Value j, Value column, Value mask, const Scope& around) {
     Scope scope(emitter_,
                 {{space_.rest, rest_, 1}, {space_.across, row + j, 1}, {space_.along, column, space_.lanes}}, mask,
@@ -170,7 +171,7 @@ class TransposedKernel {
   kernel::Builder& b_;
   std::optional<std::int64_t> known_rows_, known_columns_;
   Value rows_, columns_;  ///< of the domain
-  Value rest_;            ///< the index of a block's other dims
+  Value rest_;            ///< the index of the block's other dims
   std::vector<Buffer> squares_;
 };
 

@@ -12,9 +12,9 @@ using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
-constexpr int most_lanes = 16;            // a tile of 16 by 16 vectors
-constexpr std::int64_t block_side = 64;   // of a task: each cache line of both sides is used as a whole
-constexpr std::int64_t most_side = 1024;  // where the other side is shorter
+constexpr int most_lanes = 16;            // tiles of at most 16 by 16 points
+constexpr std::int64_t block_side = 64;   // per task: whole cache lines are used on both sides
+constexpr std::int64_t most_side = 1024;  // if the other side is shorter
 
 bool is_pointwise(const ElementwiseProgram& program) {
   return std::none_of(program.code.begin(), program.code.end(), [](const ElementwiseInstruction& i) {
@@ -28,7 +28,7 @@ bool only_moves(const ElementwiseProgram& program) {
                      [](const ElementwiseInstruction& i) { return i.kind == Kind::load && i.args.empty(); });
 }
 
-/// The dim of `outer` along which a load is contiguous, if it is not along `inner`.
+/// Returns the dim of `space.outer` along which a load is contiguous, unless it is contiguous along the inner dims.
 std::optional<int> contiguous_dim(const ElementwiseProgram& program, const ElementwiseInstruction& load,
                                   const RowSpace& space) {
   if (load.kind != Kind::load || load.form.coefficients.empty()) return std::nullopt;
@@ -46,7 +46,7 @@ int side_of(int lanes, const Dim& extent) {
   return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(*known, 1))));
 }
 
-/// Points along one side of a task: a multiple of the tile's, no more than the extent has.
+/// Returns the points along one side of a task: a multiple of the tile's, up to the extent.
 std::int64_t block_of(std::int64_t wanted, int side, const Dim& extent) {
   const auto known = extent.value();
   const std::int64_t whole = known ? (*known + side - 1) / side * side : wanted;

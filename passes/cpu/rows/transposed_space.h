@@ -8,8 +8,8 @@
 namespace lathe::cpu {
 
 /// The domain of an elementwise program that reads some values transposed, split into tiles of `rows` by `lanes`
-/// points: y[i, j] = x[j, i] steps through x by one row after the other where it writes neighbours, and reads
-/// neighbours along i.
+/// points. y[i, j] = x[j, i] writes consecutive elements along j, with a stride in x, and reads consecutive elements
+/// along i.
 struct TransposedSpace {
   std::vector<int> rest, across, along;  ///< domain dims; results are contiguous along `along`
   std::vector<int> loads;                ///< contiguous along `across`, and not along `along`
@@ -17,7 +17,8 @@ struct TransposedSpace {
   int row_block = 1, lane_block = 1;     ///< points per task: multiples of `rows` and `lanes`
 };
 
-/// The space of a program without reductions; nothing if no load is transposed, or a side of the tile is one point.
+/// Returns the space of a program without reductions; nothing if no load is transposed, or a side of the tile is one
+/// point.
 std::optional<TransposedSpace> transposed_space(const ElementwiseProgram& program, const VectorRegisters& vectors);
 
 }  // namespace lathe::cpu

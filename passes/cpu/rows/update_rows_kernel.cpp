@@ -9,8 +9,8 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// out[pre, positions[t], post] = rows[pre, t, post]. The rows of one task are written one after the other, so that
-/// of equal positions the last counts on any number of threads.
+/// out[pre, positions[t], post] = rows[pre, t, post]. The rows of one task are written in sequence, so that of equal
+/// positions the last one wins, on any number of threads.
 class UpdateRowsKernels {
  public:
   UpdateRowsKernels(const LoweringContext& lowering, ir::ValueId id)
@@ -27,11 +27,11 @@ class UpdateRowsKernels {
   }
 
  private:
-  /// Some elements of a row, side by side.
+  /// Consecutive elements of a row.
   struct Elements {
     Value pre, t, column, mask;
   };
-  /// Where they go: `first` for position 0, a stride further for each next one; positions are below `size`.
+  /// Their destination: `first` for position 0, `stride` further for each next one; positions are below `size`.
   struct Target {
     Value first, stride, size;
     std::int64_t code;
@@ -44,7 +44,7 @@ class UpdateRowsKernels {
     return values.context().builder.broadcast(values.emit(operands_.rows.result, scope), lanes_);
   }
 
-  /// Elements that have a position each.
+  /// Stores elements that have a position each.
   void scatter(ElementwiseEmitter& offsets, ElementwiseEmitter& values, const Elements& from,
                const Target& to) const {
     kernel::Builder& b = offsets.context().builder;

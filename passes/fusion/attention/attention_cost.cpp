@@ -19,15 +19,16 @@ using namespace ir;
 
 namespace {
 
-constexpr std::int64_t most_for_a_depth = 4;  // columns
+constexpr std::int64_t most_for_a_depth = 4;  // columns per element of the depth
 
-/// How many elements a product sums over.
+/// Returns the number of elements that a matmul sums over.
 Dim depth_of(const Graph& graph, const Node& product) {
   const ContractionRoles roles = product.op->as<Contraction>()->roles(product);
   return roles.size_of(roles.contracted(), graph, product);
 }
 
-/// Whether `is` holds for one of the nodes, or for one that they lead to: `next` gives the nodes behind a node.
+/// Whether `is` holds for one of the nodes or for one that can be reached from them; `next` returns a node's
+/// successors.
 bool leads_to(std::vector<ValueId> work, const std::function<bool(ValueId)>& is,
               const std::function<std::span<const ValueId>(ValueId)>& next) {
   std::set<ValueId> seen(work.begin(), work.end());
@@ -41,7 +42,7 @@ bool leads_to(std::vector<ValueId> work, const std::function<bool(ValueId)>& is,
   return false;
 }
 
-/// Whether a product of a gradient reads what this product reads.
+/// Whether a matmul of a gradient reads the operands of this matmul.
 bool is_differentiated(const AttentionSubject& subject, const Node& product) {
   std::vector<ValueId> read;
   for (const ValueId operand : product.operands) read.push_back(through_aliases(subject.graph, operand));
@@ -54,13 +55,14 @@ bool is_differentiated(const AttentionSubject& subject, const Node& product) {
   });
 }
 
-/// A sum of positions, each by its iota or what shows it, and a number.
+/// A sum of positions, each given by its iota or a view of it, and a number.
 struct Positions {
   std::map<ValueId, double> times;
   double offset = 0;
 };
 
-/// The positions that `value` is a sum of: an iota, or a view of one along itself, as rows and columns are.
+/// Returns the positions whose sum `value` is, if any: an iota, or a view of one along itself, as rows and columns
+/// are.
 std::optional<Positions> positions(const Graph& graph, ValueId value) {
   const auto is_iota = [&](ValueId id) {
     const Node& node = graph[id];
@@ -92,7 +94,8 @@ std::optional<Positions> positions(const Graph& graph, ValueId value) {
   return known.at(value);
 }
 
-/// Where a comparison of two positions changes, as their difference; a half lies between two of them.
+/// Returns the difference of the two positions at which their comparison changes, which is halfway between two
+/// integers.
 std::optional<double> diagonal(const Graph& graph, const Node& comparison) {
   const auto left = positions(graph, comparison.operands[0]), right = positions(graph, comparison.operands[1]);
   if (!left || !right) return std::nullopt;
@@ -104,8 +107,8 @@ std::optional<double> diagonal(const Graph& graph, const Node& comparison) {
   return times.begin()->second * most;
 }
 
-/// The share of the columns that rows look at: with a mask that compares positions half of them, most likely, or as
-/// many as lie between two diagonals. `beyond`: columns that a row is computed with besides.
+/// Returns the share of the columns that rows use: with a mask that compares positions, probably half of them, or as
+/// many as there are between two diagonals. `beyond`: additional columns computed per row.
 double share_of_columns(const AttentionSubject& subject, const AttentionGroup& group, double columns, double beyond) {
   const auto behind = [&](ValueId id) {
     return subject.is_transparent(id) ? std::span<const ValueId>(subject.node(id).operands)
@@ -169,7 +172,7 @@ std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, con
   if (!rows || !columns || !scores || *scores == 0 || *rows < least_block_rows) return std::nullopt;
   Dim made(0), summed(0);
   bool differentiated = false;
-  DType dtype = f32;  // of a score
+  DType dtype = f32;  // of the scores
   for (const ValueId id : group.members) {
     if (!graph[id].op->as<Contraction>()) continue;
     made = made + depth_of(graph, graph[id]);
@@ -193,7 +196,7 @@ std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, con
   const double share = share_of_columns(subject, group, width, rates.diagonal);
   const double lanes = cpu.vectors.lanes(f32), filled = height / (std::ceil(height / lanes) * lanes);
   const double bytes = static_cast<double>(size_in_bytes(dtype)) * static_cast<double>(*scores);
-  // Scores, weights and what is made of them lie in the last level of caches together.
+  // Scores, weights and the values derived from them are in the last-level cache together.
   const double points = bytes > static_cast<double>(cpu.last_level.bytes) / 4 ? rates.far_points : rates.plain_points;
   return AttentionCost{.fused = cpu.attention.fused_factor * share / filled *
                                     (rates.fused_scores * dq + rates.fused_sums * dv + rates.fused_points) +

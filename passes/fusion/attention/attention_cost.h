@@ -7,33 +7,32 @@
 
 namespace lathe {
 
-/// Rows that a row block is worth. Of fewer all go together, and each number of keys and values is read once, which
-/// nothing beats.
+/// Minimum number of rows for row blocks. Fewer rows are processed together, and each element of keys and values is
+/// read once, which nothing beats.
 inline constexpr std::int64_t least_block_rows = 8;
 
-/// What an attention costs on a CPU, for one score (a row and a column), in multiply-adds at full speed; with its
-/// backward pass where the graph has one. `fused`: row blocks, the backward pass computing the scores again.
-/// `plain`: products and softmax one by one, through memory. Estimated from sizes, fitted to measurements of
-/// bench_attention.
+/// The cost of an attention on a CPU per score (a row and a column), in multiply-adds at full speed, with its
+/// backward pass if the graph has one. `fused`: row blocks; the backward pass recomputes the scores. `plain`:
+/// separate matmuls and softmax, through memory. Estimated from sizes, fitted to measurements of bench_attention.
 struct AttentionCost {
   double fused = 0, plain = 0;
 };
 
-/// Of a forward group. Nothing where there is nothing to choose: a size is not known, the scores take more than four
-/// times the memory of rows of such depth (so what plain code stores grows linearly with the length), the group
-/// belongs to a backward pass, which follows its forward pass, or its products are made by tile_mma of split bf16,
-/// which was faster in all that was measured.
+/// Returns the cost of a forward group, or nothing if there is no choice: a size is unknown, or the rows are too few
+/// for row blocks. Other reasons: the scores need more than four times the memory of rows of such depth (so that the
+/// memory of plain code stays linear in the length), the group belongs to a backward pass, which follows its forward
+/// pass, or its matmuls use tile_mma of split bf16, which was faster in all measurements.
 std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group,
                                             const CpuInfo& cpu);
 
-/// Sizes of an attention; those that are not known count as large.
+/// Sizes of an attention; unknown ones are treated as large.
 struct AttentionSizes {
-  std::optional<std::int64_t> rows, columns, columns_of_row;  ///< the last: those that a row looks at
-  std::int64_t least_depth = 0;                               ///< of the operands of its products
+  std::optional<std::int64_t> rows, columns, columns_of_row;  ///< the last: those that a row uses
+  std::int64_t least_depth = 0;                               ///< of the operands of its matmuls
 };
-/// Why tile_mma, which the CPU has, does not make the products of operands of this type faster than fma does; ""
-/// where it does: of bf16 where they fill more than half a block, of f32 where so many rows and columns share what is
-/// split into terms that it pays. "its rows are 16, less than 128"
+/// Returns why tile_mma, on a CPU that has it, is not faster than fma for matmuls of this dtype, such as "its rows
+/// are 16, less than 128". Returns "" if it is faster: for bf16 if they fill more than half a block, for f32 if
+/// enough rows and columns share the operands that are split into terms.
 std::string why_not_by_tiles(const CpuInfo& cpu, DType dtype, const AttentionSizes& sizes);
 
 }  // namespace lathe

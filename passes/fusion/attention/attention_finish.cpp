@@ -7,7 +7,7 @@
 #include "passes/fusion/attention/softmax_sums.h"
 #include "passes/fusion/prepare/align.h"
 
-/// What a grown group must have to be an attention, and how it is described.
+/// Checks whether a grown group is an attention, and describes it.
 namespace lathe {
 
 using namespace ir;
@@ -19,9 +19,9 @@ std::optional<ValueId> AttentionGrower::weights() const {
   return found == region_.members.end() ? std::nullopt : std::optional(*found);
 }
 
-/// Whether the exponentials are those of a softmax: their sum along the columns is made here, or the rows read what
-/// is made of it elsewhere, from a product with the same operands. A backward pass does: its own sums may come from
-/// the result and its gradient (FlashAttention).
+/// Whether the exponentials are those of a softmax: their sum along the columns is computed here, or the rows read a
+/// value that depends on such a sum elsewhere, from a matmul with the same operands. The latter holds for a backward
+/// pass, because its own sums may come from the result and its gradient (FlashAttention).
 bool AttentionGrower::sums_weights() {
   const auto is_member = [&](ValueId id) { return state(id) == State::member; };
   const auto are_scores = [&](ValueId id) {
@@ -39,7 +39,7 @@ bool AttentionGrower::sums_weights() {
                      [&](ValueId id) { return comes_from_softmax_sum(graph_, id, are_scores); });
 }
 
-/// Whether what is in the attention is part of a gradient, or read by one.
+/// Whether a member is part of a gradient or is read by one.
 bool AttentionGrower::has_gradient() const {
   const auto is_gradient = [&](ValueId id) { return graph_[id].loc.gradient(); };
   return std::any_of(region_.members.begin(), region_.members.end(), [&](ValueId id) {
@@ -48,7 +48,7 @@ bool AttentionGrower::has_gradient() const {
   });
 }
 
-/// The last dim of unknown size, else the largest.
+/// Returns the last row dim of unknown size, otherwise the largest one.
 int AttentionGrower::choose_row() const {
   int best = *rows_.begin();
   for (const int d : rows_) {
@@ -95,13 +95,13 @@ std::optional<AttentionGroup> AttentionGrower::finish() {
   Dim tasks(1);
   for (int d = 0; d + 1 < group.domain.rank(); ++d)
     if (!is_sequential(d)) tasks = tasks * group.domain[d].unnamed();
-  // A classifier looks the same from behind, but has one product of scores, and is faster as it stands.
+  // The backward pass of a classifier has the same form, but one score matmul only, and is faster unfused.
   if (summed_ && tasks.is(1) && seeds_.size() == 1)
     return fail(scores, "its gradient has nothing to run in parallel");
   const Dim& rows = group.domain[group.row];
   const bool few = rows.value().value_or(least_block_rows) < least_block_rows;
   if (few && (!few_rows_ || summed_ || !sums_.empty() || has_gradient())) {
-    rejections_.clear();  // that something else cannot join is no reason then
+    rejections_.clear();  // that other nodes cannot join is not the reason
     return fail(scores,
                 fmt::format("{} {} too few to gain from it", rows.to_string(), rows.is(1) ? "row is" : "rows are"));
   }

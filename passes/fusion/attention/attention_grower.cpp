@@ -17,12 +17,14 @@ using namespace ir;
 
 namespace {
 
-constexpr int inline_limit = 64;      // arithmetic of a mask or bias that every reader computes again
-constexpr std::int64_t widest = 512;  // of the dims that products of attention sum over or spread out
+// Limit on the arithmetic of a mask or bias that every reader recomputes.
+constexpr int inline_limit = 64;
+// Limit on the size of the dims that matmuls of an attention sum over or add.
+constexpr std::int64_t widest = 512;
 
 bool is_float_contraction(const Node& node) { return node.op->as<Contraction>() && is_float(node.type.dtype); }
 
-/// Domain dims of the labels of a contraction's result.
+/// Returns the domain dims of the labels of a contraction's result.
 std::map<char, int> dims_of_labels(const ContractionRoles& roles, const std::vector<int>& dims) {
   std::map<char, int> found;
   for (std::size_t i = 0; i < roles.out.size(); ++i)
@@ -37,7 +39,7 @@ std::set<int> mapped(const std::string& labels, const std::map<char, int>& dims)
   return found;
 }
 
-/// The domain dims of a reduction's result, its operand lying at `space`.
+/// Returns the domain dims of a reduction's result, given those of its operand's dims.
 std::vector<int> reduced_member_dims(const Node& reduce, const std::vector<int>& space,
                                      const std::vector<int>& reduced) {
   std::vector<int> dims;
@@ -53,10 +55,10 @@ std::vector<int> reduced_member_dims(const Node& reduce, const std::vector<int>&
 
 bool contains(const std::string& labels, char c) { return labels.find(c) != std::string::npos; }
 
-constexpr char no_label = ' ';  // of the dim that stands for one row
+constexpr char no_label = ' ';  // of the dim that represents a single row
 
-/// Whether every column is scored by one query for each of the outer dims: no dim that is not the columns' is of one
-/// operand alone, but those of size 1.
+/// Whether every column has scores of one query per outer index: apart from the columns, no dim belongs to only one
+/// operand, except dims of size 1.
 bool is_one_row(const Node& scores, char columns) {
   const ContractionRoles roles = scores.op->as<Contraction>()->roles(scores);
   const std::string queries = contains(roles.lhs_free(), columns) ? roles.rhs_free() : roles.lhs_free();
@@ -121,7 +123,7 @@ void AttentionGrower::clear_notes() {
   tainting_.clear();
 }
 
-/// Whether a node depends on the result of the attention, or on what reads its members and cannot join.
+/// Whether a node depends on the result of the attention, or on a reader of its members that cannot join.
 bool AttentionGrower::is_tainted(ValueId id) const {
   const auto& operands = graph_[id].operands;
   return std::any_of(operands.begin(), operands.end(),
@@ -143,7 +145,7 @@ bool AttentionGrower::restrict_rows(ValueId at, const std::set<int>& candidates)
   return true;
 }
 
-/// A contraction makes scores where columns are free on one side and rows free on the other.
+/// A contraction computes scores if the columns are free on one side and rows on the other.
 bool AttentionGrower::add_seed(ValueId id, const Dims& dims) {
   const Node& node = graph_[id];
   if (!is_float(node.type.dtype)) return reject(id, "it is not a product of floats");
@@ -189,7 +191,7 @@ std::optional<AttentionGroup> AttentionGrower::run() {
   return finish();
 }
 
-/// Visits the seeds and what reads members, up to the last that reads one directly or through one view.
+/// Visits the seeds and the readers of members, up to the last node that reads one directly or through one view.
 bool AttentionGrower::scan() {
   ValueId last = seeds_.rbegin()->first;
   std::set<ValueId> pending;
@@ -235,7 +237,7 @@ void AttentionGrower::visit(ValueId id) {
   }
 }
 
-/// Counts what a node adds to the kernel; false where that would become too large.
+/// Adds the arithmetic of a node to that of the kernel; returns false if it would become too large.
 bool AttentionGrower::count(ValueId id) {
   const Node& node = graph_[id];
   std::int64_t arithmetic = arithmetic_ + (node.op->as<Contraction>() ? product_arithmetic : arithmetic_cost(node));
@@ -278,7 +280,8 @@ bool AttentionGrower::join_reduction(ValueId id, const Dims& space) {
   return make_member(id, reduced_member_dims(node, space, reduced), space);
 }
 
-/// The gradient of what is shared over outer dims: added up where it is stored, as these dims go by.
+/// The gradient of a value that is shared over outer dims: it is accumulated in memory over the iterations of these
+/// dims.
 bool AttentionGrower::join_sum(ValueId id, const Dims& space, const std::set<int>& folded) {
   const Node& node = graph_[id];
   const DType dtype = node.type.dtype;
@@ -348,8 +351,8 @@ bool AttentionGrower::join_consumer(ValueId id) {
   return true;
 }
 
-/// Takes in, or inlines, what `reader` reads over rows and columns and no member is. False where that comes from a
-/// copy of the group's own scores, which is there for another group.
+/// Adds or inlines the values over rows and columns that `reader` reads and that are not members. Returns false if
+/// one of them depends on a copy of the group's own scores, which belongs to another group.
 bool AttentionGrower::pull(ValueId reader, const Dims& reader_dims) {
   for (const Read& read : s_.reads(reader)) {
     if (state(read.value) == State::member || !read.affine) continue;
@@ -381,7 +384,7 @@ bool AttentionGrower::pull_value(ValueId value, const Dims& dims) {
   struct Opened {
     ValueId value;
     Dims dims;
-    std::size_t next = 0;  // of its reads
+    std::size_t next = 0;  // index of the next read
   };
   std::vector<Opened> open;
   const auto enter = [&](ValueId id, const Dims& at) {
@@ -410,7 +413,7 @@ bool AttentionGrower::pull_value(ValueId value, const Dims& dims) {
   return true;
 }
 
-/// Of computing a value where it is read.
+/// Returns the cost of computing a value where it is read.
 int AttentionGrower::cost_in_place(ValueId value) const {
   const auto computed = [&](ValueId id) { return id == value || s_.is_transparent(id) || inline_.contains(id); };
   std::map<ValueId, int> costs;

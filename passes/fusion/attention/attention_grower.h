@@ -10,27 +10,27 @@
 
 namespace lathe {
 
-/// A graph with what looking for attentions asks of it again and again.
+/// A graph with data that the search for attentions needs repeatedly.
 struct AttentionSubject {
   explicit AttentionSubject(const ir::Graph& graph);
   const ir::Graph& graph;
   ir::Users users;
-  std::vector<bool> inlined;           ///< by node: masks, iotas, draws: what readers compute for themselves
+  std::vector<bool> inlined;           ///< by node: masks, iotas, draws, which readers compute themselves
   std::vector<std::int64_t> in_place;  ///< by node: arithmetic_in_place
-  std::vector<bool> in_memory;         ///< by node: an output, an update, or what a reshape shows
+  std::vector<bool> in_memory;         ///< by node: an output, an update, or the operand of a reshape
   Dependence dependence;
 
   const ir::Node& node(ir::ValueId id) const { return graph[id]; }
-  /// What a node reads, through views and what is inlined; nothing for those themselves.
+  /// Returns the values that a node reads through views and inlined nodes; nothing for views and inlined nodes.
   const std::vector<Read>& reads(ir::ValueId id) const;
-  /// A view, or inlined: it has no memory of its own.
+  /// Whether a node is a view or inlined, so that it has no memory.
   bool is_transparent(ir::ValueId id) const;
 
  private:
-  mutable std::vector<std::optional<std::vector<Read>>> reads_;  // by node, once it is asked for
+  mutable std::vector<std::optional<std::vector<Read>>> reads_;  // by node, computed on demand
 };
 
-/// What growers note of nodes, by node: one grower after the other uses it, and clears what it has noted.
+/// Data of growers about nodes, by node. Growers use it in sequence, and each clears its own entries.
 struct AttentionNotes {
   enum class State : std::uint8_t { apart, member, consumer, rejected };
   explicit AttentionNotes(const ir::Graph& graph);
@@ -38,7 +38,7 @@ struct AttentionNotes {
   FusionPlan plan;  ///< dims and space of the members
 };
 
-/// Grows one group from a contraction that makes scores. It takes time for the nodes that read its members alone.
+/// Grows one group from a contraction that computes scores. Linear in the number of users of its members.
 class AttentionGrower {
  public:
   AttentionGrower(const AttentionSubject& subject, AttentionNotes& notes, ir::ValueId scores, char columns,
@@ -47,7 +47,7 @@ class AttentionGrower {
   AttentionGrower(const AttentionGrower&) = delete;
   AttentionGrower& operator=(const AttentionGrower&) = delete;
 
-  /// The group, or nothing; rejections() then says why.
+  /// Returns the group, or nothing; rejections() then returns the reasons.
   std::optional<AttentionGroup> run();
 
   struct Rejection {
@@ -55,7 +55,7 @@ class AttentionGrower {
     std::string reason;
   };
   const std::vector<Rejection>& rejections() const { return rejections_; }
-  /// Exponentials that alone keep a group from being an attention: they are no softmax's.
+  /// Exponentials that are the only reason why a group is not an attention: they do not belong to a softmax.
   std::optional<ir::ValueId> no_softmax() const { return no_softmax_; }
 
  private:
@@ -84,7 +84,7 @@ class AttentionGrower {
   bool sums_columns(const std::set<int>& contracted) const;
   bool pull(ir::ValueId reader, const Dims& reader_dims);
   bool pull_value(ir::ValueId value, const Dims& dims);
-  /// What to do with a value that a member reads at `dims`.
+  /// How to treat a value that a member reads at `dims`.
   enum class Pull : std::uint8_t { leave, look_into, stop };
   Pull pull_one(ir::ValueId value, const Dims& dims);
   int cost_in_place(ir::ValueId value) const;
@@ -100,18 +100,19 @@ class AttentionGrower {
   OuterReductions sums_taken_;
   bool few_rows_, one_row_ = false;
   AttentionNotes& notes_;
-  std::vector<ir::ValueId> noted_;  ///< nodes that notes speak of
+  std::vector<ir::ValueId> noted_;  ///< nodes that have entries in notes_
   std::vector<ir::ValueId>
-      tainting_;  ///< consumers, and what reads members but is rejected: what they make is tainted
+      tainting_;  ///< consumers, and rejected readers of members: values that depend on them are tainted
   Region region_;
   std::map<ir::ValueId, Dims> seeds_;
   std::set<ir::ValueId> inline_;
-  std::set<std::pair<ir::ValueId, Dims>> pulled_;  ///< what has been looked into
+  std::set<std::pair<ir::ValueId, Dims>> pulled_;  ///< visited values
   std::int64_t arithmetic_ = 0;                    ///< of members, consumers and sums
-  std::set<int> rows_;  ///< domain dims that can be the row; of one row the dim, of size 1, that stands for it
-  std::optional<std::set<int>> summed_;  ///< what contractions over rows sum over
+  /// Domain dims that can be the rows; for a single row, the dim of size 1 that represents it.
+  std::set<int> rows_;
+  std::optional<std::set<int>> summed_;  ///< dims that contractions over rows sum over
   std::vector<ir::ValueId> consumers_, sums_;
-  std::set<int> accumulated_;  ///< what sums go over
+  std::set<int> accumulated_;  ///< dims that sums_ go over
   std::vector<Rejection> rejections_;
   std::optional<ir::ValueId> no_softmax_;
   bool grew_ = false, failed_ = false;

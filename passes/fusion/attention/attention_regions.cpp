@@ -27,7 +27,7 @@ AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, con
     region.accumulated = group.accumulated;
     region.parts.push_back(
         {.kind = RegionKind::attention, .domain = group.domain, .inner = group.inner, .members = group.members});
-    // Whoever asks what the region depends on is told of the contractions that will end it.
+    // Dependences of the region must include the contractions that will become its output matmuls.
     region.members.insert(region.members.end(), group.consumers.begin(), group.consumers.end());
     plan.regions.push_back(std::move(region));
   }

@@ -6,22 +6,22 @@
 
 namespace lathe {
 
-/// The attention regions of a plan in the making. Before nodes are placed, each group of find_attention becomes a
-/// region of its own; the contractions that end it are placed like any other, so that epilogues join them.
+/// The attention regions of a plan under construction. Before nodes are placed, each group of find_attention becomes
+/// a region. The output contractions are placed like any other nodes, so that epilogues join them.
 class AttentionRegions {
  public:
   AttentionRegions() = default;
-  /// Adds the regions to the plan and decides what is inlined in them.
+  /// Adds the regions to the plan and decides which nodes are inlined in them.
   AttentionRegions(const ir::Graph& graph, FusionPlan& plan, const AttentionOptions& options);
 
-  /// The attention region whose values a contraction sums; -1: none.
+  /// Returns the attention region whose values a contraction sums, or -1.
   int region_summed_by(ir::ValueId contraction) const;
 
  private:
   std::map<ir::ValueId, int> region_of_output_;
 };
 
-/// Makes the product regions that end an attention parts of it.
+/// Makes the product regions of output matmuls parts of their attention regions.
 void absorb_output_products(FusionPlan& plan);
 
 }  // namespace lathe

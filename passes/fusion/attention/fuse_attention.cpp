@@ -38,7 +38,7 @@ class FusionSearch {
  private:
   int& group_of(ValueId id) { return group_of_[static_cast<std::size_t>(id.index)]; }
 
-  /// Whether an exp stands behind point-wise nodes and reductions of the product.
+  /// Whether an exp follows the matmul through point-wise nodes and reductions.
   bool leads_to_exp(ValueId scores) const {
     std::vector<ValueId> work = {scores};
     for (std::size_t i = 0; i < work.size() && i < 64; ++i)
@@ -90,7 +90,8 @@ class FusionSearch {
 
   bool is_empty(ValueId id) const { return graph_[id].type.shape.numel().is(0); }
 
-  /// By node: whether a product of the model itself, not of its gradient, reads it or what is made of it point-wise.
+  /// By node: whether a matmul of the model itself, not of its gradient, reads it directly or through point-wise
+  /// nodes.
   std::vector<bool> weights() const {
     std::vector<bool> found(graph_.nodes.size(), false);
     for (std::int32_t i = graph_.size() - 1; i >= 0; --i)
@@ -104,8 +105,8 @@ class FusionSearch {
     return found;
   }
 
-  /// By node: what it is made of point-wise. Of several operands the one that spans most elements: the first of the
-  /// widest.
+  /// By node: the value that it is computed from point-wise. Of several operands, the one with the highest rank: the
+  /// first of the widest.
   std::vector<ValueId> sources() const {
     std::vector<ValueId> found(graph_.nodes.size());
     for (const ValueId id : all_values(graph_)) {
@@ -157,11 +158,11 @@ class FusionSearch {
   AttentionOptions options_;
   std::vector<int> group_of_;
   AttentionNotes notes_;
-  std::map<ValueId, AttentionGrower::Rejection> rejections_;  // the first, by the product that makes the scores
+  std::map<ValueId, AttentionGrower::Rejection> rejections_;  // the first one, by the matmul that computes the scores
   AttentionSearch found_;
 };
 
-/// The members that readers outside the group want, with everything between that stands in no memory.
+/// Finds the members that readers outside the group need, with everything in between that is not in memory.
 class LateReaders {
  public:
   LateReaders(const Graph& graph, const AttentionSubject& subject, const AttentionGroup& group)
@@ -180,7 +181,7 @@ class LateReaders {
   }
 
  private:
-  /// The nodes outside that read a member, directly or through what stands in no memory; in order.
+  /// Returns the nodes outside that read a member, directly or through nodes that are not in memory; in order.
   std::set<ValueId> outer_readers() const {
     std::set<ValueId> readers;
     std::vector<ValueId> work = group_.members;
@@ -200,7 +201,8 @@ class LateReaders {
     return readers;
   }
 
-  /// Whether `id` is, or shows, a member over rows and columns; notes what must be copied for it.
+  /// Whether `id` is, or is an alias of, a member over rows and columns; records the nodes that must be copied for
+  /// it.
   bool copy(ValueId id) {
     const auto leads_on = [&](ValueId value) {
       return !known_.contains(value) && (inside_.contains(value) ? is_copied(value) : subject_.is_transparent(value));
@@ -218,7 +220,7 @@ class LateReaders {
     return known_.at(id);
   }
 
-  /// Of a member or consumer.
+  /// For a member or consumer.
   bool is_copied(ValueId id) const {
     return over_rows_and_columns(id) && !subject_.in_memory[static_cast<std::size_t>(id.index)];
   }

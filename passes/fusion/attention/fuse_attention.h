@@ -10,59 +10,61 @@
 
 namespace lathe {
 
-/// Attention, found by role: contractions that make scores over rows and columns, point-wise nodes and reductions
-/// along the rows behind them, and contractions that sum what came out over columns (the result, dQ) or over rows
-/// (dK, dV). How it is written does not matter: views, transposes and masks are looked through, and forward and
-/// backward are found by the same rule. No value over rows and columns needs to be kept outside such a group.
+/// An attention, found by the roles of its nodes: contractions that compute scores over rows and columns, then
+/// point-wise nodes and reductions along the rows, then contractions that sum the results over columns (the result,
+/// dQ) or over rows (dK, dV). Its form does not matter: the search looks through views, transposes and masks, and
+/// finds forward and backward passes by the same rule. No value over rows and columns must be kept outside such a
+/// group.
 struct AttentionGroup {
   Shape domain;                        ///< outer dims and the row dim in some order, then the columns
-  int inner = 1;                       ///< how many trailing dims are columns
-  int row = 0;                         ///< the domain dim of the rows
-  std::vector<int> sequential;         ///< outer dims that a contraction over rows sums over too
+  int inner = 1;                       ///< number of trailing dims that are columns
+  int row = 0;                         ///< domain dim of the rows
+  std::vector<int> sequential;         ///< outer dims that a contraction over rows also sums over
   std::vector<int> accumulated;        ///< other outer dims that one of the `sums` goes over
-  std::vector<ir::ValueId> members;    ///< in topological order, contractions that make scores among them
+  std::vector<ir::ValueId> members;    ///< in topological order, with the contractions that compute scores
   std::vector<ir::ValueId> consumers;  ///< contractions that read a member
   std::vector<ir::ValueId> sums;       ///< reductions of a member over outer dims: the gradient of a shared bias
-  std::vector<ir::ValueId> inlined;    ///< point-wise nodes that members compute for themselves: masks, biases
+  std::vector<ir::ValueId> inlined;    ///< point-wise nodes that members compute themselves: masks, biases
   std::map<ir::ValueId, std::vector<int>> dims;   ///< by member: the domain dim of each of its dims, -1 for size 1
   std::map<ir::ValueId, std::vector<int>> space;  ///< the same for its index space
 };
 
-/// What happened to a softmax: an exp that is summed along a row.
+/// The outcome for a softmax: an exp that is summed along a row.
 struct AttentionReport {
-  ir::ValueId softmax;     ///< the sum
-  bool attention = false;  ///< a product that is no gradient reads the exp, point-wise; a loss has none
+  ir::ValueId softmax;  ///< the sum
+  /// Whether a matmul outside of gradients reads the exp, point-wise; a loss has no such matmul.
+  bool attention = false;
   bool fused = false;
-  ir::ValueId at;      ///< where the first condition fails
-  std::string reason;  ///< which one, in words
+  ir::ValueId at;      ///< the node at which the first condition fails
+  std::string reason;  ///< this condition, in words
 };
 
 struct AttentionSearch {
   std::vector<AttentionGroup> groups;
-  std::vector<AttentionReport> reports;  ///< one for each softmax of the graph, in order
-  /// Exponentials between products where no row has their sum: a gate's, as in SwiGLU. They are no attention.
+  std::vector<AttentionReport> reports;  ///< one per softmax of the graph, in order
+  /// Exponentials between matmuls that no row sums: those of a gate, as in SwiGLU. They are not attention.
   std::vector<ir::ValueId> gates = {};
 };
 
 struct AttentionOptions {
   OuterReductions sums = OuterReductions::none;
-  std::optional<CpuInfo> costs = {};  ///< leave alone what is faster one by one there
-  /// Also attentions of few rows: of one query, as a step of generation has it, or of the few that share their keys.
-  /// For machines whose kernel has lanes along the columns there.
+  /// Do not fuse attentions that are faster as separate kernels on this CPU.
+  std::optional<CpuInfo> costs = {};
+  /// Also find attentions with few rows: one query, as in a decode step, or the few queries that share their keys.
+  /// For targets whose kernel for this case has lanes along the columns.
   bool few_rows = false;
-  std::optional<ResultDots> result_dots = {};  ///< take sums of weight times gradient from results
+  std::optional<ResultDots> result_dots = {};  ///< compute sums of weight times gradient from results
 };
-/// Finds the attentions of a graph of primitives (as plan_fusion takes it).
+/// Finds the attentions of a graph of primitives (as plan_fusion accepts it).
 AttentionSearch find_attention(const ir::Graph& graph, const AttentionOptions& options = {});
 
-/// Where a consumer reads a member: the operand number, and the domain dim of each of that operand's dims (-1: size
-/// 1).
+/// Where a consumer reads a member: the operand number, and the domain dim of each dim of that operand (-1: size 1).
 struct MemberOperand {
   int operand = 0;
   ir::ValueId member;
   std::vector<int> dims;
 };
-/// Nothing where no operand, or both, show a member through affine views.
+/// Returns nothing if no operand, or both, are affine views of a member.
 std::optional<MemberOperand> member_operand(const ir::Graph& graph, const AttentionGroup& group,
                                             ir::ValueId consumer);
 

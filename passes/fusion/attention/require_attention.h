@@ -5,8 +5,9 @@
 
 namespace lathe {
 
-/// Throws [attention_unfused] at the first attention of a graph (as recompute_attention gives it) that is not fused:
-/// the condition that fails, its node and source line. A softmax whose weights no product sums is no attention.
+/// Throws [attention_unfused] for the first attention of a graph (as returned by recompute_attention) that is not
+/// fused: the condition that fails, its node and source line. A softmax whose weights no matmul sums is not an
+/// attention.
 void require_fused_attention(const ir::Graph& prepared, const AttentionOptions& options = {});
 
 }  // namespace lathe

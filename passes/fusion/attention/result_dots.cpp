@@ -24,13 +24,13 @@ namespace {
 constexpr std::size_t most_factors = 32;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// How often each value is a factor of a point-wise product, negative where it divides.
+/// How often each value is a factor of a point-wise product; negative if it divides.
 using Factors = std::map<ValueId, int>;
 
-/// Nothing where there are too many.
+/// Returns nothing if there are too many.
 std::optional<Factors> factors_of(const Graph& graph, ValueId value, bool through_casts) {
   Factors found;
-  std::vector<std::pair<ValueId, int>> work = {{value, 1}};  // each is one factor at least
+  std::vector<std::pair<ValueId, int>> work = {{value, 1}};  // each is at least one factor
   for (std::size_t seen = 0; !work.empty();) {
     if (seen + work.size() > most_factors) return std::nullopt;
     const auto [id, times] = work.back();
@@ -53,7 +53,7 @@ std::optional<Factors> factors_of(const Graph& graph, ValueId value, bool throug
   return found;
 }
 
-/// A contraction with one of its operands named.
+/// A contraction, seen from one of its operands.
 struct Product {
   Product(const Graph& graph, ValueId product, std::size_t k)
       : id(product), own(graph[product].operands[k]), other(graph[product].operands[1 - k]) {
@@ -68,7 +68,8 @@ struct Product {
 
 bool has(const std::string& labels, char label) { return labels.find(label) != std::string::npos; }
 
-/// What a sum over columns is the dot product of: both values in an order of dims that ends with those summed.
+/// The dot product that a sum over columns is equal to: both values, in an order of dims that ends with the summed
+/// ones.
 struct Dot {
   ValueId result, gradient;
   std::vector<int> result_order, gradient_order;
@@ -104,7 +105,7 @@ class ResultDotFinder {
   }
 
  private:
-  /// `gradient`: of the weights, which its own operand, the values, has taken part in.
+  /// `gradient`: the matmul that computes the gradient of the weights; its own operand is the values.
   std::optional<Dot> with_values(ValueId sum, const Product& gradient, int column, const Factors& weights) const {
     const char columns = gradient.out[static_cast<std::size_t>(column)];
     if (!has(gradient.own_labels, columns) || has(gradient.other_labels, columns)) return std::nullopt;
@@ -127,10 +128,10 @@ class ResultDotFinder {
     return size_in_bytes(graph_[a].type.dtype) < size_in_bytes(graph_[b].type.dtype);
   }
 
-  /// Where both products have the same roles for the values' dims, but that one sums over the columns and the other
-  /// over what the first spreads out.
+  /// Returns the dot product if both matmuls use the values' dims in the same roles, except that one sums over the
+  /// columns and the other sums over the dims that the first one adds.
   std::optional<Dot> dot_of(const Product& gradient, const Product& result, char columns) const {
-    std::map<char, char> labels;  // of the gradient's product -> of the result's
+    std::map<char, char> labels;  // from the gradient's matmul to the result's
     for (std::size_t i = 0; i < gradient.out.size(); ++i) labels[gradient.out[i]] = result.other_labels[i];
     if (labels.size() != gradient.out.size() || has(result.out, labels[columns])) return std::nullopt;
     std::string depth;
@@ -175,7 +176,7 @@ class ResultDotFinder {
   Dependence dependence_;
   const std::function<bool(ValueId)>& wanted_;
   ResultDots which_;
-  std::int64_t most_values_;  ///< of a batch
+  std::int64_t most_values_;  ///< per batch
 };
 
 }  // namespace

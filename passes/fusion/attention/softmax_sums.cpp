@@ -14,7 +14,7 @@ using namespace ir;
 
 namespace {
 
-/// Visits values from `first` on; `visit` gives those to go on with.
+/// Visits values from `first` on; `visit` returns the next ones to visit.
 void walk(ValueId first, const std::function<std::vector<ValueId>(ValueId)>& visit) {
   std::vector<ValueId> work = {first};
   std::set<ValueId> seen = {first};
@@ -33,7 +33,7 @@ bool applies(const Node& node, ScalarOp op) {
   return elementwise && elementwise->op == op;
 }
 
-/// The operands that a value is linear in, the others being factors.
+/// Returns the operands in which a value is linear; the others are factors.
 std::vector<ValueId> linear_operands(const Node& node) {
   const auto& operands = node.operands;
   const bool all = node.op == &ops::mul || node.op == &ops::add || node.op == &ops::sub || node.op == &ops::neg ||
@@ -44,7 +44,7 @@ std::vector<ValueId> linear_operands(const Node& node) {
   return {};
 }
 
-/// The value behind a maximum of it and this number, in either order; else the value.
+/// Returns the operand of a maximum with this number, in either order; otherwise the value itself.
 ValueId without_floor(const Graph& graph, ValueId value, double floor) {
   const ValueId own = through_aliases(graph, value);
   const Node& node = graph[own];
@@ -56,7 +56,7 @@ ValueId without_floor(const Graph& graph, ValueId value, double floor) {
   return own;
 }
 
-/// Whether both are the same views of one value, or of what has come of it from another process.
+/// Whether both are the same views of one value, or of copies of it that came from another process.
 bool are_same_value(const Graph& graph, ValueId a, ValueId b) {
   while (a != b) {
     const Node &one = graph[a], &other = graph[b];

@@ -7,22 +7,22 @@
 
 namespace lathe {
 
-/// Tells of the values of a graph which are made of which, in a time that does not grow with the graph where one is
-/// on the longest path to the other, or little lies between them.
+/// Answers which values of a graph depend on which. A query does not take longer in larger graphs if one value is on
+/// the longest path to the other, or if there are few values between them.
 class Dependence {
  public:
-  /// The graph outlives this.
+  /// The graph must outlive this object.
   explicit Dependence(const ir::Graph& graph);
 
-  /// Whether `value` is `source` or is made of it.
+  /// Whether `value` is `source` or depends on it.
   bool needs(ir::ValueId value, ir::ValueId source) const { return needs_any(value, {&source, 1}); }
-  /// Whether `value` is one of `sources` or is made of one.
+  /// Whether `value` is one of `sources` or depends on one.
   bool needs_any(ir::ValueId value, std::span<const ir::ValueId> sources) const;
 
  private:
   const ir::Graph& graph_;
   PathTree paths_;
-  mutable std::vector<std::int32_t> seen_;  // by value: the last search that has found it
+  mutable std::vector<std::int32_t> seen_;  // by value: the last search that visited it
   mutable std::int32_t search_ = 0;
 };
 

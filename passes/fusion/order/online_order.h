@@ -7,12 +7,12 @@
 
 namespace lathe {
 
-/// An incremental topological order of nodes numbered from 0 (Pearce and Kelly 2006): each comes after those that it
-/// depends on, while dependences are added one by one; what lies between the two is sorted again, no more. It bounds
-/// searches for paths: who comes earlier depends on nobody later.
+/// An incremental topological order of nodes numbered from 0 (Pearce and Kelly 2006). Each node comes after those
+/// that it depends on, while dependences are added one at a time; only the nodes between the two are sorted again.
+/// The order bounds searches for paths: a node depends on no later one.
 ///
-/// `Edges` has predecessors(i, f) and successors(i, f), which call f(j) for those that i depends on, and that depend
-/// on i, and predecessor_count(i) and successor_count(i), about how many that are.
+/// `Edges` has predecessors(i, f) and successors(i, f), which call f(j) for the nodes that i depends on and that
+/// depend on i, and predecessor_count(i) and successor_count(i), which return their approximate number.
 template <class Edges>
 class OnlineOrder {
  public:
@@ -33,7 +33,7 @@ class OnlineOrder {
   std::size_t size() const { return position_.size(); }
   int position(int i) const { return position_[at(i)]; }
 
-  /// Puts `then` after `first`, which it depends on from now on; both are there. InternalError for a cycle.
+  /// Moves `then` behind `first`, which it depends on from now on; both must exist. Throws InternalError for a cycle.
   void add(int first, int then) {
     if (first == then || position(first) < position(then)) return;
     const int low = position(then), high = position(first);
@@ -51,8 +51,8 @@ class OnlineOrder {
     for (std::size_t k = 0; k < positions.size(); ++k) position_[at(before[k])] = positions[k];
   }
 
-  /// Whether one of `from` is `target` or depends on it, by however many steps. It looks from both ends in turn;
-  /// `known(i)` may say at once, for one that is or depends on `target`, that one of `from` depends on it.
+  /// Whether one of `from` is `target` or depends on it, directly or indirectly. Searches from both ends in turn. For
+  /// a node that is `target` or depends on it, `known(i)` may return early that one of `from` depends on the node.
   template <class Known>
   bool depends(const std::vector<int>& from, int target, Known&& known) const {
     std::vector<int> sources, readers = {target};
@@ -77,7 +77,7 @@ class OnlineOrder {
       };
     };
     seen_[at(target)] = from_target;
-    // The end that has cost fewer edges goes on, so that one with many is seldom listed.
+    // Continue at the end that has cost fewer edges, so that nodes with many edges are rarely expanded.
     std::size_t s = 0, r = 0, asked = 0, source_edges = 0, reader_edges = 0;
     while (!met && s < sources.size() && r < readers.size()) {
       if (asked == r) {
@@ -100,7 +100,7 @@ class OnlineOrder {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  /// `start` and what `neighbours` lead to from it, between two positions.
+  /// Returns `start` and the nodes that `neighbours` reach from it, between two positions.
   template <class Neighbours>
   std::vector<int> reach(int start, Neighbours&& neighbours, int low, int high) const {
     std::vector<int> found = {start};
@@ -117,7 +117,7 @@ class OnlineOrder {
 
   const Edges& edges_;
   std::vector<int> position_;
-  mutable std::vector<int> seen_;  // the last search that has found a node
+  mutable std::vector<int> seen_;  // the last search that visited a node
   mutable int search_ = 0;
 };
 

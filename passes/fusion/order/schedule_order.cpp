@@ -13,7 +13,7 @@ using namespace ir;
 
 namespace {
 
-/// Who must run before whom.
+/// Which regions must run before which.
 class Order {
  public:
   Order(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads)
@@ -38,14 +38,14 @@ class Order {
     return online_.depends({then}, first, [](int) { return false; });
   }
 
-  /// How many regions each must wait for.
+  /// Returns how many regions each one must wait for.
   std::vector<int> waiting() const {
     std::vector<int> count;
     for (const std::vector<int>& before : before_) count.push_back(static_cast<int>(before.size()));
     return count;
   }
 
-  /// Some order in which they can run.
+  /// Returns an order in which they can run.
   std::vector<int> sorted() const {
     std::vector<int> result, left = waiting();
     for (int r = 0; r < static_cast<int>(left.size()); ++r)
@@ -56,10 +56,10 @@ class Order {
     return result;
   }
 
-  /// Sorted.
+  /// Returns the regions that must wait for r, sorted.
   const std::vector<int>& after(int r) const { return after_[static_cast<std::size_t>(r)]; }
 
-  /// For OnlineOrder.
+  /// Interface for OnlineOrder.
   template <class F>
   void predecessors(int r, F&& f) const {
     for (const int first : before_[static_cast<std::size_t>(r)]) f(first);
@@ -75,7 +75,7 @@ class Order {
   bool connect(int first, int then) {
     if (first < 0 || first == then) return false;
     std::vector<int>& after = after_[static_cast<std::size_t>(first)];
-    const auto found = std::lower_bound(after.begin(), after.end(), then);  // mostly the end
+    const auto found = std::lower_bound(after.begin(), after.end(), then);  // usually the end
     if (found != after.end() && *found == then) return false;
     after.insert(found, then);
     before_[static_cast<std::size_t>(then)].push_back(first);
@@ -86,7 +86,7 @@ class Order {
   OnlineOrder<Order> online_;
 };
 
-/// Puts the readers of each updated state before the region that computes its new value, where that makes no cycle.
+/// Puts the readers of each updated state before the region that computes its new value, unless that creates a cycle.
 void readers_before_updates(FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads,
                             Order& order) {
   std::vector<bool> updated(graph.nodes.size(), false);
@@ -109,7 +109,7 @@ void readers_before_updates(FusionPlan& plan, const Graph& graph, const std::vec
   }
 }
 
-/// Whether a region keeps only sums of what it reads, and no value as large as its domain.
+/// Whether a region stores only sums of its inputs, and no value as large as its domain.
 bool folds(const FusionPlan& plan, const Graph& graph, const Region& region) {
   if (region.kind != RegionKind::columns && (region.kind != RegionKind::rows || region.inner == 0)) return false;
   const Dim points = region.domain.numel();
@@ -117,7 +117,7 @@ bool folds(const FusionPlan& plan, const Graph& graph, const Region& region) {
                       [&](ValueId id) { return plan.is_stored(id) && graph[id].type.shape.numel() == points; });
 }
 
-/// No region is to run later than those that wait for it.
+/// Ensures that no region runs later than those that wait for it.
 void before_who_waits(const Order& order, const std::vector<int>& sorted, std::vector<std::int32_t>& at) {
   for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)
     for (const int next : order.after(*r))
@@ -125,12 +125,15 @@ void before_who_waits(const Order& order, const std::vector<int>& sorted, std::v
           std::min(at[static_cast<std::size_t>(*r)], at[static_cast<std::size_t>(next)]);
 }
 
-/// When each region wants to run, as a position in the graph: at its last member, but
-///   a product at its contraction or when the last that its epilogue reads is there, so that a gradient that ends in
-///   an optimizer's update is summed as soon as it can be, and what it is made of dies; one that only sums up what it
-///   reads (a bias's gradient, a gradient's norm) when that is there, which then dies; and no later than those that
-///   wait for it: the optimizer's scalars, which wait for nothing, come before the first update. What a scatter_add
-///   adds to in place counts as the sum: made just before it, it takes no room meanwhile.
+/// Returns the desired position of each region in the graph: at its last member, with exceptions.
+/// - A matmul runs at its contraction, or when the last input of its epilogue is available. A gradient that is used
+///   in an optimizer's update is then summed as early as possible, and its inputs are freed.
+/// - A region that only sums its inputs (a bias's gradient, a gradient's norm) runs when they are available, so that
+///   they are freed.
+/// - No region runs later than those that wait for it. The optimizer's scalars, which wait for nothing, run before
+///   the first update.
+/// - The base that a scatter_add adds to in place has the position of the sum: it is computed just before, so that it
+///   uses no memory in the meantime.
 std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, const Order& order) {
   std::vector<std::int32_t> at(plan.regions.size(), 0), there(plan.regions.size(), 0);
   const std::vector<int> sorted = order.sorted(), waits = order.waiting();
@@ -150,7 +153,7 @@ std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, 
   return at;
 }
 
-/// By region, the position where all that it reads is there.
+/// Returns the position at which all inputs are available, by region.
 std::vector<std::int32_t> made_positions(const Order& order, const std::vector<int>& sorted,
                                          const std::vector<std::int32_t>& at) {
   const std::vector<int> waits = order.waiting();
@@ -163,9 +166,10 @@ std::vector<std::int32_t> made_positions(const Order& order, const std::vector<i
   return made;
 }
 
-/// Where a sum over processes takes long and little comes behind it, nothing would hide it: so the products that
-/// serve the sums just before it alone come behind what makes it (Johnson 1954: of jobs that are made and then sent,
-/// those that take long to send are made first). So it is with the gradient of embeddings.
+/// If a sum over processes takes long and little follows it, nothing would hide its communication. The matmuls that
+/// only serve the sums just before it are therefore moved after the nodes that compute its input (Johnson 1954: of
+/// jobs that are computed and then sent, those that take long to send are computed first). An example is the gradient
+/// of embeddings.
 void large_sum_first(const FusionPlan& plan, const Graph& graph, const Order& order, const std::vector<int>& sorted,
                      std::vector<std::int32_t>& at) {
   const std::vector<ProcessSum> sums = known_sums(plan, graph, made_positions(order, sorted, at));
@@ -187,9 +191,9 @@ void large_sum_first(const FusionPlan& plan, const Graph& graph, const Order& or
   }
 }
 
-/// Brings sums over processes forward to where what they sum is there, and updates by them, and norms of them, to
-/// where later sums hide those (update_times.h), with what is computed for updates alone. New states that are
-/// gathered are so at once.
+/// Moves sums over processes forward to where their inputs are available. Moves updates that use them, and norms of
+/// them, to where later sums hide the communication (update_times.h), with the values that are computed for updates
+/// alone. New states that are gathered are gathered immediately.
 void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Order& order,
                            std::vector<std::int32_t>& at) {
   const auto exchanges = [](const Region& region) { return region.kind == RegionKind::exchange; };
@@ -198,7 +202,7 @@ void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Ord
   large_sum_first(plan, graph, order, sorted, at);
   const std::vector<std::int32_t> made = made_positions(order, sorted, at);
   const UpdateTimes times(plan, graph, made);
-  std::vector<bool> serves(at.size(), false);  // updates alone
+  std::vector<bool> serves(at.size(), false);  // serves updates alone
   for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)
     serves[static_cast<std::size_t>(*r)] = !times.updates(*r) && !times.gathers(*r) && !order.after(*r).empty() &&
                                            std::ranges::all_of(order.after(*r), [&](int next) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int unknown = -2;
 
-/// Lets one read of a member decide the dims it mentions; false where it contradicts.
+/// Uses one read of a member to decide the dims in its index; returns false if it contradicts.
 bool decide(const FusionPlan& plan, const Graph& graph, const Shape& space, const Read& read,
             std::vector<int>& dims) {
   if (!read.affine) return false;
@@ -36,7 +36,7 @@ bool uses_twice(const std::vector<int>& dims) {
   return std::adjacent_find(used.begin(), used.end()) != used.end();
 }
 
-/// Whether dims cover domain dims [0, count), those of size 1 aside, and no others.
+/// Whether dims cover domain dims [0, count), ignoring those of size 1, and no others.
 bool covers(const Region& region, const std::vector<int>& dims, int count) {
   for (int d = 0; d < region.domain.rank(); ++d) {
     const bool wanted = d < count && !region.domain[d].is(1);
@@ -63,7 +63,7 @@ std::optional<std::vector<int>> align(const Graph& graph, const FusionPlan& plan
     any = true;
   }
   if (!any) return std::nullopt;
-  // Dims that no member decided: size 1, or the same position where the space is the domain itself.
+  // Dims that no member decided have size 1, or the same position if the space is the domain itself.
   const bool same = space == region.domain;
   for (int i = 0; i < space.rank(); ++i) {
     int& d = dims[static_cast<std::size_t>(i)];

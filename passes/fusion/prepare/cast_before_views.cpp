@@ -56,7 +56,7 @@ class CastMover {
  private:
   static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-  /// The dtype that a reader casts the value to, behind views of it.
+  /// Returns the dtype that a reader casts the value to, possibly after views of it.
   std::optional<DType> wanted_by(ValueId reader) const {
     const Node& node = graph_[reader];
     if (is_alias(node)) return wanted_[at(reader)];
@@ -72,7 +72,7 @@ class CastMover {
     return std::all_of(users.begin(), users.end(), same) ? first : std::nullopt;
   }
 
-  /// A computed value that is cast behind a view.
+  /// Whether it is a computed value that is cast after a view.
   bool is_root(ValueId id) const {
     const Node& node = graph_[id];
     const auto users = users_[id];
@@ -82,8 +82,8 @@ class CastMover {
 
   const Graph& graph_;
   Users users_;
-  std::vector<std::optional<DType>> wanted_;  ///< what all that reads a value casts it to
-  std::vector<std::optional<Value>> cast_;    ///< of a root and its views, new
+  std::vector<std::optional<DType>> wanted_;  ///< the dtype that all readers of a value cast it to
+  std::vector<std::optional<Value>> cast_;    ///< new casts of a root and its views
   const std::optional<Value> none_;
 };
 

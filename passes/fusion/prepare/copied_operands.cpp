@@ -9,7 +9,8 @@ using namespace ir;
 
 namespace {
 
-/// Whether so many blocks read the operand that it is better stored: they stand along the rows of the other one.
+/// Whether so many blocks read the operand that it should be stored. The blocks go along the rows of the other
+/// operand.
 bool many_read(const Graph& graph, const Node& product, std::size_t which, std::int64_t few) {
   const ContractionRoles roles = product.op->as<Contraction>()->roles(product);
   const Dim rows = roles.size_of(which == 0 ? roles.rhs_free() : roles.lhs_free(), graph, product);

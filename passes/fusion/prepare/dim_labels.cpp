@@ -48,7 +48,7 @@ DimLabels of_product(const Node& node) {
   return {.operands = {letters(roles.lhs), letters(roles.rhs)}, .result = letters(roles.out)};
 }
 
-/// Indices stand in the result where the table's dim stood.
+/// In the result, the dims of the indices replace the table's dim.
 DimLabels of_gather(const Graph& graph, const Node& node) {
   const int table = graph[node.operands[0]].type.rank(), indices = graph[node.operands[1]].type.rank();
   const int dim = rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), table);

@@ -8,22 +8,22 @@
 
 namespace lathe {
 
-/// Computes element-wise values with rows that end in a few elements more, out of values that have these already:
-/// of the gradient of logits, whose product has padded columns, no padded copy is made then. What the elements more
-/// are is left open.
+/// Computes elementwise values with rows that have a few more elements at the end, from values that already have
+/// them. For example, the gradient of logits, whose matmul has padded columns, then needs no padded copy. The
+/// additional elements are undefined.
 class LongerRows {
  public:
   explicit LongerRows(const ir::Graph& graph) : graph_(graph), has_longer_(graph.nodes.size(), false) {}
 
-  /// Says that a value will have longer rows.
+  /// Declares that a value will have longer rows.
   void add(ir::ValueId id) { has_longer_[at(id)] = true; }
-  /// Whether a value is element-wise and made of at least one that has longer rows; of what else it reads along a row
-  /// there is nothing that has to be copied, but arguments of one row.
+  /// Whether a value is elementwise and depends on at least one value with longer rows. Nothing else that it reads
+  /// along a row may require a copy, except arguments of one row.
   bool reaches(ir::ValueId id) const;
 
-  /// The longer value itself.
+  /// Sets the longer version of a value.
   void set(ir::ValueId id, const ir::Value& longer) { built_.insert_or_assign(id.index, longer); }
-  /// The longer value of one that is reached, with rows of `size`; at the end of `to`.
+  /// Returns the longer version, with rows of `size`, of a value that reaches() accepts; appends it to `to`.
   ir::Value build(const ir::Rebuilder& to, ir::ValueId id, std::int64_t size);
 
  private:

@@ -19,7 +19,7 @@ using namespace ir;
 
 namespace {
 
-/// Elements that are copied at once.
+/// Returns the number of elements per copy.
 std::int64_t chunk_of(DType dtype) {
   return kernel::async_copy_bytes / static_cast<std::int64_t>(size_in_bytes(dtype));
 }
@@ -31,7 +31,7 @@ std::int64_t whole_chunks(std::int64_t size, DType dtype) {
 
 bool is_16_bits(const Node& node) { return node.type.dtype == bf16 || node.type.dtype == f16; }
 
-/// Whether a value is an argument of the graph, as it is or rounded.
+/// Whether a value is an argument of the graph, plain or rounded.
 bool is_argument(const Graph& graph, ValueId id) {
   while (!graph[id].op->as<Argument>()) {
     if (!is_alias(graph[id]) && graph[id].op != &ops::cast) return false;
@@ -56,7 +56,7 @@ class Padding {
 
   Graph run() {
     GraphBuilder builder(graph_.name);
-    builder.add_checks(graph_.checks);  // first: they speak of the ops that the user wrote
+    builder.add_checks(graph_.checks);  // first, because they refer to the ops that the user wrote
     Rebuilder to(builder, graph_);
     for (const ValueId id : all_values(graph_)) {
       const GraphBuilder::At here(builder, graph_[id].loc);
@@ -73,7 +73,7 @@ class Padding {
   }
 
  private:
-  /// How an operand comes to rows of whole chunks: by a copy, or it is computed with longer rows.
+  /// How an operand gets rows of whole chunks: it is copied, or it is computed with longer rows.
   enum class Pad { none, copied, computed };
   static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
@@ -105,7 +105,7 @@ class Padding {
       operand_[at(operand)] = Pad::copied;
   }
 
-  /// Rows of a known odd length, long enough.
+  /// Whether rows have a known length that is large and not a whole number of chunks.
   bool is_odd(ValueId id) const {
     const auto size = row_of(id);
     return size && *size > sizes_.unpadded_depth && whole_chunks(*size, graph_[id].type.dtype) != *size;
@@ -116,7 +116,7 @@ class Padding {
   }
   std::int64_t longer_row_of(ValueId id) const { return whole_chunks(*row_of(id), graph_[id].type.dtype); }
 
-  /// Whether an operand with these labels has many rows beside what else is named.
+  /// Whether an operand with these labels has many rows, apart from the dims in `others`.
   bool is_long_beside(const Node& product, const ContractionRoles& roles, std::string labels,
                       const std::string& others, std::int64_t many) const {
     std::erase_if(labels, [&](char label) { return others.find(label) != std::string::npos; });
@@ -127,8 +127,8 @@ class Padding {
     return is_long_beside(product, roles, std::move(labels), std::string(1, summed), many);
   }
 
-  /// Whether a reduction folds rows of what is made of a value, as a loss does, and neither it nor a cast of it is
-  /// returned: then rows are read as they lie.
+  /// Whether a reduction folds rows of values that depend on this one, as a loss does, and neither it nor a cast of
+  /// it is returned. Its rows can then be read in place.
   bool is_folded(ValueId id) const {
     bool folded = false;
     std::set<int> seen = {id.index};
@@ -152,12 +152,12 @@ class Padding {
     return folded;
   }
 
-  /// The first elements of longer rows.
+  /// Returns the first elements of longer rows.
   Value cut(ValueId id, const Value& longer) const {
     return slice(longer, longer.rank() - 1, 0, graph_[id].type.shape[longer.rank() - 1]);
   }
 
-  /// With longer rows that end in zeros.
+  /// Computes an operand with longer rows that end in zeros.
   Value computed(const Rebuilder& to, ValueId id) {
     GraphBuilder& b = to.builder();
     const Value all = longer_.build(to, id, longer_row_of(id)), row = iota(b, {Dim(longer_row_of(id))}, 0, i32);
@@ -202,8 +202,8 @@ class Padding {
   const GpuProductSizes& sizes_;
   LongerRows longer_;
   Users users_;
-  std::vector<Pad> operand_;     ///< by node: an operand whose rows are padded
-  std::vector<bool> columns_;    ///< by node: a product whose columns are
+  std::vector<Pad> operand_;     ///< by node: how the rows of an operand are padded
+  std::vector<bool> columns_;    ///< by node: whether a matmul has padded columns
   std::vector<bool> kept_;       ///< by node: outputs and updates
   std::map<int, Value> zeroed_;  ///< operands with longer rows, by old node
 };

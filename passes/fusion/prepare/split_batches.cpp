@@ -19,7 +19,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::size_t most_values = 256;  // that are computed in another shape for one split
+constexpr std::size_t most_values = 256;  // limit on the values computed in another shape per split
 
 class BatchSplitter {
  public:
@@ -27,7 +27,7 @@ class BatchSplitter {
     for (const ValueId id : graph.results()) kept_.insert(id);
   }
 
-  /// Nothing where nothing is split.
+  /// Returns nothing if there is nothing to split.
   std::optional<Graph> run() {
     for (const ValueId id : all_values(graph_))
       if (is_split(id)) find_products(id);
@@ -43,7 +43,7 @@ class BatchSplitter {
   }
 
  private:
-  using Wanted = std::map<ValueId, Shape>;  ///< nodes that are computed in another shape
+  using Wanted = std::map<ValueId, Shape>;  ///< nodes to compute in another shape
 
   bool is_split(ValueId id) const {
     const Node& node = graph_[id];
@@ -52,7 +52,8 @@ class BatchSplitter {
     return !same_but_for_ones(whole, node.type.shape) && split_parts(whole, node.type.shape);
   }
 
-  /// What the split shows, and all that is computed with it, where that can be had split and gains from it.
+  /// Collects the operand of the split and everything that must be computed with it, if that is possible and saves a
+  /// value.
   void find_products(ValueId split) {
     Wanted found;
     const ValueId shown = graph_[split].operands[0];
@@ -62,7 +63,7 @@ class BatchSplitter {
 
   bool is_computed(ValueId id) const { return graph_[id].op->as<Elementwise>() || graph_[id].op == &ops::expand; }
 
-  /// A product that is nothing but an output: it is copied, and may be.
+  /// Whether a matmul is only an output, which is copied anyway.
   bool is_end(ValueId id) const { return graph_[id].op->as<Contraction>() && users_[id].empty(); }
 
   bool feeds_point_wise(ValueId id) const {
@@ -70,8 +71,8 @@ class BatchSplitter {
     return std::any_of(users.begin(), users.end(), [&](ValueId user) { return graph_[user].op->as<Elementwise>(); });
   }
 
-  /// Takes in what else reads the values in `found`: through a merge it would have to find them in memory. Products
-  /// do find another product's result there.
+  /// Collects the other readers of the values in `found`: otherwise they would have to read them from memory through
+  /// a merge. Matmuls do read another matmul's result from memory.
   bool can_close(Wanted& found) {
     std::vector<ValueId> work;
     for (const auto& [id, shape] : found) work.push_back(id);
@@ -101,7 +102,7 @@ class BatchSplitter {
     return at != wanted_.end() && at->second == shape;
   }
 
-  /// What a merge of dims shows that have this shape; a copy that only the merge needs is no more.
+  /// Returns the operand of a merge of dims that has this shape, without copies that only the merge needs.
   std::optional<ValueId> merged(ValueId id, const Shape& shape) const {
     if (!canonical::keeps_order(*graph_[id].op)) return std::nullopt;
     ValueId source = graph_[id].operands[0];
@@ -110,36 +111,37 @@ class BatchSplitter {
     return source;
   }
 
-  /// Whether a value has this shape for nothing: it lies in memory as it is, or only dims of size 1 are new.
+  /// Whether a value has this shape at no cost: it is stored in memory, or only dims of size 1 are added.
   bool shows(ValueId id, const Shape& shape) const {
     const Node& node = graph_[id];
     return same_but_for_ones(node.type.shape, shape) || node.op->as<Argument>() || node.op == &ops::contiguous ||
            node.op == &ops::constant;
   }
 
-  /// Whether a value can be had in this shape and no more is stored for it; notes what must be computed in others.
+  /// Whether a value can be provided in this shape without storing more for it; records the nodes to compute in other
+  /// shapes.
   bool can_have(ValueId id, const Shape& shape, Wanted& found) {
     std::vector<Open> open;
     return settle(begin(id, shape, found, open), found, open);
   }
 
-  /// The same, computed in this shape.
+  /// Whether a value can be computed in this shape.
   bool can_compute(ValueId id, const Shape& shape, Wanted& found) {
     std::vector<Open> open;
     if (!begin_computing(id, shape, false, found, open)) return false;
     return settle(std::nullopt, found, open);
   }
 
-  /// A value that can be computed in a shape if its operands can be had.
+  /// A value that can be computed in a shape if its operands can be provided.
   struct Open {
     ValueId id;
     Shape shape;
     std::vector<Shape> operands;
-    bool or_shown;         ///< else it may be shown in that shape
-    std::size_t next = 0;  ///< of its operands
+    bool or_shown;         ///< otherwise a view of it in that shape may do
+    std::size_t next = 0;  ///< index of the next operand
   };
 
-  /// What is known of a value without looking at its operands; nothing, and it is opened, where they decide.
+  /// Returns the answer for a value if it does not depend on its operands; otherwise opens it and returns nothing.
   std::optional<bool> begin(ValueId id, const Shape& shape, const Wanted& found, std::vector<Open>& open) {
     if (const auto at = wanted_.find(id); at != wanted_.end()) return at->second == shape;
     if (const auto at = found.find(id); at != found.end()) return at->second == shape;
@@ -164,7 +166,7 @@ class BatchSplitter {
     return true;
   }
 
-  /// Looks at the operands of all that is open; `answer` is that of the first value, where there is one already.
+  /// Processes the operands of all open values; `answer` is that of the first value, if it is known already.
   bool settle(std::optional<bool> answer, Wanted& found, std::vector<Open>& open) {
     while (!open.empty()) {
       Open& now = open.back();
@@ -204,7 +206,7 @@ class BatchSplitter {
     return view(contiguous(value), node.type.shape);
   }
 
-  /// A value in the shape that can_have has granted.
+  /// Returns a value in the shape that can_have() accepted.
   Value had(const Rebuilder& to, ValueId id, const Shape& shape) const {
     if (is_wanted(id, shape)) return split_.at(id);
     if (graph_[id].type.shape == shape) return to[id];
@@ -214,9 +216,10 @@ class BatchSplitter {
 
   const Graph& graph_;
   Users users_;
-  std::set<ValueId> kept_;  ///< outputs and updates: another shape would have to be copied
+  /// Outputs and updates: in another shape they would have to be copied.
+  std::set<ValueId> kept_;
   Wanted wanted_;
-  bool gains_ = false;  ///< of the split that is looked at: a value need not be stored any more
+  bool gains_ = false;  ///< whether the current split saves storing a value
   std::map<ValueId, Value> split_;
 };
 

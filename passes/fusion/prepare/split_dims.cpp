@@ -14,7 +14,7 @@ using namespace ir;
 
 namespace {
 
-using DimParts = std::vector<std::vector<Dim>>;  ///< by dim: the dims that it is the product of
+using DimParts = std::vector<std::vector<Dim>>;  ///< by dim: the dims whose product it is
 
 Shape joined(const DimParts& parts) {
   std::vector<Dim> dims;
@@ -24,8 +24,8 @@ Shape joined(const DimParts& parts) {
 
 std::vector<Dim> ones(std::size_t count) { return std::vector<Dim>(count, Dim(1)); }
 
-/// The parts of an operand that is broadcast to a result: aligned from the last dim, one 1 for each part where it is
-/// stretched.
+/// Returns the parts of an operand that is broadcast to a result: aligned from the last dim, with a 1 for each part
+/// of a stretched dim.
 DimParts broadcast_parts(const Shape& operand, const Shape& result, const DimParts& parts) {
   DimParts found;
   const int lead = result.rank() - operand.rank();
@@ -65,7 +65,7 @@ class NodeSplitter {
  private:
   const Shape& shape_of(ValueId id) const { return graph_[id].type.shape; }
 
-  /// The operand of a view that adds or drops dims of size 1.
+  /// Returns the shape of the operand of a view that adds or drops dims of size 1.
   Shape without_ones(const Shape& operand) const {
     DimParts found;
     std::size_t next = 0;
@@ -128,7 +128,7 @@ class NodeSplitter {
     return SplitNode{node_.op, {{"spec", roles.lhs + "," + roles.rhs + "->" + roles.out}}, {left, right}};
   }
 
-  /// Puts `labels` in the place of one, and their dims into the shape.
+  /// Replaces a label by `labels`, and inserts their dims into the shape.
   static void spread(std::string& spec, char label, const std::string& labels, Shape* shape,
                      const std::vector<Dim>& dims) {
     const std::size_t at = spec.find(label);
@@ -147,8 +147,8 @@ class NodeSplitter {
   const WantedShape& wanted_;
 };
 
-/// By dim of a node's result: the dim of the operand that it runs along, -1 where it is none. Nothing for nodes that
-/// reshape one of the dims in `split`, and products that sum over it.
+/// Returns, by dim of a node's result, the dim of the operand that it runs along, or -1. Returns nothing for nodes
+/// that reshape a dim in `split`, and for matmuls that sum over it.
 std::optional<std::vector<int>> dims_along(const Graph& graph, const Node& node, int operand,
                                            const std::vector<bool>& split) {
   const Shape& from = graph[node.operands[static_cast<std::size_t>(operand)]].type.shape;

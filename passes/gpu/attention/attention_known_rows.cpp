@@ -49,7 +49,7 @@ void bind_known_rows(KernelContext& context, const AttentionPlan& plan, Elementw
 KnownRows::KnownRows(const AttentionPlan& plan, AttentionBlock& block, std::vector<int> values)
     : plan_(plan), block_(block), b_(block.b), values_(std::move(values)), needed_(needed_of_rows(plan, values_)) {}
 
-/// Whether all rows of the tile leave out all of its columns.
+/// Returns whether all rows of the tile skip all of its columns.
 Value KnownRows::left_out(const ScorePosition& tile) {
   if (plan_.skips < 0) return b_.constant_int(boolean, 0);
   KernelContext& context = block_.context;

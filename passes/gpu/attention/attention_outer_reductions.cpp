@@ -12,7 +12,7 @@ std::vector<int> summed_values(const ElementwiseProgram& program, const std::vec
   return found;
 }
 
-/// Sums over outer dims: a block for each tile of rows and columns goes through these dims in order, its sums in
+/// Sums over outer dims: a block per tile of rows and columns iterates over these dims in order, with its sums in
 /// registers.
 class OuterReductions {
  public:
@@ -51,7 +51,7 @@ class OuterReductions {
 
   void tile(Value kept, Value row, Value column, const AttentionThread& thread) {
     const ElementwiseProgram& program = block_.program;
-    std::vector<std::vector<kernel::Var>> totals;  // by sum and row of the thread
+    std::vector<std::vector<kernel::Var>> totals;  // by sum and by row of the thread
     for (const int value : values_)
       totals.push_back(zero_vectors(b_, {compute_type(program[value].dtype), own_}, own_));
     b_.for_loop(0, block_.context.dim(program.points(summed_)), 1, [&](Value summed) {
@@ -79,7 +79,7 @@ class OuterReductions {
     }
   }
 
-  /// The number that the other kernels have for these outer indices.
+  /// Returns the outer index that the other kernels use for these indices.
   Value outer(Value kept, Value summed) {
     const ElementwiseProgram& program = block_.program;
     Linear form{std::vector<Dim>(static_cast<std::size_t>(program.domain.rank()), Dim(0)), 0};

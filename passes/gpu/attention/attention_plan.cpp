@@ -22,8 +22,8 @@ std::vector<int> summed_over_columns(const AttentionProgram& attention) {
   return found;
 }
 
-/// Takes the sums over outer dims, which the kernel of the rows does not make, out of what it stores. Then columns
-/// can be left out where what these sums read is zero too.
+/// Removes the sums over outer dims from the stores and returns them, because the kernel of the rows does not compute
+/// them. Columns can then be skipped only where the values that these sums read are zero too.
 std::vector<ElementwiseStore> take_outer_reductions(AttentionProgram& attention) {
   ElementwiseProgram& program = attention.program;
   AttentionParts& parts = attention.parts;
@@ -39,8 +39,8 @@ std::vector<ElementwiseStore> take_outer_reductions(AttentionProgram& attention)
   return sums;
 }
 
-/// What the products over rows (or columns) and sums over outer dims need of each row: reductions, and quotients like
-/// the reciprocal of a sum.
+/// Returns the values of each row that the matmuls over rows (or columns) and sums over outer dims need: reductions,
+/// and quotients such as the reciprocal of a sum.
 std::vector<int> needed_of_each_row(const AttentionProgram& attention, OutputProducts wanted,
                                     const std::vector<ElementwiseStore>& outer_reductions) {
   std::vector<int> found;
@@ -61,8 +61,8 @@ std::vector<int> needed_of_each_row(const AttentionProgram& attention, OutputPro
   return found;
 }
 
-/// bf16 or f16 where every factor of every product is of that dtype: then tensor cores multiply just what the graph
-/// says. Else what sums are computed in.
+/// Returns bf16 or f16 if every factor of every matmul has that dtype, so that tensor cores multiply exactly the
+/// values of the graph. Otherwise returns the dtype of the sums.
 DType held_dtype(const AttentionProgram& attention) {
   const AttentionParts& parts = attention.parts;
   std::vector<DType> factors;
@@ -152,7 +152,7 @@ std::vector<KernelContext::Built> lower_attention(const LoweringContext& context
     built.push_back(of_rows.tile ? lower_wgmma_outputs(plan, true, *of_rows.tile) : lower_attention_columns(plan));
     note(of_rows.why_not);
   }
-  std::map<std::uint64_t, std::vector<ElementwiseStore>> sums;  // by the dims that are kept
+  std::map<std::uint64_t, std::vector<ElementwiseStore>> sums;  // by kept dims
   for (const ElementwiseStore& sum : plan.outer_reductions)
     sums[plan.attention.program.depends[static_cast<std::size_t>(sum.value)]].push_back(sum);
   for (const auto& [kept, of_one_kind] : sums) {

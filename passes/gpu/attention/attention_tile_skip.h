@@ -4,20 +4,20 @@
 
 namespace lathe::gpu {
 
-/// Which columns a row block goes through first: where its operands are bounded only those that may contribute
-/// something. If its rows then fail the tile-skip check (rows_allow_skip), it goes through all of them after all.
+/// The columns that a row block processes first: if its operands are bounded, only those that may contribute. If its
+/// rows then fail the tile-skip check (rows_allow_skip), it processes all columns.
 struct SkippableColumns {
   kernel::Value bounded, lo, hi;
   kernel::Value largest_score;  ///< bounds every score of the row block
 };
 
-/// Of `count` rows from `row` on, by tiles of so many columns. What the kernel of the maxima has left is read: by the
-/// threads of a warp, which all ask, where `lane` is given.
+/// Returns them for `count` rows from `row` on, in tiles of `tile_columns` columns. Reads the results of the maxima
+/// kernel. With `lane`, the threads of a warp share the reads, and all of them must call it.
 SkippableColumns skippable_columns(KernelContext& context, const AttentionPlan& plan, kernel::Value outer,
                                    kernel::Value row, int count, int tile_columns, kernel::Value lane = {});
 
-/// body(lo, hi) for these columns, which says whether the rows pass the check, and if not once more for all of them.
-/// Gives whether columns were left out in the end.
+/// Runs body(lo, hi) for these columns; it returns whether the rows pass the check. If they do not, runs it again for
+/// all columns. Returns whether columns were skipped in the end.
 kernel::Value go_through(kernel::Builder& b, const SkippableColumns& columns, kernel::Value column_count,
                          const std::function<kernel::Value(kernel::Value lo, kernel::Value hi)>& body);
 

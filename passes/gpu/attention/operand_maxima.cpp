@@ -21,7 +21,7 @@ KernelContext::Built lower_operand_maxima(const AttentionPlan& plan) {
     const Dim& size = m.operand->by_column ? plan.attention.column_count : plan.attention.rows;
     const Value positions = context.dim(size), blocks = context.dim(plan.blocks_of(size));
     const Value depth = context.dim(m.operand->size), used = b.ceil_div(positions, span);
-    // Vectors are counted position by position.
+    // Vectors are numbered position by position.
     const Value vectors_of_one = b.ceil_div(depth, lanes);
     const auto block = [&](Value i) {
       const Value outer = i / used, number = i % used, first = number * span;

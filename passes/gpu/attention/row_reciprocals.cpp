@@ -70,7 +70,7 @@ class Rewriter {
   const ElementwiseProgram& from_;
   std::uint64_t columns_;
   ElementwiseProgram to_;
-  std::vector<int> positions_;      // by instruction: where it is now
+  std::vector<int> positions_;      // new position, by instruction
   std::map<int, int> reciprocals_;  // by sum
 };
 

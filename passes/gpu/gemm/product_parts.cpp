@@ -39,7 +39,7 @@ ProductParts::Tiling ProductParts::tiling(int rows, int columns, int splits) {
 }
 
 std::pair<ProductParts::Position, Value> ProductParts::unit(const Tiling& t, Value i) {
-  // Bands of a few rows of tiles, column by column: neighbours in time read the same rows and columns.
+  // Bands of a few rows of tiles, column by column: blocks that run at the same time read the same rows and columns.
   const int band_rows = lowering_.gpu().products.band_rows;
   const Value in_batch = i % t.each, band = in_batch / (t.across * band_rows) * band_rows;
   const Value height = kernel::min(t.down - band, builder().index(band_rows)), in_band = in_batch - band * t.across;

@@ -5,11 +5,11 @@
 
 namespace lathe::gpu {
 
-/// What the schedules of a contraction with its epilogue have in common: the kernel under construction, a block for
-/// every tile of the result, the operands' elements, and what becomes of a sum.
+/// Code that the schedules of a contraction with its epilogue share: the kernel under construction, one block per
+/// tile of the result, the operands' elements, and the epilogue of sums.
 class ProductParts {
  public:
-  /// An operand, and where a tile of it lies in shared memory.
+  /// An operand, and the shared memory of its tile.
   struct Side {
     const ProductOperand& operand;
     ElementwiseEmitter& loads;
@@ -19,55 +19,55 @@ class ProductParts {
 
     bool along_k() const { return operand.axis == LaneAxis::k; }
   };
-  /// Of a tile's first element.
+  /// Position of a tile's first element.
   struct Position {
     kernel::Value batch, m, n;
   };
 
   ProductParts(const LoweringContext& lowering, const Region& region);
 
-  /// Runs `block` for each tile of rows x columns, in a loop over the grid; gives the kernel. What it needs of the
-  /// operands and of the epilogue is declared.
+  /// Runs `block` for each tile of rows x columns, in a loop over the grid, and returns the kernel. Declares the
+  /// buffers of the operands and the epilogue.
   KernelContext::Built tiles(int rows, int columns, const std::function<void(const Position&)>& block);
 
-  /// The tiles of a result, by splits of what is contracted: how many there are, and what number i is.
+  /// The tiles of a result, for each split of the contracted dim; unit() returns the position and the split of number
+  /// i.
   struct Tiling {
     int rows, columns, splits;
-    kernel::Value down, across, each, count;  ///< each: tiles of a split
+    kernel::Value down, across, each, count;  ///< each: tiles per split
   };
   std::pair<Position, kernel::Value> unit(const Tiling& tiling, kernel::Value i);
 
-  /// Sums over splits of what is contracted, in f32 in a program buffer: [split][batch][row][column], rows and
+  /// Sums over splits of the contracted dim, in f32 in a program buffer: [split][batch][row][column], with rows and
   /// columns rounded up to whole tiles.
   struct Partial {
     int buffer = -1, splits = 1;
     std::int64_t rows = 0, columns = 0;
   };
-  /// As tiles(), for each split: `block` is given its number. It stores to the partial sums, and nothing goes through
-  /// the epilogue.
+  /// Like tiles(), for each split, whose number `block` receives. It stores partial sums; there is no epilogue.
   KernelContext::Built tiles_of_splits(int rows, int columns, const Partial& partial,
                                        const std::function<void(const Position&, kernel::Value)>& block);
-  /// As one of these, of which `blocks` makes all blocks; with no partial sums there is one split.
+  /// Like tiles() or tiles_of_splits(), but `blocks` emits all blocks. Without partial sums there is one split.
   KernelContext::Built tiles_in_turn(int rows, int columns, const Partial* partial,
                                      const std::function<void(const Tiling&)>& blocks);
-  /// The kernel that adds the splits in order; their sums go through the epilogue.
+  /// Returns the kernel that adds the splits in order and runs the epilogue on their sums.
   KernelContext::Built combine(const Partial& partial);
-  /// Loads as many neighbours along the operand's axis as the variable has lanes, from (row, k) on; zeros beyond the
-  /// ends.
+  /// Loads adjacent elements along the operand's axis, as many as the variable has lanes, from (row, k) on; zeros
+  /// past the ends.
   void bring(Side& side, kernel::Value batch, kernel::Value row, kernel::Value k, kernel::Var into);
-  /// The epilogue of neighbours along n, from (m, n) on, as far as they lie in the result: sums that were rounded to
-  /// its dtype, in the computing type.
+  /// Runs the epilogue for adjacent results along n, from (m, n) on, if they are inside the result. `sums` are
+  /// rounded to its dtype, in the compute type.
   void finish(kernel::Value batch, kernel::Value m, kernel::Value n, kernel::Value sums);
-  /// The same where all of them, or those of the mask, are known to be elements of the result.
+  /// Runs the epilogue if all of them, or those of the mask, are known to be elements of the result.
   void finish_inside(kernel::Value batch, kernel::Value m, kernel::Value n, kernel::Value sums,
                      kernel::Value mask = {});
   /// Whether the kernel writes nothing to the storage of a node.
   bool only_reads(ir::ValueId node) const;
 
-  /// Where the sums of a tile's split begin.
+  /// Returns where the sums of a tile's split start.
   kernel::Value first_partial(const Partial& partial, const Position& at, kernel::Value number);
 
-  /// Memory for the sums of `splits`; m, n and the number of batches are known.
+  /// Allocates memory for the sums of `splits`; m, n and the number of batches must be known.
   Partial partial(int rows, int columns, int splits) const;
 
   kernel::Builder& builder() { return context_.builder; }
@@ -93,7 +93,7 @@ class ProductParts {
 
  public:
   Side left, right;
-  kernel::Value m, n, k;  ///< sizes, once tiles() runs
+  kernel::Value m, n, k;  ///< sizes, set by tiles()
 };
 
 }  // namespace lathe::gpu

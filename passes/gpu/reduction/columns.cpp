@@ -14,7 +14,8 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// The threads of a block: side by side, a vector of columns each, a warp at most, and the others down the rows.
+/// The threads of a block: up to a warp of them next to each other, with a vector of columns each, and the others
+/// down the rows.
 struct Threads {
   Threads(const GpuInfo& gpu, const std::optional<std::int64_t>& columns, int lanes) {
     const std::int64_t warp = gpu.warp_threads, wanted = columns ? (*columns + lanes - 1) / lanes : warp;
@@ -44,7 +45,7 @@ class ColumnsKernel {
   }
 
  private:
-  /// What a kernel reduces: `rows` of each of `outer` blocks of columns, cut into `splits` of `length`.
+  /// The reductions of a kernel: `rows` of each of `outer` blocks of columns, cut into `splits` of `length`.
   struct Space {
     Dim width;
     int lanes;
@@ -54,7 +55,7 @@ class ColumnsKernel {
   struct At {
     Value outer, split, row, column;
   };
-  /// The element, or vector of elements, at a position; only the lanes of the mask lie inside.
+  /// Returns the element, or vector of elements, at a position; only the lanes of the mask are valid.
   using Element = std::function<Value(const At&, Value mask)>;
   using Result = std::function<void(const At&, Value mask, Value total)>;
 
@@ -113,7 +114,7 @@ class ColumnsKernel {
     return built;
   }
 
-  /// The splits are rows of all that is kept.
+  /// Combines the splits, which are the rows of a matrix of all kept elements.
   KernelContext::Built second() {
     KernelContext context("combine_columns", KernelRole::combine_columns);
     kernel::Builder& b = context.builder;
@@ -161,7 +162,7 @@ class ColumnsKernel {
             b.store(shared, own, b.apply(reduce().op, {b.load(shared, own, space.lanes), other}));
           });
         }
-        // The results lie in the first row, which its own threads wrote.
+        // The results are in the first row, which its own threads wrote.
         b.if_(equal(y, 0) && at.column < space.columns, [&] {
           const Value total = b.load(shared, own, space.lanes);
           unmasked_or_masked(b, at.column, space.columns, space.lanes, space.width,
@@ -176,7 +177,7 @@ class ColumnsKernel {
     b.for_loop(0, space.outer * space.splits * across, 1, block, LoopKind::block_x);
   }
 
-  /// What the kernel reads, and the buffer for what its splits come to or else the result.
+  /// Declares the kernel's inputs and its output: the result, or the buffer of partial results.
   void declare(KernelContext& context) const {
     if (splits_ == 1) return declare_buffers(context, {&program_}, lowering_);
     ElementwiseProgram loads = program_;
@@ -185,7 +186,7 @@ class ColumnsKernel {
     context.declare(partial_, type(), false, true);
   }
 
-  /// One thread's way down its columns, from its row of the split on.
+  /// Reduces one thread's columns, from its row of the split on.
   Value down(kernel::Builder& b, const Space& space, const At& first, const Element& element) const {
     const Value identity = b.broadcast(reduction_identity(b, reduce()), space.lanes);
     const kernel::Var sum = b.var(identity);

@@ -6,8 +6,8 @@ namespace lathe::gpu {
 
 namespace {
 
-constexpr double many = 1'048'576;    // what a length counts as that is known at run time only
-constexpr double partial_bytes = 16;  // written and read, 8 bytes at most
+constexpr double many = 1'048'576;    // assumed length if known at run time only
+constexpr double partial_bytes = 16;  // written and read, up to 8 bytes each
 
 }  // namespace
 

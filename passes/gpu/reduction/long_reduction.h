@@ -8,24 +8,24 @@
 
 namespace lathe::gpu {
 
-/// Reductions side by side, each shared by the threads of one block. Where these are too few to read at the speed of
-/// memory, each reduction is cut into splits, a block each; what a split gives lies in a buffer of partial results,
-/// which further kernels combine in an order that follows from the sizes alone.
+/// Independent reductions, each computed by the threads of one block. If they are too few to read at the speed of
+/// memory, each reduction is cut into splits, one block each. The results of splits go to a buffer of partial
+/// results, which further kernels combine in an order that depends on the sizes alone.
 struct LongReduction {
-  std::optional<std::int64_t> results;  ///< how many are side by side; unknown: many
+  std::optional<std::int64_t> results;  ///< number of reductions; unknown: many
   std::optional<std::int64_t> length;   ///< elements of each; unknown: many
-  std::int64_t bytes = 0;               ///< that are read for an element, in all loops
-  double threads = 1;                   ///< that share a whole one
+  std::int64_t bytes = 0;               ///< read per element, in all loops
+  double threads = 1;                   ///< that share a whole reduction
   double split_threads = 1;             ///< that share a split
-  int kernels = 1;                      ///< that splits take more
+  int kernels = 1;                      ///< additional kernels with splits
 };
 
-/// Into how many splits at most each is cut: as many as end first by an estimate from the sizes alone, 1 where one
-/// block is as good. Not measured.
+/// Returns the maximum number of splits per reduction, by an estimate from the sizes alone; 1 if one block is as
+/// fast. Not measured.
 int splits_of(const GpuInfo& gpu, const LongReduction& reduction);
 
-/// A reduction of `n` elements is cut into `count` splits of `length`, `most` at most (1: it is not cut), each but
-/// the last a multiple of `least` long where it would be shorter, else of `unit`.
+/// The splits of a reduction of `n` elements: `count` splits of `length`, up to `most` (1: not cut). `length` is a
+/// multiple of `unit`, or `least` if that is larger.
 struct Splits {
   kernel::Value length, count;
 };

@@ -11,7 +11,7 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// Whether it stores floats, of 16 bits alone.
+/// Whether all floats that it stores have 16 bits.
 bool rounds_to_16_bits(const ElementwiseProgram& program) {
   const auto is_wide = [&](const ElementwiseStore& store) {
     const DType dtype = program[store.value].dtype;
@@ -45,7 +45,7 @@ KernelContext::Built lower_points(const LoweringContext& lowering, const Region&
   if (space.outer.empty()) {
     for_threads(b, lowering.gpu(), n, space.lanes, [&](Value at) { store_row({}, at); });
   } else {
-    // Vectors are counted row by row, so that short rows fill the blocks too.
+    // Vectors are numbered row by row, so that short rows fill the blocks too.
     const Value a_row = b.ceil_div(n, space.lanes);
     for_threads(b, lowering.gpu(), context.dim(program.points(space.outer)) * a_row, 1,
                 [&](Value i) { store_row({{space.outer, i / a_row, 1}}, i % a_row * space.lanes); });

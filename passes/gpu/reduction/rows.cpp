@@ -14,7 +14,7 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// Emits one step of a region of rows with reductions.
+/// Emits one step of a rows region with reductions.
 class RowsKernel {
  public:
   RowsKernel(const LoweringContext& lowering, const RowsPlan& plan, const RowsPlan::Step& step)
@@ -73,7 +73,7 @@ class RowsKernel {
     return types;
   }
 
-  /// Threads of rows beyond the last stay to meet the barriers: they stand for the last row and run no iteration.
+  /// Threads of rows past the last one still take part in the barriers: they use the last row and run no iteration.
   void thread(Value row, Value rows, Value split, Value x, Value slot, Scope& top) {
     const Value exists = row < rows;
     const Value here = plan_.rows > 1 ? kernel::min(row, rows - 1) : row;
@@ -107,7 +107,7 @@ class RowsKernel {
       scope.bind(reductions[r], rounded(b_, values[r], program_[reductions[r]].dtype));
   }
 
-  /// What a split reduced to stays as it is.
+  /// Stores the results of a split, to be combined later.
   void keep(const RowLoop& l, const std::vector<Value>& values, Value offset, Value x) {
     if (values.empty()) return;
     b_.if_(equal(x, 0), [&] {
@@ -116,7 +116,7 @@ class RowsKernel {
     });
   }
 
-  /// What an earlier kernel's splits reduced to, and where it left values along the row.
+  /// Combines the results of an earlier kernel's splits, and records where that kernel stored values along the row.
   void combine(int l, Value row, Value x, Value slot, Scope& scope) {
     const std::vector<int> reductions = plan_.combined(program_, l);
     std::vector<kernel::Var> accumulators;
@@ -144,7 +144,7 @@ class RowsKernel {
     emitter_.store(store.node, program_[store.value].dtype, store.form, emitter_.emit(store.value, scope), scope);
   }
 
-  /// Runs over [lo, hi) of the row; gives what its reductions come to in the block.
+  /// Runs over [lo, hi) of the row; returns the block's results of its reductions.
   std::vector<Value> loop(const RowLoop& l, Value row, Value lo, Value hi, Value x, Value slot, Scope& row_scope) {
     if (l.reductions.empty() && l.stores.empty()) return {};
     std::vector<int> results;
@@ -182,7 +182,7 @@ class RowsKernel {
     return values;
   }
 
-  /// The total of a thread's blocks, of a long sum whose threads go through `step` elements at a time.
+  /// Returns the total of a thread's blocks, for a long sum whose threads process `step` elements at a time.
   std::optional<BlockTotal> total_of(int i, int step) {
     const ElementwiseInstruction& reduce = program_[i];
     auto steps = program_.points(space_.inner).value();
@@ -196,11 +196,12 @@ class RowsKernel {
     return value.type.lanes > 1 ? b_.reduce(program_[i].op, value) : value;
   }
 
-  /// One vector of the row. All values come before the first store: it may go where others, or saved ones, are read.
+  /// Processes one vector of the row. All values are computed before the first store, which may overwrite other
+  /// inputs or saved values.
   void split(const RowLoop& l, const std::vector<int>& results, Value row, Value at, Value mask,
              const std::vector<kernel::Var>& accumulators, Scope& row_scope) {
     Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
-    saved_.bind(results, scope, [&](int, const ElementwiseStore& spill) {  // it is the same thread's
+    saved_.bind(results, scope, [&](int, const ElementwiseStore& spill) {  // stored by the same thread
       return emitter_.reload(spill.node, spill.form, scope);
     });
     for (std::size_t r = 0; r < accumulators.size(); ++r) {

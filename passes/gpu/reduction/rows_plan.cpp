@@ -23,8 +23,8 @@ RowsPlan::RowsPlan(const LoweringContext& lowering, const Region& region)
   if (!is_cut()) steps = {{0, static_cast<int>(loops.loops().size()), true}};
 }
 
-/// About four vectors of a row a thread, a warp to a block of threads a row where it is long enough; one row of all
-/// the largest block. An unknown length counts as long.
+/// Assigns about four vectors of a row to a thread, and a warp up to a block of threads to a row if it is long
+/// enough. A single row gets the largest block. An unknown length is treated as long.
 void RowsPlan::choose_threads(const GpuInfo& gpu) {
   constexpr std::int64_t long_row = 512;  // vectors
   const auto width = program.points(space.inner).value();

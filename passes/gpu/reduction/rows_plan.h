@@ -9,10 +9,10 @@
 
 namespace lathe::gpu {
 
-/// How a region of rows with reductions is shared out: `threads` a row, `rows` of them a block, one kernel. Where
-/// rows are few and long each is cut into splits, a block each, and each loop over the row is a kernel of its own
-/// that first combines what the splits of earlier loops reduced to; a last one, a block a row, stores what rows
-/// reduce to.
+/// How a rows region with reductions is distributed: `threads` per row, `rows` per block, one kernel. If rows are few
+/// and long, each is cut into splits, one block each. Each loop over the row is then a separate kernel, which first
+/// combines the results of the splits of earlier loops. A last one, one block per row, stores the results that do not
+/// vary along the row.
 struct RowsPlan {
   RowsPlan(const LoweringContext& lowering, const Region& region);
   RowsPlan(const RowsPlan&) = delete;
@@ -22,20 +22,20 @@ struct RowsPlan {
   const RowSpace space;
   const RowLoops loops;
   int threads = 1, rows = 1;
-  int splits = 1;               ///< of a row, at most
-  std::map<int, int> partials;  ///< where it is cut, by reduction: the program buffer [row][split]
+  int splits = 1;               ///< maximum per row
+  std::map<int, int> partials;  ///< with splits, by reduction: the program buffer [row][split]
 
-  /// A kernel: loops first .. last - 1, and then maybe what does not vary along the row.
+  /// A kernel: loops first .. last - 1, and optionally the values that do not vary along the row.
   struct Step {
     int first, last;
     bool singles;
   };
   std::vector<Step> steps;
   bool is_cut() const { return splits > 1; }
-  /// The step's part of the program: instructions that it does not need are constants, and it has the stores that the
-  /// step writes, or reads back.
+  /// Returns the step's part of the program. Instructions that it does not need become constants; it has the stores
+  /// that the step writes or reads back.
   ElementwiseProgram part(const Step& step) const;
-  /// The reductions of an earlier loop that a part of the program needs.
+  /// Returns the reductions of an earlier loop that a part of the program needs.
   std::vector<int> combined(const ElementwiseProgram& part, int loop) const;
 
  private:

@@ -12,7 +12,7 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// Sums along the dim, from one end to the other. The sum of what precedes a block is a BlockTotal.
+/// Emits running sums along the dim. The sum of the blocks before the current one is a BlockTotal.
 class ScanKernel {
  public:
   ScanKernel(const LoweringContext& lowering, ir::ValueId id)
@@ -36,7 +36,7 @@ class ScanKernel {
   }
 
  private:
-  /// Element number `turn` from the end where the sums begin, and where it lies in its row.
+  /// Returns the position in the row of element number `turn`, counted from the end where the sums start.
   Value position(Value turn) const { return reverse_ ? size_ - 1 - turn : turn; }
 
   Value element(Value pre, Value t, Value column) {
@@ -65,7 +65,7 @@ class ScanKernel {
     });
   }
 
-  /// As many elements as a block has threads, and then the next ones.
+  /// Processes as many elements as a block has threads, then the next ones.
   void rows() {
     const int threads = lowering_.gpu().block_threads;
     const auto block = [&](Value row) {
@@ -88,11 +88,11 @@ class ScanKernel {
     b_.for_loop(0, context_.dim(along_.rows), 1, block, LoopKind::block_x);
   }
 
-  /// Of the threads before one, and of all.
+  /// The sums of the threads before this one, and of all threads.
   struct Sums {
     Value before, all;
   };
-  /// Adds to each thread's value those of the threads before it.
+  /// Adds the values of the threads before it to each thread's value.
   Sums add_up(kernel::Buffer sums, kernel::Var own, Value x, int threads) {
     for (int step = 1; step < threads; step *= 2) {
       b_.store(sums, x, b_.get(own));

@@ -12,10 +12,10 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// out[pre, size, post] = sum over t of updates[pre, t, post] where indices[t] names the row.
+/// out[pre, size, post] = sum over t of updates[pre, t, post] with indices[t] == row.
 ///
-/// A block sorts a chunk of positions t by index, as keys: index * chunk + the place of t in its chunk. Keys of one
-/// index in a chunk are a run, by which a row's updates are added, from chunk to chunk, in the order of positions:
+/// A block sorts a chunk of positions t by index, as keys: index * chunk + the offset of t in its chunk. The keys of
+/// one index in a chunk are a run. A row's updates are added by runs, from chunk to chunk, in the order of positions:
 ///
 ///   indices 5 3 5 5 | 3 5 3     keys 3:1 5:0 5:2 5:3 | 3:0 3:2 5:1     row 5: a run of 3 at slot 1, then 1 at slot 6
 class ScatterKernels {
@@ -70,16 +70,16 @@ class ScatterKernels {
     return context.finish();
   }
 
-  /// The place in its chunk of a slot, or of the position that a key stands for.
+  /// Returns the offset of a slot in its chunk, or of the position that a key encodes.
   Value place(Value of) const { return bits(of, of.builder->index(chunk_ - 1)); }
   static Value bits(Value a, Value b) { return a.builder->apply(ScalarOp::bit_and, {a, b}); }
-  /// 2^exponent, from 1 to `most`: said, so that 32 bits are known to hold it.
+  /// Returns 2^exponent, from 1 to `most`. The explicit bounds show that it fits into 32 bits.
   static Value power(Value exponent, std::int64_t most) {
     kernel::Builder& b = *exponent.builder;
     return kernel::min(kernel::max(b.apply(ScalarOp::shift_left, {b.index(1), exponent}), 1), most);
   }
 
-  /// A chunk a block. A single chunk is linked where it lies.
+  /// Sorts one chunk per block. A single chunk is linked as well.
   KernelContext::Built sort() {
     KernelContext context(one_chunk_ ? "link_indices" : "sort_indices",
                           one_chunk_ ? KernelRole::scatter_link : KernelRole::scatter_sort);
@@ -97,7 +97,7 @@ class ScatterKernels {
       Scope scope(indices, {{index_, t, 1}}, {}, &top);
       const Value own = b.cast(indices.emit(indices_.result, scope), i64), size = context.dim(size_);
       const Value inside = b.index(0) <= own && own < size;
-      // Where there is nothing to add, nobody asks for the row.
+      // If there is nothing to add, the row is not used.
       b.check(inside || context.dim(around) <= 0, code);
       return b.select(inside, own, size) * chunk_ + place(t);
     };
@@ -118,8 +118,8 @@ class ScatterKernels {
     return context.finish();
   }
 
-  /// A bitonic sort: sorted halves become a sorted whole, for which pairs are put in order, first mirrored ones, then
-  /// those half as far apart, and so on. What lies behind the members counts as larger than all.
+  /// A bitonic sort: sorted halves are merged by ordering pairs, first mirrored ones, then those half as far apart,
+  /// and so on. Positions past the members count as larger than all.
   void sort_keys(kernel::Builder& b, kernel::Buffer keys, Value members, Value x, int threads) const {
     Value levels = b.index(0);
     for (std::int64_t half = 1; half < chunk_; half *= 2) levels = levels + b.cast(b.index(half) < members, i64);
@@ -157,8 +157,8 @@ class ScatterKernels {
     if (!one_chunk_) context.declare(next_, i64, false, true);
   }
 
-  /// Of a slot where a run begins: the run's length, whether it is its row's first, and where the row's next one
-  /// begins, or the count. An index out of range has no first run.
+  /// For each slot where a run starts: stores the run's length, whether it is its row's first, and where the row's
+  /// next run starts, or the count. An index out of range has no first run.
   void link(KernelContext& context, kernel::Buffer keys, Value slot) const {
     kernel::Builder& b = context.builder;
     const Value count = context.dim(count_), key = b.load(keys, slot), row = key - place(key);
@@ -166,7 +166,7 @@ class ScatterKernels {
     const Value begins = equal(slot, start) || b.load(keys, kernel::max(slot - 1, start)) < row;
     const kernel::Var length = b.var(b.index(0)), next = b.var(count),
                       first = b.var(begins && row < context.dim(size_) * chunk_);
-    /// Where the row's run in another chunk begins, or the count.
+    /// Returns where the row's run in another chunk starts, or the count.
     const auto run_in = [&](Value chunk) {
       const Value behind = kernel::min(chunk + chunk_, count), at = chunk + keys_below(b, keys, row, chunk, behind);
       const Value found = at < behind && b.load(keys, kernel::min(at, behind - 1)) < row + chunk_;
@@ -185,7 +185,7 @@ class ScatterKernels {
     if (!one_chunk_) b.store(context.buffer(next_), slot, b.get(next));
   }
 
-  /// How many of the sorted keys in [start, end), at most a chunk, are less than `limit`.
+  /// Returns how many of the sorted keys in [start, end), at most a chunk, are less than `limit`.
   Value keys_below(kernel::Builder& b, kernel::Buffer keys, Value limit, Value start, Value end) const {
     const kernel::Var below = b.var(b.index(0));
     int digits = 1;
@@ -198,7 +198,7 @@ class ScatterKernels {
     return b.get(below);
   }
 
-  /// A thread for each slot and vector of columns; only those of first runs have work.
+  /// One thread per slot and vector of columns; only those of first runs have work.
   KernelContext::Built add() {
     KernelContext context("scatter_add", KernelRole::scatter_add);
     kernel::Builder& b = context.builder;
@@ -227,7 +227,7 @@ class ScatterKernels {
     return built;
   }
 
-  /// The sum of the updates of a row, whose first run begins at `slot`.
+  /// Returns the sum of the updates of a row whose first run starts at `slot`.
   Value add_runs(KernelContext& context, ElementwiseEmitter& updates, Value pre, Value slot, Value column, Value mask,
                  Scope& top) const {
     kernel::Builder& b = context.builder;
@@ -262,7 +262,7 @@ class ScatterKernels {
       b.if_(b.get(at) < count, [&] {
         const Value run = b.get(at);
         add_run(run);
-        // Like the length it is in this range: said, so that 32 bits are known to hold it.
+        // It is in this range, as the length is; the explicit bounds show that it fits into 32 bits.
         b.set(at, kernel::min(kernel::max(b.load(context.buffer(next_), run), b.index(0)), count));
       });
     });
@@ -274,7 +274,7 @@ class ScatterKernels {
   int out_;
   std::int64_t chunk_;  ///< positions that a block sorts
   bool one_chunk_ = false;
-  int keys_ = -1, lengths_ = -1, first_ = -1, next_ = -1;  ///< by slot: a chunk's own are those of its positions
+  int keys_ = -1, lengths_ = -1, first_ = -1, next_ = -1;  ///< by slot; the slots of a chunk are its positions
   OperandProgram updates_, indices_;
   std::vector<int> pre_, index_, post_;
   Dim size_ = 0, count_ = 0;

@@ -7,7 +7,7 @@ namespace lathe::gpu {
 using kernel::Value;
 using Scope = ElementwiseEmitter::Scope;
 
-/// An element a thread: as many as stand before it tell where it goes.
+/// One element per thread: its position is the number of elements before it in the order.
 std::vector<KernelContext::Built> lower_sort(const LoweringContext& context, const Region& region) {
   const AlongDim along(context, region.members[0]);
   const bool descending = ranks_descending(along.node), selects = along.node.op == &ir::ops::top_k;
@@ -35,7 +35,7 @@ std::vector<KernelContext::Built> lower_sort(const LoweringContext& context, con
         b.set(rank, b.get(rank) + b.select(before, b.index(1), b.index(0)));
       });
     };
-    // Of those before it in the row also the equal ones.
+    // Of the elements before it in the row, equal ones count too.
     count_before(b.index(0), t, [&](Value x) { return kernel::logical_not(ranks_before(b, own, x, descending)); });
     count_before(t + 1, size, [&](Value x) { return ranks_before(b, x, own, descending); });
     const auto store = [&] { b.store(kernel.buffer(out), (pre * count + b.get(rank)) * columns + column, t); };

@@ -8,7 +8,7 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// An element a thread, which is written unless a later row has the same position.
+/// One element per thread, which is written unless a later row has the same position.
 KernelContext::Built update(const LoweringContext& lowering, const RowUpdateOperands& operands) {
   KernelContext context("update_rows", KernelRole::row_update);
   kernel::Builder& b = context.builder;

@@ -14,7 +14,7 @@ namespace lathe::shard {
 
 namespace {
 
-/// What a process sends over one axis: a number, and a multiple of 1 / n in the unknown dims of the graph.
+/// The bytes that a process sends over one axis: a number, and a multiple of 1 / n in the unknown dims of the graph.
 struct Sent {
   std::int64_t known = 0, ranks = 1;
   Dim times_ranks = 0;
@@ -40,7 +40,7 @@ std::string time_text(const Exchange& exchange, const StepRates& rates, const Di
   return ", predicted " + seconds_text(exchange_seconds(exchange, rates, dims));
 }
 
-/// The bytes of gathered values in use, or ahead of it, and the names of those that count:
+/// Returns the bytes of gathered values in use, or ahead of use, with the names of the large ones:
 /// "163971072 (wte 154533888, h.0.mlp.c_fc.weight 9437184)".
 std::string gathered_text(const HeldBytes& held, bool ahead) {
   std::int64_t bytes = 0;

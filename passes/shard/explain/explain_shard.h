@@ -7,8 +7,9 @@
 
 namespace lathe::shard {
 
-/// What shard did, for people: each exchange with bytes, line, reason and the time predicted for it alone, where its
-/// sizes are known or given (sizes of a process, local_dims); then what a process sends over each axis and holds.
+/// Describes the result of shard() for people. Each collective has bytes, line, reason and the time predicted for it
+/// alone, if its sizes are known or given (local sizes, local_dims). After these come the bytes that a process sends
+/// over each axis and the bytes that it holds.
 std::string explain(const Sharded& sharded, const StepRates& rates = {}, const DimBindings& dims = {});
 
 }  // namespace lathe::shard

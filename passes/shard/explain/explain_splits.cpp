@@ -33,10 +33,10 @@ std::string without_numbers(const std::string& name) {
   return text;
 }
 
-/// Whether reasons say lines, or are to be compared.
+/// Whether reasons include source lines, or are only compared.
 enum class Lines { shown, hidden };
 
-/// How the dims of a graph's values came to be split.
+/// Explains why the dims of a graph's values are split.
 class SplitReasons {
  public:
   SplitReasons(const Graph& graph, const Mesh& mesh, const std::vector<Split>& splits)
@@ -56,7 +56,7 @@ class SplitReasons {
   }
 
   const Graph& graph() const { return cut_.graph; }
-  /// Whether a name splits a dim of the value.
+  /// Whether a dim of the value is split by a name.
   bool is_named(ValueId id) const { return !held_[slot(id)].empty(); }
 
   /// "dim 1 over model in 3 blocks: h of view at gpt.cpp:41, through contract at gpt.cpp:40"
@@ -95,7 +95,7 @@ class SplitReasons {
     return text;
   }
 
-  /// By value that holds the factor: the op that ties it to the next value on the way to `origin`.
+  /// Returns, by value that holds the factor, the op that ties it to the next value on the path to `origin`.
   const std::vector<ValueId>& ways_to(ValueId origin, Factor factor) {
     const auto [found, is_new] = ways_.try_emplace(factor);
     if (!is_new) return found->second;
@@ -108,7 +108,7 @@ class SplitReasons {
       ways[slot(value)] = op;
       reached.push_back(value);
     };
-    // Ops of gradients only where those that a person wrote do not lead.
+    // Ops of gradients are used only where the ops that the user wrote lead nowhere.
     for (const bool gradients : {false, true})
       for (std::size_t i = 0; i < reached.size(); ++i) {
         const ValueId value = reached[i];
@@ -132,13 +132,13 @@ class SplitReasons {
   SplitPlan plan_;
   Users users_;
   std::vector<std::vector<Factor>> held_;                 ///< by value: split factors of its dims
-  std::map<std::int32_t, std::vector<ValueId>> updated_;  ///< a state and what it becomes, both ways
+  std::map<std::int32_t, std::vector<ValueId>> updated_;  ///< by value: a state's new value, and the reverse
   std::map<Factor, std::vector<ValueId>> ways_;
 };
 
 /// Arguments that are split for the same reasons.
 struct Alike {
-  std::string name, type;  ///< the name without numbers; none where no name splits it
+  std::string name, type;  ///< the name without numbers; empty if no name splits it
   std::string kind;        ///< the reasons without lines
   std::string first, reasons;
   int count = 0;

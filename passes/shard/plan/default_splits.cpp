@@ -14,7 +14,7 @@ DefaultSplits default_splits(const ir::Graph& forward, const Mesh& mesh) {
   for (const MeshAxis& axis : mesh.axes()) {
     if (axis.name != "model") continue;
     for (const char* dim : {"h", "d_ff", "vocab"}) {
-      // What stands in its way, a size or an op, is what dividing by it meets.
+      // The error of shard() shows what prevents the split: a size or an op.
       const Split split{dim, axis.name};
       try {
         static_cast<void>(shard(forward, Mesh({axis}), {split}));

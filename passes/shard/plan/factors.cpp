@@ -48,7 +48,7 @@ void Factors::part(Factor factor, const FactorList& parts) {
 
 namespace {
 
-/// What both sizes are multiples of, for numbers.
+/// Returns the greatest common divisor of two known sizes, if it is greater than 1.
 std::optional<std::int64_t> common_divisor(const Dim& a, const Dim& b) {
   if (!a.value() || !b.value()) return std::nullopt;
   const std::int64_t divisor = std::gcd(*a.value(), *b.value());
@@ -57,7 +57,8 @@ std::optional<std::int64_t> common_divisor(const Dim& a, const Dim& b) {
 
 }  // namespace
 
-/// Parts a, b or both, so that they begin with factors of one size. False where no such parts are known.
+/// Divides a, b or both into parts, so that they start with factors of the same size. Returns false if no such parts
+/// are known.
 bool Factors::make_comparable(Factor a, Factor b) {
   const Dim size_a = entry(a).size, size_b = entry(b).size;
   if (size_a.is(0) || size_b.is(0)) return false;
@@ -80,7 +81,7 @@ bool Factors::make_comparable(Factor a, Factor b) {
 void Factors::tie(const FactorList& a, const FactorList& b, ir::ValueId node) {
   const FactorList from_a = resolve(a), from_b = resolve(b);
   std::deque<Factor> left(from_a.begin(), from_a.end()), right(from_b.begin(), from_b.end());
-  // Parts of a factor come in its place; those of one that stands twice are found when it is met again.
+  // Replaces a factor by its parts; a factor that occurs twice is replaced again when it is reached again.
   const auto expose = [this](std::deque<Factor>& list) {
     const FactorList parts = resolve({list.front()});
     list.pop_front();

@@ -9,29 +9,29 @@
 
 namespace lathe::shard {
 
-/// A size that dims are made of; equal factors of dims that ops tie together are one. Named by a position in Factors.
+/// A factor of the sizes of dims, as a position in Factors. Dims that ops tie together have the same factors.
 using Factor = int;
-/// A dim as a row-major product of factors, the outermost first: 3*d_model, of which h and d_k are split off, is
+/// A dim as a row-major product of factors, the outermost first: 3*d_model, from which h and d_k are split off, is
 /// (3, h, d_k). A size of 1 has none.
 using FactorList = std::vector<Factor>;
 
-/// Why a factor cannot be split: an op looks at all of a dim that holds it.
+/// Why a factor cannot be split: an op needs all of a dim that holds it.
 struct Obstacle {
   ir::ValueId node;
   std::string why;  ///< "it takes elements 1 to 5 of 8"
 };
 
-/// The factors of a graph: which are one, and which are products of others.
+/// The factors of a graph: which ones are the same, and which are products of others.
 class Factors {
  public:
-  /// A dim of its own.
+  /// Returns the factors of a new dim.
   FactorList make(const Dim& size);
-  /// A list with every factor as one that is no product of others.
+  /// Returns a list in which no factor is a product of others or the same as another one.
   FactorList resolve(const FactorList& list) const;
-  /// Says that two dims are the same elements in one order. Where the sizes of their factors do not divide each
-  /// other, what remains of both has an obstacle: `node` joins them.
+  /// Declares that two dims have the same elements in the same order. If the sizes of their factors do not divide
+  /// each other, the rest of both gets an obstacle: `node` ties them.
   void tie(const FactorList& a, const FactorList& b, ir::ValueId node);
-  /// No factor of the list may be split.
+  /// Declares that no factor of the list may be split.
   void block(const FactorList& list, const Obstacle& obstacle);
 
   Factor find(Factor factor) const;
@@ -42,21 +42,21 @@ class Factors {
  private:
   struct Entry {
     Dim size;
-    Factor same = -1;  ///< stands for this one
-    FactorList parts;  ///< is the product of these
+    Factor same = -1;  ///< the factor that it is the same as
+    FactorList parts;  ///< the factors whose product it is
     std::optional<Obstacle> obstacle = {};
   };
   const Entry& at(Factor factor) const { return entries_[static_cast<std::size_t>(find(factor))]; }
   Entry& entry(Factor factor) { return entries_[static_cast<std::size_t>(factor)]; }
   void unite(Factor a, Factor b);
-  /// Makes `factor` the product of `outer` and the rest of it.
+  /// Makes `factor` the product of `parts`.
   void part(Factor factor, const FactorList& parts);
   bool make_comparable(Factor a, Factor b);
 
   std::vector<Entry> entries_;
 };
 
-/// A dim of a value that an op makes or reads as a whole alone.
+/// A dim of a value that an op computes or reads only as a whole.
 struct Blocked {
   ir::ValueId node, value;
   int dim;
@@ -76,8 +76,8 @@ struct FactoredGraph {
 
 struct Cut;  // passes/shard/plan/sequence_cuts.h
 
-/// Ties the dims of the values of a graph of primitives as its ops do, but for the dim of a cut. An update ties a
-/// state's dims to its value's.
+/// Ties the dims of the values of a graph of primitives as its ops do, except the dim of a cut. An update ties a
+/// state's dims to those of its new value.
 FactoredGraph factor_dims(const ir::Graph& graph, const std::map<ir::ValueId, Cut>& cuts);
 
 }  // namespace lathe::shard

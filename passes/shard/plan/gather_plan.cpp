@@ -11,7 +11,7 @@ using namespace ir;
 
 namespace {
 
-/// The first and last position in the graph of the nodes that read a value, views aside.
+/// The first and last position in the graph of the nodes that read a value, also through views.
 struct ReaderSpan {
   int first, last;
 
@@ -21,7 +21,7 @@ struct ReaderSpan {
   }
 };
 
-/// A gathered value: where it is read in the forward pass, and in the gradient.
+/// A gathered value, with its readers in the forward pass and in the gradient.
 struct GatheredValue {
   std::optional<std::int64_t> bytes;
   std::vector<ReaderSpan> readers = {};
@@ -49,7 +49,7 @@ class GatherPlanner {
  private:
   static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-  /// Whether `reader` takes all of what processes hold as parts.
+  /// Whether `reader` needs the whole of a value that processes hold as shards.
   bool gathers(ValueId reader, ValueId operand) const {
     for (std::size_t a = 0; a < partials_.size(); ++a)
       if (partials_[a][operand].made == Form::part &&
@@ -59,7 +59,7 @@ class GatherPlanner {
   }
 
   void find_readers() {
-    // Readers come behind what they read: those of a view are known before it is seen.
+    // Readers come after their operands, so the readers of a view are known before the view is visited.
     std::vector<std::optional<ReaderSpan>> used(graph_.nodes.size());
     for (int i = graph_.size() - 1; i >= 0; --i) {
       const ValueId id{i};
@@ -82,7 +82,7 @@ class GatherPlanner {
       all = more;
   }
 
-  /// Of all that the split of dims by name leaves to a process.
+  /// Returns the bytes of the whole value that a process has after the splits by name.
   std::optional<std::int64_t> bytes_of(ValueId id) const {
     const auto elements = splits_.local_shape(id).numel().value();
     if (!elements) return std::nullopt;
@@ -103,7 +103,7 @@ class GatherPlanner {
   const SplitPlan& splits_;
   std::span<const PartPlan> parts_;
   std::span<const PartialPlan> partials_;
-  std::vector<GatheredValue> values_;  ///< by node; without readers, what is not gathered
+  std::vector<GatheredValue> values_;  ///< by node; without readers if it is not gathered
   std::vector<const GatheredValue*> gathered_;
 };
 

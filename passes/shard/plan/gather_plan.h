@@ -7,11 +7,11 @@
 
 namespace lathe::shard {
 
-/// The values, by node, that are gathered once more for the readers in the gradient instead of being kept since the
-/// forward pass: those between whose last reader there and first reader in the gradient another gathered value is
-/// read. Where none is, the second gather would hold the same bytes as the first: the value is kept, and not sent
-/// again. One of less than a hundredth of the bytes does not count, such as a vector that a kernel reads beside a
-/// matrix.
+/// Returns, by node, the values that are gathered again for the readers in the gradient instead of being kept since
+/// the forward pass. They have another gathered value that is read between their last reader there and their first
+/// reader in the gradient. Otherwise the second gather would hold the same bytes as the first, so the value is kept
+/// and not sent again. Values with less than a hundredth of the bytes are ignored, such as a vector that a kernel
+/// reads next to a matrix.
 ///
 ///   logits = contract(x, wte), loss, d logits, d x = contract(d logits, wte)      ->  kept
 ///   c = contract(b, w), logits = contract(x, wte), .., d b = contract(d c, w)     ->  w is gathered again

@@ -19,7 +19,7 @@ void MinCut::add_edge(int from, int to, std::int64_t cost) {
   add(to, from, 0);
 }
 
-/// Distances from the source over edges with room; whether the sink is reached.
+/// Computes the distances from the source over edges with room; returns whether the sink is reached.
 bool MinCut::find_levels() {
   level_.assign(first_.size(), -1);
   std::vector<int> queue{source()};
@@ -34,7 +34,8 @@ bool MinCut::find_levels() {
   return level_[at(sink())] >= 0;
 }
 
-/// Sends what one path of growing levels takes; 0 where there is none. Goes without recursion: paths are long.
+/// Pushes flow along one path of increasing levels and returns its amount; 0 if there is no path. Not recursive,
+/// because paths are long.
 std::int64_t MinCut::push() {
   std::vector<int> path;
   int vertex = source();

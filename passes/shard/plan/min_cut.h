@@ -5,7 +5,7 @@
 
 namespace lathe::shard {
 
-/// The cheapest set of edges that parts the source from the sink of a directed graph (Dinic 1970).
+/// The cheapest set of edges that separates the source from the sink of a directed graph (Dinic 1970).
 class MinCut {
  public:
   static constexpr std::int64_t unbounded = std::int64_t{1} << 60;
@@ -13,9 +13,10 @@ class MinCut {
   explicit MinCut(int vertices);
   int source() const { return static_cast<int>(first_.size()) - 2; }
   int sink() const { return static_cast<int>(first_.size()) - 1; }
-  /// Edges of unbounded cost are never cut; the sum of the others stays below it.
+  /// Edges of unbounded cost are never cut; the sum of the other costs must be less.
   void add_edge(int from, int to, std::int64_t cost);
-  /// By vertex: whether it lies on the source's side. Of equally cheap cuts the one nearest to the source.
+  /// Returns, by vertex, whether it is on the source's side. Of equally cheap cuts, returns the one nearest to the
+  /// source.
   std::vector<bool> solve();
 
  private:

@@ -42,7 +42,7 @@ class PartPlanner {
   }
 
  private:
-  /// The operands and readers that are element-wise with a value and have its shape, and what it updates.
+  /// Connects elementwise nodes with their operands of the same shape, and states with their new values.
   void find_neighbours() {
     for (const ValueId id : all_values(graph_)) {
       if (!graph_[id].op->as<Elementwise>()) continue;
@@ -122,7 +122,7 @@ Dim held_blocks(const SplitDim& split, const Placement& placement, const Mesh& m
     const auto* other = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(a)]);
     if (!other || other->dim != split.dim || other->outer == split.outer) continue;
     const Dim inside = other->outer * Dim(mesh[a].ranks);
-    if (!split.outer.divided_by(inside)) continue;  // it divides what this one gives to a process
+    if (!split.outer.divided_by(inside)) continue;  // it splits this one's shards further
     const auto rest = blocks.divided_by(Dim(mesh[a].ranks));
     LATHE_ASSERT(rest.has_value());
     blocks = *rest;

@@ -31,8 +31,8 @@ std::optional<Combine> combine_of(ScalarOp op) {
   return op == ScalarOp::min ? std::optional(Combine::min) : std::nullopt;
 }
 
-/// Whether a process computes its part of the value from parts: element-wise, of operands that have the value's shape
-/// or are spread over the dim that is parted.
+/// Whether a process computes its shard of the value from shards: the op is elementwise, and its operands have the
+/// value's shape or are broadcast along the sharded dim.
 bool computes_part(const Graph& graph, const PartPlan& parts, ValueId id) {
   const Node& node = graph[id];
   if (!parts.has(id) || !node.op->as<Elementwise>()) return false;
@@ -44,7 +44,7 @@ bool computes_part(const Graph& graph, const PartPlan& parts, ValueId id) {
   });
 }
 
-/// Whether a reduction folds the dim of which a process may have its part.
+/// Whether a reduction folds the dim of which a process may have a shard.
 bool folds_part(const Graph& graph, const PartPlan& parts, ValueId id) {
   const Node& node = graph[id];
   if (!node.op->as<Reduce>() || !parts.has(node.operands[0])) return false;
@@ -75,7 +75,7 @@ class PartialPlanner {
     return cut && cut->kind == Cut::Kind::part && splits_.is_split(id, cut->dim, axis_);
   }
 
-  /// Whether the value could be partial.
+  /// Finds whether the value could be partial.
   void find_share(ValueId id) {
     const Node& node = graph_[id];
     if (const auto combine = birth(id)) {
@@ -91,7 +91,8 @@ class PartialPlanner {
     }
   }
 
-  /// A process has one part along an axis: of what is folded, or of the result [shard_repeat].
+  /// Throws [shard_repeat] unless the result is whole along the axis, because a process has one shard along an axis:
+  /// of the folded dim, or of the result.
   void require_whole_result(ValueId id) const {
     if (!splits_.is_split(id, axis_)) return;
     const Node& node = graph_[id];
@@ -103,7 +104,7 @@ class PartialPlanner {
         "shard_repeat", "a process holds one part along an axis: split one of them over another");
   }
 
-  /// What is combined where the op folds a dim that is split over the axis.
+  /// Returns how the value is combined, if the op folds a dim that is split over the axis.
   std::optional<Combine> birth(ValueId id) const {
     const Node& node = graph_[id];
     const auto split = [&](int operand, int dim) {
@@ -129,11 +130,11 @@ class PartialPlanner {
     return std::nullopt;
   }
 
-  /// What the op makes of partial values: one of the same kind, where it commutes with combining.
+  /// Returns how the result for partial operands is combined: in the same way, if the op commutes with that.
   std::optional<Combine> passed_on(const Node& node) const {
     std::optional<Combine> combine;
     for (const ValueId operand : node.operands) {
-      if (!may(operand) && parts_.has(operand)) return std::nullopt;  // it may be a part
+      if (!may(operand) && parts_.has(operand)) return std::nullopt;  // it may be a shard
       if (!may(operand)) continue;
       if (combine && combine != may_[slot(operand)]) return std::nullopt;
       combine = may_[slot(operand)];
@@ -156,7 +157,7 @@ class PartialPlanner {
   bool all(const Node& node) const {
     return std::all_of(node.operands.begin(), node.operands.end(), [this](ValueId o) { return may(o); });
   }
-  /// One of two operands may be partial and the other may not.
+  /// Whether exactly one of two operands may be partial.
   bool one_of_two(const Node& node) const { return may(node.operands[0]) != may(node.operands[1]); }
 
   bool elementwise(const Node& node, bool sum) const {
@@ -173,7 +174,7 @@ class PartialPlanner {
     return false;
   }
 
-  /// Bytes of a value on a process, where unknown sizes count as one that is usual for a batch or a sequence.
+  /// Returns the bytes of a value on a process; unknown sizes are assumed to be usual for a batch or a sequence.
   std::int64_t cost(ValueId id) const {
     constexpr std::int64_t usual = 2048, most = std::int64_t{1} << 38;
     const Dim elements = splits_.local_shape(id).numel();
@@ -183,14 +184,14 @@ class PartialPlanner {
     std::int64_t count = most;
     try {
       count = elements.evaluate(sizes);
-    } catch (const UserError&) {  // more than 64 bits hold
+    } catch (const UserError&) {  // more than 64 bits
     }
     return std::clamp<std::int64_t>(count, 1, most / element) * element;
   }
 
-  /// Four questions about each value, a vertex each: is it made as a part or whole (`part_made`), is it made whole
-  /// (`whole_made`), and the same of what its readers need. "No" is the source's side. A value that cannot be a part
-  /// has but the questions about whole.
+  /// Each value has four questions, one vertex each: is it computed as a shard or whole (`part_made`), is it computed
+  /// whole (`whole_made`), and the same for the form that its readers need. "No" is the source's side. A value that
+  /// cannot be a shard has only the questions about whole.
   struct Vertices {
     int part_made, part_needed, whole_made, whole_needed;
   };
@@ -302,7 +303,7 @@ class PartialPlanner {
   const SplitPlan& splits_;
   const PartPlan& parts_;
   int axis_;
-  std::vector<std::optional<Combine>> may_;  ///< by node: partial of what it could be
+  std::vector<std::optional<Combine>> may_;  ///< by node: how it would be combined
   std::vector<bool> born_;                   ///< by node: it folds a dim that is split by name
 };
 

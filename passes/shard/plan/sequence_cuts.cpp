@@ -20,20 +20,20 @@ namespace {
 
 std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-/// A value that is read by a node, at the position of an operand.
+/// An operand of a node: the reader, and the operand's position.
 struct Edge {
   ValueId reader;
   int operand;
   auto operator<=>(const Edge&) const = default;
 };
 
-/// Where a graph is cut: what is read as a whole, and what is made as a whole, each with the reason.
+/// Where a graph is cut: operands that are read whole, and results that are computed whole, each with the reason.
 struct Marks {
   std::map<Edge, std::string> reads;
   std::map<ValueId, std::string> results;
 };
 
-/// One sequence of a graph: where it meets itself, and where it is to be cut.
+/// One sequence of a graph: the values that have it twice, and the places to cut it.
 class Sequence {
  public:
   Sequence(const Graph& graph, const FactoredGraph& factored, std::set<Factor> of_name)
@@ -46,9 +46,9 @@ class Sequence {
   }
 
   const std::vector<int>& dims(ValueId id) const { return dims_[index_of(id)]; }
-  /// Whether it meets itself in a value.
+  /// Whether a value has it twice.
   bool meets(ValueId id) const { return dims(id).size() > 1; }
-  /// Whether there is such a value. A parameter of which two dims are one is no sequence.
+  /// Whether there is such a value. If a parameter has the dim twice, it is not a sequence.
   bool is_one() const {
     bool found = false;
     for (const ValueId id : all_values(graph_)) {
@@ -60,7 +60,7 @@ class Sequence {
   }
   const Dim& size() const { return factored_.factors.size(*factors_.begin()); }
 
-  /// Every edge between values in which it meets itself and others that have it.
+  /// Returns every edge between values that have it twice and values that have it once.
   Marks borders() const {
     Marks marks;
     for (const ValueId id : all_values(graph_)) {
@@ -76,7 +76,7 @@ class Sequence {
     return marks;
   }
 
-  /// What takes some of it, or makes it of something else: that is done with the whole.
+  /// Marks nodes that take a part of it, or compute it from something else: they need the whole.
   void mark_blocked(Marks& marks) const {
     for (const Blocked& blocked : factored_.blocked) {
       if (dims(blocked.value).size() != 1 || dims(blocked.value)[0] != blocked.dim) continue;
@@ -93,18 +93,18 @@ class Sequence {
   const Graph& graph_;
   const FactoredGraph& factored_;
   std::set<Factor> factors_;
-  std::vector<std::vector<int>> dims_;  ///< by node: those that hold it
+  std::vector<std::vector<int>> dims_;  ///< by node: the dims that hold it
 };
 
-/// Whether a node shows or copies its operand's elements and is no cut itself.
+/// Whether a node views or copies its operand's elements and is not a cut.
 bool moves(const CutGraph& graph, ValueId id) {
   const auto& op = graph.graph[id].op;
   return op->as<View>() || (op == &ops::contiguous && !graph.cuts.contains(id));
 }
 
-/// Writes a graph anew with its cuts. Values that are read as a whole are gathered where they have the fewest bytes,
-/// before a view that repeats them; what is made of no argument is made again. `each_edge` gives every edge a cut of
-/// its own.
+/// Rewrites a graph with its cuts. Values that are read whole are gathered where they have the fewest bytes, before a
+/// view that repeats them; values that depend on no argument are recomputed. `each_edge` gives every edge its own
+/// cut.
 class Cutter {
  public:
   Cutter(const CutGraph& given, const Sequence& sequence, const Marks& marks, bool each_edge)
@@ -145,7 +145,7 @@ class Cutter {
     return std::move(result_);
   }
 
-  /// Where a value of the graph stands in the new one: as its readers see it, and as it is made.
+  /// Return a value of the graph in the new graph: as its readers see it, and as it is computed.
   ValueId now(ValueId id) const { return now_[index_of(id)]; }
   ValueId made(ValueId id) const {
     const auto found = made_.find(id);
@@ -205,7 +205,7 @@ class Cutter {
   CutGraph result_;
 };
 
-/// Which dims of the values in which a sequence meets itself are those of queries, and what is cut for the others.
+/// Decides which dims of the values that have a sequence twice are those of queries, and what is cut for the others.
 class KeySide {
  public:
   KeySide(const CutGraph& given, const Sequence& sequence, const Marks& borders)
@@ -235,7 +235,7 @@ class KeySide {
   }
 
  private:
-  /// What a dim of the graph that is cut at all borders is one with; nothing where ops have parted it.
+  /// Returns the factor of a dim in the graph that is cut at all borders; nothing if ops have split the dim.
   std::optional<Factor> kind_of(ValueId id, int dim) const {
     for (const Factor factor : factored_.factors.resolve(factored_.dim(id, dim)))
       if (factored_.factors.size(factor) == sequence_.size()) return factor;
@@ -266,8 +266,8 @@ class KeySide {
       if (!queries_.contains(kind)) keys_.insert(kind);
   }
 
-  /// The value to make a part of, instead of one that is made whole: the last of those that are made of it alone, by
-  /// views and sums, and have no more elements. A gradient of repeated heads is summed over them first.
+  /// Returns the value to take a shard of, instead of one that is computed whole: the last value that depends on it
+  /// alone, through views and sums, and has no more elements. A gradient of repeated heads is summed over them first.
   ValueId best_result(ValueId id) const {
     ValueId best = id;
     for (ValueId at = id; users_[at].size() == 1;) {
@@ -293,7 +293,7 @@ class KeySide {
   std::set<Factor> folded_, queries_, keys_;
 };
 
-/// What dims of a name are: one size, and as many factors as ops leave apart.
+/// Returns the factors of the dims with a name: one size, and as many factors as ops keep separate.
 std::set<Factor> factors_named(const Graph& graph, const FactoredGraph& factored, const std::string& name) {
   std::set<Factor> found;
   for (const ValueId id : all_values(graph))

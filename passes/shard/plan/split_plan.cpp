@@ -52,7 +52,7 @@ std::vector<int> SplitPlan::axes_of_cut(ValueId id) const {
   return axes;
 }
 
-/// What cuts keep whole, though dims of its name are split.
+/// Returns the factors that cuts keep whole although dims with their name are split.
 std::set<Factor> SplitPlan::whole_sides() const {
   std::set<Factor> whole;
   for (const auto& [id, cut] : cuts_) {
@@ -70,7 +70,7 @@ void SplitPlan::seed(const Split& split) {
   std::set<std::string> names;
   for (const ValueId id : all_values(graph_)) {
     const Node& node = graph_[id];
-    // What is made from nothing takes the split of those that read it.
+    // Values without operands are split like their readers.
     if (node.operands.empty() && !node.op->as<Argument>()) continue;
     for (int d = 0; d < node.type.rank(); ++d) {
       const Dim& size = node.type.shape[d];
@@ -147,7 +147,8 @@ void SplitPlan::assign(Factor factor, int axis, const std::string& name, ValueId
   origins_.emplace(factor, Origin{name, at});
 }
 
-/// Says an unknown of `size` in one of each process: B is 4*B@data. False where not every term has one unknown.
+/// Expresses an unknown of `size` by an unknown of each process: B is 4*B@data. Returns false if not every term has
+/// one unknown.
 bool SplitPlan::substitute(const Dim& size, std::int64_t ranks, const std::string& axis,
                            const std::string& preferred) {
   if (whole(size).divided_by(Dim(ranks))) return true;

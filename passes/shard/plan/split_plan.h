@@ -12,27 +12,27 @@
 
 namespace lathe::shard {
 
-/// Which factors of a graph's dims are split over which axis of a mesh, and what sizes that leaves to a process.
+/// Which factors of a graph's dims are split over which axis of a mesh, and the resulting local sizes.
 ///
 ///   B:data, data=4:   f32[B, T, d_model=512]  ->  f32[B@data, T, d_model=512], and B is 4*B@data elsewhere
 ///   h:model, model=2: f32[d_model=512, 1536]  ->  f32[d_model=512, _@model=768], 1536 being (3, h=8, d_k=64)
 class SplitPlan {
  public:
-  /// Every dim of that name is split on its outermost factor that can be, and with it all dims that the ops of the
-  /// graph tie to it. One that is named with several axes is split over the first, each part over the next. Throws
-  /// UserError [shard_name] where no dim has the name, [shard_divide] for a size that the axis does not divide,
-  /// [shard_gather] where an op looks at all of a dim, [shard_axis] for dims that are one and are named with several
-  /// axes, [shard_repeat] for a value with two dims over one axis.
+  /// Splits every dim with a name of `splits` on its outermost factor that can be split, and with it all dims that
+  /// the ops of the graph tie to it. A dim that is named with several axes is split over the first, each shard over
+  /// the next. Throws UserError [shard_name] if no dim has the name, [shard_divide] for a size that the axis does not
+  /// divide, [shard_gather] if an op needs all of a dim, [shard_axis] for tied dims with different names that are
+  /// named with axes, [shard_repeat] for a value with two dims over one axis.
   SplitPlan(const CutGraph& graph, const FactoredGraph& factored, const Mesh& mesh, std::span<const Split> splits);
 
   const Mesh& mesh() const { return mesh_; }
-  /// The cut that a node stands for; null for any other.
+  /// Returns the cut at a node; null for any other node.
   const Cut* cut(ir::ValueId id) const;
-  /// The axes along which a cut is split on one side alone, the outermost first.
+  /// Returns the axes along which a cut is split on one side only, the outermost first.
   std::vector<int> axes_of_cut(ir::ValueId id) const;
-  /// The axes over which a factor is split, the outermost first.
+  /// Returns the axes over which a factor is split, the outermost first.
   const std::vector<int>& axes_of(Factor factor) const;
-  /// By what name a split factor was found first, and in the type of which value.
+  /// The name by which a split factor was first found, and the value with that name in its type.
   struct Origin {
     std::string name;
     ir::ValueId at;
@@ -42,13 +42,13 @@ class SplitPlan {
   bool is_split(ir::ValueId id, int dim, int axis) const;
   bool is_split(ir::ValueId id, int axis) const;
   bool is_split_dim(ir::ValueId id, int dim) const;
-  /// Where the value lies; never partial.
+  /// Returns the placement of the value; never partial.
   Placement placement(ir::ValueId id) const;
-  /// A size of the whole graph, in the dims that a process knows.
+  /// Returns a size of the global graph in terms of local dims.
   Dim whole(const Dim& size) const;
-  /// How many processes share dim `dim` of the value.
+  /// Returns how many processes share dim `dim` of the value.
   std::int64_t ranks(ir::ValueId id, int dim) const;
-  /// What a process holds: sizes under names such as B@data and d_ff@model.
+  /// Returns the local size, with a name such as B@data or d_ff@model.
   Dim local(ir::ValueId id, int dim) const;
   Shape local_shape(ir::ValueId id) const;
 
@@ -69,7 +69,7 @@ class SplitPlan {
   Mesh mesh_;
   std::vector<std::vector<int>> axes_of_;   ///< by factor
   std::map<Factor, Origin> origins_;        ///< of each split factor
-  std::map<std::string, Dim> substituted_;  ///< unknowns of the whole graph in those of a process
+  std::map<std::string, Dim> substituted_;  ///< unknowns of the global graph in terms of local ones
 };
 
 }  // namespace lathe::shard

@@ -55,13 +55,13 @@ class DimTies {
       if (d != cut.dim) tie(graph_[id].operands[0], d, id, d);
   }
 
-  /// Dim `dim` of a value is whole where `node` makes or reads it.
+  /// Records that `node` computes or reads dim `dim` of a value as a whole.
   void block(ValueId value, int dim, const Obstacle& obstacle) {
     result_.blocked.push_back({obstacle.node, value, dim, obstacle.why});
     result_.factors.block(result_.dim(value, dim), obstacle);
   }
 
-  /// NumPy's rule: aligned from the last dim; a size of 1 has no factors.
+  /// NumPy broadcasting: aligned from the last dim; a size of 1 has no factors.
   void tie_elementwise(ValueId id) {
     const Node& node = graph_[id];
     for (const ValueId operand : node.operands) {
@@ -117,7 +117,7 @@ class DimTies {
 
   static void append(FactorList& list, const FactorList& more) { list.insert(list.end(), more.begin(), more.end()); }
 
-  /// Dim i of a view's operand, which dim `component.dim` of the result runs over: all of it, or a block of it.
+  /// Ties dim i of a view's operand to dim `component.dim` of the result, which covers all of it or a block of it.
   void tie_component(ValueId id, int i, const IndexMap::Component& component, bool alone) {
     const Node& node = graph_[id];
     const ValueId operand = node.operands[0];
@@ -184,8 +184,8 @@ class DimTies {
     block_rest_of_result(id, made);
   }
 
-  /// A gather's table may be split along the dim that is looked up, and scatter_add's indices and updates along those
-  /// of the indices: each process then gives its share of a sum.
+  /// A gather's table may be split along the dim that is looked up, and scatter_add's indices and updates along the
+  /// dims of the indices. Each process then computes its share of a sum.
   void tie_lookup(ValueId id, std::vector<std::vector<bool>>& tied) {
     const Node& node = graph_[id];
     const CustomKind kind = node.op->as<Custom>()->kind;
@@ -202,8 +202,8 @@ class DimTies {
     }
   }
 
-  /// Dims of the result that are tied to none of an operand are made as a whole, but for those of which a process can
-  /// make any part from positions. `made` are those that are tied.
+  /// Dims of the result that are tied to no operand are computed as a whole, except those of which a process can
+  /// compute any part from positions. `made` marks the tied dims.
   void block_rest_of_result(ValueId id, const std::vector<bool>& made) {
     const Node& node = graph_[id];
     const CustomKind kind = node.op->as<Custom>()->kind;
@@ -217,7 +217,7 @@ class DimTies {
           block_dim(d, fmt::format("{} makes all of it at once", node.op->name.value));
   }
 
-  /// What local_ops.cpp makes a part of by positions in the whole.
+  /// Whether local_ops.cpp computes a part of it by positions in the whole.
   static bool makes_any_part(CustomKind kind) {
     return kind == CustomKind::constant || kind == CustomKind::iota || kind == CustomKind::random ||
            kind == CustomKind::scatter_add;

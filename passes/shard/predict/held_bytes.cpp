@@ -18,7 +18,7 @@ Dim bytes_of(const Node& node) {
   return node.type.shape.numel() * Dim(static_cast<std::int64_t>(size_in_bytes(node.type.dtype)));
 }
 
-/// A gathered value and the nodes that read it, views aside.
+/// A gathered value and the nodes that read it, also through views.
 struct Gathered {
   ValueId id;
   ir::ExchangeTimes times;
@@ -53,13 +53,13 @@ std::vector<Gathered> gathered_values(const Graph& graph) {
   return all;
 }
 
-/// The first argument that a value is made of.
+/// Returns the first argument that a value depends on.
 std::string argument_of(const Graph& graph, ValueId id) {
   while (!graph[id].op->as<Argument>() && !graph[id].operands.empty()) id = graph[id].operands[0];
   return graph[id].name;
 }
 
-/// Those at the node where they take most, with those that come ahead.
+/// Returns the gathered values at the node where they need the most memory, including those that are gathered ahead.
 std::vector<GatheredBytes> most_gathered(const Graph& graph) {
   std::vector<Gathered> all = gathered_values(graph);
   std::vector<ir::ExchangeTimes> times;

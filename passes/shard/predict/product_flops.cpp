@@ -28,7 +28,8 @@ double product_flops(const Graph& graph, ValueId id, const DimBindings& dims) {
   const auto* custom = node.op->as<Custom>();
   if (custom && custom->kind == CustomKind::grouped_matmul)  // x [s, k] -> [s, n]
     return 2 * elements_of(graph, id, dims) * size_of_dim(graph, node.operands[0], 1, dims);
-  if (custom && custom->kind == CustomKind::segment_outer)  // a [s, n], b [s, k]: rows of a segment, of equal ones
+  // a [s, n], b [s, k]: segments are assumed to have equal lengths.
+  if (custom && custom->kind == CustomKind::segment_outer)
     return 2 * elements_of(graph, node.operands[0], dims) * size_of_dim(graph, node.operands[1], 1, dims) /
            (size_of_dim(graph, node.operands[2], 0, dims) - 1);
   return 0;

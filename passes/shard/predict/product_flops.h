@@ -4,10 +4,10 @@
 
 namespace lathe::shard {
 
-/// Operations of a product of matrices, a multiply-add counting two: contract, grouped_matmul, segment_outer. 0 for
+/// Returns the operations of a matmul (contract, grouped_matmul, segment_outer), a multiply-add counted as two. 0 for
 /// any other op.
 double product_flops(const ir::Graph& graph, ir::ValueId id, const DimBindings& dims);
-/// Those of all nodes of a graph of primitives.
+/// Returns the operations of all matmuls of a graph of primitives.
 double product_flops(const ir::Graph& graph, const DimBindings& dims);
 
 }  // namespace lathe::shard

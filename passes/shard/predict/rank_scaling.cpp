@@ -15,7 +15,7 @@ using namespace ir;
 
 namespace {
 
-/// How many processes share an unknown dim of the whole graph.
+/// Returns how many processes share an unknown dim of the global graph.
 std::int64_t shared_by(const Sharded& sharded, const std::string& unknown) {
   const auto found = sharded.unknowns.find(unknown);
   return found == sharded.unknowns.end() ? 1 : found->second.ranks;
@@ -61,7 +61,7 @@ class ScalingPrediction {
     return {axes};
   }
 
-  /// Sizes of the whole graph on another mesh, where what is split over the growing axis has grown with it.
+  /// Returns the sizes of the global graph on another mesh: dims that are split over the growing axis grow with it.
   DimBindings scaled_dims(const Sharded& sharded) const {
     DimBindings dims = scaling_.dims;
     for (auto& [name, size] : dims) size = size / shared_by(given_, name) * shared_by(sharded, name);
@@ -79,7 +79,7 @@ class ScalingPrediction {
     point.kept_whole = static_cast<int>(sharded.kept_whole.size());
     return point;
   }
-  /// Time and memory; gives the seconds of the undivided graph's products.
+  /// Sets time and memory; returns the seconds of the unsharded graph's matmuls.
   double by_graph(const Sharded& sharded, const DimBindings& dims, const DimBindings& whole,
                   ScalingPoint& point) const {
     const Graph run = scaling_.order ? scaling_.order(sharded.graph) : sharded.graph;
@@ -98,7 +98,7 @@ class ScalingPrediction {
   Graph graph_;
   const Scaling& scaling_;
   Sharded given_;
-  CompiledStep undivided_;  ///< where there is a machine to compile for
+  CompiledStep undivided_;  ///< set if there is a machine to compile for
   ScalingCurve curve_;
 };
 

@@ -10,7 +10,7 @@ namespace lathe::shard {
 
 namespace {
 
-/// Three digits that count, of a number below 1000.
+/// Formats a number below 1000 with three significant digits.
 std::string three_digits(double number) {
   return fmt::format("{:.{}f}", number, number < 10 ? 2 : number < 100 ? 1 : 0);
 }

@@ -2,11 +2,11 @@
 
 #include <string>
 
-/// Times and rates for people, with three digits that count: "12.5 GB/s", "1.28 TFLOP/s", "3.40 us".
+/// Formats times and rates with three significant digits: "12.5 GB/s", "1.28 TFLOP/s", "3.40 us".
 namespace lathe::shard {
 
 std::string seconds_text(double seconds);
-/// A number of `unit` with the prefix that fits: "1.28 T" + unit.
+/// Returns a number of `unit` with a suitable prefix: "1.28 T" + unit.
 std::string scaled_text(double number, const std::string& unit);
 
 }  // namespace lathe::shard

@@ -8,22 +8,23 @@
 
 namespace lathe::shard {
 
-/// What predictions take for the machine of a process and for what lies between processes.
+/// The rates of a process's machine and of the network, for predictions.
 struct StepRates {
-  double flops = 1e12;                                ///< a second of its products; of GPUs by tensor cores
-  double plain_flops = 1e12;                          ///< of GPUs, of products without them
-  double memory_bandwidth = 0;                        ///< of GPUs, bytes a second of its memory; 0: takes no time
-  double launch_seconds = 0;                          ///< of GPUs, that a kernel costs beside its work
-  double bandwidth = NetworkInfo{}.bytes_per_second;  ///< bytes a second that it sends
-  double latency = NetworkInfo{}.message_seconds;     ///< seconds of a message beside its bytes
+  double flops = 1e12;          ///< FLOP/s of matmuls; for GPUs with tensor cores
+  double plain_flops = 1e12;    ///< for GPUs, FLOP/s of matmuls without tensor cores
+  double memory_bandwidth = 0;  ///< for GPUs, bytes per second of memory; 0: memory takes no time
+  double launch_seconds = 0;    ///< for GPUs, cost of a kernel in addition to its work
+  double bandwidth = NetworkInfo{}.bytes_per_second;  ///< bytes per second that it sends
+  double latency = NetworkInfo{}.message_seconds;     ///< seconds per message in addition to its bytes
   std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
-  std::string basis = "given";  ///< what the rates are those of, for people
+  std::string basis = "given";  ///< where the rates come from, for people
 };
 
-/// Those of the tables for a machine (ir/machine): of a GPU also its memory, and what its kernels cost.
+/// Returns the rates of the tables for a machine (ir/machine); for a GPU including its memory and the cost of
+/// kernels.
 StepRates table_rates(const MachineInfo& machine);
 
-/// "predicted with products at 1.28 TFLOP/s ..., 12.5 GB/s ...", a line.
+/// Returns one line: "predicted, not measured: a process computes 1.28 TFLOP/s, sends 12.5 GB/s, ...".
 std::string to_string(const StepRates& rates);
 
 }  // namespace lathe::shard

@@ -25,16 +25,16 @@ double byte_seconds(const Exchange& exchange, const StepRates& rates, const DimB
   return static_cast<double>(bytes_sent(exchange, dims)) / rates.bandwidth;
 }
 
-/// Exchanges that go together, by the positions of nodes.
+/// Collectives that are sent together, by the positions of nodes.
 struct Bucket {
   int start;                   ///< the node before which it may start
-  int done;                    ///< the one before which it must be over
+  int done;                    ///< the node before which it must be complete
   std::vector<int> exchanges;  ///< nodes
   std::string axis;
   const Op* op;
-  std::optional<std::int64_t> bytes;  ///< where known without dims
+  std::optional<std::int64_t> bytes;  ///< if known without dims
   double message_seconds, byte_seconds;
-  int last = 0;  ///< the last node that reads what a gather gives
+  int last = 0;  ///< the last node that reads the result of a gather
 };
 
 class Playback {
@@ -49,15 +49,15 @@ class Playback {
   }
 
  private:
-  /// Sums, and gathers of what the next step reads.
+  /// Whether a collective shares buckets: sums, and gathers of values that the next step reads.
   bool shares_buckets(const Bucket& bucket) const {
     if (bucket.op == &ops::all_gather) return bucket.done == graph_.size();
     return bucket.op == &ops::all_reduce || bucket.op == &ops::reduce_scatter;
   }
   static std::size_t at(int node) { return static_cast<std::size_t>(node); }
 
-  /// When each value is there, and when each exchange may start and must be over. Arguments are there from the
-  /// beginning, and a view is there when its operand is.
+  /// Finds when each value is available, and when each collective may start and must be complete. Arguments are
+  /// available from the beginning, and a view when its operand is.
   void find_exchanges() {
     std::vector<int> bucket_of(graph_.nodes.size(), -1);
     for (const ValueId id : all_values(graph_)) {
@@ -92,9 +92,9 @@ class Playback {
     std::stable_sort(buckets_.begin(), buckets_.end(),
                      [](const Bucket& a, const Bucket& b) { return a.start < b.start; });
   }
-  /// What goes to one process goes when what came before it is first read.
+  /// A send_recv starts when the value received before it is first read.
   void keep_rings_short() {
-    std::map<std::string, std::set<int>> reads;  // by axis: where what has come is first read
+    std::map<std::string, std::set<int>> reads;  // by axis: where received values are first read
     for (const Bucket& bucket : buckets_)
       if (bucket.op == &ops::send_recv) reads[bucket.axis].insert(bucket.done);
     for (Bucket& bucket : buckets_) {
@@ -104,7 +104,7 @@ class Playback {
       if (own != all.begin()) bucket.start = std::max(bucket.start, *std::prev(own));
     }
   }
-  /// Bounds the times of exchanges as executables do.
+  /// Bounds the times of collectives as executables do.
   template <class Which>
   void keep_apart(void (*bound)(std::vector<ExchangeTimes>&), Which which) {
     std::vector<Bucket*> chosen;
@@ -126,7 +126,7 @@ class Playback {
     read.last = std::max(read.last, reader);
   }
 
-  /// Whether an exchange of `later` takes what one of `bucket` gives.
+  /// Whether a collective of `later` reads a result of `bucket`.
   bool needs(const Bucket& later, const Bucket& bucket) const {
     return std::ranges::any_of(later.exchanges, [&](int e) {
       return std::ranges::any_of(graph_.nodes[at(e)].operands, [&](ValueId operand) {
@@ -141,7 +141,7 @@ class Playback {
            bucket.bytes && *next.bytes + *bucket.bytes <= rates_.bucket_bytes;
   }
 
-  /// A bucket goes where the last of its exchanges goes.
+  /// A bucket has the position of its last collective.
   void fill_buckets() {
     std::vector<Bucket> ordered;
     for (Bucket& next : buckets_) {
@@ -193,8 +193,8 @@ class Playback {
   const Graph& graph_;
   const StepRates& rates_;
   const DimBindings& dims_;
-  std::vector<int> ready_;   ///< by node: that behind which its value is there
-  std::vector<int> source_;  ///< by node: the exchange whose result it shows
+  std::vector<int> ready_;   ///< by node: the position after which its value is available
+  std::vector<int> source_;  ///< by node: the collective whose result it is a view of
   std::vector<Bucket> buckets_;
 };
 

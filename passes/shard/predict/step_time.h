@@ -5,25 +5,26 @@
 
 namespace lathe::shard {
 
-/// The time that a run of a process's graph is predicted to take, in seconds.
+/// The predicted time of a run of a process's graph, in seconds.
 struct StepTime {
-  double products = 0;   ///< of its products of matrices
-  double memory = 0;     ///< of launches, beyond their products: memory, and what each costs; 0 where it is left out
-  double exchanges = 0;  ///< of its exchanges, one after the other
-  double waiting = 0;    ///< of them, that nothing else hides
+  double products = 0;  ///< of its matmuls
+  /// Of launches, in addition to their matmuls: memory traffic, and the cost of each launch. 0 if ignored.
+  double memory = 0;
+  double exchanges = 0;  ///< of its collectives, one after the other
+  double waiting = 0;    ///< of these, what nothing else hides
   double step() const { return products + memory + waiting; }
 };
 
-/// An exchange alone: its messages, and the bytes that the first process sends.
+/// Returns the time of a collective alone: its messages, and the bytes that the first process sends.
 ///   messages * latency + bytes_sent / bandwidth
 double exchange_seconds(const Exchange& exchange, const StepRates& rates, const DimBindings& dims);
 
-/// Plays a run of a process's graph, as executables order it (passes/program/exchange_order.h): nodes take
-/// product_flops / rates.flops one after the other; an exchange starts when its operand is there and those that
-/// started before it are over, goes beside the nodes, and is waited for by the first node that reads its result. How
-/// far gathers go ahead and scatters stay behind is bounded (ir/tensor/mesh/exchange_window.h).
-/// Sums of one kind that nothing lies between go together up to rates.bucket_bytes, their messages too, and so do
-/// gathers of what the next step reads. `dims` are those of a process (local_dims).
+/// Simulates a run of a process's graph, in the order of executables (passes/program/exchange_order.h).
+/// Nodes take product_flops / rates.flops, one after the other. A collective starts when its operand is available and
+/// earlier collectives are complete, and overlaps with nodes. The first node that reads its result waits for it. How
+/// far gathers are ahead and scatters behind is bounded (ir/tensor/mesh/exchange_window.h). Sums of one kind with
+/// nothing between them are sent together up to rates.bucket_bytes, including their messages, and so are gathers of
+/// values that the next step reads. `dims` are local (local_dims).
 StepTime step_time(const ir::Graph& graph, const StepRates& rates, const DimBindings& dims);
 
 }  // namespace lathe::shard

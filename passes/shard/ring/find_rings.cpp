@@ -28,17 +28,17 @@ namespace {
 
 std::size_t at_node(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-/// Gathers over an axis whose results have one dim of keys.
+/// Gathers over an axis whose results have the same dim of keys.
 struct GatheredDim {
   std::string axis;
   Factor factor;
   auto operator<=>(const GatheredDim&) const = default;
 };
 
-/// What reads a value with keys and has none itself.
+/// How a node without keys reads a value with keys.
 enum class Exit { maximum, sum, product, scatter, other };
 
-/// All attentions whose keys are one dim.
+/// Finds all attentions with one dim of keys.
 class RingFinder {
  public:
   RingFinder(const Graph& graph, const Dependence& dependence, MeshAxis axis, std::shared_ptr<const KeyDims> keys,
@@ -72,7 +72,7 @@ class RingFinder {
         if (!made_[at_node(id)] && reads_keys(id)) exits.push_back(id);
       }
       const auto maximum = std::ranges::find_if(exits, [&](ValueId id) { return exit_of(id) == Exit::maximum; });
-      if (maximum == exits.end()) continue;  // something else than an attention
+      if (maximum == exits.end()) continue;  // not an attention
       why_.clear();
       if (complete(ring, exits))
         found.rings.push_back(std::move(ring));
@@ -114,7 +114,7 @@ class RingFinder {
     return reduces_by(node, ScalarOp::max) && along_keys ? Exit::maximum : Exit::other;
   }
 
-  /// Whether dim d of the value is that of keys, and nothing else.
+  /// Whether dim d of the value is the dim of keys and nothing else.
   bool is_along(ValueId id, int d) const {
     return keys_->of(id) == d && graph_[id].type.shape[d].unnamed() == keys_->keys;
   }
@@ -137,7 +137,7 @@ class RingFinder {
     return is_one_round(ring);
   }
 
-  /// Whether what a process computes for the keys of one process is what it computes for all of them, of one part.
+  /// Whether the computation for the keys of one process is the computation for all keys, restricted to one part.
   bool can_be_parted(const Ring& ring, ValueId id) {
     const Node& node = graph_[id];
     if (std::ranges::find(ring.gathers, id) != ring.gathers.end()) {
@@ -152,7 +152,7 @@ class RingFinder {
     return true;
   }
 
-  /// The value behind views and a number that it is kept from falling below.
+  /// Returns the value behind views and a maximum with a number (a floor).
   ValueId without_floor(ValueId id) const {
     const ValueId own = through_aliases(graph_, id);
     const Node& node = graph_[own];
@@ -163,7 +163,7 @@ class RingFinder {
     return own;
   }
 
-  /// Whether the value has a number for each row of the scores, behind `of` and what keeps it from falling.
+  /// Whether the value has one number per row of the scores and is `of`, possibly with a floor.
   bool is_of_rows(ValueId id, ValueId of, ValueId scores) const {
     Shape rows = graph_[scores].type.shape;
     rows.set(keys_->of(scores), Dim(1));
@@ -221,7 +221,7 @@ class RingFinder {
     return made(1) ? is_zero(2) && linear(1) : is_zero(1) && linear(2);
   }
 
-  /// Whether a product sums over keys what is linear in the weights of a softmax; adds it.
+  /// Adds a matmul that sums over keys a value that is linear in the weights of a softmax; returns whether it is one.
   bool add_result(Ring& ring, ValueId product) {
     const Node& node = graph_[product];
     for (int s = 0; s < static_cast<int>(ring.softmaxes.size()); ++s) {
@@ -239,11 +239,11 @@ class RingFinder {
     return false;
   }
 
-  /// Whether blocks need nothing that is known only when all of them have been seen: what goes into the softmax and
-  /// its results no sum over keys but those of the softmax, gradients none but those of results.
+  /// Whether blocks need nothing that is known only after all of them. Inputs of the softmax and its results must
+  /// need no sum over keys except those of the softmax. Gradients must need none except those of results.
   bool is_one_round(const Ring& ring) {
     std::vector<ValueId> early, scattered = ring.late;
-    std::set<std::pair<ValueId, ValueId>> known;  // what reads the maximum, or the sum
+    std::set<std::pair<ValueId, ValueId>> known;  // readers of the maximum or the sum
     for (const RingSoftmax& softmax : ring.softmaxes) {
       early.insert(early.end(), {softmax.maximum, softmax.sum});
       known.insert({softmax.difference, graph_[softmax.difference].operands[1]});
@@ -276,12 +276,12 @@ class RingFinder {
   MeshAxis axis_;
   std::shared_ptr<const KeyDims> keys_;
   std::vector<int> part_;   ///< by node: another one of the same attention, with a smaller number
-  std::vector<bool> made_;  ///< by node: it has keys, of what is gathered
+  std::vector<bool> made_;  ///< by node: it has keys that are gathered
   std::map<int, std::vector<ValueId>> gathers_of_;
   std::string why_;
 };
 
-/// Where factor `factor` runs; nothing where a value has it twice.
+/// Returns the dims along which factor `factor` runs; null if a value has it twice.
 std::shared_ptr<const KeyDims> dims_of(const Graph& graph, const FactoredGraph& factored, Factor factor) {
   const auto dims = std::make_shared<KeyDims>();
   dims->keys = factored.factors.size(factor).unnamed();
@@ -297,7 +297,7 @@ std::shared_ptr<const KeyDims> dims_of(const Graph& graph, const FactoredGraph& 
   return dims;
 }
 
-/// Whether a product reads the value, through what shows or copies it.
+/// Whether a matmul reads the value, also through views and copies.
 bool is_multiplied(const Graph& graph, const Users& users, ValueId id) {
   return std::ranges::any_of(users[id], [&](ValueId user) {
     const auto& op = graph[user].op;
@@ -306,7 +306,7 @@ bool is_multiplied(const Graph& graph, const Users& users, ValueId id) {
   });
 }
 
-/// Whether processes hold the value in parts between steps, as parameters.
+/// Whether processes hold the value as shards between steps, as parameters.
 bool is_held(const Graph& graph, ValueId id) {
   while (graph[id].op->as<View>() || graph[id].op == &ops::contiguous || graph[id].op == &ops::cast)
     id = graph[id].operands[0];

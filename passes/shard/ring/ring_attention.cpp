@@ -19,7 +19,7 @@ using namespace ir;
 
 namespace {
 
-/// Whether a value shows what is gathered, copied or in another dtype at most.
+/// Whether a value is a gathered value, possibly viewed, copied or cast.
 bool is_gathered(const Graph& graph, ValueId id) {
   while (graph[id].op->as<View>() || graph[id].op == &ops::contiguous || graph[id].op == &ops::cast)
     id = graph[id].operands[0];
@@ -28,7 +28,7 @@ bool is_gathered(const Graph& graph, ValueId id) {
 
 Value wide(const Value& a) { return is_float(a.dtype()) && a.dtype() != f64 ? cast(a, f32) : a; }
 
-/// Adds the forward pass of a ring to a graph: the results, and what the softmax keeps of each row.
+/// Adds the forward pass of a ring to a graph: the results, and the values of each row that the softmax saves.
 class ForwardRing {
  public:
   ForwardRing(const Ring& ring, Rebuilder& to) : ring_(ring), to_(to), b_(to.builder()), blocks_(ring, to, false) {
@@ -49,7 +49,7 @@ class ForwardRing {
     }
   }
 
-  /// The sums of exponentials times values, over sums of exponentials; their nodes are there now.
+  /// Divides the sums of exponentials times values by the sums of exponentials, whose nodes now exist.
   void close() {
     for (std::size_t i = 0; i < ring_.results.size(); ++i) {
       const RingResult& result = ring_.results[i];
@@ -67,7 +67,7 @@ class ForwardRing {
   struct Rows {
     Value maximum, sum;
   };
-  /// Of what was added up before, and of a block.
+  /// The weights of earlier blocks, and of a block.
   struct Weights {
     Value before, block;
   };
@@ -77,7 +77,7 @@ class ForwardRing {
     return ring_.softmaxes[static_cast<std::size_t>(result.softmax)];
   }
 
-  /// Adds a block to what is kept of each row; gives the weights, of all but the first one.
+  /// Adds a block to the saved values of each row; returns the weights, for all blocks but the first one.
   std::optional<Weights> softmax_of_block(std::size_t i, int step) {
     const RingSoftmax& softmax = ring_.softmaxes[i];
     const std::int64_t d = ring_.keys->of(softmax.scores);
@@ -162,7 +162,7 @@ class RingWriter {
   };
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-  /// What goes into an op comes first, with the rings that it needs.
+  /// Writes the nodes that these need, with the rings that they depend on.
   void need(std::span<const ValueId> ids) {
     const auto is_open = [&](ValueId id) { return !to_.has(id) && part_[index(id)].role == Role::none; };
     for (const ValueId id : ancestors(graph_, ids, is_open)) write(id);
@@ -184,7 +184,7 @@ class RingWriter {
     to_.set(id, to_.copy(graph_[id]));
   }
 
-  /// The values that are read by the blocks of these nodes of a ring.
+  /// Returns the values that the blocks of these nodes of a ring read.
   std::vector<ValueId> sources(const Ring& ring, std::span<const ValueId> of) const {
     const auto is_block = [&](ValueId id) {
       return std::ranges::find(of, id) != of.end() || ring.is_inside(id) || goes_by_blocks(graph_, *ring.keys, id);
@@ -200,7 +200,7 @@ class RingWriter {
     std::vector<ValueId> of;
     for (const RingResult& result : ring.results) of.push_back(result.product);
     std::vector<ValueId> from = sources(ring, of);
-    for (const RingSoftmax& softmax : ring.softmaxes)  // made of blocks
+    for (const RingSoftmax& softmax : ring.softmaxes)  // computed from blocks
       for (const ValueId id : {softmax.difference, softmax.weights}) std::erase(from, graph_[id].operands[1]);
     need(from);
     forward_[r].emplace(ring, to_);
@@ -218,7 +218,7 @@ class RingWriter {
     need(sources(ring, ring.late));
     RingBlocks blocks(ring, to_, true);
     std::vector<std::optional<Value>> sums(ring.late.size());
-    for (int turn = 1; turn <= ring.axis.ranks; ++turn)  // the own block last, while sums come home
+    for (int turn = 1; turn <= ring.axis.ranks; ++turn)  // the own block last, when sums are back
       for (std::size_t i = 0; i < ring.late.size(); ++i) {
         const Node& node = graph_[ring.late[i]];
         const Value block = wide(blocks.sum_of(ring.late[i], turn % static_cast<int>(ring.axis.ranks)));
@@ -251,7 +251,7 @@ RingGraph ring_attention(const Graph& graph) {
   const auto sums_gathered = [&](ValueId product) {
     return std::ranges::any_of(graph[product].operands, [&](ValueId operand) { return is_gathered(graph, operand); });
   };
-  // Gradients are one round where the sums of weight times gradient are known before.
+  // Gradients need only one round if the sums of weight times gradient are known before.
   const Graph from_results = sums_from_results(graph, sums_gathered, {.converted = true, .independent = true});
   RingSearch found = find_rings(from_results);
   if (found.rings.empty()) return {.graph = graph, .rings = 0, .gathered = std::move(found.gathered)};

@@ -65,7 +65,7 @@ Value RingBlocks::around(ValueId gather, int step) {
   return send_recv(at(gather, step - 1), ring_.axis, 1, again_);
 }
 
-/// The position along the axis of the process whose keys are there in a step.
+/// Returns the position along the axis of the process whose keys are present in a step.
 Value RingBlocks::process(int step) const {
   const Value own = mesh_index(builder(), ring_.axis);
   if (step == 0) return own;
@@ -94,7 +94,7 @@ Value RingBlocks::take_block(ValueId id, int step) const {
   return gather(shown_as(to_[id], parts), process(step), d);
 }
 
-/// `rows` as value `id` has it beside it, where that is made of `from`.
+/// Returns `rows` after the views between `from` and value `id`; nothing if `id` does not depend on `from`.
 std::optional<Value> RingBlocks::rows_at(ValueId id, ValueId from, const Value& rows) const {
   const Node& node = graph()[id];
   if (id == from) return rows;

@@ -9,28 +9,28 @@
 
 namespace lathe::shard {
 
-/// What a process computes for the keys of one process after another, in a new graph. In step s of a ring it has the
-/// keys of the process s places before it along the axis, its own ones first:
+/// The computations of a process for the keys of one process after another, in a new graph. In step s of a ring it
+/// has the keys of the process s positions before it along the axis, starting with its own:
 ///
 ///   all_gather %k               ->  %k, send_recv %k, send_recv of that, ...
 ///   iota over all keys          ->  iota over those of a process, and number_of_process * keys of a process
 ///   any other value with keys   ->  the same op on blocks; of an argument, the block at that place
 class RingBlocks {
  public:
-  /// `to` maps what has no keys. Values that go around `again` are not those that went around before.
+  /// `to` maps values without keys. Values that go around `again` are not those that went around before.
   RingBlocks(const Ring& ring, const ir::Rebuilder& to, bool again);
 
-  /// Value `id`, which has keys, in step s.
+  /// Returns value `id`, which has keys, in step s.
   ir::Value at(ir::ValueId id, int step);
-  /// A node that sums over keys, over the block of step s alone.
+  /// Returns a node that sums over keys, over the block of step s alone.
   ir::Value sum_of(ir::ValueId id, int step);
-  /// Says what `id` is in a step, instead of what its op gives.
+  /// Sets the value of `id` in a step, instead of computing its op.
   void set(ir::ValueId id, int step, const ir::Value& value) { values_.insert_or_assign({id, step}, value); }
 
-  /// One number a row, of the shape of `from` with one key, as the operand `operand` of the product has it, which is
-  /// linear in `from`; and that as it is multiplied with the product.
+  /// Takes one number per row, in the shape of `from` with one key. Returns it with the dims of the operand of the
+  /// matmul that is linear in `from`, in a form that can be multiplied with the matmul's result.
   ir::Value beside_product(const ir::Value& rows, ir::ValueId from, const RingResult& result) const;
-  /// The shape of a value with so many keys.
+  /// Returns the shape of a value with this many keys.
   Shape shape_with(ir::ValueId id, const Dim& keys) const;
 
  private:

@@ -19,12 +19,12 @@ bool is_number(const Value& value, double wanted) {
   return found && *found == wanted && std::signbit(found->real()) == std::signbit(wanted);
 }
 
-/// Operand i, where it alone has the result's shape.
+/// Returns operand i if it alone has the result's shape.
 std::optional<Value> keep(const Context& c, int i) {
   return c.full_shape(i) ? std::optional(c.operand(i)) : std::nullopt;
 }
 
-/// x + 0 turns -0 into 0, x + -0 is x; of integers both are.
+/// x + 0 turns -0 into 0, but x + -0 is x; for integers both are x.
 std::optional<Value> add_zero(const Context& c) {
   if (c.node.op != &ops::add) return std::nullopt;
   const double zero = is_integer(c.node.type.dtype) ? 0.0 : -0.0;
@@ -48,7 +48,7 @@ std::optional<Value> times_one(const Context& c) {
   return std::nullopt;
 }
 
-/// The operand of a neg.
+/// Returns the operand of a neg.
 std::optional<Value> negated(const Value& value) {
   return is(value, ops::neg) ? std::optional(operand_of(value)) : std::nullopt;
 }
@@ -61,7 +61,7 @@ std::optional<Value> move_neg(const Context& c) {
   if (c.operands.size() != 2) return std::nullopt;
   const auto second = negated(c.operand(1));
   if (op == &ops::mul && first && second) return mul(*first, *second);
-  // Of integers the negative of the smallest is itself.
+  // Not for integers, where the negative of the smallest one is itself.
   if (op == &ops::div && first && second && is_float(first->dtype())) return div(*first, *second);
   if (op == &ops::add && second) return sub(c.operand(0), *second);
   if (op == &ops::add && first) return sub(c.operand(1), *first);
@@ -69,7 +69,7 @@ std::optional<Value> move_neg(const Context& c) {
   return std::nullopt;
 }
 
-/// Of the whole exponents, those where the product rounds no worse than pow.
+/// Only the integer exponents for which the product rounds no worse than pow.
 std::optional<Value> whole_power(const Context& c) {
   if (c.node.op != &ops::pow || !c.full_shape(0)) return std::nullopt;
   const auto exponent = number(c.operand(1));
@@ -81,7 +81,7 @@ std::optional<Value> whole_power(const Context& c) {
   return std::nullopt;
 }
 
-/// Whether every value of `from` is one of `to`.
+/// Whether every value of `from` is a value of `to`.
 bool exact_cast(DType from, DType to) {
   if (from == to) return true;
   if (is_complex(from) || is_complex(to)) return from == c64 && to == c128;

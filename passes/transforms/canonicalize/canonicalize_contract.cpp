@@ -14,7 +14,7 @@ Value contraction(const Value& a, const Value& b, const ContractionRoles& roles)
   return contract(a, b, fmt::format("{},{}->{}", roles.lhs, roles.rhs, roles.out));
 }
 
-/// Takes a permutation off the operand: its labels change places instead.
+/// Removes a permutation from the operand and permutes its labels instead.
 bool absorb(Value& operand, std::string& labels) {
   const auto order = permutation(operand.node());
   if (!order) return false;
@@ -45,14 +45,14 @@ std::optional<Value> permuted_result(const Context& c) {
   return contraction(operand_of(product, 0), operand_of(product, 1), roles);
 }
 
-/// A value that is computed with two dims, parts[dim] and parts[dim + 1], which a reshape then joins.
+/// A value that is computed with two dims, parts[dim] and parts[dim + 1], which a reshape then merges.
 struct JoinedDim {
   Value parts;
   int dim;
 };
 
-/// Where a reshape, or a cast of one, joins two neighbouring dims of what is computed, of known sizes but 1, and else
-/// keeps them; nothing for other values.
+/// Returns the merged dim if a reshape, or a cast of one, merges two adjacent dims of an elementwise value, of known
+/// sizes other than 1, and keeps all other dims. Returns nothing for other values.
 std::optional<JoinedDim> joined_dim(const Value& value) {
   const bool casts = is(value, ops::cast);
   const Value joined = casts ? operand_of(value) : value;
@@ -70,14 +70,14 @@ std::optional<JoinedDim> joined_dim(const Value& value) {
   return JoinedDim{casts ? cast(parts, value.dtype()) : parts, d};
 }
 
-/// A label that roles do not use.
+/// Returns a label that the roles do not use.
 char new_label(const ContractionRoles& roles) {
   for (char label = 'A'; label <= 'Z'; ++label)
     if ((roles.lhs + roles.rhs + roles.out).find(label) == std::string::npos) return label;
   return 0;
 }
 
-/// One dim as two: [.., p * q, ..] -> [.., p, q, ..].
+/// Splits one dim into two: [.., p * q, ..] -> [.., p, q, ..].
 Value split_dim(const Value& value, int dim, const Dim& p, const Dim& q) {
   Shape shape;
   for (int i = 0; i < value.rank(); ++i) {
@@ -87,8 +87,8 @@ Value split_dim(const Value& value, int dim, const Dim& p, const Dim& q) {
   return view(value, shape);
 }
 
-/// What a product sums over is computed with its dim in two parts, such as blocks and the elements of each: it sums
-/// over both. Then it computes the operand where it reads it, which it cannot through a reshape.
+/// If the dim that a matmul sums over is computed as two dims, such as blocks and the elements of each, the matmul
+/// sums over both. It can then compute the operand in place, which is impossible through a reshape.
 std::optional<Value> split_contracted(const Context& c) {
   if (c.node.op != &ops::contract) return std::nullopt;
   for (const bool left : {true, false}) {
@@ -111,7 +111,8 @@ std::optional<Value> split_contracted(const Context& c) {
   return std::nullopt;
 }
 
-/// Letters in order of appearance, so that equal products read equally: "nqhd,nkhd->nhqk" -> "abcd,aecd->acbe".
+/// Renames labels to letters in order of appearance, so that equal matmuls have equal specs: "nqhd,nkhd->nhqk" ->
+/// "abcd,aecd->acbe".
 std::optional<Value> rename_labels(const Context& c) {
   if (c.node.op != &ops::contract) return std::nullopt;
   ContractionRoles roles = roles_of(c.node);

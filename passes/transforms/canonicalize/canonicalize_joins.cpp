@@ -14,7 +14,7 @@ int join_axis(const Node& node) {
   return rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
 }
 
-/// a <= b for every size that a dim can have, as far as that is plain: the difference is a number of 0 or more.
+/// Whether a <= b for every size that a dim can have, if that is obvious: the difference is a number of 0 or more.
 bool at_most(const Dim& a, const Dim& b) {
   const auto gap = (b - a).value();
   return gap && *gap >= 0;
@@ -31,7 +31,7 @@ std::optional<Value> drop_pad(const Context& c) {
              inner.get<Dim>("high") + c.node.attrs.get<Dim>("high"));
 }
 
-/// A piece of a dim: `value` stands at start .. stop, zeros elsewhere.
+/// A piece of a dim: `value` at start .. stop, zeros elsewhere.
 struct Piece {
   Value value;
   Dim start, stop;
@@ -39,10 +39,9 @@ struct Piece {
 
 constexpr std::size_t most_splits = 64;
 
-/// The pads along one dim that a tree of adds sums up; false where anything else is among the terms, or they are
-/// many.
+/// Collects the pads along one dim that a tree of adds sums up; returns false if there are other terms, or too many.
 bool collect_pads(const Value& value, int dim, std::vector<Piece>& pieces) {
-  std::vector<Value> terms = {value};  // the next one last
+  std::vector<Value> terms = {value};  // a stack
   while (!terms.empty()) {
     if (pieces.size() + terms.size() > most_splits) return false;
     const Value term = terms.back();
@@ -60,13 +59,13 @@ bool collect_pads(const Value& value, int dim, std::vector<Piece>& pieces) {
   return true;
 }
 
-/// The first pad in a tree of adds.
+/// Returns the first pad in a tree of adds.
 std::optional<Value> first_pad(Value value) {
   for (std::size_t adds = 0; adds < most_splits && is(value, ops::add); ++adds) value = operand_of(value, 0);
   return is(value, ops::pad) ? std::optional(value) : std::nullopt;
 }
 
-/// Puts the pieces in order where each begins where the one before ends, from 0 to `size`.
+/// Returns the pieces in order, if each starts where the previous one ends, from 0 to `size`.
 std::optional<std::vector<Value>> in_order(std::vector<Piece> pieces, const Dim& size) {
   std::vector<Value> ordered;
   Dim at(0);
@@ -88,7 +87,7 @@ std::optional<Value> sum_of_pads(const Context& c) {
   std::vector<Piece> pieces;
   for (const Value& operand : c.operands)
     if (operand.rank() != c.node.type.rank() || !collect_pads(operand, dim, pieces)) return std::nullopt;
-  for (const Piece& piece : pieces)  // the other dims may not broadcast
+  for (const Piece& piece : pieces)  // the other dims must not broadcast
     for (int d = 0; d < c.shape().rank(); ++d)
       if (d != dim && !(piece.value.shape()[d] == c.shape()[d])) return std::nullopt;
   const auto parts = in_order(std::move(pieces), c.shape()[dim]);
@@ -97,7 +96,7 @@ std::optional<Value> sum_of_pads(const Context& c) {
 
 // ---- slices of joined values
 
-/// A slice of the part that stands at start .. stop, where it lies wholly inside.
+/// Returns a slice of the piece at start .. stop, if the range is entirely inside it.
 std::optional<Value> slice_inside(const Range& wanted, const Piece& piece) {
   if (!at_most(piece.start, wanted.start) || !at_most(wanted.stop, piece.stop)) return std::nullopt;
   return slice(piece.value, wanted.dim, wanted.start - piece.start, wanted.stop - piece.start, wanted.step);

@@ -10,7 +10,7 @@
 /// The rules of the canonicalize pass.
 namespace lathe::ir::canonical {
 
-/// What a rule sees: a node and its operands, which are in one form already. `node.operands` belong to no graph; use
+/// The input of a rule: a node and its operands, which are canonical already. `node.operands` belong to no graph; use
 /// `operands`.
 struct Context {
   GraphBuilder& builder;
@@ -22,14 +22,15 @@ struct Context {
   const Shape& shape() const { return node.type.shape; }
   /// Whether operand i alone has the result's shape.
   bool full_shape(int i) const { return operand(i).shape() == shape(); }
-  /// How often a value was read in the graph as it came in, by outputs and updates too; 0 for what a rule has made.
+  /// Returns how often a value was read in the original graph, including by outputs and updates; 0 for values that
+  /// rules created.
   int uses(const Value& value) const {
     const auto at = static_cast<std::size_t>(value.id().index);
     return at < use_counts.size() ? use_counts[at] : 0;
   }
 };
 
-/// Gives what should stand for the node, or nothing. A value equal to the node itself counts as nothing.
+/// apply() returns the replacement of the node, or nothing. A value equal to the node itself is treated as nothing.
 struct Rule {
   std::string_view name;
   std::string_view what;  ///< before -> after
@@ -41,24 +42,24 @@ std::span<const Rule> algebra_rules();
 std::span<const Rule> join_rules();
 std::span<const Rule> contract_rules();
 
-/// Operand i of a value's node.
+/// Returns operand i of a value's node.
 Value operand_of(const Value& value, int i = 0);
-/// Whether a value is made by this op.
+/// Whether a value is computed by this op.
 bool is(const Value& value, const Op& op);
-/// The number that every element of the value is, where the graph says so.
+/// Returns the number that every element of the value is, if the graph shows it.
 std::optional<Number> number(const Value& value);
 
-/// order[i] is the operand's dim shown as dim i, for transpose and permute; nothing for other ops.
+/// Returns, for transpose and permute, the operand's dims in the order of the result's; nothing for other ops.
 std::optional<std::vector<int>> permutation(const Node& node);
-/// The dims in that order: the value itself, a transpose or a permute.
+/// Returns the value with its dims in this order: itself, a transpose or a permute.
 Value permuted(const Value& value, const std::vector<int>& order);
-/// Which part of its operand's dim a slice shows.
+/// The range of its operand's dim that a slice selects.
 struct Range {
   int dim;
   Dim start, stop;
   std::int64_t step;
 };
-/// The range of a slice whose operand has this shape.
+/// Returns the range of a slice whose operand has this shape.
 Range range_of(const Node& slice, const Shape& shape);
 
 /// Whether the op changes the shape but not the row-major order of elements: view, reshape, unsqueeze, squeeze.

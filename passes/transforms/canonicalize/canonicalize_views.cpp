@@ -70,7 +70,7 @@ std::optional<Value> join_reshapes(const Context& c) {
   if (c.node.op != &ops::view && c.node.op != &ops::reshape) return std::nullopt;
   if (!keeps_order(*c.operand(0).node().op)) return std::nullopt;
   const Value base = operand_of(c.operand(0));
-  if (!rules::view_strides(base.type(), c.shape())) return std::nullopt;  // two views of which the first copies
+  if (!rules::view_strides(base.type(), c.shape())) return std::nullopt;  // the first view copies
   return view(base, c.shape());
 }
 

@@ -16,7 +16,7 @@ ElementwiseProgram program_with(const AttentionPlan& plan, std::vector<Elementwi
   return program;
 }
 
-/// Vectors of sums of the depth that a thread holds for each of its positions, of all products together.
+/// Returns the vectors of depth sums that a thread holds per position, for all matmuls together.
 int most_vectors(const AttentionTile& tile) { return tile.compute == f64 ? 8 : 4; }
 
 }  // namespace
@@ -102,7 +102,7 @@ std::vector<IndexGroup> AttentionBlock::row_groups(Value outer, Value row) const
   return {{parts.outer, outer, 1}, {{parts.row_dim}, row, 1}};
 }
 
-/// Whether tiles are known to fit into so many positions.
+/// Whether this many positions are known to be whole tiles.
 bool AttentionBlock::whole(const Dim& positions) const {
   const auto known = positions.value();
   return known && *known % tile_.span() == 0;
@@ -157,7 +157,7 @@ Value AttentionBlock::exists(const Scope& row, const Scope& point) {
 }
 
 void AttentionBlock::add(AttentionSums& sum, Scopes& of_rows, Scopes& of_points, const AttentionThread& thread) {
-  if (steps.slots() > 1) b.barrier();  // the weights of the product before are multiplied
+  if (steps.slots() > 1) b.barrier();  // the previous matmul has read its weights
   for (int r = 0; r < tile_.own(); ++r) {
     const auto row = static_cast<std::size_t>(r);
     const Value weights = b.broadcast(emitter.emit(sum.part().value, *of_points[row]), tile_.own());
@@ -173,7 +173,7 @@ void AttentionBlock::scale(const std::vector<AttentionSums*>& scaled, ScalarOp o
   std::vector<Value> factors;
   for (const Value& value : values) factors.push_back(b.cast(value, tile_.compute));
   if (tile_.tensor_cores()) {
-    LATHE_ASSERT(plan_.online);  // else what is rounded after each op is divided where it stands
+    LATHE_ASSERT(plan_.online);  // otherwise values are rounded after each op, and weights are divided directly
     b.barrier();
     b.if_(equal(thread.x, 0), [&] {
       for (std::size_t r = 0; r < values.size(); ++r)
@@ -198,7 +198,7 @@ Value AttentionBlock::all(Value condition, const AttentionThread& thread) {
 Value AttentionBlock::reduce(ScalarOp op, Value value, Value slot, Value index, int width) {
   const auto at = std::find(reduced_.begin(), reduced_.end(), value.type.scalar) - reduced_.begin();
   const Value combined = tree_->reduce({static_cast<std::size_t>(at)}, {op}, {value}, slot, index, width)[0];
-  b.barrier();  // the memory is used again
+  b.barrier();  // the memory is reused
   return combined;
 }
 

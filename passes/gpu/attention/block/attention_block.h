@@ -10,13 +10,13 @@
 
 namespace lathe::gpu {
 
-/// A block of threads at work on tiles of scores: the code that blocks of rows and blocks of columns share.
+/// A thread block that processes tiles of scores: the code that blocks of rows and blocks of columns share.
 class AttentionBlock {
  public:
   using Scope = ElementwiseEmitter::Scope;
   using Scopes = std::vector<std::unique_ptr<Scope>>;  ///< by row of the thread
 
-  /// With the products that sum over rows, those that sum over columns, or none. `stores`: of the elementwise
+  /// `which`: with the matmuls that sum over rows, those that sum over columns, or none. `stores`: of the elementwise
   /// program.
   AttentionBlock(const AttentionPlan& plan, std::optional<OutputProducts> which, std::vector<ElementwiseStore> stores,
                  std::string name, KernelRole role);
@@ -29,36 +29,38 @@ class AttentionBlock {
   AttentionScores scores;
   std::vector<std::unique_ptr<AttentionSums>> sums;
 
-  /// Declares the buffers; `written` and `read` are of the plan. Emits what depends on no index.
+  /// Declares the buffers; `written` and `read` are buffers of the plan. Emits the code that depends on no index.
   void begin(const std::vector<std::pair<int, DType>>& written, const std::vector<std::pair<int, DType>>& read);
-  /// How many blocks share the depth of the products' results.
+  /// Returns how many blocks share the depth of the matmuls' results.
   kernel::Value depth_blocks();
-  /// The threads of a block, its shared memory allocated.
+  /// Emits the threads of a block and allocates its shared memory.
   void threads(kernel::Value depth_block, const std::function<void(const AttentionThread&)>& body);
 
-  /// The thread's rows from `first` of all on, the last one again beyond the end. Their masks tell which exist.
+  /// Returns the thread's rows of the block that starts at row `first`; rows past the end repeat the last one. Their
+  /// masks show which rows exist.
   Scopes rows(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
-  /// Says which scores and products points() and add() will be asked for in the tile `here`, in this order; `next` as
-  /// for AttentionSteps.
+  /// Announces the scores and matmuls that points() and add() will process in the tile `here`, in this order; `next`
+  /// as in AttentionSteps.
   void start(const std::vector<int>& wanted, const std::vector<AttentionSums*>& added, const ScorePosition& here,
              std::optional<AttentionSteps::Next> next, const AttentionThread& thread);
-  /// The thread's points in a tile, with these scores bound.
+  /// Returns the thread's points in a tile, with these scores bound.
   Scopes points(Scopes& of_rows, const ScorePosition& tile, const std::vector<int>& wanted,
                 const AttentionThread& thread);
-  /// Which lanes of a point are rows and columns that exist; empty: all.
+  /// Returns the mask of the lanes of a point whose row and column exist; empty: all.
   kernel::Value exists(const Scope& row, const Scope& point);
-  /// Which of the thread's columns from this one on exist; empty: all.
+  /// Returns the mask of the thread's columns from this one on that exist; empty: all.
   kernel::Value columns_inside(kernel::Value column);
-  /// Adds these points to the product's sums.
+  /// Adds these points to the matmul's sums.
   void add(AttentionSums& sum, Scopes& of_rows, Scopes& of_points, const AttentionThread& thread);
-  /// Multiplies or divides what some products have summed by a value of each row, `values` being those of the
-  /// thread's rows. All threads of the block call it.
+  /// Multiplies or divides the sums of some matmuls by one value per row; `values` are those of the thread's rows.
+  /// All threads of the block call it.
   void scale(const std::vector<AttentionSums*>& scaled, ScalarOp op, const std::vector<kernel::Value>& values,
              const AttentionThread& thread);
-  /// Combines a value a thread over the threads of a row; all threads of the block call it. Inside a warp where one
-  /// loop reduces for every tile; elsewhere, once a loop, in shared memory, which takes fewer registers.
+  /// Combines one value per thread over the threads of a row; all threads of the block call it. Works inside a warp
+  /// if one loop reduces for every tile. Otherwise, once per loop, it uses shared memory, which needs fewer
+  /// registers.
   kernel::Value reduce_row(ScalarOp op, kernel::Value value, const AttentionThread& thread);
-  /// Whether a condition holds for all threads of the block, which call it.
+  /// Returns whether a condition holds for all threads of the block, all of which call it.
   kernel::Value all(kernel::Value condition, const AttentionThread& thread);
 
   kernel::Value row_count, column_count;
@@ -66,7 +68,7 @@ class AttentionBlock {
  private:
   std::vector<IndexGroup> row_groups(kernel::Value outer, kernel::Value row) const;
   bool whole(const Dim& positions) const;
-  /// Combines a value a thread over `width` threads in shared memory.
+  /// Combines one value per thread over `width` threads in shared memory.
   kernel::Value reduce(ScalarOp op, kernel::Value value, kernel::Value slot, kernel::Value index, int width);
 
   const AttentionPlan& plan_;
@@ -74,7 +76,7 @@ class AttentionBlock {
   Scope top_;
   std::vector<DType> reduced_;  ///< dtypes of the tree's memory
   std::optional<SharedTree> tree_;
-  kernel::Buffer of_rows_;  ///< a value of each row on its way to other threads
+  kernel::Buffer of_rows_;  ///< one value per row, which other threads read
 };
 
 }  // namespace lathe::gpu

@@ -4,7 +4,7 @@
 
 namespace lathe::gpu {
 
-/// What becomes of the sums of a product that makes an output of an attention, inside one kernel.
+/// The epilogue of an output matmul of an attention, inside one kernel.
 class AttentionOutput {
  public:
   AttentionOutput(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part);
@@ -12,7 +12,7 @@ class AttentionOutput {
   const AttentionParts::OutputProduct& part() const { return part_; }
   void hoist() { emitter_.hoist(top_); }
   kernel::Value positions() { return context_.dim(part_.epilogue.points(part_.position_dims)); }
-  /// Hands sums of neighbours along the depth on to what reads the product, as far as they lie in the result.
+  /// Passes sums of adjacent depths to the epilogue, if they are inside the result.
   void finish(kernel::Value outer, kernel::Value position, kernel::Value depth, kernel::Value sums);
 
  private:

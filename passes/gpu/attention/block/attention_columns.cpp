@@ -6,7 +6,7 @@ using kernel::Value;
 
 namespace {
 
-/// Products over rows: a block sums for a column block what all rows have there, row by row in order.
+/// Matmuls over rows: a block sums over all rows for one column block, in row order.
 class ColumnBlocks {
  public:
   explicit ColumnBlocks(const AttentionPlan& plan)

@@ -11,7 +11,7 @@ using Scopes = AttentionBlock::Scopes;
 
 namespace {
 
-/// Reductions along the columns, what is made of them, and products over columns: a block a row block.
+/// Reductions along the columns, the values computed from them, and matmuls over columns: one block per row block.
 class RowBlocks {
  public:
   explicit RowBlocks(const AttentionPlan& plan)
@@ -28,7 +28,7 @@ class RowBlocks {
     const Value row_blocks = b_.ceil_div(block_.row_count, span_), depths = block_.depth_blocks();
     const auto block = [&](Value i) {
       Value row_block = i / depths % row_blocks;
-      if (bounds_.upper) row_block = row_blocks - 1 - row_block;  // the longest ones first
+      if (bounds_.upper) row_block = row_blocks - 1 - row_block;  // the longest first
       const Position position{i / depths / row_blocks, row_block, row_block * span_, i % depths};
       block_.threads(position.depth_block, [&](const AttentionThread& thread) { run(position, thread); });
     };
@@ -66,7 +66,7 @@ class RowBlocks {
     for (auto& sum : block_.sums) sum->finish(position.outer, position.row, thread);
   }
 
-  /// Leaves out columns that contribute nothing; where the rows fail the tile-skip check, does all columns after all.
+  /// Skips columns that contribute nothing. If the rows fail the tile-skip check, processes all columns.
   void skip_checked(const Position& position, const AttentionThread& thread) {
     const SkippableColumns first =
         skippable_columns(block_.context, plan_, position.outer, position.row, span_, span_);
@@ -81,7 +81,7 @@ class RowBlocks {
     });
   }
 
-  /// Everything that asks for these columns, for all rows of the row block; gives the rows with their reductions.
+  /// Processes these columns for all rows of the row block; returns the rows with their reductions.
   Scopes columns(const Position& position, const Columns& range, const AttentionThread& thread) {
     Scopes rows = block_.rows(position.outer, position.row, thread);
     for (auto& sum : block_.sums) sum->clear_sums();
@@ -104,7 +104,7 @@ class RowBlocks {
     return rows;
   }
 
-  /// The products over columns that read what this loop makes.
+  /// Returns the matmuls over columns that read values of this loop.
   std::vector<AttentionSums*> sums_of(const RowBlockPlan::Loop& l) const {
     std::vector<AttentionSums*> found;
     for (const auto& [value, slot] : l.writes)
@@ -155,7 +155,7 @@ class RowBlocks {
     }
   }
 
-  /// Of blocks that share a depth, the first one stores.
+  /// If several blocks share a depth, only the first one stores.
   void store(const RowBlockPlan::Loop& l, const Position& position, Value column, int r, const Scope& row,
              Scope& point, const AttentionThread& thread) {
     if (l.stores.empty()) return;
@@ -175,7 +175,7 @@ class RowBlocks {
     block_.emitter.store(s.node, block_.program[s.value].dtype, s.form, block_.emitter.emit(s.value, there), there);
   }
 
-  /// What does not vary along the columns: by one thread of each row.
+  /// Stores values that do not vary along the columns, by one thread per row.
   void store_row(const Position& position, int r, Scope& row, const AttentionThread& thread) {
     if (plan_.row_blocks.row_stores().empty() && plan_.row_values.empty()) return;
     for (const ElementwiseStore* s : plan_.row_blocks.row_stores()) block_.emitter.emit(s->value, row);

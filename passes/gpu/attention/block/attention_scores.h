@@ -7,29 +7,29 @@
 
 namespace lathe::gpu {
 
-/// The products that make scores, one tile of rows and columns at a time.
+/// The matmuls that compute scores, one tile of rows and columns at a time.
 class AttentionScores {
  public:
   AttentionScores(KernelContext& context, const LoweringContext& lowering, const AttentionParts& parts,
                   const AttentionTile& tile, AttentionSteps& steps);
 
-  /// Adds what the products' operands load.
+  /// Adds the programs that load the operands of the matmuls.
   void add_programs(std::vector<const ElementwiseProgram*>& programs) const;
   void hoist();
-  std::int64_t left_elements() const { return shared_[0]; }   ///< of a slot, for the rows
-  std::int64_t right_elements() const { return shared_[1]; }  ///< and for the columns
+  std::int64_t left_elements() const { return shared_[0]; }   ///< per slot, for the rows
+  std::int64_t right_elements() const { return shared_[1]; }  ///< per slot, for the columns
   std::int64_t exchanged_elements() const { return std::int64_t{tile_.span()} * exchange_stride(); }
-  /// Slots of `right` begin `slot` elements apart. `exchange`: where the sums of tensor cores change threads; for
-  /// others it is not used.
+  /// Sets the shared memory. Slots of `right` start `slot` elements apart. `exchange` passes the sums of tensor cores
+  /// between threads; it is unused without tensor cores.
   void pass_through(kernel::Buffer left, kernel::Buffer right, std::int64_t slot, kernel::Buffer exchange);
   /// Declares the thread's registers.
   void begin();
 
-  /// The product whose accumulator is instruction `value`.
+  /// Returns the steps of the matmul whose accumulator is instruction `value`.
   const AttentionSteps::Product& steps_of(int value) { return product(value).steps; }
-  /// Makes the present tile of that product. All threads of the block call it.
+  /// Computes the current tile of that matmul. All threads of the block call it.
   void multiply(int value, const AttentionThread& thread);
-  /// Of the thread's r-th row, its columns: what the product last gave.
+  /// Returns the last result of the matmul for the thread's r-th row and its columns.
   kernel::Value sum(int value, int r);
 
  private:

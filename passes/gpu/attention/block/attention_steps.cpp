@@ -33,7 +33,7 @@ void AttentionSteps::begin() {
   prefetched_ = b_.var(b_.constant_int(boolean, 0));
 }
 
-/// Whether it is known to have steps: only then does it start what follows.
+/// Whether the matmul is known to have steps; only then does it start the copies of the next one.
 bool AttentionSteps::goes(const Product& product) { return product.count.value().value_or(0) > 0; }
 
 void AttentionSteps::copy(const Product& product, const ScorePosition& tile, Value step, Value thread, Value slot) {
@@ -55,7 +55,7 @@ void AttentionSteps::start(std::vector<const Product*> products, const ScorePosi
   commit_copies(b_);
 }
 
-/// Starts the copies of what comes after the product that runs.
+/// Starts the copies for the work after the running matmul.
 void AttentionSteps::follow(const Product* after, Value thread, Value slot) {
   if (after) {
     if (after->copies()) copy(*after, here_, b_.index(0), thread, slot);
@@ -98,7 +98,7 @@ void AttentionSteps::run(const Product& product, Value thread, const std::functi
       commit_copies(b_);
       b_.set(*next_slot_, other);
     }
-    bring(later);  // under way while these are multiplied
+    bring(later);  // overlaps with the multiplications
     multiplied(slot, first);
     if (!next_slot_) b_.barrier();
   });

@@ -13,11 +13,11 @@ using kernel::Value;
 
 namespace {
 
-/// How many neighbouring elements of the depth a thread has: fewer where there would be nothing for others.
+/// Returns the number of adjacent elements of the depth per thread; fewer if other threads would have none.
 int lanes_of(const Dim& depth, const AttentionTile& tile) {
   const auto side = std::int64_t{AttentionTile::side};
   const std::int64_t each = (depth.value().value_or(tile.span()) + side - 1) / side;
-  const std::int64_t least = tile.tensor_cores() ? 2 : 1;  // they make 16 columns at once, for two warps
+  const std::int64_t least = tile.tensor_cores() ? 2 : 1;  // tensor cores compute 16 columns at a time, for two warps
   return static_cast<int>(
       std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(each, least, tile.own()))));
 }
@@ -114,7 +114,7 @@ void AttentionSums::scale(ScalarOp op, const std::vector<Value>& factors) {
   b_.set(sums_[0], b_.apply(op, {b_.get(sums_[0]), b_.shuffle(first, second, std::move(lanes))}));
 }
 
-/// The sums go through memory of the thread's own, so that the epilogue's code stands once.
+/// The sums go through memory of the thread, so that the epilogue's code is emitted once.
 void AttentionSums::finish(Value outer, Value first, const AttentionThread& thread) {
   if (tile_.tensor_cores()) return finish_pairs(outer, first, thread);
   const auto count = static_cast<std::int64_t>(sums_.size());

@@ -6,37 +6,36 @@
 
 namespace lathe::gpu {
 
-/// A product that makes an output of an attention, inside one block: result[position] = sum over steps of
-/// weight[step][position] * other[step], where positions are the block's rows and steps the columns, or the other way
-/// round. A thread has `own` neighbouring positions, and of the depth `vectors` vectors.
+/// An output matmul of an attention, inside one block: result[position] = sum over steps of weight[step][position] *
+/// other[step]. Positions are the block's rows and steps the columns, or vice versa. A thread has `own` adjacent
+/// positions and `vectors` vectors of the depth.
 class AttentionSums {
  public:
-  /// `most_vectors`: as many vectors as the thread's registers hold.
+  /// `most_vectors`: the number of vectors that fit into the thread's registers.
   AttentionSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part,
                 const AttentionTile& tile, int most_vectors, AttentionSteps& steps);
 
   const AttentionParts::OutputProduct& part() const { return part_; }
-  int width() const { return vectors_ * AttentionTile::side * lanes_; }  ///< of the depth, in one block
+  int width() const { return vectors_ * AttentionTile::side * lanes_; }  ///< of the depth, per block
   std::int64_t shared_elements() const { return other_.shared_elements(); }
   std::int64_t weight_elements() const { return std::int64_t{tile_.span()} * tile_.stride(tile_.span()); }
   void add_programs(std::vector<const ElementwiseProgram*>& programs) const;
   void hoist();
-  /// `staged`: where the other operand passes through, in slots that begin `slot` elements apart; `weights`:
-  /// [step][position].
+  /// `staged`: memory for the other operand, in slots that start `slot` elements apart; `weights`: [step][position].
   void pass_through(kernel::Buffer staged, std::int64_t slot, kernel::Buffer weights);
-  /// Declares the thread's registers; `first_depth`: of the block.
+  /// Declares the thread's registers; `first_depth`: the first depth of the block.
   void begin(kernel::Value first_depth);
   void clear_sums() { clear(b_, sums_); }
 
   const AttentionSteps::Product& steps_of() const { return product_; }
-  /// Puts weights of the thread's r-th row, its columns, where add() finds them.
+  /// Stores the weights of the thread's r-th row and its columns, for add().
   void put_weights(int r, kernel::Value weights, const AttentionThread& thread);
-  /// Adds the steps of the present tile. All threads of the block call it.
+  /// Adds the steps of the current tile. All threads of the block call it.
   void add(const AttentionThread& thread);
-  /// Multiplies or divides the sums by a value of each of their rows, of which the thread has `factors`: of its own
-  /// rows, or with tensor cores of the rows of WarpPart's first and second pair.
+  /// Multiplies or divides the sums by one value per row. `factors`: those of the thread's own rows, or with tensor
+  /// cores those of the rows of WarpPart's first and second pair.
   void scale(ScalarOp op, const std::vector<kernel::Value>& factors);
-  /// Hands the sums of the positions from `first` of all on to what reads the product.
+  /// Passes the sums of the block's positions, which start at `first`, to the epilogue.
   void finish(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
 
  private:

@@ -4,17 +4,17 @@
 
 namespace lathe::gpu {
 
-/// How a block of threads shares a tile of an attention's scores: 16 x 16 threads, each with `own` neighbouring rows
-/// and as many neighbouring columns. What a product sums over passes through shared memory some steps at a time.
+/// How a thread block shares a tile of an attention's scores: 16 x 16 threads, each with `own` adjacent rows and as
+/// many adjacent columns. The dim that a matmul sums over goes through shared memory some steps at a time.
 struct AttentionTile {
   static constexpr int side = 16, threads = side * side;
   DType compute = f32;
-  DType held = f32;  ///< in shared memory: bf16 or f16 where tensor cores multiply, else as computed
+  DType held = f32;  ///< in shared memory: bf16 or f16 with tensor cores, otherwise `compute`
 
   bool tensor_cores() const { return held != compute; }
   int own() const { return compute == f64 ? 2 : 4; }
   int span() const { return side * own(); }  ///< rows, and columns, of a tile
-  /// From one row of `width` elements in shared memory to the next: padded against bank conflicts.
+  /// Distance between rows of `width` elements in shared memory, padded against bank conflicts.
   int stride(int width) const { return width + (tensor_cores() ? 8 : own()); }
 };
 
@@ -23,8 +23,8 @@ struct ScorePosition {
   kernel::Value outer, row, column;
 };
 
-/// What a thread holds of a tile of 64 rows that tensor cores make: a warp has 16 rows and half of the columns, of
-/// which a thread has pairs of neighbours: see kernel::accumulator_position.
+/// A thread's part of a tile of 64 rows that tensor cores compute. A warp has 16 rows and half of the columns; a
+/// thread has pairs of adjacent elements: see kernel::accumulator_position.
 struct WarpPart {
   WarpPart(kernel::Value slot, int width);
   int pairs() const { return columns / 4; }
@@ -33,10 +33,10 @@ struct WarpPart {
 
   static constexpr int rows = 16;
   int columns;
-  kernel::Value row, column, lane;  ///< the first ones of the warp; the thread's number in it
+  kernel::Value row, column, lane;  ///< first row and column of the warp; the thread's number in it
 };
 
-/// A thread of the block: its number, the rows that it has (y of 16) and the columns (x of 16).
+/// A thread of the block: its number, its rows (y of 16) and its columns (x of 16).
 struct AttentionThread {
   kernel::Value slot, y, x;
 };

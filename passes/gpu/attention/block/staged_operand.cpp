@@ -39,7 +39,7 @@ void StagedOperand::begin(Value first_depth) {
 
 int StagedOperand::chunk_length() const { return copied_ ? copied_chunk : tile_.own(); }
 
-/// A chunk is of elements, or steps, that are neighbours in memory.
+/// A chunk consists of elements, or steps, that are adjacent in memory.
 void StagedOperand::each(Value thread, const std::function<void(const Chunk&, int)>& body) {
   const int length = chunk_length(), along = (along_steps_ ? steps_ : width_) / length;
   for (int round = 0; round < rounds(); ++round) {
@@ -64,7 +64,7 @@ void StagedOperand::copy(const ScorePosition& tile, Value step, Value thread, Va
               position_end = loader_.context().dim(positions());
   each(thread, [&](const Chunk& chunk, int) {
     const auto [position, depth] = point(tile, step, chunk);
-    const Value inside = position < position_end && depth < depth_end;  // a chunk lies inside, or outside
+    const Value inside = position < position_end && depth < depth_end;  // a whole chunk is inside or outside
     const OperandLoader::Element from = loader_.element(tile.outer, position, depth);
     const Value offset = along_steps_ ? chunk.element * stride() + chunk.step : chunk.step * stride() + chunk.element;
     async_copy(b_, memory_, slot * slot_elements_ + offset, from.buffer, from.index,

@@ -7,35 +7,35 @@
 
 namespace lathe::gpu {
 
-/// An operand of an attention's product on its way through shared memory: at each of some steps `width` elements.
-/// They are copied there, or loaded to registers and put there.
+/// Moves an operand of an attention's matmul through shared memory: `width` elements at each of some steps. They are
+/// copied there directly, or loaded to registers and then stored.
 class StagedOperand {
  public:
-  /// `depth_is_step`: steps go along the depth and elements are positions; else the other way round.
+  /// `depth_is_step`: steps go along the depth and elements are positions; otherwise vice versa.
   StagedOperand(OperandLoader& loader, const AttentionTile& tile, bool depth_is_step, int width);
 
-  /// Whether it lies in memory as tensor cores use it, in chunks of 16 bytes at multiples of that.
+  /// Whether its memory layout suits tensor cores: chunks of 16 bytes at multiples of 16 bytes.
   bool can_be_copied() const;
-  /// How many steps are there at once, and whether they are copied.
+  /// Sets the number of steps in a slot, and whether they are copied.
   void pass(int steps, bool copied);
   int steps() const { return steps_; }
   bool copied() const { return copied_; }
 
   std::int64_t shared_elements() const { return shared_rows() * stride(); }
-  /// Where it passes through: in slots that begin so many elements apart.
+  /// Sets the shared memory, in slots that start this many elements apart.
   void pass_through(kernel::Buffer memory, std::int64_t slot_elements);
-  /// Declares the thread's registers. `first_depth`: where elements are of the depth, the first of them.
+  /// Declares the thread's registers. `first_depth`: the first depth, if elements go along the depth.
   void begin(kernel::Value first_depth);
 
-  /// Starts to copy what the thread sees to of the tile's steps from `step` on; zeros beyond the ends.
+  /// Starts to copy the thread's part of the tile's steps from `step` on; zeros past the ends.
   void copy(const ScorePosition& tile, kernel::Value step, kernel::Value thread, kernel::Value slot);
-  /// Loads it; put() stores it.
+  /// Loads the thread's part to registers; put() stores it.
   void bring(const ScorePosition& tile, kernel::Value step, kernel::Value thread);
   void put(kernel::Value thread, kernel::Value slot);
 
-  /// What lies in the only slot.
+  /// Returns elements of the only slot.
   kernel::Value load(kernel::Value step, kernel::Value element, int lanes) const;
-  /// 16 steps of `rows` elements from `first` on, for tensor cores.
+  /// Returns 16 steps of `rows` elements from `first` on, for tensor cores.
   kernel::MmaOperand matrix(kernel::Value slot, int step, kernel::Value first, int rows) const;
 
  private:
@@ -51,7 +51,7 @@ class StagedOperand {
   int chunk_length() const;
   int chunks() const { return width_ * steps_ / chunk_length(); }
   int rounds() const { return (chunks() + AttentionTile::threads - 1) / AttentionTile::threads; }
-  /// body(chunk, round) for what the thread brings.
+  /// Emits body(chunk, round) for each chunk that the thread moves.
   void each(kernel::Value thread, const std::function<void(const Chunk&, int)>& body);
   Point point(const ScorePosition& tile, kernel::Value step, const Chunk& chunk) const;
   Dim positions() const { return loader_.operand().code.program.points(loader_.operand().position); }

@@ -42,7 +42,7 @@ class WgmmaAttention {
     const Value row_blocks = b_.ceil_div(context_.dim(plan_.attention.rows), tile_.blocks.positions());
     const auto block = [&](Value i) {
       Value row_block = i % row_blocks;
-      if (bounds_.upper) row_block = row_blocks - 1 - row_block;  // the longest ones first
+      if (bounds_.upper) row_block = row_blocks - 1 - row_block;  // the longest first
       this->block(i / row_blocks, row_block * tile_.blocks.positions());
     };
     b_.for_loop(0, context_.dim(plan_.outer()) * row_blocks, 1, block, LoopKind::block_x);
@@ -106,7 +106,7 @@ class WgmmaAttention {
       const Value fine = rows_allow_skip(emitter_, bounds_, rows, first.largest_score);
       const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {fine}, position.thread, position.thread,
                                     tile_.blocks.consumers())[0];
-      b_.barrier();  // the memory is used again
+      b_.barrier();  // the memory is reused
       return from_consumers(b_, all);
     });
     result_.finish(position.outer, position.row, position.thread);
@@ -116,7 +116,7 @@ class WgmmaAttention {
     scores_ = zero_vectors(b_, {f32, tile_.columns / 2}, 1)[0];
     result_.declare();
   }
-  /// The scores of a tile, and the result's sums.
+  /// Returns the registers of a tile's scores and of the result's sums.
   std::vector<Var> registers() const {
     std::vector<Var> all = result_.vars();
     all.push_back(scores_);
@@ -162,7 +162,7 @@ class WgmmaAttention {
     result_.scale(ScalarOp::mul, reciprocals);
   }
 
-  /// What does not vary along the columns: by one thread of each row.
+  /// Stores values that do not vary along the columns, by one thread per row.
   void store_rows(Scopes& rows, const Position& position) {
     const auto& stores = plan_.row_blocks.row_stores();
     if (stores.empty()) return;

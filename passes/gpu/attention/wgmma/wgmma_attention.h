@@ -7,48 +7,49 @@
 
 namespace lathe::gpu {
 
-/// Attention by the warpgroups of sm_90a, after Shah et al. 2024 ("FlashAttention-3: Fast and Accurate Attention
-/// with Asynchrony and Low-precision"): a block has 64 rows for each of its one or two warpgroups. Their queries lie
-/// in shared memory; tiles of keys and values come there as boxes of TMA, started by one thread. A warpgroup
-/// multiplies its queries with a tile's keys, makes weights of the sums where they lie in its registers (see
-/// WgmmaSoftmax), and these are the left operand of the product with the values, which is under way while the next
-/// tile's scores are made. While one warpgroup makes weights others multiply: those of the block, or where registers
-/// and shared memory suffice of further blocks of one warpgroup each on the same multiprocessor, whose beginnings and
-/// ends then hide behind each other.
+/// Attention by the warpgroups of sm_90a, after Shah et al. 2024 ("FlashAttention-3: Fast and Accurate Attention with
+/// Asynchrony and Low-precision"). A block has 64 rows for each of its one or two warpgroups. Their queries stay in
+/// shared memory; one thread starts TMA copies of boxes, which bring tiles of keys and values there. A warpgroup
+/// multiplies its queries by a tile's keys and computes weights from the sums in its registers (see WgmmaSoftmax).
+/// The weights are the left operand of the matmul with the values, which runs while the next tile's scores are
+/// computed. While one warpgroup computes weights, others multiply: the other one of the block or, if registers and
+/// shared memory suffice, further blocks of one warpgroup each on the same multiprocessor. The starts and ends of
+/// these blocks then overlap.
 struct WgmmaBlocks {
   int warpgroups = 2;
-  int at_once = 1;  ///< on a multiprocessor
+  int at_once = 1;  ///< blocks per multiprocessor
 
   int positions() const { return warpgroups * kernel::wgmma_rows; }
   int consumers() const { return warpgroups * kernel::warpgroup_threads; }
-  /// With those that start copies: one of a warpgroup, so that its registers go to the two others (see
-  /// PipelineText), or of a warp.
+  /// Includes the threads that start copies: a warpgroup, so that its registers go to the two others (see
+  /// PipelineText), or a warp.
   int threads() const { return consumers() + (warpgroups > 1 ? kernel::warpgroup_threads : kernel::warp_threads); }
-  std::int64_t shared_bytes(const GpuInfo& gpu) const;  ///< that each may have
-  int registers(const GpuInfo& gpu) const;              ///< that a thread which multiplies may have
+  std::int64_t shared_bytes(const GpuInfo& gpu) const;  ///< limit per block
+  int registers(const GpuInfo& gpu) const;              ///< limit per thread that multiplies
 
-  /// As a thread has so many sums and scores.
+  /// Returns the blocks for a thread with this many sums and scores.
   static WgmmaBlocks of(const GpuInfo& gpu, int sums_and_scores);
 };
 
-/// How such a block shares its memory and registers; sizes are whole tiles.
+/// How such a block divides its memory and registers; sizes are whole tiles.
 struct WgmmaAttentionTile {
   int depth, values;  ///< of scores, of the result
   int columns;        ///< of a tile
   int stages;
   WgmmaBlocks blocks = {};
 
-  std::int64_t keys() const { return std::int64_t{columns} * whole_tiles(depth); }  ///< of a stage
+  std::int64_t keys() const { return std::int64_t{columns} * whole_tiles(depth); }  ///< per stage
   std::int64_t value_elements() const { return std::int64_t{columns} * whole_tiles(values); }
 };
 
-/// The tile of a kernel, or why it is not for warpgroups.
+/// The tile of a kernel, or the reason why warpgroups cannot be used.
 template <class Tile>
 struct WgmmaPlan {
   std::optional<Tile> tile;
   std::string why_not;
 
-  /// The tile with as many stages as `stages(its blocks)` finds room for, in larger blocks where there is none.
+  /// Returns the tile with as many stages as `stages(its blocks)` has room for; with larger blocks if there is no
+  /// room.
   template <class Stages>
   static WgmmaPlan with_room(Tile tile, const Stages& stages) {
     tile.stages = stages(tile.blocks);
@@ -61,11 +62,11 @@ struct WgmmaPlan {
   }
 };
 WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan);
-/// How many stages of so many elements a block's shared memory has room for beside what is stationary there: 2 to 4,
-/// or 0.
+/// Returns how many stages of this many elements fit into a block's shared memory in addition to stationary data:
+/// within the limits of `gpu`, or 0.
 int stages_beside(const GpuInfo& gpu, const WgmmaBlocks& blocks, std::int64_t stationary, std::int64_t of_stage);
 
-/// The kernel of the rows.
+/// Returns the kernel of the rows.
 KernelContext::Built lower_wgmma_attention(const AttentionPlan& plan, const WgmmaAttentionTile& tile);
 
 }  // namespace lathe::gpu

@@ -10,7 +10,7 @@ namespace lathe::gpu {
 
 namespace {
 
-constexpr std::int64_t for_barriers = 1024;  // and what combines the rows' checks
+constexpr std::int64_t for_barriers = 1024;  // and to combine the rows' checks
 
 std::string why_not(const AttentionPlan& plan) {
   const AttentionParts& parts = plan.attention.parts;
@@ -43,7 +43,7 @@ std::int64_t WgmmaBlocks::shared_bytes(const GpuInfo& gpu) const {
 int WgmmaBlocks::registers(const GpuInfo& gpu) const {
   const WarpgroupRegisters& r = gpu.warpgroup_registers;
   if (warpgroups > 1) return r.most;
-  // Warps are shared out among the four parts of a multiprocessor.
+  // Warps are distributed over the four parts of a multiprocessor.
   constexpr int parts = kernel::warpgroup_threads / kernel::warp_threads;
   const int warps = (at_once * (threads() / kernel::warp_threads) + parts - 1) / parts;
   return std::min(r.most, r.all / warps / r.step * r.step);

@@ -30,7 +30,7 @@ WgmmaElementwise::WgmmaElementwise(const AttentionPlan& plan, KernelContext& con
 
 namespace {
 
-/// Whether what is computed of args that `cost` is better saved than computed again.
+/// Whether a result should be saved instead of recomputed; `cost` has the answer for its args.
 bool costs(const ElementwiseInstruction& i, const std::vector<bool>& cost) {
   switch (i.kind) {
     case Kind::constant:
@@ -56,14 +56,14 @@ bool WgmmaElementwise::depends_on(int value, int dim) const {
   return (emitter_.program().depends[static_cast<std::size_t>(value)] >> dim & 1) != 0;
 }
 
-/// Of what the values read, what varies along the streamed positions alone, or along the others alone. The former is
-/// saved as far as registers go: for some positions at once, beside the sums and scores.
+/// Finds the inputs of the values that vary along the streamed positions alone, or along the others alone. The former
+/// are saved if registers suffice: for `at_once_` positions at a time, in addition to the sums and scores.
 void WgmmaElementwise::find_saved(int most_registers) {
   const ElementwiseProgram& program = emitter_.program();
   const NeededOfRows needed = needed_of_rows(plan_, parts_.values());
   std::vector<bool> cost;
   for (const ElementwiseInstruction& i : program.code) cost.push_back(costs(i, cost));
-  std::vector<bool> read(program.code.size(), false);  // by what varies along both
+  std::vector<bool> read(program.code.size(), false);  // by instructions that vary along both
   const auto varies = [&](int i) { return depends_on(i, own_dim_) && depends_on(i, streamed_dim_); };
   int registers = WgmmaSums::registers(parts_.outputs) + static_cast<int>(parts_.scores.size()) * at_once_ / 2;
   for (int i = 0; i < program.size(); ++i) {
@@ -186,8 +186,8 @@ void WgmmaElementwise::make_weights(Value first) {
   b_.if_(all_inside(first), [&] { made(true); }, [&] { made(false); });
 }
 
-/// Whether the streamed positions from `first` on exist and no comparison leaves one of them out for any position of
-/// the warpgroup's own.
+/// Whether the streamed positions from `first` on exist and no comparison excludes one of them for any of the
+/// warpgroup's own positions.
 Value WgmmaElementwise::all_inside(Value first) {
   const ColumnBounds& bounds = plan_.attention.bounds;
   const Value end = first + at_once_, all = end <= context_.dim(streamed_count_);

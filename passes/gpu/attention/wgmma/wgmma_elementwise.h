@@ -8,28 +8,27 @@
 
 namespace lathe::gpu {
 
-/// What the threads of warpgroups make of the transposed scores of a tile, which lie where wgmma leaves them: a
-/// thread has two columns of the attention, and of each 8 rows two neighbours. What it needs of these rows it loads
-/// before their scores are waited for.
+/// Elementwise code for the transposed scores of a tile, in the register layout of wgmma: a thread has two columns of
+/// the attention, and of each 8 rows two adjacent ones. It loads the data of these rows before it waits for their
+/// scores.
 class WgmmaElementwise : private WgmmaPositions {
  public:
   using Scope = ElementwiseEmitter::Scope;
 
-  /// Of a tile's positions.
   WgmmaElementwise(const AttentionPlan& plan, KernelContext& context, ElementwiseEmitter& emitter,
                    const WgmmaOutputParts& parts, const WgmmaOutputTile& tile);
 
-  /// Declares the scores of a tile, in the pipeline.
+  /// Declares the registers of a tile's scores, inside the pipeline.
   void declare();
-  const std::vector<kernel::Var>& scores() const { return scores_; }  ///< by product
-  /// What does not vary along the streamed positions, for the thread's own of those from `first` on; the last one
-  /// again beyond the end.
+  const std::vector<kernel::Var>& scores() const { return scores_; }  ///< by matmul
+  /// Computes the values that do not vary along the streamed positions, for the thread's own positions from `first`
+  /// on; positions past the end repeat the last one.
   void enter(kernel::Value outer, kernel::Value first, kernel::Value thread, const Scope* top);
-  /// What is needed of the streamed positions from `first` on.
+  /// Computes the saved values of the streamed positions from `first` on.
   void begin(kernel::Value first);
-  /// Makes the weights of all products of the scores.
+  /// Computes the weights of all output matmuls from the scores.
   void make_weights(kernel::Value first);
-  /// By output product: a left operand of wgmma.
+  /// Returns the weights of an output matmul as a left operand of wgmma.
   kernel::Value weights(std::size_t output) const;
 
  private:
@@ -39,7 +38,7 @@ class WgmmaElementwise : private WgmmaPositions {
   kernel::Value all_inside(kernel::Value first);
   Scope streamed_scope(kernel::Value first, kernel::Value mask);
   void bind_reductions(Scope& scope, kernel::Value row, int lanes, kernel::Value mask);
-  /// body(the first of the thread's two positions, i) for every 8 streamed positions.
+  /// Emits body(the first of the thread's two positions, i) for every 8 streamed positions.
   void each_pair(kernel::Value first, const std::function<void(kernel::Value first, kernel::Value i)>& body);
 
   const AttentionPlan& plan_;
@@ -49,7 +48,7 @@ class WgmmaElementwise : private WgmmaPositions {
   const WgmmaOutputParts& parts_;
   int at_once_, own_dim_, streamed_dim_;
   Dim own_count_, streamed_count_;
-  std::vector<int> of_streamed_, made_of_streamed_, of_own_;  ///< saved; made of these where scores are; saved
+  std::vector<int> of_streamed_, made_of_streamed_, of_own_;  ///< saved; computed from them at the scores; saved
   kernel::Value outer_, first_own_, thread_;
   std::unique_ptr<Scope> outer_scope_;
   std::vector<std::unique_ptr<Scope>> own_scopes_;

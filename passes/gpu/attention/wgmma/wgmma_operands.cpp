@@ -51,7 +51,7 @@ void StationaryOperand::bring(Value outer, Value first, Value count, Value threa
     b_.if_(depth < known_depth_, [&] { set_inside(b_, some, depth, b_.index(known_depth_), depth_, elements); });
     return b_.get(some);
   };
-  // Unrolled, so that all loads are under way at once.
+  // Unrolled, so that all loads are in flight at the same time.
   const auto one = [&](Value i) {
     const Value number = thread + i * threads, position = number / chunks, depth = number % chunks * chunk;
     const Value tiles = depth / kernel::swizzle_side * (positions_ * kernel::swizzle_side);
@@ -87,7 +87,7 @@ kernel::SwizzledTiles StreamedOperand::right(Value slot, int row, int k, bool tr
 }
 
 namespace {
-/// In steps of k that the tensor cores take at once.
+/// Rounds the depth up to steps of k that tensor cores process at a time.
 int whole_steps(int depth) {
   constexpr int step = kernel::mma_depth;
   return (depth + step - 1) / step * step;

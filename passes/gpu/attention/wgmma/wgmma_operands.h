@@ -6,18 +6,19 @@
 #include "passes/gpu/attention/attention_plan.h"
 #include "passes/gpu/gemm/wgmma/tensor_boxes.h"
 
-/// Operands of an attention by the warpgroups of sm_90a, in tiles in shared memory (see kernel::Wgmma). A tile
-/// of them has for every 64 of the depth the tiles of all rows, one behind the other; sizes are whole tiles.
+/// Operands of an attention by the warpgroups of sm_90a, as tiles in shared memory (see kernel::Wgmma). For every 64
+/// of the depth, the tiles of all rows are stored one after the other; sizes are whole tiles.
 namespace lathe::gpu {
 
 inline int whole_tiles(int n) { return (n + kernel::swizzle_side - 1) / kernel::swizzle_side * kernel::swizzle_side; }
 
-/// Along which axis the elements of an operand of dtype `held` lie in chunks of 16 bytes; nothing where in none.
+/// Returns the axis along which the elements of an operand of dtype `held` form chunks of 16 bytes, if any.
 std::optional<LaneAxis> axis_of_chunks(const AttentionOperand& operand, DType held);
-/// Whether TMA copies its tiles.
+/// Whether TMA can copy its tiles.
 bool are_boxes(const GpuInfo& gpu, const AttentionOperand& operand, DType held, bool sums_positions);
 
-/// An operand whose tile stays in shared memory while others are streamed. It may be computed on the way there.
+/// An operand whose tile stays in shared memory while others are streamed. It may be computed before it is stored
+/// there.
 class StationaryOperand {
  public:
   StationaryOperand(KernelContext& context, const LoweringContext& lowering, const AttentionOperand& operand,
@@ -27,12 +28,12 @@ class StationaryOperand {
   const ElementwiseProgram& program() const { return loader_.operand().code.program; }
   int depth() const { return known_depth_; }
   void hoist() { loader_.hoist(); }
-  /// In a block loop, outside the thread loops.
+  /// Call it in a block loop, outside the thread loops.
   void allocate(const char* name);
-  /// Stores the positions from `first` on, the last one of `count` again beyond the end: by `threads` threads before
-  /// the pipeline, which shows it to the warpgroups when it begins.
+  /// Stores the positions from `first` on; positions past the end repeat the last one of `count`. `threads` threads
+  /// do this before the pipeline, which makes the data visible to the warpgroups when it starts.
   void bring(kernel::Value outer, kernel::Value first, kernel::Value count, kernel::Value thread, int threads);
-  /// The 64 rows of the thread's warpgroup, from k on.
+  /// Returns the 64 rows of the thread's warpgroup, from k on.
   kernel::SwizzledTiles rows_of_warpgroup(kernel::Value thread, int k) const;
 
  private:
@@ -44,8 +45,8 @@ class StationaryOperand {
   kernel::Buffer shared_;
 };
 
-/// An operand whose tiles pass through the pipeline, copied by TMA: of so many rows, `depth` deep. Rows are its
-/// positions, or where `sums_positions` these are the depth.
+/// An operand whose tiles go through the pipeline, copied by TMA: `rows` rows, `depth` deep. Rows are its positions;
+/// with `sums_positions`, the positions are the depth.
 class StreamedOperand {
  public:
   StreamedOperand(KernelContext& context, const AttentionOperand& operand, bool sums_positions, int rows, int depth)
@@ -55,17 +56,17 @@ class StreamedOperand {
         rows_(whole_tiles(rows)),
         depth_(whole_tiles(depth)) {}
 
-  std::int64_t elements() const { return std::int64_t{rows_} * depth_; }  ///< of a stage
+  std::int64_t elements() const { return std::int64_t{rows_} * depth_; }  ///< per stage
   const ElementwiseProgram& program() const { return operand_.code.program; }
   const AttentionOperand& operand() const { return operand_; }
-  /// Once the buffers are declared.
+  /// Call it after the buffers are declared.
   void map(const AttentionPlan& plan);
-  /// In a block loop, outside the thread loops.
+  /// Call it in a block loop, outside the thread loops.
   void allocate(DType held, int stages, const char* name);
   /// Starts to copy a tile to a slot, in the producer of a stage.
   void copy(kernel::Value slot, kernel::Value outer, kernel::Value position) const;
-  /// A right operand: rows from `row` on, what is summed from k on. `transposed`: of a tile of 64 rows these are
-  /// summed, and it is the depth that makes columns.
+  /// Returns a right operand: the rows from `row` on, summed from k on. With `transposed`, it sums over a tile of 64
+  /// rows, and the depth becomes the columns.
   kernel::SwizzledTiles right(kernel::Value slot, int row, int k, bool transposed = false) const;
 
  private:
@@ -78,7 +79,7 @@ class StreamedOperand {
   kernel::Buffer shared_;
 };
 
-/// Starts sums += 64 rows of the left * rows of the right operand from `row` on, over all of the depth.
+/// Starts sums = 64 rows of the left operand * rows of the right operand from `row` on, over the whole depth.
 void multiply(kernel::Builder& b, kernel::Var sums, const StationaryOperand& left, kernel::Value thread,
               const StreamedOperand& right, kernel::Value slot, int row);
 

@@ -51,7 +51,7 @@ class WgmmaOutputs {
     const Value outer = context_.dim(parts_.over_rows ? attention.parts.parallel : plan_.outer());
     const auto block = [&](Value i) {
       Value number = i % blocks;
-      if (!parts_.over_rows && attention.bounds.upper) number = blocks - 1 - number;  // the longest ones first
+      if (!parts_.over_rows && attention.bounds.upper) number = blocks - 1 - number;  // the longest first
       this->block(i / blocks, number * tile_.blocks.positions());
     };
     b_.for_loop(0, outer * blocks, 1, block, kernel::LoopKind::block_x);
@@ -65,9 +65,9 @@ class WgmmaOutputs {
 
  private:
   struct Origin {
-    Value outer, first, thread;  ///< outer: of the parallel ones; first: of the stationary positions
+    Value outer, first, thread;  ///< outer: parallel outer index; first: first stationary position
   };
-  /// The streamed positions: where their row blocks say so, those alone that may add something.
+  /// The streamed positions: only those that may contribute, if all row blocks skip columns.
   struct Range {
     Value lo, hi;
   };
@@ -123,7 +123,7 @@ class WgmmaOutputs {
     for (const auto& sum : sums_) sum->finish(origin.outer, origin.first, origin.thread);
   }
 
-  /// The positions of the tile from `first` on.
+  /// Processes the positions of the tile from `first` on.
   void part(const Origin& origin, Value slot, Value position, int first) {
     points_.begin(position + first);
     for (std::size_t s = 0; s < stationary_.size(); ++s)
@@ -146,7 +146,7 @@ class WgmmaOutputs {
     return all;
   }
 
-  /// Whether a block of 64 rows has left out columns; true where there is none.
+  /// Returns whether a block of 64 rows has skipped columns; true if there is no such block.
   Value left_out(Value outer, Value row_block, Value there) {
     const Value row_blocks = context_.dim(plan_.blocks_of(plan_.attention.rows));
     const Value left_out = b_.load(context_.buffer(plan_.skips), outer * row_blocks + row_block, 1, there);
@@ -166,7 +166,7 @@ class WgmmaOutputs {
     return {b_.select(all, lo, b_.index(0)), b_.select(all, hi, columns_)};
   }
 
-  /// Each warp looks for itself.
+  /// Each warp checks this on its own.
   Range rows_that_keep(const Origin& origin) {
     const ColumnBounds& bounds = plan_.attention.bounds;
     const Value row_blocks = b_.ceil_div(rows_, WgmmaOutputTile::streamed);

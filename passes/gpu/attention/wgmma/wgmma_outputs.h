@@ -5,29 +5,30 @@
 
 namespace lathe::gpu {
 
-/// Products that end an attention whose rows' reductions lie in memory, by the warpgroups of sm_90a, after the same
-/// paper's backward pass. Those that sum over rows (dK and dV): a block has 64 columns for each of its one or
-/// two warpgroups. What makes scores of them (keys, values) is stationary in shared memory; tiles of 64 rows of the
-/// other operands (queries, the result's gradient) are streamed there as boxes of TMA. A warpgroup makes scores
-/// transposed, its columns by the tile's rows, and what it makes of them where they lie is the left operand of the
-/// products that end the attention, which sum over the rows of the very same tile, transposed. They are under way
-/// while the next scores are made. Those that sum over columns (dQ) go just so with rows and columns the other way
-/// round. Each sum is of one block, in order: nothing is added by atomics.
+/// Output matmuls of an attention whose row reductions are in memory, by the warpgroups of sm_90a, after the backward
+/// pass of the same paper. Matmuls over rows (dK and dV): a block has 64 columns for each of its one or two
+/// warpgroups. Operands of its scores (keys, values) are stationary in shared memory. Tiles of 64 rows of the other
+/// operands (queries, the result's gradient) are streamed there by TMA as boxes. A warpgroup computes scores
+/// transposed, its columns by the tile's rows. The weights, computed from them in registers, are the left operand of
+/// the output matmuls, which sum over the rows of the same tile, transposed. They run while the next scores are
+/// computed. Matmuls over columns (dQ) work the same way with rows and columns swapped. Each sum is computed by one
+/// block, in order, without atomics.
 struct WgmmaOutputTile {
   static constexpr int streamed = kernel::swizzle_side;
-  int at_once;  ///< of the positions of a streamed tile, as registers allow
+  /// Positions of a streamed tile that are processed at a time, as registers allow.
+  int at_once;
   int stages;
   WgmmaBlocks blocks;
 };
 
-/// What such a kernel multiplies.
+/// The operands and results of such a kernel.
 struct WgmmaOutputParts {
-  bool over_rows;                                    ///< then columns are stationary, else rows
+  bool over_rows;                                    ///< true: columns are stationary; false: rows
   std::vector<const AttentionParts::Score*> scores;  ///< that the outputs need
   std::vector<const AttentionParts::OutputProduct*> outputs;
-  std::vector<const AttentionOperand*> streamed;  ///< no two with the same elements
+  std::vector<const AttentionOperand*> streamed;  ///< without duplicates
 
-  std::vector<int> values() const;  ///< by output product: what it reads
+  std::vector<int> values() const;  ///< by output matmul: the value that it reads
   const AttentionOperand& stationary_operand(const AttentionParts::Score& score) const {
     return over_rows ? score.columns : score.rows;
   }

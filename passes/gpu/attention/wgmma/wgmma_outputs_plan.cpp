@@ -15,10 +15,10 @@ constexpr std::size_t most_scores = 2, most_outputs = 2;
 
 std::int64_t known(const Dim& depth) { return depth.value().value_or(0); }
 
-/// Of a tile that is taken in parts the operand's rows must be rows of swizzled tiles, of which some can be left out.
+/// Whether the operand's rows are rows of swizzled tiles. A tile can be processed in parts only then.
 bool are_rows(const AttentionOperand& operand, DType held) { return axis_of_chunks(operand, held) == LaneAxis::k; }
 
-/// Whether it is the same for all outer dims that a block goes through.
+/// Whether the operand is the same for all outer dims that a block iterates over.
 bool stationary_operand(const AttentionOperand& operand, const AttentionParts& parts) {
   const std::uint64_t depends = operand.code.program.depends[static_cast<std::size_t>(operand.code.result)];
   for (std::size_t d = 0; d < parts.outer.size(); ++d) {
@@ -105,7 +105,7 @@ WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool ov
   if (!found.why_not.empty()) return found;
   const GpuInfo& gpu = plan.lowering.gpu();
   const int sums = WgmmaSums::registers(parts.outputs), scores = static_cast<int>(parts.scores.size());
-  // A second product holds weights of its own.
+  // A second output matmul has its own weights.
   const int weights = static_cast<int>(parts.outputs.size() - 1) * WgmmaOutputTile::streamed / 4;
   const auto blocks_with = [&](int at_once) { return WgmmaBlocks::of(gpu, sums + scores * at_once / 2 + weights); };
   const int whole = WgmmaOutputTile::streamed, half = whole / 2;

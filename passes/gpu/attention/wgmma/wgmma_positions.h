@@ -4,9 +4,9 @@
 
 namespace lathe::gpu {
 
-/// Where wgmma leaves the sums of 64 rows, and finds a left operand in registers: a thread has two rows, 8 apart, and
-/// of each 8 columns two neighbours (see kernel::wgmma_sum_position). The four threads of a row are neighbours in a
-/// warp. Of a thread's elements the pair of its r-th row in the i-th 8 columns is number 4 i + 2 r.
+/// The register layout of wgmma, for the sums of 64 rows and for a left operand. A thread has two rows, 8 apart, and
+/// of each 8 columns two adjacent ones (see kernel::wgmma_sum_position). The four threads of a row are adjacent in a
+/// warp. The pair of a thread's r-th row in the i-th 8 columns starts at its element 4 i + 2 r.
 struct WgmmaPositions {
   static constexpr int rows_of_thread = 2, row_step = 8, threads_of_row = 4, pair = 2,
                        rows_of_warp = rows_of_thread * row_step;

@@ -49,7 +49,7 @@ void WgmmaSoftmax::begin(Scopes& rows) {
   }
 }
 
-/// Whether the tile's columns exist and no comparison leaves one of them out for any row of the warpgroup.
+/// Whether the tile's columns exist and no comparison excludes one of them for any row of the warpgroup.
 Value WgmmaSoftmax::all_inside(const ScorePosition& tile, Value thread) {
   const ColumnBounds& bounds = plan_.attention.bounds;
   const Value end = tile.column + columns_, all = end <= context_.dim(plan_.attention.column_count);
@@ -92,12 +92,12 @@ Value WgmmaSoftmax::masked(const Scope& point, Value value, Value otherwise) {
   return point.mask ? b_.select(point.mask, value, b_.broadcast(otherwise, pair)) : value;
 }
 
-/// Over the threads of a row.
+/// Reduces over the threads of a row.
 Value WgmmaSoftmax::reduce(ScalarOp op, Value own, Value thread) {
   return reduce_in_warp(b_, op, own, thread % kernel::warp_threads, threads_of_row);
 }
 
-/// Whether an instruction reads the scores otherwise than through what the maximum is taken of.
+/// Whether an instruction reads the scores other than through the argument of the maximum.
 bool WgmmaSoftmax::wants_scores(int value) const {
   std::vector<bool> read(static_cast<std::size_t>(value) + 1, false);
   read.back() = true;

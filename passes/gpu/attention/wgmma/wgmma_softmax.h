@@ -9,27 +9,27 @@
 
 namespace lathe::gpu {
 
-/// What the threads of warpgroups do with the scores of a tile, which lie where wgmma leaves them. The weights that
-/// come of the scores have the positions of a left operand of wgmma.
+/// The softmax of a tile's scores, in the register layout of wgmma. The resulting weights have the layout of a left
+/// operand of wgmma.
 class WgmmaSoftmax : private WgmmaPositions {
  public:
   using Scope = ElementwiseEmitter::Scope;
   using Scopes = std::vector<std::unique_ptr<Scope>>;  ///< by row of the thread
 
-  /// Of tiles of so many columns; `product`: what is multiplied with the values.
+  /// For tiles of `columns` columns.
   WgmmaSoftmax(const AttentionPlan& plan, KernelContext& context, ElementwiseEmitter& emitter, int columns);
 
-  /// The thread's rows of those from `first` on; the last one of all again beyond the end.
+  /// Returns the thread's rows of the block that starts at row `first`; rows past the end repeat the last one.
   Scopes rows(kernel::Value outer, kernel::Value first, kernel::Value thread, const Scope* top);
 
-  /// Nothing has been seen yet.
+  /// Resets the maximum and the sums of the rows.
   void begin(Scopes& rows);
-  /// Takes a tile's scores in; gives by row what the products so far are multiplied by.
+  /// Processes a tile's scores; returns the factor of the sums so far, by row.
   std::vector<kernel::Value> take(Scopes& rows, const ScorePosition& tile, kernel::Value scores,
                                   kernel::Value thread);
-  /// The weights of the tile's columns from 64 * part on.
+  /// Returns the weights of the tile's columns from 64 * part on.
   kernel::Value weights(int part);
-  /// Binds the reductions in the rows; gives by row what the products are multiplied by.
+  /// Binds the reductions in the rows; returns the final factor of the sums, by row.
   std::vector<kernel::Value> finish(Scopes& rows, kernel::Value thread);
 
  private:
@@ -37,11 +37,10 @@ class WgmmaSoftmax : private WgmmaPositions {
     RisingMaximum maximum;
     std::vector<kernel::Var> sums;
   };
-  /// Runs body(row, point, position) for every pair of every row: its scope, and its index among the thread's
-  /// elements.
+  /// Receives every pair of every row: the row, the scope of the pair, and its index among the thread's elements.
   using Body = std::function<void(std::size_t, Scope&, kernel::Value)>;
   void each_pair(Scopes& rows, const ScorePosition& tile, kernel::Value thread, bool whole, const Body& body);
-  /// The same for tiles of which all columns count, and for the others.
+  /// Emits one version for tiles in which all columns are valid, and one for the others.
   void each_pair(Scopes& rows, const ScorePosition& tile, kernel::Value thread, const Body& body);
   kernel::Value all_inside(const ScorePosition& tile, kernel::Value thread);
   kernel::Value masked(const Scope& point, kernel::Value value, kernel::Value otherwise);
@@ -55,7 +54,7 @@ class WgmmaSoftmax : private WgmmaPositions {
   ElementwiseEmitter& emitter_;
   const ElementwiseProgram& program_;
   int columns_, score_, result_;
-  kernel::Buffer weights_;  ///< of the thread, for the present tile
+  kernel::Buffer weights_;  ///< of the thread, for the current tile
   std::vector<Row> rows_;
 };
 

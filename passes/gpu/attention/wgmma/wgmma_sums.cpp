@@ -16,7 +16,7 @@ WgmmaSums::WgmmaSums(KernelContext& context, const LoweringContext& lowering,
     : b_(context.builder), output_(context, lowering, part) {}
 
 std::vector<int> WgmmaSums::lanes(int depth) {
-  constexpr int least = 16;  // of its columns, that wgmma is given
+  constexpr int least = 16;  // columns of the smallest wgmma
   std::vector<int> found;
   for (int left = depth; left > 0; left -= 2 * found.back()) {
     const int most = left >= kernel::wgmma_columns ? kernel::wgmma_columns : kernel::swizzle_side;

@@ -8,27 +8,26 @@
 
 namespace lathe::gpu {
 
-/// A product that makes an output of an attention, by warpgroups: 64 positions a warpgroup, in parts of columns of
-/// the depth that one wgmma has; of the last ones no more than are needed. Weights are its left operand, in
-/// registers.
+/// An output matmul of an attention by warpgroups: 64 positions per warpgroup. The depth is split into parts with as
+/// many columns as one wgmma has; the last part has no more than needed. Weights are the left operand, in registers.
 class WgmmaSums {
  public:
   WgmmaSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part);
 
-  /// Registers of a thread for a result of so much depth, by part.
+  /// Returns the registers of a thread, by part, for a result of this depth.
   static std::vector<int> lanes(int depth);
   static int registers(
-      const std::vector<const AttentionParts::OutputProduct*>& outputs);  ///< of products of known depths
+      const std::vector<const AttentionParts::OutputProduct*>& outputs);  ///< of matmuls with known depths
   const AttentionParts::OutputProduct& part() const { return output_.part(); }
   void hoist() { output_.hoist(); }
-  void declare();  ///< the registers, in the pipeline
+  void declare();  ///< allocates the registers, inside the pipeline
   void clear();
   const std::vector<kernel::Var>& vars() const { return sums_; }
-  /// Starts to add weights * what `right` gives from a position of the depth on.
+  /// Starts to add weights * right(depth) for each part; `depth` is the first one of the part.
   void add(kernel::Value weights, const std::function<kernel::SwizzledTiles(int depth)>& right);
-  /// Multiplies or divides the sums by a value of each row of the thread.
+  /// Multiplies or divides the sums by one value per row of the thread.
   void scale(ScalarOp op, const std::vector<kernel::Value>& by);
-  /// Hands the sums of the block's positions from `first` on to what reads the product, two neighbours at a time.
+  /// Passes the sums of the block's positions, which start at `first`, to the epilogue, two adjacent ones at a time.
   void finish(kernel::Value outer, kernel::Value first, kernel::Value thread);
 
  private:

@@ -8,12 +8,12 @@ namespace lathe::gpu {
 namespace {
 
 constexpr int most_at_once = 8;    // 16 bytes each
-constexpr int most_elements = 32;  // of them in registers, as they are computed with
-constexpr int least_loads = 4;     // of a thread, before more threads share a sum
+constexpr int most_elements = 32;  // in registers, in the compute type
+constexpr int least_loads = 4;     // per thread, before more threads share a sum
 
 std::int64_t count_of(std::int64_t n, std::int64_t of) { return (n + of - 1) / of; }
 
-/// As many loads under way as a thread has in all, or as fit that number without a rest.
+/// Returns the number of loads in flight per thread: all loads of the thread, or a divisor of their number.
 int loads_at_once(int lanes, std::optional<std::int64_t> loads) {
   const int most = std::min(most_at_once, most_elements / lanes);
   if (!loads) return std::min(most, least_loads);
@@ -41,7 +41,7 @@ FewRowsPlan plan_dots(const GpuInfo& gpu, int lanes, std::optional<std::int64_t>
 
 FewRowsPlan plan_columns(const GpuInfo& gpu, int lanes, int rows, int sum_bytes, std::optional<std::int64_t> batch,
                          std::optional<std::int64_t> columns, std::optional<std::int64_t> k) {
-  constexpr int wide = 8, narrow = 4, least_threads = 128;  // side by side, 128 or 64 bytes of a row
+  constexpr int wide = 8, narrow = 4, least_threads = 128;  // threads along a row: 128 or 64 bytes
   FewRowsPlan plan{.threads = 2 * gpu.block_threads, .lanes = lanes};
   const std::int64_t blocks = batch.value_or(gpu.products.late_size) *
                               count_of(columns.value_or(gpu.products.late_size), std::int64_t{wide} * lanes);

@@ -12,8 +12,8 @@ using Position = ProductParts::Position;
 
 namespace {
 
-/// Products of few rows: all their threads do is to read the right operand, from neighbouring addresses, several
-/// loads under way each. The few rows of the left one come from caches.
+/// Matmuls with few rows: the threads mainly read the right operand, from adjacent addresses, with several loads in
+/// flight each. The few rows of the left operand come from caches.
 class FewRowsProduct {
  public:
   FewRowsProduct(const LoweringContext& lowering, const Region& region)
@@ -39,8 +39,8 @@ class FewRowsProduct {
                     : plan_columns(gpu, lanes, rows_, bytes, o.batch.value(), o.n.value(), o.k.value());
   }
 
-  /// All that a thread sums: body(k, lanes inside) of `at_once` of them in a row at first, then of one at a time. It
-  /// takes `step` of what is summed at once, and each `stride` behind the one before.
+  /// Processes everything that a thread sums: first `at_once` loads followed by their adds, then one load at a time.
+  /// A load covers `step` elements of the depth; the loads of a thread are `stride` apart.
   template <class Load, class Add>
   void for_depth(Value own, int step, std::int64_t stride, const Load& load, const Add& add) {
     const std::int64_t all = stride * plan_.at_once;
@@ -70,14 +70,14 @@ class FewRowsProduct {
     return mask ? b_.select(mask, value, b_.constant(operands_.compute, 0, plan_.lanes)) : value;
   }
 
-  /// `split` neighbouring threads a column.
+  /// `split` adjacent threads per column.
   void dots(const Position& at) {
     const std::vector<DType> types(static_cast<std::size_t>(rows_), operands_.compute);
     const bool in_warp = plan_.split <= kernel::warp_threads;
     SharedTree tree(b_, in_warp ? std::vector<DType>{} : types, plan_.threads);
     const auto thread = [&](Value t) {
       const Value own = t % plan_.split, column = at.n + t / plan_.split;
-      const Value here = kernel::min(column, parts_.n - 1);  // all threads meet in the tree
+      const Value here = kernel::min(column, parts_.n - 1);  // all threads take part in the tree
       const std::vector<Var> sums = zero_vectors(b_, {operands_.compute, plan_.lanes}, rows_);
       for_depth(
           own * plan_.lanes, plan_.lanes, std::int64_t{plan_.split} * plan_.lanes,
@@ -100,14 +100,14 @@ class FewRowsProduct {
         for (std::size_t r = 0; r < values.size(); ++r) which.push_back(r);
         values = tree.reduce(which, std::vector<ScalarOp>(values.size(), ScalarOp::add), values, t, own, plan_.split);
       }
-      Value value = values[0];  // of the row that is the thread's own
+      Value value = values[0];  // of the thread's own row
       for (int r = 1; r < rows_; ++r) value = b_.select(equal(own, r), values[static_cast<std::size_t>(r)], value);
       b_.if_(own < rows_, [&] { parts_.finish(at.batch, own, column, rounded(b_, value, operands_.dtype)); });
     };
     b_.for_loop(0, plan_.threads, 1, thread, LoopKind::thread_x);
   }
 
-  /// `split` threads below each other a vector of columns, whose sums meet in shared memory.
+  /// `split` threads along the depth per vector of columns; their sums are combined in shared memory.
   void sum_columns(const Position& at) {
     const int side = plan_.threads / plan_.split;
     const std::int64_t of_row = std::int64_t{plan_.threads} * plan_.lanes;

@@ -6,22 +6,22 @@
 
 namespace lathe::gpu {
 
-/// How a product of few rows is shared out, so that its right operand is read once, 16 bytes a thread, by as many
-/// threads as memory needs to be busy. Sums are split over threads alone, by the sizes, never by the number of rows.
+/// How a matmul with few rows is distributed, so that its right operand is read once, 16 bytes per thread, by enough
+/// threads to keep memory busy. Sums are only split over the threads of a block, depending on the sizes.
 struct FewRowsPlan {
-  int threads = 1;  ///< of a block
-  /// Of them for a vector of columns, or for one where the right operand lies along what is summed over: each takes
-  /// every so many of what is summed, and a tree adds what they have.
+  int threads = 1;  ///< per block
+  /// Threads per vector of columns, or per column if the right operand is contiguous along the summed dim. Each
+  /// thread sums a part, and a tree combines the parts.
   int split = 1;
-  int lanes = 1;    ///< neighbours in memory that a thread loads at once
-  int at_once = 1;  ///< loads of a thread that are under way together
+  int lanes = 1;    ///< adjacent elements that a thread loads at a time
+  int at_once = 1;  ///< loads in flight per thread
 };
 
-/// The plan of a right operand that lies along what is summed over; unknown sizes count as large.
+/// Plans a right operand that is contiguous along the summed dim; unknown sizes are treated as large.
 FewRowsPlan plan_dots(const GpuInfo& gpu, int lanes, std::optional<std::int64_t> columns,
                       std::optional<std::int64_t> k);
-/// The plan of one that lies along the columns, whose sums of `rows` of `sum_bytes` each go through shared memory;
-/// `columns` of one of `batch` products.
+/// Plans a right operand that is contiguous along the columns. Its sums, `rows` of `sum_bytes` each, go through
+/// shared memory. `columns` is the number per matmul of the `batch`.
 FewRowsPlan plan_columns(const GpuInfo& gpu, int lanes, int rows, int sum_bytes, std::optional<std::int64_t> batch,
                          std::optional<std::int64_t> columns, std::optional<std::int64_t> k);
 

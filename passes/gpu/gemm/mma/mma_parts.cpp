@@ -34,7 +34,8 @@ void TensorParts::copy(const Side& side, Value batch, Value row, Value k, Value 
              scope.indices.position(load.form).base, inside(side, row, k, rows, depth));
 }
 
-/// How many elements of a chunk lie inside the operand, at most or more than all; empty where all are known to.
+/// Returns how many elements of a chunk are inside the operand; negative if it is outside, and possibly more than a
+/// chunk. Empty if all are known to be inside.
 Value TensorParts::inside(const Side& side, Value row, Value k, int rows, int depth) {
   kernel::Builder& b = product.builder();
   const bool along_k = side.along_k();
@@ -68,7 +69,7 @@ void TensorParts::finish(const Position& at, kernel::Buffer sums, const TensorTi
     else
       product.finish(at.batch, at.m + m, at.n + n, own);
   };
-  // Loads of several chunks are under way at once, where no branch stands between them.
+  // Without branches between them, loads of several chunks are in flight at the same time.
   const auto whole = [&] {
     const int at_once = std::min(chunks_at_once, chunks / threads);
     b.for_loop(t, chunks, threads * at_once, [&](Value first) {

@@ -6,28 +6,29 @@
 
 namespace lathe::gpu {
 
-/// What the products by tensor cores have in common: operands that are copied to shared memory 16 bytes at a time,
-/// and what becomes of the sums that a warp holds.
+/// Code that matmuls on tensor cores share: operands that are copied to shared memory 16 bytes at a time, and the
+/// epilogue of the sums that a warp holds.
 class TensorParts {
  public:
   static constexpr int chunk = copied_chunk;
-  static constexpr int pad = 8;  ///< of rows in shared memory, so that neighbours of a column lie in other banks
+  /// Padding of rows in shared memory, so that neighbors in a column are in different banks.
+  static constexpr int pad = 8;
 
   TensorParts(const LoweringContext& lowering, const Region& region) : product(lowering, region) {}
 
-  /// Whether chunks along the operand's axis, from multiples of their length on, lie in memory as they are used, at
-  /// multiples of 16 bytes: then they can be copied.
+  /// Whether the operand can be copied: chunks along its axis, at multiples of their length, are at multiples of 16
+  /// bytes in memory and need no computation.
   bool copies(const ProductParts::Side& side) const;
-  /// Starts to copy a chunk along the operand's axis, from (row, k) on, to its place in shared memory; zeros beyond
-  /// the ends. It is one of a tile of `rows` by `depth`.
+  /// Starts to copy a chunk along the operand's axis, from (row, k) on, to `offset` in shared memory; zeros past the
+  /// ends. The chunk belongs to a tile of `rows` by `depth`.
   void copy(const ProductParts::Side& side, kernel::Value batch, kernel::Value row, kernel::Value k,
             kernel::Value offset, int rows, int depth);
 
-  /// Stores what a thread holds of a warp's sums, which have `columns` columns; the first one is to lie at `first`,
-  /// in rows of `stride` elements.
+  /// Stores a thread's part of a warp's sums, which have `columns` columns. The first sum of the warp goes to
+  /// `first`; rows have `stride` elements.
   void store_sums(kernel::Buffer to, kernel::Value first, std::int64_t stride, int columns, kernel::Value lane,
                   kernel::Value sums);
-  /// The tile's rounded sums, in shared memory, go through the epilogue; for thread t of as many as the tile has.
+  /// Passes the tile's rounded sums, in shared memory, through the epilogue; called by each thread t of the tile.
   void finish(const ProductParts::Position& at, kernel::Buffer sums, const TensorTile& tile, kernel::Value t);
   static int stride(const TensorTile& tile) { return tile.columns + pad; }  ///< of the sums in shared memory
 

@@ -20,8 +20,8 @@ namespace {
 
 constexpr int chunk = TensorParts::chunk;
 
-/// Each warp multiplies tiles of shared memory by mma; operands that lie in memory as they are used are copied there
-/// asynchronously, others are computed on the way through registers. The sums go back through shared memory, so that
+/// Each warp multiplies tiles in shared memory by mma. Operands whose memory layout is suitable are copied there
+/// asynchronously; others are computed and pass through registers. The sums go back through shared memory, so that
 /// the epilogue's accesses are long.
 class TensorProduct {
  public:
@@ -58,15 +58,15 @@ class TensorProduct {
   }
 
  private:
-  /// 16 bytes of a stage that a thread sees to: where they lie in a tile, and in a stage.
+  /// 16 bytes of a stage that a thread moves: their position in a tile and in a stage.
   struct Chunk {
     Value number, along, across, offset;
-    Var held = {};  ///< on their way, unless they are copied
+    Var held = {};  ///< in flight, unless they are copied
   };
   struct Operand {
     Side& side;
-    int rows;     ///< of a tile
-    int k_step;   ///< contracted at once
+    int rows;     ///< per tile
+    int k_step;   ///< contracted per step
     bool copies;  ///< asynchronously
     std::vector<Chunk> chunks = {};
 
@@ -78,22 +78,22 @@ class TensorProduct {
 
   Operand operand(Side& side, int rows) const { return {side, rows, k_step_, tensor_.copies(side)}; }
 
-  /// The threads of a block and their shared memory.
+  /// Emits the threads of a block and allocates their shared memory.
   void block(const std::function<void(Value)>& thread) {
-    // The result's tile takes the place of the left operand in the end.
+    // In the end, the result's tile reuses the memory of the left operand.
     const int left = std::max(stages_ * left_.stage(), tile_.rows * TensorParts::stride(tile_));
     left_.side.shared = b_.alloc(dtype_, left, kernel::Space::shared, "left");
     right_.side.shared = b_.alloc(dtype_, stages_ * right_.stage(), kernel::Space::shared, "right");
     b_.for_loop(0, tile_.threads(), 1, thread, LoopKind::thread_x);
   }
 
-  /// The first row and column of a thread's warp.
+  /// Returns the first row and column of a thread's warp.
   std::pair<Value, Value> corner(Value t) const {
     const Value warp = t / kernel::warp_threads;
     return {warp / tile_.warps_across * tile_.warp_rows(), warp % tile_.warps_across * tile_.warp_columns()};
   }
 
-  /// The thread's sums over [lo, hi), of which lo is a multiple of the depth.
+  /// Returns the thread's sums over [lo, hi); lo is a multiple of k_step_.
   Value multiply(const Position& at, Value lo, Value hi, Value t) {
     const auto [row, column] = corner(t);
     const int lanes = tile_.warp_rows() * tile_.warp_columns() / kernel::warp_threads;
@@ -136,7 +136,7 @@ class TensorProduct {
     }
   }
 
-  /// Runs body(chunk, row, k) for the chunks of the thread, of a tile from (first_row, first_k) on.
+  /// Runs body(chunk, row, k) for the thread's chunks of a tile that starts at (first_row, first_k).
   template <class Body>
   void for_splits(const Operand& o, Value first_row, Value first_k, const Body& body) {
     const int all = o.rows * k_step_ / chunk;
@@ -149,7 +149,7 @@ class TensorProduct {
     }
   }
 
-  /// What is contracted from first_k on sets out for its slot in the pipeline.
+  /// Starts to load the step that begins at first_k into its slot of the pipeline.
   void start(const Position& at, Value first_k, Value hi, Value slot) {
     b_.if_(first_k < hi, [&] {
       if (left_.copies) copy(left_, at.batch, at.m, first_k, slot);
@@ -171,7 +171,7 @@ class TensorProduct {
                [&](const Chunk& p, Value row, Value k) { parts_.bring(o.side, batch, row, k, p.held); });
   }
 
-  /// Splits that came through registers go to shared memory.
+  /// Stores the chunks that went through registers to shared memory.
   void put(Value slot) {
     for (const Operand* o : {&left_, &right_})
       if (!o->copies)
@@ -180,14 +180,14 @@ class TensorProduct {
         });
   }
 
-  /// Stores a thread's sums in a tile whose first element stands at `first`, rows of `stride` elements.
+  /// Stores a thread's sums in a tile whose first element is at `first`, with rows of `stride` elements.
   void store_sums(kernel::Buffer to, Value first, std::int64_t stride, Value t, Value sums) {
     const auto [row, column] = corner(t);
     tensor_.store_sums(to, first + (row * stride + column), stride, tile_.warp_columns(), t % kernel::warp_threads,
                        sums);
   }
 
-  /// The sums of a split stay as they are.
+  /// Stores the sums of a split, without the epilogue.
   void keep(const ProductParts::Partial& partial, const Position& at, Value number, Value t, Value sums) {
     store_sums(parts_.context().buffer(partial.buffer), parts_.first_partial(partial, at, number), partial.columns, t,
                sums);
@@ -206,7 +206,8 @@ class TensorProduct {
   ProductParts& parts_;
   Builder& b_;
   DType dtype_;
-  int k_step_, stages_;  ///< contracted at once, and in shared memory: one is multiplied, the others are on their way
+  int k_step_, stages_;  ///< contracted per step; stages in shared memory: one is multiplied while the others are
+                         ///< loaded
   TensorPlan plan_;
   TensorTile tile_;
   Operand left_, right_;
@@ -224,7 +225,7 @@ bool suits_tensor_cores(const LoweringContext& context, const Region& region) {
 
 namespace {
 
-/// Why an operand is not copied; empty where it is.
+/// Returns why an operand is not copied; empty if it is.
 std::string why_not_copied(const TensorParts& parts, const Side& side, const char* name) {
   if (parts.copies(side)) return "";
   const ElementwiseProgram& program = side.operand.operand.program;
@@ -235,7 +236,7 @@ std::string why_not_copied(const TensorParts& parts, const Side& side, const cha
       loads ? "does not lie in chunks of 16 bytes, or is written over" : "is computed where it is read");
 }
 
-/// Why a product is not by warpgroups, on a GPU that has them.
+/// Returns why a matmul does not use warpgroups on a GPU that has them.
 std::string why_not_by_wgmma(const TensorParts& parts) {
   for (const auto& why :
        {why_not_copied(parts, parts.product.left, "left"), why_not_copied(parts, parts.product.right, "right")})

@@ -35,7 +35,7 @@ std::vector<TensorPlan> plan_tensor_product(const GpuInfo& gpu, std::optional<st
   const std::int64_t large = gpu.products.late_tensor_size, batches = batch.value_or(large), rows = m.value_or(large),
                      columns = n.value_or(large), depth = k.value_or(large),
                      multiprocessors = gpu.estimated_multiprocessors;
-  // Times are counted in that of the tile whose cost is 1.
+  // The unit of time is that of the tile whose cost is 1.
   constexpr int of_time = TensorTileCosts::depth;
   const double unit = 2.0 * TensorTileCosts::side * TensorTileCosts::side * of_time / gpu.tensor_flops;
   std::vector<std::pair<double, TensorPlan>> plans;

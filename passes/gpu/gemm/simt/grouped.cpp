@@ -7,7 +7,7 @@ using kernel::Value;
 
 namespace {
 
-/// A result of the segment a thread, its products added in order.
+/// One result of the segment per thread, its products added in order.
 KernelContext::Built segment_product(const LoweringContext& lowering, ir::ValueId id, const Segment& segment) {
   const ProductOperands& o = segment.operands();
   SegmentProduct product(lowering, id, segment);
@@ -33,7 +33,7 @@ KernelContext::Built segment_product(const LoweringContext& lowering, ir::ValueI
   return product.finish();
 }
 
-/// Zeros in rows of no segment.
+/// Zeros the rows that belong to no segment.
 KernelContext::Built clear_rows(const LoweringContext& lowering, ir::ValueId id, const Segment& segment) {
   const ir::Node& node = lowering.graph[id];
   const int out = lowering.buffer_of(id);

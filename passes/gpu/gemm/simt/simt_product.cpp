@@ -13,20 +13,21 @@ using Position = ProductParts::Position;
 
 namespace {
 
-/// What a block of threads goes through at a time.
+/// What a thread block processes at a time.
 struct BlockShape {
   int side;    ///< threads along a tile
   int own;     ///< elements of a vector
-  int k_step;  ///< contracted at once
+  int k_step;  ///< contracted per step
 
   explicit BlockShape(const GpuInfo& gpu)
       : side(gpu.products.plain_side), own(gpu.vectors.lanes(f32)), k_step(gpu.products.plain_depth) {}
   int threads() const { return side * side; }
-  int span() const { return side * own; }  ///< rows and columns of which a thread has neighbours in one vector each
+  /// Rows and columns that the threads cover with one vector each.
+  int span() const { return side * own; }
 };
 
-/// A block's tile has groups * 64 rows and columns, and each thread four neighbours both ways of every 64. In shared
-/// memory it lies [k][row], each k padded against bank conflicts.
+/// A block's tile has groups * 64 rows and columns; each thread has four adjacent rows and columns of every 64. In
+/// shared memory the tile is [k][row], with each k padded against bank conflicts.
 class ProductKernel {
  public:
   ProductKernel(const LoweringContext& lowering, const Region& region, int groups, int splits)
@@ -69,7 +70,7 @@ class ProductKernel {
     b_.for_loop(0, shape_.side, 1, row, LoopKind::thread_y);
   }
 
-  /// The thread's sums over [lo, hi), of which lo is a multiple of the depth.
+  /// Returns the thread's sums over [lo, hi); lo is a multiple of k_step.
   std::vector<kernel::Var> multiply_all(const Position& at, Value lo, Value hi, Value y, Value x) {
     const kernel::Type type = {operands_.compute, shape_.own};
     const std::vector<kernel::Var> sums = zero_vectors(b_, type, groups_ * groups_ * shape_.own),
@@ -84,15 +85,14 @@ class ProductKernel {
       put(parts_.left, slot, left);
       put(parts_.right, slot, right);
       b_.barrier();
-      fetch(first_k + shape_.k_step);  // under way while these are multiplied
+      fetch(first_k + shape_.k_step);  // overlaps with the multiplications
       b_.for_loop(0, shape_.k_step, 1, [&](Value k) { multiply(k, x, y, sums); }, LoopKind::unroll);
       b_.barrier();
     });
     return sums;
   }
 
-  /// Where chunk g of a thread stands in a tile: each is four elements that are
-  /// neighbours in memory.
+  /// Position of chunk g of a thread in a tile; a chunk is four elements that are adjacent in memory.
   struct Chunk {
     Value row, k;
   };
@@ -103,7 +103,7 @@ class ProductKernel {
     return along_k ? Chunk{other, along} : Chunk{along, other};
   }
 
-  /// Loads [first_k, + depth) of a tile's rows; zeros beyond the ends.
+  /// Loads [first_k, first_k + k_step) of a tile's rows; zeros past the ends.
   void bring(Side& s, Value batch, Value first_row, Value first_k, Value slot, const std::vector<kernel::Var>& into) {
     for (int g = 0; g < groups_; ++g) {
       const Chunk chunk = chunk_of(s, slot, g);
@@ -134,14 +134,14 @@ class ProductKernel {
       multiply_add(b_, all.subspan(g * of_group, of_group), rows[g], columns);
   }
 
-  /// Where number i of a thread's vectors of sums stands in a tile.
+  /// Returns the position in a tile of number i of a thread's vectors of sums.
   std::pair<Value, Value> corner(Value i, Value y, Value x) const {
     const Value row = i / groups_;
     return {row / shape_.own * shape_.span() + y * shape_.own + row % shape_.own,
             i % groups_ * shape_.span() + x * shape_.own};
   }
 
-  /// The sums of a split stay as they are.
+  /// Stores the sums of a split, without the epilogue.
   void keep(const ProductParts::Partial& partial, Value first, Value y, Value x,
             const std::vector<kernel::Var>& sums) {
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -150,7 +150,7 @@ class ProductKernel {
     }
   }
 
-  /// The sums go through memory of the thread's own, so that the epilogue's code stands once.
+  /// The sums go through memory of the thread, so that the epilogue's code is emitted once.
   void finish(const Position& at, Value y, Value x, const std::vector<kernel::Var>& sums) {
     const auto count = static_cast<std::int64_t>(sums.size());
     const kernel::Buffer kept = b_.alloc(operands_.compute, count * shape_.own, kernel::Space::stack, "sums");
@@ -170,7 +170,7 @@ class ProductKernel {
   int groups_, splits_, tile_, stride_;
 };
 
-/// A tile, by its groups of 64 rows and columns, and in how many splits what is summed over is cut.
+/// A tile, in groups of 64 rows and columns, and the number of splits of the summed dim.
 struct Tiling {
   int groups, rows, splits = 1;
 };
@@ -179,8 +179,8 @@ std::string to_string(const Tiling& tiling) {
   return tiling.splits > 1 ? fmt::format("{}, {} splits", tile, tiling.splits) : tile;
 }
 
-/// The default first. Tiles of 128 read each operand half as often as those of 64, where there are rows and columns
-/// to fill them, and tiles for half of the multiprocessors.
+/// Returns the tilings, the default first. Tiles of 128 read each operand half as often as tiles of 64. They are the
+/// default if there are enough rows and columns to fill them, and tiles for half of the multiprocessors.
 std::vector<Tiling> tilings(const GpuInfo& gpu, const ProductOperands& operands) {
   const auto m = operands.m.value(), n = operands.n.value();
   const int span = BlockShape(gpu).span();
@@ -193,9 +193,9 @@ std::vector<Tiling> tilings(const GpuInfo& gpu, const ProductOperands& operands)
   return elements && *elements < enough_tiles * large * large ? std::vector{small, wide} : std::vector{wide, small};
 }
 
-/// The same in splits, where few tiles have long sums, as gradients of weights have, and that ends first by an
-/// estimate: so many blocks as there are multiprocessors run at a time, and a second kernel costs a launch and the
-/// traffic of the splits. A sum of unknown length counts as long.
+/// Returns the tilings with splits, if few tiles have long sums, as for gradients of weights, and if the estimated
+/// time is shorter. The estimate assumes that as many blocks run at a time as there are multiprocessors; a second
+/// kernel costs a launch and the traffic of the splits. A sum of unknown length is treated as long.
 std::vector<Tiling> split_tilings(const GpuInfo& gpu, const ProductOperands& operands) {
   constexpr int counts[] = {2, 3, 4, 6, 8, 12, 16};
   const GpuProductSizes& sizes = gpu.products;

@@ -11,8 +11,8 @@ namespace {
 
 using Axis = TensorBoxes::Axis;
 
-/// The dims of an index, outermost first, as axes, innermost first: those of one element are left out, and neighbours
-/// that lie side by side are combined.
+/// Converts the dims of an index, outermost first, to axes, innermost first. Dims of size 1 are dropped, and dims
+/// that are contiguous in memory are merged.
 std::vector<Axis> axes_of(const ElementwiseProgram& program, const std::vector<int>& dims, Axis::Of of) {
   std::vector<Axis> axes;
   Dim below = 1;
@@ -35,7 +35,8 @@ bool at_least(const Dim& a, const Dim& b) {
   return a == b || (a.value() && b.value() && *a.value() >= *b.value()) || a.divided_by(b).has_value();
 }
 
-/// Whether an axis of `outer` lies around that of `inner`: its steps are whole ones of the other, and beyond its end.
+/// Whether axis `outer` is around axis `inner`: its stride is a multiple of the other stride, and past the other's
+/// end.
 bool lies_around(const Axis& inner, const Axis& outer) {
   const auto steps = outer.stride.divided_by(inner.stride);
   return steps && !steps->is(0) && at_least(*steps, inner.size);
@@ -64,7 +65,7 @@ std::optional<TensorBoxes> TensorBoxes::of(const GpuInfo& gpu, const WgmmaOperan
   const bool along_k = operand.along_k;
   const Axis inner = along_k ? k[0] : rows[0];
   if (!inner.stride.is(1)) return std::nullopt;
-  std::erase_if(others, [](const Axis& a) { return a.stride.is(0); });  // the same for all of the batch
+  std::erase_if(others, [](const Axis& a) { return a.stride.is(0); });  // the same for the whole batch
   others.push_back(along_k ? rows[0] : k[0]);
   if (std::ssize(others) + 1 > gpu.most_box_dims) return std::nullopt;
   TensorBoxes boxes{.axes = {inner}, .offset = program[0].form.offset};

@@ -8,40 +8,41 @@
 
 namespace lathe::gpu {
 
-/// An operand of a product by warpgroups: rows of elements that are summed over, of which those along k, or those
-/// of neighbouring rows, are neighbours in memory.
+/// An operand of a matmul by warpgroups: rows of elements that are summed over. Either consecutive k or neighboring
+/// rows are adjacent in memory.
 struct WgmmaOperand {
   const ElementwiseProgram& program;
   const std::vector<int>&batch, &rows, &k;  ///< dims of its domain
   bool along_k;
 
   static WgmmaOperand of(const ProductOperand& operand);
-  /// Rows are its positions, or where `sums_positions` these are what is summed over.
+  /// Rows are its positions; with `sums_positions`, the positions are summed over.
   static WgmmaOperand of(const AttentionOperand& operand, LaneAxis axis, bool sums_positions);
 };
 
-/// Such an operand as a tensor of which TMA copies boxes: dims that lie side by side in memory are one.
+/// Such an operand as a tensor of which TMA copies boxes. Dims that are contiguous in memory are merged.
 struct TensorBoxes {
-  /// Of a product's index `of`: its index along this axis is of / below, modulo the size unless it is the outermost.
+  /// Along this axis, the index of an element is the matmul's index `of` / below, modulo the size unless it is the
+  /// outermost.
   struct Axis {
     enum class Of { batch, row, k } of;
     Dim size, stride, below;
     bool outermost = true;
   };
-  std::vector<Axis> axes;  ///< the innermost first, whose stride is 1; each stride is a multiple of the one before
+  std::vector<Axis> axes;  ///< innermost first, with stride 1; each stride is a multiple of the previous one
   Dim offset;
 
-  /// Nothing where the operand is not of this kind: it is computed, its rows or what is contracted do not lie in
-  /// equal steps, or there are too many axes.
+  /// Returns nothing if TMA cannot copy the operand: it is computed, its rows or contracted elements do not have one
+  /// constant stride, or there are too many axes.
   static std::optional<TensorBoxes> of(const GpuInfo& gpu, const WgmmaOperand& operand);
 };
 
-/// A map of an operand's boxes, and their copies to stages of so many rows, `depth` deep. A stage is, for every 64 of
-/// the depth, the tiles of all rows one behind the other.
+/// A tensor map of an operand's boxes, and their copies to stages of `rows` rows, `depth` deep. For every 64 of the
+/// depth, a stage has the tiles of all rows one after the other.
 class BoxCopies {
  public:
   BoxCopies(KernelContext& context, kernel::Buffer from, const TensorBoxes& boxes, bool along_k, int rows, int depth);
-  /// Starts to copy what lies from (row, k) on to a stage that begins at `offset`; zeros beyond the ends.
+  /// Starts to copy the elements from (row, k) on to a stage that starts at `offset`; zeros past the ends.
   void copy(kernel::Buffer to, kernel::Value batch, kernel::Value row, kernel::Value k, kernel::Value offset) const;
 
  private:
@@ -51,7 +52,7 @@ class BoxCopies {
   KernelContext& context_;
   TensorBoxes boxes_;
   int rows_, depth_;
-  int step_;  ///< rows of a box: of rows along k all, else a tile's
+  int step_;  ///< rows of a box: all if rows go along k, otherwise those of a tile
   int map_;
 };
 

@@ -22,10 +22,10 @@ namespace {
 constexpr int wgmma_k_step = kernel::wgmma_depth;
 constexpr int wgmma_chunk = TensorParts::chunk;
 
-/// A block a multiprocessor takes tile after tile. Two warpgroups multiply, 64 rows each, what is copied to a
-/// pipeline of stages, by one thread of a warp as boxes, or where an operand is no tensor of boxes by a third
-/// warpgroup; it goes on with the next tile while they end one. The sums go through shared memory, so that the
-/// epilogue's accesses are long.
+/// One block per multiprocessor processes tile after tile. Two warpgroups multiply, 64 rows each; a pipeline of
+/// stages brings the operands. One thread of a warp copies them as boxes, or a third warpgroup does if an operand is
+/// not a tensor of boxes. The copies continue with the next tile while the warpgroups finish one. The sums go through
+/// shared memory, so that the epilogue's accesses are long.
 class WgmmaProduct {
  public:
   WgmmaProduct(const LoweringContext& lowering, const Region& region, const TensorPlan& plan)
@@ -54,12 +54,12 @@ class WgmmaProduct {
   int consumers() const { return tile_.threads(); }
   bool all_boxes() const { return left_boxes_ && right_boxes_; }
   int producers() const { return all_boxes() ? kernel::warp_threads : kernel::warpgroup_threads; }
-  /// A tile's columns, by as many as a warpgroup multiplies at once.
+  /// Number of parts of a tile's columns; a warpgroup multiplies one part at a time.
   int parts_across() const { return tile_.columns / kernel::wgmma_columns; }
   int stage(int rows) const { return rows * wgmma_k_step; }
   int stages() const {
     const int sums = tile_.rows * TensorParts::stride(tile_), one = stage(tile_.rows) + stage(tile_.columns);
-    constexpr int barriers_of_stage = 16, size = 2;  // bytes, the latter of an element
+    constexpr int barriers_of_stage = 16, size = 2;  // bytes, the latter per element
     const int most = gpu_.products.wgmma_stages, for_barriers = barriers_of_stage * most;
     const int left = static_cast<int>(gpu_.most_shared_bytes) - for_barriers - size * sums;
     return std::min(most, left / (size * one));
@@ -113,13 +113,13 @@ class WgmmaProduct {
     if (partial)
       return store(parts_.context().buffer(partial->buffer), parts_.first_partial(*partial, at, number),
                    partial->columns);
-    b_.barrier();  // the tile before has been read
+    b_.barrier();  // the previous tile has been read
     store(sums_, b_.index(0), TensorParts::stride(tile_));
     b_.barrier();
     tensor_.finish(at, sums_, tile_, t);
   }
 
-  /// The thread's sums over [lo, hi), of which lo is a multiple of the depth.
+  /// Returns the thread's sums over [lo, hi); lo is a multiple of the step.
   std::vector<Var> multiply(const Position& at, Value lo, Value hi, Value t) {
     std::vector<Var> sums;
     const int lanes = kernel::wgmma_rows * kernel::wgmma_columns / kernel::warpgroup_threads;
@@ -146,7 +146,7 @@ class WgmmaProduct {
     return sums;
   }
 
-  /// An operand's stage, or a thread's share of it: the same chunks of every 16 rows of its tiles.
+  /// Copies an operand's stage as boxes, or a thread's share of it: the same chunks of every 16 rows of its tiles.
   void copy(const Side& side, const std::optional<BoxCopies>& boxes, int rows, Value batch, Value first_row,
             Value first_k, Value slot, Value thread) {
     if (boxes) return boxes->copy(side.shared, batch, first_row, first_k, slot * stage(rows));
