@@ -26,7 +26,7 @@ void run_step(Compilation& now, const Stage& stage) {
   const int before = now.graph.size();
   std::string result = stage.step(now);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  now.runs.push_back({std::string(stage.name), seconds.count(), before, now.graph.size(), std::move(result)});
+  now.runs.push_back({stage.name, seconds.count(), before, now.graph.size(), std::move(result)});
 }
 
 /// The passes that are left up to `last`, until the first step.
@@ -37,7 +37,7 @@ EnabledPasses next_passes(Compilation& now, const std::vector<Stage>& all, std::
     const Stage& stage = all[now.next];
     if (!is_enabled(stage, now.request)) continue;
     passes.labels.push_back(labels[now.next]);
-    passes.pipeline.push_back({std::string(stage.name), std::string(stage.doc), [&stage, &now](ir::Graph graph) {
+    passes.pipeline.push_back({stage.name, stage.doc, [&stage, &now](ir::Graph graph) {
                                  return stage.pass(std::move(graph), now.request, now.machine);
                                }});
   }

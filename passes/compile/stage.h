@@ -24,8 +24,8 @@ struct Stage {
     code,          ///< from kernels to code, by the target's code generator
   };
   Part part;
-  std::string_view name, doc;
-  std::string_view option = {};                      ///< options of the command that enable it; empty: always runs
+  std::string name, doc;
+  std::string option = {};                           ///< options of the command that enable it; empty: always runs
   bool (*enabled)(const CompileRequest&) = nullptr;  ///< null: always
   bool (*available)(const Machine&) = nullptr;       ///< null: on every machine
   ir::Graph (*pass)(ir::Graph, const CompileRequest&, const Machine&) = nullptr;

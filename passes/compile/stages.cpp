@@ -273,7 +273,7 @@ std::vector<std::string> stage_labels(const std::vector<Stage>& stages) {
   std::vector<std::string> labels;
   for (const Stage& stage : stages) {
     const int time = ++times[stage.name];
-    labels.push_back(time == 1 ? std::string(stage.name) : fmt::format("{}.{}", stage.name, time));
+    labels.push_back(time == 1 ? stage.name : fmt::format("{}.{}", stage.name, time));
   }
   return labels;
 }
@@ -291,7 +291,7 @@ struct PassFacts {
 };
 
 ir::Pass as_pass(const Stage& stage, const std::shared_ptr<const PassFacts>& facts) {
-  return {std::string(stage.name), std::string(stage.doc),
+  return {stage.name, stage.doc,
           [pass = stage.pass, facts](Graph graph) { return pass(std::move(graph), facts->request, facts->machine); }};
 }
 

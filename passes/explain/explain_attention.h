@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "ir/machine/machine_info.h"
 #include "passes/lowering/lowered.h"
 
 namespace lathe {

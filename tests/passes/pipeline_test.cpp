@@ -91,7 +91,7 @@ TEST_CASE("pipeline: every pass has the name that parse_pipeline knows, but for 
     CHECK((stage.pass == nullptr) == (stage.step != nullptr));
     if (!stage.pass) continue;
     if (stage.needs_request)
-      refused.push_back(std::string(stage.name));
+      refused.push_back(stage.name);
     else
       CHECK_NOTHROW(parse_pipeline(stage.name));
   }

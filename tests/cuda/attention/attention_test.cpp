@@ -7,13 +7,13 @@
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/machine/mma.h"
 #include "ir/kernel/printer.h"
-#include "passes/gpu/gpu_machine.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/attention/variant.h"
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// Fused attention on GPUs: in the kernel interpreter, as CUDA text on the host, and compiled by NVRTC.

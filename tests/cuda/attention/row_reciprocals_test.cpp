@@ -9,9 +9,8 @@
 #include "frontend/ops/ops.h"
 #include "ir/kernel/machine/fast_math.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/compile/compile.h"
-#include "passes/gpu/gpu_machine.h"
 #include "passes/pipeline/pipeline.h"
+#include "tests/support/lower.h"
 
 using namespace lathe;
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/attention/forward_attention.h"
 #include "tests/cuda/attention/wgmma_cases.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// Attention by the warpgroups of sm_90a.

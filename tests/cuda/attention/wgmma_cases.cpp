@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "codegen/cuda/mapping.h"
-#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
+#include "tests/support/lower.h"
 
 namespace lathe::test {
 

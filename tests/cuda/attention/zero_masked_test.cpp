@@ -5,10 +5,10 @@
 
 #include "frontend/grad.h"
 #include "frontend/ops/ops.h"
-#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/attention/wgmma_cases.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// Attention on GPUs with zero_masked: queries that see no key yield zeros.

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "ir/kernel/interpret/scalar_eval.h"
-#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/sample_graphs.h"
 

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "codegen/cuda/mapping.h"
-#include "passes/gpu/gpu_machine.h"
 #include "tests/support/check_results.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/sample_graphs.h"
 

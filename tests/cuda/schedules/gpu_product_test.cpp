@@ -2,11 +2,11 @@
 
 #include "codegen/cuda/mapping.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/gpu/gpu_machine.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// Matmuls that are large enough for tiles of 128 x 128; gpu_ops_test.cpp has the small ones.

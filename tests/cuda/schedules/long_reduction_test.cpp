@@ -3,11 +3,11 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/gpu/gpu_machine.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// Long reductions with few results, which are split among several blocks.

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "passes/gpu/gpu_machine.h"
 #include "tests/support/long_sums.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// Sums of many terms are accurate in every GPU schedule.

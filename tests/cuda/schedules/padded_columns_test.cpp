@@ -5,9 +5,9 @@
 
 #include "codegen/cuda/emitter.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// Logits for an odd number of words, whose matmul has padded columns: the logits and their gradient are read and

@@ -7,8 +7,8 @@
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
 #include "ir/kernel/machine/fast_math.h"
-#include "passes/gpu/gpu_machine.h"
 #include "tests/cuda/attention/attention_cases.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// Kernels with 16-bit results use approximate functions; others do not.

@@ -2,13 +2,12 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/compile/compile.h"
-#include "passes/gpu/gpu_machine.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/host/racing_cuda.h"
 #include "tests/support/compare_tensors.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// scatter_add with positions that are sorted in chunks: the sums equal the interpreter's bit for bit.

@@ -4,11 +4,11 @@
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/gpu/gpu_machine.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare_tensors.h"
+#include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"
 
 /// Matmuls of bf16 and f16 by the warpgroups of sm_90a.
