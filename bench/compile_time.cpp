@@ -19,10 +19,10 @@
 #include "passes/compile/compile.h"
 #include "passes/fusion/fusion.h"
 #include "passes/lowering/verify/verify_program.h"
+#include "runtime/backend.h"
 #include "runtime/cache/disk_cache.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/machine/seconds.h"
-#include "runtime/target_machine.h"
 
 namespace {
 

@@ -23,9 +23,9 @@
 #include "frontend/train/training.h"
 #include "passes/compile/compile.h"
 #include "passes/memory/memory_planner.h"
+#include "runtime/backend.h"
+#include "runtime/compile.h"
 #include "runtime/dim_table.h"
-#include "runtime/executable.h"
-#include "runtime/target_machine.h"
 
 namespace {
 

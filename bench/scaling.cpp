@@ -17,8 +17,8 @@
 #include "ir/tensor/verifier.h"
 #include "passes/compile/compile.h"
 #include "passes/fusion/fusion.h"
-#include "runtime/executable.h"
-#include "runtime/target_machine.h"
+#include "runtime/backend.h"
+#include "runtime/compile.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "ir/tensor/interpret/interpreter.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tools/options/arguments.h"
 
 namespace lathe::tools {

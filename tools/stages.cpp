@@ -8,7 +8,7 @@
 
 #include "ir/support/nearest.h"
 #include "passes/compile/compile.h"
-#include "runtime/target_machine.h"
+#include "runtime/backend.h"
 
 namespace lathe::tools {
 

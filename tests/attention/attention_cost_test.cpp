@@ -8,7 +8,7 @@
 #include "ir/kernel/printer.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/pipeline/pipeline.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/lower.h"

@@ -3,7 +3,7 @@
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
 #include "passes/memory/memory_plan.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/variant.h"
 #include "tests/support/compare_tensors.h"

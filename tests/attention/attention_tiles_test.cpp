@@ -6,7 +6,7 @@
 #include "passes/explain/explain_attention.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/known_sizes.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/variant.h"
 #include "tests/support/compare_tensors.h"

@@ -4,7 +4,7 @@
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
 
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/kernel_store.h"
@@ -68,8 +68,7 @@ TEST_CASE("attention in blocks of columns: the gradient of a shared bias, dropou
 TEST_CASE("attention in blocks of columns gives the same bits for any number of threads") {
   const ir::Graph graph = build({.causal = true}, f32);
   const Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", 131}});
-  Target target = Target::host();
-  target.cpu.vector_bits = 128;  // short vectors compile faster
+  const Target target = Target::named("host,+prefer-128-bit");  // short vectors compile faster
   KernelStore store;
   std::optional<Tensors> first;
   for (const int threads : {1, 2, 3, 7}) {

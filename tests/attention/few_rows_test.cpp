@@ -8,7 +8,7 @@
 #include "frontend/ops/ops.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/lowering/lower.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"
 #include "tests/support/compare_tensors.h"

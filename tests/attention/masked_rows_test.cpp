@@ -4,7 +4,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/kernel_store.h"

@@ -4,7 +4,7 @@
 #include "frontend/graph.h"
 #include "frontend/nn/key_value_cache.h"
 #include "frontend/ops/ops.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"

@@ -7,7 +7,7 @@
 #include "frontend/initialize.h"
 #include "frontend/ops/ops.h"
 #include "frontend/train/step.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/support/kernel_store.h"
 

@@ -6,7 +6,7 @@
 #include "frontend/dsl.h"
 #include "frontend/nn/low_rank.h"
 #include "passes/program/program.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/distance.h"
 #include "tests/support/kernel_store.h"
 

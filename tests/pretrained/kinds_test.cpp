@@ -8,7 +8,7 @@
 #include "passes/cpu/cpu_machine.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/pipeline/pipeline.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"

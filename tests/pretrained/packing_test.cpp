@@ -4,7 +4,7 @@
 #include "frontend/initialize.h"
 #include "frontend/pretrained/token_loss.h"
 #include "frontend/train/step.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/text/dataset/token_batches.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/support/kernel_store.h"

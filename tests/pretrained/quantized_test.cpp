@@ -7,7 +7,7 @@
 #include "frontend/pretrained/pretrained.h"
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 #include "ir/support/error.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/pretrained/continuations.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"

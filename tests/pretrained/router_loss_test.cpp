@@ -3,7 +3,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/pretrained/token_loss.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/pretrained/cases.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"

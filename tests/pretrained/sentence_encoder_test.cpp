@@ -7,7 +7,7 @@
 
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"

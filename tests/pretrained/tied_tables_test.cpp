@@ -5,7 +5,7 @@
 #include "frontend/pretrained/encoders/encoder.h"
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 #include "ir/tensor/text/printer.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/files/tensor_folder.h"
 #include "tests/pretrained/cases.h"
 #include "tests/runtime/files_scratch.h"

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/runtime/count_allocations.h"
 #include "tests/support/error_label.h"
 

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/error_label.h"
 
 #if __has_include(<dlpack/dlpack.h>)

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
 using namespace lathe;

@@ -10,7 +10,7 @@
 
 #include "frontend/dsl.h"
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/threads/thread_pool.h"
 #include "tests/support/compare_tensors.h"
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/parameters/lend.h"
 #include "runtime/train/trained_tensors.h"

@@ -4,7 +4,7 @@
 #include "frontend/initialize.h"
 #include "frontend/nn/linear.h"
 #include "frontend/train/step.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/error_label.h"
 #include "tests/support/kernel_store.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/no_threads.h"
 

@@ -3,8 +3,7 @@
 
 #include "passes/pipeline/pipeline.h"
 #include "runtime/cache/disk_cache.h"
-#include "runtime/target.h"
-#include "runtime/target_machine.h"
+#include "runtime/cpu/cpu_backend.h"
 #include "runtime/tune/tune.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/runtime/files_scratch.h"
@@ -121,8 +120,8 @@ TEST_CASE("tune: another size, number of threads or instruction set is measured 
          .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, cpu); },
          .store = &store});
   };
-  for_target(Target::named("x86-64-v2").cpu);
-  for_target(Target::named("x86-64-v3").cpu);
+  for_target(codegen::TargetCpu::named("x86-64-v2"));
+  for_target(codegen::TargetCpu::named("x86-64-v3"));
   CHECK(entries() == before + 4);
   CHECK(calls > 0);
 }

@@ -53,7 +53,10 @@ const std::vector<Layer>& layers() {
       {"codegen/cuda/", {"codegen/cuda/", "ir/kernel/", "ir/machine/", "ir/support/"}},
       {"runtime/files/", {"runtime/files/", "ir/support/"}},
       {"runtime/text/", {"runtime/text/", "runtime/files/", "ir/support/"}},
-      {"runtime/", {"runtime/", "codegen/", "passes/", "ir/"}},
+      // Nothing but a backend's own folder includes its code generator, and only targets know the backends.
+      {"runtime/cpu/", {"runtime/", "codegen/llvm/", "passes/", "ir/"}},
+      {"runtime/cuda/", {"runtime/", "codegen/cuda/", "passes/", "ir/"}},
+      {"runtime/", {"runtime/", "passes/", "ir/"}},
       {"tools/include/", {"frontend/", "runtime/", "passes/", "ir/"}},
       // `lathe bench` measures the cases of bench/.
       {"tools/bench/", {"tools/", "bench/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 
 namespace lathe::bench {
 

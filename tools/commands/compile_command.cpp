@@ -7,9 +7,9 @@
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/prelude/prelude.h"
 #include "passes/compile/compile.h"
+#include "runtime/backend.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/kernel_cache.h"
-#include "runtime/target_machine.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
@@ -75,7 +75,7 @@ void run(const EmitOptions& options) {
   const cuda::Arch arch = arch_of(options.target);  // a wrong name is an error whatever is emitted
   if (options.emit == "header") return write_text(options.output, cuda::prelude());
   const ir::Graph graph = load_graph(options.file);
-  const Machine machine = machine_of({.kind = Target::Kind::cuda, .arch = arch});
+  const Machine machine = machine_of(Target::cuda(arch.name()));
   const Program program = compile_graph(graph, machine, {.lower = options.lower}).program;
   if (options.emit == "cuda") return write_text(options.output, cuda_text(program, std::get<GpuInfo>(machine.info)));
   write_compiled(program, options, options.emit == "ptx" ? cuda::Output::ptx : cuda::Output::cubin);

@@ -9,12 +9,12 @@
 #include "codegen/llvm/target_cpu.h"
 #include "ir/support/error.h"
 #include "passes/memory/memory_plan.h"
+#include "runtime/backend.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/ranks/nccl.h"
 #include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak.h"
-#include "runtime/target_machine.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
@@ -94,7 +94,7 @@ std::string measured(int threads) {
 
 /// What schedules and estimates are told of a target.
 std::string described(const std::string& target) {
-  const MachineInfo info = machine_info(Target::named(target));
+  const MachineInfo info = machine_of(Target::named(target)).info;
   return std::visit(
       [&](const auto& is) {
         return fmt::format("schedules for {} count on {}:\n{}", target, is.name, to_string(is));

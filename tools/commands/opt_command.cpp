@@ -6,7 +6,7 @@
 #include "ir/support/error.h"
 #include "ir/tensor/text/printer.h"
 #include "passes/compile/compile.h"
-#include "runtime/target_machine.h"
+#include "runtime/backend.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
 #include "tools/options/arguments.h"

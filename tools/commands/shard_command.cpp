@@ -17,7 +17,7 @@
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/explain/explain_shard.h"
 #include "passes/shard/explain/explain_splits.h"
-#include "runtime/target_machine.h"
+#include "runtime/backend.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
 #include "tools/options/arguments.h"

@@ -9,7 +9,7 @@
 
 #include "passes/shard/mesh.h"
 #include "passes/shard/shard_options.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/train/run_settings.h"
 
 namespace lathe::tools {

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <memory>
 #include <string>
 
-#include "runtime/executable.h"
-#include "runtime/trace/trace.h"
+#include "runtime/backend.h"
+#include "runtime/compile.h"
 
 namespace lathe::tools {
 
@@ -19,9 +20,7 @@ CLI::Option* add_threads_option(CLI::App& command, int& threads, const std::stri
 /// which then has a GPU of its own, those of cuda::platform_of_rank.
 CompileOptions compile_options(const std::string& target, const std::shared_ptr<Ranks>& ranks = nullptr);
 
-/// "2 threads", or the GPU's name.
-std::string machine_name(const CompileOptions& options, int threads);
-/// What the machine of a target reaches: measured on a CPU, what the driver tells of a GPU.
-MachineRates machine_rates(const CompileOptions& options, int threads);
+/// Opens the device of the options, for its description and its highest rates.
+std::unique_ptr<Device> open_device(const CompileOptions& options, int threads);
 
 }  // namespace lathe::tools

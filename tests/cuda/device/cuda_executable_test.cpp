@@ -4,6 +4,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "passes/autodiff/autodiff.h"
+#include "runtime/backend.h"
 #include "runtime/cuda/platform.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/compare_tensors.h"
@@ -247,7 +248,7 @@ TEST_CASE("whatever call of the driver fails, an executable leaves nothing behin
 
 TEST_CASE("a GPU's architecture is its own unless one that it runs is named") {
   MockGpu gpu;
-  const cuda::Platform& platform = *gpu.options().gpu;
+  const cuda::Platform& platform = gpu.platform();
   const auto chosen = [&](const char* name) {
     return cuda::arch_of_device(platform, cuda::Arch::named(name)).name();
   };
@@ -259,10 +260,12 @@ TEST_CASE("a GPU's architecture is its own unless one that it runs is named") {
 }
 
 TEST_CASE("targets by name") {
-  CHECK(Target::named("host").kind == Target::Kind::cpu);
-  CHECK(Target::named("cuda").kind == Target::Kind::cuda);
-  CHECK_FALSE(Target::named("cuda").arch);
-  CHECK(Target::named("cuda:sm_90a").arch == cuda::Arch::named("sm_90a"));
+  CHECK(Target::named("host").backend->kind() == "a CPU");
+  CHECK(Target::named("cuda").backend->kind() == "a GPU");
+  const auto gpu = [](const char* target) { return std::get<GpuInfo>(machine_of(Target::named(target)).info); };
+  CHECK_FALSE(gpu("cuda").wgmma);
+  CHECK(gpu("cuda:sm_90a").wgmma);
+  CHECK(Target::cuda("sm_90a").name == "cuda:sm_90a");
   CHECK_THROWS_WITH(Target::named("cuda:"), Catch::Contains("[unknown_arch]"));
   CHECK_THROWS_WITH(Target::named("cuda:sm_70"), Catch::Contains("[unknown_arch]"));
   CHECK_THROWS_WITH(Target::named("rocm"), Catch::Contains("[unknown_target]"));

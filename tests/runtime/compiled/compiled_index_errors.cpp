@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/dsl.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/interpreted.h"
 #include "tests/support/kernel_store.h"
 

@@ -9,7 +9,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "passes/program/program.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 
 /// Chains of thousands of nodes compile with a small stack and compute correct results.
 using namespace lathe;

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/kernel_store.h"
 #include "tests/support/long_sums.h"
@@ -25,7 +25,7 @@ std::int64_t length_of(const LongSum& sum, std::int64_t elements) {
 
 void check(const LongSum& sum, std::int64_t elements, DType dtype, const Term& term, CompileOptions options) {
   const std::int64_t n = length_of(sum, elements);
-  CAPTURE(sum.name, n, lathe::name(dtype), options.threads, options.sizes.size(), options.target.cpu.vector_bits);
+  CAPTURE(sum.name, n, lathe::name(dtype), options.threads, options.sizes.size(), options.target.name);
   const Tensors arguments = sum.arguments(dtype, n, term);
   options.cache = test::shared_kernels();
   Executable executable = compile(sum.graph(dtype), options);

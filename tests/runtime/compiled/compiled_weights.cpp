@@ -7,7 +7,7 @@
 
 #include "ir/kernel/printer.h"
 #include "passes/pipeline/pipeline.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/lower.h"

@@ -18,7 +18,7 @@
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "runtime/cache/disk_cache.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/files/checkpoint.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/ranks/mpi/mpi_communicator.h"
