@@ -43,8 +43,8 @@ struct Step {
 TEST_CASE("backend: a third backend compiles, trains and reports errors without a change elsewhere", "[backend]") {
   const Step step;
   Executable found = step.compiled({.target = interpreter()}), expected = step.compiled({.threads = 1});
-  const Tensors batch{{"ids", HostTensor::from({5}, std::vector<std::int64_t>{0, 3, 6, 3, 1})},
-                      {"labels", HostTensor::from({5}, std::vector<std::int64_t>{1, 0, 7, 2, 2})}};
+  const Tensors batch{{"ids", HostTensor::from_ints({5}, {0, 3, 6, 3, 1})},
+                      {"labels", HostTensor::from_ints({5}, {1, 0, 7, 2, 2})}};
   for (int i = 0; i < 3; ++i)
     CHECK(found.run(batch).at("loss").get(0) == Approx(expected.run(batch).at("loss").get(0)).epsilon(1e-5));
   for (const std::string& name : expected.parameters().names()) {
