@@ -8,8 +8,9 @@
 
 namespace lathe {
 
-/// Whether the region that computes `value` may write it where `old` lies: it reads `old` only at the element that it
-/// then writes there, and no more in a later loop over the row; or it replaces rows of it.
+/// Returns whether the region that computes `value` may write it to the memory of `old`. The region must read each
+/// element of `old` only when it writes the same element, and not in a later loop over the row, or it must replace
+/// rows of `old`.
 bool may_overwrite(const ir::Graph& graph, const FusionPlan& plan, ir::ValueId value, ir::ValueId old);
 
 /// By node: the value in whose place its region writes it, since nobody reads that one any more; invalid for values
