@@ -68,7 +68,7 @@ struct MissedPath {
 struct LaunchOp {
   ir::ValueId value = {};      ///< in the lowered graph; invalid for the copy of a state
   const ir::Op* op = nullptr;  ///< null for a copy
-  std::string name = {};       ///< of the node, or the state
+  std::string name = {};       ///< name of the node or the state
   Location loc = {};
 
   std::string_view op_name() const;  ///< "softmax", "copy"
