@@ -29,9 +29,8 @@ struct Stage {
   bool (*enabled)(const CompileRequest&) = nullptr;  ///< null: always
   bool (*available)(const Machine&) = nullptr;       ///< null: on every machine
   ir::Graph (*pass)(ir::Graph, const CompileRequest&, const Machine&) = nullptr;
-  bool needs_request = false;                   ///< a pass that needs more than its name, so `lathe opt` cannot
-                                                ///< run it
-  std::string (*step)(Compilation&) = nullptr;  ///< returns its result as text: "12 regions"
+  bool needs_request = false;                          ///< `lathe opt` cannot run the pass by its name alone
+  std::string (*step)(Compilation&) = nullptr;         ///< returns its result as text: "12 regions"
   std::string (*print)(const Compilation&) = nullptr;  ///< prints the form that a step produced
 };
 

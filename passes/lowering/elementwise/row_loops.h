@@ -26,8 +26,8 @@ struct RowLoop {
 
 /// Splits an elementwise program into the loops over a row that its reductions need. A softmax needs three: the
 /// maximum, the sum of exponentials, and the quotients. Expensive values that a later loop needs again, such as the
-/// exponentials, are spilled to the storage of a result of the same dtype. That storage must not be used by the loops
-/// in between or read by later loops; results that overwrite an input of the program do not qualify.
+/// exponentials, are spilled to the storage of a result of the same dtype. The loops in between must not use that
+/// storage, and no later loop may read it, not even as an input that the result overwrites in place.
 class RowLoops {
  public:
   /// `inner` has one bit per domain dim that the row runs along. `lowering` and `program` must outlive this object.
