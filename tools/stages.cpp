@@ -14,7 +14,7 @@ namespace lathe::tools {
 
 namespace {
 
-/// The stages of a target, with their labels.
+/// The stages of a target with their labels.
 struct LabelledStages {
   explicit LabelledStages(const std::string& target)
       : stages(stages_of(machine_of(Target::named(target)))), labels(stage_labels(stages)) {}

@@ -26,7 +26,7 @@ namespace {
 
 std::string row(std::string_view what, std::string_view text) { return fmt::format("{:<12} {}\n", what, text); }
 
-/// An error's lines as one: what is missing, and how to get it.
+/// Joins the lines of an error message: the missing component, and how to get it.
 std::string one_line(const UserError& error) {
   std::string text;
   for (const char c : std::string_view(error.what()))
@@ -92,7 +92,7 @@ std::string measured(int threads) {
   return text + row("core to core", fmt::format("{:.0f} ns there and back", measure_core_round_trip() * 1e9));
 }
 
-/// What schedules and estimates are told of a target.
+/// Returns the target facts that schedules and cost estimates use.
 std::string described(const std::string& target) {
   const MachineInfo info = machine_of(Target::named(target)).info;
   return std::visit(

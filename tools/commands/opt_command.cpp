@@ -36,7 +36,7 @@ ir::Pipeline pipeline_of(const OptOptions& options, const DimBindings& sizes) {
   return passes;
 }
 
-/// A stage that an option names is among those that run.
+/// Checks that a stage named by an option is among those that run.
 void require_among(const std::vector<std::string>& running, const std::string& stage, const OptOptions& options) {
   if (std::ranges::find(running, stage) != running.end()) return;
   for (const Stage& each : stages_of(machine_of(Target::named(options.target.empty() ? "host" : options.target))))
