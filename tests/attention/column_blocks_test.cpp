@@ -58,10 +58,10 @@ void check(const Case& made, const DimBindings& sizes, bool thorough) {
 TEST_CASE("attention in blocks of columns: causal, shared keys") {
   check({.causal = true}, {{"N", 1}, {"S", 67}}, true);
 }
-TEST_CASE("attention in blocks of columns: a window") {
+TEST_CASE("attention in blocks of columns: sliding window") {
   check({.causal = true, .window = true}, {{"N", 1}, {"S", 131}}, false);
 }
-TEST_CASE("attention in blocks of columns: the gradient of a shared bias, dropout, other columns than rows") {
+TEST_CASE("attention in blocks of columns: gradient of a shared bias, dropout, rows and columns that differ") {
   check({.key_heads = 2, .shared_bias = true, .dropout = true}, {{"N", 1}, {"S", 20}, {"T", 133}}, false);
 }
 

@@ -44,7 +44,7 @@ Program leaky() {
 
 }  // namespace
 
-TEST_CASE("poisoned outputs and temporaries are NaN where nothing wrote them, in every run") {
+TEST_CASE("poisoned outputs and temporaries are NaN unless written, in every run") {
   const Program program = leaky();
   auto kernels = codegen::Jit({.target = codegen::TargetCpu::host(), .threads = 1}, nullptr).compile(program.kernels);
   const auto runner = make_cpu_runner(program, std::move(kernels), {.poison = true});

@@ -53,7 +53,7 @@ std::size_t chunks(const TaskSizes& tasks, bool through_memory = false) {
 
 }  // namespace
 
-TEST_CASE("chunks of a parallel loop follow the sizes of tasks of the machine's entry") {
+TEST_CASE("chunks of a parallel loop follow the task sizes of the CPU entry") {
   const TaskSizes usual = unnamed_cpu().tasks;
   CHECK(chunks(usual) == 4);  // at most 2^18 / 1000 iterations, in a number of chunks that threads share evenly
   TaskSizes sizes = usual;
