@@ -11,11 +11,11 @@ double seconds_for(double giga, double rate) { return rate > 0 ? giga * 1e9 / ra
 
 }  // namespace
 
-bool Reached::bound_by_arithmetic(const MachineRates& machine) const {
+bool Reached::bound_by_arithmetic(const DeviceRates& machine) const {
   return gflop > 0 && seconds_for(gflop, machine.flops) >= seconds_for(gigabytes, machine.bytes);
 }
 
-double Reached::share(const MachineRates& machine) const {
+double Reached::share(const DeviceRates& machine) const {
   if (seconds <= 0) return 0;
   return std::max(seconds_for(gflop, machine.flops), seconds_for(gigabytes, machine.bytes)) / seconds;
 }

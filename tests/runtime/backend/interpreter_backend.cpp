@@ -24,7 +24,8 @@ class InterpreterRunner : public ProgramRunner {
       const auto [tensor, is_new] =
           own.try_emplace(static_cast<int>(b), buffer.dtype, std::vector{buffer.elements.evaluate(dims)});
       memory.push_back(tensor->second.data());
-      if (is_new) std::fill_n(memory.back(), tensor->second.bytes(), std::byte{buffer.dtype == boolean ? 1 : 0xFF});
+      if (is_new)
+        std::fill_n(memory.back(), tensor->second.bytes(), buffer.dtype == boolean ? std::byte{1} : std::byte{0xFF});
     }
     for (std::size_t i = 0; i < program_.inputs.size(); ++i)
       memory[at(program_.inputs[i])] = const_cast<std::byte*>(arguments.inputs[i]);  // kernels only read it
