@@ -143,7 +143,7 @@ TEST_CASE("every stage that opt lists can be dumped", "[tools]") {
       if (asked.empty()) continue;
       CHECK_THAT(line, Contains("(--"));
       check_refused(run_lathe(scratch, "dump --after " + stage + " --target " + target + " " + file),
-                    "the stage " + stage + " is not asked for  [usage]");
+                    "the stage " + stage + " is not enabled  [usage]");
     }
     CHECK(stages > 20);
   }

@@ -12,7 +12,8 @@ namespace lathe::tools {
 CLI::Option* add_target_option(CLI::App& command, std::string& target);
 
 /// Adds --threads: as many as a thread pool takes, or 0.
-CLI::Option* add_threads_option(CLI::App& command, int& threads, const std::string& doc = "0: one a CPU");
+CLI::Option* add_threads_option(CLI::App& command, int& threads,
+                                const std::string& doc = "Number of threads; 0 uses one per CPU");
 
 /// Options to compile for a --target; CUDA is sought where the environment says. UserError [unknown_target],
 /// [unknown_arch], and those of cuda::local_platform where this machine cannot run the target; with `ranks`, each of
