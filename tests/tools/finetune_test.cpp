@@ -278,7 +278,7 @@ TEST_CASE("model writes the step of fine-tuning: all weights, a new adapter, or 
   CHECK(ran.status == 0);
   CHECK(count(scratch.read("step.lathe"), "lora_B") > 10);
   for (const auto& [arguments, message] : std::map<std::string, std::string>{
-           {"gpt --step --lora r=4", "gpt is no directory"},
+           {"gpt --step --lora r=4", "gpt is a built-in model, not a directory"},
            {"gpt --part step", "leave out --part"},
            {"gpt --batch 2", "leave out --batch"},
            {"gpt --dtype bf16", "leave out --dtype"},
