@@ -132,7 +132,7 @@ TEST_CASE("mpi: lathe finetune goes on on the same mesh to the same bits, after 
   const RanMany ran = run_many(scratch, 2, tuning(scratch, "run", rest));
   INFO(ran.out << ran.err);
   CHECK(ran.ending == Ending{});
-  CHECK_THAT(ran.out, Contains("going on after step "));
+  CHECK_THAT(ran.out, Contains("resuming after step "));
   run_to_end(scratch, 2, tuning(scratch, "again", rest));
   check_same_bits(scratch, "again/training", "run/training");
   CHECK(scratch.read("again/model.safetensors") == scratch.read("run/model.safetensors"));

@@ -122,7 +122,7 @@ TEST_CASE("mpi: a rank with a GPU that is killed ends all, and the run goes on f
   const RanMany ran = run_on_gpus(scratch, 2, few_steps(scratch, "run", more) + by_states.words);
   INFO(ran.out << ran.err);
   CHECK(ran.ending == Ending{});
-  CHECK_THAT(ran.out, Contains("going on after step "));
+  CHECK_THAT(ran.out, Contains("resuming after step "));
 }
 
 TEST_CASE("mpi: a rank with a GPU that is stopped ends all within the watchdog's limit") {

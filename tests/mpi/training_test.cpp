@@ -94,7 +94,7 @@ TEST_CASE("mpi: a rank of lathe train that is killed ends all, and the run goes 
       training(scratch, "run", {"--steps", std::to_string(newest(scratch, "run").meta.step + 2)}) + by_data.words);
   INFO(ran.out << ran.err);
   CHECK(ran.ending == Ending{});
-  CHECK_THAT(ran.out, Contains("going on after step "));
+  CHECK_THAT(ran.out, Contains("resuming after step "));
 }
 
 TEST_CASE("mpi: a rank of lathe train that is stopped ends all within the watchdog's limit") {

@@ -104,7 +104,7 @@ TEST_CASE("a diverged run leaves checkpoints as they are, and the next one goes 
   CHECK(load_checkpoint(apart.list()[0]).meta.step > 6);
   const auto again = run_lathe(scratch, train + "--steps 8");
   CHECK(again.status == 0);
-  CHECK_THAT(again.out, Contains("going on after step 6 "));
+  CHECK_THAT(again.out, Contains("resuming after step 6 "));
   CHECK(store_of(scratch).load_newest()->meta.step == 8);
 }
 
@@ -309,7 +309,7 @@ TEST_CASE("a training by tokens goes on with its tokenizer, and its model goes o
   const auto sampled = with(tokens + "8", "--sample 6 --temperature 0 --prompt 'abc '");
   CAPTURE(sampled.out, sampled.err);
   REQUIRE(sampled.status == 0);
-  CHECK_THAT(sampled.out, Contains("going on after step 4"));
+  CHECK_THAT(sampled.out, Contains("resuming after step 4"));
   const auto generated = run_lathe(scratch, "generate run/model 'abc ' -n 6 --greedy -q --threads 1");
   CAPTURE(generated.err);
   REQUIRE(generated.status == 0);

@@ -67,7 +67,8 @@ CLI::Option* add_division(CLI::App& command, Division& division) {
                          "Mesh axes and their numbers of processes, such as data=4,model=2 (default: one process)");
   command
       .add_option("--split", division.splits_text,
-                  "Dims and the mesh axes to split them over, such as B:data,h:model")
+                  "Dims and the mesh axes to split them over, such as B:data,h:model (default: none; train and "
+                  "finetune choose by the names of the axes)")
       ->needs(mesh);
   command
       .add_option(
