@@ -216,7 +216,7 @@ struct Gpu {
 /// What ranks compare before they talk as one kind of machine does.
 void compare_targets(const CompileOptions& options) {
   const bool is_gpu = options.target.kind == Target::Kind::cuda;
-  require_agreement(*options.ranks, {{"what they compile for", is_gpu ? "a GPU" : "a CPU", "give all one target"}});
+  require_agreement(*options.ranks, {{"the target", is_gpu ? "a GPU" : "a CPU", "give all ranks the same target"}});
 }
 
 /// What ranks exchange, in the order in which they do.
@@ -241,13 +241,14 @@ void compare_ranks(const CompileOptions& options, const std::optional<Gpu>& gpu,
   for (const kernel::Kernel& kernel : program.kernels)
     code += gpu ? kernel::canonical_text(kernel) : codegen::object_key(kernel, cpu);
   const Claim machine =
-      gpu ? Claim{"the GPU that they compile for", gpu->arch.name(), "give all the lowest, as in --target cuda:sm_80"}
-          : Claim{"the CPU that they compile for", fmt::format("{} with features {}", cpu.cpu, digest(cpu.features)),
-                  "give all the lowest of them, as in --target x86-64-v3"};
-  require_agreement(*options.ranks,
-                    {{"the graph", digest(ir::print(graph)), "every process builds the same graph and splits"},
-                     machine,
-                     {"the code that comes out", digest(code), "run the same build of Lathe with the same options"}});
+      gpu ? Claim{"the target GPU", gpu->arch.name(), "give all ranks the lowest one, such as --target cuda:sm_80"}
+          : Claim{"the target CPU", fmt::format("{} with features {}", cpu.cpu, digest(cpu.features)),
+                  "give all ranks the lowest one, such as --target x86-64-v3"};
+  require_agreement(
+      *options.ranks,
+      {{"the graph", digest(ir::print(graph)), "build the same graph with the same splits on all processes"},
+       machine,
+       {"the compiled code", digest(code), "run the same build of Lathe with the same options"}});
 }
 
 Gpu gpu_of(const CompileOptions& options) {
@@ -255,8 +256,8 @@ Gpu gpu_of(const CompileOptions& options) {
   if (!platform) platform = options.ranks ? cuda::platform_of_rank(options.ranks) : cuda::local_platform();
   const cuda::DeviceGroups* groups = platform->groups.get();
   if (options.ranks && (!groups || &groups->ranks() != options.ranks.get()))
-    throw UserError("compile: the GPU that is given is not one of those of the ranks", "compile_options",
-                    "give that of cuda::platform_of_rank, or none, which takes it");
+    throw UserError("compile: the given GPU does not belong to the ranks", "compile_options",
+                    "pass the platform of cuda::platform_of_rank, or none to use it by default");
   return {platform, cuda::arch_of_device(*platform, options.target.arch)};
 }
 

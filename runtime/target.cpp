@@ -23,9 +23,8 @@ Target Target::named(std::string_view name) {
     const std::string_view cpu = name.substr(0, name.find(','));
     const auto cpus = codegen::TargetCpu::names();
     if (std::ranges::find(cpus, cpu) == cpus.end())
-      throw UserError(
-          fmt::format("there is no target named \"{}\"", cpu), "unknown_target",
-          fmt::format("give one of {}, cuda, or cuda: and the exact chip, such as cuda:sm_90a", list_of(cpus)));
+      throw UserError(fmt::format("there is no target named \"{}\"", cpu), "unknown_target",
+                      fmt::format("give one of {}, cuda, or a GPU architecture such as cuda:sm_90a", list_of(cpus)));
     return {.cpu = codegen::TargetCpu::named(name)};
   }
   Target target{.kind = Kind::cuda};

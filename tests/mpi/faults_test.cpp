@@ -50,12 +50,14 @@ TEST_CASE("mpi: an index out of range on one rank ends all with its rank, op and
 
 TEST_CASE("mpi: a rank that stops ends all within the patience with rank, op and line") {
   check_fault(2, "stop",
-              {"rank 0 of 2 failed: lookup:3: all_reduce", "has not moved for 2 seconds", "[rank_stalled]"}, 12);
+              {"rank 0 of 2 failed: lookup:3: all_reduce", "has made no progress for 2 seconds", "[rank_stalled]"},
+              12);
 }
 
 TEST_CASE("mpi: a rank that stops before it has joined ends all within the patience") {
-  check_fault(2, "stop_early",
-              {"the start of the ranks has not moved for 2 seconds: rank 0 waits for rank 1", "[rank_stalled]"}, 12);
+  check_fault(
+      2, "stop_early",
+      {"the start of the ranks has made no progress for 2 seconds: rank 0 waits for rank 1", "[rank_stalled]"}, 12);
 }
 
 TEST_CASE("mpi: a rank that ends by itself ends all") { check_fault(2, "exit_early", {}); }

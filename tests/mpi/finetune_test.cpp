@@ -111,7 +111,7 @@ TEST_CASE("mpi: lathe finetune of an adapter goes on from the checkpoint of any 
       run_many(scratch, tuned_by_model.processes, tuning(scratch, "many", second) + tuned_by_model.words);
   INFO(ran.out << ran.err);
   REQUIRE(ran.ending == Ending{});
-  CHECK_THAT(ran.out, Contains("going on with processes=--mesh model=2 --split h:model,d_ff:model; so far it was "
+  CHECK_THAT(ran.out, Contains("resuming with processes=--mesh model=2 --split h:model,d_ff:model, previously "
                                "--mesh data=2 --split B:data --parameters data"));
   check_losses(scratch, "many/training", "one/training");
   check_written(scratch, "many/adapter_model.safetensors", "one/adapter_model.safetensors");

@@ -101,7 +101,7 @@ TEST_CASE("mpi: messages between GPUs that fail or never come end all with the r
                  Contains("in the exchange of %") && Contains("over data, gradient of gpt.cpp:"));
   CHECK_THAT(failing({.before = "export MOCK_NCCL_FAULT='1 5 0'"}, {"--watchdog", "2"}),
              Contains("rank 0 of 2 failed: gradient of gpt.cpp:") &&
-                 Contains("over data has not moved for 2 seconds: rank 0 waits for position 1") &&
+                 Contains("over data has made no progress for 2 seconds: rank 0 waits for position 1") &&
                  Contains("[rank_stalled]"));
 }
 

@@ -51,8 +51,7 @@ TEST_CASE("mpi: any mesh goes on from the checkpoint of any other") {
   const RanMany ran = run_many(scratch, by_model.processes, training(scratch, "many", second) + by_model.words);
   INFO(ran.out << ran.err);
   REQUIRE(ran.ending == Ending{});
-  CHECK_THAT(ran.out,
-             Contains("going on with processes=--mesh model=2 --split h:model; so far it was --mesh data=4"));
+  CHECK_THAT(ran.out, Contains("resuming with processes=--mesh model=2 --split h:model, previously --mesh data=4"));
   check_losses(scratch, "many", "one");
   run_to_end(scratch, 0, training(scratch, "to-one", second));
   check_losses(scratch, "to-one", "one");

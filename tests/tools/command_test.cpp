@@ -565,10 +565,9 @@ TEST_CASE("commands run on a GPU, or say what is missing for it", "[tools]") {
     CHECK_THAT(ran.err, Contains("[driver_missing]") || Contains("[nvrtc_missing]") || Contains("[no_device]"));
     CHECK_THAT(ran.err, Contains("install") || Contains("GPU"));
   }
-  check_refused(
-      run_lathe(scratch, "run --random " + file + " --target=tpu"),
-      "give one of host, x86-64-v2, x86-64-v3, x86-64-v4, sapphirerapids, znver4, znver5, cuda, or cuda: and the "
-      "exact chip, such as cuda:sm_90a");
+  check_refused(run_lathe(scratch, "run --random " + file + " --target=tpu"),
+                "give one of host, x86-64-v2, x86-64-v3, x86-64-v4, sapphirerapids, znver4, znver5, cuda, or a GPU "
+                "architecture such as cuda:sm_90a");
   check_refused(run_lathe(scratch, "run --random " + file + " --target=cuda:sm_1"), "[unknown_arch]");
   check_refused(run_lathe(scratch, "run --random " + file + " --target=host,-amx9"), "[unknown_cpu]");
   CHECK(run_lathe(scratch, "run --random " + file + " --target=host,-amx-bf16").status == 0);

@@ -63,7 +63,7 @@ TEST_CASE("GPU ranks: a rank whose messages do not come is an error with rank, o
   gpus.control().fault = {.rank = 1, .after = 2, .code = 0};
   const auto found = run_lookup(gpus, 2, 0.5, 3);
   check_says(found[0], "rank_stalled",
-             {"lookup:3: all_reduce", "over m has not moved for 0.5 seconds", "rank 0 waits for position 1"});
+             {"lookup:3: all_reduce", "over m has made no progress for 0.5 seconds", "rank 0 waits for position 1"});
   check_says(found[1], "rank_failed", {"rank 0 of 2 failed", "all_reduce"});
   CHECK(gpus.control().stuck == 4);  // both phases of the all_reduce, on both ranks
   CHECK(gpus.control().aborted == 2);
@@ -150,7 +150,7 @@ TEST_CASE("GPU ranks: two ranks on one GPU, and a GPU that knows no ranks, are r
     options.ranks = ranks;
     (void)compile(graph, options);
   });
-  for (const RankFailure& failure : alone) check_says(failure, "compile_options", {"not one of those of the ranks"});
+  for (const RankFailure& failure : alone) check_says(failure, "compile_options", {"does not belong to the ranks"});
 }
 
 TEST_CASE("GPU ranks: ranks of a CPU and of a GPU are told apart before they talk") {
@@ -162,7 +162,7 @@ TEST_CASE("GPU ranks: ranks of a CPU and of a GPU are told apart before they tal
     (void)compile(graph, options);
   });
   for (const RankFailure& failure : found)
-    check_says(failure, "ranks_differ", {"what they compile for: rank 0 has a GPU, rank 1 has a CPU"});
+    check_says(failure, "ranks_differ", {"the target: rank 0 has a GPU, rank 1 has a CPU"});
 }
 
 TEST_CASE("GPU ranks: NCCL is sought where it may be, and what is missing or too old is told") {
