@@ -15,7 +15,7 @@
 
 #include "bench/op_cases.h"
 #include "passes/program/program.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/machine/peak.h"
 
 namespace {

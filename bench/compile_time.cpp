@@ -1,7 +1,7 @@
-// How long whole training steps take to compile, phase by phase: medians over rounds, in milliseconds.
+// Measures the compile time of training steps by phase: medians over rounds, in milliseconds.
 //   bench_compile_time [--rounds N] [--text FOLDER] [gpt2 gpt48 llama32 encoder_decoder]
-// Cold compiles into an empty cache, warm from a full one. --text writes what each compilation makes as text (kernels
-// in canonical form, launches, buffers), for comparisons before and after a change that must not change any.
+// "cold" compiles with an empty cache, "warm" with a full one. --text writes the result of each compilation as text
+// (canonical kernels, launches, buffers), to check that a change does not affect it.
 #include <fmt/core.h>
 #include <stdlib.h>
 
@@ -19,10 +19,10 @@
 #include "passes/compile/compile.h"
 #include "passes/fusion/fusion.h"
 #include "passes/lowering/verify/verify_program.h"
+#include "runtime/backend.h"
 #include "runtime/cache/disk_cache.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/machine/seconds.h"
-#include "runtime/target_machine.h"
 
 namespace {
 
@@ -30,7 +30,7 @@ using namespace lathe;
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Milliseconds by phase, round by round; phases print in the order in which they were first timed.
+/// Milliseconds by phase and round. Phases are printed in the order in which they were first timed.
 class Phases {
  public:
   void add(const std::string& phase, double seconds) {
@@ -100,7 +100,7 @@ void add_compile(Phases& phases, const std::string& kind, const ir::Graph& step,
   phases.add(kind + ":   code", c.codegen_seconds);
 }
 
-/// The phases of lowering that stand alone.
+/// The phases of lowering that can run separately.
 void add_lowering(Phases& phases, const ir::Graph& step) {
   Compilation now = begin_compilation(step, machine_of(Target::host()));
   run_through(now, Stage::Part::target);

@@ -12,7 +12,7 @@
 #include "frontend/graph.h"
 #include "frontend/initialize.h"
 #include "frontend/nn/experts.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 
 namespace {
 

@@ -22,9 +22,8 @@
 #include "bench/gemm_case.h"
 #include "bench/gemm_peers.h"
 #include "bench/gemm_table.h"
+#include "runtime/cpu/cpu_backend.h"
 #include "runtime/machine/peak.h"
-#include "runtime/target.h"
-#include "runtime/target_machine.h"
 
 namespace lathe::bench {
 namespace {

@@ -1,7 +1,7 @@
-// The memory of whole training steps by their plans: arena, the largest live set, arguments and states; and who is
-// live at the peak. Nothing is compiled to machine code.
-//   bench_memory [most lines about the peak [budgets]]
-// With `budgets`: each step that rematerialisation takes, down to the least.
+// Prints the planned memory of training steps: arena, largest live set, arguments and states, and the values that are
+// live at the peak. Does not generate machine code.
+//   bench_memory [maximum number of lines about the peak [budgets]]
+// With `budgets`, prints each step of rematerialization, down to the smallest size.
 #include <fmt/core.h>
 
 #include <chrono>

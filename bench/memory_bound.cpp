@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "bench/memory_cases.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/machine/seconds.h"
 
 namespace {

@@ -1,10 +1,10 @@
-// What a length costs that was not seen before, in microseconds: medians.
+// Measures the cost of a sequence length that was not seen before, in microseconds: medians.
 //   bench_new_lengths [--rounds N] [--threads N]
-// plan: the memory plan of GPT-2 124M alone, of lengths each larger than those before it, and what a search for a
-// placement takes, which the first plan is, and now and then a later one.
-// bind: all that a run at another length than the one before does besides (dims, sizes, launches, and the plan where
-// there is no room), as a run at a length less one at the same length again; of GPT-2's 12 layers, narrow, so that it
-// shows beside what is computed. "room" is within a reserved maximum.
+// plan: time of the memory plan of GPT-2 124M, for increasing lengths. Plans that need a search for a placement are
+// listed separately: the first plan, and some later ones.
+// bind: additional time of a run at a new length (dims, sizes, launches, and the plan without reserved memory), as
+// the difference to another run at the same length. Uses 12 narrow GPT-2 layers, so that compute time does not hide
+// it. "room" means that the length is within a reserved maximum.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,9 +23,9 @@
 #include "frontend/train/training.h"
 #include "passes/compile/compile.h"
 #include "passes/memory/memory_planner.h"
+#include "runtime/backend.h"
+#include "runtime/compile.h"
 #include "runtime/dim_table.h"
-#include "runtime/executable.h"
-#include "runtime/target_machine.h"
 
 namespace {
 
@@ -55,7 +55,7 @@ models::GptConfig gpt(std::int64_t width) {
 models::LossGraph loss_of(std::int64_t width) { return models::loss_graph(gpt(width)); }
 ir::Graph step_of(std::int64_t width) { return training_step(loss_of(width).graph, "loss", AdamW{.lr = 1e-3}); }
 
-/// A token through the attentions of 12 layers, over the keys and values of those before it.
+/// Decodes one token through 12 attention layers, over the cached keys and values.
 ir::Graph decode_of(std::int64_t width) {
   const Dim B{"B", 1}, h{"h", 12}, d{"d", width / 12}, hidden{"hidden", width};
   Graph g("decode");
@@ -100,7 +100,7 @@ void report_plans(const std::string& name, const ir::Graph& graph, int rounds,
              100.0 * static_cast<double>(searches.size()) / static_cast<double>(plans.size() + searches.size()));
 }
 
-/// Runs at lengths, each of them twice: the difference.
+/// Runs twice at each length and prints the difference.
 void report_binds(const std::string& name, std::vector<std::int64_t> lengths,
                   const std::function<void(std::int64_t)>& run) {
   std::vector<double> other, again;
@@ -113,7 +113,7 @@ void report_binds(const std::string& name, std::vector<std::int64_t> lengths,
   fmt::print("{:<22} {:>12.1f} {:>14.1f}\n", name, median(differences), median(again));
 }
 
-/// Of the loss or a training step over tokens [1, T + 1].
+/// Measures the loss or a training step over tokens [1, T + 1].
 void report_model(const std::string& name, const ir::Graph& graph, int threads, int rounds, std::int64_t reserve) {
   const models::LossGraph model = loss_of(24);
   Executable executable = compile(graph, {.parameters = Parameters(initial_values(graph, model.initializers, 1)),

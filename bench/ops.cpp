@@ -15,7 +15,7 @@
 
 #include "bench/memory_cases.h"
 #include "bench/op_cases.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak.h"
 #include "runtime/machine/seconds.h"

@@ -1,8 +1,8 @@
-// How the time of every stage, from building a graph to running it, grows with the graph's size:
+// Measures how the time of every stage, from building a graph to running it, grows with the size of the graph.
 //   bench_scaling [--rounds N] [--most SIZE] [--text FOLDER] [gpt2 unrolled chain ...]
-// CPU time of one thread in milliseconds, and of a whole compilation by all threads the time that passes; the least
-// of all rounds, with an empty cache. The last column is the largest size over the smallest. Sizes above --most are
-// left out. --text writes what each compilation makes.
+// Prints CPU time of one thread in milliseconds, and wall time for a compilation with all threads. Values are the
+// minimum over all rounds, with an empty cache. The last column is the ratio of the largest to the smallest size.
+// Skips sizes above --most. --text writes the result of each compilation.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 #include "ir/tensor/verifier.h"
 #include "passes/compile/compile.h"
 #include "passes/fusion/fusion.h"
-#include "runtime/executable.h"
-#include "runtime/target_machine.h"
+#include "runtime/backend.h"
+#include "runtime/compile.h"
 
 namespace {
 
@@ -30,7 +30,7 @@ double cpu_milliseconds() {
   return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
 }
 
-/// Rows of a table, in the order in which they first occur, with a column for each size.
+/// A table with a row per name, in order of first use, and a column per size.
 class Table {
  public:
   explicit Table(std::vector<int> sizes) : sizes_(std::move(sizes)) {}
@@ -69,7 +69,7 @@ class Table {
   std::map<std::string, std::vector<double>> rows_;
 };
 
-/// Runs the passes, each verified as in compile(). Times them together and each alone.
+/// Runs the passes, each verified as in compile(). Times them together and separately.
 Compilation run_passes(Table& table, std::size_t size, const ir::Graph& given) {
   Compilation now = begin_compilation(given, machine_of(Target::host()));
   table.time("passes", size, [&] {
@@ -80,7 +80,7 @@ Compilation run_passes(Table& table, std::size_t size, const ir::Graph& given) {
   return now;
 }
 
-/// Every value that is there, as zeros.
+/// Sets all states and parameters to zeros.
 void fill(const Executable& exe, const DimBindings& dims) {
   for (const Program::Slot& slot : exe.program().states) {
     std::vector<std::int64_t> sizes;

@@ -37,7 +37,7 @@
 #include "passes/shard/predict/predicted_bytes.h"
 #include "passes/shard/shard.h"
 #include "passes/transforms/known_sizes.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak.h"

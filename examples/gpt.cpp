@@ -10,7 +10,7 @@
 #include "frontend/models/gpt.h"
 #include "frontend/text/corpus.h"
 #include "frontend/train/step.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 
 using namespace lathe;
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/ranks/mpi/mpi_communicator.h"
 
 namespace lathe {

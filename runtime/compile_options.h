@@ -4,12 +4,12 @@ namespace lathe {
 
 struct CompileOptions;
 
-/// Throws UserError [thread_count] for a number of threads below 0 and [compile_options] for another option that is
-/// out of range: it names the option, its value and what to give.
+/// Throws UserError [thread_count] for a negative number of threads, and [compile_options] for any other option that
+/// is out of range, with its name, its value and the valid values.
 void check(const CompileOptions& options);
 
-/// Short forms said in the options that they stand for: `mesh` in `ranks`, `shard_states` in `parts`. Throws
-/// UserError [compile_options] where both are given and differ, and the errors of Ranks and mpi_processes().
+/// Replaces shorthands: `mesh` by `ranks`, `shard_states` by `parts`. Throws UserError [compile_options] if both
+/// forms are given and differ, and the errors of Ranks and mpi_processes().
 CompileOptions spelled_out(CompileOptions options);
 
 }  // namespace lathe

@@ -2,34 +2,42 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
+#include <array>
 
 #include "ir/support/error.h"
-#include "ir/support/nearest.h"
+#include "runtime/cpu/cpu_backend.h"
+#include "runtime/cuda/cuda_backend.h"
 
 namespace lathe {
 
-Target Target::cuda(std::string_view arch) {
-  Target target{.kind = Kind::cuda};
-  if (!arch.empty()) target.arch = lathe::cuda::Arch::named(arch);
-  return target;
-}
+namespace {
+
+/// The backends that names are looked up in.
+std::array<std::shared_ptr<const Backend>, 2> backends() { return {cpu_backend(), cuda::cuda_backend()}; }
+
+}  // namespace
+
+Target Target::host() { return {cpu_backend(), "host"}; }
+
+Target Target::cuda(std::string_view arch) { return named(arch.empty() ? "cuda" : fmt::format("cuda:{}", arch)); }
 
 Target Target::named(std::string_view name) {
-  const std::string_view start = "cuda:";
-  if (name == "host") return host();
-  if (name == "cuda") return cuda();
-  if (!name.starts_with(start)) {
-    const std::string_view cpu = name.substr(0, name.find(','));
-    const auto cpus = codegen::TargetCpu::names();
-    if (std::ranges::find(cpus, cpu) == cpus.end())
-      throw UserError(fmt::format("there is no target named \"{}\"", cpu), "unknown_target",
-                      fmt::format("give one of {}, cuda, or a GPU architecture such as cuda:sm_90a", list_of(cpus)));
-    return {.cpu = codegen::TargetCpu::named(name)};
+  std::string known;
+  for (const auto& backend : backends()) {
+    if (backend->knows(name)) {
+      backend->check(name);
+      return {backend, std::string(name)};
+    }
+    known += (known.empty() ? "" : ", ") + backend->names();
   }
-  Target target{.kind = Kind::cuda};
-  target.arch = lathe::cuda::Arch::named(name.substr(start.size()));
-  return target;
+  throw UserError(fmt::format("there is no target named \"{}\"", name.substr(0, name.find(','))), "unknown_target",
+                  fmt::format("give one of {}", known));
+}
+
+Target Target::on_device(const std::shared_ptr<Ranks>& ranks,
+                         const std::vector<std::filesystem::path>& folders) const {
+  const auto bound = backend->bind(ranks, folders);
+  return {bound ? bound : backend, name};
 }
 
 }  // namespace lathe

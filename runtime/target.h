@@ -1,27 +1,36 @@
 #pragma once
 
-#include <optional>
+#include <filesystem>
+#include <memory>
+#include <string>
 #include <string_view>
-
-#include "codegen/cuda/arch.h"
-#include "codegen/llvm/target_cpu.h"
+#include <vector>
 
 namespace lathe {
 
-/// What a graph is compiled for.
-struct Target {
-  enum class Kind { cpu, cuda };
-  Kind kind = Kind::cpu;
-  codegen::TargetCpu cpu = {};          ///< of kind cpu
-  std::optional<cuda::Arch> arch = {};  ///< of kind cuda; none: that of the device
+class Backend;  // runtime/backend.h
+class Ranks;    // runtime/ranks/ranks.h
 
-  /// The CPU that this process runs on.
-  static Target host() { return {.cpu = codegen::TargetCpu::host()}; }
-  /// An NVIDIA GPU: "sm_90a" and the like, or the architecture of the device that is there. UserError [unknown_arch].
+/// What a graph is compiled for: a kind of machine, and which one by its name with features.
+struct Target {
+  std::shared_ptr<const Backend> backend;
+  std::string name;  ///< "host", "x86-64-v3", "host,-amx-bf16", "cuda", "cuda:sm_90a"
+
+  /// Returns the CPU that this process runs on.
+  static Target host();
+  /// Returns an NVIDIA GPU: "sm_90a" and the like, or the architecture of the GPU in this machine. Throws UserError
+  /// [unknown_arch].
   static Target cuda(std::string_view arch = {});
-  /// "host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "cuda" or "cuda:" and an architecture, such as "cuda:sm_90a".
-  /// UserError [unknown_target], [unknown_arch] otherwise; [unknown_cpu] for what a comma adds.
+  /// Returns the target with this name: "host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "cuda" or "cuda:" and an
+  /// architecture, such as "cuda:sm_90a". Throws UserError [unknown_target], [unknown_arch]; [unknown_cpu] for
+  /// unknown features after a comma.
   static Target named(std::string_view name);
+
+  /// Returns the same target with its device chosen and its libraries opened, from `folders` first: programs that
+  /// are compiled for it share them. With ranks it must be called by all of them. Throws UserErrors if this machine
+  /// cannot run the target.
+  Target on_device(const std::shared_ptr<Ranks>& ranks = nullptr,
+                   const std::vector<std::filesystem::path>& folders = {}) const;
 };
 
 }  // namespace lathe

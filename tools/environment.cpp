@@ -10,7 +10,7 @@ namespace lathe::tools {
 
 std::filesystem::path cache_folder() {
   if (const char* own = std::getenv("LATHE_CACHE_DIR")) return own;
-  // An environment variable that is no absolute path counts as unset (XDG Base Directory Specification).
+  // Relative paths are treated as unset (XDG Base Directory Specification).
   if (const char* shared = std::getenv("XDG_CACHE_HOME"); shared && *shared == '/')
     return std::filesystem::path(shared) / "lathe";
   if (const char* home = std::getenv("HOME"); home && *home == '/')
@@ -26,7 +26,7 @@ std::vector<std::filesystem::path> cuda_folders() {
 }
 
 std::string place_among_processes() {
-  // As OpenMPI, MPICH's Hydra and Slurm tell it.
+  // Variables of Open MPI, MPICH's Hydra and Slurm.
   for (const auto& [rank_name, size_name] : {std::pair{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                              {"PMI_RANK", "PMI_SIZE"},
                                              {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}}) {

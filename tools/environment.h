@@ -4,18 +4,19 @@
 #include <string>
 #include <vector>
 
-/// What `lathe` takes from its environment. No other part of Lathe reads it.
+/// The environment variables that `lathe` uses. No other part of Lathe reads the environment.
 namespace lathe::tools {
 
-/// Where compiled code is kept: $LATHE_CACHE_DIR, else $XDG_CACHE_HOME/lathe, else ~/.cache/lathe. Empty, which turns
-/// the cache off, where LATHE_CACHE_DIR is set and empty, or where there is no home.
+/// Returns the folder of compiled code: $LATHE_CACHE_DIR, else $XDG_CACHE_HOME/lathe, else ~/.cache/lathe. Returns an
+/// empty path, which disables the cache, if LATHE_CACHE_DIR is set to an empty string or if there is no home
+/// directory.
 std::filesystem::path cache_folder();
 
-/// Where CUDA lies: $CUDA_HOME and $CUDA_PATH, where they are set.
+/// Returns the folders in which to search for CUDA: $CUDA_HOME and $CUDA_PATH, if set.
 std::vector<std::filesystem::path> cuda_folders();
 
-/// "rank 1 of 2": this process among those that an mpirun or srun has started, before any of them has spoken to
-/// another. Empty where it is alone.
+/// Returns "rank 1 of 2" for a process started by mpirun or srun, without communicating. Returns "" for a single
+/// process.
 std::string place_among_processes();
 
 }  // namespace lathe::tools

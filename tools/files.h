@@ -7,15 +7,15 @@
 
 namespace lathe::tools {
 
-/// The text of a file, or of standard input for "-". UserError [file_open], [file_read], and
+/// Returns the text of a file, or of standard input for "-". Throws UserError [file_open], [file_read], and
 /// [file_too_large] above 256 MiB.
 std::string read_text(const std::string& path);
 
-/// Writes a file whole or not at all; "-" is standard output. UserError [file_write].
+/// Writes a file atomically; "-" is standard output. Throws UserError [file_write].
 void write_text(const std::string& path, std::string_view text);
 
-/// Reads IR text, or makes the graph of a Hugging Face directory: input_ids -> logits, in f32. Errors name the file
-/// as the user wrote it.
+/// Reads a graph from IR text, or builds that of a Hugging Face directory: input_ids -> logits, in f32. Errors name
+/// the file as the user specified it.
 ir::Graph load_graph(const std::string& path);
 
 }  // namespace lathe::tools

@@ -36,7 +36,7 @@ bool InputLines::next(std::string& line) {
 }
 
 bool InputLines::read_more() {
-  // Reads are resumed after a signal, and polls are not. A signal before the poll is seen at the timeout.
+  // Unlike reads, polls are not restarted after a signal. A signal just before the poll is noticed at the timeout.
   constexpr int timeout = 200;  // ms
   pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   int ready = 0;

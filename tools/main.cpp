@@ -25,7 +25,7 @@ namespace {
 
 constexpr int failed = 1, wrong_usage = 2, defect = 3;
 
-/// The option of a command that was meant by one it does not have: the nearest, or those with its name in theirs.
+/// Suggests options for an unknown one: the nearest by spelling, or those that contain its name.
 std::string meant_option(const CLI::App& command, const std::string& wrong) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options())
@@ -40,7 +40,7 @@ std::string meant_option(const CLI::App& command, const std::string& wrong) {
   return with.empty() ? "" : fmt::format("did you mean {}?", lathe::list_of(with));
 }
 
-/// What CLI11 says of arguments that are left over, in the order in which they were given.
+/// CLI11's message for unexpected arguments, in the order in which they were given.
 std::string unexpected(const CLI::App* app) {
   const std::vector<std::string> left = app->remaining(/*recurse=*/true);
   return fmt::format("{} not expected: {}\nRun with --help for more information.\n",
@@ -102,7 +102,7 @@ int run(int argc, char** argv) {
   }
 }
 
-/// The exit status of the exception that is being handled, with its message on standard error.
+/// Prints the current exception to standard error and returns its exit status.
 int report() noexcept {
   using lathe::tools::print_error;
   try {
@@ -124,13 +124,14 @@ int report() noexcept {
   }
 }
 
-/// An exception that nobody can catch, as of a thread or out of a destructor, ends in its message and status too.
+/// Handles exceptions that cannot be caught, for example in threads or destructors, with the usual message and
+/// status.
 [[noreturn]] void end_at_once() noexcept { std::_Exit(std::current_exception() ? report() : defect); }
 
 [[noreturn]] void end_out_of_memory() {
   const std::string& text = lathe::tools::out_of_memory_text();
   if (::write(STDERR_FILENO, text.data(), text.size()) < 0) {
-    // The status says it too.
+    // The exit status reports it too.
   }
   std::_Exit(failed);
 }

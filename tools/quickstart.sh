@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The main job: sets up, builds, and trains a language model by compiled code, on this repository's own sources unless
-# --text FILE says otherwise. Arguments go to `lathe train`; see `lathe train --help`. With --from DIR as the first of
-# them training starts from the weights of a Hugging Face directory, and the others go to `lathe finetune`.
+# Installs dependencies, builds Lathe and trains a language model, by default on the sources of this repository; use
+# --text FILE for another text. Arguments are passed to `lathe train`; see `lathe train --help`. If the first argument
+# is --from DIR, training starts from the weights of a Hugging Face directory, and the other arguments are passed to
+# `lathe finetune`.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 bash "$root/tools/setup.sh"
@@ -11,7 +12,7 @@ if ! cmake -S "$root" -B "$build" -G Ninja -DLATHE_UNITY=ON -DLATHE_TESTS=OFF -D
   exit 1
 fi
 rm -f "$root/build-log.txt"
-ninja -C "$build"  # all that `cmake --install` needs, too
+ninja -C "$build"  # also builds everything that `cmake --install` needs
 if [ "${1:-}" != --from ]; then
   exec "$build/tools/lathe" train --sources "$root" "$@"
 fi

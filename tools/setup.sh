@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Installs what Lathe is built with, from Debian 12's own packages; does nothing where all of it is there.
-#   setup.sh [--tests]            --tests: an MPI too, with which tests of several processes run; without one they say SKIP
-#   setup.sh --only PACKAGE...    these packages alone
+# Installs the dependencies of Lathe from the packages of Debian 12. Does nothing if all are installed.
+#   setup.sh [--tests]            --tests also installs an MPI; without one, tests with several processes print SKIP
+#   setup.sh --only PACKAGE...    only these packages
 set -euo pipefail
 packages=(g++ cmake ninja-build pkg-config llvm-19-dev libzstd-dev zlib1g-dev libfmt-dev nlohmann-json3-dev
           libssl-dev libpcre2-dev libutf8proc-dev libcli11-dev catch2 ccache mold git ca-certificates)
 test_packages=(libopenmpi-dev openmpi-bin)
 export DEBIAN_FRONTEND=noninteractive
 
-# install PACKAGE...: those of them that are missing
+# install PACKAGE...: installs the packages that are missing
 install() {
   local missing=() as_root=()
   for package in "$@"; do

@@ -2,8 +2,8 @@
 
 namespace lathe::tools {
 
-/// Throws UserError [stack_limit] where the limit on the stack, which the threads that compile have too, is less than
-/// 256 KiB: LLVM needs some 100 KiB of it, and nothing in Lathe needs more for a larger graph.
+/// Throws UserError [stack_limit] if the stack size limit is less than 256 KiB. Compiling threads have the same
+/// limit. LLVM needs about 100 KiB; Lathe's own stack use does not depend on the size of the graph.
 void check_stack_limit();
 
 }  // namespace lathe::tools

@@ -8,13 +8,13 @@
 
 #include "ir/support/nearest.h"
 #include "passes/compile/compile.h"
-#include "runtime/target_machine.h"
+#include "runtime/backend.h"
 
 namespace lathe::tools {
 
 namespace {
 
-/// The stages of a target, with their labels.
+/// The stages of a target with their labels.
 struct LabelledStages {
   explicit LabelledStages(const std::string& target)
       : stages(stages_of(machine_of(Target::named(target)))), labels(stage_labels(stages)) {}

@@ -6,9 +6,9 @@
 
 namespace lathe::tools {
 
-/// Takes SIGINT (Ctrl-C), SIGTERM and SIGHUP over while it lives, so that a command can end its work well. A signal
-/// that the process was told to ignore (nohup) stays ignored. Ctrl-C after any of them ends the process at once, with
-/// status 130. One at a time.
+/// Handles SIGINT (Ctrl-C), SIGTERM and SIGHUP during its lifetime, so that a command can stop cleanly. Signals that
+/// the process was started to ignore (nohup) stay ignored. Ctrl-C after any of these signals ends the process at once
+/// with status 130. Only one instance may exist at a time.
 class StopSignals {
  public:
   StopSignals();
@@ -16,7 +16,7 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// The first signal that came; 0: none did.
+  /// Returns the first signal received, or 0.
   static int received();
 
  private:
@@ -27,8 +27,8 @@ class StopSignals {
   std::array<Taken, 3> taken_;
 };
 
-/// Ends a command that a signal stopped, after its work is saved; SIGPIPE: whose standard output is a pipe that the
-/// reader closed. Nothing is printed, and the exit status is 128 + signal.
+/// Ends a command that was stopped by a signal, after its work is saved. With SIGPIPE: ends a command whose standard
+/// output is a pipe that the reader closed. Prints nothing; the exit status is 128 + signal.
 class Stopped : public std::exception {
  public:
   explicit Stopped(int signal) : signal_(signal) {}

@@ -19,7 +19,8 @@ namespace lathe::tools {
 void prepare_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) != -1) continue;
-    // The lowest free number is this one. It is opened the wrong way round: what reads or writes it still fails.
+    // open() returns the lowest free descriptor, which is `stream`. The access mode is inverted, so that using it
+    // still fails.
     const int taken = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
     static_cast<void>(taken);
   }
@@ -30,7 +31,8 @@ void prepare_streams() {
 void print_raw(std::string_view text) {
   errno = 0;
   if (write_stream(stdout, text)) return;
-  // `lathe dump ... | head`: the reader has all that it wants, which is no error to report.
+  // `lathe dump ...
+  // head`: the reader stops early, which is not an error.
   if (errno == EPIPE) throw Stopped(SIGPIPE);
   throw UserError("standard output cannot be written", "file_write", "is it closed, or the disk full?");
 }

@@ -23,7 +23,8 @@ namespace lathe::codegen {
 namespace {
 
 /// Features that can be added to or removed from a named CPU.
-constexpr std::string_view optional_features[] = {"avx512bf16", "amx-tile", "amx-bf16"};
+constexpr std::string_view optional_features[] = {"avx512bf16", "amx-tile", "amx-bf16", "prefer-128-bit",
+                                                  "prefer-256-bit"};
 
 TargetCpu base_of(std::string_view name) {
   if (name == "host") return TargetCpu::host();
@@ -87,6 +88,8 @@ TargetCpu TargetCpu::named(std::string_view name) {
                       fmt::format("give {} with + or - before", fmt::join(optional_features, ", ")));
     target.features = with_feature(target.features, feature);
   }
+  for (const int bits : {128, 256})
+    if (target.has(fmt::format("prefer-{}-bit", bits))) target.vector_bits = std::min(target.vector_bits, bits);
   return target;
 }
 

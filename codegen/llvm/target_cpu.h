@@ -15,8 +15,8 @@ struct TargetCpu {
   /// Returns the CPU that this process runs on.
   static TargetCpu host();
   /// Returns the CPU "host", "x86-64-v2" (SSE4.2), "x86-64-v3" (AVX2, FMA) or "x86-64-v4" (AVX-512), with optional
-  /// feature changes: "host,-amx-bf16", "x86-64-v4,+avx512bf16,+amx-tile,+amx-bf16". Throws UserError [unknown_cpu]
-  /// otherwise.
+  /// feature changes: "host,-amx-bf16", "x86-64-v4,+avx512bf16,+amx-tile,+amx-bf16"; "x86-64-v4,+prefer-256-bit" has
+  /// shorter vectors than it could. Throws UserError [unknown_cpu] otherwise.
   static TargetCpu named(std::string_view name);
   /// Returns the names that `named` accepts before a comma.
   static std::span<const std::string_view> names();

@@ -8,7 +8,7 @@
 #include "frontend/decode/beam_search.h"
 #include "frontend/nn/module.h"
 #include "ir/support/tensors/host_tensor.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 
 namespace lathe {
 

@@ -21,9 +21,9 @@ using namespace ir;
 
 namespace {
 
-/// Where a node of a graph with copies comes from.
+/// The origin of a node in a graph with copies.
 struct Origin {
-  int node;  // of the graph without copies
+  int node;  // in the graph without copies
   bool copy;
 };
 
@@ -87,7 +87,7 @@ class Rematerializer {
     return {std::move(graph), std::move(origins), std::move(program), std::move(plan), std::move(regions)};
   }
 
-  /// Describes the kind of region that computes a sum: in another kind it may have other bits. Empty for other
+  /// Describes the kind of region that computes a sum, because another kind may produce other bits. Empty for other
   /// values.
   static std::string how_summed(const Attempt& attempt, ValueId id) {
     const Node& node = attempt.graph[id];
@@ -130,7 +130,7 @@ class Rematerializer {
     return peak < 0 ? 0 : now.program.launches[static_cast<std::size_t>(peak)].info.region;
   }
 
-  /// Returns the old origins, with those of the copies between them, without nodes that are no longer read.
+  /// Returns the old origins with those of the copies inserted, without nodes that are no longer read.
   static std::vector<Origin> origins_of(const std::vector<Origin>& old, const Graph& graph,
                                         const std::vector<Recomputation>& wanted,
                                         const std::vector<std::vector<ValueId>>& copies) {

@@ -4,16 +4,16 @@
 
 namespace lathe {
 
-/// Makes a prepared graph fit `request.lower.memory` (the stage "rematerialize"): values are computed again just
-/// before late readers instead of being kept over the peak. Sets `graph`, `recomputed` and `recomputed_kinds`, and
-/// leaves the kernels of its attempts in `pool`.
+/// Makes a prepared graph fit `request.lower.memory` (the stage "rematerialize"). Recomputes values just before late
+/// readers instead of keeping them during the peak. Sets `graph`, `recomputed` and `recomputed_kinds`, and adds the
+/// kernels of its attempts to `pool`.
 ///
-/// Copies are made kind by kind (one op at one source line, in all layers), the kind that frees most bytes for its
-/// work first: element-wise values, norms and views before products. After each kind the whole program and its memory
-/// are planned again, and the kind is dropped if the peak rose. The order of the attempts does not depend on the
-/// budget, which only says where to stop: a smaller budget never needs more memory. Results are the same bits as
-/// without a budget. Throws UserError [memory_budget] with the least that was reached, and [memory_dims] for a dim
-/// without a value.
+/// Copies values by kind (one op at one source line, in all layers). The kind that frees the most bytes per
+/// recomputed work is first; elementwise values, norms and views precede matmuls. After each kind the whole program
+/// and its memory are planned again. A kind is dropped if the peak rises. The order of attempts does not depend on
+/// the budget, which only decides when to stop, so a smaller budget never needs more memory. Results are
+/// bit-identical to those without a budget. Throws UserError [memory_budget] with the smallest size reached, and
+/// [memory_dims] for an unbound dim.
 void fit_budget(Compilation& now);
 
 }  // namespace lathe

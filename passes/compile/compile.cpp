@@ -15,7 +15,7 @@ namespace lathe {
 
 namespace {
 
-/// The passes of [first, last) that the request enables, with their labels.
+/// The enabled passes among stages [first, last), with their labels.
 struct EnabledPasses {
   ir::Pipeline pipeline;
   std::vector<std::string> labels;
@@ -29,7 +29,7 @@ void run_step(Compilation& now, const Stage& stage) {
   now.runs.push_back({stage.name, seconds.count(), before, now.graph.size(), std::move(result)});
 }
 
-/// The passes that are left up to `last`, until the first step.
+/// Returns the remaining passes up to `last`, or up to the first step.
 EnabledPasses next_passes(Compilation& now, const std::vector<Stage>& all, std::size_t last) {
   const std::vector<std::string> labels = stage_labels(all);
   EnabledPasses passes;

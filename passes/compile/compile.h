@@ -14,14 +14,14 @@
 
 namespace lathe {
 
-/// A graph on its way from the first rewrite to code. Which members are set depends on the stages that have run:
-/// `graph` always, `regions` after "fuse", `program` after "kernels", `plan` after "memory-plan".
+/// A graph during compilation, from the first rewrite to code. The stages that have run determine which members are
+/// set: `graph` always, `regions` after "fuse", `program` after "kernels", `plan` after "memory-plan".
 struct Compilation : Lowered {
   CompileRequest request;
   Machine machine;
-  std::vector<bool> recomputed = {};  ///< after "rematerialize", by node: whether it is a copy for a late reader
+  std::vector<bool> recomputed = {};  ///< set by "rematerialize": by node, whether it is a copy for a late reader
   std::vector<RecomputedKind> recomputed_kinds = {};  ///< the same by kind, in the order of the decisions
-  std::shared_ptr<KernelPool> pool = {};              ///< kernels that "rematerialize" has made
+  std::shared_ptr<KernelPool> pool = {};              ///< kernels built by "rematerialize"
   std::optional<MemoryPlan> plan = {};
   std::vector<ir::PassRun> runs = {};  ///< the stages that ran, in order
   std::size_t next = 0;                ///< the first stage of stages_of(machine) that has not run
@@ -33,31 +33,31 @@ Compilation begin_compilation(ir::Graph graph, const Machine& machine, CompileRe
 /// The same for a graph of primitives, as ir::default_pipeline() returns it: the first stage is the target's first.
 Compilation begin_at_target(ir::Graph primitives, const Machine& machine, const LowerOptions& options = {});
 
-/// Runs the stages that are left, up to and including the one with this label (stage_labels()). The graph is verified
-/// before the first pass and after each; `options` are those of ir::run_pipeline. Throws UserError [pass_name] for a
-/// stage that the machine does not have or the request does not enable, and the errors of the passes.
+/// Runs the remaining stages, up to and including the one with this label (stage_labels()). Verifies the graph before
+/// the first pass and after each pass. `options` are those of ir::run_pipeline. Throws UserError [pass_name] for a
+/// stage that the machine does not have or the request does not enable. Errors of the passes propagate.
 void run_until(Compilation& now, std::string_view label, const ir::PipelineOptions& options = {});
-/// The same up to the end of a part. Code stages do not run here: a Backend runs them.
+/// Same, up to the end of a part. Does not run code stages; a Backend runs them.
 void run_through(Compilation& now, Stage::Part part, const ir::PipelineOptions& options = {});
 
-/// The text of the form that a stage has made: a graph as IR text, regions, kernels, exchanges, a plan, or code. The
-/// stage has run, or is a code stage.
+/// Returns the output of a stage as text: graph IR, regions, kernels, exchanges, a memory plan, or code. The stage
+/// must have run or be a code stage.
 std::string print_stage(const Compilation& now, std::string_view label);
 
-/// The graph after the stages of Part::whole_graph that the request enables.
+/// Returns the graph after the enabled stages of Part::whole_graph.
 ir::Graph requested_graph(ir::Graph graph, CompileRequest request);
-/// All stages up to the program ("exchanges").
+/// Runs all stages up to the program ("exchanges").
 Compilation compile_graph(ir::Graph graph, const Machine& machine, CompileRequest request = {});
-/// The same for a graph of primitives.
+/// Same, for a graph of primitives.
 Compilation lower_graph(ir::Graph primitives, const Machine& machine, const LowerOptions& options = {});
-/// Only its program.
+/// Same, returning only the program.
 Program lower(ir::Graph primitives, const Machine& machine, const LowerOptions& options = {});
 
 /// Throws UserError [memory_target] for a machine that does not support memory budgets.
 void require_budget_support(const Machine& machine);
 
-/// The graph as some machine could compute it, with every attention fused: for ir::ExpectOptions::rewrite, which
-/// measures what roundings do to that order of computation.
+/// Returns the graph with every attention fused, independent of the target. Used by ir::ExpectOptions::rewrite to
+/// measure the rounding errors of that order of computation.
 ir::Graph as_fused(const ir::Graph& graph);
 
 }  // namespace lathe

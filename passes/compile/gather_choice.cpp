@@ -15,12 +15,12 @@ using shard::SecondGather;
 
 namespace {
 
-/// What a process takes, arena, arguments and results.
+/// Bytes that a process needs for arena, arguments and results.
 std::int64_t bytes_of(const Program& program, const MemoryBudget& sizes) {
   return plan_memory(program, sizes.dims, sizes.threads).total_bytes();
 }
 
-/// The graph of a process that gathers parameters so.
+/// Shards the graph with the given handling of gathers.
 ir::Graph divided(const ir::Graph& graph, const shard::Mesh& mesh, const std::vector<shard::Split>& splits,
                   shard::ShardOptions parts, SecondGather second) {
   parts.second_gather = second;

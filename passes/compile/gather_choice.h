@@ -9,26 +9,24 @@
 #include "passes/shard/mesh.h"
 #include "passes/shard/shard_options.h"
 
-/// With a memory budget: whether gathered parameters are kept for the backward pass, which sends fewer bytes, or
-/// gathered there again, which takes less memory.
+/// With a memory budget, decides whether gathered parameters are kept for the backward pass (fewer bytes sent) or
+/// gathered again there (less memory).
 namespace lathe {
 
-/// What a process takes, arena, arguments and results, where nothing is computed again to fit `lowering.memory`,
-/// which is given; more than any budget where the size of a dim is missing.
+/// Returns the bytes that a process needs for arena, arguments and results without recomputation. Requires
+/// `lowering.memory`. Returns the maximum int64 if a dim is unbound.
 std::int64_t bytes_without_budget(const ir::Graph& local, const Machine& machine, LowerOptions lowering);
 
-/// Whether the budget is to say so.
+/// Returns whether the memory budget decides about gathers.
 bool budget_chooses_gathers(const shard::ShardOptions& parts, const LowerOptions& lowering);
 
-/// What a process of a mesh takes, among which `graph` is divided by splits and parts, where gathered parameters are
-/// kept and nothing is computed again; `lowering.memory` has the sizes of all dims of a process. More than any budget
-/// where the size of a dim is missing, which fit_budget() tells.
+/// Returns bytes_without_budget() of a process if `graph` is sharded over `mesh` and gathered parameters are kept.
+/// `lowering.memory` must bind all dims of a process. fit_budget() reports dims that are missing.
 std::int64_t bytes_with_gathered_kept(const ir::Graph& graph, const shard::Mesh& mesh,
                                       const std::vector<shard::Split>& splits, const shard::ShardOptions& parts,
                                       const Machine& machine, const LowerOptions& lowering);
 
-/// The same choice, with the bytes of both ways for people. Throws the UserErrors of fit_budget() where nothing
-/// fits.
+/// The choice, and the bytes of both alternatives as text. Throws the UserErrors of fit_budget() if neither fits.
 struct GatherChoice {
   shard::SecondGather second_gather;
   std::string why;

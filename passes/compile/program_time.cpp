@@ -20,7 +20,7 @@ double moving_seconds(const Launch& launch, const StepRates& rates, const DimBin
   return moving + rates.launch_seconds;
 }
 
-/// As an exchange of the graph, of one value.
+/// One value of an exchange, as an exchange of the graph.
 shard::Exchange one_value(const Exchange& exchange, const Exchange::Part& part, const Program& program) {
   const Dim gathered = exchange.kind == Exchange::Kind::all_gather ? Dim(exchange.ranks) : Dim(1);
   const DType dtype = program.buffers[static_cast<std::size_t>(part.from)].dtype;
@@ -61,7 +61,7 @@ StepTime launch_time(const Program& program, const Launch& launch, const StepRat
 StepTime program_time(const Program& program, const StepRates& rates, const DimBindings& dims) {
   StepTime time;
   double now = 0, network_free = 0;
-  std::vector<double> over;  // by exchange that has started
+  std::vector<double> over;  // end times of the exchanges that have started
   const auto reach = [&](int launch) {
     for (; over.size() < program.exchanges.size() && program.exchanges[over.size()].start <= launch;) {
       const double seconds = seconds_of(program.exchanges[over.size()], program, rates, dims);

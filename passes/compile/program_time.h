@@ -3,20 +3,20 @@
 #include "passes/program/program.h"
 #include "passes/shard/predict/rank_scaling.h"
 
-/// What a program is predicted to take, as compiled for its machine.
+/// Predicts the run time of a compiled program.
 namespace lathe {
 
-/// What a launch is predicted to take: its products by what multiplies them, or its memory, whichever takes longer,
-/// and rates.launch_seconds. Nothing where it writes nothing.
+/// Returns the predicted time of a launch: compute time of its matmuls or memory time, whichever is longer, plus
+/// rates.launch_seconds. Returns zero if the launch writes nothing.
 shard::StepTime launch_time(const Program& program, const Launch& launch, const shard::StepRates& rates,
                             const DimBindings& dims);
 
-/// Plays a run of a process's program: launches one after the other, and exchanges, with their folds, one after the
-/// other beside them, each from its start to the launch that it must be over before. `dims` are those of a process
+/// Simulates a run of a process's program. Launches run sequentially. Exchanges with their reductions also run
+/// sequentially, overlapping with launches between `start` and `done`. `dims` are those of a process
 /// (shard::local_dims).
 shard::StepTime program_time(const Program& program, const shard::StepRates& rates, const DimBindings& dims);
 
-/// The time of a program, and the memory of its plan, for sizes to come.
+/// Returns the predicted time and memory of a program as functions of the dims.
 shard::CompiledStep compiled_step(Program program, const shard::StepRates& rates);
 
 }  // namespace lathe

@@ -7,17 +7,17 @@
 #include "passes/shard/predict/step_rates.h"
 #include "passes/shard/shard_options.h"
 
-/// Whether keys and values of a split sequence go around in a ring, or are gathered.
+/// Decides between ring attention and gathered keys and values for a sharded sequence.
 namespace lathe {
 
 struct RingChoice {
   shard::RingWay way = shard::RingWay::never;
-  std::string why = {};  ///< a line, for people; "" where there is nothing to choose
+  std::string why = {};  ///< explanation in one line; "" if there is no choice
 };
 
-/// Of a process's graph as shard::shard() gives it with everything gathered: a ring where it does not fit
-/// `lowering.memory` (if that is given), and takes less in a ring; else where a step of it is predicted to take less
-/// time, and it fits. `dims` are those of a process; with one missing there is no ring.
+/// Chooses for a process's graph, as returned by shard::shard() with everything gathered. Chooses a ring if the
+/// gathered graph exceeds `lowering.memory` (if set) and a ring needs less. Otherwise chooses the ring if it fits and
+/// its predicted step time is shorter. `dims` are those of a process; never chooses a ring if one is unbound.
 RingChoice choose_ring(const ir::Graph& gathered, const Machine& machine, const LowerOptions& lowering,
                        const shard::StepRates& rates, const DimBindings& dims);
 

@@ -91,7 +91,7 @@ std::string memory_plan(Compilation& now) {
 
 }  // namespace
 
-// Every stage from the first rewrite to the memory plan, in order. Code stages follow: Machine::code.
+// All stages from the first rewrite to the memory plan, in order. Code stages follow: Machine::code.
 const std::vector<Stage>& stages() {
   static const std::vector<Stage> table{
       {.part = Part::whole_graph,
@@ -284,7 +284,7 @@ bool is_enabled(const Stage& stage, const CompileRequest& request) {
 
 namespace {
 
-/// What the passes of a pipeline read.
+/// The inputs of the passes of a pipeline.
 struct PassFacts {
   CompileRequest request;
   Machine machine;
@@ -295,7 +295,7 @@ ir::Pass as_pass(const Stage& stage, const std::shared_ptr<const PassFacts>& fac
           [pass = stage.pass, facts](Graph graph) { return pass(std::move(graph), facts->request, facts->machine); }};
 }
 
-/// The facts for passes that run without a target, one by one.
+/// A generic machine for single passes that run without a target.
 Machine any_machine(const RowChunks& chunks) {
   const CpuInfo cpu = unnamed_cpu();
   Machine machine;

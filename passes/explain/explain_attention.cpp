@@ -27,7 +27,7 @@ std::int64_t shared_bytes(const kernel::Kernel& kernel) {
   return bytes;
 }
 
-/// The first product whose factors are not of the one 16-bit dtype that all have where tensor cores multiply.
+/// Describes the first matmul that prevents tensor cores: all factors must have the same 16-bit dtype.
 std::string why_not_on_tensor_cores(const Graph& graph, const AttentionGroup& group) {
   std::vector<ValueId> products;
   for (const ValueId id : group.members)
@@ -116,7 +116,7 @@ class Explanation {
     tell_kernels(group);
   }
 
-  /// The kernels that run a group, and what multiplies in them.
+  /// Prints the kernels that run a group, with their multipliers.
   void tell_kernels(const AttentionGroup& group) {
     bool by_tensor_cores = false;
     for (const Launch& launch : program_.launches) {

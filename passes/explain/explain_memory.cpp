@@ -11,7 +11,7 @@ namespace lathe {
 
 namespace {
 
-/// What one run of a program takes and does.
+/// Memory and work of one run of a program.
 struct Cost {
   std::int64_t bytes = 0, arena = 0;
   double flops = 0, traffic = 0;

@@ -7,9 +7,9 @@
 
 namespace lathe {
 
-/// Describes the effect of a memory budget on a graph: the memory without it and with it, the kinds of values that
-/// are computed again in the order of the decisions, and the work and memory traffic of a run. Throws the UserErrors
-/// of fit_budget().
+/// Describes the effect of a memory budget on a graph: the memory without and with it, the kinds of values that are
+/// recomputed in order of the decisions, and the work and memory traffic per run. Throws the UserErrors of
+/// fit_budget().
 ///
 ///   @gpt with B=4, T=64: 1.73 GiB, 345 MiB of it arena
 ///   within a budget of 1.6 GiB: 1.58 GiB, 192 MiB of it arena

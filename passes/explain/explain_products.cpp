@@ -11,7 +11,7 @@ namespace lathe {
 
 namespace {
 
-/// The contraction that a launch makes; null if it makes none, or one of an attention.
+/// Returns the contraction that a launch computes, or nullptr if there is none or it is part of an attention.
 const LaunchOp* product_of(const Launch& launch) {
   if (launch.info.role != KernelRole::product || launch.flops.is(0)) return nullptr;
   const auto& ops = launch.info.ops;

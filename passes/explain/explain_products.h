@@ -6,8 +6,8 @@
 
 namespace lathe {
 
-/// What multiplies in each product of a program that is no part of an attention, such as warpgroups, AMX tiles or
-/// fma, and what keeps it from a faster way that the machine has; a line a kernel, with how often it runs.
+/// Describes the multiplier of each matmul outside of attention, such as warpgroups, AMX tiles or fma, and why it
+/// does not use a faster path of the machine. Prints one line per kernel, with the number of its runs.
 std::string explain_products(const Program& program, bool of_gpu);
 
 }  // namespace lathe

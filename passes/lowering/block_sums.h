@@ -6,27 +6,27 @@
 
 #include "ir/kernel/build/builder.h"
 
-/// Long sums. One f32 accumulator of n equal terms is off by up to n / 4 roundings. Schedules therefore add at most
-/// `block_terms` terms one after the other in f32, and the sums of the blocks in f64. The relative error of a sum of
-/// terms of one sign is then below 1e-6, whatever their number. The length of a block is a constant, so the result
-/// does not depend on the number of threads. Other reductions, and sums of f64 and integers, stay in their own type.
+/// Blockwise sums of long reductions. One f32 accumulator over n equal terms has an error of up to n / 4 roundings.
+/// Schedules therefore sum at most `block_terms` terms in f32 and add the block sums in f64. The relative error of a
+/// sum of terms of the same sign is then below 1e-6 for any n. The block length is constant, so the result does not
+/// depend on the number of threads. Other reductions, and sums of f64 or integers, use their own type throughout.
 namespace lathe {
 
-/// Terms that are added one after the other before their sum joins the total.
+/// Number of terms that are summed sequentially in one block.
 inline constexpr std::int64_t block_terms = 32;
 
-/// The type of the total of a reduction that is computed in `compute`.
+/// Returns the dtype of the total of a reduction that is computed in `compute`.
 DType total_type(ScalarOp op, DType compute);
-/// Returns whether one accumulator of `terms` (empty: unknown) needs blocks.
+/// Returns whether one accumulator over `terms` terms (nullopt: unknown) needs blocks.
 bool adds_in_blocks(ScalarOp op, DType compute, std::optional<std::int64_t> terms);
 
-/// The total of blocks, in registers.
+/// Register accumulator of block sums.
 class BlockTotal {
  public:
-  /// `identity` has the type and lanes of the blocks.
+  /// `identity` must have the type and lanes of the block sums.
   BlockTotal(kernel::Builder& b, ScalarOp op, kernel::Value identity);
   void add(kernel::Value block);
-  /// In the type of the blocks.
+  /// Returns the total in the type of the block sums.
   kernel::Value get() const;
 
  private:
@@ -36,8 +36,8 @@ class BlockTotal {
   kernel::Var total_;
 };
 
-/// Calls body(i) for i = lo, lo + step, ... below hi, and `end_of_block` after every `block_terms` iterations and
-/// after the last one.
+/// Emits a loop that calls body(i) for i = lo, lo + step, ... < hi. Calls `end_of_block` after every `block_terms`
+/// iterations and after the last one.
 void for_blocks(kernel::Builder& b, kernel::Builder::Bound lo, kernel::Builder::Bound hi, std::int64_t step,
                 const kernel::Builder::Body& body, const std::function<void()>& end_of_block);
 

@@ -52,7 +52,7 @@ class Overwriting {
   bool is_pointwise() const { return region_.kind == RegionKind::rows || region_.kind == RegionKind::product; }
   ValueId base(ValueId id) const { return plan_.placement[static_cast<std::size_t>(id.index)].base; }
 
-  /// Whether rows are put into `old` itself, and neither they nor their positions are made of it.
+  /// Whether `update` replaces rows of `old` itself, and neither the rows nor the positions depend on `old`.
   bool replaces_rows_of(ValueId update, ValueId old) const {
     const auto& operands = graph_[update].operands;
     return operands[0] == old && !looks_at(operands[1], old) && !looks_at(operands[2], old);
@@ -65,7 +65,7 @@ class Overwriting {
     });
   }
 
-  /// Whether loading elements of a value reads those of `old`: through views and what is computed where it is read.
+  /// Whether loading elements of a value reads those of `old`, through views and inlined values.
   bool looks_at(ValueId value, ValueId old) const {
     std::vector<ValueId> work = {base(value)};
     std::set<ValueId> seen;
@@ -79,14 +79,14 @@ class Overwriting {
     return false;
   }
 
-  /// Whether each point of the domain has an element of its own.
+  /// Whether the form maps each point of the domain to a distinct element.
   bool spans_domain(const Linear& form) const {
     for (int d = 0; d < code_.domain.rank(); ++d)
       if (!code_.domain[d].is(1) && form.coefficients[static_cast<std::size_t>(d)].is(0)) return false;
     return true;
   }
 
-  /// Whether a loop over the row after the one that computes `value` goes back to what lies at `old`.
+  /// Whether a loop over the row after the one that computes `value` reads the memory of `old`.
   bool read_after(ValueId old, int value) const {
     const auto later = [&](int loop) { return loop > levels_[static_cast<std::size_t>(value)]; };
     std::vector<bool> needed(code_.code.size(), false);
@@ -96,7 +96,7 @@ class Overwriting {
       const auto at = static_cast<std::size_t>(i);
       const Kind kind = code_[i].kind;
       const bool sums = kind == Kind::reduce || kind == Kind::column;
-      const int loop = kind == Kind::reduce ? levels_[at] - 1 : levels_[at];  // that goes over the arguments
+      const int loop = kind == Kind::reduce ? levels_[at] - 1 : levels_[at];  // loop that traverses the arguments
       if (sums ? later(loop) : needed[at])
         for (const int arg : code_[i].args) needed[static_cast<std::size_t>(arg)] = true;
       if (needed[at] && code_[i].buffer.valid() && base(code_[i].buffer) == old) return true;
@@ -109,22 +109,22 @@ class Overwriting {
   const Region& region_;
   ElementwiseProgram code_;
   std::vector<int> levels_;                            // by instruction
-  std::map<ValueId, std::vector<int>> readers_;        // by what lies in memory: the instructions that read it
+  std::map<ValueId, std::vector<int>> readers_;        // by value in memory: the instructions that read it
   std::map<ValueId, const ElementwiseStore*> stores_;  // by value
 };
 
-/// Whether values of the region may be written over what it reads.
+/// Whether values of the region may overwrite its inputs.
 bool may_write_over(const Graph& graph, const Region& region) {
   return region.kind == RegionKind::rows || region.kind == RegionKind::product ||
          graph[region.members[0]].op == &ops::update_rows;
 }
 
-/// The regions that read what lies somewhere; -1 for none.
+/// The first and last region that read a value's memory; -1 if none does.
 struct ReadingRegions {
   int first = -1, last = -1;
 };
 
-/// By node that is no view.
+/// Indexed by node; entries of views are unused.
 std::vector<ReadingRegions> readers_of(const Graph& graph, const FusionPlan& plan) {
   std::vector<ReadingRegions> readers(graph.nodes.size());
   for (std::size_t r = 0; r < plan.regions.size(); ++r)
@@ -148,7 +148,7 @@ bool may_overwrite(const Graph& graph, const FusionPlan& plan, ValueId value, Va
 std::vector<ValueId> overwritten_values(const Graph& graph, const FusionPlan& plan,
                                         const std::function<bool(ValueId)>& temporary) {
   std::vector<ValueId> overwritten(graph.nodes.size());
-  std::vector<std::vector<ValueId>> dying(plan.regions.size());  // by the region that reads them last
+  std::vector<std::vector<ValueId>> dying(plan.regions.size());  // by the last region that reads them
   const std::vector<ReadingRegions> readers = readers_of(graph, plan);
   for (const ValueId id : all_values(graph)) {
     const int region = readers[static_cast<std::size_t>(id.index)].last;

@@ -10,34 +10,34 @@
 
 namespace lathe {
 
-/// A kernel under construction, with the program buffers and dims it is bound to. Unknown dims become run-time
-/// arguments, known ones constants.
+/// A kernel under construction, with the program buffers and dims that it is bound to. Unknown dims become run-time
+/// arguments, known dims become constants.
 class KernelContext {
  public:
   KernelContext(std::string name, KernelRole role) : builder(std::move(name)), role_(role) {}
 
   kernel::Builder builder;
 
-  /// The kernel's parameter for a program buffer. All buffers are declared before the body is built.
+  /// Adds the kernel parameter for a program buffer. Declare all buffers before building the body.
   void declare(int buffer, DType dtype, bool reads, bool writes);
   kernel::Buffer buffer(int id) const { return parameters_.at(id); }
 
-  /// The value of a size: a constant, or one run-time argument for the whole polynomial.
+  /// Returns the value of a size: a constant, or one run-time argument for the whole polynomial.
   kernel::Value dim(const Dim& size);
 
-  /// A number that is passed at run time all the same, so that kernels that differ in it alone are one.
+  /// Passes a known number as a run-time argument, so that kernels that differ only in this number are shared.
   kernel::Value argument(const Dim& number) { return run_time(number); }
 
-  /// Registers a run-time check; gives its code.
+  /// Registers a run-time check and returns its code.
   std::int64_t check_code(std::string message);
 
-  /// Says how many elements of some buffers the kernel reads and writes; of the others it is all of them.
+  /// Sets how many elements of some buffers the kernel reads and writes; the default is all elements.
   void touches(const std::map<int, Dim>& elements) { touched_.insert(elements.begin(), elements.end()); }
 
-  /// Says that the kernel writes a part of a buffer and leaves the rest as it was.
+  /// Marks a buffer that the kernel writes only partially, preserving the rest.
   void writes_part_of(int buffer) { in_part_.insert(buffer); }
 
-  /// What multiplies in it, and which faster ways were not taken.
+  /// Sets the multiplier that the kernel uses, and the faster paths that were not taken.
   void multiplies_by(Multiplier multiplier, std::vector<MissedPath> missed = {}) {
     multiplier_ = multiplier, missed_ = std::move(missed);
   }
@@ -46,8 +46,8 @@ class KernelContext {
   struct Built {
     kernel::Kernel kernel;
     Launch launch;
-    std::map<int, Dim> touched;                ///< elements by buffer, see launch_bytes
-    std::vector<std::string> candidates = {};  ///< of a product that is tuned, see LoweringContext::tuning
+    std::map<int, Dim> touched;                ///< number of elements by buffer, see launch_bytes
+    std::vector<std::string> candidates = {};  ///< tuning candidates of a matmul, see LoweringContext::tuning
   };
   Built finish();
 

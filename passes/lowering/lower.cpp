@@ -140,7 +140,8 @@ class Lowering {
                          [&](const Program::Slot& slot) { return slot.buffer == state; });
   }
 
-  /// New values are written over the old ones where nobody needs those any more; else they are copied at the end.
+  /// Lets new values of states overwrite the old ones if these are dead by then. Otherwise they are copied at the
+  /// end.
   void place_updates() {
     std::vector<Update> in_place;
     for (std::size_t u = 0; u < graph_.updates.size(); ++u) {
@@ -158,14 +159,14 @@ class Lowering {
     place_gathered_parts(graph_, in_place, [this](ValueId id) { return is_temporary(id); }, plan_);
   }
 
-  /// Whether a value has a place in the arena to itself, or with those that it overwrites.
+  /// Whether a value has its own memory in the arena, or shares that of a value that it overwrites.
   bool is_temporary(ValueId id) const {
     return !is_alias(graph_[id]) && graph_[id].op != &ops::constant && buffer_of_[at(id)] < 0 &&
            plan_.is_stored(id) && plan_.region(id) >= 0 && plan_.placement[at(id)].base == id &&
            !copied_.contains(id);
   }
 
-  /// A value is written over one that is dead by then where its region allows it.
+  /// Assigns buffers. A value overwrites a dead one if its region allows it.
   void place_temporaries() {
     const auto over = overwritten_values(graph_, plan_, [this](ValueId id) { return is_temporary(id); });
     std::vector<ValueId> first(graph_.nodes.size());
@@ -211,14 +212,16 @@ class Lowering {
       launch.info.kind = region.kind;
       launch.info.region = number;
       launch.info.ops = ops;
-      if (launch.part_of >= 0) launch.part_of = region.members[0].index;  // of a pool, whose regions are alike
+      if (launch.part_of >= 0)
+        launch.part_of = region.members[0].index;  // pooled launches have the node of another
+                                                   // region
       launch.loc = graph_[region.members.back()].loc;
       launch.kernel = kernel_of(launch.kernel, [&] { return notes_of(launch, region); });
       program_.launches.push_back(std::move(launch));
     }
   }
 
-  /// What the plan wants in memory the schedule has to store.
+  /// Throws InternalError unless the schedule stores all values that the plan wants in memory.
   void verify_stores(const Region& region, std::span<const Launch> launches) const {
     std::set<int> stored;
     for (const Launch& launch : launches)
@@ -241,7 +244,7 @@ class Lowering {
     return built;
   }
 
-  /// The kernels of a region by the candidate that was chosen for it; with `all`, those of every candidate.
+  /// Builds the kernels of a region with its chosen tuning candidate; with TuningChoices::all, with every candidate.
   std::vector<KernelContext::Built> tuned_region_kernels(LoweringContext context, const Region& region) {
     const std::size_t first_workspace = program_.buffers.size();
     std::vector<KernelContext::Built> built = region_kernels(context, region);
@@ -266,7 +269,7 @@ class Lowering {
     return built;
   }
 
-  /// What the machine makes of a region; without names, its kernels by their indices in the pool.
+  /// Lowers a region. Kernels are identified by their index in the pool; ops are not set.
   std::vector<Launch> new_launches(const LoweringContext& context, const Region& region) {
     std::vector<Launch> launches;
     for (auto& [kernel, launch, touched, candidates] : tuned_region_kernels(context, region)) {
@@ -285,7 +288,7 @@ class Lowering {
     return notes;
   }
 
-  /// The index in the program of a kernel of the pool; the first launch of it gives it its notes.
+  /// Returns the program index of a pooled kernel. The first launch that uses it provides its notes.
   template <class Notes>
   int kernel_of(int pooled, Notes notes) {
     const auto [known, is_new] = kernel_of_.try_emplace(pooled, static_cast<int>(program_.kernels.size()));
@@ -297,7 +300,7 @@ class Lowering {
     return known->second;
   }
 
-  /// A collective; order_exchanges() finds when it may begin and must be over.
+  /// Adds a collective. order_exchanges() later determines when it may start and when it must be done.
   void add_exchange(ValueId id, int region) {
     const Node& node = graph_[id];
     const ValueId operand = node.operands[0];
@@ -359,9 +362,9 @@ class Lowering {
   KernelPool& pool_;
   std::optional<TuningChoices> tuning_;
   std::vector<int> buffer_of_;                       // by node
-  std::vector<std::pair<ValueId, ValueId>> copies_;  // of updated states: what takes the place of which
-  std::set<ValueId> copied_;                         // values of copies_
-  std::unordered_map<int, int> kernel_of_;           // of the program, by its index in the pool
+  std::vector<std::pair<ValueId, ValueId>> copies_;  // (state, value copied into it)
+  std::set<ValueId> copied_;                         // the values in copies_
+  std::unordered_map<int, int> kernel_of_;           // pool index to program index
   Program program_;
 };
 

@@ -8,21 +8,21 @@
 #include "passes/lowering/machine.h"
 #include "passes/lowering/pool/kernel_pool.h"
 
-/// From a prepared graph to a program of kernels. passes/compile/compile.h runs these in order, with all passes
-/// before.
+/// Lowers a prepared graph to a program of kernels. passes/compile/compile.h runs these functions in order, after all
+/// graph passes.
 namespace lathe {
 
-/// The costs by which attentions are fused or not: those of the machine for AttentionFusion::automatic, otherwise
-/// none. A memory budget must not change bits, so it has no influence.
+/// Returns the costs that decide whether attention is fused: those of the hardware for AttentionFusion::automatic,
+/// otherwise nullopt. A memory budget has no influence, because it must not change the bits of results.
 std::optional<CpuInfo> attention_costs(const Machine& machine, const LowerOptions& options);
 
-/// Partitions a prepared graph into regions that the machine has schedules for. `recomputed`: FusionOptions. Throws
-/// UserError [one_process] for a graph with collectives on a machine that has none.
+/// Partitions a prepared graph into regions that the hardware has schedules for. `recomputed`: see FusionOptions.
+/// Throws UserError [one_process] for a graph with collectives if the machine does not support them.
 FusionPlan fuse_regions(const ir::Graph& prepared, const Machine& machine, const LowerOptions& options,
                         const std::vector<bool>& recomputed = {});
 
-/// Makes the kernels of all regions, with collectives where they are in the graph's order. `pool` has the kernels
-/// that were made for other versions of the graph with the same machine and options.
+/// Builds the kernels of all regions, and the collectives in graph order. `pool` holds kernels built for other
+/// versions of the graph with the same machine and options; they are reused.
 Program make_kernels(const ir::Graph& graph, const FusionPlan& regions, const Machine& machine,
                      const LowerOptions& options, KernelPool& pool);
 

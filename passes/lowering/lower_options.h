@@ -11,39 +11,37 @@
 
 namespace lathe {
 
-/// What becomes of attentions.
+/// How attention is lowered.
 enum class AttentionFusion : std::uint8_t {
-  automatic,  ///< those that are found run as one kernel each where that is faster:
-              ///< passes/fusion/attention/fuse_attention.h
-  off,        ///< each product and softmax runs by itself, through memory
-  required,   ///< whatever it costs; a softmax that is not fused is an error
+  automatic,  ///< one fused kernel per attention where that is faster: passes/fusion/attention/fuse_attention.h
+  off,        ///< each matmul and softmax runs as a separate kernel, through memory
+  required,   ///< always fused; a softmax that cannot be fused is an error
 };
 
-/// How much memory a program may take, arena, arguments, states, results and constants together, judged by the real
-/// memory plan with these dims: every unknown dim of the graph needs a value. At other sizes the program runs too;
-/// how much it takes there is not promised.
+/// Limit for the memory of a program: arena, arguments, states, results and constants together. The actual memory
+/// plan is checked with these dims, which must bind every unknown dim of the graph. The program also runs at other
+/// sizes, without a memory guarantee.
 struct MemoryBudget {
   std::int64_t bytes = 0;
   DimBindings dims = {};
-  int threads = 1;  ///< that run it, each with its scratch; compile() knows
+  int threads = 1;  ///< that run the program, each with its own scratch; set by compile()
 };
 
-/// Which tuning candidate each product takes: see TuningCandidates.
+/// The tuning candidate that each matmul uses; see TuningCandidates.
 struct TuningChoices {
-  std::map<std::string, int> chosen = {};  ///< by TuningCandidates::problem; other products take the default
-  DimBindings dims = {};                   ///< a size of every unknown dim: the runs that are to be fast
-  bool all = false;  ///< to measure: every product once with each candidate, one after the other
+  std::map<std::string, int> chosen = {};  ///< by TuningCandidates::problem; other matmuls use the default
+  DimBindings dims = {};                   ///< sizes to tune for; binds every unknown dim
+  bool all = false;  ///< for measurements: run each matmul once with every candidate, in sequence
 };
 
 struct LowerOptions {
   AttentionFusion attention = AttentionFusion::automatic;
-  std::optional<RowChunks> chunks = {};     ///< of the last pass before; none: what suits the machine
-  std::optional<MemoryBudget> memory = {};  ///< values are computed again to fit: passes/remat/rematerialize.h
-  /// Of several processes: all_reduces of known sizes go together up to so many bytes, begun when the last of their
-  /// values is there. 0: each goes alone.
+  std::optional<RowChunks> chunks = {};     ///< of "chunk-rows", the last pass; default: Machine::chunks
+  std::optional<MemoryBudget> memory = {};  ///< recomputes values to fit: passes/remat/rematerialize.h
+  /// With several processes: all_reduces of known sizes are grouped into buckets of up to this many bytes. A bucket
+  /// starts when its last value is ready. 0: no grouping.
   std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
-  std::optional<TuningChoices> tuning =
-      {};  ///< launches of products then carry their candidates: runtime/tune/tune.h
+  std::optional<TuningChoices> tuning = {};  ///< adds tuning candidates to matmul launches: runtime/tune/tune.h
 };
 
 }  // namespace lathe

@@ -15,34 +15,34 @@
 
 namespace lathe {
 
-/// Builds the kernels of a region, with a launch of each.
+/// Builds the kernels of a region, each with its launch.
 using RegionSchedule = std::vector<KernelContext::Built> (*)(const LoweringContext&, const Region&);
 
-/// A form that a machine's code generator gives kernels: LLVM IR, assembly, CUDA C++.
+/// A representation of kernels that the code generator can print: LLVM IR, assembly, CUDA C++.
 struct CodeStage {
   std::string name, doc;
-  std::string comment = "//";  ///< begins a comment in that language
+  std::string comment = "//";  ///< comment prefix of that language
   std::function<std::string(const kernel::Kernel&)> print;
 };
 
-/// Everything that compilation depends on for one kind of machine: the schedules of its regions, and the facts that
-/// passes and fusion ask for.
+/// Everything that compilation needs to know about one kind of hardware: the schedules of its regions, and facts for
+/// passes and fusion.
 struct Machine {
   MachineInfo info;
-  std::map<RegionKind, RegionSchedule> schedules;  ///< one for each kind of region that its fusion makes
-  RegionSchedule before = nullptr;                 ///< kernels that run before those of a region
+  std::map<RegionKind, RegionSchedule> schedules;  ///< one per region kind that its fusion creates
+  RegionSchedule before = nullptr;                 ///< builds kernels that run before those of a region
   KernelContext::Built (*copy)(const MachineInfo&, DType, int from, int to, const Dim& elements) = nullptr;
-  /// Reduces the pieces received from `ranks` processes. Null: the machine runs graphs of one process only.
+  /// Reduces the chunks received from `ranks` processes. Null if the hardware only runs graphs of one process.
   KernelContext::Built (*fold)(const MachineInfo&, DType, ScalarOp combine, int received, int folded,
                                const Dim& elements, std::int64_t ranks) = nullptr;
-  std::int64_t folded_bytes = 0;                        ///< of a process, at once: Exchange::Part::window; 0 for all
-  FusionOptions fusion = {};                            ///< regions that it has schedules for
-  RowChunks chunks = {};                                ///< the default of "chunk-rows"
-  bool casts_before_views = false;                      ///< runs "cast-before-views"
-  std::optional<GpuProductSizes> padded_products = {};  ///< runs "pad-products", with these sizes
-  void (*finish)(Program&) = nullptr;  ///< the last change of a program, such as the names of its kernels
-  bool keeps_budgets = false;          ///< supports LowerOptions::memory
-  std::vector<CodeStage> code = {};    ///< in order; the last is the one that is loaded
+  std::int64_t folded_bytes = 0;    ///< chunk size per process: Exchange::Part::window; 0: no limit
+  FusionOptions fusion = {};        ///< regions that the machine has schedules for
+  RowChunks chunks = {};            ///< default of "chunk-rows"
+  bool casts_before_views = false;  ///< runs the pass "cast-before-views"
+  std::optional<GpuProductSizes> padded_products = {};  ///< runs the pass "pad-products" with these sizes
+  void (*finish)(Program&) = nullptr;                   ///< final change to a program, such as kernel names
+  bool keeps_budgets = false;                           ///< supports LowerOptions::memory
+  std::vector<CodeStage> code = {};                     ///< in order; the last one is the code that is loaded
 };
 
 }  // namespace lathe

@@ -6,11 +6,11 @@
 
 namespace lathe {
 
-/// The launches of a program, a comment line each, then its kernels as loop IR:
+/// Prints the launches of a program, one comment line each, then its kernels as loop IR:
 ///   // launch 3: kernel 2 @softmax(%4, %9) for B, n_seq  from %9 softmax at mha.cpp:14
 std::string print_kernels(const Program& program);
 
-/// All kernels in the form of a code stage.
+/// Prints all kernels in the form of a code stage.
 std::string print_code(const Program& program, const CodeStage& stage);
 
 }  // namespace lathe

@@ -11,7 +11,7 @@ namespace lathe {
 
 namespace {
 
-/// Whether a value that is stored takes a part of the memory of the one in whose place it lies.
+/// Whether a stored value occupies only a part of the memory that it is placed in.
 bool is_part(const LoweringContext& lowering, ir::ValueId id) {
   const auto elements = [&](ir::ValueId value) { return lowering.graph[value].type.shape.numel(); };
   const ir::ValueId base = lowering.plan.placement[static_cast<std::size_t>(id.index)].base;
@@ -37,8 +37,8 @@ void declare_buffers(KernelContext& context, const std::vector<const Elementwise
   for (const ElementwiseProgram* program : programs) {
     for (const ElementwiseInstruction& i : program->code)
       if (i.buffer.valid()) use(i.buffer, i.dtype).reads = true;
-    // A kernel with reductions may read back, in a later loop over the row, what it stored in an earlier one; a sum
-    // over outer dims is added to what it stored.
+    // A kernel with reductions may load, in a later loop over the row, values that it stored in an earlier one. A sum
+    // over outer dims accumulates into its output.
     const bool reads_back =
         std::any_of(program->code.begin(), program->code.end(), [](const ElementwiseInstruction& i) {
           return i.kind == ElementwiseInstruction::Kind::reduce || i.kind == ElementwiseInstruction::Kind::column;

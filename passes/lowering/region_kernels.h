@@ -11,28 +11,27 @@
 
 namespace lathe {
 
-/// What the schedules of all regions are given.
+/// The input of all schedules.
 struct LoweringContext {
   const ir::Graph& graph;
   const FusionPlan& plan;
   const MachineInfo& machine;
   BufferOf buffer_of;
-  /// A fresh temporary of that many elements.
+  /// Adds a temporary buffer of `elements` elements and returns its index.
   std::function<int(DType, const Dim& elements, std::string name)> workspace;
-  /// The same for each thread, undefined when a task starts.
+  /// Same, per thread; its contents are undefined when a task starts.
   std::function<int(DType, const Dim& elements, std::string name)> scratch;
-  const TuningChoices* tuning = nullptr;  ///< where given, products name their tuning candidates
-  int candidate = 0;                      ///< the tuning candidate that a product takes
+  const TuningChoices* tuning = nullptr;  ///< if set, matmuls report their tuning candidates
+  int candidate = 0;                      ///< the tuning candidate that a matmul uses
 
   const CpuInfo& cpu() const { return std::get<CpuInfo>(machine); }
   const GpuInfo& gpu() const { return std::get<GpuInfo>(machine); }
-  /// Null for a GPU.
+  /// Returns nullptr for a GPU.
   const CpuInfo* if_cpu() const { return std::get_if<CpuInfo>(&machine); }
   const VectorRegisters& vectors() const;
 };
 
-/// Marks the kernels of a product as made by plan number `context.candidate`, and where products are tuned names
-/// all plans.
+/// Labels the kernels of a matmul with plan number `context.candidate`. If matmuls are tuned, also lists all plans.
 template <class Plan>
 void name_candidates(const LoweringContext& context, const std::vector<Plan>& plans,
                      std::vector<KernelContext::Built>& built) {
@@ -41,26 +40,26 @@ void name_candidates(const LoweringContext& context, const std::vector<Plan>& pl
     for (const Plan& plan : plans) built.back().candidates.push_back(to_string(plan));
 }
 
-/// How many elements the positions of a scatter_add's updates, sorted by row, take: see cpu::scatter_positions.
+/// Returns the number of elements of a scatter_add's positions, sorted by row: see cpu::scatter_positions.
 Dim scatter_positions_size(const ir::Graph& graph, ir::ValueId scatter);
 
-/// Declares the buffers that programs load from and store to; `extra` are written besides.
+/// Declares the buffers that the programs load from and store to.
 void declare_buffers(KernelContext& context, const std::vector<const ElementwiseProgram*>& programs,
                      const LoweringContext& lowering);
 
-/// The identity of a reduction in the type it is computed in; infinities become the ends of an integer's range.
+/// Returns the identity of a reduction in its compute type. For integers, the limits of the type replace infinities.
 kernel::Value reduction_identity(kernel::Builder& b, const ElementwiseInstruction& reduce);
-/// Whether a tensor is known to be larger than the caches: what is written there is gone from them when it is read.
+/// Returns whether a tensor is known to exceed the caches, so that it is evicted before it is read.
 bool outgrows_caches(const ir::TensorType& type, const CpuInfo& cpu);
-/// Whether a result of a program goes past the caches: it is larger than they are, and nothing there is read. Else
-/// each cache line of it would be read before it is written: a third of a copy's traffic.
+/// Returns whether a store should bypass the caches: the result is larger than they are, and the program does not
+/// read it. A normal store would first read each cache line, which is a third of a copy's traffic.
 bool goes_past_caches(const LoweringContext& lowering, const ElementwiseProgram& program,
                       const ElementwiseStore& store);
-/// How many lanes the instructions of a program want: the widest type among them decides.
+/// Returns the number of lanes for a program. The widest dtype of its instructions decides.
 int program_lanes(const ElementwiseProgram& program, const VectorRegisters& vectors);
 
-/// Runs `body(index, lanes, mask)` over [lo, hi) in vectors of `lanes`: unmasked as far as they fit, then once with a
-/// mask. `size` is hi - lo where it is known.
+/// Runs `body(index, lanes, mask)` over [lo, hi) in vectors of `lanes`: full vectors without a mask, then one masked
+/// vector. `size` is hi - lo if known.
 void vector_loop(kernel::Builder& b, kernel::Value lo, kernel::Value hi, int lanes,
                  const std::function<void(kernel::Value, kernel::Value)>& body);
 

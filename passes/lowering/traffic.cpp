@@ -6,7 +6,7 @@ namespace lathe {
 
 namespace {
 
-/// Points of the domain dims that `bits` names.
+/// Number of points along the domain dims in `bits`.
 Dim points_along(const ElementwiseProgram& program, std::uint64_t bits) {
   Dim points = 1;
   for (int d = 0; d < program.domain.rank(); ++d)
@@ -21,7 +21,7 @@ std::uint64_t dims_of(const Linear& form) {
   return bits;
 }
 
-/// The smaller of two sizes where their difference has one sign for all dims; else `a`.
+/// The smaller of two sizes if their difference has the same sign for all dims; otherwise `a`.
 Dim smaller(const Dim& a, const Dim& b) {
   const Dim difference = a - b;
   const auto& terms = difference.terms();

@@ -8,15 +8,14 @@
 
 namespace lathe {
 
-/// How many elements of each program buffer the programs of one kernel load and store, together: what must move even
-/// with a cache that holds everything in between. Elements that several loads read at the same form count once, and
-/// never more are read than the buffer has; of a table that is gathered from, one element for each index; what is
-/// summed row by row is read once.
+/// Returns, by program buffer, the number of elements that the programs of one kernel load and store together: the
+/// minimum traffic with a perfect cache. Loads with the same form count once, and reads never exceed the size of the
+/// buffer. A gather reads one element per index. A row_sum reads its input once.
 std::map<int, Dim> touched_elements(const std::vector<const ElementwiseProgram*>& programs,
                                     const LoweringContext& lowering);
 
-/// The bytes of one launch of a kernel: of its buffers what `touched` says, and where it says nothing all elements,
-/// once for reading and once for writing.
+/// Returns the bytes that one launch of a kernel moves: `touched` elements per buffer, or the whole buffer if there
+/// is no entry, counted once for reading and once for writing.
 Dim launch_bytes(const kernel::Kernel& kernel, const Launch& launch, const std::vector<ProgramBuffer>& buffers,
                  const std::map<int, Dim>& touched);
 

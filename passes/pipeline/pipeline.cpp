@@ -33,7 +33,8 @@ namespace {
                   did_you_mean_or_list(name, {stages.begin(), stages.end()}, "the passes are"));
 }
 
-/// Writes the names of the passes from `first` on and the graph they were given; gives a remark for the error.
+/// Writes the names of the passes in `rest` and the graph before the first of them. Returns a hint for the error
+/// message.
 std::string write_reproducer(const Graph& graph, std::span<const Pass> rest, const std::string& path) {
   if (path.empty()) return "";
   std::string names;

@@ -9,10 +9,11 @@
 
 namespace lathe::ir {
 
-/// The names of the passes; the second run of a pass is "canonicalize.2".
+/// Returns unique names of the passes; the second run of a pass is "canonicalize.2".
 std::vector<std::string> stage_names(const Pipeline& pipeline);
 
-/// The passes up to and including the one named `stage` (of stage_names()). UserError [pass_name] for another name.
+/// Returns the passes up to and including `stage` (of stage_names()). Throws UserError [pass_name] for any other
+/// name.
 Pipeline up_to(std::string_view stage, Pipeline pipeline);
 
 struct PipelineResult {
@@ -20,10 +21,10 @@ struct PipelineResult {
   std::vector<PassRun> runs;
 };
 
-/// Runs the passes, verifying the graph before the first and after each. A pass that throws, or whose result does not
-/// verify, is reported as InternalError with the name of the pass and the reproducer; a UserError passes through.
+/// Runs the passes, and verifies the graph before the first pass and after each. If a pass throws or its result does
+/// not verify, throws InternalError with the name of the pass and the reproducer. UserErrors propagate.
 PipelineResult run_pipeline(const Graph& graph, const Pipeline& pipeline, const PipelineOptions& options = {});
-/// The same, reported under `labels`, one for each pass. Does not show the graph before the first pass.
+/// Same, with `labels` as names, one per pass. Does not dump the graph before the first pass.
 PipelineResult run_passes(Graph graph, const Pipeline& pipeline, const std::vector<std::string>& labels,
                           const PipelineOptions& options);
 

@@ -10,14 +10,14 @@
 
 namespace lathe::ir {
 
-/// How passes run; names are those that `lathe opt --list` prints.
+/// Options for running passes. Names of passes are those of `lathe opt --list`.
 struct PipelineOptions {
-  /// Called with the name of each pass (of stage_names()) and the graph after it; first with "input" and the graph as
-  /// given.
+  /// Called with the name of each pass (of stage_names()) and the graph after it. The first call has the name "input"
+  /// and the input graph.
   std::function<void(std::string_view pass, const Graph&)> dump_after = {};
-  std::vector<std::string> disable = {};  ///< names of passes to leave out, each time that they run [pass_name]
-  /// Where to write what `lathe opt` needs to repeat a failure: the names of the passes left to run and the text of
-  /// the graph that went in. Empty: nowhere.
+  std::vector<std::string> disable = {};  ///< names of passes to skip, in all their runs [pass_name]
+  /// File for reproducing a failure with `lathe opt`: the names of the remaining passes and the text of the graph
+  /// before the failing pass. Empty: no file.
   std::string reproducer = {};
 };
 

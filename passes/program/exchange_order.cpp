@@ -15,7 +15,7 @@ namespace lathe {
 
 namespace {
 
-/// Who touches which buffers, and in which order.
+/// Finds times and buckets of exchanges from the launches that access each buffer.
 class ExchangeOrder {
  public:
   explicit ExchangeOrder(Program& program) : program_(program), uses_(program.buffers.size()) {
@@ -39,7 +39,7 @@ class ExchangeOrder {
         if (meet(all[before], all[e])) all[e].start = std::max(all[e].start, all[before].start);
     }
     keep_rings_short();
-    // What only later exchanges read, or the next run, waits for nobody.
+    // Gathers that only later exchanges or the next run reads are not delayed.
     keep_apart(&ir::limit_prefetch, [&](const Exchange& exchange) {
       return exchange.kind == Exchange::Kind::all_gather && exchange.done < launches();
     });
@@ -75,10 +75,10 @@ class ExchangeOrder {
   }
 
  private:
-  /// What goes to one process goes when what came before it is first read: two values of a ring are there at a time,
-  /// the one in use and the one that comes.
+  /// Starts a send_recv when the output of the previous one is first read. So a ring holds two values at a time: the
+  /// one in use and the one in flight.
   void keep_rings_short() {
-    std::map<std::string, std::set<int>> reads;  // by axis: where what has come is first read
+    std::map<std::string, std::set<int>> reads;  // by axis: the launches that first read received values
     for (const Exchange& exchange : program_.exchanges)
       if (exchange.kind == Exchange::Kind::send_recv) reads[exchange.axis].insert(first_of_region(exchange.done));
     for (Exchange& exchange : program_.exchanges) {
@@ -88,7 +88,7 @@ class ExchangeOrder {
       if (own != all.begin()) exchange.start = std::max(exchange.start, *std::prev(own));
     }
   }
-  /// The first of the launches of the same region that lead to this one.
+  /// Returns the first launch of the contiguous run of launches in the same region.
   int first_of_region(int launch) const {
     const auto region = [&](int l) { return program_.launches[static_cast<std::size_t>(l)].info.region; };
     while (launch > 0 && launch < launches() && region(launch - 1) == region(launch)) --launch;
@@ -102,7 +102,7 @@ class ExchangeOrder {
 
   int launches() const { return static_cast<int>(program_.launches.size()); }
 
-  /// Keeps an exchange that stands at `here` apart from the launches that touch a buffer of it.
+  /// Limits an exchange at position `here` to the gap between launches that conflict on a buffer.
   void limit(Exchange& exchange, int here, int buffer, bool writes) const {
     for (const Use& use : uses_[static_cast<std::size_t>(buffer)]) {
       if (!writes && !use.writes) continue;
@@ -113,7 +113,7 @@ class ExchangeOrder {
     }
   }
 
-  /// Bounds the times of the exchanges that `which` names and whose sizes are known.
+  /// Applies `bound` to the exchanges for which `which` is true and whose sizes are known.
   template <class Which>
   void keep_apart(void (*bound)(std::vector<ir::ExchangeTimes>&), Which which) {
     std::vector<Exchange*> chosen;
@@ -131,7 +131,7 @@ class ExchangeOrder {
     }
   }
 
-  /// The last launch that reads what the exchange gives.
+  /// Returns the last launch that accesses an output of the exchange.
   int last_reader(const Exchange& exchange) const {
     int last = exchange.done;
     for (const Exchange::Part& part : exchange.parts)
@@ -148,7 +148,7 @@ class ExchangeOrder {
     return found;
   }
 
-  /// Of the whole values, where they are known.
+  /// Bytes of the unsharded values, if known.
   std::optional<std::int64_t> bytes_of(const Exchange& exchange) const {
     const std::int64_t parts = exchange.kind == Exchange::Kind::all_gather ? exchange.ranks : 1;
     std::int64_t bytes = 0;
@@ -161,7 +161,7 @@ class ExchangeOrder {
     return bytes;
   }
 
-  /// Sums, and gathers of what the next run reads.
+  /// Reductions, and all-gathers that only the next run reads.
   bool shares_buckets(const Exchange& exchange) const {
     switch (exchange.kind) {
       case Exchange::Kind::all_reduce:
@@ -175,14 +175,14 @@ class ExchangeOrder {
 
   bool goes_with(const Exchange& bucket, const Exchange& next, std::int64_t most_bytes) const {
     if (!shares_buckets(bucket) || !shares_buckets(next) || next.start > bucket.done) return false;
-    // What is to be over when the next one begins goes before it.
+    // An exchange that must be done when the next one starts cannot wait for it.
     if (next.kind == Exchange::Kind::reduce_scatter && next.start == bucket.done) return false;
     const auto own = bytes_of(next), others = bytes_of(bucket);
     return own && others && *own + *others <= most_bytes;
   }
 
   Program& program_;
-  std::vector<std::vector<Use>> uses_;  // by buffer, in order
+  std::vector<std::vector<Use>> uses_;  // by buffer, in launch order
 };
 
 std::string part_line(const Exchange::Part& part, const Program& program) {

@@ -6,18 +6,21 @@
 
 namespace lathe {
 
-/// Finds when each exchange may begin (its values are written, nobody uses the memory of its results any more) and
-/// must be over (a launch reads a result or writes over a value), and brings the exchanges into the order in which
-/// they may begin. Gathers run ahead of their readers, and scatters behind, by a bounded number of bytes, where their
-/// sizes are known (ir/tensor/mesh/exchange_window.h); a send_recv goes when the region runs that first reads what
-/// the one before it has brought. On the way in, `start` is where in the order of launches the collective stands.
-/// Sums of one kind and axis whose sizes are known go together, as far as they are `bucket_bytes` in all, and the
-/// last of their values is there before the first of their results is wanted; so do gathers of what only the next run
-/// reads. The same on every process, since their programs are equal.
+/// Sets the earliest start and the deadline of each exchange, and sorts the exchanges by start. An exchange may start
+/// once its inputs are written and its output memory is unused. It must be done before a launch reads its outputs or
+/// overwrites its inputs. On entry, `start` is the position of the collective in launch order.
+///
+/// Where sizes are known, the number of bytes in flight bounds how early all-gathers start and how late
+/// reduce-scatters finish (ir/tensor/mesh/exchange_window.h). A send_recv starts with the region that first reads the
+/// output of the previous one.
+///
+/// Reductions of the same kind and axis with known sizes are merged into buckets of up to `bucket_bytes`, if the last
+/// input is ready before the first output is needed. So are all-gathers that only the next run reads. The result is
+/// the same on every process, because their programs are equal.
 void order_exchanges(Program& program, std::int64_t bucket_bytes);
 
-/// The exchanges of a program for a reader, in their order: the launches while which each may be on its way, and its
-/// values. A line says so where there are none.
+/// Prints the exchanges of a program in order: the launches that each may overlap with, and its values. Prints a line
+/// that says so if there are no exchanges.
 ///
 ///   exchange 0: all_reduce along data=4, during launches 12..17
 ///     %31 all_reduce : f32[64]  step.cpp:14

@@ -11,52 +11,52 @@
 
 namespace lathe {
 
-/// What a kernel does for its region.
+/// The role of a kernel within its region.
 enum class KernelRole : std::uint8_t {
   elementwise,
   row_reduction,
   combine_row_splits,
   row_update,
   column_reduction,
-  combine_columns,  ///< of chunks of rows, or splits
-  scatter_sort,     ///< the positions of each row's updates, on GPUs in chunks
-  scatter_link,     ///< runs of equal indices, from chunk to chunk
+  combine_columns,  ///< of row chunks or splits
+  scatter_sort,     ///< sorts the positions of each row's updates; on GPUs in chunks
+  scatter_link,     ///< links runs of equal indices across chunks
   scatter_add,
   clear,
-  scan,   ///< sums along a dim
+  scan,   ///< prefix sums along a dim
   sort,   ///< of rows
-  top_k,  ///< the best of rows
+  top_k,  ///< top k elements of rows
   pack_left,
   pack_right,
   product,
-  combine_splits,     ///< the parts of a split-K product
-  attention,          ///< its rows; of CPUs all of it
-  attention_bounds,   ///< the largest elements of operands: which tiles may be skipped
-  attention_rows,     ///< products over columns by themselves (dQ)
-  attention_columns,  ///< products over rows (dK, dV)
+  combine_splits,     ///< sums the partial results of a split-K matmul
+  attention,          ///< rows of an attention; on CPUs all of it
+  attention_bounds,   ///< largest absolute values of operands, for the tile-skip check
+  attention_rows,     ///< only matmuls that sum over columns (dQ)
+  attention_columns,  ///< matmuls that sum over rows (dK, dV)
   attention_outer_reductions,
-  copy_rows,   ///< of which some are then replaced
-  copy,        ///< of a new state over the old one
-  fold_ranks,  ///< what came from the processes of a mesh axis, in their order
+  copy_rows,   ///< before some of them are replaced
+  copy,        ///< of a new state value to the old one
+  fold_ranks,  ///< values received from the processes of a mesh axis, in rank order
 };
-/// In words: "matrix product", "pack left operand".
+/// Returns the role as text: "matrix product", "pack left operand".
 std::string_view words(KernelRole role);
 
-/// What multiplies in a kernel.
+/// The instructions that a kernel multiplies with.
 enum class Multiplier : std::uint8_t {
   none,
   fma,
-  dot_pairs,   ///< of pairs of bf16
-  tile_mma,    ///< AMX, of bf16
-  split_bf16,  ///< AMX, of f32 as sums of bf16
-  mma,         ///< tensor cores, by warps
-  wgmma,       ///< tensor cores, by warpgroups
+  dot_pairs,   ///< dot products of bf16 pairs
+  tile_mma,    ///< AMX, bf16
+  split_bf16,  ///< AMX, f32 split into sums of bf16
+  mma,         ///< tensor cores, per warp
+  wgmma,       ///< tensor cores, per warpgroup
 };
-/// In words: "dot products of pairs of bf16", "tensor cores", "warpgroups".
+/// Returns the multiplier as text: "dot products of pairs of bf16", "tensor cores", "warpgroups".
 std::string_view words(Multiplier multiplier);
 bool is_tensor_core(Multiplier multiplier);
 
-/// A faster way that a schedule did not take.
+/// A faster path that a schedule did not use.
 struct MissedPath {
   Multiplier path = Multiplier::none;
   std::string why;
@@ -66,23 +66,23 @@ struct MissedPath {
 
 /// A node that a launch computes, alone or with other launches of its region.
 struct LaunchOp {
-  ir::ValueId value = {};      ///< of the lowered graph; none for the copy of a state
+  ir::ValueId value = {};      ///< in the lowered graph; invalid for the copy of a state
   const ir::Op* op = nullptr;  ///< null for a copy
-  std::string name = {};       ///< of the node, or the state
+  std::string name = {};       ///< name of the node or the state
   Location loc = {};
 
   std::string_view op_name() const;  ///< "softmax", "copy"
   std::string to_string() const;     ///< "%5 softmax weights", "copy wte"
 };
 
-/// What a launch does, and for whom, as its schedule and the lowering say it.
+/// The role of a launch and the ops that it computes, set by its schedule and the lowering.
 struct LaunchInfo {
   KernelRole role = KernelRole::elementwise;
   Multiplier multiplier = Multiplier::none;
   std::vector<MissedPath> missed = {};
-  std::optional<RegionKind> kind = {};  ///< of the region; none for the copy of a state
-  int region = -1;                      ///< its number in the plan; copies are numbered on from there
-  std::vector<LaunchOp> ops = {};       ///< of the region, in topological order
+  std::optional<RegionKind> kind = {};  ///< of the region; empty for the copy of a state
+  int region = -1;                      ///< its number in the plan; copies are numbered after the regions
+  std::vector<LaunchOp> ops = {};       ///< ops of the region, in topological order
 };
 
 }  // namespace lathe

@@ -4,8 +4,8 @@
 
 namespace lathe {
 
-/// The elements of `received` of a part that is folded, among so many processes: pieces of all, whole, or two windows
-/// of each where a piece has more than one, or may have, for all that is known.
+/// Returns the number of elements of `received` for a part with a reduction among `ranks` processes: whole chunks of
+/// all processes, or two windows per process if a chunk is, or may be, longer than a window.
 inline Dim received_elements(const Exchange::Part& part, std::int64_t ranks) {
   if (part.window == 0) return part.elements.unnamed() + Dim(ranks - 1);
   const std::optional<std::int64_t> elements = part.elements.value();

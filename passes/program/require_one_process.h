@@ -4,10 +4,9 @@
 
 namespace lathe {
 
-/// Whether a graph exchanges nothing with other processes.
+/// Returns whether a graph has no collectives.
 bool is_of_one_process(const ir::Graph& graph);
-/// Throws UserError [one_process] at the first collective of a graph: it is one of several processes', and nobody
-/// carries out what they exchange.
+/// Throws UserError [one_process] at the first collective of a graph, because it cannot run on a single process.
 void require_one_process(const ir::Graph& graph);
 
 }  // namespace lathe

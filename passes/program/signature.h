@@ -4,7 +4,7 @@
 
 namespace lathe {
 
-/// The arguments and run-time checks of a graph alone: what binding its dims needs.
+/// Returns a graph with only the arguments and run-time checks of `graph`, which suffices for binding its dims.
 ir::Graph signature_of(const ir::Graph& graph);
 
 /// Gives the program's slots the types of the graph before ir::decompose_complex: a complex argument or output holds

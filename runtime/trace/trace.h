@@ -4,15 +4,10 @@
 #include <vector>
 
 #include "passes/memory/memory_plan.h"
-#include "runtime/executable.h"
+#include "runtime/backend.h"
+#include "runtime/compile.h"
 
 namespace lathe {
-
-/// Peak rates of a machine per second: floating-point operations (a multiply-add counts as two) and bytes read from
-/// memory.
-struct MachineRates {
-  double flops = 0, bytes = 0;
-};
 
 /// A traced run.
 struct TracedRun {
@@ -26,7 +21,7 @@ struct Trace {
   const Program& program;
   MemoryPlan plan;
   DimBindings dims;
-  MachineRates machine;
+  DeviceRates machine;
   std::vector<TracedRun> runs;
 };
 
@@ -38,10 +33,10 @@ struct Reached {
   double gigabytes_per_second() const { return seconds > 0 ? gigabytes / seconds : 0; }
   /// Returns whether arithmetic takes at least as long as memory traffic at the machine's peak rates (roofline
   /// model).
-  bool bound_by_arithmetic(const MachineRates& machine) const;
+  bool bound_by_arithmetic(const DeviceRates& machine) const;
   /// Returns the minimum time at the machine's peak rates as a fraction of the measured time. It exceeds 1 if data
   /// came from a cache, because `machine.bytes` is the memory's rate.
-  double share(const MachineRates& machine) const;
+  double share(const DeviceRates& machine) const;
 };
 
 /// Returns the gigabytes that a launch must move with these dims; 0 if the number overflows 64 bits.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/ranks/ranks.h"
 

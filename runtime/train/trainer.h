@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/train/batches.h"
 #include "runtime/train/divergence.h"
 #include "runtime/train/loss_history.h"

@@ -1,6 +1,11 @@
 #pragma once
 
-#include "codegen/llvm/jit.h"
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/support/object_store.h"
 #include "ir/tensor/graph.h"
 #include "passes/lowering/lower_options.h"
 #include "runtime/program_runner.h"

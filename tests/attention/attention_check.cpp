@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/run_with_states.h"
 
@@ -13,8 +13,7 @@ namespace {
 
 /// Short vectors give smaller kernels, which compile faster.
 Executable compiled(const ir::Graph& graph, AttentionFusion attention, const AttentionCheck& check) {
-  Target target = Target::host();
-  if (!check.thorough) target.cpu.vector_bits = 128;
+  const Target target = check.thorough ? Target::host() : Target::named("host,+prefer-128-bit");
   return compile(graph, {.target = target, .threads = 2, .cache = check.store, .lower = {.attention = attention}});
 }
 

@@ -8,7 +8,7 @@
 #include "ir/kernel/printer.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/pipeline/pipeline.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/lower.h"
@@ -71,7 +71,7 @@ bool fuses(const Case& c, const std::optional<MemoryBudget>& memory = {}, const 
 
 }  // namespace
 
-TEST_CASE("attention is fused where the sizes say that it is faster") {
+TEST_CASE("attention is fused when the cost model estimates a speedup") {
   CHECK(fuses({.rows = 1024}));
   CHECK(fuses({.rows = 128, .depth = 64, .causal = true}));
   CHECK(fuses({.rows = 256, .depth = 32}));
@@ -83,14 +83,14 @@ TEST_CASE("attention is fused where the sizes say that it is faster") {
   CHECK_FALSE(fuses({.rows = 16, .depth = 256, .backward = false}));
 }
 
-TEST_CASE("attention is fused where a size is not known or its scores outgrow rows of that depth") {
+TEST_CASE("attention is fused if a size is unknown or the scores exceed the depth limit") {
   CHECK(fuses({.rows = Dim{"S"}, .depth = 32}));
   CHECK(fuses({.rows = 2048, .depth = 256, .batch = 1, .heads = 1}));
   CHECK(fuses({.rows = 136, .depth = 32}));
   CHECK_FALSE(fuses({.rows = 128, .depth = 32}));
 }
 
-TEST_CASE("of a window the columns count that rows look at") {
+TEST_CASE("a sliding window counts only the columns that rows attend to") {
   const Case causal{.rows = 64, .depth = 256, .causal = true};
   CHECK_FALSE(fuses(causal));
   for (const bool by_difference : {false, true}) {
@@ -103,7 +103,7 @@ TEST_CASE("of a window the columns count that rows look at") {
   }
 }
 
-TEST_CASE("attention of bf16 goes by the sizes too, with pairs and without") {
+TEST_CASE("bf16 attention is fused by size, with and without bf16 pairs") {
   for (const bool pairs : {true, false}) {
     const CpuInfo target = cpu_with(512, {.dot_pairs = pairs});
     CHECK(fuses({.rows = 128, .causal = true, .dtype = bf16}, {}, target));
@@ -112,7 +112,7 @@ TEST_CASE("attention of bf16 goes by the sizes too, with pairs and without") {
   }
 }
 
-TEST_CASE("on a machine with tiles attention of f32 is fused where its products go by terms") {
+TEST_CASE("f32 attention on a CPU with tiles is fused if its matmuls use bf16 terms") {
   const CpuInfo tiles = cpu_with(512, {.tiles = true});
   for (const Case& c : {Case{.rows = 256, .depth = 128}, Case{.rows = 160}, Case{.rows = 512, .depth = 256}}) {
     CHECK(fuses(c, {}, tiles));
@@ -125,7 +125,7 @@ TEST_CASE("on a machine with tiles attention of f32 is fused where its products 
   CHECK_FALSE(fuses(short_causal));
 }
 
-TEST_CASE("on a machine with tiles attention of bf16 goes by what they cost") {
+TEST_CASE("bf16 attention on a CPU with tiles is fused by its estimated cost") {
   const CpuInfo tiles = cpu_with(512, {.tiles = true});
   CHECK(fuses({.rows = 256, .causal = true, .dtype = bf16}, {}, tiles));
   CHECK(fuses({.rows = 512, .dtype = bf16}, {}, tiles));
@@ -137,7 +137,7 @@ TEST_CASE("on a machine with tiles attention of bf16 goes by what they cost") {
   CHECK(fuses(few));
 }
 
-TEST_CASE("a memory budget does not change which attentions are fused") {
+TEST_CASE("a memory budget does not change which attention ops are fused") {
   const MemoryBudget plenty{.bytes = std::int64_t{1} << 40};
   CHECK_FALSE(fuses({.rows = 128}, plenty));
   CHECK(fuses({.rows = 1024}, plenty));
@@ -146,12 +146,12 @@ TEST_CASE("a memory budget does not change which attentions are fused") {
   CHECK(code(free) == code(bound));
 }
 
-TEST_CASE("GPUs do not go by what is faster on a CPU") {
+TEST_CASE("GPU targets ignore the CPU cost model") {
   const ir::Graph graph = attention({.rows = 128});
   CHECK(code(lower_gpu(graph, {})) == code(lower_gpu(graph, {.attention = AttentionFusion::required})));
 }
 
-TEST_CASE("explain tells that plain code is faster, by how much, and where") {
+TEST_CASE("explain reports that unfused code is faster, by how much, and at which line") {
   using Catch::Matchers::Contains;
   const auto told = [](const Case& c) {
     const Machine machine = cpu_machine(unnamed_cpu());
@@ -164,7 +164,7 @@ TEST_CASE("explain tells that plain code is faster, by how much, and where") {
   CHECK_THAT(told({.rows = 1024}), !Contains("plain is faster"));
 }
 
-TEST_CASE("an attention that is left alone gives what the interpreter gives") {
+TEST_CASE("unfused attention matches the interpreter") {
   for (const bool causal : {false, true}) {
     const Case c{.rows = 16, .depth = 32, .causal = causal, .batch = 2, .heads = 2, .dtype = f64};
     CHECK_FALSE(fuses(c));

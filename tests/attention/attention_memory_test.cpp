@@ -3,7 +3,7 @@
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
 #include "passes/memory/memory_plan.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/variant.h"
 #include "tests/support/compare_tensors.h"
@@ -42,7 +42,7 @@ void check_linear(const ir::Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("the memory of attention, forward and backward, grows linearly with the length, on CPUs and GPUs") {
+TEST_CASE("attention memory grows linearly with the length, forward and backward, on CPUs and GPUs") {
   check_linear(build({.layout = Layout::split, .mask = Mask::causal_fill}));
   check_linear(build({.layout = Layout::grouped_expand, .mask = Mask::causal_where}));
   Graph g{"forward"};

@@ -51,7 +51,7 @@ const CpuInfo with_pairs = cpu_with(128, {.dot_pairs = true});
 
 }  // namespace
 
-TEST_CASE("fused attention of bf16 multiplies pairs where the machine does") {
+TEST_CASE("fused bf16 attention multiplies bf16 pairs on CPUs that support it") {
   using Catch::Matchers::Contains;
   CHECK_THAT(code({}, with_pairs), Contains("dot_pairs") && !Contains("= fma"));
   CHECK_THAT(code({}, cpu_with(128)), !Contains("dot_pairs") && Contains("= fma"));
@@ -59,13 +59,13 @@ TEST_CASE("fused attention of bf16 multiplies pairs where the machine does") {
   CHECK_THAT(code({.dtype = f16}, with_pairs), !Contains("dot_pairs"));
 }
 
-TEST_CASE("depths that are odd or not known are not multiplied as pairs") {
+TEST_CASE("odd or unknown depths do not use bf16 pairs") {
   using Catch::Matchers::Contains;
   CHECK_THAT(code({.depth = 5}, with_pairs), Contains("dot_pairs") && Contains("= fma"));  // the fma is for positions
   CHECK_THAT(code({.depth = Dim("d")}, with_pairs), !Contains("dot_pairs"));
 }
 
-TEST_CASE("attention of pairs gives what the interpreter gives, whatever is odd") {
+TEST_CASE("attention with bf16 pairs matches the interpreter for odd sizes") {
   const LowerOptions required{.attention = AttentionFusion::required};
   for (const Case& c : {Case{}, Case{.depth = 5, .causal = true}, Case{.depth = 6, .causal = true, .window = 3}}) {
     const ir::Graph graph = attention(c);
@@ -86,7 +86,7 @@ TEST_CASE("attention of pairs gives what the interpreter gives, whatever is odd"
   }
 }
 
-TEST_CASE("products of scores themselves read them as they are, not as pairs") {
+TEST_CASE("a second matmul of the scores reads plain bf16, not pairs") {
   Graph g{"scores"};
   const Tensor q = g.input("q", bf16, {2, 9, 8}), k = g.input("k", bf16, {2, 11, 8}),
                v = g.input("v", bf16, {2, 11, 8});

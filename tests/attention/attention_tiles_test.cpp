@@ -6,7 +6,7 @@
 #include "passes/explain/explain_attention.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/known_sizes.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/variant.h"
 #include "tests/support/compare_tensors.h"
@@ -63,7 +63,7 @@ void check_kernels(const PatternVariant& variant, const std::vector<DimBindings>
 
 }  // namespace
 
-TEST_CASE("explain tells what multiplies in an attention's kernel") {
+TEST_CASE("explain reports the multiply instructions of an attention kernel") {
   using Catch::Matchers::Contains;
   const auto told = [](DType dtype, const CpuInfo& target) {
     const ir::Graph graph = build({.mask = Mask::causal_fill, .depth = 32}, dtype);
@@ -77,7 +77,7 @@ TEST_CASE("explain tells what multiplies in an attention's kernel") {
   CHECK_THAT(told(f32, unnamed_cpu()), Contains("_attention: fma\n"));
 }
 
-TEST_CASE("fused attention of f32 multiplies terms where the machine has tiles") {
+TEST_CASE("fused f32 attention multiplies bf16 terms on CPUs with tiles") {
   using Catch::Matchers::Contains;
   const PatternVariant deep{.mask = Mask::causal_fill, .depth = 32};
   CHECK_THAT(code(build(deep)), Contains("split bf16"));
@@ -89,7 +89,7 @@ TEST_CASE("fused attention of f32 multiplies terms where the machine has tiles")
   CHECK_THAT(code(build({.extra = Extra::values_wider, .depth = 33})), Contains("split bf16"));
 }
 
-TEST_CASE("fused attention of bf16 multiplies by tiles where the machine has them") {
+TEST_CASE("fused bf16 attention uses tiles on CPUs that have them") {
   using Catch::Matchers::Contains;
   const PatternVariant deep{.mask = Mask::causal_fill, .depth = 32};
   CHECK_THAT(code(build(deep, bf16)), Contains("tile_mma") && !Contains("split bf16") && !Contains("dot_pairs"));
@@ -107,7 +107,7 @@ TEST_CASE("fused attention of bf16 multiplies by tiles where the machine has the
   CHECK(!tiles(17, 16));
 }
 
-TEST_CASE("fused attention of few rows or columns does without terms") {
+TEST_CASE("fused attention with few rows or columns does not use bf16 terms") {
   const ir::Graph late = build({.extra = Extra::cross, .depth = 64});
   const auto terms = [&](std::int64_t rows, std::int64_t columns) {
     const ir::Graph graph = ir::with_sizes(late, {{"S", rows}, {"T", columns}});
@@ -125,7 +125,7 @@ TEST_CASE("fused attention of few rows or columns does without terms") {
   CHECK(!masked(Mask::window, 1024));  // of a few columns
 }
 
-TEST_CASE("attention by tiles: scores and sums of ragged sizes, forward and backward") {
+TEST_CASE("attention by tiles: ragged sizes, forward and backward") {
   check_kernels({.mask = Mask::causal_fill, .depth = 40}, {{{"N", 1}, {"S", 70}}, {{"N", 2}, {"S", 1}}});
   check_kernels({.extra = Extra::cross, .depth = 32}, {{{"N", 1}, {"S", 33}, {"T", 70}},
                                                        {{"N", 1}, {"S", 65}, {"T", 5}},
@@ -140,7 +140,7 @@ TEST_CASE("attention by tiles: operands in any layout") {
     check_kernels({.layout = layout, .mask = Mask::causal_where, .depth = 32}, {{{"N", 1}, {"S", 37}}});
 }
 
-TEST_CASE("attention by tiles: what becomes of a score") {
+TEST_CASE("attention by tiles: masks and soft caps and dropout on the scores") {
   for (const PatternVariant& s : {PatternVariant{.mask = Mask::bias_shared, .depth = 32},
                                   {.mask = Mask::both_fill, .depth = 32},
                                   {.mask = Mask::soft_cap_causal, .depth = 32},
@@ -154,7 +154,7 @@ TEST_CASE("attention by tiles in blocks of columns") {
   check_kernels({.layout = Layout::batch_only, .mask = Mask::causal_fill, .depth = 480}, {{{"N", 1}, {"S", 97}}});
 }
 
-TEST_CASE("attention by tiles, compiled: as exact as products one by one, the same bits for any number of threads") {
+TEST_CASE("attention by tiles, compiled: matches unfused accuracy, same bits for any number of threads") {
   KernelStore store;
   for (const auto& [mask, own] : {std::pair{Mask::none, f32},
                                   {Mask::causal_fill, f32},
@@ -177,7 +177,7 @@ TEST_CASE("attention by tiles, compiled: as exact as products one by one, the sa
   }
 }
 
-TEST_CASE("attention by tiles: products of scores themselves") {
+TEST_CASE("attention by tiles: a second matmul of the scores") {
   for (const DType dtype : {f32, bf16}) {
     Graph g{"scores"};
     const Tensor q = g.input("q", dtype, {2, 40, 32}), k = g.input("k", dtype, {2, 50, 32}),

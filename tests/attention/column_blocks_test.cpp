@@ -4,7 +4,7 @@
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
 
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/kernel_store.h"
@@ -58,18 +58,17 @@ void check(const Case& made, const DimBindings& sizes, bool thorough) {
 TEST_CASE("attention in blocks of columns: causal, shared keys") {
   check({.causal = true}, {{"N", 1}, {"S", 67}}, true);
 }
-TEST_CASE("attention in blocks of columns: a window") {
+TEST_CASE("attention in blocks of columns: sliding window") {
   check({.causal = true, .window = true}, {{"N", 1}, {"S", 131}}, false);
 }
-TEST_CASE("attention in blocks of columns: the gradient of a shared bias, dropout, other columns than rows") {
+TEST_CASE("attention in blocks of columns: gradient of a shared bias, dropout, rows and columns that differ") {
   check({.key_heads = 2, .shared_bias = true, .dropout = true}, {{"N", 1}, {"S", 20}, {"T", 133}}, false);
 }
 
 TEST_CASE("attention in blocks of columns gives the same bits for any number of threads") {
   const ir::Graph graph = build({.causal = true}, f32);
   const Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", 131}});
-  Target target = Target::host();
-  target.cpu.vector_bits = 128;  // short vectors compile faster
+  const Target target = Target::named("host,+prefer-128-bit");  // short vectors compile faster
   KernelStore store;
   std::optional<Tensors> first;
   for (const int threads : {1, 2, 3, 7}) {

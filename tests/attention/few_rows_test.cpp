@@ -8,7 +8,7 @@
 #include "frontend/ops/ops.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/lowering/lower.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"
 #include "tests/support/compare_tensors.h"
@@ -141,7 +141,7 @@ std::vector<DimBindings> lengths(const std::vector<std::int64_t>& all, std::int6
 
 }  // namespace
 
-TEST_CASE("attentions of one query, and of few that share keys, are fused where the machine has a kernel for them") {
+TEST_CASE("attention with one query, or few queries that share keys, is fused if the target has a kernel for it") {
   for (const Case& c : cases) {
     INFO(c.name);
     const ir::Graph graph = attention(c);
@@ -152,7 +152,7 @@ TEST_CASE("attentions of one query, and of few that share keys, are fused where 
   }
 }
 
-TEST_CASE("attentions of few rows give what their parts give, 1 of 2") {
+TEST_CASE("attention with few rows matches unfused attention, 1 of 2") {
   KernelStore store;
   for (std::size_t i = 0; i < cases.size(); i += 2) {
     INFO(cases[i].name);
@@ -161,7 +161,7 @@ TEST_CASE("attentions of few rows give what their parts give, 1 of 2") {
   }
 }
 
-TEST_CASE("attentions of few rows give what their parts give, 2 of 2") {
+TEST_CASE("attention with few rows matches unfused attention, 2 of 2") {
   KernelStore store;
   for (std::size_t i = 1; i < cases.size(); i += 2) {
     INFO(cases[i].name);
@@ -170,7 +170,7 @@ TEST_CASE("attentions of few rows give what their parts give, 2 of 2") {
   }
 }
 
-TEST_CASE("attentions of few rows by the kernel interpreter, on several machines") {
+TEST_CASE("attention with few rows in the kernel interpreter, on several targets") {
   for (const Case& c : cases) {
     INFO(c.name);
     const ir::Graph graph = attention(c);
@@ -190,7 +190,7 @@ TEST_CASE("attentions of few rows by the kernel interpreter, on several machines
   }
 }
 
-TEST_CASE("one query that sees no key is NaN, or zero where it is asked for, whole or in parts") {
+TEST_CASE("a query with no visible key gives NaN, or zero if requested, fused and unfused") {
   for (const Mask mask : {Mask::positions, Mask::zero_masked})
     for (const std::int64_t kv : {1, 16}) {
       INFO(kv << " heads, zero " << (mask == Mask::zero_masked));
@@ -212,7 +212,7 @@ TEST_CASE("one query that sees no key is NaN, or zero where it is asked for, who
     }
 }
 
-TEST_CASE("parts of the columns that are masked as a whole count for nothing") {
+TEST_CASE("fully masked column splits do not contribute") {
   const ir::Graph graph = attention({.name = "", .kv = 1, .mask = Mask::positions, .batch = 1});
   Tensors arguments = random_arguments(graph, {{"S", 2000}});
   Executable executable = compile(
@@ -224,7 +224,7 @@ TEST_CASE("parts of the columns that are masked as a whole count for nothing") {
   }
 }
 
-TEST_CASE("attentions of few rows have the same bits for any number of threads") {
+TEST_CASE("attention with few rows gives the same bits for any number of threads") {
   for (const Case& c : {Case{.name = "in parts", .kv = 1, .mask = Mask::positions, .d = 64, .e = 64, .batch = 1},
                         Case{.name = "whole", .kv = 16, .mask = Mask::positions, .batch = 1},
                         Case{.name = "groups", .kv = 2, .groups = 4, .mask = Mask::ragged, .batch = 3}}) {
@@ -243,7 +243,7 @@ TEST_CASE("attentions of few rows have the same bits for any number of threads")
   }
 }
 
-TEST_CASE("one query with a gradient is not fused, and the reason is told") {
+TEST_CASE("attention with one query and a gradient is not fused and the reason is reported") {
   Graph g{"pooled"};
   const Dim B{"B"}, S{"S"};
   const Tensor q = g.parameter("q", f32, {1, 1, 8}), x = g.input("x", f32, {B, S, 8});

@@ -33,7 +33,7 @@ ir::Graph weighted_loss(std::optional<DType> dtype) {
 
 }  // namespace
 
-TEST_CASE("the loss of a frozen output layer is fused, though its gradient is scaled by a number of its own labels") {
+TEST_CASE("the loss of a frozen output layer is fused when its gradient is scaled by the label count") {
   const ir::Graph graph = ir::run_pipeline(weighted_loss({}), ir::default_pipeline()).graph;
   const Machine machine = cpu_machine(unnamed_cpu());
   CHECK_THAT(explain_attention(lower_graph(graph, machine), machine.info), Catch::Contains(": fused"));

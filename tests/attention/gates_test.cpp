@@ -63,7 +63,7 @@ std::string attentions(const ir::Graph& step) {
 
 }  // namespace
 
-TEST_CASE("a gate is no attention, forward or backward, whether sizes are known or not") {
+TEST_CASE("a gate is not attention, forward or backward, with known and unknown sizes") {
   const std::vector<std::pair<const char*, Gate>> gates = {
       {"SwiGLU", swiglu},
       {"sigmoid", [](const Tensor&, const Tensor& gate, const Tensor& up) { return sigmoid(gate) * up; }},
@@ -86,7 +86,7 @@ TEST_CASE("a gate is no attention, forward or backward, whether sizes are known 
       }
 }
 
-TEST_CASE("weights without a softmax are no attention") {
+TEST_CASE("weights without a softmax are not attention") {
   Graph g{"weights"};
   const Dim N{"N"}, S{"S"}, d{"d", 8};
   const Tensor q = g.input("q", f32, {N, S, d}), k = g.input("k", f32, {N, S, d}), v = g.input("v", f32, {N, S, d});
@@ -100,7 +100,7 @@ TEST_CASE("weights without a softmax are no attention") {
   }
 }
 
-TEST_CASE("explain tells of exponentials that are no attention's, and why") {
+TEST_CASE("explain reports exponentials that are not part of attention, and why") {
   const ir::Graph graph = ir::run_pipeline(feed_forward(swiglu), ir::default_pipeline()).graph;
   for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))})
     CHECK_THAT(explain_attention(lower_graph(graph, machine), machine.info),
@@ -108,7 +108,7 @@ TEST_CASE("explain tells of exponentials that are no attention's, and why") {
                    Contains(": no attention\n  no row is divided by their sum, as in a softmax"));
 }
 
-TEST_CASE("the attentions of training steps on a GPU are those of the models alone") {
+TEST_CASE("training steps on a GPU contain only the attention ops of the model") {
   for (const DType precision : {f32, bf16}) {
     const auto step = [&](const models::LossGraph& forward) {
       return training_step(forward.graph, "loss", AdamW{}, {.precision = precision});

@@ -29,7 +29,7 @@ ir::Graph expanded_sums(std::optional<DType> dtype) {
 
 }  // namespace
 
-TEST_CASE("an attention gives the sum of a row for each of its columns") {
+TEST_CASE("attention can expand a row sum to all of its columns") {
   for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))}) {
     const Lowered lowered = compile_graph(expanded_sums({}), machine);
     CHECK(std::ranges::any_of(lowered.program.launches,

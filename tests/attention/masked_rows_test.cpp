@@ -4,7 +4,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/kernel_store.h"
@@ -89,7 +89,7 @@ void check_zeros(const Case& c, std::int64_t length, const Tensors& found, const
 
 }  // namespace
 
-TEST_CASE("queries that see no key give zeros and have no gradient, fused and by parts") {
+TEST_CASE("queries with no visible key give zeros and no gradient, fused and unfused") {
   KernelStore store;
   constexpr std::int64_t length = 40;
   const auto check = [&](const Case& c) {
@@ -107,7 +107,7 @@ TEST_CASE("queries that see no key give zeros and have no gradient, fused and by
   for (const DType dtype : {f64, f32, bf16}) check({.dtype = dtype, .causal = true, .known = true});
 }
 
-TEST_CASE("queries that see no key give zeros: by the kernel interpreter, with pairs and tiles") {
+TEST_CASE("queries that see no key give zeros: kernel interpreter, with pairs and tiles") {
   constexpr std::int64_t length = 165;
   for (const DType dtype : {f32, bf16}) {
     const Case c{.dtype = dtype, .causal = dtype == f32, .known = true};
@@ -124,7 +124,7 @@ TEST_CASE("queries that see no key give zeros: by the kernel interpreter, with p
   }
 }
 
-TEST_CASE("queries that see a key have the same bits with and without zeros for the others, which are NaN") {
+TEST_CASE("rows with a visible key have the same bits whether fully masked rows give zeros or NaN") {
   constexpr std::int64_t length = 40;
   for (const DType dtype : {f32, bf16}) {
     Case c{.dtype = dtype, .zero_masked = false};

@@ -4,7 +4,7 @@
 #include "frontend/graph.h"
 #include "frontend/nn/key_value_cache.h"
 #include "frontend/ops/ops.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
@@ -86,7 +86,7 @@ ir::Graph trained(Offset offset, bool masked, std::optional<DType> dtype) {
 
 }  // namespace
 
-TEST_CASE("decoding over a cache that grows is the whole causal attention, row by row") {
+TEST_CASE("decoding with a growing cache matches full causal attention row by row") {
   KernelStore store;
   const Tensors tokens = random_arguments(whole());
   const HostTensor expected = ir::interpret(whole(), tokens).at("y");
@@ -114,7 +114,7 @@ TEST_CASE("decoding over a cache that grows is the whole causal attention, row b
     }
 }
 
-TEST_CASE("attentions with an offset give what their parts give, forward and backward") {
+TEST_CASE("attention with an offset matches unfused attention, forward and backward") {
   KernelStore store;
   for (const Offset offset : offsets)
     for (const bool masked : {false, true}) {
@@ -124,7 +124,7 @@ TEST_CASE("attentions with an offset give what their parts give, forward and bac
     }
 }
 
-TEST_CASE("columns behind the diagonal are left out where a size says the offset, as with nn's cache") {
+TEST_CASE("columns past the diagonal are skipped when the offset comes from a size, as with the nn cache") {
   constexpr std::int64_t rows = 100, columns = 300;
   const auto flops = [](const auto& masked) {
     Graph g{"skipped"};

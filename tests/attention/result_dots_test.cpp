@@ -58,7 +58,7 @@ std::string grouped(const std::string& applied, const std::string& values) {
 
 }  // namespace
 
-TEST_CASE("result_dots: through casts, dropout and heads that share values, where that may differ by roundings") {
+TEST_CASE("result_dots: casts, dropout and grouped heads, where rounding may differ") {
   const std::string graph = grouped("  %2 = cast %1 {dtype=bf16}", "%v");
   for (const bool narrow_only : {false, true})
     narrow_dots(narrow_only).becomes(graph, R"(  %1 = mul %w, %drop
@@ -91,7 +91,7 @@ TEST_CASE("result_dots: through casts, dropout and heads that share values, wher
 )");
 }
 
-TEST_CASE("result_dots: what a softmax's gradient sums over columns is the dot of the result and its gradient") {
+TEST_CASE("result_dots: the column sum of a softmax gradient becomes the dot of the result and its gradient") {
   dots().becomes(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
   %2 = mul %1, %1
   %3 = contract %2, %v {spec="abcd,abed->abce"}
@@ -113,7 +113,7 @@ TEST_CASE("result_dots: what a softmax's gradient sums over columns is the dot o
 )");
 }
 
-TEST_CASE("result_dots: through factors in any order, in other layouts, columns not last") {
+TEST_CASE("result_dots: factors in any order, other layouts, columns not last") {
   dots().becomes(R"(  %1 = div %w, %r
   %2 = mul %1, %drop
   %3 = contract %v, %2 {spec="abcd,abec->aebd"}
@@ -142,7 +142,7 @@ TEST_CASE("result_dots: through factors in any order, in other layouts, columns 
 )");
 }
 
-TEST_CASE("result_dots: a dot product that is not finite gives NaN") {
+TEST_CASE("result_dots: a non-finite dot product gives NaN") {
   const ir::Graph graph = dots().pass(dots().parse(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
   %2 = mul %1, %1
   %3 = contract %2, %v {spec="abcd,abed->abce"}
@@ -157,7 +157,7 @@ TEST_CASE("result_dots: a dot product that is not finite gives NaN") {
   CHECK(std::isfinite(found.get(3)));
 }
 
-TEST_CASE("result_dots: what is no such sum stays") {
+TEST_CASE("result_dots: sums of another form are unchanged") {
   const std::string head = "  %1 = contract %w, %v {spec=\"abcd,abde->abce\"}\n  %2 = mul %1, %1\n";
   const auto sum_of = [&](const std::string& lines) { dots().stays(head + lines + "  output \"o\" %5\n"); };
   // Different weights; the weights twice; divided by the weights.
@@ -172,7 +172,7 @@ TEST_CASE("result_dots: what is no such sum stays") {
   sum_of("  %3 = contract %2, %v {spec=\"abcd,abed->abce\"}\n  %4 = mul %3, %w\n  %5 = max %4 {dims=[3]}\n");
 }
 
-TEST_CASE("result_dots: the heads of another product, a gradient from elsewhere and few columns stay") {
+TEST_CASE("result_dots: swapped heads, a gradient from another matmul and few columns are unchanged") {
   // The weights' heads and rows are swapped between the matmuls.
   dots().stays(R"(  %1 = contract %square, %v {spec="abcd,acde->abce"}
   %2 = mul %1, %1
@@ -206,7 +206,7 @@ TEST_CASE("result_dots: the heads of another product, a gradient from elsewhere 
   dots(false).stays(unwanted);
 }
 
-TEST_CASE("result_dots: sums that are outputs or new states stay computed nodes of their own") {
+TEST_CASE("result_dots: sums that are outputs or new states remain separate nodes") {
   const ir::Graph graph = ir::parse_graph(R"(graph @g(input %q: f64[B, S, 8], input %v: f64[B, S, 8],
          state %m: f64[B, S]) {
   %1 = contract %q, %v {spec="abd,acd->abc"}

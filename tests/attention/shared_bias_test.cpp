@@ -52,7 +52,7 @@ void check_no_batches_of_squares(const ir::Graph& graph, std::int64_t of_heads =
 
 }  // namespace
 
-TEST_CASE("the gradient of a bias that batches share is added up in its own size") {
+TEST_CASE("the gradient of a bias that batches share is accumulated at the size of the bias") {
   for (const Layout layout : {Layout::heads, Layout::split, Layout::keys_first, Layout::heads_last, Layout::batched,
                               Layout::batched_viewed, Layout::length_first}) {
     INFO(PatternVariant{.layout = layout}.name());
@@ -64,7 +64,7 @@ TEST_CASE("the gradient of a bias that batches share is added up in its own size
   check_no_batches_of_squares(by_distance({}));
 }
 
-TEST_CASE("a shared bias and its gradient give what the interpreter gives") {
+TEST_CASE("a shared bias and its gradient match the interpreter") {
   KernelStore store;
   const std::vector<DimBindings> sizes = {{{"N", 3}, {"S", 5}, {"T", 7}}, {{"N", 2}, {"S", 70}, {"T", 3}}};
   check_attention(by_distance, {.sizes = sizes, .store = &store});
@@ -75,7 +75,7 @@ TEST_CASE("a shared bias and its gradient give what the interpreter gives") {
     check_attention([&](std::optional<DType> dtype) { return build(s, dtype); }, {.sizes = sizes, .store = &store});
 }
 
-TEST_CASE("the gradient of a bias that no batch shares is stored as zeros") {
+TEST_CASE("the gradient of a bias with an empty batch is stored as zeros") {
   const ir::Graph late = build({.mask = Mask::bias_shared});
   const DimBindings dims = {{"N", 0}, {"S", 5}};
   const Tensors arguments = random_arguments(late, dims), expected = ir::interpret(late, arguments);
@@ -88,7 +88,7 @@ TEST_CASE("the gradient of a bias that no batch shares is stored as zeros") {
   CHECK(program.program().launches.size() == known.program().launches.size() + 1);
 }
 
-TEST_CASE("sums over outer dims that are no plain sums, or on CPUs in 16 bits, are not added up in an attention") {
+TEST_CASE("16-bit sums on CPUs and non-sum reductions over outer dims are not accumulated in attention") {
   const auto largest = [](const ir::Graph& graph) {
     return square_temporaries(graph, {{"N", batches}, {"S", length}}, heads * length * length + 1);
   };

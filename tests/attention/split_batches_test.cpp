@@ -17,7 +17,7 @@ const test::PassText splitting{
 
 }  // namespace
 
-TEST_CASE("split_batches: a product whose batches are split afterwards is computed with split batches") {
+TEST_CASE("split_batches: a matmul whose batch dim is split afterwards gets split batch dims") {
   splitting.becomes(R"(  %1 = view %q {shape=[2*N, S, d=3]}
   %2 = view %k {shape=[2*N, S, d=3]}
   %3 = contract %1, %2 {spec="abc,adc->abd"}
@@ -31,7 +31,7 @@ TEST_CASE("split_batches: a product whose batches are split afterwards is comput
 )");
 }
 
-TEST_CASE("split_batches: arguments are split, merges are taken back through point-wise ops") {
+TEST_CASE("split_batches: splits arguments, undoes merges through point-wise ops") {
   splitting.becomes(R"(  %1 = exp %k
   %2 = view %1 {shape=[2*N, S, d=3]}
   %3 = mul %2, %scale
@@ -49,7 +49,7 @@ TEST_CASE("split_batches: arguments are split, merges are taken back through poi
 )");
 }
 
-TEST_CASE("split_batches: through reductions, views of ones and broadcasts, with all that reads the same values") {
+TEST_CASE("split_batches: reductions, singleton views and broadcasts, with all other users of the values") {
   splitting.becomes(R"(  %1 = view %q {shape=[2*N, S, d=3]}
   %2 = contract %1, %p {spec="abc,adc->abd"}
   %3 = exp %2
@@ -85,7 +85,7 @@ TEST_CASE("split_batches: through reductions, views of ones and broadcasts, with
 )");
 }
 
-TEST_CASE("split_batches: what is stored as it is, or is an output in between, stays") {
+TEST_CASE("split_batches: values that are stored unsplit, or are intermediate outputs, are unchanged") {
   splitting.stays(R"(  %1 = view %q {shape=[2*N, S, d=3]}
   %2 = contract %1, %p {spec="abc,adc->abd"}
   %3 = view %2 {shape=[N, h=2, S, S]}
@@ -110,7 +110,7 @@ TEST_CASE("split_batches: what is stored as it is, or is an output in between, s
 )");
 }
 
-TEST_CASE("split_batches: what is no batch dim, or would have to be split in memory, stays") {
+TEST_CASE("split_batches: non-batch dims, and dims that would need a copy to split, are unchanged") {
   splitting.stays(R"(  %1 = view %q {shape=[2*N, S, d=3]}
   %2 = contract %1, %p {spec="abc,adc->abd"}
   %3 = softmax %2 {dim=2}
@@ -127,7 +127,7 @@ TEST_CASE("split_batches: what is no batch dim, or would have to be split in mem
 )");
 }
 
-TEST_CASE("split_batches: a graph without such a product is handed on, not copied") {
+TEST_CASE("split_batches: a graph without such a matmul is returned, not copied") {
   ir::Graph graph = splitting.parse("  %1 = exp %p\n  output \"o\" %1\n");
   const ir::Node* const nodes = &graph.nodes[0];
   CHECK(&split_batches(std::move(graph)).nodes[0] == nodes);

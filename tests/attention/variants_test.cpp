@@ -51,7 +51,7 @@ TEST_CASE("every variant of attention is fused, forward and backward") {
   }
 }
 
-TEST_CASE("variants give what the interpreter gives, 1 of 4") { check_values(0); }
-TEST_CASE("variants give what the interpreter gives, 2 of 4") { check_values(1); }
-TEST_CASE("variants give what the interpreter gives, 3 of 4") { check_values(2); }
-TEST_CASE("variants give what the interpreter gives, 4 of 4") { check_values(3); }
+TEST_CASE("attention variants match the interpreter, 1 of 4") { check_values(0); }
+TEST_CASE("attention variants match the interpreter, 2 of 4") { check_values(1); }
+TEST_CASE("attention variants match the interpreter, 3 of 4") { check_values(2); }
+TEST_CASE("attention variants match the interpreter, 4 of 4") { check_values(3); }

@@ -64,7 +64,7 @@ const std::vector<Case> cases = {
 
 }  // namespace
 
-TEST_CASE("columns outside a sliding window are left out, however it is written") {
+TEST_CASE("columns outside a sliding window are skipped for every way to write the window") {
   for (const Case& c : cases) {
     INFO(c.name);
     const ir::Graph graph = attention(c.mask);
@@ -79,7 +79,7 @@ TEST_CASE("columns outside a sliding window are left out, however it is written"
   }
 }
 
-TEST_CASE("what is left outside a window counts as always") {
+TEST_CASE("masks that are not a sliding window skip no columns") {
   const auto all = [](const MakeMask& mask) {
     const ir::Graph graph = attention(mask);
     const ProgramInterpreter program(graph, cpu_with(256));

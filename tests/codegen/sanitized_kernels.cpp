@@ -73,7 +73,7 @@ bool ends_well(const std::function<void()>& work) {
 
 #if defined(__SANITIZE_ADDRESS__)
 
-TEST_CASE("AddressSanitizer sees what compiled kernels touch") {
+TEST_CASE("AddressSanitizer checks the accesses of compiled kernels") {
   for (const int lanes : {1, 4, 16})
     for (const bool masked : {false, true}) {
       INFO(lanes << (masked ? " lanes, masked" : " lanes"));
@@ -84,7 +84,7 @@ TEST_CASE("AddressSanitizer sees what compiled kernels touch") {
     }
 }
 
-TEST_CASE("AddressSanitizer sees what tile registers are loaded from") {
+TEST_CASE("AddressSanitizer checks tile register loads") {
   const auto product = tile_product();
   if (!product) return;
   std::vector<std::uint16_t> x(512), short_of_one(511);
@@ -94,7 +94,7 @@ TEST_CASE("AddressSanitizer sees what tile registers are loaded from") {
 
 #else
 
-TEST_CASE("ThreadSanitizer sees what tile registers are loaded from") {
+TEST_CASE("ThreadSanitizer checks tile register loads") {
   const auto product = tile_product();
   if (!product) return;
   std::vector<std::uint16_t> x(520);
@@ -107,7 +107,7 @@ TEST_CASE("ThreadSanitizer sees what tile registers are loaded from") {
   CHECK_FALSE(ends_well([&] { beside(511); }));
 }
 
-TEST_CASE("ThreadSanitizer sees what compiled kernels touch") {
+TEST_CASE("ThreadSanitizer checks the accesses of compiled kernels") {
   for (const int lanes : {1, 4, 16})
     for (const bool masked : {false, true}) {
       INFO(lanes << (masked ? " lanes, masked" : " lanes"));

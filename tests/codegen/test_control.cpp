@@ -7,7 +7,7 @@ using namespace lathe;
 using namespace lathe::kernel;
 using namespace lathe::testing;
 
-TEST_CASE("variables, branches and loops that run zero times") {
+TEST_CASE("variables, branches and loops with zero iterations") {
   Builder b("collatz");
   Buffer x = b.buffer("x", i64, Access::read), y = b.buffer("y", i64, Access::write);
   Value n = b.dim("n");
@@ -40,7 +40,7 @@ TEST_CASE("loops with bounds and steps known only at run time") {
   for (const std::int64_t h : {0, 3, 17, 18, 19, 30}) compare(kernel, {Data(i64, 32)}, {3, h, 3});
 }
 
-TEST_CASE("set-up before the parallel loop is seen by every range") {
+TEST_CASE("set-up code before the parallel loop is visible to every range") {
   Builder b("setup");
   Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
   Value n = b.dim("n");
@@ -53,7 +53,7 @@ TEST_CASE("set-up before the parallel loop is seen by every range") {
   compare(b.finish(), {samples(f32, 8, 9), Data(f32, 21)}, {21});
 }
 
-TEST_CASE("the first failed check is kept and the kernel goes on") {
+TEST_CASE("the first failed check is reported and the kernel continues") {
   Builder b("checks");
   Buffer x = b.buffer("x", i64, Access::read), y = b.buffer("y", i64, Access::write);
   Value n = b.dim("n");

@@ -39,7 +39,7 @@ void check(const GemmProblem& p, const GemmPlan& plan, const codegen::TargetCpu&
   CHECK(run.run(jit(target, 1, compiled)) == whole);
 }
 
-TEST_CASE("compiled product: every source and lane axis, sizes around the tile") {
+TEST_CASE("compiled product: every source and lane axis, sizes around the tile size") {
   const codegen::TargetCpu target = codegen::TargetCpu::host();
   const cpu::GemmTile tile = cpu::choose_tile(f32, info_of(target));
   const std::int64_t sizes[][4] = {{1, 1, 1, 1}, {2, tile.mr + 1, tile.n_step() - 1, 19}, {1, 2 * tile.mr, 100, 64}};
@@ -70,7 +70,7 @@ TEST_CASE("compiled product: dtypes and targets") {
   }
 }
 
-TEST_CASE("compiled product: pairs of bf16, with the instruction and without") {
+TEST_CASE("compiled product: bf16 pairs, with and without the instruction") {
   for (const codegen::TargetCpu& target : {codegen::TargetCpu::host(), codegen::TargetCpu::named("x86-64-v3")}) {
     if (!target.runs_here()) continue;
     cpu::GemmTile tile = cpu::choose_tile(f32, info_of(target));
@@ -85,7 +85,7 @@ TEST_CASE("compiled product: pairs of bf16, with the instruction and without") {
   }
 }
 
-TEST_CASE("compiled product: the plans of known sizes") {
+TEST_CASE("compiled product: plans for known sizes") {
   const codegen::TargetCpu target = codegen::TargetCpu::host();
   for (const std::int64_t batch : {1, 3})
     for (const std::int64_t m : {1, 5, 16, 70, 230})
@@ -104,7 +104,7 @@ TEST_CASE("compiled product: the plans of known sizes") {
         }
 }
 
-TEST_CASE("compiled product: splits of k") {
+TEST_CASE("compiled product: split k") {
   for (const char* name : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
     const codegen::TargetCpu target = codegen::TargetCpu::named(name);
     if (!target.runs_here()) continue;
@@ -118,7 +118,7 @@ TEST_CASE("compiled product: splits of k") {
   }
 }
 
-TEST_CASE("compiled product: the last columns apart") {
+TEST_CASE("compiled product: separate kernel for the last columns") {
   for (const char* name : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
     const codegen::TargetCpu target = codegen::TargetCpu::named(name);
     if (!target.runs_here()) continue;

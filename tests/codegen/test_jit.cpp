@@ -49,7 +49,7 @@ double milliseconds(const std::function<void()>& work) {
 
 }  // namespace
 
-TEST_CASE("identical kernels share code, whatever their names") {
+TEST_CASE("identical kernels with different names share code") {
   const std::vector<Kernel> kernels{add_constant(1), add_constant(2), add_constant(1, "other", "layer_7")};
   const codegen::CompiledKernels code = Jit().compile(kernels);
   CHECK(code.stats().kernels == 3);
@@ -60,7 +60,7 @@ TEST_CASE("identical kernels share code, whatever their names") {
   CHECK(run_on_one(code[1], 5) == 7);
 }
 
-TEST_CASE("an object does not depend on what the same compiler made before") {
+TEST_CASE("an object does not depend on earlier compilations by the same Jit") {
   const std::vector<Kernel> kernels{micro_kernel(), add_constant(1), add_constant(2), add_constant(3),
                                     micro_kernel()};
   MemoryStore together, apart;
@@ -70,7 +70,7 @@ TEST_CASE("an object does not depend on what the same compiler made before") {
   CHECK(together.objects == apart.objects);
 }
 
-TEST_CASE("a second compilation takes everything from the store") {
+TEST_CASE("a second compilation loads every object from the store") {
   MemoryStore store;
   const std::vector<Kernel> kernels{add_constant(1), add_constant(2), micro_kernel()};
   const codegen::CompiledKernels cold = Jit({}, &store).compile(kernels);
@@ -83,7 +83,7 @@ TEST_CASE("a second compilation takes everything from the store") {
   CHECK(run_on_one(warm[1], 1) == 3);
 }
 
-TEST_CASE("stored objects that do not link are compiled again") {
+TEST_CASE("stored objects that fail to link are recompiled") {
   MemoryStore store;
   const std::vector<Kernel> kernels{add_constant(1), add_constant(2)};
   Jit({}, &store).compile(kernels);
@@ -100,7 +100,7 @@ TEST_CASE("stored objects that do not link are compiled again") {
   CHECK(store.objects == good);
 }
 
-TEST_CASE("code is the same bytes from run to run and for any number of threads") {
+TEST_CASE("code is identical from run to run and for any number of threads") {
   std::vector<Kernel> kernels{micro_kernel()};
   for (int i = 0; i < 10; ++i) kernels.push_back(add_constant(i));
   MemoryStore stores[3];
@@ -109,7 +109,7 @@ TEST_CASE("code is the same bytes from run to run and for any number of threads"
   CHECK(stores[0].objects == stores[2].objects);
 }
 
-TEST_CASE("kernels compile on the caller's thread where the system starts no other") {
+TEST_CASE("kernels compile on the calling thread if the system cannot start threads") {
   std::vector<Kernel> kernels;
   for (int i = 0; i < 8; ++i) kernels.push_back(add_constant(i));
   const lathe::test::NoThreads no_threads;
@@ -118,7 +118,7 @@ TEST_CASE("kernels compile on the caller's thread where the system starts no oth
   for (std::size_t i = 0; i < kernels.size(); ++i) CHECK(run_on_one(code[i], 1) == 1 + static_cast<float>(i));
 }
 
-TEST_CASE("keys tell kernels and targets apart") {
+TEST_CASE("keys distinguish kernels and targets") {
   const TargetCpu host = TargetCpu::host(), v3 = TargetCpu::named("x86-64-v3");
   const std::string key = codegen::object_key(add_constant(1), host);
   CHECK(key.size() == 64);
@@ -147,7 +147,7 @@ TEST_CASE("a compiled kernel outlives its Jit and can run on many threads at onc
   CHECK(data == std::vector<float>(10000, 2.0f));
 }
 
-TEST_CASE("targets: names, unknown names, code for other machines as text") {
+TEST_CASE("targets: names, unknown names, assembly for other CPUs") {
   CHECK_THROWS_WITH(TargetCpu::named("i386"), Catch::Contains("unknown_cpu") && Catch::Contains("x86-64-v3"));
   TargetCpu alien = TargetCpu::named("x86-64-v2");
   alien.features += ",+no-such-feature";
@@ -163,9 +163,9 @@ TEST_CASE("targets: names, unknown names, code for other machines as text") {
   CHECK(codegen::llvm_version().substr(0, 3) == "19.");
 }
 
-TEST_CASE("no kernels compile to nothing") { CHECK(Jit().compile({}).size() == 0); }
+TEST_CASE("an empty list of kernels compiles to nothing") { CHECK(Jit().compile({}).size() == 0); }
 
-TEST_CASE("a kernel with a barrier is refused") {
+TEST_CASE("rejects a kernel with a barrier") {
   Builder b("gpu");
   Buffer x = b.buffer("x", f32, Access::read_write);
   b.for_loop(
@@ -184,13 +184,13 @@ TEST_CASE("a kernel with a barrier is refused") {
   CHECK_THROWS_WITH(Jit().compile(kernels), Catch::Contains("barrier"));
 }
 
-TEST_CASE("a kernel with mma or asynchronous copies is refused") {
+TEST_CASE("rejects a kernel with mma or asynchronous copies") {
   const std::vector<Kernel> kernels{test::tile_product({})};
   CHECK_THROWS_WITH(Jit().compile(kernels),
                     Catch::Contains("async_copy in a kernel for the CPU") && Catch::Contains("[machine_hook]"));
 }
 
-TEST_CASE("5,000 kernels in one call, each of which calls the C library") {
+TEST_CASE("compiles 5,000 kernels that call the C library in one call") {
   std::vector<Kernel> kernels;
   for (int i = 0; i < 5000; ++i) {
     Builder b("erf");

@@ -28,7 +28,7 @@ constexpr DType real_dtypes[] = {f64, f32, bf16, f16, i64, i32, boolean};
 
 }  // namespace
 
-TEST_CASE("masked tails of every dtype and width") {
+TEST_CASE("masked remainders of every dtype and width") {
   for (const DType dtype : real_dtypes)
     for (const int lanes : {1, 4, 16}) {
       const Kernel kernel = tail_copy(dtype, lanes);
@@ -37,7 +37,7 @@ TEST_CASE("masked tails of every dtype and width") {
     }
 }
 
-TEST_CASE("masked lanes load zero and keep what a store would overwrite") {
+TEST_CASE("masked lanes load zero and stores leave them unchanged") {
   Builder b("odd_lanes");
   Buffer x = b.buffer("x", f32, Access::read), mask_in = b.buffer("m", boolean, Access::read);
   Buffer y = b.buffer("y", f32, Access::read_write), z = b.buffer("z", f32, Access::write);
@@ -55,7 +55,7 @@ TEST_CASE("masked lanes load zero and keep what a store would overwrite") {
     if (!kept[i]) CHECK(loads[i] == 0);
 }
 
-TEST_CASE("streams write what stores write, at whole cache lines and across them") {
+TEST_CASE("streaming stores write what plain stores write, at and across cache lines") {
   for (const DType dtype : real_dtypes)
     for (const int lanes : {16, 64}) {
       Builder b(fmt::format("stream_{}_{}", name(dtype), lanes));
@@ -101,7 +101,7 @@ TEST_CASE("strided and gathered accesses of every dtype") {
   }
 }
 
-TEST_CASE("a prefetch touches a cache line, inside a buffer or not, and changes nothing") {
+TEST_CASE("a prefetch inside or outside a buffer does not change results") {
   Builder b("prefetched");
   Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
   b.parallel_for(0, 3, 1, [&](Value i) {
@@ -115,7 +115,7 @@ TEST_CASE("a prefetch touches a cache line, inside a buffer or not, and changes 
   CHECK_THAT(code, Catch::Contains("llvm.prefetch"));
 }
 
-TEST_CASE("the last lane wins where a scatter writes an element twice") {
+TEST_CASE("the last lane wins when a scatter writes an element twice") {
   Builder b("collisions");
   Buffer y = b.buffer("y", i64, Access::write);
   Value lanes = b.ramp(b.index(0), 16);
@@ -137,7 +137,7 @@ TEST_CASE("stack and register scratch") {
   compare(b.finish(), {samples(f32, 640, 1), Data(f32, 640)}, {10});
 }
 
-TEST_CASE("in-position buffers that may alias") {
+TEST_CASE("in-place buffers that may alias") {
   Builder b("in_place");
   Buffer x = b.buffer("x", f32, Access::read, false), y = b.buffer("y", f32, Access::write, false);
   Value n = b.dim("n");
@@ -154,7 +154,7 @@ TEST_CASE("in-position buffers that may alias") {
   CHECK(text.find("noalias") == std::string::npos);
 }
 
-TEST_CASE("a prefetch reads as far as L2") {
+TEST_CASE("a prefetch targets L2") {
   Builder b("prefetch");
   Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
   b.parallel_for(0, b.dim("n"), 1, [&](Value i) {

@@ -86,7 +86,7 @@ TEST_CASE("the loop of a register tile addresses its panels by two registers and
   CHECK(others <= 7);
 }
 
-TEST_CASE("the micro-kernel computes a matrix product") {
+TEST_CASE("the micro-kernel computes a matmul") {
   const std::vector<Data> buffers{samples(f32, 12 * 40, 1), samples(f32, 32 * 40, 2), Data(f32, 12 * 32)};
   compare(micro_kernel(), buffers, {40, 1});
   compare(micro_kernel(), buffers, {0, 3});

@@ -93,7 +93,7 @@ std::vector<TargetCpu> targets() {
 
 }  // namespace
 
-TEST_CASE("every scalar op gives the interpreter's result on every dtype and width") {
+TEST_CASE("every scalar op matches the interpreter on every dtype and width") {
   std::vector<Case> cases;
   for (int op = 0; op < static_cast<int>(ScalarOp::cast); ++op)
     for (const DType dtype : all_dtypes)
@@ -127,7 +127,7 @@ std::vector<Data> tiny_pairs() {
 
 }  // namespace
 
-TEST_CASE("dot_pairs gives the interpreter's bits by its instruction and without, on every width") {
+TEST_CASE("dot_pairs matches the bits of the interpreter with and without the instruction, on every width") {
   Builder b("dot_pairs");
   Case pairs;
   const Buffer x = b.buffer("x", bf16, Access::read), y = b.buffer("y", bf16, Access::read);
@@ -152,7 +152,7 @@ TEST_CASE("dot_pairs gives the interpreter's bits by its instruction and without
   for (const TargetCpu& target : targets()) run_all({pairs, tiny}, target);
 }
 
-TEST_CASE("every cast gives the interpreter's result on every width") {
+TEST_CASE("every cast matches the interpreter on every width") {
   std::vector<Case> cases;
   for (const DType from : all_dtypes)
     for (const DType to : all_dtypes)

@@ -15,7 +15,7 @@ using namespace lathe::testing;
 using codegen::TargetCpu;
 using test::tile_block;
 
-TEST_CASE("tile_mma gives the interpreter's bits on AMX") {
+TEST_CASE("tile_mma matches the bits of the interpreter on AMX") {
   if (!TargetCpu::host().has_tiles()) {
     WARN("SKIP: no AMX");
     return;
@@ -32,7 +32,7 @@ TEST_CASE("tile_mma gives the interpreter's bits on AMX") {
         }
 }
 
-TEST_CASE("tile_mma of split bf16 gives the interpreter's bits on AMX") {
+TEST_CASE("tile_mma of split bf16 matches the bits of the interpreter on AMX") {
   if (!TargetCpu::host().has_tiles()) {
     WARN("SKIP: no AMX");
     return;
@@ -47,7 +47,7 @@ TEST_CASE("tile_mma of split bf16 gives the interpreter's bits on AMX") {
     }
 }
 
-TEST_CASE("terms of split bf16 have the interpreter's bits, of special numbers too") {
+TEST_CASE("split bf16 terms match the bits of the interpreter, also for special values") {
   Builder b("terms");
   const Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::read),
                out = b.buffer("out", bf16, Access::write);
@@ -71,7 +71,7 @@ TEST_CASE("terms of split bf16 have the interpreter's bits, of special numbers t
                     Catch::Contains("[bf16_terms]"));
 }
 
-TEST_CASE("tile_mma is AMX's instructions, whose registers are set up and given back") {
+TEST_CASE("tile_mma compiles to AMX instructions that configure and release the tile registers") {
   const TargetCpu amx = TargetCpu::named("x86-64-v4,+avx512bf16,+amx-tile,+amx-bf16");
   CHECK(amx.has_tiles());
   std::string code = codegen::emit_assembly(tile_block(32, 32, true), amx);
@@ -97,7 +97,7 @@ TEST_CASE("tile_mma is AMX's instructions, whose registers are set up and given 
                     Catch::Contains("no AMX"));
 }
 
-TEST_CASE("a target CPU with features more or less") {
+TEST_CASE("a target CPU name can add and remove features") {
   const TargetCpu host = TargetCpu::host();
   CHECK(TargetCpu::named("host") == host);
   const TargetCpu without = TargetCpu::named("host,-amx-bf16");

@@ -72,7 +72,7 @@ std::vector<TargetCpu> targets() {
 
 }  // namespace
 
-TEST_CASE("f32 functions keep their stated accuracy over all magnitudes") {
+TEST_CASE("f32 functions meet their documented accuracy over all magnitudes") {
   const std::vector<test::FunctionAccuracy> functions = test::f32_accuracies();
   for (const ScalarOpTraits& known : all_scalar_ops()) {
     if (known.arity != 1 || !known.transcendental) continue;

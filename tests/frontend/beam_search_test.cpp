@@ -38,7 +38,7 @@ const std::vector<std::vector<double>> garden{{0.05, 0.55, 0.4}, {0.45, 0.45, 0.
 
 }  // namespace
 
-TEST_CASE("beam search: a sequence that begins less likely can be the most likely") {
+TEST_CASE("beam search: a sequence with a less likely prefix can be the most likely") {
   // Greedy search picks 1, after which every continuation is unlikely.
   const auto found = beam_search({0}, {.width = 3, .results = 2, .longest = 2, .end_tokens = {2}}, chain(garden));
   REQUIRE(found.size() == 2);
@@ -51,7 +51,7 @@ TEST_CASE("beam search: a sequence that begins less likely can be the most likel
   CHECK(short_ones[0].score == Approx(std::log(0.4)));
 }
 
-TEST_CASE("beam search: stopping early takes the first that end") {
+TEST_CASE("beam search: early stopping returns the first finished sequences") {
   const auto score = [](BeamOptions::EarlyStopping early) {
     BeamOptions options{.width = 1, .longest = 12, .length_penalty = 2, .early_stopping = early, .end_tokens = {2}};
     const auto found = beam_search({0}, options, chain({{0.1, 0.3, 0.6}, {0.5, 0.4, 0.1}, {0.3, 0.3, 0.4}}));
@@ -65,7 +65,7 @@ TEST_CASE("beam search: stopping early takes the first that end") {
   CHECK(score(EarlyStopping::never).score > score(EarlyStopping::yes).score);
 }
 
-TEST_CASE("beam search: options and rows out of range") {
+TEST_CASE("beam search: rejects options and rows out of range") {
   const NextLogits one_row = [](auto, auto) { return std::vector<std::vector<double>>{{0.0, 1.0}}; };
   CHECK_THROWS_WITH(beam_search({0}, {.width = 0}, one_row), Catch::Contains("[decoding_options]"));
   CHECK_THROWS_WITH(beam_search({0}, {.width = 2, .results = 3}, one_row), Catch::Contains("[decoding_options]"));

@@ -94,7 +94,7 @@ TEST_CASE("a custom op is one named op with a type and a line, and equal uses ar
   ir::verify(g.ir());
 }
 
-TEST_CASE("a custom op means what its forward means, and is differentiated by its backward", "[custom_op]") {
+TEST_CASE("a custom op computes its forward, and is differentiated by its backward", "[custom_op]") {
   const CustomOp swish = make_swish();
   Graph g{"model"};
   const Tensor x = g.input("x", f64, {3}), beta = g.input("beta", f64, {});
@@ -116,7 +116,8 @@ TEST_CASE("a custom op means what its forward means, and is differentiated by it
   CHECK_THAT(ir::print(g.ir()), Contains("loc(gradient \"custom_op_test.cpp\""));
 }
 
-TEST_CASE("a backward that is no derivative is used as it is, of an op that gives its operand too", "[custom_op]") {
+TEST_CASE("a backward that is not the derivative is used unchanged, also for an op that returns its operand",
+          "[custom_op]") {
   const CustomOp reversed = custom_op(
       "my.reversed", [](const Tensor& x) { return x; },
       [](std::span<const Tensor>, const Tensor&, const Tensor& g) -> std::vector<Tensor> { return {-g}; });
@@ -129,19 +130,19 @@ TEST_CASE("a backward that is no derivative is used as it is, of an op that give
   CHECK(found.at("grad").get(1) == -6);
 }
 
-TEST_CASE("without a backward the forward is differentiated", "[custom_op]") {
+TEST_CASE("the forward is differentiated if there is no backward", "[custom_op]") {
   const CustomOp cube = custom_op("my.cube", [](const Tensor& x) { return x * x * x; });
   check_custom_op(cube, {{.operands = {{{2, 3}}}, .attrs = {}}, {.operands = {{{}}}, .attrs = {}}});
 }
 
-TEST_CASE("checks of a custom op try value, reference, strides, text and two derivatives", "[custom_op]") {
+TEST_CASE("check_custom_op tests value, reference, strides, text and two derivatives", "[custom_op]") {
   check_custom_op(make_swish(), {{.operands = {{{2, 3}}, {{3}}}, .attrs = {}},
                                  {.operands = {{{2, 1}}, {{1, 3}}}, .attrs = {}},
                                  {.operands = {{{0, 3}}, {{3}}}, .attrs = {}}});
   check_custom_op(CustomOp(clip_record()), {}, {.gradients = false});
 }
 
-TEST_CASE("checks of a custom op say which sample shows which fault, at the line that asks", "[custom_op]") {
+TEST_CASE("check_custom_op reports the sample and the fault, at the line of the call", "[custom_op]") {
   const std::string here = fmt::format("custom_op_test.cpp:{}: my.", __LINE__ + 1);
   const auto fault = [](const CustomOp& op) { return message_of([&] { check_custom_op(op, {{{{{2}}}, {}}}); }); };
   const auto forward = [](const Tensor& x) { return x * x; };
@@ -163,7 +164,7 @@ TEST_CASE("checks of a custom op say which sample shows which fault, at the line
   CHECK_THAT(message_of([&] { check_custom_op(CustomOp(record)); }), Contains("no samples"));
 }
 
-TEST_CASE("a record of a program has attributes, a rule with errors of its own, and a page", "[custom_op]") {
+TEST_CASE("a custom op record has attributes, a rule with its own errors, and a documentation page", "[custom_op]") {
   const CustomOp clip(clip_record());
   Graph g{"model"};
   const Tensor x = g.input("x", f32, {Dim("n"), 4}), v = g.input("v", f32, {4});
@@ -182,7 +183,7 @@ TEST_CASE("a record of a program has attributes, a rule with errors of its own, 
   CHECK_THAT(make_swish().document(), Contains("### `my.swish`"));
 }
 
-TEST_CASE("what the forward's ops refuse is an error at the use, when it is built", "[custom_op]") {
+TEST_CASE("an error in the ops of the forward is reported where the op is used, at build time", "[custom_op]") {
   const CustomOp product = custom_op("my.product", [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
   const int made = __LINE__ - 1;
   Graph g{"wrong"};
@@ -203,7 +204,7 @@ TEST_CASE("what the forward's ops refuse is an error at the use, when it is buil
              Contains("my.empty: the forward gives an empty tensor  [tensor_empty]"));
 }
 
-TEST_CASE("dims that only a run can compare are checked by the run", "[custom_op]") {
+TEST_CASE("dims that are only comparable at run time are checked at run time", "[custom_op]") {
   const CustomOp product = custom_op("my.product", [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
   Graph g{"model"};
   const Tensor a = g.input("a", f64, {2, Dim("k")}), b = g.input("b", f64, {Dim("m"), 1});
@@ -218,7 +219,7 @@ TEST_CASE("dims that only a run can compare are checked by the run", "[custom_op
       Contains("[matmul_inner]"));
 }
 
-TEST_CASE("a forward that is impure, or of another type than the rule, is refused", "[custom_op]") {
+TEST_CASE("rejects a forward that is impure, or whose type differs from the rule", "[custom_op]") {
   Graph g{"wrong"};
   const Tensor x = g.input("x", f32, {2, 3});
   const Tensor state = g.random_state();
@@ -237,7 +238,7 @@ TEST_CASE("a forward that is impure, or of another type than the rule, is refuse
                  Contains(fmt::format("made at custom_op_test.cpp:{}", made)));
 }
 
-TEST_CASE("a backward gives a gradient of the operand's type for each operand", "[custom_op]") {
+TEST_CASE("a backward returns a gradient of the operand type for each operand", "[custom_op]") {
   const auto forward = [](const Tensor& a, const Tensor& b) { return a * b.to(f32); };
   using Found = std::vector<Tensor>;
   const auto with = [&](const std::function<Found(const Tensor&)>& backward) {
@@ -265,7 +266,7 @@ TEST_CASE("a backward gives a gradient of the operand's type for each operand", 
              Contains("it is a table"));
 }
 
-TEST_CASE("views in a forward copy what their strides do not allow", "[custom_op]") {
+TEST_CASE("views in a forward copy if the strides do not allow a view", "[custom_op]") {
   const CustomOp flat = custom_op("my.flat", [](const Tensor& x) { return x.view({6}) * 2; });
   const CustomOp transposed = custom_op("my.transposed", [](const Tensor& x) { return x.transpose(0, 1); });
   Graph g{"model"};
@@ -281,7 +282,7 @@ TEST_CASE("views in a forward copy what their strides do not allow", "[custom_op
   CHECK(found.at("grad").get(1) == 16);
 }
 
-TEST_CASE("text with custom ops is read back by an OpSet that has them", "[custom_op]") {
+TEST_CASE("text with custom ops parses with an OpSet that contains them", "[custom_op]") {
   const CustomOp swish = make_swish(), clip(clip_record());
   Graph g{"model"};
   const Tensor x = g.input("x", f32, {Dim("n"), 4}), beta = g.parameter("beta", f32, {4});
@@ -296,7 +297,7 @@ TEST_CASE("text with custom ops is read back by an OpSet that has them", "[custo
              Contains("wrong.lathe:2: my.clip: f32[4] is no matrix  [clip_rank]"));
 }
 
-TEST_CASE("a text that names an op of no one says so, and how a program adds its own", "[custom_op]") {
+TEST_CASE("an unknown op name in a text is an error, with a hint about custom ops", "[custom_op]") {
   const auto error = [](const std::string& op, const ir::OpSet& ops) {
     return message_of(
         [&] { ir::parse_graph("graph @g(input %x: f32[4]) {\n  %1 = " + op + " %x\n}", ops, "model.lathe"); });
@@ -308,7 +309,7 @@ TEST_CASE("a text that names an op of no one says so, and how a program adds its
   CHECK_THAT(error("softmx", {make_swish()}), Contains("did you mean 'softmax'?\n") && !Contains("OpSet"));
 }
 
-TEST_CASE("one name stands for one op", "[custom_op]") {
+TEST_CASE("an op name refers to one op", "[custom_op]") {
   const auto named = [](std::string_view name) {
     return message_of([&] { custom_op(name, [](const Tensor& x) { return x; }); });
   };
@@ -331,7 +332,7 @@ TEST_CASE("one name stands for one op", "[custom_op]") {
              Contains("@model has another op of this name, made at " + made + "  [op_name]"));
 }
 
-TEST_CASE("a graph keeps the ops that it has alive", "[custom_op]") {
+TEST_CASE("a graph keeps its custom ops alive", "[custom_op]") {
   std::weak_ptr<int> state;
   ir::Graph graph;
   std::string text;

@@ -14,13 +14,13 @@ const std::vector<double> logits{std::log(0.1), std::log(0.4), std::log(0.2), st
 std::vector<double> with(const Sampling& sampling) { return probabilities(logits, sampling); }
 }  // namespace
 
-TEST_CASE("greedy takes the first of the largest logits") {
+TEST_CASE("greedy decoding takes the first of the largest logits") {
   CHECK(greedy(logits) == 1);
   CHECK(greedy(std::vector<double>{2, 5, 5}) == 1);
   CHECK(with({.temperature = 0}) == std::vector<double>{0, 1, 0, 0});
 }
 
-TEST_CASE("a sampler that cannot draw is refused when it is made") {
+TEST_CASE("rejects a sampler with invalid options at construction") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK_THROWS_WITH(Sampler({.temperature = nan}, 1),
                     Catch::Contains("temperature is nan") && Catch::Contains("[decoding_options]"));
@@ -28,7 +28,7 @@ TEST_CASE("a sampler that cannot draw is refused when it is made") {
   CHECK_NOTHROW(Sampler({.temperature = 0}, 1));
 }
 
-TEST_CASE("temperature, top-k and nucleus keep the tokens that their definitions keep") {
+TEST_CASE("temperature, top-k and top-p keep the tokens of their definitions") {
   CHECK(with({})[3] == Approx(0.3));
   const auto cold = with({.temperature = 0.5});
   CHECK(cold[1] == Approx(0.16 / 0.30));
@@ -44,7 +44,7 @@ TEST_CASE("temperature, top-k and nucleus keep the tokens that their definitions
   CHECK(probabilities(std::vector<double>{1, 1, 1}, {.top_k = 2})[2] == 0);
 }
 
-TEST_CASE("repetition penalty, temperature, top-k, top-p and min-p come in the order of transformers") {
+TEST_CASE("repetition penalty, temperature, top-k, top-p and min-p apply in the order of transformers") {
   // min_p compares with the most likely token after the temperature: 0.1 / 0.4 is below 0.3, its root is not.
   CHECK(with({.min_p = 0.3})[0] == 0);
   CHECK(with({.min_p = 0.3})[2] == Approx(0.2 / 0.9));
@@ -70,7 +70,7 @@ TEST_CASE("repetition penalty, temperature, top-k, top-p and min-p come in the o
   for (std::size_t i = 0; i + 1 < top.size(); ++i) CHECK(top[i].probability >= top[i + 1].probability);
 }
 
-TEST_CASE("a sampler draws by its distribution and resumes from its count") {
+TEST_CASE("a sampler draws from its distribution and resumes from its count") {
   Sampler sampler({}, 11);
   std::map<std::int64_t, int> counts;
   std::vector<std::int64_t> drawn;
@@ -83,7 +83,7 @@ TEST_CASE("a sampler draws by its distribution and resumes from its count") {
   for (std::size_t i = 1000; i < 1100; ++i) CHECK(resumed.next(logits) == drawn[i]);
 }
 
-TEST_CASE("impossible tokens are never drawn, and nonsense is an error") {
+TEST_CASE("impossible tokens are never drawn, and invalid input is an error") {
   const double never = -std::numeric_limits<double>::infinity(), nan = std::nan("");
   Sampler sampler({.temperature = 100}, 1);
   for (int i = 0; i < 200; ++i) CHECK(sampler.next(std::vector<double>{never, 0, never, 1}) % 2 == 1);

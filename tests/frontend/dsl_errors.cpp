@@ -33,7 +33,7 @@ Raised raised_by(const DslError& error) {
 
 }  // namespace
 
-TEST_CASE("DSL errors name the line, the op, the rule and what was given") {
+TEST_CASE("DSL errors name the line, the op, the rule and the arguments") {
   for (const DslError& error : test::dsl_errors()) {
     INFO(error.label << " at line " << error.line);
     const Raised raised = raised_by(error);
@@ -47,7 +47,7 @@ TEST_CASE("DSL errors name the line, the op, the rule and what was given") {
   }
 }
 
-TEST_CASE("every label of every op that the DSL can raise has its DSL program") {
+TEST_CASE("every label of every op that the DSL can raise has a DSL program") {
   // The DSL chooses these itself, so no program can violate them.
   const std::set<std::string_view> unreachable = {
       "contract_rank",    "contract_size", "contract_spec",  // einsum creates the contraction's labels

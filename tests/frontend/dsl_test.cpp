@@ -38,7 +38,7 @@ TEST_CASE("an attention written in the DSL keeps names, lines and shapes") {
   CHECK(q.size(-1).to_string() == "d_k=64");
 }
 
-TEST_CASE("operators carry the line of their first operand and adapt numbers to the dtype") {
+TEST_CASE("operators use the line of their first operand and convert numbers to the dtype") {
   Graph g{"ops"};
   const Dim n{"n"};
   const Tensor x = g.input("x", f64, {n}), mask = g.input("mask", i64, {n});
@@ -59,7 +59,7 @@ TEST_CASE("operators carry the line of their first operand and adapt numbers to 
   CHECK(a.get(3) == -8);
 }
 
-TEST_CASE("an error names the user's line, the shapes and the rule") {
+TEST_CASE("an error names the source line, the shapes and the rule") {
   Graph g{"wrong"};
   const Dim B{"B"};
   const Tensor a = g.input("a", f32, {B, Dim{"k", 3}}), b = g.input("b", f32, {Dim{"m", 4}, 5});
@@ -73,7 +73,7 @@ TEST_CASE("an error names the user's line, the shapes and the rule") {
   CHECK(message_of([&] { (void)(a + b); }).find("dsl_test.cpp:" + std::to_string(__LINE__)) == 0);
 }
 
-TEST_CASE("scopes name parameters and locations, and modules name the line that called them") {
+TEST_CASE("scopes name parameters and locations, and modules use the line of their caller") {
   Graph g{"scopes"};
   const Dim B{"B"}, d{"d", 6};
   const Tensor x = g.input("x", f32, {B, d});
@@ -98,7 +98,7 @@ TEST_CASE("scopes name parameters and locations, and modules name the line that 
   CHECK(text.find("dsl_test.cpp:" + std::to_string(line)) == 0);
 }
 
-TEST_CASE("states are named by their scopes as parameters are, but for the one random state") {
+TEST_CASE("states are named by their scopes like parameters, except the single random state") {
   Graph g{"states"};
   const nn::Dropout outside(0.5);
   for (const std::string layer : {"0", "1"}) {
@@ -118,7 +118,7 @@ TEST_CASE("states are named by their scopes as parameters are, but for the one r
   CHECK(node(inner.random_state()).name == "rng");
 }
 
-TEST_CASE("a value that has a name already is named again by a view of it") {
+TEST_CASE("naming a named value adds a view with the new name") {
   Graph g{"names"};
   const Tensor x = g.input("x", f32, {Dim{"B"}, 3});
   const Tensor a = exp(x).named("first"), b = exp(x).named("first"), c = exp(x).named("second");
@@ -128,7 +128,7 @@ TEST_CASE("a value that has a name already is named again by a view of it") {
   CHECK(c.shape() == x.shape());
 }
 
-TEST_CASE("a random state is one state that moves on by itself") {
+TEST_CASE("all random ops share one state that advances by itself") {
   Graph g{"random"};
   const Tensor x = g.input("x", f32, {64});
   const nn::Dropout drop(0.5), never(0);
@@ -148,7 +148,7 @@ TEST_CASE("a random state is one state that moves on by itself") {
   CHECK_THROWS_AS(nn::Dropout(1.0), UserError);
 }
 
-TEST_CASE("a graph of the DSL prints its parameters by their scopes") {
+TEST_CASE("a DSL graph prints its parameters with their scopes") {
   Graph g{"printed"};
   const Dim B{"B"}, d{"d", 4};
   const nn::Linear fc(g, "fc", d, d);
@@ -158,7 +158,7 @@ TEST_CASE("a graph of the DSL prints its parameters by their scopes") {
   CHECK(text.find("f32[B, d=4]") != std::string::npos);
 }
 
-TEST_CASE("the parameters of a graph are there to differentiate by") {
+TEST_CASE("the parameters of a graph can be used for differentiation") {
   Graph g{"parameters"};
   const Tensor x = g.input("x", f64, {2});
   const auto scope = g.scope("layer");

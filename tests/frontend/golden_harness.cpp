@@ -21,13 +21,13 @@ golden::Comparison compared(const std::vector<double>& actual, const std::vector
 
 }  // namespace
 
-TEST_CASE("the golden comparison measures by the largest element or the L2 norm") {
+TEST_CASE("the golden comparison uses the largest element or the L2 norm") {
   CHECK(compared({1, 2}, {1, 2}).error == 0);
   CHECK(compared({1, 2.5}, {1, 2}).error == Approx(0.25));
   CHECK(compared({3, 4.5}, {3, 4}, golden::Metric::l2).error == Approx(0.1));
 }
 
-TEST_CASE("the golden comparison wants the same NaN, infinities and shapes") {
+TEST_CASE("the golden comparison requires equal NaN, infinities and shapes") {
   CHECK(compared({nan_value, 1}, {nan_value, 1}).good());
   CHECK_FALSE(compared({0, 1}, {nan_value, 1}).good());
   CHECK_FALSE(compared({nan_value, 1}, {0, 1}).good());
@@ -36,7 +36,7 @@ TEST_CASE("the golden comparison wants the same NaN, infinities and shapes") {
   CHECK_FALSE(compared({1, 2, 3}, {1, 2}).good());
 }
 
-TEST_CASE("a golden file that differs in one element is told by its tensor's name") {
+TEST_CASE("a golden file that differs in one element is reported by tensor name") {
   const auto runner = golden::interpreter_runner();
   auto files = golden::load(folder, "attention_walkthrough");
   for (const std::string name : {"mid.weights", "out.final", "grad.W_k"}) {
@@ -51,7 +51,7 @@ TEST_CASE("a golden file that differs in one element is told by its tensor's nam
   CHECK(wrong == std::vector<std::string>{"mid.weights", "out.final", "grad.W_k"});
 }
 
-TEST_CASE("every golden file is a case, and compares all its tensors") {
+TEST_CASE("every golden file is a case, and all its tensors are compared") {
   std::size_t files_seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".safetensors") continue;

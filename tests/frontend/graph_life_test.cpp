@@ -33,7 +33,7 @@ double only_number(const ir::Graph& graph, const std::string& output) {
 
 }  // namespace
 
-TEST_CASE("a finished graph is a copy: the Graph goes on, and is finished again") {
+TEST_CASE("a finished graph is a copy: the Graph can be extended and finished again") {
   Regression r;
   r.g.output("loss", r.loss);
   const ir::Graph first = r.g.finish();
@@ -48,7 +48,7 @@ TEST_CASE("a finished graph is a copy: the Graph goes on, and is finished again"
   CHECK(only_number(second, "largest") == Approx(std::tanh(2)));
 }
 
-TEST_CASE("a training step leaves the graph as it is, for an evaluation and for another step") {
+TEST_CASE("a training step does not change its graph, which can be used for evaluation and another step") {
   for (const DType precision : {f32, bf16}) {
     Regression r;
     const Tensor loss = r.loss.to(f32);
@@ -69,7 +69,7 @@ TEST_CASE("a training step leaves the graph as it is, for an evaluation and for 
   }
 }
 
-TEST_CASE("a builder goes on with a graph where it ended") {
+TEST_CASE("a builder appends to an existing graph") {
   Regression r;
   const Tensor loss = dropout(r.h, r.g.random_state(), 0.5).sum();
   ir::Graph copy = r.g.finish();
@@ -82,7 +82,7 @@ TEST_CASE("a builder goes on with a graph where it ended") {
   CHECK(builder.graph().size() == nodes);
 }
 
-TEST_CASE("tensors outlive their Graph, and go with it where it is moved") {
+TEST_CASE("tensors outlive their Graph, and follow it when it is moved") {
   std::optional<Regression> gone(std::in_place);
   const Tensor h = gone->h;
   gone.reset();

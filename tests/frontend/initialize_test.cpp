@@ -26,7 +26,7 @@ Moments moments(const HostTensor& t) {
 
 }  // namespace
 
-TEST_CASE("a parameter whose size is not known asks for the size") {
+TEST_CASE("a parameter of unknown size is an error that asks for the size") {
   Graph g{"unknown"};
   const int line = __LINE__ + 1;
   g.parameter("table", f32, {Dim{"rows"} * 2, 3});
@@ -59,7 +59,7 @@ TEST_CASE("initial values have the moments of their distributions") {
   CHECK(of(Init::ones()).low == 1);
 }
 
-TEST_CASE("an initial value depends on seed, name and element alone") {
+TEST_CASE("an initial value depends on seed, name and element only") {
   const auto draw = [](const char* name, std::uint64_t seed, std::int64_t rows) {
     return initial_value(Init::normal({.deviation = 1}), name, f32, {rows, 4}, seed);
   };
@@ -71,7 +71,7 @@ TEST_CASE("an initial value depends on seed, name and element alone") {
   CHECK_THROWS_WITH(initial_value(Init::values({1}), "v", f32, {2}, 0), Catch::Contains("[init_values]"));
 }
 
-TEST_CASE("every parameter and state of a training step starts somewhere") {
+TEST_CASE("every parameter and state of a training step has an initial value") {
   Graph g{"step"};
   const Dim B{"B"}, d{"d", 4};
   const nn::Linear fc(g, "fc", d, d, {.weight = Init::ones()});

@@ -75,7 +75,7 @@ double log_total(double a, double b, double c) { return std::log(std::exp(a) + s
 
 }  // namespace
 
-TEST_CASE("mse_loss is the square of the difference, reduced as asked") {
+TEST_CASE("mse_loss is the squared difference with the requested reduction") {
   const HostTensor x = floats({2, 2}, {1, 2, 3, 4}), y = floats({2}, {0, 1});
   for (const auto& [reduction, expected] : std::vector<std::pair<Reduction, Numbers>>{
            {Reduction::mean, {5}}, {Reduction::sum, {20}}, {Reduction::none, {1, 1, 9, 9}}}) {
@@ -86,7 +86,7 @@ TEST_CASE("mse_loss is the square of the difference, reduced as asked") {
   }
 }
 
-TEST_CASE("binary_cross_entropy_with_logits neither overflows nor loses the digits of sure answers") {
+TEST_CASE("binary_cross_entropy_with_logits does not overflow or lose precision for confident answers") {
   const HostTensor targets = floats({2, 3}, {1, 0, 0.25, 0, 1, 0.5});
   const auto loss = [](auto& a, auto& b) { return binary_cross_entropy_with_logits(a, b, {}, Reduction::none); };
   const Subject subject(logits, targets, loss);
@@ -104,7 +104,7 @@ TEST_CASE("binary_cross_entropy_with_logits neither overflows nor loses the digi
   CHECK(sure[2] == Approx(std::exp(-40.0)));
 }
 
-TEST_CASE("the weight of positives counts the first term of the binary cross entropy") {
+TEST_CASE("the positive weight scales the first term of the binary cross entropy") {
   const HostTensor targets = floats({2, 3}, {1, 0, 0.25, 0, 1, 0.5});
   const Subject subject(logits, targets, [](auto& a, auto& b) {
     return binary_cross_entropy_with_logits(a, b, a.graph().literal({3}, {1, 2, 5}, f64), Reduction::sum);
@@ -119,7 +119,7 @@ TEST_CASE("the weight of positives counts the first term of the binary cross ent
   subject.check_gradient("y");
 }
 
-TEST_CASE("cross_entropy takes probabilities of classes as well as numbers of classes") {
+TEST_CASE("cross_entropy accepts class probabilities and class indices") {
   const double first = -0.2 * 0.5 + 0.3 * 1 - 0.5 * 2 + log_total(0.5, -1, 2), second = -3 + log_total(0, 3, -0.5);
   const Subject subject(logits, probabilities, [](auto& a, auto& b) { return cross_entropy(a, b); });
   check_near(subject.value(), {(first + second) / 2});
@@ -135,7 +135,7 @@ TEST_CASE("cross_entropy takes probabilities of classes as well as numbers of cl
   }
 }
 
-TEST_CASE("kl_divergence is that of rows, and classes without probability count nothing") {
+TEST_CASE("kl_divergence is computed per row, and classes with zero probability contribute nothing") {
   const auto log_of = [](const Numbers& p) {
     Numbers logs;
     for (const double x : p) logs.push_back(std::log(x));
@@ -159,7 +159,7 @@ TEST_CASE("kl_divergence is that of rows, and classes without probability count 
   }
 }
 
-TEST_CASE("an embedding's padding row is looked up and learns nothing") {
+TEST_CASE("the padding row of an embedding is looked up but not trained") {
   Graph g{"embedding"};
   const Tensor ids = g.input("ids", i64, {3}), table = g.parameter("table", f64, {4, 2});
   const Tensor rows = embedding(ids, table, 2);
@@ -173,7 +173,7 @@ TEST_CASE("an embedding's padding row is looked up and learns nothing") {
       CHECK(found.at(name).get(i) == expected[static_cast<std::size_t>(i)]);
 }
 
-TEST_CASE("scatter_add adds up rows of one index, and a dim is a value") {
+TEST_CASE("scatter_add sums rows of equal index, and a dim can be used as a value") {
   Graph g{"scatter"};
   const Dim n{"n"};
   const Tensor rows = g.input("rows", f64, {n, 2});
@@ -189,7 +189,7 @@ TEST_CASE("scatter_add adds up rows of one index, and a dim is a value") {
   }
 }
 
-TEST_CASE("random tensors are drawn anew by every call and every run") {
+TEST_CASE("every call and every run draws new random tensors") {
   Graph g{"random"};
   const Dim n{"n"};
   (void)g.input("like", f64, {n});

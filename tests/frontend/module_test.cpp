@@ -49,7 +49,7 @@ std::vector<std::string> names_of(const nn::Module& module) {
 
 }  // namespace
 
-TEST_CASE("one model builds any number of graphs, which name the same parameters") {
+TEST_CASE("one model builds any number of graphs, with the same parameter names") {
   const models::Gpt model(small());
   const Dim B{"B"}, T{"T"};
   Graph train{"train"}, decode{"decode"};
@@ -66,7 +66,7 @@ TEST_CASE("one model builds any number of graphs, which name the same parameters
   CHECK(train.initializers().size() == model.parameters().size());
 }
 
-TEST_CASE("a model within a graph is the model by itself, parameters declared at once") {
+TEST_CASE("a model inside a graph matches the model by itself, with all parameters declared up front") {
   const Dim B{"B"}, T{"T"};
   Graph eager{"g"}, lazy{"g"};
   const models::Gpt within(eager, small());
@@ -79,7 +79,7 @@ TEST_CASE("a model within a graph is the model by itself, parameters declared at
   CHECK(eager.ir().arguments().size() == lazy.ir().arguments().size());
 }
 
-TEST_CASE("modules of a user's own: names, counts, initial values, the tree") {
+TEST_CASE("custom modules: names, counts, initial values, the tree") {
   const Tower tower(Dim("d", 2));
   CHECK(names_of(tower) == std::vector<std::string>{"scale", "mlp.0.up.weight", "mlp.0.up.bias", "mlp.0.down.weight",
                                                     "mlp.0.down.bias", "mlp.1.up.weight", "mlp.1.up.bias",
@@ -120,7 +120,7 @@ TEST_CASE("modules of a user's own: names, counts, initial values, the tree") {
   CHECK(tower.print_tree().find("mlp.0 .. 2: Mlp  42 each\n    up: Linear  24\n") != std::string::npos);
 }
 
-TEST_CASE("training leaves frozen parameters alone, and groups are chosen by name") {
+TEST_CASE("training skips frozen parameters, and groups are selected by name") {
   const models::Gpt model(small());
   Graph g{"train"};
   const Tensor loss = model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1}));
@@ -156,7 +156,7 @@ TEST_CASE("training leaves frozen parameters alone, and groups are chosen by nam
   CHECK(count == 1);
 }
 
-TEST_CASE("names that clash are errors by name") {
+TEST_CASE("name conflicts are errors that contain the name") {
   const nn::Module root;
   const nn::Linear first(root, "fc", 2, 3);
   CHECK_THROWS_WITH(nn::Linear(root, "fc", 2, 3),

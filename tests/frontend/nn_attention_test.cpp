@@ -26,7 +26,7 @@ std::int64_t bucket(std::int64_t distance, std::int64_t side, double furthest) {
 
 }  // namespace
 
-TEST_CASE("attention in both directions sees all keys but padding, and a bias is added to its scores") {
+TEST_CASE("bidirectional attention sees all keys except padding, and a bias is added to its scores") {
   Graph g{"attention"};
   const Dim B{"B"}, T{"T"}, S{"S"};
   const Tensor q = g.input("q", f64, {B, 1, T, 2}), k = g.input("k", f64, {B, 1, S, 2});
@@ -49,7 +49,7 @@ TEST_CASE("attention in both directions sees all keys but padding, and a bias is
   }
 }
 
-TEST_CASE("relative biases of queries at positions are rows of the whole") {
+TEST_CASE("relative biases for query positions are rows of the full bias") {
   for (const bool bidirectional : {true, false}) {
     Graph g{"bias"};
     const nn::RelativeBias bias(g, "bias", Dim("h", 2),
@@ -66,7 +66,7 @@ TEST_CASE("relative biases of queries at positions are rows of the whole") {
   }
 }
 
-TEST_CASE("relative biases have a bucket for each near distance and for logarithms of far ones") {
+TEST_CASE("relative biases have one bucket per near distance and logarithmic buckets for far ones") {
   for (const bool bidirectional : {true, false}) {
     const std::int64_t buckets = 12, side = bidirectional ? buckets / 2 : buckets, T = 5, S = 40;
     Graph g{"bias"};
@@ -88,7 +88,7 @@ TEST_CASE("relative biases have a bucket for each near distance and for logarith
   }
 }
 
-TEST_CASE("activations are their formulas") {
+TEST_CASE("activations match their formulas") {
   using nn::Activation;
   const auto sigmoid_of = [](double x) { return 1 / (1 + std::exp(-x)); };
   const std::vector<std::pair<Activation, std::function<double(double)>>> all{

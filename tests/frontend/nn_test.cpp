@@ -12,7 +12,7 @@
 using namespace lathe;
 using test::sines;
 
-TEST_CASE("sinusoidal positions are computed for any length by one graph") {
+TEST_CASE("one graph computes sinusoidal positions for any length") {
   Graph g{"positions"};
   const Dim S{"S"}, d{"d", 6};
   const Tensor x = g.input("x", f64, {S});
@@ -53,7 +53,7 @@ TEST_CASE("both rotary layouts rotate by position times frequency") {
     }
 }
 
-TEST_CASE("repeated heads stand next to each other") {
+TEST_CASE("repeated heads are adjacent") {
   Graph g{"repeat"};
   const Tensor x = g.input("x", f64, {1, 2, 1, 1});
   const Tensor y = nn::repeat_heads(x, Dim{"groups", 3});
@@ -63,7 +63,7 @@ TEST_CASE("repeated heads stand next to each other") {
   for (std::int64_t i = 0; i < 6; ++i) CHECK(result.get(i) == wanted[i]);
 }
 
-TEST_CASE("multi-head attention wants heads that divide the width, and may have values of another size") {
+TEST_CASE("multi-head attention requires heads that divide the width, and allows another value size") {
   Graph g{"heads"};
   const Dim B{"B"}, S{"S"}, d{"d_model", 10};
   CHECK_THROWS_WITH(nn::MultiHeadAttention(g, "bad", d, Dim{"h", 3}), Catch::Contains("[attention_heads]"));
@@ -72,7 +72,7 @@ TEST_CASE("multi-head attention wants heads that divide the width, and may have 
   CHECK(good(x, x).value().type().to_string() == "f32[B, S, d_model=10]");
 }
 
-TEST_CASE("a feed-forward block and SwiGLU give back the width") {
+TEST_CASE("feed-forward blocks and SwiGLU return the model width") {
   Graph g{"ffn"};
   const Dim B{"B"}, d{"d", 6}, f{"d_ff", 10};
   const Tensor x = g.input("x", f32, {B, d});
@@ -84,7 +84,7 @@ TEST_CASE("a feed-forward block and SwiGLU give back the width") {
   CHECK(nn::GatedFeedForward(g, "mlp", d, f)(x).shape() == x.shape());
 }
 
-TEST_CASE("the encoder-decoder hides padding and the future from the decoder") {
+TEST_CASE("the decoder of the encoder-decoder cannot see padding or the future") {
   models::EncoderDecoderConfig config{.src_vocab = Dim{"src_vocab", 7},
                                       .tgt_vocab = Dim{"tgt_vocab", 7},
                                       .d_model = Dim{"d_model", 8},
@@ -114,7 +114,7 @@ TEST_CASE("the encoder-decoder hides padding and the future from the decoder") {
   CHECK(std::abs(later.get(14) - base.get(14)) > 1e-6);
 }
 
-TEST_CASE("a sequence longer than GPT's context is an error when dims are bound") {
+TEST_CASE("a sequence longer than the GPT context is an error when dims are bound") {
   Graph g{"gpt"};
   const models::Gpt model(g, {.vocab = Dim{"vocab", 5},
                               .context = Dim{"context", 4},

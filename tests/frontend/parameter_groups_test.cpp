@@ -47,7 +47,7 @@ std::string error_of(const TrainingOptions& options) {
 
 }  // namespace
 
-TEST_CASE("a group of parameters has an optimizer of its own") {
+TEST_CASE("a parameter group has its own optimizer") {
   const Small s;
   const ParameterGroup biases{"biases", names_with({"bias"}), SGD{.lr = 0.5, .weight_decay = 1}};
   const Tensors out = first_run(training_step(s.g, s.loss, SGD{.lr = 0.1}, {.groups = {biases}}));
@@ -57,7 +57,7 @@ TEST_CASE("a group of parameters has an optimizer of its own") {
   CHECK(out.at("learning_rate.biases").get(0) == 0.5);
 }
 
-TEST_CASE("the first group that has a parameter counts, and rules may differ") {
+TEST_CASE("the first group that matches a parameter wins, and optimizers may differ") {
   const Small s;
   const ParameterGroup first{"biases", names_with({"bias"}), SGD{.lr = 0.5}};
   const ParameterGroup rest{"all", names_with({"layer"}), Adam{.lr = 0.25, .eps = 0}};
@@ -69,7 +69,7 @@ TEST_CASE("the first group that has a parameter counts, and rules may differ") {
   CHECK(!step.find_argument("optimizer.m.layer.bias").valid());
 }
 
-TEST_CASE("a step without groups, reports and hooks is the graph that it was") {
+TEST_CASE("a step without groups, reports and hooks builds the same graph as before") {
   const Small s;
   const ir::Graph plain = training_step(s.g, s.loss, AdamW{});
   const ir::Graph same = training_step(s.g, s.loss, AdamW{}, {.gradient_hook = [](std::span<NamedGradient>) {}});
@@ -77,7 +77,7 @@ TEST_CASE("a step without groups, reports and hooks is the graph that it was") {
   CHECK(plain.outputs.size() == 3);
 }
 
-TEST_CASE("gradients are outputs by name") {
+TEST_CASE("gradients can be outputs by name") {
   const Small s;
   const TrainingOptions options{.clip_norm = 1e-3, .reported_gradients = names_with({"layer"})};
   const Tensors out = first_run(training_step(s.g, s.loss, SGD{}, options));
@@ -87,14 +87,14 @@ TEST_CASE("gradients are outputs by name") {
   CHECK(first_run(one).count("grad.layer.w") == 0);
 }
 
-TEST_CASE("reported gradients that choose no trained parameter are an error") {
+TEST_CASE("reporting gradients of no trained parameter is an error") {
   CHECK_THAT(error_of({.reported_gradients = names_with({"head"})}),
              Contains("[reported_gradients]") && Contains("trained are: layer.w, layer.bias"));
   CHECK_THAT(error_of({.trainable = names_with({"bias"}), .reported_gradients = names_with({".w"})}),
              Contains("[reported_gradients]") && Contains("trained are: layer.bias"));
 }
 
-TEST_CASE("the name of an optimizer is part of its states' names") {
+TEST_CASE("the optimizer name is part of the names of its states") {
   const Small s;
   const auto states = [&](const TrainingOptions& options) {
     const ir::Graph step = training_step(s.g, s.loss, Adam{}, options);
@@ -152,7 +152,7 @@ TEST_CASE("a hook changes gradients before norm, clipping and update") {
   }
 }
 
-TEST_CASE("a hook may keep states, which start at zero") {
+TEST_CASE("a hook may have states, which start at zero") {
   const Small s;
   const auto keeping = [](const Init& init) {
     return [init](std::span<NamedGradient> all) {
@@ -176,7 +176,7 @@ TEST_CASE("a hook may keep states, which start at zero") {
              Contains("[gradient_hook]") && Contains("mean.layer.w"));
 }
 
-TEST_CASE("errors of groups and hooks say which") {
+TEST_CASE("errors of groups and hooks name the group or hook") {
   const ParameterGroup all{"all", names_with({""}), SGD{}}, none{"head", names_with({"head"}), SGD{}};
   CHECK_THAT(error_of({.groups = {none}}), Contains("the group head has no parameter") && Contains("[train_groups]"));
   CHECK_THAT(error_of({.groups = {all, all}}), Contains("two groups are named all") && Contains("[train_groups]"));

@@ -8,7 +8,7 @@
 using namespace lathe;
 using namespace lathe::text;
 
-TEST_CASE("UTF-8 goes to code points and back, and broken bytes become U+FFFD") {
+TEST_CASE("UTF-8 round-trips through code points, and invalid bytes become U+FFFD") {
   const std::string good = "aé€😀\n";
   CHECK(decode_utf8(good) == U"aé€😀\n");
   CHECK(encode_utf8(decode_utf8(good)) == good);
@@ -21,7 +21,7 @@ TEST_CASE("UTF-8 goes to code points and back, and broken bytes become U+FFFD") 
   CHECK(decode_utf8("\xed\xa0\x80").front() == 0xfffd);
 }
 
-TEST_CASE("a vocabulary orders its characters and keeps id 0 for those it does not know") {
+TEST_CASE("a vocabulary sorts its characters and reserves id 0 for unknown ones") {
   const auto vocabulary = Vocabulary::of("hello");
   CHECK(vocabulary.size() == 5);
   CHECK(vocabulary.encode("hello") == std::vector<std::int64_t>{2, 1, 3, 3, 4});
@@ -32,7 +32,7 @@ TEST_CASE("a vocabulary orders its characters and keeps id 0 for those it does n
   CHECK(Vocabulary::of("aaabbc", 2).characters() == "ab");
 }
 
-TEST_CASE("a corpus keeps its last tenth for validation") {
+TEST_CASE("a corpus reserves its last tenth for validation") {
   std::string text;
   for (int i = 0; i < 100; ++i) text += static_cast<char>('a' + i % 26);
   const Corpus corpus = make_corpus(text, 4);
@@ -43,7 +43,7 @@ TEST_CASE("a corpus keeps its last tenth for validation") {
   CHECK_THROWS_WITH(make_corpus("", 1), Catch::Contains("[text_short]"));
 }
 
-TEST_CASE("a random batch depends on seed and step alone, and covers the text") {
+TEST_CASE("a random batch depends on seed and step only, and batches cover the text") {
   std::vector<std::int64_t> ids(50);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i);
   const BatchSampler sampler(ids, 3, 4, 7), same(ids, 3, 4, 7), other(ids, 3, 4, 8);
@@ -64,7 +64,7 @@ TEST_CASE("a random batch depends on seed and step alone, and covers the text") 
   CHECK(last);
 }
 
-TEST_CASE("sequential batches walk through all windows once") {
+TEST_CASE("sequential batches visit all windows once") {
   std::vector<std::int64_t> ids(13);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i);
   const BatchSampler sampler(ids, 2, 4, 0);
@@ -76,7 +76,7 @@ TEST_CASE("sequential batches walk through all windows once") {
   CHECK_THROWS_AS(BatchSampler(ids, 0, 4, 0), UserError);
 }
 
-TEST_CASE("a batch is filled again where it lies, and is the same") {
+TEST_CASE("refilling a batch in place gives the same batch") {
   std::vector<std::int64_t> ids(50);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i * i % 23);
   const BatchSampler sampler(ids, 3, 4, 7);
@@ -94,7 +94,7 @@ TEST_CASE("a batch is filled again where it lies, and is the same") {
   CHECK(rows.same_bits(sampler.random(1)));
 }
 
-TEST_CASE("a folder is read in the order of its paths, hidden folders left out") {
+TEST_CASE("a folder is read in path order, without hidden folders") {
   const auto folder = std::filesystem::temp_directory_path() / "lathe_text_test";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder / "sub");

@@ -26,7 +26,7 @@ Tokens possible(const TokenRules& rules, const Tokens& tokens, std::int64_t prom
 
 }  // namespace
 
-TEST_CASE("token rules: n-grams do not occur twice, the prompt included") {
+TEST_CASE("token rules: n-grams do not repeat, the prompt included") {
   CHECK(possible({.no_repeat_ngram_size = 1}, {0, 3, 5}, 2) == Tokens{1, 2, 4, 6, 7});
   // 1 2 and 1 3 have occurred.
   CHECK(possible({.no_repeat_ngram_size = 2}, {1, 2, 1, 3, 1}, 3) == Tokens{0, 1, 4, 5, 6, 7});
@@ -34,14 +34,14 @@ TEST_CASE("token rules: n-grams do not occur twice, the prompt included") {
   CHECK(possible({.no_repeat_ngram_size = 4}, {1, 2, 3}, 3).size() == 8);
 }
 
-TEST_CASE("token rules: bad words are not completed, but for a lone end token") {
+TEST_CASE("token rules: bad words are not completed, except a single end token") {
   const TokenRules rules{.bad_words = {{4}, {1, 2}, {6}, {5, 6, 7, 0, 3}}};
   CHECK(possible(rules, {0, 1}, 1) == Tokens{0, 1, 3, 5, 7});
   CHECK(possible(rules, {0, 3}, 1, 100, {6}) == Tokens{0, 1, 2, 3, 5, 6, 7});
   CHECK(possible(rules, {5, 6, 7, 0}, 1) == Tokens{0, 1, 2, 5, 7});
 }
 
-TEST_CASE("token rules: end tokens wait for the least length") {
+TEST_CASE("token rules: end tokens are suppressed until the minimum length") {
   const Tokens ends{2, 7}, others{0, 1, 3, 4, 5, 6};
   CHECK(possible({.min_length = 4}, {0, 1, 1}, 2, 100, ends) == others);
   CHECK(possible({.min_length = 4}, {0, 1, 1, 1}, 2, 100, ends).size() == 8);
@@ -56,7 +56,7 @@ TEST_CASE("token rules: tokens are forced after a lone start token and at the en
   CHECK(possible({.forced_eos_tokens = {2, 3}}, {0, 1}, 1, 4).size() == 8);
 }
 
-TEST_CASE("token rules: suppressed tokens, in the whole text or at its start") {
+TEST_CASE("token rules: suppressed tokens, anywhere or at the start only") {
   CHECK(possible({.suppress_tokens = {1, 99, -1}}, {0, 3, 3}, 1) == Tokens{0, 2, 3, 4, 5, 6, 7});
   CHECK(possible({.begin_suppress_tokens = {1}}, {0, 3}, 2) == Tokens{0, 2, 3, 4, 5, 6, 7});
   CHECK(possible({.begin_suppress_tokens = {1}}, {0, 3}, 1).size() == 8);
@@ -66,7 +66,7 @@ TEST_CASE("token rules: suppressed tokens, in the whole text or at its start") {
   CHECK(possible(forced, {0, 5}, 1) == Tokens{0, 2, 3, 4, 5, 6, 7});
 }
 
-TEST_CASE("token rules that cannot be are refused") {
+TEST_CASE("rejects invalid token rules") {
   CHECK_NOTHROW(check(TokenRules{}, 8));
   for (const TokenRules& rules :
        {TokenRules{.no_repeat_ngram_size = -1}, TokenRules{.min_length = -1}, TokenRules{.min_new_tokens = -2},
@@ -76,7 +76,7 @@ TEST_CASE("token rules that cannot be are refused") {
   CHECK_NOTHROW(check(TokenRules{.forced_eos_tokens = {1, 2}, .suppress_tokens = {2}}, 8));
 }
 
-TEST_CASE("beam search: rules change log-probabilities, and a sequence may end by itself") {
+TEST_CASE("beam search: rules adjust log-probabilities, and a sequence may end by itself") {
   // Token 0 is the most likely, then 1, then 2, for any sequence.
   const auto next = [](auto sequences, auto) {
     return std::vector(sequences.size(), std::vector<double>{std::log(0.6), std::log(0.3), std::log(0.1)});

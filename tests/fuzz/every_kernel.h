@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ir/support/object_store.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/fuzz/reference.h"
 
 namespace lathe::fuzz {

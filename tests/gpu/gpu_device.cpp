@@ -8,7 +8,6 @@
 #include "ir/support/error.h"
 #include "ir/support/share_jobs.h"
 #include "runtime/cache/disk_cache.h"
-#include "runtime/cuda/platform.h"
 #include "tools/environment.h"
 
 namespace lathe::test {
@@ -26,7 +25,7 @@ ObjectStore* kept_kernels() {
 
 std::optional<CompileOptions> gpu_options() {
   try {
-    return CompileOptions{.target = Target::cuda(), .cache = kept_kernels(), .gpu = cuda::local_platform()};
+    return CompileOptions{.target = Target::cuda().on_device(), .cache = kept_kernels()};
   } catch (const UserError& error) {
     fmt::print("SKIP: {}\n", error.what());
     return std::nullopt;

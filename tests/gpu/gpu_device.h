@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 
 namespace lathe::test {
 

@@ -36,7 +36,7 @@ double ulps(float found, double exact) {
 
 }  // namespace
 
-TEST_CASE("functions of f32 are as accurate as stated", "[math]") {
+TEST_CASE("f32 functions meet their documented accuracy", "[math]") {
   const auto options = test::gpu_options();
   if (!options) return;
   struct Function {

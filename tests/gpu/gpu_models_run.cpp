@@ -76,7 +76,7 @@ TEST_CASE("golden cases, forward, backward and training", "[golden]") {
   }
 }
 
-TEST_CASE("training steps as on a CPU", "[models]") {
+TEST_CASE("training steps match a CPU", "[models]") {
   const auto options = test::gpu_options();
   if (!options) return;
   for (const Model& model : {gpt(), llama(), encoder_decoder()}) {
@@ -105,7 +105,7 @@ TEST_CASE("small steps for compute-sanitizer", "[sanitize]") {
   for (const DType dtype : {f32, bf16}) CHECK(train(gpt(dtype), *options).contains("loss"));
 }
 
-TEST_CASE("a check that fails is said, and the GPU goes on", "[errors]") {
+TEST_CASE("a failed check is reported and the GPU stays usable", "[errors]") {
   const auto options = test::gpu_options();
   if (!options) return;
   Executable executable = compile(ir::parse_graph(R"(graph @errors(input %x: f32[n], input %i: i64[m]) {

@@ -53,7 +53,7 @@ void check(std::vector<Run> runs, CompileOptions options) {
 
 }  // namespace
 
-TEST_CASE("products of all schedules", "[products]") {
+TEST_CASE("matmuls of all schedules", "[products]") {
   const auto options = test::gpu_options();
   if (!options) return;
   using bench::Product;

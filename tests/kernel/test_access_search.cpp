@@ -141,7 +141,7 @@ TEST_CASE("access search: branches, selected bounds and 32-bit integers", "[acce
             {31}, 31);
 }
 
-TEST_CASE("access search: threads and blocks of a GPU", "[access]") {
+TEST_CASE("access search: GPU threads and blocks", "[access]") {
   check_all(kernel_of([](Builder& b, Buffer y) {
               const Value n = b.dim("n");
               b.for_loop(
@@ -160,7 +160,7 @@ TEST_CASE("access search: threads and blocks of a GPU", "[access]") {
             {150}, 150);
 }
 
-TEST_CASE("access search: a block of tile_mma", "[access]") {
+TEST_CASE("access search: a tile_mma block", "[access]") {
   const Kernel kernel = kernel_of([](Builder& b, Buffer y) {
     const Buffer x = b.alloc(bf16, 32 * 32, Space::stack);
     tile_mma(b, {.rows = 16, .columns = 32}, {y, 5, 40}, {x, 0, 32}, {x, 0, 64}, 32);
@@ -172,7 +172,7 @@ TEST_CASE("access search: a block of tile_mma", "[access]") {
     CHECK(ask(sites, i, budget) == (i >= 5 && (i - 5) % 40 < 32 ? Answer::yes : Answer::no));
 }
 
-TEST_CASE("access search: what data decide is open", "[access]") {
+TEST_CASE("access search: data-dependent accesses are undecided", "[access]") {
   Builder b("k");
   const Buffer y = b.buffer("y", f32, Access::write), x = b.buffer("x", i64, Access::read);
   const kernel::Var on = b.var(b.constant_int(boolean, 1));
@@ -198,7 +198,7 @@ TEST_CASE("access search: what data decide is open", "[access]") {
   CHECK(ask(loads, 10, budget) == Answer::no);
 }
 
-TEST_CASE("access search: large sizes take few steps, and a small budget leaves things open", "[access]") {
+TEST_CASE("access search: large sizes need few steps, and a small budget leaves accesses undecided", "[access]") {
   const Kernel kernel = row_blocks(0);
   const Dims dims = {1'000'003, 50'257};
   std::vector<AccessSearch> sites = searches(kernel, 0, dims);
@@ -213,7 +213,7 @@ TEST_CASE("access search: large sizes take few steps, and a small budget leaves 
   CHECK(ask(sites, 77'777, budget) == Answer::open);
 }
 
-TEST_CASE("access search: of the threads of a pipeline the producers run none of the rest", "[access]") {
+TEST_CASE("access search: producer threads of a pipeline run only the producer code", "[access]") {
   const Kernel kernel = kernel_of([](Builder& b, Buffer y) {
     b.for_loop(
         0, 1, 1,
@@ -236,8 +236,7 @@ TEST_CASE("access search: of the threads of a pipeline the producers run none of
   CHECK(ask(stores, 128, budget) == Answer::no);
 }
 
-TEST_CASE("access search: of the threads of a machine region those beside the first ones run none of it",
-          "[access]") {
+TEST_CASE("access search: threads outside the first ones of a machine region skip its body", "[access]") {
   const Kernel kernel = kernel_of([](Builder& b, Buffer y) {
     const auto thread = [&](Value t) {
       b.region(test::first_threads_record, {3}, {[&](Value) { b.store(y, t, b.constant(f32, 1)); }});
@@ -250,7 +249,7 @@ TEST_CASE("access search: of the threads of a machine region those beside the fi
   CHECK(ask(stores, 3, budget) == Answer::no);
 }
 
-TEST_CASE("parameter use: loads, stores and checks, whatever is declared", "[access]") {
+TEST_CASE("parameter use: loads, stores and checks, independent of declarations", "[access]") {
   Builder b("k");
   const Buffer x = b.buffer("x", f32, Access::read_write), y = b.buffer("y", f32, Access::read_write),
                z = b.buffer("z", f32, Access::read_write), p = b.buffer("p", f32, Access::read);

@@ -52,7 +52,7 @@ TEST_CASE("integer arithmetic simplifies") {
   CHECK(stored([](Folding& s) { return s.b.index(5) / 0; }) == "  store b2[0] = 0\n");
 }
 
-TEST_CASE("float arithmetic simplifies only where no bit changes") {
+TEST_CASE("float arithmetic simplifies only if no bit changes") {
   CHECK(stored([](Folding& s) { return s.f * 1.0; }) == "  store b1[0] = %0\n");
   CHECK(stored([](Folding& s) { return s.f - 0.0; }) == "  store b1[0] = %0\n");
   CHECK(stored([](Folding& s) { return s.f + -0.0; }) == "  store b1[0] = %0\n");
@@ -70,7 +70,7 @@ TEST_CASE("float arithmetic simplifies only where no bit changes") {
         std::string::npos);
 }
 
-TEST_CASE("known branches, loops and masks leave no trace") {
+TEST_CASE("constant branches, loops and masks leave no code") {
   Builder b("k");
   Buffer x = b.buffer("x", f32, Access::read_write);
   b.if_(b.index(1) < 2, [&] { b.store(x, 0, b.constant(f32, 1)); }, [&] { b.store(x, 1, b.constant(f32, 1)); });
@@ -81,7 +81,7 @@ TEST_CASE("known branches, loops and masks leave no trace") {
   CHECK(print(b.finish()) == "kernel @k(x: readwrite f32) {\n  store x[0] = 1:f32\n  store x[2] = 0:f32x4\n}\n");
 }
 
-TEST_CASE("the builder refuses wrong types") {
+TEST_CASE("the builder rejects wrong types") {
   Builder b("k");
   Buffer x = b.buffer("x", f32, Access::read_write), h = b.buffer("h", bf16, Access::read);
   Value n = b.dim("n"), f = b.load(x, 0), v = b.load(x, 0, 4);
@@ -117,7 +117,7 @@ std::string condition(const std::function<Value(Builder& b, Value index, Value n
 
 }  // namespace
 
-TEST_CASE("a condition that neighbours share is computed once") {
+TEST_CASE("a condition that is uniform over lanes is computed once") {
   CHECK_THAT(condition([](Builder& b, Value i, Value) { return b.ramp(i, 16) < b.broadcast(b.index(48), 16); }),
              Contains("lt i0, 48 : bool\n") && !Contains("lt %"));
   CHECK_THAT(
@@ -128,7 +128,7 @@ TEST_CASE("a condition that neighbours share is computed once") {
       Contains("le 0, %0 : bool\n") && Contains("lt %0, %4 : bool\n") && Contains("logical_and %2, %6 : bool\n"));
 }
 
-TEST_CASE("a condition in which neighbours may differ is computed for each") {
+TEST_CASE("a condition that may vary over lanes is computed per lane") {
   // A bound or a start in between, an unknown bound, and the other two comparisons.
   for (const std::string& text :
        {condition([](Builder& b, Value i, Value) { return b.ramp(i, 16) < b.broadcast(b.index(40), 16); }),
@@ -143,7 +143,7 @@ TEST_CASE("a condition in which neighbours may differ is computed for each") {
   }
 }
 
-TEST_CASE("what values are multiples of") {
+TEST_CASE("known multiples of values") {
   Builder b("multiples");
   const Value n = b.dim("n"), rows = n * 768;
   const std::vector<std::pair<Value, std::int64_t>> expected = {

@@ -64,8 +64,7 @@ std::vector<float> expected(const ChainedProduct& p, float first, int times) {
 }  // namespace
 
 TEST_CASE(
-    "a product of what threads hold, in parts of its columns, and consumers say how many iterations the pipeline "
-    "has") {
+    "register operands of a matmul, in parts of the columns, with a number of iterations set by the consumers") {
   for (const DType dtype : {bf16, f16})
     for (const bool boxes : {false, true})
       for (const float first : {1.0F, -1.0F}) {
@@ -74,7 +73,7 @@ TEST_CASE(
       }
 }
 
-TEST_CASE("chained products that no machine could run are refused by name of the rule") {
+TEST_CASE("chained products that no GPU can run are rejected with the label of the rule") {
   const auto refused = [](Mistake mistake, const std::string& label) {
     CHECK_THROWS_WITH(chained_product({.mistake = mistake}), Catch::Contains("[" + label + "]"));
   };
@@ -108,7 +107,7 @@ void build_pipeline(const std::function<Value(Builder&, Value t, Buffer x)>& end
 
 }  // namespace
 
-TEST_CASE("what a producer may know of its consumers: variables that all set alike, and what consumers tell") {
+TEST_CASE("producer inputs: variables that all threads set alike, and values broadcast by consumers") {
   const auto two = [](Builder& b, Value, Buffer) { return b.index(2); };
   const auto nothing = [](Builder&) {};
   CHECK_NOTHROW(build_pipeline(two, nothing, [](Builder& b, Var last) { b.set(last, b.index(1)); }));
@@ -124,7 +123,7 @@ TEST_CASE("what a producer may know of its consumers: variables that all set ali
   CHECK_THROWS_WITH(build_pipeline(two, asks), Catch::Contains("[consumers_context]"));
 }
 
-TEST_CASE("chained products as text") {
+TEST_CASE("chained products print as text") {
   const std::string text = print(chained_product({}));
   INFO(text);
   for (const char* part : {"wgmma v1 += rows[0], keys[%", " depth 48\n", "wait_sums v1, v2, v3\n", "wgmma v2 += %",

@@ -34,7 +34,7 @@ Kernel quotients(int lanes, bool one_divisor) {
 
 }  // namespace
 
-TEST_CASE("fast exp and division: the interpreter rounds their results, specials are those of exp and division") {
+TEST_CASE("fast exp and division: the interpreter rounds results, special values match exp and division") {
   constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   for (const int lanes : {1, 4})
     for (const bool one_divisor : {false, true}) {
@@ -52,13 +52,13 @@ TEST_CASE("fast exp and division: the interpreter rounds their results, specials
     }
 }
 
-TEST_CASE("fast exp and division as text") {
+TEST_CASE("fast exp and division print as text") {
   CHECK_THAT(print(quotients(4, true)),
              Catch::Contains(" = fast_exp %") && Catch::Contains(" = fast_div %") && Catch::Contains(" : f32x4\n"));
   CHECK_THAT(print(quotients(1, false)), Catch::Contains(" = fast_exp %") && Catch::Contains(" : f32\n"));
 }
 
-TEST_CASE("fast exp and division are of f32 alone") {
+TEST_CASE("fast exp and division support f32 only") {
   Builder b("wide");
   const Value wide = b.constant(f64, 1), one = b.constant(f32, 1), whole = b.index(1);
   CHECK_THROWS_WITH(fast_exp(b, wide), Catch::Contains("fast_exp of f64"));

@@ -41,7 +41,7 @@ Kernel reverse_blocks(bool with_barrier, int threads = 8) {
 
 }  // namespace
 
-TEST_CASE("accesses out of bounds name kernel, buffer, index and size") {
+TEST_CASE("out-of-bounds accesses report kernel, buffer, index and size") {
   Builder b("over");
   Buffer x = b.buffer("x", f32, Access::read_write);
   Value n = b.dim("n");
@@ -94,7 +94,7 @@ TEST_CASE("ranges of the parallel loop and its extent") {
   CHECK(data == std::vector<float>{0, 1, 0, 0, 2, 0, 0, 2, 0, 0, 1, 0});
 }
 
-TEST_CASE("bindings are counted, steps are bounded") {
+TEST_CASE("bindings are checked, steps are limited") {
   Builder b("k");
   Buffer x = b.buffer("x", f32, Access::read_write);
   Value n = b.dim("n");
@@ -107,7 +107,7 @@ TEST_CASE("bindings are counted, steps are bounded") {
   CHECK_THROWS_WITH(run(kernel, {&data}, {0}), Catch::Contains("[loop_step]"));
 }
 
-TEST_CASE("alignment promises are checked") {
+TEST_CASE("alignment assumptions are checked") {
   Builder b("aligned");
   Buffer x = b.buffer("x", f32, Access::read_write);
   Value n = b.dim("n");
@@ -127,7 +127,7 @@ TEST_CASE("threads of a block run from barrier to barrier") {
   for (int i = 0; i < 24; ++i) CHECK(data[static_cast<std::size_t>(i)] == static_cast<float>(i / 8 * 8 + 7 - i % 8));
 }
 
-TEST_CASE("a missing barrier is found") {
+TEST_CASE("detects a missing barrier") {
   std::vector<float> data(8);
   CHECK_THROWS_WITH(run(reverse_blocks(false), {&data}, {1}),
                     Catch::Contains("[uninitialised]") || Catch::Contains("[race]"));
@@ -147,7 +147,7 @@ TEST_CASE("a missing barrier is found") {
   }
 }
 
-TEST_CASE("a tree reduction in two dimensions of threads") {
+TEST_CASE("a tree reduction over a 2-D block of threads") {
   Builder b("tree");
   Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
   Buffer tile = b.alloc(f32, 64, Space::shared, "tile");
@@ -180,7 +180,7 @@ TEST_CASE("a tree reduction in two dimensions of threads") {
   CHECK(out == std::vector<float>{120, 376, 632, 888});
 }
 
-TEST_CASE("threads that meet a barrier unequally often are found") {
+TEST_CASE("detects threads that reach a barrier a different number of times") {
   Builder b("divergent");
   b.buffer("x", f32, Access::read);
   b.for_loop(0, 4, 1, [&](Value t) { b.for_loop(0, t, 1, [&](Value) { b.barrier(); }); }, LoopKind::thread_x);
@@ -188,7 +188,7 @@ TEST_CASE("threads that meet a barrier unequally often are found") {
   CHECK_THROWS_WITH(run(b.finish(), {&data}), Catch::Contains("[divergent_barrier]"));
 }
 
-TEST_CASE("dot_pairs: the odd product first, each step rounded once, subnormals as zeros") {
+TEST_CASE("dot_pairs: the odd product first, each step rounded once, subnormals flushed to zero") {
   Builder b("dot");
   Buffer x = b.buffer("x", f32, Access::read_write);
   const auto pair = [&](double even, double odd) {

@@ -51,7 +51,7 @@ void fails(const TileProduct& p, const std::string& text, std::int64_t strides =
 
 }  // namespace
 
-TEST_CASE("mma sums exact products in order, for both layouts of both operands, ragged k") {
+TEST_CASE("mma accumulates exact products in order, for both layouts of both operands, ragged k") {
   for (const DType dtype : {bf16, f16})
     for (const bool left : {false, true})
       for (const bool right : {false, true})
@@ -70,7 +70,7 @@ TEST_CASE("mma sums exact products in order, for both layouts of both operands, 
         }
 }
 
-TEST_CASE("the sums of a warp's threads are all sums, once each") {
+TEST_CASE("the accumulators of the threads of a warp cover every element, once each") {
   for (const auto& [rows, columns] : {std::pair{16, 16}, {64, 32}, {16, 128}}) {
     std::vector<int> seen(static_cast<std::size_t>(rows * columns));
     for (int lane = 0; lane < warp_threads; ++lane)
@@ -82,7 +82,7 @@ TEST_CASE("the sums of a warp's threads are all sums, once each") {
   }
 }
 
-TEST_CASE("a missing wait, a missing barrier and crooked positions are found") {
+TEST_CASE("detects a missing wait, a missing barrier and misaligned positions") {
   fails({.waits = false}, "whose copy was not waited for  [uninitialised]");
   fails({.barrier = false}, "[race]");
   fails({}, "[alignment]", stride + 1);
@@ -122,7 +122,7 @@ void is_refused(const std::function<Kernel()>& build, const std::string& label) 
 
 }  // namespace
 
-TEST_CASE("what only a run shows of mma and copies") {
+TEST_CASE("mma and copy errors that are detected at run time") {
   fails_to_run([](Builder& b, Buffer tile, Buffer, Value t) { multiply(b, tile, t / 16 * 8); }, "divergent_mma");
   fails_to_run(
       [](Builder& b, Buffer tile, Buffer, Value t) { b.for_loop(0, t, 1, [&](Value) { multiply(b, tile, 0); }); },
@@ -154,7 +154,7 @@ TEST_CASE("what only a run shows of mma and copies") {
   CHECK(interpret(warp(two_groups(0)), buffers, {}) == 0);
 }
 
-TEST_CASE("mma and copies that no machine could run are refused by name of the rule") {
+TEST_CASE("mma and copies that no GPU can run are rejected with the label of the rule") {
   using Body = std::function<void(Builder&, Buffer, Buffer, Value)>;
   const auto refused = [](const Body& body, const std::string& label, int threads = 32, DType dtype = bf16) {
     is_refused([&] { return warp(body, threads, dtype); }, label);
@@ -182,7 +182,7 @@ TEST_CASE("mma and copies that no machine could run are refused by name of the r
       "copy_context");
 }
 
-TEST_CASE("a thread has what another thread of its warp has") {
+TEST_CASE("a thread reads a value from another lane of its warp") {
   const auto turn = [](int threads, int by) {
     Builder b("turn");
     const Buffer x = b.buffer("x", i32, Access::read), y = b.buffer("y", i32, Access::write);
@@ -210,7 +210,7 @@ TEST_CASE("a thread has what another thread of its warp has") {
   is_refused([&] { return turn(16, 0); }, "warp_threads");
 }
 
-TEST_CASE("mma and copies as text") {
+TEST_CASE("mma and copies print as text") {
   const std::string text = print(tile_product({.left_rows = 32, .right_transposed = true}));
   INFO(text);
   for (const char* part : {" = mma 32 rows of a[0 by 24], 16 rows of b[0 by 24]^T, ", " : f32x16\n", "async_copy a[",

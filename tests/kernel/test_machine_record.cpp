@@ -72,7 +72,7 @@ static_assert(!MachineOperation<WithoutInterpretation> && !MachineOperation<With
 
 }  // namespace
 
-TEST_CASE("machine operation: printer and verifier and interpreter and walkers know one that only its file knows") {
+TEST_CASE("machine operation: printer and verifier and interpreter and walkers handle one defined only in its file") {
   const Kernel kernel = doubled(f32);
   CHECK_THAT(print(kernel), Catch::Contains("    twice y[i0] = x[i0]\n"));
   std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8}, y(8);
@@ -87,7 +87,7 @@ TEST_CASE("machine operation: printer and verifier and interpreter and walkers k
   CHECK_THROWS_WITH(interpret(kernel, bound, beyond), Catch::Contains("[out_of_bounds]"));
 }
 
-TEST_CASE("machine operation: its own rules and those of its operands hold") {
+TEST_CASE("machine operation: its own rules and the operand rules are enforced") {
   CHECK_THROWS_WITH(doubled(f64), Catch::Contains("twice of f64") && Catch::Contains("[twice_type]"));
   CHECK_THROWS_WITH(doubled(f32, true), Catch::Contains("[access]"));
   CHECK_THROWS_WITH(doubled(f32, false, true), Catch::Contains("a twice of 2 values") && Catch::Contains("[arity]"));

@@ -70,7 +70,7 @@ static_assert(!MachineRegionOf<WithoutPlace> && !MachineRegionOf<WithoutMeaning>
 
 }  // namespace
 
-TEST_CASE("machine region: printer and walkers know one that only its file knows") {
+TEST_CASE("machine region: printer and walkers handle one defined only in its file") {
   const Kernel kernel = shared_out();
   CHECK_THAT(print(kernel), Catch::Contains("    first 3 threads i1 run {\n"
                                             "      %0 = add i1, 10 : i64\n") &&
@@ -81,12 +81,12 @@ TEST_CASE("machine region: printer and walkers know one that only its file knows
   CHECK(holds_region(kernel.body, &first_threads_record));
 }
 
-TEST_CASE("machine region: its threads run its body, the others wait where they meet again") {
+TEST_CASE("machine region: its threads run its body, the others wait at the next barrier") {
   CHECK(run(shared_out()) == std::vector<float>{10, 11, 12, 20, 22, 24, 20, 22});
   CHECK_THROWS_WITH(run(shared_out(false)), Catch::Contains("with no barrier between  [race]"));
 }
 
-TEST_CASE("machine region: its own rules, those of its parts and those of what it defines hold") {
+TEST_CASE("machine region: its own rules, the rules of its parts and of its definitions are enforced") {
   const auto refused = [](const auto& change, const std::string& text, const std::string& label) {
     Kernel kernel = shared_out();
     change(kernel, region_in(kernel));

@@ -50,7 +50,7 @@ float expected(const WgmmaProduct& p, int i, int j, int k) {
 
 }  // namespace
 
-TEST_CASE("a pipeline's stages sum exact products in order, for both layouts of both operands, ragged k") {
+TEST_CASE("pipeline stages accumulate exact products in order, for both layouts of both operands, ragged k") {
   for (const auto& [left, right, k] :
        {std::tuple{false, false, 200}, {false, true, 64}, {true, false, 37}, {true, true, 131}, {false, false, 0}}) {
     const WgmmaProduct p{
@@ -62,7 +62,7 @@ TEST_CASE("a pipeline's stages sum exact products in order, for both layouts of 
   }
 }
 
-TEST_CASE("boxes bring what copies of 16 bytes do, with zeros beyond the ends") {
+TEST_CASE("box copies match 16-byte copies, with zeros past the ends") {
   for (const auto& [left, right, k] :
        {std::tuple{false, false, 200}, {false, true, 64}, {true, false, 40}, {true, true, 136}}) {
     WgmmaProduct p{.left_transposed = left, .right_transposed = right, .tiles = k == 200 ? 2 : 1};
@@ -75,7 +75,8 @@ TEST_CASE("boxes bring what copies of 16 bytes do, with zeros beyond the ends") 
   CHECK_THROWS_WITH(run({.mistake = Mistake::one_slot, .left_boxes = true}, 200), Catch::Contains("[stage]"));
 }
 
-TEST_CASE("the sums of a warpgroup's threads are all sums, and the positions of a tile all positions, once each") {
+TEST_CASE(
+    "the accumulators of a warpgroup cover all elements, and the positions of a tile all positions, once each") {
   std::vector<int> sums(wgmma_rows * wgmma_columns), positions(swizzled_elements);
   for (int t = 0; t < warpgroup_threads; ++t)
     for (int i = 0; i < 64; ++i) {
@@ -100,7 +101,7 @@ TEST_CASE("wrong layouts give wrong sums") {
   }
 }
 
-TEST_CASE("stages that are read too early or too late, or produced too early, are found") {
+TEST_CASE("detects stages that are read too early or too late, or produced too early") {
   const auto fails = [](Mistake mistake, const std::string& text) {
     CHECK_THROWS_WITH(run({.mistake = mistake}, 200), Catch::Contains(text));
   };
@@ -165,7 +166,7 @@ void fails_to_run(const Body& body, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("what only a run shows of pipelines") {
+TEST_CASE("pipeline errors that are detected at run time") {
   const Body same = [](const Parts& p) { async_copy(p.b, p.tile, p.t % 64 * 8, p.x, p.t * 8); };
   fails_to_run(pipeline(same, nothing), "in one iteration  [race]");
   const Body writes = [](const Parts& p) { p.b.store(p.tile, p.t * 8 + 1024, p.b.constant(bf16, 0)); };
@@ -187,7 +188,7 @@ TEST_CASE("what only a run shows of pipelines") {
   fails_to_run(from([](const Parts& p) { return p.t / 512 + 8; }), "[alignment]");
 }
 
-TEST_CASE("pipelines that no machine could run are refused by name of the rule") {
+TEST_CASE("pipelines that no GPU can run are rejected with the label of the rule") {
   CHECK_NOTHROW(block(pipeline(copy, nothing)));
   refused(pipeline(copy, nothing, 96), "pipeline_threads");
   refused(pipeline(copy, nothing, 256), "pipeline_threads");
@@ -216,7 +217,7 @@ TEST_CASE("pipelines that no machine could run are refused by name of the rule")
       "pipeline_producer");
 }
 
-TEST_CASE("boxes that no machine could copy are refused by name of the rule") {
+TEST_CASE("boxes that no GPU can copy are rejected with the label of the rule") {
   using Boxes = Builder::Boxes;
   const Boxes square{.offset = 0, .dims = {{64, 1, 64}, {64, 64, 64}}};
   const auto map = [](const Boxes& boxes) { return [=](const Parts& p) { p.b.tensor_map(p.x, boxes); }; };
@@ -247,7 +248,7 @@ TEST_CASE("boxes that no machine could copy are refused by name of the rule") {
   refused([&](const Parts& p) { copy_box(p.b, p.tile, 0, p.b.tensor_map(p.x, square), at(p, 2)); }, "copy_context");
 }
 
-TEST_CASE("products of warpgroups that no machine could run are refused by name of the rule") {
+TEST_CASE("warpgroup matmuls that no GPU can run are rejected with the label of the rule") {
   CHECK_NOTHROW(block(product(copy, multiply)));
   const auto zeros = [](const Parts& p) { return p.b.var({f32, 64}, p.b.constant(f32, 0)); };
   refused([&](const Parts& p) { multiply(p, zeros(p)); }, "warpgroup_context");
@@ -274,7 +275,7 @@ TEST_CASE("products of warpgroups that no machine could run are refused by name 
   refused(product(copy, stores), "mma_operands");
 }
 
-TEST_CASE("sums that are used while products are under way are refused") {
+TEST_CASE("accumulators used while matmuls are pending are rejected") {
   const auto reads = [](const Parts& p, Var sums) { p.b.var(p.b.get(sums)); };
   CHECK_NOTHROW(
       block(product(copy, [&](const Parts& p, Var) { reads(p, p.b.var({f32, 64}, p.b.constant(f32, 0))); })));
@@ -299,7 +300,7 @@ TEST_CASE("sums that are used while products are under way are refused") {
   CHECK_THROWS_WITH(wgmma_product({.mistake = Mistake::not_waited}), Catch::Contains("[sums_under_way]"));
 }
 
-TEST_CASE("pipelines as text") {
+TEST_CASE("pipelines print as text") {
   const std::string text = print(wgmma_product({.right_transposed = true}));
   INFO(text);
   for (const char* part : {"pipeline of 2 for 128 threads {\n", "stage i3 produce {\n", "} consume {\n",

@@ -105,7 +105,7 @@ TEST_CASE("kernels print as text") {
 )");
 }
 
-TEST_CASE("the canonical text ignores names and notes, and nothing else") {
+TEST_CASE("the canonical text omits only names and notes, and keeps everything else") {
   const Kernel a = everything("layer_0", "a_"), c = everything("layer_1", "c_");
   CHECK(print(a) != print(c));
   CHECK(canonical_text(a) == canonical_text(c));
@@ -116,7 +116,7 @@ TEST_CASE("the canonical text ignores names and notes, and nothing else") {
   CHECK(canonical_text(b.finish()) == "kernel @k(b0: read f32) {\n}\n");
 }
 
-TEST_CASE("printing is the same every time") { CHECK(print(everything("k", "")) == print(everything("k", ""))); }
+TEST_CASE("printing is deterministic") { CHECK(print(everything("k", "")) == print(everything("k", ""))); }
 
 TEST_CASE("loop kinds and shared memory print") {
   Builder b("gpu");

@@ -38,7 +38,7 @@ TEST_CASE("integers wrap and never trap") {
   CHECK(integer(ScalarOp::shift_left, i32, 1, -1) == 0);
 }
 
-TEST_CASE("min and max propagate NaN from either side") {
+TEST_CASE("min and max propagate NaN from either operand") {
   const double nan = std::nan("");
   for (const ScalarOp op : {ScalarOp::min, ScalarOp::max}) {
     CHECK(std::isnan(real(op, nan, 1)));
@@ -64,7 +64,7 @@ TEST_CASE("casts saturate and round to nearest even") {
   CHECK(bf16_bits(1e-40f) == 0x0001);
 }
 
-TEST_CASE("f64 and integers round once, to every float") {
+TEST_CASE("f64 and integers round once to every float type") {
   CHECK(round_to(bf16, 1.0039062500009095) == 1.0078125);
   CHECK(round_to(bf16, -4.5917748124e-41) == -0x1p-133);
   CHECK(round_to(bf16, 3.3961775e38) == 0x1.fep127);
@@ -83,7 +83,7 @@ TEST_CASE("f64 and integers round once, to every float") {
   CHECK(round_to(bf16, std::numeric_limits<std::int64_t>::min()) == -0x1p63);
 }
 
-TEST_CASE("every f16 value survives the way through f32") {
+TEST_CASE("every f16 value round-trips through f32") {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
     const float value = f16_value(half);

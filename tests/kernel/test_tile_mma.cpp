@@ -56,7 +56,7 @@ void rejects(const std::string& label, const std::function<void(TileMma&, Kernel
 
 }  // namespace
 
-TEST_CASE("tile_mma: sums of products at all positions, with strides of their own, added to sums or to zeros") {
+TEST_CASE("tile_mma: matmuls at all positions, with own strides, accumulating or starting from zero") {
   Operands o;
   for (int i = 0; i < 32; ++i)
     for (int k = 0; k < 96; ++k)
@@ -77,7 +77,8 @@ TEST_CASE("tile_mma: sums of products at all positions, with strides of their ow
         }
 }
 
-TEST_CASE("tile_mma: even and odd k apart, 32 at a time, each step rounded once, subnormals as zeros") {
+TEST_CASE(
+    "tile_mma: even and odd k accumulate separately, 32 at a time, each step rounded once, subnormals as zeros") {
   Operands o;
   const auto only = [&](std::initializer_list<std::pair<int, float>> left) {
     o.x.assign(o.x.size(), 0);
@@ -129,7 +130,7 @@ TEST_CASE("tile_mma of split bf16: six products of terms for every 32 k") {
     }
 }
 
-TEST_CASE("terms of an f32: three bf16 whose sum it is") {
+TEST_CASE("terms of an f32: three bf16 numbers that sum to it") {
   const auto term = [](float x, int s) { return static_cast<float>(evaluate_bf16_term({.real = x}, s).real); };
   for (const float x : {0.0f, -0.0f, 1.0f, -1.0000001f, 3.14159274f, 16777215.0f, 1e-30f, 3.39e38f, -3e38f}) {
     INFO(x);
@@ -149,7 +150,7 @@ TEST_CASE("terms of an f32: three bf16 whose sum it is") {
   }
 }
 
-TEST_CASE("terms of an f32 times 2^23 are zeros or normal numbers, of every f32 below 2^104") {
+TEST_CASE("terms of an f32 times 2^23 are zeros or normal numbers, for every f32 below 2^104") {
   std::mt19937 random(3);
   for (int i = 0; i < 200000; ++i) {
     const float x = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
@@ -164,7 +165,7 @@ TEST_CASE("terms of an f32 times 2^23 are zeros or normal numbers, of every f32 
   }
 }
 
-TEST_CASE("tile_mma: what the interpreter finds") {
+TEST_CASE("tile_mma: errors of the interpreter") {
   CHECK_THROWS_WITH(run(tile_block(32, 32, false), {}, 48), Catch::Contains("[tile_shape]"));
   Operands few;
   few.x.resize(31 * x_stride);
@@ -178,7 +179,7 @@ TEST_CASE("tile_mma: what the interpreter finds") {
   CHECK_THROWS_WITH(interpret(b.finish(), bound, {}), Catch::Contains("[uninitialised]"));
 }
 
-TEST_CASE("tile_mma prints its operands, and has rules") {
+TEST_CASE("tile_mma prints its operands, and checks its rules") {
   CHECK_THAT(print(tile_block(32, 16, true)),
              Catch::Contains("tile_mma sums[0 by 40] += x[0 by x_stride], y[0 by y_stride], 32 x 16 x k\n"));
   CHECK_THAT(print(tile_block(32, 16, false)), Catch::Contains("tile_mma sums[0 by 40] = x"));

@@ -75,7 +75,7 @@ TEST_CASE("values must be defined before use, once, in scope") {
   rejects("var_scope", [](Kernel& k) { k.body.insert(k.body.begin(), parallel(k).body[3]); });
 }
 
-TEST_CASE("types must agree") {
+TEST_CASE("types must match") {
   rejects("type", [](Kernel& k) { first(k, Opcode::load).type.scalar = f64; });
   rejects("type", [](Kernel& k) { first(k, Opcode::scalar).type = {f32, 2}; });
   rejects("lanes", [](Kernel& k) { first(k, Opcode::load).type.lanes = 3; });
@@ -101,7 +101,7 @@ TEST_CASE("types must agree") {
   });
 }
 
-TEST_CASE("buffers are used as they were declared") {
+TEST_CASE("buffer accesses must match the declarations") {
   rejects("access", [](Kernel& k) { k.buffers[1].access = Access::read; });
   rejects("access", [](Kernel& k) { k.buffers[0].access = Access::write; });
   rejects("buffer_range", [](Kernel& k) { first(k, Opcode::load).buffer = 7; });
@@ -120,7 +120,7 @@ TEST_CASE("buffers are used as they were declared") {
   });
 }
 
-TEST_CASE("loops keep their rules") {
+TEST_CASE("loop rules are enforced") {
   rejects("parallel_last", [](Kernel& k) { k.body.push_back({Check{}}); });
   rejects("parallel_context", [](Kernel& k) { inner(k).kind = LoopKind::parallel; });
   rejects("parallel_bounds", [](Kernel& k) {
@@ -158,7 +158,7 @@ TEST_CASE("loops keep their rules") {
   });
 }
 
-TEST_CASE("a barrier in a branch is refused") {
+TEST_CASE("rejects a barrier in a branch") {
   Builder b("branchy");
   b.buffer("x", f32, Access::read);
   Value n = b.dim("n");
@@ -193,7 +193,7 @@ std::set<std::string> labels(const std::string& source) {
 
 }  // namespace
 
-TEST_CASE("the reference lists every label of the verifier and the interpreter and every machine operation") {
+TEST_CASE("the reference lists every verifier and interpreter label and every machine operation") {
   const std::string reference = read("docs/kernel-ir.md");
   std::vector<std::string> paths = {"ir/kernel/verify/verifier.cpp",
                                     "ir/kernel/interpret/interpreter.cpp",

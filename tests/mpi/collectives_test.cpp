@@ -3,7 +3,7 @@
 /// Collectives over MPI, compared with those between threads of one process.
 namespace lathe::test {
 
-TEST_CASE("mpi: every collective is that within one program") {
+TEST_CASE("mpi: every collective matches the same collective within one process") {
   if (!has_mpi()) return;
   const RanMany ran = run_body(3, "collectives");
   INFO(ran.err);
@@ -11,7 +11,7 @@ TEST_CASE("mpi: every collective is that within one program") {
   CHECK(ran.out == "138 collectives are the same\n");
 }
 
-TEST_CASE("mpi: training steps have the bits of those within one program") {
+TEST_CASE("mpi: training steps match the bits of threads within one process") {
   if (!has_mpi()) return;
   const RanMany ran = run_body(4, "steps");
   INFO(ran.err);
@@ -19,7 +19,7 @@ TEST_CASE("mpi: training steps have the bits of those within one program") {
   CHECK(ran.out == "the same bits\n");
 }
 
-TEST_CASE("mpi: collectives between GPUs are those within one program, in whatever order streams run") {
+TEST_CASE("mpi: GPU collectives match those within one process, for any order of streams") {
   if (!has_mpi()) return;
   const RanMany ran = run_body(3, "gpu_collectives");
   INFO(ran.err);
@@ -27,7 +27,7 @@ TEST_CASE("mpi: collectives between GPUs are those within one program, in whatev
   CHECK(ran.out == "138 collectives are the same\n");
 }
 
-TEST_CASE("mpi: training steps on GPUs have the bits of those within one program") {
+TEST_CASE("mpi: GPU training steps match the bits of threads within one process") {
   if (!has_mpi()) return;
   const RanMany ran = run_body(4, "gpu_steps");
   INFO(ran.err);
@@ -35,7 +35,7 @@ TEST_CASE("mpi: training steps on GPUs have the bits of those within one program
   CHECK(ran.out == "the same bits\n");
 }
 
-TEST_CASE("mpi: messages go in pieces where they are too large for one") {
+TEST_CASE("mpi: large messages are sent in chunks") {
   if (!has_mpi()) return;
   const RanMany ran = run_body(4, "pieces");
   INFO(ran.err);

@@ -25,7 +25,7 @@ void check_fault(int processes, const std::string& name, const std::vector<std::
 
 }  // namespace
 
-TEST_CASE("mpi: memory that one rank lacks ends all with its rank") {
+TEST_CASE("mpi: running out of memory on one rank ends all ranks and reports the rank") {
   if (!has_mpi()) return;
 #ifdef __SANITIZE_ADDRESS__
   WARN("SKIP: the address sanitizer takes more addresses than any limit");
@@ -44,30 +44,30 @@ TEST_CASE("mpi: memory that one rank lacks ends all with its rank") {
 #endif
 }
 
-TEST_CASE("mpi: an index out of range on one rank ends all with its rank, op and line") {
+TEST_CASE("mpi: an index out of range on one rank ends all ranks with its rank, op and line") {
   check_fault(2, "index", {"rank 1 of 2 failed: lookup:2: gather", "index 9"});
 }
 
-TEST_CASE("mpi: a rank that stops ends all within the patience with rank, op and line") {
+TEST_CASE("mpi: a rank that hangs ends all ranks within the timeout with rank, op and line") {
   check_fault(2, "stop",
               {"rank 0 of 2 failed: lookup:3: all_reduce", "has made no progress for 2 seconds", "[rank_stalled]"},
               12);
 }
 
-TEST_CASE("mpi: a rank that stops before it has joined ends all within the patience") {
+TEST_CASE("mpi: a rank that hangs before it joins ends all ranks within the timeout") {
   check_fault(
       2, "stop_early",
       {"the start of the ranks has made no progress for 2 seconds: rank 0 waits for rank 1", "[rank_stalled]"}, 12);
 }
 
-TEST_CASE("mpi: a rank that ends by itself ends all") { check_fault(2, "exit_early", {}); }
+TEST_CASE("mpi: a rank that exits ends all ranks") { check_fault(2, "exit_early", {}); }
 
-TEST_CASE("mpi: other graphs and CPUs are told before anything runs") {
+TEST_CASE("mpi: graphs and CPUs that differ are reported before the run") {
   check_fault(2, "graphs", {"ranks differ in the graph: rank 0 has ", "rank 1 has", "[ranks_differ]"});
-  check_fault(2, "cpus", {"ranks differ in the CPU", "x86-64-v2", "x86-64-v3", "[ranks_differ]"});
+  check_fault(2, "cpus", {"ranks differ in the target CPU", "x86-64-v2", "x86-64-v3", "[ranks_differ]"});
 }
 
-TEST_CASE("mpi: a mesh of other processes than run, and a second beginning are refused") {
+TEST_CASE("mpi: rejects a mesh of another size, and a second initialization") {
   check_fault(2, "other_mesh", {"the mesh data=3 has 3 processes, and 2 run (", "[mesh_processes]"});
   check_fault(2, "once", {"[mpi_once]"});
 }

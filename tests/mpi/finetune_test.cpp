@@ -73,7 +73,7 @@ void check_written(const Scratch& scratch, const std::string& file, const std::s
 
 }  // namespace
 
-TEST_CASE("mpi: lathe finetune of all weights on several processes has the losses of one") {
+TEST_CASE("mpi: lathe finetune of all weights on several processes matches the losses of one") {
   if (!has_mpi()) return;
   const Scratch scratch;
   const Words more = all_weights + Words{"--steps",        "5", "--sample-prompt", "the for",
@@ -97,7 +97,7 @@ TEST_CASE("mpi: lathe finetune of all weights on several processes has the losse
   CHECK(samples(scratch, "one").size() == 2);
 }
 
-TEST_CASE("mpi: lathe finetune of an adapter goes on from the checkpoint of any mesh") {
+TEST_CASE("mpi: lathe finetune of an adapter resumes from the checkpoint of any mesh") {
   if (!has_mpi()) return;
   const Scratch scratch;
   const Words first = adapter + Words{"--steps", "2"}, second = adapter + Words{"--steps", "5"};
@@ -118,7 +118,7 @@ TEST_CASE("mpi: lathe finetune of an adapter goes on from the checkpoint of any 
   CHECK_FALSE(fs::exists(scratch.path("many/model.safetensors")));
 }
 
-TEST_CASE("mpi: lathe finetune goes on on the same mesh to the same bits, after a rank was killed too") {
+TEST_CASE("mpi: lathe finetune resumes on the same mesh to the same bits, also after a killed rank") {
   if (!has_mpi()) return;
   const Scratch scratch;
   const Words words = Words{"--save-every", "2"} + all_weights + tuned_by_parameters.words;
@@ -138,7 +138,7 @@ TEST_CASE("mpi: lathe finetune goes on on the same mesh to the same bits, after 
   CHECK(scratch.read("again/model.safetensors") == scratch.read("run/model.safetensors"));
 }
 
-TEST_CASE("mpi: lathe finetune says what a mesh cannot be used for") {
+TEST_CASE("mpi: lathe finetune reports unsupported meshes") {
   if (!has_mpi()) return;
   const Scratch scratch;
   const RanMany alone = run_many(scratch, 0, tuning(scratch, "run") + tuned_by_data.words);

@@ -53,11 +53,13 @@ void build_kernels() {
 
 }  // namespace
 
-TEST_CASE("mpi: lathe train on two GPUs has the losses of one process on a CPU") { check_losses_on(by_states); }
+TEST_CASE("mpi: lathe train on two GPUs matches the losses of one process on a CPU") { check_losses_on(by_states); }
 
-TEST_CASE("mpi: lathe train on two by two GPUs has the losses of one process on a CPU") { check_losses_on(by_both); }
+TEST_CASE("mpi: lathe train on two by two GPUs matches the losses of one process on a CPU") {
+  check_losses_on(by_both);
+}
 
-TEST_CASE("mpi: the same GPUs give the same bits, whether a process sees all or one, and in any order of streams") {
+TEST_CASE("mpi: the same GPUs give the same bits, whether a process sees all or one, for any order of streams") {
   if (!has_mock_gpus()) return;
   const Scratch scratch;
   int number = 0;
@@ -71,7 +73,7 @@ TEST_CASE("mpi: the same GPUs give the same bits, whether a process sees all or 
   }
 }
 
-TEST_CASE("mpi: what a rank's machine lacks for GPUs ends all with the rank and what to do") {
+TEST_CASE("mpi: a missing GPU requirement on one rank ends all ranks with the rank and a remedy") {
   if (!has_mock_gpus()) return;
   build_kernels();
   CHECK_THAT(failing({.before = "[ $rank = 1 ] && export MOCK_NCCL_VERSION=22103"}),
@@ -92,7 +94,7 @@ TEST_CASE("mpi: what a rank's machine lacks for GPUs ends all with the rank and 
                  Contains("\n  memory: arena"));
 }
 
-TEST_CASE("mpi: messages between GPUs that fail or never come end all with the rank, op and line") {
+TEST_CASE("mpi: failed or missing messages between GPUs end all ranks with the rank, op and line") {
   if (!has_mock_gpus()) return;
   build_kernels();
   CHECK_THAT(failing({.before = "export MOCK_NCCL_FAULT='1 5 6'"}),
@@ -105,7 +107,7 @@ TEST_CASE("mpi: messages between GPUs that fail or never come end all with the r
                  Contains("[rank_stalled]"));
 }
 
-TEST_CASE("mpi: a rank with a GPU that is killed ends all, and the run goes on from its checkpoint") {
+TEST_CASE("mpi: killing a GPU rank ends all ranks, and the run resumes from its checkpoint") {
   if (!has_mock_gpus()) return;
   build_kernels();
   const Scratch scratch;
@@ -125,7 +127,7 @@ TEST_CASE("mpi: a rank with a GPU that is killed ends all, and the run goes on f
   CHECK_THAT(ran.out, Contains("resuming after step "));
 }
 
-TEST_CASE("mpi: a rank with a GPU that is stopped ends all within the watchdog's limit") {
+TEST_CASE("mpi: a GPU rank that hangs ends all ranks within the watchdog timeout") {
   if (!has_mock_gpus()) return;
   build_kernels();
   const Scratch scratch;

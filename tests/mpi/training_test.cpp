@@ -18,7 +18,7 @@ Words endless(const Scratch& scratch) {
 
 }  // namespace
 
-TEST_CASE("mpi: lathe train on several processes has the losses of one") {
+TEST_CASE("mpi: lathe train on several processes matches the losses of one") {
   if (!has_mpi()) return;
   const Scratch scratch;
   run_to_end(scratch, 0, training(scratch, "one", {"--evaluate-every", "5"}));
@@ -37,7 +37,7 @@ TEST_CASE("mpi: lathe train on several processes has the losses of one") {
   }
 }
 
-TEST_CASE("mpi: any mesh goes on from the checkpoint of any other") {
+TEST_CASE("mpi: any mesh resumes from the checkpoint of any other") {
   if (!has_mpi()) return;
   const Scratch scratch;
   const Words first{"--steps", "6", "--evaluate-every", "4"}, second{"--steps", "12", "--evaluate-every", "4"};
@@ -57,7 +57,7 @@ TEST_CASE("mpi: any mesh goes on from the checkpoint of any other") {
   check_losses(scratch, "to-one", "one");
 }
 
-TEST_CASE("mpi: the same mesh goes on to the same bits, and samples what one process would") {
+TEST_CASE("mpi: the same mesh resumes to the same bits, and samples match one process") {
   if (!has_mpi()) return;
   const Scratch scratch;
   const Words words = training(scratch, "run", {"--save-every", "6"}) + by_both.words;
@@ -78,7 +78,7 @@ TEST_CASE("mpi: the same mesh goes on to the same bits, and samples what one pro
   CHECK(sample(many.out) == sample(one.out));
 }
 
-TEST_CASE("mpi: a rank of lathe train that is killed ends all, and the run goes on from its checkpoint") {
+TEST_CASE("mpi: killing a rank of lathe train ends all ranks, and the run resumes from its checkpoint") {
   if (!has_mpi()) return;
   const Scratch scratch;
   {
@@ -96,7 +96,7 @@ TEST_CASE("mpi: a rank of lathe train that is killed ends all, and the run goes 
   CHECK_THAT(ran.out, Contains("resuming after step "));
 }
 
-TEST_CASE("mpi: a rank of lathe train that is stopped ends all within the watchdog's limit") {
+TEST_CASE("mpi: a rank of lathe train that hangs ends all ranks within the watchdog timeout") {
   if (!has_mpi()) return;
   const Scratch scratch;
   Endless run(scratch, endless(scratch) + Words{"--watchdog", "2"});
@@ -107,7 +107,7 @@ TEST_CASE("mpi: a rank of lathe train that is stopped ends all within the watchd
   CHECK_THAT(err, Contains("rank 0 of 2 failed: ") && Contains("2 seconds") && Contains("[rank_stalled]"));
 }
 
-TEST_CASE("mpi: a signal to any rank of lathe train stops all after a step, with a checkpoint") {
+TEST_CASE("mpi: a signal to any rank of lathe train stops all ranks after a step, with a checkpoint") {
   if (!has_mpi()) return;
   const Scratch scratch;
   Endless run(scratch, endless(scratch));
@@ -117,7 +117,7 @@ TEST_CASE("mpi: a signal to any rank of lathe train stops all after a step, with
   CHECK_THAT(out, Contains("Stopped after step " + std::to_string(newest(scratch, "run").meta.step)));
 }
 
-TEST_CASE("mpi: lathe train without mpirun says how processes are started") {
+TEST_CASE("mpi: lathe train without mpirun explains how to start processes") {
   if (!has_mpi()) return;
   const Scratch scratch;
   const RanMany ran = run_many(scratch, 0, training(scratch, "run") + by_both.words);
@@ -128,7 +128,7 @@ TEST_CASE("mpi: lathe train without mpirun says how processes are started") {
                  Contains("[mesh_processes]"));
 }
 
-TEST_CASE("mpi: an error that all ranks of lathe train have is told once") {
+TEST_CASE("mpi: an error on all ranks of lathe train is printed once") {
   if (!has_mpi()) return;
   const Scratch scratch;
   const RanMany ran = run_many(scratch, 2, training(scratch, "run") + Words{"--mesh", "data=2", "--split", "b:data"});
@@ -138,7 +138,7 @@ TEST_CASE("mpi: an error that all ranks of lathe train have is told once") {
   CHECK(ran.err.find("[shard_name]") == ran.err.rfind("[shard_name]"));
 }
 
-TEST_CASE("mpi: lathe train for GPUs that are not there, one a process, says what is missing") {
+TEST_CASE("mpi: lathe train with too few GPUs, one per process, reports what is missing") {
   if (!has_mpi()) return;
   const Scratch scratch;
   const RanMany ran = run_many(scratch, 2, training(scratch, "run", {"--target", "cuda"}) + by_data.words);
@@ -151,7 +151,7 @@ TEST_CASE("mpi: lathe train for GPUs that are not there, one a process, says wha
                            Contains("[nccl_missing]") || Contains("[rank_devices]")));
 }
 
-TEST_CASE("mpi: a plugin that is missing is an error with where it was sought") {
+TEST_CASE("mpi: a missing plugin is an error with the searched paths") {
   const Scratch scratch;
   const RanMany ran = run_many(
       scratch, 0,
@@ -160,7 +160,7 @@ TEST_CASE("mpi: a plugin that is missing is an error with where it was sought") 
   CHECK_THAT(ran.err, Contains("nowhere/liblathe_mpi.so") && Contains("[mpi_plugin]") && Contains("install an MPI"));
 }
 
-TEST_CASE("mpi: the plugin of another Lathe is an error with both numbers") {
+TEST_CASE("mpi: a plugin of another Lathe version is an error with both versions") {
   const Scratch scratch;
   const RanMany ran = run_many(
       scratch, 0, training(scratch, "run", {"--mesh", "data=2", "--split", "B:data", "--mpi", LATHE_MPI_OTHER}));

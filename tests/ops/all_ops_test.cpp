@@ -58,7 +58,7 @@ Value expand_once(GraphBuilder& builder, const Value& value) {
 
 }  // namespace
 
-TEST_CASE("every op has samples, dims of size 0 and 1 among them") {
+TEST_CASE("every op has samples, including dims of size 0 and 1") {
   for (const Op* op : sampled_ops()) {
     CAPTURE(op->name.value);
     const auto samples = samples_of(*op);
@@ -72,7 +72,7 @@ TEST_CASE("every op has samples, dims of size 0 and 1 among them") {
   }
 }
 
-TEST_CASE("the value of every op has the type that its rule says") {
+TEST_CASE("the value of every op has the type of its rule") {
   for_each_sample([](const Op& op, const Sample& sample, const std::string& what) {
     CAPTURE(what);
     const Graph graph = sample_graph(op, sample);
@@ -84,7 +84,7 @@ TEST_CASE("the value of every op has the type that its rule says") {
   });
 }
 
-TEST_CASE("the expansion of every composite has the type that its rule says") {
+TEST_CASE("the expansion of every composite has the type of its rule") {
   for (const Sizes sizes : {Sizes::numbers, Sizes::unknowns})
     for (const Layout layout : {Layout::contiguous, Layout::strided})
       for_each_sample([&](const Op& op, const Sample& sample, const std::string& what) {
@@ -155,7 +155,7 @@ TEST_CASE("every op prints and parses back") {
     });
 }
 
-TEST_CASE("16-bit floats give the values of f64, rounded") {
+TEST_CASE("16-bit floats match f64 rounded") {
   for (const auto& [dtype, tolerance] : {std::pair{f32, 1e-6}, std::pair{f16, 4e-3}, std::pair{bf16, 3e-2}})
     for_each_sample(
         [&, dtype = dtype, tolerance = tolerance](const Op& op, const Sample& sample, const std::string& what) {

@@ -37,7 +37,7 @@ Numbers softmax_of(const Numbers& row) {
 
 }  // namespace
 
-TEST_CASE("softmax neither overflows nor hides a row that is wholly masked") {
+TEST_CASE("softmax does not overflow and does not hide a fully masked row") {
   Interpreted t;
   check_near(t.numbers(softmax(t.input({3}, {1, 2, 3}, f64), 0)), softmax_of({1, 2, 3}));
   check_near(t.numbers(softmax(t.input({2}, {1e4, -1e4}, f64), 0)), {1, 0});
@@ -58,7 +58,7 @@ TEST_CASE("logsumexp of infinities") {
   check_near(t.numbers(logsumexp(a, 1)), {-infinity, infinity, 1000 + std::log(2), nan_value});
 }
 
-TEST_CASE("argmax takes the first of equals, and NaN before all") {
+TEST_CASE("argmax returns the first of equal elements, and NaN before all others") {
   Interpreted t;
   const Value a =
       t.input({4, 3}, {1, 3, 3, nan_value, 5, nan_value, 2, nan_value, 9, -infinity, -infinity, -infinity});
@@ -67,7 +67,7 @@ TEST_CASE("argmax takes the first of equals, and NaN before all") {
   CHECK(argmax(a, -1).dtype() == i64);
 }
 
-TEST_CASE("mean and variance, of few elements and of none") {
+TEST_CASE("mean and variance of few elements and of none") {
   Interpreted t;
   const Value a = t.input({2, 3}, {1, 2, 6, -1, 0, 4}, f64);
   check_near(t.numbers(mean(a, {1})), {3, 1});
@@ -134,7 +134,7 @@ TEST_CASE("masks") {
         Numbers{0, 0, 1, 0, 0, 0, 1, 0, 0});
 }
 
-TEST_CASE("cross_entropy is torch.nn.functional.cross_entropy") {
+TEST_CASE("cross_entropy matches torch.nn.functional.cross_entropy") {
   Interpreted t;
   const Numbers rows[] = {{1, 2, 3}, {0, -1, 4}, {2, 2, -5}};
   const Value logits = t.input({3, 3}, {1, 2, 3, 0, -1, 4, 2, 2, -5}, f64);
@@ -163,7 +163,7 @@ TEST_CASE("cross_entropy is torch.nn.functional.cross_entropy") {
   CHECK(t.numbers(cross_entropy(two, t.input(HostTensor::from_ints({2}, {0, 1})), 1))[0] == Approx(std::log(2)));
 }
 
-TEST_CASE("dropout drops the same elements in every dtype, a share p of them, and scales the rest") {
+TEST_CASE("dropout drops the same elements in every dtype, a fraction p of them, and scales the others") {
   Interpreted t;
   const std::int64_t n = 4000;
   const Value state = t.input(HostTensor::from_ints({2}, {1234, 7}));
@@ -184,7 +184,7 @@ TEST_CASE("dropout drops the same elements in every dtype, a share p of them, an
   CHECK(dropout(a, state, 0.5).id() != dropout(a, state, 0.5).id());
 }
 
-TEST_CASE("attention weighs values by the softmax of masked scores") {
+TEST_CASE("attention weights values by the softmax of masked scores") {
   Interpreted t;
   const Value q = t.input({2, 1}, {1, 2}, f64), k = t.input({3, 1}, {1, -1, 3}, f64);
   const Value v = t.input({3, 2}, {1, 10, 2, 20, 3, 30}, f64);
@@ -210,7 +210,7 @@ TEST_CASE("attention weighs values by the softmax of masked scores") {
   check_near(t.numbers(attention(q, k, v, nothing, 0.5, false, true)), Numbers(4, 0));
 }
 
-TEST_CASE("a causal attention sees the keys before its first query, as many as its offset says") {
+TEST_CASE("causal attention with an offset sees that many keys before its first query") {
   Interpreted t;
   const Value q = t.input({2, 1}, {1, 2}, f64), k = t.input({3, 1}, {1, -1, 3}, f64), v = k;
   const auto weighed = [](const Numbers& scores) {

@@ -111,7 +111,7 @@ RandomEinsum random_einsum(std::mt19937& generator) {
 
 }  // namespace
 
-TEST_CASE("einsum means a sum over all labels", "[einsum]") {
+TEST_CASE("einsum sums over all labels", "[einsum]") {
   std::mt19937 generator(3);
   for (const Sample& sample : ops::einsum.samples.value()) {
     std::vector<Sizes> sizes;
@@ -135,7 +135,7 @@ TEST_CASE("einsum of integers is exact", "[einsum]") {
   CHECK(product.get_int(0) == big + 2);
 }
 
-TEST_CASE("einsum contracts what is connected first, and multiplies where nothing is summed", "[einsum]") {
+TEST_CASE("einsum contracts connected operands first, and multiplies if nothing is summed", "[einsum]") {
   Interpreted t;
   const auto ops_of = [](const std::string& equation, const std::vector<Shape>& shapes) {
     GraphBuilder b("g");
@@ -181,7 +181,7 @@ TEST_CASE("matmul follows torch.matmul for vectors, matrices and batches", "[mat
   CHECK(t.numbers(linear(a, b, t.input({2}, {100, 200}))) == Numbers{117, 223, 139, 253});
 }
 
-TEST_CASE("products keep the names of dims and repeat no batch in memory", "[matmul]") {
+TEST_CASE("matmul keeps dim names and does not copy a broadcast batch", "[matmul]") {
   GraphBuilder b("mha");
   const Dim batch{"nbatches"}, n{"n_seq"}, h{"h", 8}, kv{"kv", 1}, d{"d_k", 64};
   const Value q = b.argument(ops::input, "q", f32, {batch, h, n, d});
@@ -194,7 +194,7 @@ TEST_CASE("products keep the names of dims and repeat no batch in memory", "[mat
   for (const Node& node : b.graph().nodes) CHECK(node.op != &ops::expand);
 }
 
-TEST_CASE("sizes of a product that only run time knows are checked then", "[matmul]") {
+TEST_CASE("matmul sizes that are unknown until run time are checked then", "[matmul]") {
   GraphBuilder b("g");
   const Value x = b.argument(ops::input, "x", f32, {2, Dim("n")}),
               w = b.argument(ops::input, "w", f32, {Dim("m"), 3});
@@ -206,7 +206,7 @@ TEST_CASE("sizes of a product that only run time knows are checked then", "[matm
   CHECK(error_label([&] { (void)interpret(graph, wrong); }) == "matmul_inner");
 }
 
-TEST_CASE("more dims than a contraction has letters are an error, no crash") {
+TEST_CASE("more dims than a contraction has letters are an error, not a crash") {
   GraphBuilder b("g");
   const Shape many(std::vector<Dim>(40, Dim(1)));
   const Value x = b.argument(ops::input, "x", f32, many);

@@ -7,9 +7,9 @@
 
 namespace lathe::ir {
 
-TEST_CASE("docs/ops.md is what the records say") { lathe::test::check_committed("docs/ops.md", document_ops()); }
+TEST_CASE("docs/ops.md matches the op records") { lathe::test::check_committed("docs/ops.md", document_ops()); }
 
-TEST_CASE("the page names every op, attribute and constraint") {
+TEST_CASE("the op page names every op, attribute and constraint") {
   const std::string page = document_ops();
   for (const Op* op : all_ops()) {
     CAPTURE(op->name.value);

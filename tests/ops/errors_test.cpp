@@ -15,7 +15,7 @@ const std::vector<ErrorProgram>& programs() {
 }
 }  // namespace
 
-TEST_CASE("each wrong program gets its error: line, names, sizes, label, hint") {
+TEST_CASE("each invalid program gets its error: line, names, sizes, label, hint") {
   REQUIRE(programs().size() > 200);
   for (const ErrorProgram& program : programs()) {
     CAPTURE(program.file, program.name);
@@ -24,7 +24,7 @@ TEST_CASE("each wrong program gets its error: line, names, sizes, label, hint") 
   }
 }
 
-TEST_CASE("each constraint of each op has a wrong program") {
+TEST_CASE("each constraint of each op has an invalid program") {
   std::set<std::pair<std::string, std::string>> shown;
   for (const ErrorProgram& program : programs()) shown.emplace(program.op(), program.label);
   for (const Op* op : all_ops())
@@ -35,7 +35,7 @@ TEST_CASE("each constraint of each op has a wrong program") {
     }
 }
 
-TEST_CASE("arguments have names of their own") {
+TEST_CASE("argument names must be unique") {
   for (const Op* op : all_ops()) {
     if (!op->as<Argument>()) continue;
     GraphBuilder builder("mha");

@@ -110,7 +110,7 @@ std::string plain_ops() {
 
 }  // namespace
 
-TEST_CASE("frontend/ops/plain_ops.h is what the lines of ops say") {
+TEST_CASE("frontend/ops/plain_ops.h matches the op records") {
   lathe::test::check_committed("frontend/ops/plain_ops.h", plain_ops());
 }
 

@@ -9,7 +9,7 @@ using lathe::test::error_label;
 using lathe::test::Interpreted;
 using Numbers = std::vector<double>;
 
-TEST_CASE("cumsum: up to each element or without it, from either end") {
+TEST_CASE("cumsum: inclusive and exclusive, in both directions") {
   Interpreted t;
   const Value a = t.input({2, 3}, {1, 2, 3, 4, 5, 6});
   CHECK(t.numbers(cumsum(a, 1)) == Numbers{1, 3, 6, 4, 9, 15});
@@ -21,7 +21,7 @@ TEST_CASE("cumsum: up to each element or without it, from either end") {
   CHECK(error_label([&] { cumsum(eq(a, a), 0); }) == "dtype_kind");
 }
 
-TEST_CASE("argsort is stable, and NaN counts as larger than every number") {
+TEST_CASE("argsort is stable, and NaN sorts after every number") {
   Interpreted t;
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   const Value a = t.input({8}, {2, nan, -inf, 1, 2, inf, nan, 1});
@@ -50,7 +50,7 @@ TEST_CASE("top_k is the start of an argsort") {
   CHECK(error_label([&] { t.run(top_k(b, k)); }) == "top_k_size");
 }
 
-TEST_CASE("scatter sets elements along a dim, of equal indices by the last") {
+TEST_CASE("scatter sets elements along a dim, the last of equal indices wins") {
   Interpreted t;
   const Value a = t.input({2, 3}, {1, 2, 3, 4, 5, 6});
   const Value along_rows = t.input(HostTensor::from_ints({2, 2}, {2, 0, 1, 1})),

@@ -15,7 +15,7 @@ const double not_a_number = std::numeric_limits<double>::quiet_NaN();
 const double infinity = std::numeric_limits<double>::infinity();
 }  // namespace
 
-TEST_CASE("arithmetic on floats, broadcast both ways") {
+TEST_CASE("arithmetic on floats, both operands broadcast") {
   Interpreted t;
   const Value a = t.input({2, 1}, {1, 2}), b = t.input({3}, {10, 20, 30});
   CHECK(add(a, b).shape() == Shape{2, 3});
@@ -28,7 +28,7 @@ TEST_CASE("arithmetic on floats, broadcast both ways") {
   CHECK(t.numbers(maximum(a, 1.5)) == Numbers{1.5, 2});
 }
 
-TEST_CASE("integers are exact and wrap, and division truncates and has no traps") {
+TEST_CASE("integers are exact and wrap, and division truncates and never traps") {
   Interpreted t;
   const std::int64_t big = (std::int64_t{1} << 53) + 1, low = std::numeric_limits<std::int64_t>::min();
   const Value a = t.input(HostTensor::from_ints({4}, {big, -7, low, 5}));
@@ -40,7 +40,7 @@ TEST_CASE("integers are exact and wrap, and division truncates and has no traps"
   CHECK(t.run(add(narrow, 1.0)).get_int(0) == -2147483648LL);
 }
 
-TEST_CASE("minimum, maximum, sign and rounding at the edges") {
+TEST_CASE("minimum, maximum, sign and rounding of special values") {
   Interpreted t;
   const Value a = t.input({4}, {not_a_number, 1, -infinity, 2}), b = t.input({4}, {0, not_a_number, 3, 2});
   const Numbers low = t.numbers(minimum(a, b)), high = t.numbers(maximum(a, b));
@@ -86,7 +86,7 @@ TEST_CASE("comparisons and logic") {
   CHECK(t.numbers(eq(p, 0.0)) == Numbers{1, 1, 0, 0});
 }
 
-TEST_CASE("where picks and never mixes: the other side may be NaN") {
+TEST_CASE("where selects and never mixes: the other operand may be NaN") {
   Interpreted t;
   const Value c = t.input({2, 1}, {1, 0}, boolean), a = t.input({2}, {1, 2});
   CHECK(t.numbers(where(c, a, -1e9)) == Numbers{1, 2, -1e9, -1e9});
@@ -105,7 +105,7 @@ TEST_CASE("casts truncate, saturate and round") {
   CHECK(cast(x, f64).id() == x.id());
 }
 
-TEST_CASE("bytes are converted, compared and moved, but not computed with") {
+TEST_CASE("bytes support casts, comparisons and views but not arithmetic") {
   Interpreted t;
   const Value x = t.input({6}, {-300, -1.9, 2.9, not_a_number, 200, 300});
   CHECK(t.numbers(cast(x, i8)) == Numbers{-128, -1, 2, 0, 127, 127});
@@ -150,7 +150,7 @@ TEST_CASE("element-wise errors name shapes, label and hint") {
   CHECK(error_label([&] { t.builder.add(ops::add, {a}); }) == "op_arity");
 }
 
-TEST_CASE("an unknown dim against another is compared when the sizes are bound") {
+TEST_CASE("two unknown dims are compared when the sizes are bound") {
   Interpreted t;
   const Value a = t.input(HostTensor::from({2}, {1, 2}, f64), {Dim("n")});
   const Value b = t.input(HostTensor::from({3}, {1, 2, 3}, f64), {Dim("m")});

@@ -8,7 +8,7 @@ using lathe::test::error_label;
 using lathe::test::Interpreted;
 using Numbers = std::vector<double>;
 
-TEST_CASE("gather at any dim, scatter_add back") {
+TEST_CASE("gather along any dim, and scatter_add") {
   Interpreted t;
   const Value table = t.input({3, 2}, {1, 2, 3, 4, 5, 6});
   const Value rows = t.input(HostTensor::from_ints({2, 2}, {2, 0, 0, 1}));
@@ -25,7 +25,7 @@ TEST_CASE("gather at any dim, scatter_add back") {
   CHECK(error_label([&] { scatter_add(columns, updates, -1, 1); }) == "dim_negative");
 }
 
-TEST_CASE("update_rows replaces rows, of equal positions by the last") {
+TEST_CASE("update_rows replaces rows, the last of equal positions wins") {
   Interpreted t;
   const Value a = t.input({3, 2}, {1, 2, 3, 4, 5, 6});
   const Value at = t.input(HostTensor::from_ints({2}, {2, 0}));
@@ -46,7 +46,7 @@ TEST_CASE("update_rows replaces rows, of equal positions by the last") {
   CHECK(text.find("index 3 at [1] is out of range for a dim of size 3") != std::string::npos);
 }
 
-TEST_CASE("an index out of range is an error at the op's line") {
+TEST_CASE("an index out of range is an error at the line of the op") {
   Interpreted t;
   const GraphBuilder::At at(t.builder, Location("model.cpp", 7));
   const Value table = t.input({3}, {1, 2, 3});
@@ -59,7 +59,7 @@ TEST_CASE("an index out of range is an error at the op's line") {
   CHECK(error_label([&] { t.run(negative); }) == "index_range");
 }
 
-TEST_CASE("take_along follows torch.gather, sizes unknown included") {
+TEST_CASE("take_along follows torch.gather, also for unknown sizes") {
   Interpreted t;
   const Dim n("n"), m("m");
   const Value a = t.input(HostTensor::from({2, 3}, {1, 2, 3, 4, 5, 6}, f64), {n, m});
@@ -95,7 +95,7 @@ TEST_CASE("concat, stack and pad") {
   CHECK(error_label([&] { repeat_interleave(a, 0, 0); }) == "repeat_times");
 }
 
-TEST_CASE("pad by sizes that are known only at run time") {
+TEST_CASE("pad by sizes that are unknown until run time") {
   Interpreted t;
   const Dim n("n");
   const Value a = t.input(HostTensor::from({2}, {1, 2}, f64), {n});

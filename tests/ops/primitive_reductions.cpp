@@ -30,7 +30,7 @@ TEST_CASE("sum, max and min over dims") {
   CHECK(error_label([&] { sum(lt(a, a)); }) == "dtype_kind");
 }
 
-TEST_CASE("reductions over nothing give the identity") {
+TEST_CASE("reductions over no elements give the identity") {
   Interpreted t;
   const Value a = t.input({2, 0}, {});
   CHECK(t.numbers(sum(a, {1})) == Numbers{0, 0});
@@ -40,7 +40,7 @@ TEST_CASE("reductions over nothing give the identity") {
   CHECK(sum(a, {0}).shape() == Shape{0});
 }
 
-TEST_CASE("sum_to undoes a broadcast") {
+TEST_CASE("sum_to is the inverse of a broadcast") {
   Interpreted t;
   const Value a = t.input({2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   CHECK(t.numbers(sum_to(a, {2, 1})) == Numbers{30, 48});
@@ -65,7 +65,7 @@ TEST_CASE("contract: batch, free and contracted labels in any order") {
   CHECK(t.run(contract(i, i, "ik,kj->ij")).get_int(0) == 9223372030926249001LL);
 }
 
-TEST_CASE("contract refuses what it cannot mean") {
+TEST_CASE("contract rejects invalid specs") {
   Interpreted t;
   const Value a = t.input({2, 3}, {1, 2, 3, 4, 5, 6});
   CHECK(error_label([&] { contract(a, a, "ik kj"); }) == "contract_spec");

@@ -12,7 +12,7 @@ using lathe::test::Interpreted;
 using Numbers = std::vector<double>;
 using Complexes = std::vector<std::complex<double>>;
 
-TEST_CASE("constants: splat, listed, complex") {
+TEST_CASE("constants: splat, list, complex") {
   Interpreted t;
   CHECK(t.numbers(constant(t.builder, 2.5, f64)) == Numbers{2.5});
   CHECK(t.numbers(full(t.builder, {2, 2}, 3, i32)) == Numbers{3, 3, 3, 3});
@@ -27,7 +27,7 @@ TEST_CASE("constants: splat, listed, complex") {
   CHECK(error_label([&] { literal(t.builder, {-2}, {1}, f32); }) == "dim_negative");
 }
 
-TEST_CASE("an integer in an attribute is exact up to the ends of i64") {
+TEST_CASE("an integer attribute is exact over the whole i64 range") {
   Interpreted t;
   constexpr std::int64_t lowest = INT64_MIN, highest = INT64_MAX, odd = (std::int64_t{1} << 53) + 1;
   const auto integers = [&](const Value& value) {
@@ -52,7 +52,7 @@ TEST_CASE("an integer in an attribute is exact up to the ends of i64") {
   CHECK(error_label([&] { constant(t.builder, highest, i32); }) == "constant_value");
 }
 
-TEST_CASE("a constant of a 16-bit float is the rounded number, whether values are rounded or not") {
+TEST_CASE("a constant of a 16-bit float is the rounded number, with and without rounding of values") {
   Interpreted t;
   for (const bool round : {true, false}) {
     CHECK(t.run(constant(t.builder, 0.1, bf16), {.round = round}).get(0) == 0.10009765625);

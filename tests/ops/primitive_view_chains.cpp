@@ -83,7 +83,7 @@ std::vector<std::int64_t> observed_strides(const HostTensor& a) {
 
 }  // namespace
 
-TEST_CASE("chains of views lie where their strides say, and a view is refused only where none exists") {
+TEST_CASE("view chains address the elements given by their strides, and a view is rejected only if none exists") {
   int views = 0, refused = 0;
   for (unsigned seed = 0; seed < 400; ++seed) {
     Interpreted t;

@@ -20,7 +20,7 @@ Value counting(Interpreted& t, const std::vector<std::int64_t>& sizes) {
 }
 }  // namespace
 
-TEST_CASE("transpose and permute change strides and nothing else") {
+TEST_CASE("transpose and permute change only strides") {
   Interpreted t;
   const Value a = counting(t, {2, 3});
   const Value b = transpose(a, 0, -1);
@@ -37,7 +37,7 @@ TEST_CASE("transpose and permute change strides and nothing else") {
   CHECK(error_label([&] { permute(a, {0}); }) == "permute_dims");
 }
 
-TEST_CASE("expand repeats at stride 0") {
+TEST_CASE("expand repeats with stride 0") {
   Interpreted t;
   const Value a = counting(t, {2, 1});
   const Value b = expand(a, {3, 2, 2});
@@ -50,7 +50,7 @@ TEST_CASE("expand repeats at stride 0") {
   CHECK(error_label([&] { expand(a, {-1, 2, 1}); }) == "expand_rank");
 }
 
-TEST_CASE("slices, counted from both ends and by steps") {
+TEST_CASE("slices with negative indices and steps") {
   Interpreted t;
   const Value a = counting(t, {6});
   CHECK(t.numbers(slice(a, 0, 1, 4)) == Numbers{1, 2, 3});
@@ -69,7 +69,7 @@ TEST_CASE("slices, counted from both ends and by steps") {
   CHECK(error_label([&] { split(a, 0, 0); }) == "split_size");
 }
 
-TEST_CASE("slices of unknown size are checked when it is bound") {
+TEST_CASE("slices of unknown size are checked when the size is bound") {
   Interpreted t;
   const Dim n("n");
   const Value a = t.input(HostTensor::from({2}, {1, 2}, f64), {n});
@@ -95,7 +95,7 @@ TEST_CASE("unsqueeze, squeeze and diagonal") {
   CHECK(error_label([&] { diagonal(a, 1, 1); }) == "dim_repeat");
 }
 
-TEST_CASE("the strides of a view: joined and split runs, expanded and sliced operands") {
+TEST_CASE("the strides of a view: merged and split runs, expanded and sliced operands") {
   const Dim B("B"), S("S");
   const auto strides = [](const TensorType& type, const Shape& shape) { return rules::view_strides(type, shape); };
   const TensorType x = TensorType::contiguous(f32, {B, S, 512});
@@ -118,7 +118,7 @@ TEST_CASE("the strides of a view: joined and split runs, expanded and sliced ope
   CHECK(strides(TensorType{f32, {0, 4}, {1, 7}}, {2, 0}) == Strides{0, 1});
 }
 
-TEST_CASE("view_numel says what the sizes come to and which one is off") {
+TEST_CASE("view_numel reports both products of sizes and which size is wrong") {
   Interpreted t;
   const GraphBuilder::At at(t.builder, Location("mha.cpp", 14));
   const Dim B("nbatches"), S("n_seq"), h("h", 8), d("d_k", 63), model("d_model", 512);
@@ -133,7 +133,7 @@ TEST_CASE("view_numel says what the sizes come to and which one is off") {
   CHECK(error_label([&] { view(x, {B, S, h, -2}); }) == "dim_negative");
 }
 
-TEST_CASE("view_stride names the op that moved the dims") {
+TEST_CASE("view_stride names the op that permuted the dims") {
   Interpreted t;
   const Dim B("B"), S("S"), h("h", 8), d("d_k", 64);
   const Value x = t.builder.argument(ops::input, "x", f32, {B, S, h, d});
@@ -154,7 +154,7 @@ TEST_CASE("view_stride names the op that moved the dims") {
   CHECK(contiguous(x).id() == x.id());
 }
 
-TEST_CASE("one size of a view may be left open") {
+TEST_CASE("one size of a view may be inferred") {
   Interpreted t;
   const Dim B("B"), S("S");
   const Value x = t.builder.argument(ops::input, "x", f32, {B, S, 512});
@@ -165,7 +165,7 @@ TEST_CASE("one size of a view may be left open") {
   CHECK(error_label([&] { view(x, {-1, 0}); }) == "view_infer");
 }
 
-TEST_CASE("reshape copies where a view cannot be") {
+TEST_CASE("reshape copies if a view is not possible") {
   Interpreted t;
   const Value a = counting(t, {2, 3});
   CHECK(t.numbers(reshape(transpose(a, 0, 1), {6})) == Numbers{0, 3, 1, 4, 2, 5});

@@ -62,7 +62,7 @@ TEST_CASE("pipeline: runs its passes in order and times them", "[pipeline]") {
   CHECK_THAT(to_string(result.runs), Contains("canonicalize") && Contains("4 -> 2 nodes"));
 }
 
-TEST_CASE("pipeline: dump-after sees the graph after each pass, disable is honoured", "[pipeline]") {
+TEST_CASE("pipeline: dump_after sees the graph after each pass, disable skips passes", "[pipeline]") {
   std::vector<std::string> seen;
   PipelineOptions options;
   options.dump_after = [&](std::string_view pass, const ir::Graph& graph) {
@@ -84,8 +84,7 @@ TEST_CASE("pipeline: a pass that runs twice is two stages", "[pipeline]") {
   CHECK_THROWS_WITH(after("canonicalize.3"), Contains("there is no pass named 'canonicalize.3'"));
 }
 
-TEST_CASE("pipeline: every pass has the name that parse_pipeline knows, but for those that need options",
-          "[pipeline]") {
+TEST_CASE("pipeline: parse_pipeline knows every pass name, except passes that need options", "[pipeline]") {
   std::vector<std::string> refused;
   for (const Stage& stage : stages()) {
     CHECK((stage.pass == nullptr) == (stage.step != nullptr));
@@ -99,7 +98,7 @@ TEST_CASE("pipeline: every pass has the name that parse_pipeline knows, but for 
   for (const std::string& name : refused) CHECK_THROWS_WITH(parse_pipeline(name), Contains("[pass_name]"));
 }
 
-TEST_CASE("pipeline: unknown names are refused, with the nearest", "[pipeline]") {
+TEST_CASE("pipeline: rejects unknown names and suggests the nearest", "[pipeline]") {
   CHECK(error_text([] { parse_pipeline("canonicalise"); }) ==
         "there is no pass named 'canonicalise'  [pass_name]\n  did you mean 'canonicalize'?");
   PipelineOptions options;
@@ -107,7 +106,7 @@ TEST_CASE("pipeline: unknown names are refused, with the nearest", "[pipeline]")
   CHECK_THAT(error_text([&] { run_pipeline(small_graph(), default_pipeline(), options); }), Contains("[pass_name]"));
 }
 
-TEST_CASE("pipeline: a defect names the pass and leaves what repeats it", "[pipeline]") {
+TEST_CASE("pipeline: a defect names the pass and writes a reproducer", "[pipeline]") {
   const auto file = std::filesystem::temp_directory_path() / "lathe_pipeline_test.lathe";
   PipelineOptions options;
   options.reproducer = file.string();
@@ -123,7 +122,7 @@ TEST_CASE("pipeline: a defect names the pass and leaves what repeats it", "[pipe
   std::filesystem::remove(file);
 }
 
-TEST_CASE("compile: what a program asks of the whole graph comes first", "[pipeline]") {
+TEST_CASE("compile: passes over the whole graph run first", "[pipeline]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 8], input %w: f32[8, 8], state %rng: i64[2]) {
   %1 = linear %x, %w
   %2 = dropout %1, %rng {p=0.5, stream=0}
@@ -143,7 +142,7 @@ TEST_CASE("compile: what a program asks of the whole graph comes first", "[pipel
   CHECK_THAT(ir::print(requested_graph(graph, {.dtype = f64})), Contains("f64[n, 8]") && !Contains("f32"));
 }
 
-TEST_CASE("compile: every stage that is enabled runs once, in the order of the table", "[pipeline]") {
+TEST_CASE("compile: every enabled stage runs once, in table order", "[pipeline]") {
   const ir::Graph graph = parse("graph @g(input %x: f32[4, 8]) {\n%1 = exp %x\noutput \"o\" %1\n}");
   const LowerOptions within{.memory = MemoryBudget{.bytes = 1 << 20}};
   for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))})
@@ -169,7 +168,7 @@ TEST_CASE("compile: every stage that is enabled runs once, in the order of the t
     }
 }
 
-TEST_CASE("compile: stages print the form they made", "[pipeline]") {
+TEST_CASE("compile: stages print the form they produce", "[pipeline]") {
   const ir::Graph graph = parse("graph @g(input %x: f32[4, 8]) {\n%1 = exp %x\noutput \"o\" %1\n}");
   Machine machine = cpu_machine(unnamed_cpu());
   machine.code = {{"names", "names of kernels", "#", [](const kernel::Kernel& k) { return k.name + "\n"; }}};
@@ -183,7 +182,7 @@ TEST_CASE("compile: stages print the form they made", "[pipeline]") {
   CHECK(print_stage(now, "names") == "\n# kernel 0\n" + now.program.kernels[0].name + "\n");
 }
 
-TEST_CASE("compile: regions are known where no kernel can be made of them", "[pipeline]") {
+TEST_CASE("compile: regions are available even if no kernel can be generated", "[pipeline]") {
   Machine machine = cpu_machine(unnamed_cpu());
   machine.schedules.clear();
   const ir::Graph graph = parse("graph @g(input %x: f32[n, 8]) {\n%1 = softmax %x {dim=1}\noutput \"o\" %1\n}");
@@ -194,7 +193,7 @@ TEST_CASE("compile: regions are known where no kernel can be made of them", "[pi
   CHECK_THAT(internal_error([&] { run_until(now, "kernels"); }), Contains("no schedule for rows regions"));
 }
 
-TEST_CASE("compile: a graph of primitives begins at the passes of the target", "[pipeline]") {
+TEST_CASE("compile: a graph of primitives starts at the passes of the target", "[pipeline]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 8], input %w: f32[8, 8]) {
   %1 = linear %x, %w
   %2 = sum %1 {dims=[0, 1]}

@@ -173,7 +173,7 @@ void check_files(const AdapterCase& which, const Load& load) {
 
 }  // namespace
 
-TEST_CASE("adapters of PEFT on an encoder-decoder and on an encoder of sentences") {
+TEST_CASE("PEFT adapters on an encoder-decoder and on a sentence encoder") {
   const auto t5 = [](const std::filesystem::path& folder) { return pretrained::load_seq2seq_lm(folder); };
   const AdapterCase on_t5 = adapter_case("t5_lora", "seq2seq-lm", "t5");
   const AdapterCase on_bert = adapter_case("bert_embed_lora", "sentence-embedding", "bert_embed");

@@ -7,7 +7,7 @@
 #include "frontend/initialize.h"
 #include "frontend/ops/ops.h"
 #include "frontend/train/step.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/support/kernel_store.h"
 
@@ -111,12 +111,12 @@ void check_cases(std::size_t first) {
 }  // namespace
 
 // Hidden states, logits, loss, gradients and 20 training steps, in parts that run in parallel.
-TEST_CASE("causal language models are those of transformers, part 1") { check_cases(0); }
-TEST_CASE("causal language models are those of transformers, part 2") { check_cases(1); }
-TEST_CASE("causal language models are those of transformers, part 3") { check_cases(2); }
-TEST_CASE("causal language models are those of transformers, part 4") { check_cases(3); }
+TEST_CASE("causal language models match transformers, part 1") { check_cases(0); }
+TEST_CASE("causal language models match transformers, part 2") { check_cases(1); }
+TEST_CASE("causal language models match transformers, part 3") { check_cases(2); }
+TEST_CASE("causal language models match transformers, part 4") { check_cases(3); }
 
-TEST_CASE("causal language models: experts compute the same tokens, all or their own alone") {
+TEST_CASE("causal language models: dense and sparse experts give the same tokens") {
   int compared = 0;
   for (const HfCase& which : test::hf_cases("causal-lm")) {
     if (which.name != "mixtral") continue;
@@ -132,7 +132,7 @@ TEST_CASE("causal language models: experts compute the same tokens, all or their
   CHECK(compared == 4);
 }
 
-TEST_CASE("causal language models: fewer tokens than the scaling of positions asks for") {
+TEST_CASE("causal language models: inputs too short for position scaling") {
   int compared = 0;
   for (const HfCase& which : test::hf_cases("causal-lm")) {
     if (!which.prefix) continue;

@@ -172,20 +172,20 @@ void check_families(const std::set<std::string>& families) {
 
 }  // namespace
 
-TEST_CASE("config.json: every key of the library is used, harmless or refused: Llama's kind") {
+TEST_CASE("config.json: every key is used, harmless or rejected: Llama family") {
   check_families({"llama", "mistral", "qwen2", "qwen3"});
 }
-TEST_CASE("config.json: every key of the library is used, harmless or refused: other decoders") {
+TEST_CASE("config.json: every key is used, harmless or rejected: other decoders") {
   check_families({"mixtral", "phi3", "olmo2", "gpt_neox"});
 }
-TEST_CASE("config.json: every key of the library is used, harmless or refused: Gemma and GPT-2") {
+TEST_CASE("config.json: every key is used, harmless or rejected: Gemma and GPT-2") {
   check_families({"gemma2", "gemma3", "gpt2"});
 }
-TEST_CASE("config.json: every key of the library is used, harmless or refused: other kinds") {
+TEST_CASE("config.json: every key is used, harmless or rejected: other models") {
   check_families({"bert", "roberta", "distilbert", "t5", "vit"});
 }
 
-TEST_CASE("config.json: keys that the library does not read are noted, and change nothing") {
+TEST_CASE("config.json: unknown keys are reported, and change nothing") {
   const Directory llama("llama");
   const auto plain = llama.with(json::object());
   const auto changed = llama.with({{"sliding_window", 2}, {"unsloth_version", "1"}});
@@ -202,7 +202,7 @@ TEST_CASE("config.json: keys that the library does not read are noted, and chang
   CHECK_THAT(notes[1], Contains("rope_scaling") && Contains("finetuned"));
 }
 
-TEST_CASE("config.json: an absent key has the library's value") {
+TEST_CASE("config.json: a missing key has the default of transformers") {
   const Directory mistral("mistral"), gpt_neox("gpt_neox"), gemma2("gemma2");
   const auto without = [](const Directory& directory, const char* key, const json& value) {
     json config = directory.config();
@@ -222,7 +222,7 @@ TEST_CASE("config.json: an absent key has the library's value") {
   without(gpt_neox, "use_parallel_residual", true);
 }
 
-TEST_CASE("config.json: sizes that no file holds are refused before anything is made") {
+TEST_CASE("config.json: absurd sizes are rejected before anything is allocated") {
   for (const auto& [name, key] : {std::pair{"mixtral", "num_local_experts"},
                                   {"llama", "num_hidden_layers"},
                                   {"gpt2", "n_layer"},
@@ -253,7 +253,7 @@ TEST_CASE("config.json: sizes that no file holds are refused before anything is 
     }
 }
 
-TEST_CASE("config.json: messages say what a directory is") {
+TEST_CASE("config.json: errors describe the directory") {
   const struct {
     const char* name;
     json change;

@@ -64,7 +64,7 @@ void check_same(const Tensors& one, const Tensors& many) {
 
 }  // namespace
 
-TEST_CASE("pretrained: models of every family train on several processes as on one, split by default") {
+TEST_CASE("pretrained: models of every family train on several processes as on one, sharded by default") {
   const shard::Mesh mesh = shard::Mesh::parse("data=2,model=2");
   std::set<std::string> seen;
   for (const test::HfCase& which : test::hf_cases("causal-lm")) {

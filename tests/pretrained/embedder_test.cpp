@@ -44,7 +44,7 @@ struct Case {
 
 }  // namespace
 
-TEST_CASE("embedder: vectors of texts are those of the original library, in batches of any size") {
+TEST_CASE("embedder: text embeddings match the original library, for any batch size") {
   const Case c;
   test::KernelStore store;
   for (const std::int64_t batch : {1, 2, 4, 32}) {
@@ -53,7 +53,7 @@ TEST_CASE("embedder: vectors of texts are those of the original library, in batc
   }
 }
 
-TEST_CASE("embedder: texts are stripped, made small where the files say so, and cut") {
+TEST_CASE("embedder: texts are stripped, lowercased if configured, and truncated") {
   const Case c;
   test::KernelStore store;
   const std::string text = "t5 t6 t7 t8 t9 t10";
@@ -81,14 +81,14 @@ TEST_CASE("embedder: texts are stripped, made small where the files say so, and 
   }
 }
 
-TEST_CASE("embedder: no texts give no vectors, and batches of none are refused") {
+TEST_CASE("embedder: an empty list gives no embeddings, and a batch size of zero is rejected") {
   const Case c;
   test::KernelStore store;
   CHECK(pretrained::Embedder::load(c.path, {.cache = &store}).embed({}).shape() == std::vector<std::int64_t>{0, 32});
   CHECK(test::failure_of([&] { (void)c.vectors({.batch = 0}); }).label == "embed_batch");
 }
 
-TEST_CASE("config_sentence_transformers.json: every key changes the vectors or their similarities, or is harmless") {
+TEST_CASE("config_sentence_transformers.json: every key changes the embeddings or similarities, or is harmless") {
   const Case c;
   test::KernelStore store;
   const auto with = [&](const std::string& json) {
@@ -115,7 +115,7 @@ TEST_CASE("config_sentence_transformers.json: every key changes the vectors or t
   CHECK_THAT(refusal(R"({"propmts": {"a": "b"}})"), Contains("propmts"));
 }
 
-TEST_CASE("similarities of vectors by dot product and distances") {
+TEST_CASE("similarities of embeddings by dot product and distances") {
   using pretrained::Similarity;
   const HostTensor vectors = HostTensor::from({2, 2}, {3, 4, 0, 1}, f64);
   const auto of = [&](Similarity how) { return pretrained::similarities(vectors, how); };
@@ -126,7 +126,7 @@ TEST_CASE("similarities of vectors by dot product and distances") {
   CHECK(of(Similarity::manhattan).get(3) == 0);
 }
 
-TEST_CASE("cosine similarities are those of the definition, and 0 of a vector of zeros") {
+TEST_CASE("cosine similarities match the definition, and are 0 for a zero vector") {
   const HostTensor cosines =
       pretrained::cosine_similarities(HostTensor::from({4, 2}, {3, 4, -4, 3, 6, 8, 0, 0}, f64));
   const std::vector<double> wanted{1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0};

@@ -33,7 +33,7 @@ test::LoadedCase masked_lm(const std::filesystem::path& folder) {
 
 }  // namespace
 
-TEST_CASE("masked language models are those of transformers") {
+TEST_CASE("masked language models match transformers") {
   const auto cases = test::hf_cases("masked-lm");
   CHECK(cases.size() == 3);
   for (const HfCase& which : cases) {

@@ -6,7 +6,7 @@
 #include "frontend/dsl.h"
 #include "frontend/nn/low_rank.h"
 #include "passes/program/program.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/distance.h"
 #include "tests/support/kernel_store.h"
 
@@ -42,7 +42,7 @@ bool multiplies_segments(const Executable& executable) {
 
 }  // namespace
 
-TEST_CASE("experts: sparse gives what dense gives, gradients too, for any number of tokens") {
+TEST_CASE("experts: sparse matches dense, including gradients, for any number of tokens") {
   for (const DType dtype : {f64, f32})
     for (const std::int64_t chosen : {1, 2, 3}) {
       const nn::Experts experts(nn::Module(), "moe", d, d_ff,
@@ -63,7 +63,7 @@ TEST_CASE("experts: sparse gives what dense gives, gradients too, for any number
     }
 }
 
-TEST_CASE("experts: one takes all tokens, and none is dropped") {
+TEST_CASE("experts: no token is dropped even if one expert gets all of them") {
   const nn::Experts experts(nn::Module(), "moe", d, d_ff, {.count = 8, .chosen = 1, .expert = {.dtype = f64}});
   Executable dense = compiled(experts, nn::Dispatch::dense, f64),
              sparse = compiled(experts, nn::Dispatch::automatic, f64);
@@ -78,7 +78,7 @@ TEST_CASE("experts: one takes all tokens, and none is dropped") {
   CHECK(found.at("y").get(0) != 0);
 }
 
-TEST_CASE("experts: automatic is sparse where experts are many, and dense with adapters") {
+TEST_CASE("experts: automatic selects sparse for many experts, and dense with adapters") {
   const auto is_sparse = [](const nn::Experts& experts, nn::Dispatch dispatch) {
     return multiplies_segments(compiled(experts, dispatch, f32));
   };

@@ -43,7 +43,7 @@ void check_kind(const fs::path& folder, const std::vector<std::string>& words) {
 
 }  // namespace
 
-TEST_CASE("a directory that is no model's is named by what it is") {
+TEST_CASE("a directory that is not a model is reported by its contents") {
   const ScratchFolder scratch;
   const fs::path folder = scratch / "given";
   SECTION("nothing") { check_kind(folder, {"there is no directory", "given"}); }
@@ -59,7 +59,7 @@ TEST_CASE("a directory that is no model's is named by what it is") {
     fs::create_directory(folder);
     check_kind(folder, {"no config.json", "it is empty"});
   }
-  SECTION("weights of another format alone") {
+  SECTION("weights in another format only") {
     for (const auto& [file, kind] : {std::pair{"model-Q4_K_M.gguf", "a GGUF file"},
                                      {"pytorch_model.bin", "a file of PyTorch"},
                                      {"tf_model.h5", "TensorFlow"}}) {
@@ -69,14 +69,14 @@ TEST_CASE("a directory that is no model's is named by what it is") {
       check_kind(folder, {"no config.json", file, kind});
     }
   }
-  SECTION("a folder of the Hugging Face cache") {
+  SECTION("a Hugging Face cache folder") {
     const fs::path snapshot = folder / "snapshots" / "c1899de289a04d12100db370d81485cdf75e47ca";
     fs::create_directories(snapshot);
     fs::create_directories(folder / "refs");
     spit(snapshot / "config.json", "{}");
     check_kind(folder, {"Hugging Face cache", "c1899de289a04d12100db370d81485cdf75e47ca"});
   }
-  SECTION("a run of lathe train") {
+  SECTION("a lathe train run") {
     fs::create_directories(folder / "model");
     fs::create_directories(folder / "checkpoints");
     spit(folder / "model" / "config.json", "{}");
@@ -102,7 +102,7 @@ TEST_CASE("a directory that is no model's is named by what it is") {
   }
 }
 
-TEST_CASE("a model without .safetensors files is named by the format that it has") {
+TEST_CASE("a model without .safetensors files is reported by its format") {
   const ScratchFolder scratch;
   fs::copy(model_of("qwen3") / "config.json", scratch / "config.json");
   CHECK_THAT(failure_of([&] { (void)pretrained::load(scratch.path()); }).text,
@@ -113,7 +113,7 @@ TEST_CASE("a model without .safetensors files is named by the format that it has
   CHECK_THAT(failure.text, Contains("pytorch_model.bin") && Contains("PyTorch") && Contains("safe_serialization"));
 }
 
-TEST_CASE("large files that Git LFS has not fetched are named as that") {
+TEST_CASE("large files that Git LFS has not fetched are reported as such") {
   const ScratchFolder scratch;
   const std::string pointer =
       "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, '0') + "\nsize 988097824\n";
@@ -127,7 +127,7 @@ TEST_CASE("large files that Git LFS has not fetched are named as that") {
   }
 }
 
-TEST_CASE("an adapter in PyTorch's format, or without weights, is named as that") {
+TEST_CASE("an adapter in PyTorch format, or without weights, is reported as such") {
   const ScratchFolder scratch;
   fs::copy(llama_adapter() / "adapter_config.json", scratch / "adapter_config.json");
   const auto failure = [&] {
@@ -140,7 +140,7 @@ TEST_CASE("an adapter in PyTorch's format, or without weights, is named as that"
   CHECK_THAT(failure().text, Contains("adapter_model.bin") && Contains("PyTorch"));
 }
 
-TEST_CASE("a directory with a model and an adapter is refused unless both are named") {
+TEST_CASE("a directory with a model and an adapter is rejected unless both are named") {
   const ScratchFolder scratch;
   const fs::path both = scratch / "both";
   fs::copy(model_of("llama"), both);
@@ -166,7 +166,7 @@ TEST_CASE("a config.json without weights next to an adapter is not a model") {
   CHECK(found.model == model_of("llama"));
 }
 
-TEST_CASE("the model that an adapter names: names that cannot be looked at are an error of the adapter") {
+TEST_CASE("the model that an adapter names: a base path that cannot be accessed is an adapter error") {
   const ScratchFolder scratch;
   fs::create_symlink("loop", scratch / "loop");
   nlohmann::json config = nlohmann::json::parse(test::slurp(llama_adapter() / "adapter_config.json"));
@@ -182,7 +182,7 @@ TEST_CASE("the model that an adapter names: names that cannot be looked at are a
   }
 }
 
-TEST_CASE("an index and a model.safetensors that it does not name are two models") {
+TEST_CASE("an index and a model.safetensors that it does not list are two models") {
   const ScratchFolder scratch;
   const fs::path folder = scratch / "model";
   fs::copy(model_of("llama"), folder);
@@ -195,7 +195,7 @@ TEST_CASE("an index and a model.safetensors that it does not name are two models
   CHECK(failure_of([&] { pretrained::save(qwen, folder); }).label == "output_folder");
 }
 
-TEST_CASE("a model is saved over another one as if the folder were empty") {
+TEST_CASE("saving over an existing model gives the same files as an empty folder") {
   const ScratchFolder scratch;
   const fs::path folder = scratch / "model", fresh = scratch / "fresh";
   for (const char* name : {"llama", "qwen3", "bert_embed", "t5", "llama"}) {

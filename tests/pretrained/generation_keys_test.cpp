@@ -123,11 +123,11 @@ void check_rule(const KeyRule& rule) {
 
 }  // namespace
 
-TEST_CASE("generation_config.json: every key changes the text, is refused by name, or is harmless") {
+TEST_CASE("generation_config.json: every key changes the text, is rejected by name, or is harmless") {
   for (const KeyRule& rule : generation_keys().rules()) check_rule(rule);
 }
 
-TEST_CASE("generation_config.json: the table has the keys of transformers, and others are refused") {
+TEST_CASE("generation_config.json: the table has the keys of transformers, and others are rejected") {
   const Json file = Json::parse(std::ifstream(test::test_data("hf/library_keys.json")));
   std::set<std::string> known;
   for (const KeyRule& rule : generation_keys().rules()) known.emplace(rule.key);
@@ -137,7 +137,7 @@ TEST_CASE("generation_config.json: the table has the keys of transformers, and o
   CHECK_THAT(failure.text, Contains("temprature"));
 }
 
-TEST_CASE("generation_config.json: a decoder begins with the token that config.json names") {
+TEST_CASE("generation_config.json: a decoder starts with the token that config.json names") {
   const test::ScratchFolder folder;
   test::spit(folder / "config.json", R"({"is_encoder_decoder": true, "pad_token_id": 0})");
   test::spit(folder / "generation_config.json", R"({"decoder_start_token_id": 0})");
@@ -148,7 +148,7 @@ TEST_CASE("generation_config.json: a decoder begins with the token that config.j
   CHECK_THAT(failure.text, Contains("decoder_start_token_id is 3"));
 }
 
-TEST_CASE("generation_config.json: combinations that Lathe does not compute are refused") {
+TEST_CASE("generation_config.json: unsupported combinations are rejected") {
   const auto refusal = [](const Json& config) { return test::failure_of([&] { (void)read(config); }).text; };
   CHECK_THAT(refusal({{"num_beams", 2}, {"do_sample", true}}), Contains("num_beams is 2"));
   CHECK_THAT(refusal({{"num_return_sequences", 2}}), Contains("num_return_sequences is 2"));

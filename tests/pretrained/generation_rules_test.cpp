@@ -82,12 +82,12 @@ void check_model(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("generation_config.json: texts and beams are those of transformers, gpt2") { check_model("gpt2"); }
-TEST_CASE("generation_config.json: texts and beams are those of transformers, qwen3") { check_model("qwen3"); }
-TEST_CASE("generation_config.json: texts and beams are those of transformers, gemma3") { check_model("gemma3"); }
-TEST_CASE("generation_config.json: texts and beams are those of transformers, t5") { check_model("t5"); }
+TEST_CASE("generation_config.json: texts and beams match transformers, gpt2") { check_model("gpt2"); }
+TEST_CASE("generation_config.json: texts and beams match transformers, qwen3") { check_model("qwen3"); }
+TEST_CASE("generation_config.json: texts and beams match transformers, gemma3") { check_model("gemma3"); }
+TEST_CASE("generation_config.json: texts and beams match transformers, t5") { check_model("t5"); }
 
-TEST_CASE("sampling: typical-p keeps the tokens that transformers keeps") {
+TEST_CASE("sampling: typical-p keeps the same tokens as transformers") {
   for (const Json& row : cases("typical")) {
     INFO(row);
     const Sampling sampling{.temperature = row.value("temperature", 1.0),
@@ -118,7 +118,7 @@ TEST_CASE("generation lengths: max_new_tokens has precedence over max_length") {
   CHECK(longest_sequence(options, 15, 1 << 20) == 18);
 }
 
-TEST_CASE("generation options: without generation_config.json those of config.json count, as in transformers") {
+TEST_CASE("generation options: without generation_config.json the options of config.json apply, as in transformers") {
   const test::ScratchFolder folder;
   test::spit(folder / "config.json", R"({"model_type": "gpt2", "eos_token_id": 5, "no_repeat_ngram_size": 3})");
   CHECK(load_generation_options(folder.path()).rules.no_repeat_ngram_size == 3);

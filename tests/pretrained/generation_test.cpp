@@ -65,7 +65,7 @@ void check_cases(std::size_t first) {
 
 }  // namespace
 
-TEST_CASE("a cache keeps keys and values in fewer bits than are computed in, or in more") {
+TEST_CASE("a cache may store keys and values in a narrower or wider dtype than the compute dtype") {
   test::KernelStore store;
   for (const HfCase& which : test::hf_cases("causal-lm")) {
     if (!std::set<std::string>{"llama", "gemma2", "qwen2"}.contains(which.name)) continue;
@@ -92,7 +92,7 @@ TEST_CASE("a cache keeps keys and values in fewer bits than are computed in, or 
   }
 }
 
-TEST_CASE("a cache gives the logits of full passes, part 1") { check_cases(0); }
-TEST_CASE("a cache gives the logits of full passes, part 2") { check_cases(1); }
-TEST_CASE("a cache gives the logits of full passes, part 3") { check_cases(2); }
-TEST_CASE("a cache gives the logits of full passes, part 4") { check_cases(3); }
+TEST_CASE("cached logits match full passes, part 1") { check_cases(0); }
+TEST_CASE("cached logits match full passes, part 2") { check_cases(1); }
+TEST_CASE("cached logits match full passes, part 3") { check_cases(2); }
+TEST_CASE("cached logits match full passes, part 4") { check_cases(3); }

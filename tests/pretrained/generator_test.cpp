@@ -51,7 +51,7 @@ GenerationOptions greedy_for(std::int64_t tokens) {
 
 }  // namespace
 
-TEST_CASE("generator: texts go on as those of transformers, alone and side by side") {
+TEST_CASE("generator: texts match transformers, alone and batched") {
   std::vector<std::string> prompts;
   const std::vector<Row> known = rows();
   REQUIRE(known.size() >= 3);
@@ -78,7 +78,7 @@ TEST_CASE("generator: texts go on as those of transformers, alone and side by si
   }
 }
 
-TEST_CASE("generator: a token or a string ends one text, and the others go on") {
+TEST_CASE("generator: a stop token or string ends one text, and the others continue") {
   const std::vector<Row> known = rows();
   GenerationOptions options = greedy_for(24);
   const Ids &first = known[1].new_ids, &second = known[2].new_ids;
@@ -110,7 +110,7 @@ TEST_CASE("generator: a token or a string ends one text, and the others go on") 
   CHECK(pieces == text.substr(0, middle));
 }
 
-TEST_CASE("generator: a seed gives the same text again, in a batch too") {
+TEST_CASE("generator: a seed reproduces the same text, also in a batch") {
   GenerationOptions options = greedy_for(16);
   options.sampling = {.temperature = 1.5, .top_k = 40};
   options.seed = 7;
@@ -129,7 +129,7 @@ TEST_CASE("generator: a seed gives the same text again, in a batch too") {
   CHECK(drawn({"To be"})[0] == two[1]);
 }
 
-TEST_CASE("generator: a repetition penalty makes what was there unlikely") {
+TEST_CASE("generator: a repetition penalty makes earlier tokens less likely") {
   GenerationOptions options = greedy_for(12);
   options.sampling.repetition_penalty = 1e6;
   Generation g = qwen().start(std::vector<std::string>{"To be, or not to be"}, options);
@@ -141,7 +141,7 @@ TEST_CASE("generator: a repetition penalty makes what was there unlikely") {
   }
 }
 
-TEST_CASE("generator: a conversation is read by the directory's template") {
+TEST_CASE("generator: a conversation uses the chat template of the directory") {
   const std::vector<ChatMessage> messages{{"user", "Speak"}};
   const Ids tokens = qwen().chat_tokens(messages);
   const std::string text = qwen().tokenizer().decode(std::vector<TokenId>(tokens.begin(), tokens.end()), false);
@@ -152,7 +152,7 @@ TEST_CASE("generator: a conversation is read by the directory's template") {
   CHECK(pieces.generation().prompt() == tokens);
 }
 
-TEST_CASE("generator: what the directory says of generation") {
+TEST_CASE("generator: uses the generation settings of the directory") {
   CHECK(load_generation_options(folder()).stop_tokens == Ids{2});
   CHECK(load_generation_options(folder()).sampling.greedy());
   const fs::path made = fs::temp_directory_path() / "lathe_generation_options";
@@ -175,7 +175,7 @@ TEST_CASE("generator: what the directory says of generation") {
   fs::remove_all(made);
 }
 
-TEST_CASE("generator: prompts that cannot be, and the end of the positions") {
+TEST_CASE("generator: rejects invalid prompts, and stops at the last position") {
   SequenceModel& lm = qwen().sequences();
   CHECK(error_label([&] { lm.start({}); }) == "generation_prompt");
   CHECK(error_label([&] { lm.start(std::vector<Ids>{{1}, {}}); }) == "generation_prompt");
@@ -197,7 +197,7 @@ TEST_CASE("generator: prompts that cannot be, and the end of the positions") {
         "generation_length");
 }
 
-TEST_CASE("generator: the cache grows, and what it held stays") {
+TEST_CASE("generator: the cache grows and keeps its contents") {
   // Longer than the first 256 positions: whole and in steps.
   const Ids ids = [] {
     Ids made;
@@ -220,7 +220,7 @@ TEST_CASE("generator: the cache grows, and what it held stays") {
   }
 }
 
-TEST_CASE("stop strings hold back what may be their start") {
+TEST_CASE("stop strings withhold text that may be their start") {
   StopStrings stops({"abc", "", "ca"});
   CHECK(stops.push("xa") == "x");
   CHECK(stops.push("b") == "");
@@ -238,7 +238,7 @@ TEST_CASE("stop strings hold back what may be their start") {
   CHECK(none.push("text") == "text");
 }
 
-TEST_CASE("generator: a token that the model has no embedding for is told with its text and file") {
+TEST_CASE("generator: a token without an embedding is reported with its text and file") {
   auto json = nlohmann::json::parse(std::ifstream(folder() / "tokenizer.json"));
   pretrained::Pretrained model = pretrained::load(folder());
   const std::int64_t count = model.model->vocabulary_size();

@@ -26,7 +26,7 @@ test::LoadedCase classifier(const std::filesystem::path& folder) {
 
 }  // namespace
 
-TEST_CASE("models of images are those of transformers") {
+TEST_CASE("image models match transformers") {
   const auto cases = test::hf_cases("image-classification");
   CHECK(cases.size() == 1);
   for (const HfCase& which : cases) {

@@ -8,7 +8,7 @@
 #include "passes/cpu/cpu_machine.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/pipeline/pipeline.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"
@@ -66,7 +66,7 @@ HostTensor logits(const std::filesystem::path& path, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("models of all kinds: what config.json may not say") {
+TEST_CASE("models of all kinds: invalid settings in config.json") {
   const test::ScratchFolder folder;
   const struct {
     std::string_view name;
@@ -128,7 +128,7 @@ TEST_CASE("models of all kinds: what config.json may not say") {
   }
 }
 
-TEST_CASE("models of all kinds: what config.json may leave out or say otherwise") {
+TEST_CASE("models of all kinds: optional and alternative settings in config.json") {
   const test::ScratchFolder folder;
   const HostTensor want = case_of("distilbert").expected().tensor("logits");
   const HostTensor mask = case_of("distilbert").inputs().tensor("attention_mask");
@@ -147,7 +147,7 @@ TEST_CASE("models of all kinds: what config.json may leave out or say otherwise"
   CHECK(vit.model->image_shape(2).to_string() == "[2, channels=3, height=40, width=10]");
 }
 
-TEST_CASE("models of all kinds: a base model has a pooler where the files do, and no output layer") {
+TEST_CASE("models of all kinds: a base model has a pooler if its files have one, and no output layer") {
   const test::ScratchFolder folder;
   const auto base = pretrained::load_encoder(changed(folder, "bert", {"BertForMaskedLM", "BertModel"}));
   CHECK((!base.model->has_head() && !base.model->has_pooler()));

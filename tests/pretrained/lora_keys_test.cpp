@@ -100,11 +100,11 @@ void check_rule(const KeyRule& rule) {
 
 }  // namespace
 
-TEST_CASE("adapter_config.json: every key changes the adapter, is refused by name, or is harmless") {
+TEST_CASE("adapter_config.json: every key changes the adapter, is rejected by name, or is harmless") {
   for (const KeyRule& rule : pretrained::lora_keys().rules()) check_rule(rule);
 }
 
-TEST_CASE("adapter_config.json: the table has the keys of PEFT's LoraConfig, and others are refused") {
+TEST_CASE("adapter_config.json: the table has the keys of LoraConfig, and others are rejected") {
   const Json file = Json::parse(std::ifstream(test::test_data("hf/library_keys.json")));
   std::set<std::string> known;
   for (const KeyRule& rule : pretrained::lora_keys().rules()) known.emplace(rule.key);
@@ -114,7 +114,7 @@ TEST_CASE("adapter_config.json: the table has the keys of PEFT's LoraConfig, and
   CHECK_THAT(test::failure_of([&] { (void)read(with); }).text, Contains("lora_alhpa"));
 }
 
-TEST_CASE("adapters on tables that two layers share, and on embeddings, are refused by name") {
+TEST_CASE("adapters on tied tables, and on embeddings, are rejected by name") {
   const auto refusal = [](const std::string& model, const Json& changes) {
     auto loaded = pretrained::load(test::test_data("hf/models") / model / "model");
     Json config = plain();

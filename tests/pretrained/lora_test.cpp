@@ -152,7 +152,7 @@ Names adapted_by(const std::string& model, const pretrained::LoraConfig& config)
 
 }  // namespace
 
-TEST_CASE("adapters of PEFT give its logits, loss, gradients, training and merged weights") {
+TEST_CASE("PEFT adapters match its logits, loss, gradients, training and merged weights") {
   const auto cases = test::hf_adapter_cases();
   CHECK(cases.size() == 4);
   for (const HfAdapterCase& which : cases)
@@ -166,7 +166,7 @@ TEST_CASE("adapters of PEFT give its logits, loss, gradients, training and merge
     }
 }
 
-TEST_CASE("an adapter is written as PEFT wrote it: the same tensors, the same configuration") {
+TEST_CASE("an adapter is saved as PEFT saves it: the same tensors, the same configuration") {
   for (const HfAdapterCase& which : test::hf_adapter_cases()) {
     INFO(which.name);
     const test::ScratchFolder folder;
@@ -192,7 +192,7 @@ TEST_CASE("an adapter is written as PEFT wrote it: the same tensors, the same co
   }
 }
 
-TEST_CASE("a new adapter changes nothing, and trains nothing else") {
+TEST_CASE("a new adapter does not change outputs, and only its weights train") {
   pretrained::Pretrained plain = tiny("llama"), model = tiny("llama");
   const auto logits = [](const pretrained::Pretrained& of) {
     Graph g{"logits"};
@@ -225,7 +225,7 @@ TEST_CASE("a new adapter changes nothing, and trains nothing else") {
   CHECK_THROWS_WITH(add_lora(model, {.targets = Names{"q_proj"}}, 1), Contains("[parameter_name]"));
 }
 
-TEST_CASE("an adapter with modules_to_save is written and read again") {
+TEST_CASE("an adapter with modules_to_save round-trips") {
   const test::ScratchFolder folder;
   pretrained::Pretrained model = tiny("llama");
   const pretrained::Lora lora =
@@ -244,7 +244,7 @@ TEST_CASE("an adapter with modules_to_save is written and read again") {
   CHECK(loaded.parameters().size() == lora.parameters().size());
 }
 
-TEST_CASE("target_modules choose layers as PEFT does") {
+TEST_CASE("target_modules select layers like PEFT") {
   CHECK(adapted_by("llama", {.targets = std::string(R"(model\.layers\.\d+\.mlp\.(up|down)_proj)")}).size() == 4);
   CHECK(adapted_by("llama", {.targets = Names{"q_proj"}}) ==
         Names{"model.layers.0.self_attn.q_proj", "model.layers.1.self_attn.q_proj"});
@@ -258,7 +258,7 @@ TEST_CASE("target_modules choose layers as PEFT does") {
   CHECK(adapted_by("phi3", {.targets = Names{"qkv_proj"}}).size() == 2);  // one layer, one adapter
 }
 
-TEST_CASE("adapters of a layer have a rank and a scale, and come off again") {
+TEST_CASE("layer adapters have a rank and a scale, and can be removed") {
   const nn::Module root("Root");
   const nn::Linear layer(root, "fc", 3, 2);
   CHECK_THROWS_WITH(layer.add_low_rank({.r = Dim("r", 0)}), Contains("[low_rank_options]"));
@@ -274,7 +274,7 @@ TEST_CASE("adapters of a layer have a rank and a scale, and come off again") {
   CHECK_FALSE(nn::Linear::of(root).has_value());
 }
 
-TEST_CASE("ranks and scales of single layers") {
+TEST_CASE("ranks and scales per layer") {
   const pretrained::LoraConfig config{.r = 6,
                                       .alpha = 12,
                                       .rank_pattern = {{"k_proj", 2}, {"layers.0.mlp.up_proj", 3}},
@@ -289,7 +289,7 @@ TEST_CASE("ranks and scales of single layers") {
   CHECK(rslora.scale_of("model.layers.1.self_attn.q_proj") == 12 / std::sqrt(6.0));
 }
 
-TEST_CASE("configurations that Lathe does not compute are refused") {
+TEST_CASE("rejects unsupported adapter configurations") {
   const std::string start = R"({"peft_type": "LORA", "target_modules": ["q_proj"])";
   CHECK(refusal_of(start + "}").empty());
   CHECK(refusal_of(start + R"(, "use_dora": false, "new_option": null, "other": {}})").empty());
@@ -306,7 +306,7 @@ TEST_CASE("configurations that Lathe does not compute are refused") {
   CHECK_THAT(refusal_of(R"({"peft_type": "LORA"})"), Contains("target_modules"));
 }
 
-TEST_CASE("adapters that do not fit a model are refused by name") {
+TEST_CASE("adapters that do not fit a model are rejected by name") {
   const auto refused = [](const std::string& model, const pretrained::LoraConfig& config) {
     pretrained::Pretrained base = tiny(model);
     try {

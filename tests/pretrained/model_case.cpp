@@ -6,7 +6,7 @@
 #include "frontend/grad.h"
 #include "frontend/initialize.h"
 #include "frontend/train/step.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"

@@ -4,7 +4,7 @@
 #include "frontend/initialize.h"
 #include "frontend/pretrained/token_loss.h"
 #include "frontend/train/step.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/text/dataset/token_batches.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/support/kernel_store.h"
@@ -62,13 +62,13 @@ void check_same(const Tensors& got, const Tensors& want) {
 
 }  // namespace
 
-TEST_CASE("accumulation over ragged batches gives the loss and the gradient of one large batch") {
+TEST_CASE("accumulation over ragged batches matches one large batch in loss and gradient") {
   const Tensors want = after_update("llama", {.context = 64, .batch = 8}, AttentionFusion::automatic);
   check_same(after_update("llama", {.context = 64, .batch = 2, .accumulate = 4}, AttentionFusion::automatic), want);
   check_same(after_update("llama", {.context = 64, .batch = 1, .accumulate = 8}, AttentionFusion::automatic), want);
 }
 
-TEST_CASE("packed texts give the loss and the gradient of texts in rows of their own, with fused attention") {
+TEST_CASE("packed texts match unpacked rows in loss and gradient, with fused attention") {
   for (const std::string name : {"llama", "gpt2", "gemma3", "mistral"}) {
     INFO(name);
     const Tensors want = after_update(name, {.context = 16, .batch = 8}, AttentionFusion::automatic);
@@ -79,7 +79,7 @@ TEST_CASE("packed texts give the loss and the gradient of texts in rows of their
   }
 }
 
-TEST_CASE("where the rotation depends on the length, losses and gradients depend on neither batches nor packing") {
+TEST_CASE("if the rotation depends on the length, losses and gradients do not depend on batching or packing") {
   // Texts of 3 to 13 tokens; the rotation changes at 12. Rows are padded to 16.
   for (const std::string name : {"phi3_longrope_window", "llama_rope_dynamic"}) {
     INFO(name);
@@ -92,7 +92,7 @@ TEST_CASE("where the rotation depends on the length, losses and gradients depend
   }
 }
 
-TEST_CASE("a loss by weight is the mean where the weight is one by the number of labels") {
+TEST_CASE("a weighted loss equals the mean if the weight is one over the number of labels") {
   const pretrained::Pretrained model = tiny("llama");
   const Shape shape{Dim("B"), Dim("T")};
   Graph g{"loss"};

@@ -7,7 +7,7 @@
 #include "frontend/pretrained/pretrained.h"
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 #include "ir/support/error.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/pretrained/continuations.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
@@ -119,7 +119,7 @@ double steps_moved(const pretrained::Pretrained& loaded, const Continuations& kn
 
 }  // namespace
 
-TEST_CASE("quantized: models of every family compute with what the numbers stand for") {
+TEST_CASE("quantized: models of every family compute with the dequantized weights") {
   int quantized = 0;
   const auto check = [&](const HfCase& which, Load load, double loss) {
     const Moved moved = moved_by_q8(which, load);
@@ -138,7 +138,7 @@ TEST_CASE("quantized: models of every family compute with what the numbers stand
   CHECK(quantized == 2);
 }
 
-TEST_CASE("quantized: a cache gives the logits of full passes") {
+TEST_CASE("quantized: cached logits match full passes") {
   for (const HfCase& which : test::hf_cases("causal-lm")) {
     if (which.name != "gpt2" && which.name != "llama") continue;
     INFO(which.name);
@@ -164,7 +164,7 @@ TEST_CASE("quantized: a cache gives the logits of full passes") {
   }
 }
 
-TEST_CASE("quantized: keys and values are kept in bf16, which moves logits by less than the weights do") {
+TEST_CASE("quantized: a bf16 cache changes logits by less than the weights do") {
   double exact = 0, rounded = 0;
   int compared = 0;
   for (const HfCase& which : test::hf_cases("causal-lm")) {
@@ -184,7 +184,7 @@ TEST_CASE("quantized: keys and values are kept in bf16, which moves logits by le
   CHECK(rounded < 1.1 * exact);
 }
 
-TEST_CASE("quantized: matrices take half the memory, norms stay, and such a model is not saved") {
+TEST_CASE("quantized: matrices take half the memory, norms are not quantized, and saving is rejected") {
   for (const HfCase& which : test::hf_cases("causal-lm")) {
     if (which.name != "llama" && which.name != "gpt2") continue;
     const pretrained::Pretrained stored = pretrained::load(which.folder());
@@ -208,7 +208,7 @@ TEST_CASE("quantized: matrices take half the memory, norms stay, and such a mode
   }
 }
 
-TEST_CASE("quantized: the caches of an encoder-decoder give the tokens of full passes") {
+TEST_CASE("quantized: cached encoder-decoder steps match full passes") {
   const HfCase which = test::hf_cases("seq2seq-lm").front();
   const auto loaded = pretrained::load_seq2seq_lm(which.folder(), {.weights = WeightFormat::q8});
   const HostTensor prompt = which.inputs().tensor("prompt0");

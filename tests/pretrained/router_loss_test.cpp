@@ -3,7 +3,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/pretrained/token_loss.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/pretrained/cases.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"
@@ -39,7 +39,7 @@ constexpr double gate_gradients[] = {1.1041104350972653, 0.4266809969385211};  /
 
 }  // namespace
 
-TEST_CASE("router loss: Mixtral's loss and gradients are those of transformers") {
+TEST_CASE("router loss: the loss and gradients of Mixtral match transformers") {
   const Mixtral mixtral;
   for (const bool is_masked : {true, false}) {
     Graph g("loss");
@@ -70,7 +70,7 @@ TEST_CASE("router loss: Mixtral's loss and gradients are those of transformers")
   }
 }
 
-TEST_CASE("router loss: fine-tuning leaves out padding, and logits do not change") {
+TEST_CASE("router loss: fine-tuning ignores padding, and logits do not change") {
   const Mixtral mixtral;
   const Graph g = pretrained::token_loss(*mixtral.loaded.model, "loss", Dim("B"), Dim("T"), false, f64);
   const HostTensor labels = mixtral.inputs.tensor("labels");

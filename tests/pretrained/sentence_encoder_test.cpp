@@ -7,7 +7,7 @@
 
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"
@@ -57,12 +57,12 @@ std::filesystem::path with_pooling(const test::ScratchFolder& folder, const std:
 
 }  // namespace
 
-TEST_CASE("vectors of sentences are those of transformers") {
+TEST_CASE("sentence embeddings match transformers") {
   test::check_model(the_case(), sentences);
   test::check_saved(the_case(), sentences);
 }
 
-TEST_CASE("vectors of sentences: every way of pooling, by hand") {
+TEST_CASE("vectors of sentences: every pooling mode, by hand") {
   const test::ScratchFolder folder;
   const auto loaded = pretrained::load_sentence_encoder(with_pooling(
       folder,
@@ -90,7 +90,7 @@ TEST_CASE("vectors of sentences: every way of pooling, by hand") {
   }
 }
 
-TEST_CASE("vectors of sentences: without modules.json tokens have their mean") {
+TEST_CASE("vectors of sentences: mean pooling without modules.json") {
   const test::ScratchFolder folder;
   const auto path = with_pooling(folder, R"("pooling_mode_cls_token": true)", true);
   std::filesystem::remove(path / "modules.json");
@@ -98,7 +98,7 @@ TEST_CASE("vectors of sentences: without modules.json tokens have their mean") {
   CHECK((pooling.mean && !pooling.cls && !pooling.normalize));
 }
 
-TEST_CASE("vectors of sentences: what is not known is refused") {
+TEST_CASE("vectors of sentences: rejects unknown settings") {
   const test::ScratchFolder folder;
   const auto failure = [&](const std::string& pooling) {
     return test::failure_of([&] { (void)pretrained::load_sentence_encoder(with_pooling(folder, pooling, true)); });
@@ -124,7 +124,7 @@ TEST_CASE("vectors of sentences: what is not known is refused") {
   }
 }
 
-TEST_CASE("vectors of sentences: newer files name the ways of pooling") {
+TEST_CASE("vectors of sentences: newer files name the pooling modes") {
   const test::ScratchFolder folder;
   const auto path = with_pooling(folder, "", true);
   const auto pooling_of = [&](const std::string& text) {
@@ -149,7 +149,7 @@ TEST_CASE("vectors of sentences: newer files name the ways of pooling") {
   }
 }
 
-TEST_CASE("vectors of sentences: every key of the library is used, harmless or refused") {
+TEST_CASE("vectors of sentences: every key is used, harmless or rejected") {
   const test::ScratchFolder folder;
   const auto path = with_pooling(folder, R"("pooling_mode_mean_tokens": true)", true);
   const auto refusal = [&](const std::string& file, const std::string& text) {

@@ -50,7 +50,7 @@ void check_beams(std::vector<Beam> found, const HostTensor& ids, const HostTenso
 
 }  // namespace
 
-TEST_CASE("encoder-decoders are those of transformers") {
+TEST_CASE("encoder-decoders match transformers") {
   const auto cases = test::hf_cases("seq2seq-lm");
   CHECK(cases.size() == 2);
   for (const HfCase& which : cases) {
@@ -59,7 +59,7 @@ TEST_CASE("encoder-decoders are those of transformers") {
   }
 }
 
-TEST_CASE("encoder-decoders go on as transformers does: greedily and by beams") {
+TEST_CASE("encoder-decoders generate like transformers: greedy and beam search") {
   for (const HfCase& which : test::hf_cases("seq2seq-lm")) {
     INFO(which.name);
     test::KernelStore store;
@@ -85,7 +85,7 @@ TEST_CASE("encoder-decoders go on as transformers does: greedily and by beams") 
   }
 }
 
-TEST_CASE("an encoder-decoder's cached steps give the logits of transformers, for prompts side by side too") {
+TEST_CASE("cached encoder-decoder steps match the logits of transformers, also for batched prompts") {
   for (const HfCase& which : test::hf_cases("seq2seq-lm")) {
     INFO(which.name);
     test::KernelStore store;
@@ -111,7 +111,7 @@ TEST_CASE("an encoder-decoder's cached steps give the logits of transformers, fo
   }
 }
 
-TEST_CASE("an encoder-decoder's cache grows, and starts anew for each prompt") {
+TEST_CASE("an encoder-decoder cache grows, and is reset for each prompt") {
   const HfCase which = test::hf_cases("seq2seq-lm").front();
   test::KernelStore store;
   const auto loaded = pretrained::load_seq2seq_lm(which.folder());
@@ -145,7 +145,7 @@ TEST_CASE("an encoder-decoder's cache grows, and starts anew for each prompt") {
   CHECK(test::failure_of([&] { model.beams(prompt, {.width = 0}); }).label == "decoding_options");
 }
 
-TEST_CASE("a generator writes texts with an encoder-decoder") {
+TEST_CASE("a generator generates texts with an encoder-decoder") {
   const HfCase which = test::hf_cases("seq2seq-lm").front();
   const test::ScratchFolder folder;
   const auto path = folder / "t5";
@@ -189,7 +189,7 @@ TEST_CASE("a generator writes texts with an encoder-decoder") {
   }
 }
 
-TEST_CASE("labels of an encoder-decoder are shifted behind the start token") {
+TEST_CASE("encoder-decoder labels are shifted after the start token") {
   const auto loaded = pretrained::load_seq2seq_lm(test::hf_cases("seq2seq-lm").front().folder());
   Graph g{"shift"};
   g.output("ids", loaded.model->shifted(g.input("labels", i64, {Dim("B"), Dim("T")})));

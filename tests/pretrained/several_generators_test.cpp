@@ -9,7 +9,7 @@ using namespace lathe;
 using test::Continuations;
 using test::HfCase;
 
-TEST_CASE("two generators on one store, step by step in turns, give what each gives on a store of its own") {
+TEST_CASE("two generators on one store, stepped in turns, match generators on separate stores") {
   test::KernelStore kernels;
   int compared = 0;
   for (const HfCase& which : test::hf_cases("causal-lm")) {

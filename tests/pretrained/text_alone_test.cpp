@@ -58,7 +58,7 @@ void check_batch(const pretrained::Pretrained& loaded, CachedLm& lm, const std::
 
 }  // namespace
 
-TEST_CASE("text alone: cached steps across the original length, in batches of all sizes, with one cache") {
+TEST_CASE("text alone: cached steps past the original length, in batches of all sizes, with one cache") {
   for (const std::string& name : models) {
     INFO(name);
     const pretrained::Pretrained loaded = model_of(name);
@@ -73,7 +73,7 @@ TEST_CASE("text alone: cached steps across the original length, in batches of al
   }
 }
 
-TEST_CASE("text alone: a batch of texts gives each the logits that it has in a row of its own") {
+TEST_CASE("text alone: a batch gives each text the logits of its own row") {
   // Texts of 5, 12 and 20 tokens: left-padded with a mask, right-padded with lengths, and in one row as segments.
   const std::vector<Ids> texts{text_of(5, 0), text_of(12, 1), text_of(20, 2)};
   const std::int64_t B = 3, T = 20;
@@ -131,7 +131,7 @@ TEST_CASE("text alone: a batch of texts gives each the logits that it has in a r
   }
 }
 
-TEST_CASE("text alone: beams with a cache across the original length are those of passes over each text") {
+TEST_CASE("text alone: beam search with a cache past the original length matches passes over each text") {
   for (const std::string& name : models) {
     const pretrained::Pretrained loaded = model_of(name);
     CachedLm reader(*loaded.model, loaded.weights, {.dtype = f64, .cache = test::shared_kernels()});
@@ -155,7 +155,7 @@ TEST_CASE("text alone: beams with a cache across the original length are those o
   }
 }
 
-TEST_CASE("text alone: lengths that are missing or contradict are refused") {
+TEST_CASE("text alone: missing or contradictory lengths are rejected") {
   const pretrained::Pretrained loaded = model_of("phi3_longrope");
   Graph g("refused");
   const Shape shape{Dim("B"), Dim("T")};

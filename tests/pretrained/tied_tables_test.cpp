@@ -5,7 +5,7 @@
 #include "frontend/pretrained/encoders/encoder.h"
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 #include "ir/tensor/text/printer.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/files/tensor_folder.h"
 #include "tests/pretrained/cases.h"
 #include "tests/runtime/files_scratch.h"
@@ -136,7 +136,7 @@ HostTensor t5_logits(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("tied tables: a causal language model's output layer with other values counts") {
+TEST_CASE("tied tables: a causal language model uses an output layer with different values") {
   const std::string llama = "model.embed_tokens.weight";
   for (const char* name : {"llama", "mistral", "qwen2", "qwen3", "mixtral", "phi3", "olmo2", "gemma2", "gemma3"})
     check_tied(name, llama, "lm_head.weight", causal, causal_files);
@@ -144,7 +144,7 @@ TEST_CASE("tied tables: a causal language model's output layer with other values
   check_tied("gpt2", "transformer.wte.weight", "lm_head.weight", causal, causal_files);
 }
 
-TEST_CASE("tied tables: a masked language model's output layer with other values counts") {
+TEST_CASE("tied tables: a masked language model uses an output layer with different values") {
   check_tied("bert", "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight", encoder,
              encoder_files);
   check_tied("roberta", "roberta.embeddings.word_embeddings.weight", "lm_head.decoder.weight", encoder,
@@ -153,7 +153,7 @@ TEST_CASE("tied tables: a masked language model's output layer with other values
              encoder_files);
 }
 
-TEST_CASE("tied tables: the bias of the output layer comes before that of its parent") {
+TEST_CASE("tied tables: the bias of the output layer takes precedence over that of its parent") {
   const test::ScratchFolder scratch;
   for (const auto& [name, own, parent] : {std::tuple{"bert", "cls.predictions.decoder.bias", "cls.predictions.bias"},
                                           {"roberta", "lm_head.decoder.bias", "lm_head.bias"}})
@@ -179,7 +179,7 @@ TEST_CASE("tied tables: the bias of the output layer comes before that of its pa
     }
 }
 
-TEST_CASE("tied tables: T5's encoder, decoder and output layer each have the table that the files hold for them") {
+TEST_CASE("tied tables: the T5 encoder, decoder and output layer each use their own table from the files") {
   const test::ScratchFolder scratch;
   const fs::path path = scratch / "model";
   Files plain("t5");

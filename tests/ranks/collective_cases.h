@@ -6,7 +6,7 @@
 
 #include "ir/support/tensors/host_tensor.h"
 #include "ir/tensor/graph.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/ranks/ranks.h"
 
 /// A collective of each kind, dtype and layout, as the graph of one of several ranks along the axis m.

@@ -9,7 +9,7 @@
 /// Compiled collectives, compared with the simulator.
 namespace lathe::test {
 
-TEST_CASE("ranks: compiled collectives exchange what the simulator does") {
+TEST_CASE("ranks: compiled collectives match the simulator") {
   for (const CollectiveCase& collective : collective_cases()) check_collective(collective);
 }
 
@@ -43,7 +43,7 @@ std::string collectives_of(const std::string& op, const std::string& attributes,
 
 }  // namespace
 
-TEST_CASE("ranks: sums of one kind, and gathers that no launch reads, go together up to the size of a bucket") {
+TEST_CASE("ranks: sums of one kind, and gathers without users, are bucketed up to the bucket size") {
   const std::string sums = collectives_of("all_reduce", "combine=\"sum\"", {8, 8}),
                     gathers = collectives_of("all_gather", "dim=0, outer=1", {4, 4});
   for (const std::string& text : {sums, gathers}) {

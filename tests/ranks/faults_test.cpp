@@ -15,7 +15,7 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 
 }  // namespace
 
-TEST_CASE("ranks: an index out of range on one rank ends all with its rank, op and line") {
+TEST_CASE("ranks: an index out of range on one rank ends all ranks with its rank, op and line") {
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
   const auto found = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
     Executable executable =
@@ -29,7 +29,7 @@ TEST_CASE("ranks: an index out of range on one rank ends all with its rank, op a
     CHECK(contains(found[0].text, part));
 }
 
-TEST_CASE("ranks: a rank that does not come is an error with rank, op and line") {
+TEST_CASE("ranks: a missing rank is an error with rank, op and line") {
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
   const auto found = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
     // Rank 0 has the shorter timeout.
@@ -45,7 +45,7 @@ TEST_CASE("ranks: a rank that does not come is an error with rank, op and line")
     CHECK(contains(found[0].text, part));
 }
 
-TEST_CASE("ranks: other graphs and CPUs are told by all before anything runs") {
+TEST_CASE("ranks: graphs and CPUs that differ are reported by all ranks before the run") {
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup"), other = small_step(f32);
   for (const bool of_graph : {true, false}) {
     const auto found = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
@@ -62,7 +62,7 @@ TEST_CASE("ranks: other graphs and CPUs are told by all before anything runs") {
   }
 }
 
-TEST_CASE("ranks: other options are told by all before anything runs, where graphs and CPUs are the same") {
+TEST_CASE("ranks: options that differ are reported by all ranks before the run, with equal graphs and CPUs") {
   const ir::Graph step = small_step(f32);
   const auto with = [&](const std::function<void(CompileOptions&)>& change) {
     return rank_failures(2, [&](int rank, const MakeCommunicator& make) {
@@ -84,7 +84,7 @@ TEST_CASE("ranks: other options are told by all before anything runs, where grap
   for (const RankFailure& failure : with([](CompileOptions&) {})) CHECK(failure.label.empty());
 }
 
-TEST_CASE("ranks: options in their short forms say what the others do") {
+TEST_CASE("ranks: short option forms match the long ones") {
   const ir::Graph step = small_step(f32);
   const auto placed = [&](const CompileOptions& given) {
     std::map<std::string, shard::Placement> found;
@@ -110,7 +110,7 @@ TEST_CASE("ranks: options in their short forms say what the others do") {
   CHECK(placed({.shard_states = "data", .parts = {.states = "model"}}).second == "compile_options");
 }
 
-TEST_CASE("ranks: a graph that is divided already takes no splits and no parts") {
+TEST_CASE("ranks: a sharded graph accepts no further splits or shards") {
   const auto with = [](const CompileOptions& given) {
     return rank_failures(2, [&](int, const MakeCommunicator& make) {
       CompileOptions options = given;
@@ -129,7 +129,7 @@ TEST_CASE("ranks: a graph that is divided already takes no splits and no parts")
   }
 }
 
-TEST_CASE("ranks: a mesh of other processes than there are is refused") {
+TEST_CASE("ranks: rejects a mesh of another number of processes") {
   const auto with_mesh = [](const char* mesh) {
     return rank_failures(2, [&](int, const MakeCommunicator& make) { Ranks(make, shard::Mesh::parse(mesh)); })[0]
         .label;
@@ -143,7 +143,7 @@ TEST_CASE("ranks: a mesh of other processes than there are is refused") {
   CHECK(axis[0].label == "mesh_axis");
 }
 
-TEST_CASE("ranks: without processes a graph of several is refused, and so are splits") {
+TEST_CASE("ranks: without processes, rejects the graph of several processes, and splits") {
   const auto label = [](const ir::Graph& graph, const CompileOptions& options) {
     return error_label([&] { (void)compile(graph, options); });
   };

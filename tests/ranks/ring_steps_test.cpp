@@ -33,20 +33,20 @@ void check_ring(const ir::Graph& step, double most, const std::string& noisy = "
 
 }  // namespace
 
-TEST_CASE("ranks: 20 steps of GPT-2 in a ring are those of one process in f64") {
+TEST_CASE("ranks: 20 steps of GPT-2 with ring attention match one process in f64") {
   check_ring(small_step(f64), 1e-10);
 }
-TEST_CASE("ranks: 20 steps of Llama in a ring are those of one process in f64") {
+TEST_CASE("ranks: 20 steps of Llama with ring attention match one process in f64") {
   check_ring(small_llama_step(f64), 1e-10);
 }
-TEST_CASE("ranks: 20 steps of GPT-2 in a ring are those of one process in f32") {
+TEST_CASE("ranks: 20 steps of GPT-2 with ring attention match one process in f32") {
   check_ring(small_step(f32), 2e-5, "h.0.attn.c_attn.bias");  // the gradient of key biases is 0 except for rounding
 }
-TEST_CASE("ranks: 20 steps of Llama in a ring are those of one process in f32") {
+TEST_CASE("ranks: 20 steps of Llama with ring attention match one process in f32") {
   check_ring(small_llama_step(f32), 2e-5);
 }
 
-TEST_CASE("ranks: a ring gives the same bits each time and for any number of threads") {
+TEST_CASE("ranks: ring attention gives the same bits each time and for any number of threads") {
   const ir::Graph step = small_step(f32);
   OnceStore cache;
   Division division{"seq=3", "T:seq", in_ring, &cache};

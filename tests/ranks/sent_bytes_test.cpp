@@ -28,7 +28,7 @@ std::vector<Division> divisions() {
 
 }  // namespace
 
-TEST_CASE("ranks: every rank sends the bytes that are predicted, scalars apart") {
+TEST_CASE("ranks: every rank sends the predicted bytes, except scalars") {
   constexpr int steps = 2;
   for (const ir::Graph& step : {small_step(f32, 0.5, 1), small_llama_step(f32)}) {
     OnceStore cache;
@@ -51,7 +51,7 @@ TEST_CASE("ranks: every rank sends the bytes that are predicted, scalars apart")
   }
 }
 
-TEST_CASE("ranks: a memory budget says whether parameters are gathered again, and all ranks go by it") {
+TEST_CASE("ranks: a memory budget decides whether parameters are gathered again, and all ranks agree") {
   const ir::Graph step = small_step(f32, 0, 3);
   const Division division{"data=2", "B:data", {.parameters = "data"}};
   const auto trained_within = [&](std::int64_t first, std::int64_t second) {
@@ -119,7 +119,7 @@ SummedBytes summed_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("ranks: sums that begin before the last value to be summed is there are early") {
+TEST_CASE("ranks: sums that start before the last summed value exists are early") {
   // The second sum depends on the first.
   const SummedBytes two = summed_of(R"(graph @g(input %x: f32[8]) {
   %1 = exp %x

@@ -61,48 +61,28 @@ std::vector<Division> three_axes() {
 
 }  // namespace
 
-TEST_CASE("ranks: 20 steps of GPT-2 on data=2 are those of one process in f64") { check_gpt(two_along_data(), f64); }
-TEST_CASE("ranks: 20 steps of GPT-2 on data=4 are those of one process in f64") { check_gpt(four_along_data(), f64); }
-TEST_CASE("ranks: 20 steps of GPT-2 on model=2 and 4 are those of one process in f64") {
-  check_gpt(along_model(), f64);
-}
-TEST_CASE("ranks: 20 steps of GPT-2 on two axes are those of one process in f64") { check_gpt(two_axes(), f64); }
-TEST_CASE("ranks: 20 steps of GPT-2 on three axes are those of one process in f64") { check_gpt(three_axes(), f64); }
-TEST_CASE("ranks: 20 steps of GPT-2 on data=2 are those of one process in f32") { check_gpt(two_along_data(), f32); }
-TEST_CASE("ranks: 20 steps of GPT-2 on data=4 are those of one process in f32") { check_gpt(four_along_data(), f32); }
-TEST_CASE("ranks: 20 steps of GPT-2 on model=2 and 4 are those of one process in f32") {
-  check_gpt(along_model(), f32);
-}
-TEST_CASE("ranks: 20 steps of GPT-2 on two axes are those of one process in f32") { check_gpt(two_axes(), f32); }
-TEST_CASE("ranks: 20 steps of GPT-2 on three axes are those of one process in f32") { check_gpt(three_axes(), f32); }
-TEST_CASE("ranks: 20 steps of Llama on data=2 are those of one process in f64") {
-  check_llama(two_along_data(), f64);
-}
-TEST_CASE("ranks: 20 steps of Llama on data=4 are those of one process in f64") {
-  check_llama(four_along_data(), f64);
-}
-TEST_CASE("ranks: 20 steps of Llama on model=2 and 4 are those of one process in f64") {
-  check_llama(along_model(), f64);
-}
-TEST_CASE("ranks: 20 steps of Llama on two axes are those of one process in f64") { check_llama(two_axes(), f64); }
-TEST_CASE("ranks: 20 steps of Llama on three axes are those of one process in f64") {
-  check_llama(three_axes(), f64);
-}
-TEST_CASE("ranks: 20 steps of Llama on data=2 are those of one process in f32") {
-  check_llama(two_along_data(), f32);
-}
-TEST_CASE("ranks: 20 steps of Llama on data=4 are those of one process in f32") {
-  check_llama(four_along_data(), f32);
-}
-TEST_CASE("ranks: 20 steps of Llama on model=2 and 4 are those of one process in f32") {
-  check_llama(along_model(), f32);
-}
-TEST_CASE("ranks: 20 steps of Llama on two axes are those of one process in f32") { check_llama(two_axes(), f32); }
-TEST_CASE("ranks: 20 steps of Llama on three axes are those of one process in f32") {
-  check_llama(three_axes(), f32);
-}
+TEST_CASE("ranks: 20 steps of GPT-2 on data=2 match one process in f64") { check_gpt(two_along_data(), f64); }
+TEST_CASE("ranks: 20 steps of GPT-2 on data=4 match one process in f64") { check_gpt(four_along_data(), f64); }
+TEST_CASE("ranks: 20 steps of GPT-2 on model=2 and 4 match one process in f64") { check_gpt(along_model(), f64); }
+TEST_CASE("ranks: 20 steps of GPT-2 on two axes match one process in f64") { check_gpt(two_axes(), f64); }
+TEST_CASE("ranks: 20 steps of GPT-2 on three axes match one process in f64") { check_gpt(three_axes(), f64); }
+TEST_CASE("ranks: 20 steps of GPT-2 on data=2 match one process in f32") { check_gpt(two_along_data(), f32); }
+TEST_CASE("ranks: 20 steps of GPT-2 on data=4 match one process in f32") { check_gpt(four_along_data(), f32); }
+TEST_CASE("ranks: 20 steps of GPT-2 on model=2 and 4 match one process in f32") { check_gpt(along_model(), f32); }
+TEST_CASE("ranks: 20 steps of GPT-2 on two axes match one process in f32") { check_gpt(two_axes(), f32); }
+TEST_CASE("ranks: 20 steps of GPT-2 on three axes match one process in f32") { check_gpt(three_axes(), f32); }
+TEST_CASE("ranks: 20 steps of Llama on data=2 match one process in f64") { check_llama(two_along_data(), f64); }
+TEST_CASE("ranks: 20 steps of Llama on data=4 match one process in f64") { check_llama(four_along_data(), f64); }
+TEST_CASE("ranks: 20 steps of Llama on model=2 and 4 match one process in f64") { check_llama(along_model(), f64); }
+TEST_CASE("ranks: 20 steps of Llama on two axes match one process in f64") { check_llama(two_axes(), f64); }
+TEST_CASE("ranks: 20 steps of Llama on three axes match one process in f64") { check_llama(three_axes(), f64); }
+TEST_CASE("ranks: 20 steps of Llama on data=2 match one process in f32") { check_llama(two_along_data(), f32); }
+TEST_CASE("ranks: 20 steps of Llama on data=4 match one process in f32") { check_llama(four_along_data(), f32); }
+TEST_CASE("ranks: 20 steps of Llama on model=2 and 4 match one process in f32") { check_llama(along_model(), f32); }
+TEST_CASE("ranks: 20 steps of Llama on two axes match one process in f32") { check_llama(two_axes(), f32); }
+TEST_CASE("ranks: 20 steps of Llama on three axes match one process in f32") { check_llama(three_axes(), f32); }
 
-TEST_CASE("ranks: 20 steps with the sequence split are those of one process") {
+TEST_CASE("ranks: 20 steps with a split sequence match one process") {
   const std::vector<Division> all{{"seq=2", "T:seq"}, {"data=2,seq=2", "B:data,T:seq", {.states = "data"}}};
   check_steps(small_step(f64), all, 1e-10);
   check_steps(small_step(f32), all, 2e-5, key_biases);
@@ -110,7 +90,7 @@ TEST_CASE("ranks: 20 steps with the sequence split are those of one process") {
   check_steps(small_llama_step(f32), all, 2e-5);
 }
 
-TEST_CASE("ranks: steps whose updates come before later gradients are those of one process") {
+TEST_CASE("ranks: steps with updates before later gradients match one process") {
   // Large enough that updates wait for later sums, not for the end of the step.
   models::GptConfig config = divisible_gpt(6, 0, f32);
   config.d_model = Dim("d_model", 512);
@@ -126,7 +106,7 @@ TEST_CASE("ranks: steps whose updates come before later gradients are those of o
   }
 }
 
-TEST_CASE("ranks: the same mesh gives the same bits each time and for any number of threads or size of bucket") {
+TEST_CASE("ranks: the same mesh gives the same bits each time and for any number of threads or bucket size") {
   const ir::Graph step = small_step(f32);
   OnceStore cache;
   const Division division{"data=2,model=2", "B:data," + by_model, {}, &cache};

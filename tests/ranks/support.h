@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/tensor/graph.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/ranks/thread_communicator.h"
 
 /// Shared code of the tests with several ranks.

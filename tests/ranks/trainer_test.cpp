@@ -99,7 +99,7 @@ const Division by_parameters{"data=2", "B:data", {.parameters = "data"}};
 
 }  // namespace
 
-TEST_CASE("ranks: a Trainer on every mesh trains, evaluates and saves as on one process") {
+TEST_CASE("ranks: a Trainer on every mesh trains, evaluates and saves like one process") {
   const ScratchFolder scratch;
   const Ended one = run({.folder = scratch / "one"});
   REQUIRE(one.history.evaluation.size() == 2);
@@ -112,7 +112,7 @@ TEST_CASE("ranks: a Trainer on every mesh trains, evaluates and saves as on one 
   }
 }
 
-TEST_CASE("ranks: a Trainer goes on from the checkpoint of any mesh, on the same one to the same bits") {
+TEST_CASE("ranks: a Trainer resumes from the checkpoint of any mesh, on the same mesh to the same bits") {
   const ScratchFolder scratch;
   const Ended one = run({.folder = scratch / "one"}), many = run({.folder = scratch / "many", .division = by_both});
   run({.folder = scratch / "a", .last = 4, .division = by_both});
@@ -125,7 +125,7 @@ TEST_CASE("ranks: a Trainer goes on from the checkpoint of any mesh, on the same
   CHECK(difference(run({.folder = scratch / "c", .division = by_parameters}), one) < 1e-10);
 }
 
-TEST_CASE("ranks: a start that is made value by value is that of all values") {
+TEST_CASE("ranks: initialization value by value matches initialization of all values") {
   const ScratchFolder scratch;
   const Ended expected = run({.folder = scratch / "all", .last = 2, .division = by_parameters});
   const ir::Graph step = step_graph();
@@ -153,7 +153,7 @@ TEST_CASE("ranks: a start that is made value by value is that of all values") {
   });
 }
 
-TEST_CASE("ranks: any rank stops all of a Trainer's, with a checkpoint") {
+TEST_CASE("ranks: any rank can stop the Trainer of all ranks, with a checkpoint") {
   const ScratchFolder scratch;
   const Ended ended =
       run({.folder = scratch / "run", .division = by_parameters, .stop = [](int rank, std::int64_t step) {
@@ -164,7 +164,7 @@ TEST_CASE("ranks: any rank stops all of a Trainer's, with a checkpoint") {
   CHECK(RunFolder(scratch / "run").checkpoint()->meta.step == 2);
 }
 
-TEST_CASE("ranks: a run that diverges on several processes is kept apart as one process would") {
+TEST_CASE("ranks: a diverged run on several processes is saved separately as on one process") {
   const ScratchFolder scratch;
   HostTensor table(f64, {32, 16});
   table.set(5, std::numeric_limits<double>::infinity());

@@ -26,7 +26,7 @@ HostTensor numbers() {
 
 }  // namespace
 
-TEST_CASE("ranks: the whole of a tensor's parts is the tensor, on every rank") {
+TEST_CASE("ranks: gathering the shards of a tensor gives the tensor on every rank") {
   const HostTensor whole = numbers();
   const shard::Mesh mesh = shard::Mesh::parse("a=2,b=2");
   for (const shard::Placement& placement : placements()) {
@@ -48,7 +48,7 @@ TEST_CASE("ranks: the whole of a tensor's parts is the tensor, on every rank") {
   }
 }
 
-TEST_CASE("ranks: copies that differ are an error on every rank, with the axis") {
+TEST_CASE("ranks: replicas that differ are an error on every rank, with the axis") {
   // In halves with replicas over a, and replicated everywhere.
   for (const shard::Placement& placement : {placements()[2], placements()[4]}) {
     std::vector<std::string> labels(4), first_labels(4);

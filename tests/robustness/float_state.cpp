@@ -2,7 +2,7 @@
 #include <xmmintrin.h>
 
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/robustness/attack.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/isolated.h"

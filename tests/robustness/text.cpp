@@ -13,8 +13,7 @@
 #include "ir/tensor/verifier.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/pipeline/pipeline.h"
-#include "runtime/target.h"
-#include "runtime/target_machine.h"
+#include "runtime/cpu/cpu_backend.h"
 #include "tests/fuzz/graph_generator.h"
 #include "tests/robustness/batch.h"
 #include "tests/robustness/known_programs.h"
@@ -47,7 +46,7 @@ void check_printed(const ir::Graph& graph) {
     if (visible_lines(shown) != shown) throw Wrong("what is shown has control characters");
 }
 
-/// Compiles a graph for a machine as far as possible; for some seeds up to machine code.
+/// Lowers a graph for a CPU. Some seeds also lower it for a GPU or emit assembly.
 void compile(const ir::Graph& graph, std::uint64_t seed) {
   const ir::Graph simple = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   const codegen::TargetCpu cpu = codegen::TargetCpu::named("x86-64-v3");

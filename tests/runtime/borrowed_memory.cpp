@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/runtime/count_allocations.h"
 #include "tests/support/error_label.h"
 
@@ -43,7 +43,7 @@ Executable make(const DimBindings& reserve = {}) {
 
 }  // namespace
 
-TEST_CASE("runs read and write the caller's memory, with any strides, and give the same bits") {
+TEST_CASE("runs read and write caller memory with any strides and give the same bits") {
   Executable exe = make(), reference = make();
   const std::vector<float> x = counting(5 * 64);
   const HostTensor want = reference.run({{"x", tensor_of(x, {5, 64})}}).at("y");
@@ -65,7 +65,7 @@ TEST_CASE("runs read and write the caller's memory, with any strides, and give t
     }
 }
 
-TEST_CASE("a run that has the sizes of the run before allocates nothing") {
+TEST_CASE("a run with the sizes of the previous run allocates nothing") {
   Executable exe = make();
   const std::vector<float> x = counting(7 * 64);
   std::vector<float> y(7 * 64);
@@ -81,7 +81,7 @@ TEST_CASE("a run that has the sizes of the run before allocates nothing") {
   CHECK(after.hblkhd == heap.hblkhd);
 }
 
-TEST_CASE("the outputs of the run before are filled again, without an allocation where sizes stay") {
+TEST_CASE("outputs of the previous run are reused, without an allocation if sizes are unchanged") {
   Executable exe = make(), reference = make();
   const std::vector<float> x = counting(7 * 64);
   const InputRefs inputs{{"x", {f32, {7, 64}, x.data()}}};
@@ -114,7 +114,7 @@ TEST_CASE("sizes up to the reserved ones give the same results, in any order") {
   }
 }
 
-TEST_CASE("memory of the caller's that does not fit is an error before anything runs") {
+TEST_CASE("caller memory that does not fit is an error before the run") {
   Executable exe = make();
   std::vector<float> x = counting(5 * 64), y(6 * 64);
   const InputRefs in{{"x", {f32, {5, 64}, x.data()}}};

@@ -35,7 +35,7 @@ int count_files(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("disk cache: where it lies by default") {
+TEST_CASE("disk cache: default folder") {
   CHECK(default_cache_dir("/home/u", "") == "/home/u/.cache/lathe");
   CHECK(default_cache_dir("/home/u", "/x") == "/x/lathe");
   CHECK(default_cache_dir("/home/u", "relative") == "/home/u/.cache/lathe");
@@ -43,7 +43,7 @@ TEST_CASE("disk cache: where it lies by default") {
   CHECK(default_cache_dir("u", "x").empty());
 }
 
-TEST_CASE("disk cache: what is put is found, by this process and the next") {
+TEST_CASE("disk cache: stored entries are found by this process and the next") {
   const ScratchFolder scratch;
   const fs::path folder = scratch / "a" / "b" / "lathe";
   const std::string bytes("code\0with\xffzeros", 15);
@@ -73,7 +73,7 @@ TEST_CASE("disk cache: what is put is found, by this process and the next") {
   CHECK(count_files(folder) == 1);
 }
 
-TEST_CASE("disk cache: a damaged entry is not found, and removed") {
+TEST_CASE("disk cache: a damaged entry is removed, and reported as missing") {
   const ScratchFolder scratch;
   DiskCache cache(scratch / "c");
   cache.put("key", "some bytes of code");
@@ -102,7 +102,7 @@ TEST_CASE("disk cache: a damaged entry is not found, and removed") {
       CHECK_FALSE(cache.get("key").has_value());
     }
   }
-  SECTION("bytes behind the end") {
+  SECTION("extra bytes at the end") {
     spit(entry, good + "x");
     expect_removed();
   }
@@ -111,11 +111,11 @@ TEST_CASE("disk cache: a damaged entry is not found, and removed") {
     CHECK_FALSE(cache.get("other").has_value());
     CHECK(cache.get("key") == "some bytes of code");
   }
-  SECTION("writable by others") {
+  SECTION("writable by other users") {
     fs::permissions(entry, fs::perms::group_write, fs::perm_options::add);
     expect_removed();
   }
-  SECTION("a link") {
+  SECTION("a symbolic link") {
     fs::rename(entry, scratch / "elsewhere");
     fs::create_symlink(scratch / "elsewhere", entry);
     expect_removed();
@@ -133,7 +133,7 @@ TEST_CASE("disk cache: a damaged entry is not found, and removed") {
   CHECK(cache.get("good") == "g");
 }
 
-TEST_CASE("disk cache: an unfit folder disables it with a reason, and nothing throws") {
+TEST_CASE("disk cache: an unsuitable folder disables the cache with a reason, and nothing throws") {
   const ScratchFolder scratch;
   fs::path folder = scratch / "c";
   std::string says;
@@ -151,7 +151,7 @@ TEST_CASE("disk cache: an unfit folder disables it with a reason, and nothing th
     fs::permissions(folder, fs::perms::others_write, fs::perm_options::add);
     says = "others may write";
   }
-  SECTION("a link") {
+  SECTION("a symbolic link") {
     fs::create_directory(scratch / "real");
     fs::create_directory_symlink(scratch / "real", folder);
     says = "link";
@@ -160,22 +160,22 @@ TEST_CASE("disk cache: an unfit folder disables it with a reason, and nothing th
     spit(folder, "");
     says = "no folder";
   }
-  SECTION("below a file") {
+  SECTION("a path below a file") {
     spit(folder, "");
     folder /= "d";
     says = "cannot be created";
   }
-  SECTION("whose own folder is writable to others") {
+  SECTION("parent folder writable by other users") {
     fs::create_directories(folder / "lathe-objects");
     fs::permissions(folder / "lathe-objects", fs::perms::others_write, fs::perm_options::add);
     says = "lathe-objects: others may write";
   }
-  SECTION("whose own folder is a link") {
+  SECTION("parent folder is a symbolic link") {
     fs::create_directories(folder);
     fs::create_directory_symlink(scratch.path(), folder / "lathe-objects");
     says = "link";
   }
-  SECTION("of another user") {
+  SECTION("owned by another user") {
     if (::geteuid() == 0) {
       fs::create_directory(folder);
       REQUIRE(::chown(folder.c_str(), 12345, 12345) == 0);
@@ -192,7 +192,7 @@ TEST_CASE("disk cache: an unfit folder disables it with a reason, and nothing th
   CHECK_FALSE(cache.get("key").has_value());
 }
 
-TEST_CASE("disk cache: a folder that vanishes is survived") {
+TEST_CASE("disk cache: survives removal of its folder") {
   const ScratchFolder scratch;
   DiskCache cache(scratch / "c");
   cache.put("key", "bytes");
@@ -202,7 +202,7 @@ TEST_CASE("disk cache: a folder that vanishes is survived") {
   CHECK(cache.stats().failed == 1);
 }
 
-TEST_CASE("disk cache: what was used longest ago goes first when it is full") {
+TEST_CASE("disk cache: evicts the least recently used entry when full") {
   const ScratchFolder scratch;
   const std::string kilobyte(1000, 'x');
   {
@@ -229,7 +229,7 @@ TEST_CASE("disk cache: what was used longest ago goes first when it is full") {
   CHECK(smaller.get("one") == kilobyte);
 }
 
-TEST_CASE("disk cache: only what it wrote counts, and only that goes") {
+TEST_CASE("disk cache: only its own files count towards the limit, and only those are removed") {
   const ScratchFolder scratch;
   const fs::path given = scratch / "home", own = given / "lathe-objects";
   const std::string digest(64, 'a'), much(5000, 'x');

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/error_label.h"
 
 #if __has_include(<dlpack/dlpack.h>)
@@ -61,7 +61,7 @@ TEST_CASE("DLPack: the structures have the layout of the ABI") {
 #endif
 }
 
-TEST_CASE("DLPack: an array is taken over where it lies, and deleted once with the tensor") {
+TEST_CASE("DLPack: an array is imported without a copy, and deleted once with the tensor") {
   Stranger dense({1, 2, 3, 4, 5, 6}, {2, 3});
   {
     const HostTensor taken = from_dlpack(&dense.managed);
@@ -82,7 +82,7 @@ TEST_CASE("DLPack: an array is taken over where it lies, and deleted once with t
   CHECK(from_dlpack(&offset.managed).same_bits(HostTensor::from({2}, {3, 4})));
 }
 
-TEST_CASE("DLPack: what is given away comes back with its bits, for every dtype and rank") {
+TEST_CASE("DLPack: exported arrays round-trip with the same bits, for every dtype and rank") {
   for (const DType dtype : {f64, f32, bf16, f16, i64, i32, boolean, c64, c128})
     for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{}, {3}, {2, 3}, {2, 0, 3}}) {
       HostTensor value(dtype, shape);
@@ -100,7 +100,7 @@ TEST_CASE("DLPack: what is given away comes back with its bits, for every dtype 
   given->deleter(given);
 }
 
-TEST_CASE("DLPack: arrays are arguments and results of a run without a copy of theirs") {
+TEST_CASE("DLPack: arrays are arguments and results of a run without a copy") {
   Executable exe = compile(
       ir::parse_graph("graph @g(input %x: f32[n, 2]) {\n  %1 = mul %x, %x\n  output \"y\" %1\n}"), {.threads = 1});
   Stranger x({1, 2, 3, 4}, {2, 2}, {1, 2}), y({0, 0, 0, 0}, {2, 2});
@@ -109,7 +109,7 @@ TEST_CASE("DLPack: arrays are arguments and results of a run without a copy of t
   CHECK(x.deleted + y.deleted == 0);
 }
 
-TEST_CASE("DLPack: what Lathe cannot take is an error, and deleted") {
+TEST_CASE("DLPack: unsupported arrays are errors, and are deleted") {
   const auto error_of = [](const std::function<void(dlpack::Array&)>& change) {
     Stranger wrong({1, 2}, {2});
     change(wrong.managed.array);

@@ -103,7 +103,7 @@ std::pair<std::string, std::string> error_of_call(const std::function<void()>& a
 
 }  // namespace
 
-TEST_CASE("an executable names what does not fit, and runs again after it") {
+TEST_CASE("an executable names the argument that does not fit, and can run again") {
   Executable executable = compile(parse(model), {.threads = 2});
   const auto [unset, unset_text] = error_of_call([&] { executable.run(right_inputs()); });
   CHECK(unset == "state_unset");
@@ -127,7 +127,7 @@ TEST_CASE("an executable names what does not fit, and runs again after it") {
   }
 }
 
-TEST_CASE("a result that is not there is an error that names those that are") {
+TEST_CASE("an unknown result is an error that names the existing ones") {
   Executable executable = compile(parse(model), {.threads = 1});
   executable.parameters().set({{"w", HostTensor(f32, {5, 4})}, {"s", HostTensor(f32, {4})}});
   const auto [label, text] = error_of_call([&] { (void)executable.run(right_inputs()).at("loss"); });
@@ -135,13 +135,13 @@ TEST_CASE("a result that is not there is an error that names those that are") {
   CHECK(text.find("there are: g, l, y, z") != std::string::npos);
 }
 
-TEST_CASE("an executable that was moved from says so, and may be assigned to") {
+TEST_CASE("an executable that was moved from reports an error, and can be assigned to") {
   Executable first = compile(parse(model), {.threads = 1});
   Executable second = std::move(first);
   second.parameters().set({{"w", HostTensor(f32, {5, 4})}, {"s", HostTensor(f32, {4})}});
   CHECK(second.run(right_inputs()).size() == 4);
   std::vector<LaunchTime> times;
-  // NOLINTBEGIN(bugprone-use-after-move): what was moved from is promised to throw
+  // NOLINTBEGIN(bugprone-use-after-move): a moved-from executable must throw
   const std::function<void()> uses[] = {
       [&] { first.run(right_inputs()); },   [&] { first.run_traced(right_inputs(), times); },
       [&] { (void)first.parameters(); },    [&] { first.use(second.parameters()); },
@@ -153,7 +153,7 @@ TEST_CASE("an executable that was moved from says so, and may be assigned to") {
   CHECK(first.run(right_inputs()).size() == 4);
 }
 
-TEST_CASE("a number of threads below zero is an error") {
+TEST_CASE("a negative number of threads is an error") {
   const auto [label, text] = error_of_call([] { (void)compile(parse(model), {.threads = -1}); });
   CHECK(label == "thread_count");
   CHECK(text.find("-1 threads") != std::string::npos);
@@ -179,7 +179,7 @@ TEST_CASE("options of compile() out of range are errors that name the option and
   }
 }
 
-TEST_CASE("states that are set beside runs on another thread are seen whole or not at all") {
+TEST_CASE("states set during runs on another thread are seen completely or not at all") {
   // Every value that is set has equal elements, and a run keeps them equal unless it sees a partial update. The sines
   // take long enough for many values to be set meanwhile.
   constexpr std::int64_t size = 1 << 17;
@@ -210,7 +210,7 @@ TEST_CASE("states that are set beside runs on another thread are seen whole or n
   CHECK(spread == 0);
 }
 
-TEST_CASE("sizes that no argument tells, and relations that only a run can check, name the user's line") {
+TEST_CASE("unbound sizes and failed run-time checks name the source line") {
   Executable open = compile(parse(R"(graph @open(input %x: f32[n]) {
   %1 = iota {shape=[k], dim=0, dtype=f32} loc("open.cpp":3)
   output "y" %1

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
 using namespace lathe;
@@ -19,7 +19,7 @@ std::vector<std::string> stage_names(const Executable& executable) {
 
 }  // namespace
 
-TEST_CASE("executable: its summary has every stage that its graph went through", "[executable]") {
+TEST_CASE("executable: its summary lists every stage that its graph went through", "[executable]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f32[8, 8], state %rng: i64[2]) {
   %1 = dropout %x, %rng {p=0.5, stream=0}
   output "y" %1
@@ -48,7 +48,7 @@ TEST_CASE("executable: its summary has every stage that its graph went through",
   }
 }
 
-TEST_CASE("executable: memory is planned when sizes are known, which may be said of unknown dims", "[executable]") {
+TEST_CASE("executable: memory is planned when sizes are known, which can be given for unknown dims", "[executable]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 8]) {
   %1 = softmax %x {dim=1}
   %2 = sum %1 {dims=[0], keepdim=false}

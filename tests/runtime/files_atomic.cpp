@@ -39,7 +39,7 @@ int count_files(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("atomic file: it appears whole, and nothing of one that is given up") {
+TEST_CASE("atomic file: the file appears completely, and an abandoned write leaves nothing") {
   const ScratchFolder folder;
   const ::mode_t umask = ::umask(022);
   write_file(folder / "f", "old");
@@ -58,7 +58,7 @@ TEST_CASE("atomic file: it appears whole, and nothing of one that is given up") 
   CHECK(count_files(folder.path()) == 1);
 }
 
-TEST_CASE("atomic file: mode, owner and links stay") {
+TEST_CASE("atomic file: mode, owner and links are preserved") {
   const ScratchFolder folder;
   const fs::path real = folder / "real";
   spit(real, "a longer text that was there");
@@ -67,12 +67,12 @@ TEST_CASE("atomic file: mode, owner and links stay") {
     write_file(real, "new");
     CHECK(mode_of(real) == 0600);
   }
-  SECTION("a program stays one") {
+  SECTION("an executable file stays executable") {
     fs::permissions(real, fs::perms(0755));
     write_file(real, "new");
     CHECK(mode_of(real) == 0755);
   }
-  SECTION("another owner keeps it") {
+  SECTION("another owner is preserved") {
     if (::geteuid() != 0) {
       WARN("SKIP: needs root");
       return;
@@ -82,7 +82,7 @@ TEST_CASE("atomic file: mode, owner and links stay") {
     CHECK(status_of(real).st_uid == 12345);
     CHECK(status_of(real).st_gid == 54321);
   }
-  SECTION("a link, and a link to it, show the new text") {
+  SECTION("a symbolic link, and a link to it, show the new text") {
     fs::create_directory(folder / "d");
     fs::create_symlink("../real", folder / "d" / "one");
     fs::create_symlink(folder / "d" / "one", folder / "two");
@@ -90,18 +90,18 @@ TEST_CASE("atomic file: mode, owner and links stay") {
     CHECK(fs::is_symlink(folder / "two"));
     CHECK(fs::is_symlink(folder / "d" / "one"));
   }
-  SECTION("a link to nothing makes its target") {
+  SECTION("a dangling link creates its target") {
     fs::remove(real);
     fs::create_symlink("real", folder / "link");
     write_file(folder / "link", "new");
     CHECK(fs::is_symlink(folder / "link"));
   }
-  SECTION("other names of the file show the new text") {
+  SECTION("other hard links to the file show the new text") {
     fs::create_hard_link(real, folder / "other");
     write_file(real, "new");
     CHECK(slurp(folder / "other") == "new");
   }
-  SECTION("what standard output goes to is not taken away from it") {
+  SECTION("the file behind standard output is not replaced") {
     const int file = ::open(real.c_str(), O_WRONLY | O_CLOEXEC), kept = ::dup(STDOUT_FILENO);
     const ino_t before = status_of(real).st_ino;
     ::dup2(file, STDOUT_FILENO);
@@ -116,7 +116,7 @@ TEST_CASE("atomic file: mode, owner and links stay") {
     CHECK_THAT(item.path().string(), !Contains(".lathe-tmp"));
 }
 
-TEST_CASE("atomic file: what is no regular file is written into") {
+TEST_CASE("atomic file: a path that is not a regular file is written in place") {
   const ScratchFolder folder;
   SECTION("a device") {
     write_file("/dev/null", "text");
@@ -126,7 +126,7 @@ TEST_CASE("atomic file: what is no regular file is written into") {
       CHECK(S_ISCHR(status_of("/dev/full").st_mode));
     }
   }
-  SECTION("a pipe with a name") {
+  SECTION("a named pipe") {
     const fs::path pipe = folder / "pipe";
     REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
     std::string read;
@@ -137,18 +137,18 @@ TEST_CASE("atomic file: what is no regular file is written into") {
     CHECK(read == "text");
     CHECK(S_ISFIFO(status_of(pipe).st_mode));
   }
-  SECTION("a folder is refused") {
+  SECTION("a folder is rejected") {
     CHECK_THAT(failure_of([&] { write_file(folder.path(), "text"); }).text, Contains("directory"));
     CHECK_THAT(failure_of([&] { write_file(folder.path() / "d" / "", "text"); }).text, Contains("cannot create"));
   }
-  SECTION("links in a circle are refused") {
+  SECTION("a cycle of links is rejected") {
     fs::create_symlink("b", folder / "a");
     fs::create_symlink("a", folder / "b");
     CHECK(failure_of([&] { write_file(folder / "a", "text"); }).label == "file_write");
   }
 }
 
-TEST_CASE("atomic file: rights of the file and of its folder are kept to") {
+TEST_CASE("atomic file: permissions of the file and its folder are respected") {
   const ScratchFolder folder;
   spit(folder / "open", "old");
   spit(folder / "closed", "old");
@@ -177,7 +177,7 @@ TEST_CASE("atomic file: rights of the file and of its folder are kept to") {
   CHECK(slurp(folder / "open") == "new");
 }
 
-TEST_CASE("atomic file: what a killed process left goes with the next write, and nothing else") {
+TEST_CASE("atomic file: temporary files of a killed process are removed by the next write, and nothing else") {
   const ScratchFolder folder;
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
@@ -208,7 +208,7 @@ TEST_CASE("atomic file: what a killed process left goes with the next write, and
   CHECK(count_files(folder.path()) == 7);
 }
 
-TEST_CASE("atomic file: a name as long as names can be") {
+TEST_CASE("atomic file: a name of maximal length") {
   const ScratchFolder folder;
   const std::string name(250, 'n');
   write_file(folder / name, "text");

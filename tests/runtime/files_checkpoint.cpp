@@ -50,7 +50,7 @@ void flip_a_byte(const fs::path& path, std::size_t at) {
 
 }  // namespace
 
-TEST_CASE("checkpoint: what is saved is loaded, and two are kept") {
+TEST_CASE("checkpoint: a saved checkpoint loads, and the last two are kept") {
   const ScratchFolder folder;
   const CheckpointStore store(folder / "run");
   CHECK_FALSE(store.load_newest().has_value());
@@ -67,7 +67,7 @@ TEST_CASE("checkpoint: what is saved is loaded, and two are kept") {
   CHECK(store.list().size() == 2);
 }
 
-TEST_CASE("checkpoint: the newest is the one saved last, whatever its step") {
+TEST_CASE("checkpoint: the newest is the one saved last, for any step number") {
   const ScratchFolder folder;
   const CheckpointStore store(folder.path());
   save(store, 500);
@@ -77,13 +77,13 @@ TEST_CASE("checkpoint: the newest is the one saved last, whatever its step") {
   CHECK(store.load_newest()->folder.filename() == "00000003-step-10");
 }
 
-TEST_CASE("checkpoint: damage is found, named, and passed over") {
+TEST_CASE("checkpoint: damage is detected, named, and skipped") {
   const ScratchFolder folder;
   const CheckpointStore store(folder.path());
   save(store, 1);
   const fs::path newest = save(store, 2);
   std::string culprit;
-  SECTION("one bit of the tensors") {
+  SECTION("one flipped bit in the tensors") {
     culprit = "tensors.safetensors";
     flip_a_byte(newest / culprit, fs::file_size(newest / culprit) - 1);
   }
@@ -95,15 +95,15 @@ TEST_CASE("checkpoint: damage is found, named, and passed over") {
     culprit = "state.json";
     flip_a_byte(newest / culprit, 20);
   }
-  SECTION("no state") {
+  SECTION("missing state") {
     culprit = "state.json";
     fs::remove(newest / culprit);
   }
-  SECTION("no manifest") {
+  SECTION("missing manifest") {
     culprit = "manifest.json";
     fs::remove(newest / culprit);
   }
-  SECTION("half a manifest") {
+  SECTION("truncated manifest") {
     culprit = "manifest.json";
     fs::resize_file(newest / culprit, fs::file_size(newest / culprit) / 2);
   }
@@ -111,11 +111,11 @@ TEST_CASE("checkpoint: damage is found, named, and passed over") {
     culprit = "manifest.json";
     spit(newest / culprit, R"({"format": 1, "files": {"tensors.safetensors": 3}})");
   }
-  SECTION("a manifest from the future") {
+  SECTION("a manifest of a newer version") {
     culprit = "manifest.json";
     spit(newest / culprit, R"({"format": 2, "files": {}})");
   }
-  SECTION("a key twice") {
+  SECTION("a duplicate key") {
     culprit = "manifest.json";
     spit(newest / culprit, R"({"format": 1, "format": 1, "files": {}})");
   }
@@ -154,7 +154,7 @@ void replace_file(const fs::path& folder, const std::string& name, const std::st
                                      sha256_hex(text) + "\"" + manifest.substr(end));
 }
 
-TEST_CASE("checkpoint: a state that no run can have had is refused, though its digest is right") {
+TEST_CASE("checkpoint: an impossible state is rejected, even if its digest is correct") {
   const ScratchFolder folder;
   const CheckpointStore store(folder.path());
   save(store, 1);
@@ -178,7 +178,7 @@ TEST_CASE("checkpoint: a state that no run can have had is refused, though its d
     replace_file(newest, "state.json", with("step", "18446744073709551615"));
     says = "'step' is 18446744073709551615, which is too large";
   }
-  SECTION("a step that is no whole number") {
+  SECTION("a step that is not an integer") {
     replace_file(newest, "state.json", with("step", "2.5"));
     says = "'step' has the wrong type";
   }
@@ -188,7 +188,7 @@ TEST_CASE("checkpoint: a state that no run can have had is refused, though its d
   CHECK(store.load_newest()->meta.step == 1);
 }
 
-TEST_CASE("checkpoint: states that are not finite are neither saved nor gone on from") {
+TEST_CASE("checkpoint: states that are not finite are neither saved nor resumed") {
   const ScratchFolder folder;
   const CheckpointStore store(folder.path());
   const CheckpointStore inspected(folder.path(), 2, CheckpointStore::States::any);
@@ -224,7 +224,7 @@ TEST_CASE("checkpoint: states that are not finite are neither saved nor gone on 
   CHECK(store.load_newest()->meta.step == 3);
 }
 
-TEST_CASE("checkpoint: the largest number is an error, not the start of another count") {
+TEST_CASE("checkpoint: the largest checkpoint number is an error, and does not wrap around") {
   const ScratchFolder folder;
   const CheckpointStore store(folder.path());
   const fs::path saved = save(store, 5);
@@ -246,7 +246,7 @@ TEST_CASE("checkpoint: the largest number is an error, not the start of another 
   CHECK(store.load_newest()->meta.step == 5);
 }
 
-TEST_CASE("checkpoint: only what a store wrote is removed") {
+TEST_CASE("checkpoint: only files that the store wrote are removed") {
   const ScratchFolder folder;
   const CheckpointStore store(folder.path());
   const fs::path first = save(store, 1), second = save(store, 2);
@@ -270,7 +270,8 @@ TEST_CASE("checkpoint: only what a store wrote is removed") {
   CHECK(fs::exists(folder / "elsewhere" / "state.json"));
 }
 
-TEST_CASE("checkpoint: what a killed process left half-made goes when asked, unless another is saving") {
+TEST_CASE(
+    "checkpoint: remove_leftovers removes partial saves of a killed process, unless another process is saving") {
   const ScratchFolder folder;
   const CheckpointStore store(folder / "run"), nowhere(folder / "nowhere");
   nowhere.remove_leftovers();
@@ -290,7 +291,7 @@ TEST_CASE("checkpoint: what a killed process left half-made goes when asked, unl
   CHECK(store.load_newest()->meta.step == 1);
 }
 
-TEST_CASE("checkpoint: what cannot be saved leaves the store as it was") {
+TEST_CASE("checkpoint: a failed save leaves the store unchanged") {
   const ScratchFolder folder;
   const CheckpointStore store(folder.path());
   save(store, 1);
@@ -307,7 +308,7 @@ TEST_CASE("checkpoint: what cannot be saved leaves the store as it was") {
   CHECK(failure_of([&] { save(CheckpointStore(folder / "file"), 1); }).label == "file_write");
 }
 
-TEST_CASE("checkpoint: a kill at any instant loses nothing that was saved") {
+TEST_CASE("checkpoint: a kill at any time loses no saved checkpoint") {
   const ScratchFolder folder;
   const CheckpointStore store(folder.path());
   save(store, 0);

@@ -107,7 +107,7 @@ TEST_CASE("folder save: files of an earlier save that are not written again are 
   CHECK(is_complete(folder / "model"));
 }
 
-TEST_CASE("folder save: a save that is given up leaves the folder as it was") {
+TEST_CASE("folder save: an abandoned save leaves the folder unchanged") {
   const ScratchFolder folder;
   save(folder.path(), sharded);
   {
@@ -120,8 +120,7 @@ TEST_CASE("folder save: a save that is given up leaves the folder as it was") {
 }
 
 TEST_CASE(
-    "folder save: a process that dies at any step leaves the old files, the new ones, or a folder that is "
-    "refused") {
+    "folder save: a process killed at any step leaves the old files, the new ones, or a folder that is rejected") {
   for (const Contents& next : {single, resharded}) {
     int refused = 0, status = dead;
     for (int renames = 0; status == dead; ++renames) {
@@ -150,7 +149,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("folder save: an interrupted save can be followed by one of other files") {
+TEST_CASE("folder save: an interrupted save can be followed by a save of other files") {
   const ScratchFolder folder;
   save(folder.path(), sharded);
   REQUIRE(save_and_die(folder.path(), single, 2) == dead);
@@ -159,7 +158,7 @@ TEST_CASE("folder save: an interrupted save can be followed by one of other file
   CHECK(contents_of(folder.path()) == resharded);
 }
 
-TEST_CASE("folder save: a file of somebody else that would be read is an error before anything is changed") {
+TEST_CASE("folder save: a foreign file that a reader would load is an error before any change") {
   const ScratchFolder folder;
   spit(folder / "model.safetensors.index.json", "theirs");
   const Contents before = contents_of(folder.path());
@@ -173,14 +172,14 @@ TEST_CASE("folder save: a file of somebody else that would be read is an error b
     CHECK(is_complete(folder.path()));
   };
   refused(before);
-  SECTION("one that a save wrote and that was changed since") {
+  SECTION("a file of an earlier save that was modified since") {
     save(folder.path(), sharded);
     spit(folder / "model.safetensors.index.json", "changed");
     refused(contents_of(folder.path()));
   }
 }
 
-TEST_CASE("folder save: a file that is overwritten in place makes the folder incomplete") {
+TEST_CASE("folder save: overwriting a file in place marks the folder incomplete") {
   const ScratchFolder folder;
   save(folder.path(), sharded);
   fs::create_hard_link(folder / "config.json", folder / "another name");

@@ -14,7 +14,7 @@ using namespace lathe;
 using namespace lathe::test;
 namespace fs = std::filesystem;
 
-TEST_CASE("file lock: one holder at a time, who is named") {
+TEST_CASE("file lock: one holder at a time, reported by process id") {
   const ScratchFolder folder;
   const fs::path path = folder / "lock";
   CHECK(FileLock::holder(path) == "another process");
@@ -28,7 +28,7 @@ TEST_CASE("file lock: one holder at a time, who is named") {
   CHECK(FileLock::take(path).has_value());
 }
 
-TEST_CASE("file lock: it goes with a process that is killed") {
+TEST_CASE("file lock: released when its process is killed") {
   const ScratchFolder folder;
   const fs::path path = folder / "lock";
   std::array<int, 2> ends{};
@@ -50,7 +50,7 @@ TEST_CASE("file lock: it goes with a process that is killed") {
   for (const int end : ends) ::close(end);
 }
 
-TEST_CASE("file lock: what cannot be locked is refused") {
+TEST_CASE("file lock: paths that cannot be locked are rejected") {
   const ScratchFolder folder;
   spit(folder / "target", "precious");
   fs::create_symlink(folder / "target", folder / "link");

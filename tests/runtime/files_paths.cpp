@@ -14,7 +14,7 @@ using namespace lathe::test;
 using Catch::Contains;
 namespace fs = std::filesystem;
 
-TEST_CASE("paths: one that cannot be looked at is a UserError") {
+TEST_CASE("paths: one that cannot be accessed is a UserError") {
   const ScratchFolder folder;
   fs::create_symlink("loop", folder / "loop");
   const std::string name(300, 'a');
@@ -28,7 +28,7 @@ TEST_CASE("paths: one that cannot be looked at is a UserError") {
   }
 }
 
-TEST_CASE("paths: missing ones are an answer, also below a file") {
+TEST_CASE("paths: a missing path is not an error, also below a file") {
   const ScratchFolder folder;
   spit(folder / "file", "text");
   CHECK(path_exists(folder / "file"));
@@ -42,7 +42,7 @@ TEST_CASE("paths: missing ones are an answer, also below a file") {
   CHECK(list_folder(folder.path()) == std::vector<fs::path>{folder / "a", folder / "file"});
 }
 
-TEST_CASE("other formats are named in place of .safetensors and JSON") {
+TEST_CASE("files of other formats are named in errors about .safetensors and JSON") {
   const ScratchFolder folder;
   const std::string pointer =
       "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, 'a') + "\nsize 988097824\n";

@@ -50,7 +50,7 @@ Tensors one_of_each_dtype() {
 
 }  // namespace
 
-TEST_CASE("safetensors: what is written is read back, for every dtype") {
+TEST_CASE("safetensors: a written file reads back, for every dtype") {
   const ScratchFolder folder;
   const auto tensors = one_of_each_dtype();
   const auto written = write_safetensors(folder / "m.safetensors", tensors, {{"note", "a \"b\" \n \u00fc"}});
@@ -73,7 +73,7 @@ TEST_CASE("safetensors: what is written is read back, for every dtype") {
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE("safetensors: the bytes are those of the format") {
+TEST_CASE("safetensors: the bytes match the format") {
   const ScratchFolder folder;
   write_safetensors(folder / "m", {{"w", HostTensor::from({2}, {1, 2}, f32)}});
   const std::string header = R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
@@ -92,7 +92,7 @@ TEST_CASE("safetensors: the golden files open") {
   CHECK(files > 0);
 }
 
-TEST_CASE("safetensors: every fault has its label and names the culprit") {
+TEST_CASE("safetensors: every fault has its label and names the tensor or key") {
   const std::string w = entry("w", "F32", "[2]", "[0,8]");
   struct Case {
     const char* label;
@@ -157,7 +157,7 @@ TEST_CASE("safetensors: every fault has its label and names the culprit") {
   }
 }
 
-TEST_CASE("safetensors: deep nesting is refused without recursion") {
+TEST_CASE("safetensors: deep nesting is rejected without recursion") {
   for (const char* open : {"[", "{\"a\":"}) {
     std::string header = "{\"w\":";
     for (int i = 0; i < 1'000'000; ++i) header += open;
@@ -165,7 +165,7 @@ TEST_CASE("safetensors: deep nesting is refused without recursion") {
   }
 }
 
-TEST_CASE("safetensors: what is not such a file") {
+TEST_CASE("safetensors: files that are not safetensors") {
   const ScratchFolder folder;
   const auto label = [&] { return failure_of([&] { SafetensorsFile::open(folder / "m"); }).label; };
   CHECK(label() == "file_open");
@@ -189,7 +189,7 @@ TEST_CASE("safetensors: what is not such a file") {
   CHECK(label() == "file_open");
 }
 
-TEST_CASE("safetensors: dtypes that Lathe lacks hinder only their own tensors") {
+TEST_CASE("safetensors: unsupported dtypes affect only their own tensors") {
   const ScratchFolder folder;
   spit(folder / "m",
        encode("{" + entry("q", "F8_E4M3", "[4]", "[0,4]") + "," + entry("b", "BOOL", "[2]", "[4,6]") + "}",
@@ -209,7 +209,7 @@ TEST_CASE("safetensors: a file that shrinks while open gives an error") {
   CHECK(failure_of([&] { (void)file.tensor("w"); }).label == "safetensors_read");
 }
 
-TEST_CASE("safetensors: what cannot be written is refused and leaves nothing behind") {
+TEST_CASE("safetensors: invalid tensors are rejected and leave no file") {
   const ScratchFolder folder;
   const HostTensor t(f32, {1});
   const auto label = [&](const std::vector<TensorView>& tensors) {
@@ -226,7 +226,7 @@ TEST_CASE("safetensors: what cannot be written is refused and leaves nothing beh
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
-TEST_CASE("safetensors: thousands of mutated files are read or refused, never more") {
+TEST_CASE("safetensors: thousands of mutated files are read or rejected, never more") {
   const ScratchFolder folder;
   write_safetensors(folder / "good", one_of_each_dtype(), {{"key", "value"}});
   const std::string good = slurp(folder / "good");

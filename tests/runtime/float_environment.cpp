@@ -10,7 +10,7 @@
 
 #include "frontend/dsl.h"
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/threads/thread_pool.h"
 #include "tests/support/compare_tensors.h"
 
@@ -143,7 +143,7 @@ void check_same(const Tensors& found, const Tensors& expected) {
 
 }  // namespace
 
-TEST_CASE("the caller's floating-point environment: results have the same bits, and it stays as it was") {
+TEST_CASE("the caller's floating-point environment: results have the same bits, and it is unchanged") {
   const Tensors inputs = arguments();
   const ir::Graph graph = ir::parse_graph(program, "test");
   for (const int threads : {1, 3}) {
@@ -189,7 +189,7 @@ TEST_CASE("the caller's floating-point environment: the interpreter, initial val
   }
 }
 
-TEST_CASE("the caller's floating-point environment stays as it was after an error") {
+TEST_CASE("the caller's floating-point environment is unchanged after an error") {
   const ir::Graph graph = ir::parse_graph(program, "test");
   Tensors wrong = arguments();
   wrong.at("i").set_int(17, width);
@@ -216,7 +216,7 @@ TEST_CASE("the caller's floating-point environment stays as it was after an erro
   }
 }
 
-TEST_CASE("threads of a pool have the default environment, whatever their creator's is") {
+TEST_CASE("pool threads use the default floating-point environment, whatever that of their creator is") {
   for (const FloatMode& mode : modes()) {
     INFO(mode.name);
     std::atomic<int> others = 0, wrong = 0;

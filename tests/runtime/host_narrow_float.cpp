@@ -86,7 +86,7 @@ int count_double_roundings(std::uint16_t infinity, int exponent_bits) {
 
 }  // namespace
 
-TEST_CASE("every 16-bit pattern has its value and survives the round trip") {
+TEST_CASE("every 16-bit pattern decodes to its value and round-trips") {
   CHECK(count_wrong_patterns<Bf16>(8) == 0);
   CHECK(count_wrong_patterns<F16>(5) == 0);
 }
@@ -96,7 +96,7 @@ TEST_CASE("f32 rounds to the nearest 16-bit float, ties to even") {
   CHECK(count_wrong_roundings<F16>(0x7c00, 5) == 0);
 }
 
-TEST_CASE("a NaN whose payload lies in the lost bits stays a NaN") {
+TEST_CASE("a NaN whose payload is only in the dropped bits stays a NaN") {
   const auto nan = std::bit_cast<float>(0xff800001u);
   CHECK(to_bf16(nan).bits == 0xffc0);
   CHECK(to_f16(nan).bits == 0xfe00);
@@ -112,7 +112,7 @@ TEST_CASE("f64 rounds once to the nearest 16-bit float") {
   CHECK(std::isnan(to_float(to_bf16(std::nan("")))));
 }
 
-TEST_CASE("an integer rounded to odd is the f64 itself, or keeps the side of a tie that it is on") {
+TEST_CASE("an integer rounded to odd is exact in f64, or keeps its side of a tie") {
   for (const std::int64_t integer : {std::int64_t{0}, std::int64_t{-5}, (std::int64_t{1} << 53) - 1, INT64_MIN})
     CHECK(round_to_odd(integer) == static_cast<double>(integer));
   const std::int64_t tie = (std::int64_t{1} << 62) + (std::int64_t{1} << 38);

@@ -5,7 +5,7 @@
 
 using namespace lathe;
 
-TEST_CASE("philox gives the published known answers") {
+TEST_CASE("philox matches the published test vectors") {
   CHECK(philox({0, 0, 0, 0}, {0, 0}) == PhiloxWords{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   const std::uint32_t ones = 0xffffffff;
   CHECK(philox({ones, ones, ones, ones}, {ones, ones}) ==
@@ -14,7 +14,7 @@ TEST_CASE("philox gives the published known answers") {
         PhiloxWords{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("a random word maps to a number from 0 up to below 1") {
+TEST_CASE("a random word maps to a number from 0 up to but excluding 1") {
   CHECK(uniform_f32(0) == 0.0f);
   CHECK(uniform_f32(0xff) == 0.0f);
   CHECK(uniform_f32(0x100) == 0x1p-24f);

@@ -11,7 +11,7 @@
 using namespace lathe;
 using test::error_label;
 
-TEST_CASE("a host tensor starts at zero, aligned, and is a value") {
+TEST_CASE("a host tensor is zeroed, aligned, and has value semantics") {
   for (const DType dtype : all_dtypes) {
     HostTensor a(dtype, {3, 5});
     CHECK(a.numel() == 15);
@@ -32,7 +32,7 @@ TEST_CASE("a host tensor starts at zero, aligned, and is a value") {
   }
 }
 
-TEST_CASE("rank 0 is one element and a zero dim none") {
+TEST_CASE("rank 0 has one element and a zero dim none") {
   CHECK(HostTensor(f32, {}).numel() == 1);
   CHECK(HostTensor::scalar(2.5, f64).get(0) == 2.5);
   CHECK(HostTensor(f32, {4, 0, 3}).numel() == 0);
@@ -41,7 +41,7 @@ TEST_CASE("rank 0 is one element and a zero dim none") {
   CHECK(HostTensor(HostTensor(f32, {0})).same_bits(HostTensor()));
 }
 
-TEST_CASE("elements are found by their position, which must lie in the tensor") {
+TEST_CASE("elements are read by position, which must be in bounds") {
   const HostTensor a = HostTensor::from({2, 3}, {0, 1, 2, 3, 4, 5});
   CHECK(a.at({1, 2}) == 5);
   CHECK(a.offset({1, 0}) == 3);
@@ -56,7 +56,7 @@ TEST_CASE("elements are found by their position, which must lie in the tensor") 
   CHECK(error_label([&] { (void)a.offset({2, 0}); }) == "host_tensor_index");
 }
 
-TEST_CASE("elements are stored at their position, integers exactly") {
+TEST_CASE("elements are written by position, integers exactly") {
   HostTensor a(f32, {2, 3});
   a.set({0, 1}, 3);
   a.set({1, 2}, 2.5);
@@ -92,7 +92,7 @@ TEST_CASE("elements are stored at their position, integers exactly") {
   CHECK(a.same_bits(before));
 }
 
-TEST_CASE("elements are seen with their own type only") {
+TEST_CASE("typed views require the element type") {
   HostTensor a = HostTensor::from({2}, {1.5, -2}, f32);
   CHECK(a.as<float>()[1] == -2.0f);
   CHECK(error_label([&] { (void)a.as<double>(); }) == "host_tensor_dtype");
@@ -169,7 +169,7 @@ TEST_CASE("casts follow the rules of the scalar op") {
   CHECK(error_label([&] { (void)z.get(0); }) == "host_tensor_dtype");
 }
 
-TEST_CASE("impossible shapes and indices are the user's errors") {
+TEST_CASE("invalid shapes and indices are user errors") {
   const std::int64_t huge = std::int64_t{1} << 40;
   CHECK(error_label([&] { HostTensor(f32, {-1}); }) == "host_tensor_shape");
   CHECK(error_label([&] { HostTensor(f32, {huge, huge}); }) == "host_tensor_shape");
@@ -184,7 +184,7 @@ TEST_CASE("impossible shapes and indices are the user's errors") {
   CHECK(HostTensor(f32, {6}).reshaped({2, 3}).shape() == std::vector<std::int64_t>{2, 3});
 }
 
-TEST_CASE("small tensors print in full, long ones by their edges") {
+TEST_CASE("small tensors print in full, long ones abbreviated") {
   CHECK(HostTensor::from({2, 2}, {1, 2, 3, 4.5}).to_string() == "f32[2, 2] [[1, 2], [3, 4.5]]");
   CHECK(HostTensor::scalar(0.1).to_string() == "f32[] 0.1");
   CHECK(HostTensor(boolean, {1}).to_string() == "bool[1] [false]");

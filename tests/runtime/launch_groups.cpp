@@ -1,4 +1,4 @@
-#include "runtime/launch_groups.h"
+#include "runtime/cpu/launch_groups.h"
 
 #include <catch2/catch.hpp>
 
@@ -37,7 +37,7 @@ const std::string three_products = R"(graph @g(input %x: f32[1, 64], parameter %
 
 }  // namespace
 
-TEST_CASE("launches that touch nothing that another writes form a group") {
+TEST_CASE("launches that touch no buffer written by another form a group") {
   const Program program = program_of(three_products);
   const MemoryPlan plan = plan_memory(program, {});
   REQUIRE(program.launches.size() == 4);
@@ -46,7 +46,7 @@ TEST_CASE("launches that touch nothing that another writes form a group") {
   CHECK(sizes(program, plan, 1) == std::vector<int>{1, 1, 1, 1});
 }
 
-TEST_CASE("launches whose temporaries take one another's place in the arena are no group") {
+TEST_CASE("launches whose temporaries share memory in the arena are no group") {
   Program program = program_of(three_products);
   // Two results become temporaries at one place in the plan, as if the first one were dead.
   MemoryPlan plan = plan_memory(program, {});
@@ -67,7 +67,7 @@ const std::string three_experts = R"(graph @g(input %x: f32[96, 64], input %o: i
 
 }  // namespace
 
-TEST_CASE("launches that make parts of one value are a group with their checks") {
+TEST_CASE("launches that write parts of one value form a group with their checks") {
   const Program program = program_of(three_experts);
   REQUIRE(program.launches.size() == 4);  // one of them clears rows outside of all segments
   CHECK(sizes(program, plan_memory(program, {}), 2) == std::vector<int>{4});
@@ -80,7 +80,7 @@ TEST_CASE("launches that make parts of one value are a group with their checks")
   for (int run = 0; run < 20; ++run) REQUIRE(executable.run(arguments).at("y").same_bits(expected));
 }
 
-TEST_CASE("a value whose parts are made like those of another, which it reads, waits for it") {
+TEST_CASE("a value in parts that reads another value in parts waits for it") {
   const char* const text = R"(graph @g(input %x: f32[96, 64], input %o: i64[3], input %a: f32[64, 64],
     input %b: f32[64, 64]) {
   %1 = grouped_matmul %x, %o, %a, %b
@@ -93,7 +93,7 @@ TEST_CASE("a value whose parts are made like those of another, which it reads, w
   CHECK(sizes(program, plan_memory(program, {})) == std::vector<int>{3, 3, 3, 3});
 }
 
-TEST_CASE("products of the segments of one matrix are a group, each with a buffer of its own") {
+TEST_CASE("matmuls of the segments of one matrix form a group, each with its own buffer") {
   const char* const text = R"(graph @g(input %x: f32[96, 64], input %y: f32[96, 32], input %o: i64[4]) {
   %1 = segment_outer %x, %y, %o {segment=0}
   %2 = exp %1
@@ -117,7 +117,7 @@ TEST_CASE("products of the segments of one matrix are a group, each with a buffe
     for (const auto& [name, value] : executable.run(arguments)) REQUIRE(value.same_bits(expected.at(name)));
 }
 
-TEST_CASE("parts of one value that lie on what another reads are no group") {
+TEST_CASE("launches whose output part overlaps an input of another are no group") {
   Program program = program_of(three_experts);
   MemoryPlan plan = plan_memory(program, {});
   const Launch &first = program.launches[1], &second = program.launches[2];
@@ -134,7 +134,7 @@ TEST_CASE("parts of one value that lie on what another reads are no group") {
   CHECK(sizes(program, plan).size() > 1);
 }
 
-TEST_CASE("launches with checks run in their order") {
+TEST_CASE("launches with checks run in order") {
   const Program program =
       program_of(R"(graph @g(input %i: i64[5], parameter %a: f32[9, 64], parameter %b: f32[9, 64]) {
   %1 = gather %a, %i {dim=0}
@@ -146,7 +146,7 @@ TEST_CASE("launches with checks run in their order") {
   for (const int size : sizes(program, plan_memory(program, {}))) CHECK(size == 1);
 }
 
-TEST_CASE("products that run together give the bits of one thread") {
+TEST_CASE("grouped matmuls give the same bits as one thread") {
   const Graph g{"together"};
   const Dim B{"B"};
   const Tensor x = g.input("x", f32, {B, 512});

@@ -20,7 +20,7 @@ TEST_CASE("cpu info: /proc/cpuinfo of an x86 machine with two cores of two threa
   CHECK_FALSE(info.has("avx"));
 }
 
-TEST_CASE("cpu info: /proc/cpuinfo of an Arm machine, and none at all") {
+TEST_CASE("cpu info: /proc/cpuinfo of an Arm machine, and a missing file") {
   const HostCpu info =
       parse_cpuinfo("processor\t: 0\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nprocessor: 1\n");
   CHECK(info.logical_cpus == 2);
@@ -49,7 +49,7 @@ TEST_CASE("cpu info: sizes, lists and quotas") {
   CHECK(parse_cpu_quota("") == std::nullopt);
 }
 
-TEST_CASE("cpu info: caches as the system lays them out") {
+TEST_CASE("cpu info: caches as listed by the system") {
   const ScratchFolder folder;
   const auto add = [&](const char* index, const char* level, const char* type, const char* size, const char* cpus) {
     std::filesystem::create_directory(folder / index);
@@ -71,7 +71,7 @@ TEST_CASE("cpu info: caches as the system lays them out") {
   CHECK(info.data_cache(3) == 32 << 20);
 }
 
-TEST_CASE("cpu info: of this machine") {
+TEST_CASE("cpu info: of the host") {
   CHECK(host_cpu().logical_cpus >= 1);
   CHECK(usable_cpus() >= 1);
   CHECK_FALSE(host_cpu().to_string().empty());

@@ -33,7 +33,7 @@ TEST_CASE("peak: the probes give plausible rates") {
   CHECK(failure_of([] { measure_fma_peak(0); }).label == "thread_count");
 }
 
-TEST_CASE("peak: the kernels compute what they claim") {
+TEST_CASE("peak: the kernels compute correct results") {
   alignas(64) float a[128], b[128], c[128];
   for (int i = 0; i < 128; ++i) b[i] = static_cast<float>(i), c[i] = static_cast<float>(2 * i);
   CHECK(read_sum(b, 128) == 127 * 64);
@@ -63,7 +63,7 @@ TEST_CASE("arena: aligned, zero, writable, movable") {
   CHECK(Arena(0).data() == nullptr);
 }
 
-TEST_CASE("arena: too much is the user's error, with the sizes") {
+TEST_CASE("arena: an excessive size is a user error, with the sizes") {
   for (const std::size_t size : {std::size_t{1} << 60, SIZE_MAX}) {
     const auto failure = failure_of([&] { const Arena arena(size); });
     CHECK(failure.label == "arena_memory");

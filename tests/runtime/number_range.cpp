@@ -11,8 +11,8 @@
 #include "frontend/ops/ops.h"
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
-#include "runtime/target_machine.h"
+#include "runtime/compile.h"
+#include "runtime/cpu/cpu_backend.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/kernel_store.h"
 #include "tests/support/lower.h"
@@ -49,7 +49,7 @@ Path compiled(const ir::Graph& graph, const std::string& cpu) {
   static KernelStore store;
   const codegen::TargetCpu target = codegen::TargetCpu::named(cpu);
   const auto executable =
-      std::make_shared<Executable>(compile(graph, {.target = {.cpu = target}, .threads = 2, .cache = &store}));
+      std::make_shared<Executable>(compile(graph, {.target = Target::named(cpu), .threads = 2, .cache = &store}));
   const CpuInfo machine = cpu_info(target);
   return {cpu, machine.tiles, machine.dot_pairs,
           [executable](const Tensors& arguments) { return executable->run(arguments); }};

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/parameters/lend.h"
 #include "runtime/train/trained_tensors.h"
@@ -43,7 +43,7 @@ std::int64_t mapped_kib() {
 
 }  // namespace
 
-TEST_CASE("executables for training and evaluation work on one store") {
+TEST_CASE("executables for training and evaluation share one store") {
   Parameters weights({{"w", four(1, 2, 3, 4)}});
   Executable train = compile(ir::parse_graph(trains), {.parameters = weights});
   Executable evaluate = compile(ir::parse_graph(evaluates), {.parameters = weights});
@@ -62,7 +62,7 @@ TEST_CASE("executables for training and evaluation work on one store") {
   CHECK(evaluate.run({{"x", ones}}).at("y").get(0) == 4);
 }
 
-TEST_CASE("an executable without a store has one of its own, and may change to another") {
+TEST_CASE("an executable without a store creates one, and can switch to another") {
   const CompileOptions options;
   Executable a = compile(ir::parse_graph(evaluates), options), b = compile(ir::parse_graph(evaluates), options);
   CHECK_FALSE(a.parameters() == b.parameters());
@@ -72,14 +72,14 @@ TEST_CASE("an executable without a store has one of its own, and may change to a
   CHECK(a.run({{"x", HostTensor::from({1, 4}, {1, 2, 3, 4})}}).at("y").get(3) == 4);
 }
 
-TEST_CASE("what one process trains is saved from where it lies") {
+TEST_CASE("values trained by one process are saved without a copy") {
   const Executable train = compile(ir::parse_graph(trains), {.parameters = Parameters({{"w", four(1, 2, 3, 4)}})});
   const std::vector<std::string> names{"w"};
   const Tensors wholes = TrainedTensors(nullptr).wholes(train, names);
   CHECK(wholes.at("w").data() == train.parameters().get("w").data());
 }
 
-TEST_CASE("a store says what does not fit") {
+TEST_CASE("a store reports values that do not fit") {
   Parameters weights({{"w", four(1, 2, 3, 4)}});
   Executable exe = compile(ir::parse_graph(evaluates), {.parameters = weights});
   CHECK(error_label([&] { weights.set("w", HostTensor(f64, {4})); }) == "argument_dtype");
@@ -98,7 +98,7 @@ TEST_CASE("a store says what does not fit") {
   CHECK(error_label([&] { (void)weights.get("w"); }) == "state_unset");
 }
 
-TEST_CASE("a store reads a file where it is mapped, and training leaves the file alone") {
+TEST_CASE("a store maps a file, and training does not modify the file") {
   const ScratchFolder scratch;
   const auto file = scratch / "w.safetensors";
   Parameters({{"w", four(1, 2, 3, 4)}, {"extra", HostTensor::from_ints({1}, {7})}}).save(file);
@@ -115,7 +115,7 @@ TEST_CASE("a store reads a file where it is mapped, and training leaves the file
   CHECK(Parameters::load(file).get("w").same_bits(four(0, 1, 2, 3)));
 }
 
-TEST_CASE("a store tells where its values lie: memory, a mapped file, somebody else's memory") {
+TEST_CASE("a store reports where its values are: memory, a mapped file, borrowed memory") {
   using Host = ParameterLocation::Host;
   const ScratchFolder scratch;
   const auto file = scratch / "w.safetensors";
@@ -148,7 +148,7 @@ TEST_CASE("a store tells where its values lie: memory, a mapped file, somebody e
   CHECK(copied.shares().size() == 1);
 }
 
-TEST_CASE("a store that borrows values has them whatever becomes of the other one") {
+TEST_CASE("a store with borrowed values keeps them whatever happens to the other store") {
   const ScratchFolder scratch;
   const auto file = scratch / "w.safetensors";
   // Large enough to have its own pages.
@@ -179,11 +179,11 @@ TEST_CASE("a store that borrows values has them whatever becomes of the other on
   SECTION("set") {
     for (const std::string& name : weights.names()) weights.set(name, four(0, 0, 0, 0));
   }
-  SECTION("gone") { weights = Parameters(); }
+  SECTION("destroyed") { weights = Parameters(); }
   holds(borrowed);
 }
 
-TEST_CASE("what is copied to memory gives its pages back, and has what was written") {
+TEST_CASE("copying to memory releases the mapped pages, and keeps written values") {
   const ScratchFolder scratch;
   const auto file = scratch / "w.safetensors";
   HostTensor large(f32, {std::int64_t{16} << 20});  // 64 MiB
@@ -205,7 +205,7 @@ TEST_CASE("what is copied to memory gives its pages back, and has what was writt
   CHECK(most - before < 40 << 10);
 }
 
-TEST_CASE("runs on one store from several threads take turns where they update it") {
+TEST_CASE("runs on one store from several threads take turns if they update it") {
   Parameters weights({{"w", four(0, 0, 0, 0)}});
   std::vector<Executable> trainers;
   for (int i = 0; i < 3; ++i)

@@ -31,7 +31,7 @@ struct ToldRun {
 
 }  // namespace
 
-TEST_CASE("progress tells loss, rate and the time that is left after the first and the last step") {
+TEST_CASE("progress reports loss, rate and the time left after the first and the last step") {
   ToldRun run{.text = {}, .last = 14};
   Progress progress(run.options(50, false));
   CHECK(progress.rate() == 0);
@@ -50,14 +50,14 @@ TEST_CASE("progress tells loss, rate and the time that is left after the first a
   CHECK_FALSE(progress.output_is_lost());
 }
 
-TEST_CASE("progress is in steps where a step has no items, and leaves out a rate that there is not") {
+TEST_CASE("progress uses steps if a step has no items, and omits an unknown rate") {
   ToldRun run{.text = {}, .outputs = {}, .last = 1000};
   Progress progress(run.options(0, false));
   progress.step(run.report(1, 0.5));
   CHECK(run.text == "step     1/1000  loss 0.500    0.10 steps/s  2:46:30 left\n");
 }
 
-TEST_CASE("a terminal's line is rewritten, and ended before another one") {
+TEST_CASE("a terminal line is rewritten, and ended before another one") {
   ToldRun run{.text = {}, .last = 9};
   {
     Progress progress(run.options(50, true));
@@ -70,7 +70,7 @@ TEST_CASE("a terminal's line is rewritten, and ended before another one") {
   CHECK(run.text.ends_with("0:00 left\n"));
 }
 
-TEST_CASE("progress that cannot be written is told, and throws nothing") {
+TEST_CASE("a failed write of progress is reported, and does not throw") {
   ToldRun run{.text = {}, .last = 9};
   bool open = true;
   ProgressOptions options = run.options(1, false);
@@ -85,7 +85,7 @@ TEST_CASE("progress that cannot be written is told, and throws nothing") {
   CHECK(progress.output_is_lost());
 }
 
-TEST_CASE("durations are minutes and seconds, and hours where there are some") {
+TEST_CASE("durations print as minutes and seconds, with hours if needed") {
   CHECK(format_duration(0.4) == "0:00");
   CHECK(format_duration(65) == "1:05");
   CHECK(format_duration(7384) == "2:03:04");

@@ -26,7 +26,7 @@ std::string label_of(const HostTensor& matrix, std::int64_t block) {
 
 }  // namespace
 
-TEST_CASE("quantize: every number is within half a scale, and the largest of a block exact") {
+TEST_CASE("quantize: every number is within half a scale, and the largest of a block is exact") {
   for (const DType dtype : {f64, f32, bf16, f16}) {
     const HostTensor matrix = random_matrix(9, 192, dtype);
     const QuantizedMatrix found = quantize(matrix, 64);
@@ -50,7 +50,7 @@ TEST_CASE("quantize: every number is within half a scale, and the largest of a b
   }
 }
 
-TEST_CASE("quantize: halves go to the even number") {
+TEST_CASE("quantize: halves round to even") {
   const QuantizedMatrix found = quantize(HostTensor::from({1, 4}, {127, 0.5, 1.5, -2.5}), 4);
   const std::int64_t expected[] = {127, 0, 2, -2};
   for (std::int64_t i = 0; i < 4; ++i) CHECK(found.numbers.get_int(i) == expected[i]);
@@ -67,7 +67,7 @@ TEST_CASE("quantize: the transpose has columns as rows") {
   CHECK(found.scales.same_bits(expected.scales));
 }
 
-TEST_CASE("quantize: zeros are kept, and what cannot be is an error") {
+TEST_CASE("quantize: zeros are kept, and invalid input is an error") {
   const QuantizedMatrix zeros = quantize(HostTensor(f32, {2, 8}), 8);
   for (std::int64_t i = 0; i < 16; ++i) CHECK(zeros.numbers.get_int(i) == 0);
   CHECK(zeros.scales.get(1) == 0);

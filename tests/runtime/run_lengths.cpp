@@ -8,7 +8,7 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/nn/self_attention.h"
 #include "frontend/train/training.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/runtime/count_allocations.h"
 #include "tests/support/error_label.h"
 
@@ -95,7 +95,7 @@ HostTensor pattern(std::vector<std::int64_t> shape) {
 
 }  // namespace
 
-TEST_CASE("lengths: a step allocates nothing after the first of its lengths, nor at others up to the reserved ones") {
+TEST_CASE("lengths: after the first run, a step allocates nothing at any length up to the reserved ones") {
   for (const bool trains : {false, true}) {
     INFO((trains ? "training" : "loss"));
     LossRun reserved(trains, {{"B", 3}, {"T", 48}});
@@ -105,7 +105,7 @@ TEST_CASE("lengths: a step allocates nothing after the first of its lengths, nor
   }
 }
 
-TEST_CASE("lengths: without a reserve, only what is larger than all before it allocates") {
+TEST_CASE("lengths: without a reserve, only a new largest size allocates") {
   LossRun step(true, {});
   CHECK(step.run(2, 20) > 0);
   for (const std::int64_t length : {20, 7, 20, 19, 1}) CHECK(step.run(2, length) == 0);
@@ -113,7 +113,7 @@ TEST_CASE("lengths: without a reserve, only what is larger than all before it al
   CHECK(step.run(2, 20) == 0);
 }
 
-TEST_CASE("lengths: however an executable came to a length, it gives the same") {
+TEST_CASE("lengths: results do not depend on the lengths of earlier runs") {
   LossRun one(true, {{"B", 2}, {"T", 40}}), other(true, {});
   for (const auto& [batch, length] : {std::pair{1, 3}, {2, 17}, {1, 64}, {2, 2}, {2, 40}, {3, 9}, {1, 64}}) {
     (void)one.run(batch, length);
@@ -125,7 +125,7 @@ TEST_CASE("lengths: however an executable came to a length, it gives the same") 
     CHECK(one.executable().parameters().get(name).same_bits(other.executable().parameters().get(name)));
 }
 
-TEST_CASE("lengths: decoding allocates nothing as what is looked at grows") {
+TEST_CASE("lengths: decoding allocates nothing as the attended length grows") {
   constexpr std::int64_t capacity = 32, batch = 2;
   const ir::Graph graph = decode_step(2);
   Parameters store;
@@ -155,7 +155,7 @@ TEST_CASE("lengths: decoding allocates nothing as what is looked at grows") {
   CHECK(run(4) == 0);
 }
 
-TEST_CASE("lengths: inputs that do not fit are the errors that they are at the first run") {
+TEST_CASE("lengths: inputs that do not fit give the same errors as in the first run") {
   LossRun step(false, {});
   (void)step.run(2, 5);
   const std::vector<std::int64_t> tokens(64, 1);

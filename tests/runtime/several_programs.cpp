@@ -4,7 +4,7 @@
 #include "frontend/initialize.h"
 #include "frontend/nn/linear.h"
 #include "frontend/train/step.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/error_label.h"
 #include "tests/support/kernel_store.h"
 
@@ -93,7 +93,7 @@ TEST_CASE("two training steps on one store: named optimizers count their own ste
   }
 }
 
-TEST_CASE("two programs that update one state of a store are refused, unless they are to share it") {
+TEST_CASE("two programs that update one state of a store are rejected, unless they may share it") {
   const Gan gan;
   const ir::Graph critic = gan.critic_step(""), generator = gan.generator_step("");
   Parameters store(gan.root.initial_values(1));
@@ -121,7 +121,7 @@ TEST_CASE("two programs that update one state of a store are refused, unless the
   CHECK(error_label([&] { making.use(store); }).empty());
 }
 
-TEST_CASE("draws of several programs come from one random state, which each advances") {
+TEST_CASE("random draws of several programs come from one random state, which each advances") {
   const auto draws = [](std::string_view name) {
     Graph g{name};
     g.output("drawn", g.random_normal({4}, f64));
@@ -165,7 +165,7 @@ TEST_CASE("a training step and an evaluation on one store: the evaluation change
   }
 }
 
-TEST_CASE("the summary names what a step trains and what it leaves alone") {
+TEST_CASE("the summary names trained and frozen parameters") {
   const nn::Module root("Model");
   const nn::Linear a(root, "a", 4, 4), b(root, "b", 4, 1);
   Graph g{"frozen"};
@@ -204,7 +204,7 @@ TEST_CASE("a parameter that no result depends on needs no value") {
   CHECK(exe.run({{"x", HostTensor(f32, {1, 4})}}).at("y").get(1) == 2);
 }
 
-TEST_CASE("a size that arguments give only together with others is given with the run") {
+TEST_CASE("a size that arguments only give combined with others is given with the run") {
   Graph g{"rows"};
   const Dim B{"B"}, T{"T"};
   const Tensor x = g.input("x", f32, {B * T, 4});

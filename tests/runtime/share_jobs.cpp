@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ir/tensor/text/parser.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/no_threads.h"
 
@@ -51,7 +51,7 @@ ir::Graph products() {
 
 }  // namespace
 
-TEST_CASE("shared jobs: each runs once, on no more threads than asked for") {
+TEST_CASE("shared jobs: each runs once, on at most the requested number of threads") {
   for (const int threads : {-1, 0, 1, 2, 7})
     for (const std::size_t jobs : {0, 1, 5, 100}) {
       std::vector<std::atomic<int>> runs(jobs);
@@ -66,7 +66,7 @@ TEST_CASE("shared jobs: each runs once, on no more threads than asked for") {
     }
 }
 
-TEST_CASE("shared jobs: the caller's thread does all where the system starts no other") {
+TEST_CASE("shared jobs: the calling thread runs all jobs if the system cannot start threads") {
   const NoThreads no_threads;
   int runs = 0;
   share_jobs(10, 4, [&](const NextJob& next) {
@@ -75,7 +75,7 @@ TEST_CASE("shared jobs: the caller's thread does all where the system starts no 
   CHECK(runs == 10);
 }
 
-TEST_CASE("shared jobs: what one throws comes to the caller, and no job begins after it") {
+TEST_CASE("shared jobs: an exception reaches the caller, and no job starts after it") {
   std::atomic<int> begun = 0;
   const auto fail = [&](const NextJob& next) {
     while (next()) {
@@ -87,14 +87,14 @@ TEST_CASE("shared jobs: what one throws comes to the caller, and no job begins a
   CHECK(begun <= 3);
 }
 
-TEST_CASE("compilation takes no more threads than its options say") {
+TEST_CASE("compilation uses at most the requested number of threads") {
   ThreadNotingStore store;
   compile(products(), {.threads = 1, .cache = &store});
   CHECK(store.objects >= 3);  // enough for a second thread
   CHECK(store.threads == std::set{std::this_thread::get_id()});
 }
 
-TEST_CASE("compiling for threads that the system does not start is an error by name, but for one it goes on") {
+TEST_CASE("compiling for threads that the system cannot start is an error by name, but one thread works") {
   const NoThreads no_threads;
   MemoryStore store;
   CHECK_THROWS_WITH(compile(products(), {.threads = 4, .cache = &store}), Catch::Contains("[thread_start]"));

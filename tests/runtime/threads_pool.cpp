@@ -30,7 +30,7 @@ double cpu_seconds() {
 }
 }  // namespace
 
-TEST_CASE("thread pool: the chunks are those of count and grain, each run once, for any number of threads") {
+TEST_CASE("thread pool: chunks follow count and grain, each run once, for any number of threads") {
   struct Range {
     std::int64_t count, grain;
   };
@@ -69,7 +69,7 @@ TEST_CASE("thread pool: the chunks are those of count and grain, each run once, 
   }
 }
 
-TEST_CASE("thread pool: what a call wrote is there when it returns, many times over") {
+TEST_CASE("thread pool: writes of a call are visible when it returns, many times over") {
   for (const int threads : thread_counts) {
     ThreadPool pool(threads);
     std::vector<std::int64_t> values(257);  // plain memory: the pool orders all accesses
@@ -84,7 +84,7 @@ TEST_CASE("thread pool: what a call wrote is there when it returns, many times o
   }
 }
 
-TEST_CASE("thread pool: chunks at the same time have different thread numbers, and threads share the work") {
+TEST_CASE("thread pool: concurrent chunks have different thread numbers, and threads share the work") {
   ThreadPool pool(4);
   std::vector<std::atomic<int>> busy(4);
   std::atomic<int> clashes = 0;
@@ -104,7 +104,7 @@ TEST_CASE("thread pool: chunks at the same time have different thread numbers, a
   CHECK(used.size() == 4);
 }
 
-TEST_CASE("thread pool: a thread begins with the same share in each call, and takes of the others' when it is done") {
+TEST_CASE("thread pool: a thread starts with the same share in each call, and steals work when it is done") {
   constexpr int threads = 4, chunks = 43;
   ThreadPool pool(threads);
   for (int round = 0; round < 20; ++round) {
@@ -128,7 +128,7 @@ TEST_CASE("thread pool: a thread begins with the same share in each call, and ta
   }
 }
 
-TEST_CASE("thread pool: the exception of the lowest chunk reaches the caller, and the pool works on") {
+TEST_CASE("thread pool: the exception of the lowest chunk reaches the caller, and the pool stays usable") {
   for (const int threads : thread_counts) {
     ThreadPool pool(threads);
     for (int round = 0; round < 200; ++round) {
@@ -148,7 +148,7 @@ TEST_CASE("thread pool: the exception of the lowest chunk reaches the caller, an
   }
 }
 
-TEST_CASE("thread pool: a call from inside a chunk runs there") {
+TEST_CASE("thread pool: a nested call runs on the calling thread") {
   for (const int threads : thread_counts) {
     ThreadPool pool(threads), other(2);
     std::atomic<int> inner = 0, moved = 0;
@@ -166,7 +166,7 @@ TEST_CASE("thread pool: a call from inside a chunk runs there") {
   }
 }
 
-TEST_CASE("thread pool: callers take turns") {
+TEST_CASE("thread pool: concurrent callers take turns") {
   ThreadPool pool(3);
   std::atomic<std::int64_t> total = 0;
   {
@@ -180,7 +180,7 @@ TEST_CASE("thread pool: callers take turns") {
   CHECK(total == 4 * 300 * 50);
 }
 
-TEST_CASE("thread pool: starting, ending and impossible sizes") {
+TEST_CASE("thread pool: start, shutdown and invalid sizes") {
   for (int i = 0; i < 100; ++i) {
     ThreadPool pool(1 + i % 8);
     if (i % 2) pool.run(8, 1, [](std::int64_t, std::int64_t) {});
@@ -190,7 +190,7 @@ TEST_CASE("thread pool: starting, ending and impossible sizes") {
   CHECK(failure_of([] { ThreadPool(100000); }).label == "thread_count");
 }
 
-TEST_CASE("thread pool: a thread that the system does not start is an error by name") {
+TEST_CASE("thread pool: a thread that the system cannot start is an error by name") {
   const NoThreads no_threads;
   CHECK(failure_of([] { ThreadPool(2); }).label == "thread_start");
   ThreadPool alone(1);

@@ -85,7 +85,7 @@ TrainingOptions with_everything() {
 
 }  // namespace
 
-TEST_CASE("a training run goes on after an end to the same bits, in the middle of an accumulation too") {
+TEST_CASE("a training run resumes to the same bits, in the middle of an accumulation too") {
   const Regression model;
   const ir::Graph step = model.step(AdamW{.lr = 0.02}, with_everything());
   Trainer whole(step, model.start(step));
@@ -108,7 +108,7 @@ TEST_CASE("a training run goes on after an end to the same bits, in the middle o
   check_same_bits(done.parameters(), whole.parameters());
 }
 
-TEST_CASE("accumulated micro-batches give the update of the whole batch, with groups and a hook, compiled") {
+TEST_CASE("compiled accumulated micro-batches match the update of the full batch, with groups and a hook") {
   Graph g{"linear"};
   const Dim n{"n"};
   const Tensor x = g.input("x", f64, {n, 3}), y = g.input("y", f64, {n});
@@ -143,7 +143,7 @@ TEST_CASE("accumulated micro-batches give the update of the whole batch, with gr
   CHECK(micro.executable().run(examples(0, 2)).at("learning_rate.biases").get(0) == 0.5);
 }
 
-TEST_CASE("a step after the first, and an evaluation after the first, allocate nothing") {
+TEST_CASE("after the first step and the first evaluation, neither allocates") {
   const Regression model;
   TrainingOptions everything = with_everything();
   everything.reported_gradients = names_with({"first"});  // outputs whose number grows with the model
@@ -226,7 +226,7 @@ TEST_CASE("batches by value, in place and by reference with strides train to the
   CHECK(trainer.step() == 2);
 }
 
-TEST_CASE("evaluations come every so many steps, leave the run as it is, and are kept") {
+TEST_CASE("evaluations run at the given interval, do not change the run, and are recorded") {
   const Regression model;
   const ir::Graph step = model.step();
   const ScratchFolder scratch;
@@ -264,7 +264,7 @@ TEST_CASE("evaluations come every so many steps, leave the run as it is, and are
   CHECK(again.history().training == plain.history().training);
 }
 
-TEST_CASE("callbacks see each step, and a stop saves what is done") {
+TEST_CASE("callbacks see each step, and a stop saves the completed steps") {
   const Regression model;
   const ir::Graph step = model.step();
   const ScratchFolder scratch;
@@ -301,7 +301,7 @@ TEST_CASE("callbacks see each step, and a stop saves what is done") {
   CHECK(saved.size() == 4);
 }
 
-TEST_CASE("a run that diverges leaves the last good checkpoint, and keeps the state apart") {
+TEST_CASE("a diverged run keeps the last good checkpoint, and saves its state separately") {
   const Regression model;
   const ir::Graph step = model.step();
   const ScratchFolder scratch;
@@ -329,7 +329,7 @@ TEST_CASE("a run that diverges leaves the last good checkpoint, and keeps the st
   CHECK_THAT(failure.text, !Contains("checkpoint") && !Contains("the current state"));
 }
 
-TEST_CASE("a run starts from the values that a store has, where it has them") {
+TEST_CASE("a run starts from the values in a store, if present") {
   const Regression model;
   const ir::Graph step = model.step();
   Parameters weights;
@@ -342,7 +342,7 @@ TEST_CASE("a run starts from the values that a store has, where it has them") {
   CHECK(weights.get("first.bias").get(7) != 8);
 }
 
-TEST_CASE("a run that goes on with other settings says so, or is refused") {
+TEST_CASE("resuming with changed settings is reported, or rejected") {
   const Regression model;
   const ir::Graph step = model.step();
   const ScratchFolder scratch;
@@ -364,7 +364,7 @@ TEST_CASE("a run that goes on with other settings says so, or is refused") {
   CHECK(failure_of([] { (void)RunFolder().path(); }).label == "train_folder");
 }
 
-TEST_CASE("what a trainer cannot do is an error before anything is compiled") {
+TEST_CASE("unsupported trainer options are errors before anything is compiled") {
   const Regression model;
   const ir::Graph step = model.step();
   const auto error = [&](const ir::Graph& graph, const TrainerOptions& options) {

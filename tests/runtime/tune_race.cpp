@@ -26,7 +26,7 @@ std::map<int, int> run(CandidateRace& race, const std::function<double(int)>& cl
 
 }  // namespace
 
-TEST_CASE("race: the fastest wins, the hopeless have few turns") {
+TEST_CASE("race: the fastest wins, slow candidates run few times") {
   CandidateRace race(6);
   const auto turns =
       run(race, [](int c) { return std::array{1.0, 1.1, 0.9, 2.0, 0.95, 1.0}.at(static_cast<std::size_t>(c)); });
@@ -37,7 +37,7 @@ TEST_CASE("race: the fastest wins, the hopeless have few turns") {
   CHECK(turns.at(0) >= turns.at(2));
 }
 
-TEST_CASE("race: less than 2 percent is no reason to leave the default") {
+TEST_CASE("race: a gain below 2 percent keeps the default") {
   for (const double other : {0.985, 1.0, 1.01, 1.2, 9.0}) {
     CandidateRace race(2);
     run(race, [&](int c) { return c == 0 ? 1 : other; });
@@ -46,7 +46,7 @@ TEST_CASE("race: less than 2 percent is no reason to leave the default") {
   }
 }
 
-TEST_CASE("race: nothing to choose from is decided at once") {
+TEST_CASE("race: a single candidate is decided immediately") {
   CHECK(CandidateRace(1).finished());
   CHECK(CandidateRace(1).winner() == 0);
   CandidateRace late(2);
@@ -54,7 +54,7 @@ TEST_CASE("race: nothing to choose from is decided at once") {
   CHECK_FALSE(late.finished());
 }
 
-TEST_CASE("race: moments when everything is slow, and outliers, do not decide") {
+TEST_CASE("race: slow periods and outliers do not decide") {
   int missed = 0, worse = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
@@ -72,7 +72,7 @@ TEST_CASE("race: moments when everything is slow, and outliers, do not decide") 
   CHECK(worse <= 2);
 }
 
-TEST_CASE("race: each round has every candidate once, first places change") {
+TEST_CASE("race: each round runs every candidate once, with a rotating first candidate") {
   CandidateRace race(3);
   std::set<int> first;
   for (int round = 0; round < 3; ++round) {

@@ -3,8 +3,7 @@
 
 #include "passes/pipeline/pipeline.h"
 #include "runtime/cache/disk_cache.h"
-#include "runtime/target.h"
-#include "runtime/target_machine.h"
+#include "runtime/cpu/cpu_backend.h"
 #include "runtime/tune/tune.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/runtime/files_scratch.h"
@@ -75,7 +74,7 @@ using Numbers = std::vector<int>;
 
 }  // namespace
 
-TEST_CASE("tune: the fastest tile is taken, kept, and found again without measuring") {
+TEST_CASE("tune: the fastest tile is chosen, stored, and reused without measuring") {
   test::MemoryStore store;
   Tuning tuning{.store = &store, .fast = 2};
   const Executable first = tuning.compiled();
@@ -98,7 +97,7 @@ TEST_CASE("tune: the fastest tile is taken, kept, and found again without measur
   CHECK_FALSE(plain.summary().tuned);
 }
 
-TEST_CASE("tune: another size, number of threads or instruction set is measured for itself") {
+TEST_CASE("tune: another size, number of threads or instruction set is measured separately") {
   test::MemoryStore store;
   Tuning tuning{.store = &store, .fast = 2};
   tuning.compiled();
@@ -121,13 +120,13 @@ TEST_CASE("tune: another size, number of threads or instruction set is measured 
          .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, cpu); },
          .store = &store});
   };
-  for_target(Target::named("x86-64-v2").cpu);
-  for_target(Target::named("x86-64-v3").cpu);
+  for_target(codegen::TargetCpu::named("x86-64-v2"));
+  for_target(codegen::TargetCpu::named("x86-64-v3"));
   CHECK(entries() == before + 4);
   CHECK(calls > 0);
 }
 
-TEST_CASE("tune: the default stays where nothing is clearly faster, and no store is needed") {
+TEST_CASE("tune: the default is kept if nothing is clearly faster, and a store is optional") {
   test::MemoryStore store;
   Tuning tuning{.store = &store, .fast = 0};
   CHECK(chosen(tuning.compiled()) == Numbers{0, 0, 0});
@@ -138,7 +137,7 @@ TEST_CASE("tune: the default stays where nothing is clearly faster, and no store
   CHECK(chosen(tuning.compiled()) == Numbers{3, 3, 3});
 }
 
-TEST_CASE("tune: when the time is up, what is open takes the default and is kept nowhere") {
+TEST_CASE("tune: when time is up, unmeasured matmuls use the default and are not stored") {
   test::MemoryStore store;
   Tuning tuning{.store = &store, .fast = 2, .seconds = 0};
   const Executable none = tuning.compiled();
@@ -150,7 +149,7 @@ TEST_CASE("tune: when the time is up, what is open takes the default and is kept
   CHECK(tuning.calls > 0);
 }
 
-TEST_CASE("tune: damaged entries and those that name no tile are measured again") {
+TEST_CASE("tune: damaged entries and entries without a valid tile are measured again") {
   const test::ScratchFolder scratch;
   Tuning tuning{.fast = 2};
   {
@@ -192,7 +191,7 @@ TEST_CASE("tune: every candidate gives the same bits") {
   CHECK(tried.size() > 6);
 }
 
-TEST_CASE("tune: measured by the machine, and an error for dims without a size") {
+TEST_CASE("tune: measured on the host, and an error for dims without a size") {
   const Executable executable =
       compile(products(), {.target = target(), .threads = 1, .tune = TuneOptions{.dims = sizes, .seconds = 0.1}});
   CHECK(chosen(executable).size() == 3);

@@ -34,7 +34,7 @@ int products_behind_embeddings(const ShardOptions& parts) {
 
 }  // namespace
 
-TEST_CASE("shard: products of two buckets of gradients hide how the gradient of embeddings is summed") {
+TEST_CASE("shard: matmuls of two gradient buckets overlap the reduction of the embedding gradient") {
   for (const ShardOptions& parts : {ShardOptions{}, ShardOptions{.states = "data"}})
     CHECK(products_behind_embeddings(parts) >= 12);
 }

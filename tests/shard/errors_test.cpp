@@ -19,7 +19,7 @@ bool holds(const std::string& text, std::string_view part) { return text.find(pa
 
 }  // namespace
 
-TEST_CASE("shard: meshes and splits that say nothing are refused") {
+TEST_CASE("shard: invalid meshes and splits are rejected") {
   const auto mesh = [](std::string_view text) { return error_label([&] { Mesh::parse(text); }); };
   CHECK(mesh("data=4,model=2") == "");
   for (const std::string_view text :
@@ -34,7 +34,7 @@ TEST_CASE("shard: meshes and splits that say nothing are refused") {
     CHECK(error_label([&] { parse_splits(text); }) == "split_syntax");
 }
 
-TEST_CASE("shard: meshes and splits of a program are those of the text") {
+TEST_CASE("shard: meshes and splits built in code match those parsed from text") {
   const Mesh mesh{{"data", 4}, {"model", 2}};
   CHECK(mesh.axes() == Mesh::parse("data=4,model=2").axes());
   CHECK(Mesh{{"data", 4}}.axes() == Mesh::parse("data=4").axes());
@@ -51,7 +51,7 @@ TEST_CASE("shard: meshes and splits of a program are those of the text") {
     CHECK(error_label([&] { Split(nameless, "model"); }) == "split_unnamed");
 }
 
-TEST_CASE("shard: processes of a mesh are counted along its last axis first") {
+TEST_CASE("shard: ranks of a mesh are numbered along its last axis first") {
   const Mesh mesh = Mesh::parse("data=2,model=3");
   CHECK(mesh.size() == 6);
   CHECK(mesh.index(5, 0) == 1);
@@ -60,7 +60,7 @@ TEST_CASE("shard: processes of a mesh are counted along its last axis first") {
   CHECK(mesh.group(4, 1) == std::vector<std::int64_t>{3, 4, 5});
 }
 
-TEST_CASE("shard: names that neither graph nor mesh has are refused, with those they have") {
+TEST_CASE("shard: unknown names are rejected, with the known ones") {
   const ir::Graph graph = read("graph @g(input %x: f32[batch, width=8]) {\n  %1 = exp %x\n  output \"y\" %1\n}");
   CHECK(holds(error_text(graph, "data=2", "bach:data"), "did you mean 'batch'"));
   CHECK(error_label(graph, "data=2", "bach:data") == "shard_name");
@@ -68,7 +68,7 @@ TEST_CASE("shard: names that neither graph nor mesh has are refused, with those 
   CHECK(error_label(graph, "data=2", "batch:model") == "mesh_axis");
 }
 
-TEST_CASE("shard: a size that does not divide says what to pad it to") {
+TEST_CASE("shard: the error for an indivisible size gives the padded size") {
   const ir::Graph graph = read("graph @g(input %x: f32[vocab=50257, 4]) {\n  %1 = exp %x\n  output \"y\" %1\n}");
   const std::string text = error_text(graph, "model=4", "vocab:model");
   CHECK(holds(text, "[shard_divide]"));
@@ -88,7 +88,7 @@ TEST_CASE("shard: an op that needs all of a split dim is an error with both line
   CHECK(holds(text, "80 bytes"));
 }
 
-TEST_CASE("shard: dims that are one over two axes and two dims over one are refused") {
+TEST_CASE("shard: one dim over two axes and two dims over one axis are rejected") {
   const ir::Graph square = read("graph @g(input %x: f32[n=8, m=8]) {\n  %1 = exp %x\n  output \"y\" %1\n}");
   CHECK(error_label(square, "data=2", "n:data,m:data") == "shard_repeat");
   const ir::Graph tied =
@@ -99,14 +99,14 @@ TEST_CASE("shard: dims that are one over two axes and two dims over one are refu
   CHECK(error_label(square, "data=2,model=2", "n:data,m:model") == "");
 }
 
-TEST_CASE("shard: states and parameters go over an axis that the mesh has") {
+TEST_CASE("shard: states and parameters are sharded over an axis of the mesh") {
   const ir::Graph step = gpt_step(1, 0);
   for (const ShardOptions& options :
        {ShardOptions{.states = "date"}, ShardOptions{.states = {}, .parameters = "date"}})
     CHECK(error_label([&] { shard(step, Mesh::parse("data=2"), {}, options); }) == "mesh_axis");
 }
 
-TEST_CASE("shard: a split table is not looked up by positions that are split over the same axis") {
+TEST_CASE("shard: a split table rejects indices that are split over the same axis") {
   const ir::Graph graph = read(R"(graph @g(input %t: f32[v=8, 2], input %i: i64[n=4]) {
   %1 = gather %t, %i {dim=0}
   output "y" %1
@@ -115,13 +115,13 @@ TEST_CASE("shard: a split table is not looked up by positions that are split ove
   CHECK(error_label(graph, "a=2,b=2", "v:a,n:b") == "");
 }
 
-TEST_CASE("shard: a batch that does not divide is refused when it is given") {
+TEST_CASE("shard: a batch that does not divide is rejected at run time") {
   const ir::Graph step = gpt_step(1, 0);
   const Sharded sharded = divided(step, "data=4", "B:data");
   CHECK(error_label([&] { simulate(sharded, step_arguments(step, 6, 4)); }) == "mesh_divide");
 }
 
-TEST_CASE("shard: a token that the vocabulary does not have is an error on every mesh") {
+TEST_CASE("shard: a token outside the vocabulary is an error on every mesh") {
   const ir::Graph step = gpt_step(1, 0);
   Tensors arguments = step_arguments(step, 2, 3);
   arguments.at("tokens").set_int(0, 32);
@@ -129,7 +129,7 @@ TEST_CASE("shard: a token that the vocabulary does not have is an error on every
     CHECK(error_label([&] { simulate(divided(step, "model=2", splits), arguments); }) == "index_range");
 }
 
-TEST_CASE("shard: one process alone cannot run the graph of one of many") {
+TEST_CASE("shard: a single process cannot run the graph of one of many") {
   const ir::Graph step = gpt_step(1, 0);
   const Sharded sharded = divided(step, "data=2", "B:data");
   Tensors arguments = step_arguments(step, 2, 3);

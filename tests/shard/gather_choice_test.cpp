@@ -41,7 +41,7 @@ GatherChoice choice_within(const ir::Graph& step, std::int64_t bytes) {
 
 }  // namespace
 
-TEST_CASE("gather choice: parameters are kept within a budget that has room, gathered again below it") {
+TEST_CASE("gather choice: parameters are kept if the budget allows, otherwise gathered again") {
   const ir::Graph step = step_of_layers();
   const std::int64_t kept = bytes_of(step, SecondGather::never), again = bytes_of(step, SecondGather::always);
   REQUIRE(again < kept);
@@ -55,14 +55,14 @@ TEST_CASE("gather choice: parameters are kept within a budget that has room, gat
   CHECK_THAT(choice_within(step, again - 1).why, Catch::Contains("computed again to fit"));
 }
 
-TEST_CASE("gather choice: where nothing fits, the error tells the least bytes") {
+TEST_CASE("gather choice: if nothing fits, the error reports the minimum bytes") {
   const ir::Graph step = step_of_layers();
   CHECK_THROWS_WITH(choice_within(step, 1000), Catch::Contains("does not fit a memory budget of 1000 B") &&
                                                    Catch::Contains("bytes are the least"));
   CHECK_THROWS_WITH(choice_within(step, MemoryBudget{.bytes = 1 << 30}), Catch::Contains("[memory_dims]"));
 }
 
-TEST_CASE("gather choice: a budget decides nothing that was said, and nothing without one") {
+TEST_CASE("gather choice: a budget does not override an explicit choice, and without one nothing is chosen") {
   const LowerOptions within{.memory = MemoryBudget{.bytes = 1 << 30}};
   CHECK(budget_chooses_gathers({.parameters = "data"}, within));
   CHECK_FALSE(budget_chooses_gathers({.parameters = "data"}, {}));

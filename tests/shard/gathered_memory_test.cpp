@@ -90,7 +90,7 @@ std::int64_t held_of_sums(int layers, const ShardOptions& parts, double clip_nor
 
 }  // namespace
 
-TEST_CASE("shard: gradients on their way take as much memory however many layers there are") {
+TEST_CASE("shard: memory of pending gradients does not grow with the number of layers") {
   for (const ShardOptions& parts : {ShardOptions{}, ShardOptions{.states = "data"}}) {
     CAPTURE(parts.states);
     const std::int64_t ten = held_of_sums(10, parts, 0), fourteen = held_of_sums(14, parts, 0);
@@ -101,8 +101,8 @@ TEST_CASE("shard: gradients on their way take as much memory however many layers
   CHECK(10 * held_of_sums(14, {}, 0.5) > 12 * held_of_sums(10, {}, 0.5));
 }
 
-TEST_CASE("shard: beside the largest group a program holds the matrix in use and the one ahead of it") {
-  // The vocabulary table is as large as 16 of these matrices, so a second copy of it would show in all numbers.
+TEST_CASE("shard: a program holds the largest group and the matrix in use and the next one") {
+  // The vocabulary table has the size of 16 matrices, so a second copy of it would change every number.
   constexpr std::int64_t vocab = 8192, d = 128, largest = vocab * d * 4, matrix = 4 * d * d * 4;
   models::GptConfig gpt = lathe::test::divisible_gpt(3, 0, f32);
   gpt.d_model = Dim("d_model", d);
@@ -124,7 +124,7 @@ TEST_CASE("shard: beside the largest group a program holds the matrix in use and
   }
 }
 
-TEST_CASE("shard: a program holds the gathered bytes that are predicted, however many layers there are") {
+TEST_CASE("shard: a program holds the predicted gathered bytes, for any number of layers") {
   for (const auto& make : {&wide_gpt, &wide_llama}) {
     const Held two = held(make(2)), six = held(make(6));
     CAPTURE(two.gathered, two.predicted, two.scattered, two.arena, six.gathered, six.scattered, six.arena);

@@ -24,7 +24,7 @@ std::vector<Division> divisions() {
 
 }  // namespace
 
-TEST_CASE("shard: GPT-2 trains on every mesh as on one process, dropout and clipping included") {
+TEST_CASE("shard: GPT-2 on every mesh matches one process, dropout and clipping included") {
   const ir::Graph step = gpt_step(2, 0.1, 0.5);
   for (const Division& division : divisions()) {
     CAPTURE(division.mesh);
@@ -33,7 +33,7 @@ TEST_CASE("shard: GPT-2 trains on every mesh as on one process, dropout and clip
   }
 }
 
-TEST_CASE("shard: Llama trains on every mesh as on one process, grouped heads included") {
+TEST_CASE("shard: Llama on every mesh matches one process, grouped heads included") {
   const ir::Graph step = llama_step(2);
   for (const Division& division : divisions()) {
     CAPTURE(division.mesh);
@@ -42,13 +42,13 @@ TEST_CASE("shard: Llama trains on every mesh as on one process, grouped heads in
   }
 }
 
-TEST_CASE("shard: twenty steps of GPT-2 on a mesh of two axes stay with those of one process") {
+TEST_CASE("shard: twenty steps of GPT-2 on a mesh of two axes match one process") {
   const ir::Graph step = gpt_step(1, 0.1);
   const Sharded sharded = divided(step, "data=2,model=2", "B:data," + by_model);
   CHECK(training_difference(step, sharded, step_arguments(step, 4, 4), 20) < 1e-10);
 }
 
-TEST_CASE("shard: tensor parallelism exchanges what Megatron-LM does and nothing else") {
+TEST_CASE("shard: tensor parallelism communicates what Megatron-LM does and nothing else") {
   const std::string hidden = "f64[B, T, d_model=16]", rows = "f64[B, T, 1]";
   for (const int layers : {1, 3}) {
     const ir::Graph gpt = divided(gpt_step(layers, 0.1), "model=2", by_model).graph;
@@ -63,13 +63,13 @@ TEST_CASE("shard: tensor parallelism exchanges what Megatron-LM does and nothing
   }
 }
 
-TEST_CASE("shard: tensor parallelism of the layers alone leaves the vocabulary whole") {
+TEST_CASE("shard: tensor parallelism of the layers only leaves the vocabulary unsharded") {
   const ir::Graph graph = divided(gpt_step(2, 0), "model=4", "h:model,d_ff:model").graph;
   CHECK(count(graph, "all_reduce", "f64[B, T, d_model=16]") == 4 * 2);
   CHECK(count(graph, "all_reduce", "f64[B, T, 1]") == 0);
 }
 
-TEST_CASE("shard: data parallelism combines each gradient once, and scalars") {
+TEST_CASE("shard: data parallelism reduces each gradient once, and scalars") {
   const ir::Graph step = gpt_step(2, 0);
   const Sharded sharded = divided(step, "data=4", "B:data");
   int parameters = 0, scalars = 0;
@@ -89,7 +89,7 @@ TEST_CASE("shard: the graph does not grow with the number of processes") {
   CHECK(divided(step, "data=64,model=4", "B:data," + by_model).graph.size() == two);
 }
 
-TEST_CASE("shard: passes keep the meaning of a process's graph") {
+TEST_CASE("shard: passes preserve the semantics of a sharded graph") {
   const ir::Graph step = gpt_step(1, 0.1);
   Sharded sharded = divided(step, "data=2,model=2", "B:data," + by_model);
   const int exchanges = count(sharded.graph, "all_reduce");
@@ -98,7 +98,7 @@ TEST_CASE("shard: passes keep the meaning of a process's graph") {
   CHECK(training_difference(step, sharded, step_arguments(step, 4, 4), 2) < 1e-10);
 }
 
-TEST_CASE("shard: an axis of one process changes nothing but names") {
+TEST_CASE("shard: an axis of one process changes only names") {
   const ir::Graph step = gpt_step(1, 0.1);
   const Sharded sharded = divided(step, "model=1", by_model);
   CHECK(sharded.exchanges.empty());

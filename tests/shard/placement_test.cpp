@@ -30,7 +30,7 @@ Tensors numbers(std::string_view name, std::vector<std::int64_t> sizes) {
 
 }  // namespace
 
-TEST_CASE("shard: heads that a view names split the fused projection within its blocks") {
+TEST_CASE("shard: heads named by a view split the fused projection within its blocks") {
   const ir::Graph step = gpt_step(1, 0);
   const Sharded sharded = divided(step, "data=2,model=2", "B:data,h:model");
   CHECK(to_string(sharded.arguments.at("h.0.attn.c_attn.weight"), sharded.mesh) == "model: dim 1 in 3 blocks");
@@ -42,7 +42,7 @@ TEST_CASE("shard: heads that a view names split the fused projection within its 
   CHECK(to_string(sharded.arguments.at("tokens"), sharded.mesh) == "data: dim 0");
 }
 
-TEST_CASE("shard: types say what is split over which axis, and the text reads back") {
+TEST_CASE("shard: types show which dim is split over which axis, and the text parses back") {
   const ir::Graph graph = divided(gpt_step(1, 0), "data=4,model=2", "B:data,h:model,vocab:model").graph;
   CHECK(line_with(graph, "%tokens:") == "  input %tokens: i64[B@data, T + 1],");
   CHECK(line_with(graph, "%wte:") == "  parameter %wte: f64[vocab@model=16, d_model=16],");
@@ -50,7 +50,7 @@ TEST_CASE("shard: types say what is split over which axis, and the text reads ba
         "  parameter %h.0.attn.c_attn.weight: f64[d_model=16, _@model=24],");
 }
 
-TEST_CASE("shard: an unknown dim is said in that of a process wherever all of it is meant") {
+TEST_CASE("shard: a global dim is expressed by the local dim") {
   const ir::Graph graph = parsed(R"(graph @g(input %x: f64[B, 3]) {
   %1 = iota {shape=[B + 1], dim=0, dtype=f64}
   %2 = slice %1 {dim=0, start=B, stop=B + 1}
@@ -64,7 +64,7 @@ TEST_CASE("shard: an unknown dim is said in that of a process wherever all of it
   CHECK(simulate(sharded, arguments).at("mean").same_bits(ir::interpret(graph, arguments).at("mean")));
 }
 
-TEST_CASE("shard: products that are added are combined once, after the addition") {
+TEST_CASE("shard: partial matmuls that are added are reduced once, after the addition") {
   const ir::Graph graph =
       parsed(R"(graph @g(input %x: f64[4, f=6], parameter %a: f64[f=6, 5], parameter %b: f64[f=6, 5]) {
   %1 = contract %x, %a {spec="ab,bc->ac"}
@@ -77,7 +77,7 @@ TEST_CASE("shard: products that are added are combined once, after the addition"
   CHECK(count(divided(graph, "m=3", "f:m").graph, "all_reduce") == 1);
 }
 
-TEST_CASE("shard: a partial sum is combined where its bytes are fewest") {
+TEST_CASE("shard: a partial sum is reduced at its smallest size") {
   const ir::Graph narrows = parsed(R"(graph @g(input %x: f64[4, f=6], parameter %a: f64[f=6, 5]) {
   %1 = contract %x, %a {spec="ab,bc->ac"}
   %2 = sum %1 {dims=[1]}
@@ -111,7 +111,7 @@ TEST_CASE("shard: a scalar that is added to a partial sum is counted once") {
   CHECK(simulate(sharded, arguments).at("y").get(0) == Approx(ir::interpret(graph, arguments).at("y").get(0)));
 }
 
-TEST_CASE("shard: a process draws the elements that one process draws, bit for bit") {
+TEST_CASE("shard: sharded random draws match one process, bit for bit") {
   const ir::Graph graph = parsed(R"(graph @g(input %x: f32[B, h=4, 3], state %rng: i64[2]) {
   %1 = random_uniform %rng {shape=[B, h=4, 3], dtype=f32, stream=5}
   %2 = add %1, %x
@@ -123,7 +123,7 @@ TEST_CASE("shard: a process draws the elements that one process draws, bit for b
     CHECK(simulate(divided(graph, mesh, "B:a,h:b"), arguments).at("y").same_bits(expected));
 }
 
-TEST_CASE("shard: the report names every exchange with bytes, line and reason") {
+TEST_CASE("shard: the report lists every collective with bytes, line and reason") {
   const Sharded sharded = divided(gpt_step(1, 0), "data=2,model=2", "B:data,h:model");
   const std::string report = explain(sharded);
   CHECK(static_cast<int>(sharded.exchanges.size()) == count(sharded.graph, "all_reduce"));
@@ -134,7 +134,7 @@ TEST_CASE("shard: the report names every exchange with bytes, line and reason") 
   CHECK(report.find("a process holds") != std::string::npos);
 }
 
-TEST_CASE("shard: the report says by what name, where, and through which op an argument is split") {
+TEST_CASE("shard: the report gives the name, place and op that split an argument") {
   const ir::Graph graph = parsed(R"(graph @g(input %x: f64[B, d_model=4], parameter %h.0.w: f64[d_model=4, 6],
                                            parameter %h.1.w: f64[d_model=4, 6], parameter %whole: f64[d_model=4],
                                            state %h.0.w.m: f64[d_model=4, 6]) {
@@ -158,7 +158,7 @@ TEST_CASE("shard: the report says by what name, where, and through which op an a
 )");
 }
 
-TEST_CASE("shard: the report has a line for each kind of arguments, however many layers there are") {
+TEST_CASE("shard: the report has one line per kind of argument, for any number of layers") {
   const auto report = [](int layers) {
     const ir::Graph step = gpt_step(layers, 0);
     const std::string splits = "B:data," + by_model;

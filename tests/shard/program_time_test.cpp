@@ -29,7 +29,7 @@ Program products_of_gpu() { return compiled(two_products()); }
 
 }  // namespace
 
-TEST_CASE("shard: a program takes its products, and what its exchanges let it wait") {
+TEST_CASE("shard: predicted time of a program is its matmuls and its unhidden communication") {
   const StepTime time = program_time(products_of_gpu(), slow_gpu(), {});
   CHECK(time.products == Approx(2));
   CHECK(time.memory == 0);
@@ -39,7 +39,7 @@ TEST_CASE("shard: a program takes its products, and what its exchanges let it wa
   CHECK(time.waiting == Approx(time.exchanges));
 }
 
-TEST_CASE("shard: a launch takes its products or its memory, whichever is longer, and its start") {
+TEST_CASE("shard: a launch takes the maximum of compute and memory time plus its launch time") {
   const Program program = products_of_gpu();
   StepRates rates = slow_gpu();
   rates.launch_seconds = 3;
@@ -64,7 +64,7 @@ TEST_CASE("shard: a launch takes its products or its memory, whichever is longer
   CHECK(program_time(program, rates, {}).memory < 1e-6);
 }
 
-TEST_CASE("shard: a prediction of a compiled program has its times and the memory of its plan") {
+TEST_CASE("shard: a prediction of a compiled program uses its times and its memory plan") {
   const ir::Graph step = gpt_step(1, 0.1, 0.5, f32);
   Scaling scaling{Mesh::parse("data=4"), parse_splits("B:data"), {}, "data", {{"B", 32}, {"T", 8}}, {}, 16};
   scaling.compile = [&](const ir::Graph& graph) { return compiled_step(compiled(graph), scaling.rates); };

@@ -49,14 +49,14 @@ TEST_CASE("ring: models train as on one process") {
     }
 }
 
-TEST_CASE("ring: sizes may be known, and named, before the division") {
+TEST_CASE("ring: sizes may be known, and named, before sharding") {
   const ir::Graph step = ir::with_sizes(gpt_step(1, 0.1, 0.5), {{"B", 4}, {"T", 8}});
   const Sharded sharded = divided(step, "seq=4", "T:seq", with_ring());
   CHECK(sharded.rings == 1);
   CHECK(training_difference(step, sharded, step_arguments(step, 4, 8), 3) < 1e-10);
 }
 
-TEST_CASE("ring: keys and values, and their gradients, are neither gathered nor scattered") {
+TEST_CASE("ring: keys, values and their gradients are neither gathered nor scattered") {
   for (const int layers : {1, 3}) {
     const Sharded sharded = divided(gpt_step(layers, 0.1), "seq=4", "T:seq", with_ring());
     INFO(explain(sharded));
@@ -78,7 +78,7 @@ TEST_CASE("ring: keys and values, and their gradients, are neither gathered nor 
   CHECK(ir::print(divided(gpt_step(1, 0.1), "seq=4", "T:seq").graph) == ir::print(gathered.graph));
 }
 
-TEST_CASE("ring: two blocks of keys and of values are there at a time, and one that has come of each gradient") {
+TEST_CASE("ring: two blocks of keys and of values are live at a time, and one received block of each gradient") {
   const Program program = program_of(divided(gpt_step(3, 0.1, 0, f32), "seq=6", "T:seq", with_ring()).graph);
   const auto last_use = [&](int buffer) {
     int last = 0;
@@ -100,7 +100,7 @@ TEST_CASE("ring: two blocks of keys and of values are there at a time, and one t
   }
 }
 
-TEST_CASE("ring: keys and values are on their way beside a block's kernels") {
+TEST_CASE("ring: sends of keys and values overlap the kernels of a block") {
   const Program program = program_of(divided(gpt_step(1, 0.1, 0, f32), "seq=4", "T:seq", with_ring()).graph);
   const auto is_product = [](std::optional<RegionKind> kind) {
     return kind == RegionKind::attention || kind == RegionKind::product;
@@ -118,7 +118,7 @@ TEST_CASE("ring: keys and values are on their way beside a block's kernels") {
   CHECK(sends == 12);
 }
 
-TEST_CASE("ring: each block is an attention of its own, forward and backward") {
+TEST_CASE("ring: each block is a separate attention op, forward and backward") {
   for (const ir::Graph& step : {gpt_step(1, 0.1, 0, f32), llama_step(1, 0, f32)}) {
     const Machine machine = cpu_machine(unnamed_cpu());
     const LowerOptions fused{.attention = AttentionFusion::required};
@@ -130,7 +130,7 @@ TEST_CASE("ring: each block is an attention of its own, forward and backward") {
   }
 }
 
-TEST_CASE("ring: products of bf16 and f16 go around, their gradients in f32") {
+TEST_CASE("ring: bf16 and f16 blocks are sent, their gradients in f32") {
   for (const DType precision : {bf16, f16}) {
     const ir::Graph step = gpt_step(AdamW{.lr = 1e-2}, {.precision = precision});
     const Sharded sharded = divided(step, "seq=2", "T:seq", with_ring());
@@ -182,7 +182,7 @@ Tensors numbers_of(const ir::Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("ring: rows that see nothing of a block have no weight there, and without any key what they have alone") {
+TEST_CASE("ring: rows that see no key of a block ignore it, and fully masked rows match one process") {
   for (const bool floors : {false, true}) {
     const ir::Graph graph = with_blind_rows(floors);
     const Sharded sharded = divided(graph, "seq=3", "n:seq", with_ring());
@@ -194,7 +194,7 @@ TEST_CASE("ring: rows that see nothing of a block have no weight there, and with
   }
 }
 
-TEST_CASE("ring: what no ring can be made of stays gathered, and says why") {
+TEST_CASE("ring: unsupported attention stays gathered, with a reason") {
   const ir::Graph step = gpt_step(1, 0.1);
   const Sharded two = divided(step, "seq=2,inner=2", "T:seq,T:inner", with_ring());
   CHECK(two.rings == 0);
@@ -214,7 +214,7 @@ TEST_CASE("ring: what no ring can be made of stays gathered, and says why") {
   CHECK(training_difference(best, whole, numbers_of(best), 1) == 0);
 }
 
-TEST_CASE("ring choice: gathers where they are faster, a ring where it alone fits the budget") {
+TEST_CASE("ring choice: gathers if faster, a ring if only a ring fits the budget") {
   const ir::Graph gathered = divided(gpt_step(2, 0, 0, f32), "seq=4", "T:seq").graph;
   const Machine machine = cpu_machine(unnamed_cpu());
   DimBindings dims{{"B", 1}, {"T@seq", 64}, {"mesh_index@seq", 0}};

@@ -40,7 +40,7 @@ std::optional<Sharded> in_ring(const ir::Graph& graph, int ranks) {
 
 }  // namespace
 
-TEST_CASE("ring: attention written in many ways is that of one process, or its keys stay gathered") {
+TEST_CASE("ring: attention written in many ways matches one process, or its keys stay gathered") {
   int rings = 0, gathered = 0;
   for (const PatternVariant& variant : lathe::test::variants()) {
     if (lathe::test::has_literal(variant)) continue;

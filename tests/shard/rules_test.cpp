@@ -166,7 +166,7 @@ void for_each_plain_sample(F f) {
 
 }  // namespace
 
-TEST_CASE("shard: every op with any dim split gives what one process computes") {
+TEST_CASE("shard: every op with any dim split matches one process") {
   std::map<std::string, Tally> tallies;
   for_each_plain_sample([&](const Op& op, const Sample& sample) {
     for (const OperandDim& operand_dim : dims_of(sample))
@@ -185,7 +185,7 @@ TEST_CASE("shard: every op with any dim split gives what one process computes") 
   CHECK(seen > 500);
 }
 
-TEST_CASE("shard: every op with two dims split over two axes gives what one process computes") {
+TEST_CASE("shard: every op with two dims split over two axes matches one process") {
   std::map<std::string, Tally> tallies;
   for_each_plain_sample([&](const Op& op, const Sample& sample) {
     const std::vector<OperandDim> operand_dims = dims_of(sample);
@@ -201,7 +201,7 @@ TEST_CASE("shard: every op with two dims split over two axes gives what one proc
   CHECK(seen > 300);
 }
 
-TEST_CASE("shard: every op behind sums over a split dim gives what one process computes") {
+TEST_CASE("shard: every op after sums over a split dim matches one process") {
   std::map<std::string, Tally> tallies;
   std::set<std::string> passes_on;  // ops that returned partial values for partial values
   for_each_plain_sample([&](const Op& op, const Sample& sample) {
@@ -239,7 +239,7 @@ TEST_CASE("shard: every op behind sums over a split dim gives what one process c
   }
 }
 
-TEST_CASE("shard: every op of constants whose result is split gives what one process computes") {
+TEST_CASE("shard: every op of constants with a split result matches one process") {
   std::map<std::string, Tally> tallies;
   for_each_plain_sample([&](const Op& op, const Sample& sample) {
     if (sample.operands.empty()) return;

@@ -38,7 +38,7 @@ int early_gathers(const ir::Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("shard: a graph in the order in which it runs has the same results") {
+TEST_CASE("shard: a graph in execution order has the same results") {
   for (const ir::Graph& step : {gpt_step(1, 0.1, 0.5), llama_step(1)}) {
     const Tensors arguments = step_arguments(step, 4, 5);
     const Tensors expected = ir::interpret(step, arguments), found = ir::interpret(as_run(step), arguments);
@@ -47,7 +47,7 @@ TEST_CASE("shard: a graph in the order in which it runs has the same results") {
   }
 }
 
-TEST_CASE("shard: new parts are gathered while later gradients are made, and are predicted so") {
+TEST_CASE("shard: new shards are gathered while later gradients are computed, and predicted so") {
   Scaling scaling{Mesh::parse("data=4"), {{"B", "data"}}, {.states = "data"}, "data", {{"B", 32}, {"T", 64}}};
   const Sharded sharded = shard(heavy_gpt(), scaling.mesh, scaling.splits, scaling.parts);
   const ir::Graph run = as_run(sharded.graph);

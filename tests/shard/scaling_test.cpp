@@ -24,7 +24,7 @@ std::string label_of(const ir::Graph& graph, const Scaling& scaling) {
 
 }  // namespace
 
-TEST_CASE("shard: a prediction goes from 1 to 4096 processes, each with the part that it has on the mesh") {
+TEST_CASE("shard: a prediction covers 1 to 4096 processes, each with its shard on the mesh") {
   const ir::Graph step = gpt_step(1, 0.1, 0.5);
   const ScalingCurve curve = predict_scaling(step, scaling("data=4,model=2", "B:data," + by_model));
   REQUIRE(curve.points.size() == 13);
@@ -44,7 +44,7 @@ TEST_CASE("shard: a prediction goes from 1 to 4096 processes, each with the part
   CHECK(curve.points[6].held == held_bytes(sharded.graph).all().evaluate(dims));
 }
 
-TEST_CASE("shard: one process that waits for nobody is used fully, and many no better") {
+TEST_CASE("shard: one process that waits for no other has full efficiency, and more processes are not better") {
   const ir::Graph step = gpt_step(1, 0.1, 0.5);
   // Shards that no longer divide evenly stay whole and are reduced in buckets, unlike those that are scattered and
   // gathered. All parameters of this model divide evenly up to 16 processes.
@@ -63,7 +63,7 @@ TEST_CASE("shard: one process that waits for nobody is used fully, and many no b
   }
 }
 
-TEST_CASE("shard: efficiency is that of the products of the undivided graph") {
+TEST_CASE("shard: efficiency counts the matmuls of the unsharded graph") {
   const ir::Graph step = gpt_step(1, 0);
   Scaling division = scaling("data=2", "B:data");
   division.dims = {{"B", 8}, {"T", 8}};
@@ -72,7 +72,7 @@ TEST_CASE("shard: efficiency is that of the products of the undivided graph") {
   CHECK(point.efficiency == Approx(flops / (point.time.step() * division.rates.flops * 4)));
 }
 
-TEST_CASE("shard: parameters in parts take less memory on more processes, until nothing divides") {
+TEST_CASE("shard: sharded parameters use less memory on more processes, until nothing divides") {
   const ir::Graph step = gpt_step(1, 0);
   const ScalingCurve whole = predict_scaling(step, scaling("data=4", "B:data"));
   const ScalingCurve parts = predict_scaling(step, scaling("data=4", "B:data", {.parameters = "data"}));
@@ -108,7 +108,7 @@ TEST_CASE("shard: predictions need an axis of the mesh and sizes that divide") {
   CHECK(label_of(step, division) == "dim_unbound");
 }
 
-TEST_CASE("shard: the report tells the time of each exchange whose sizes are known") {
+TEST_CASE("shard: the report gives the time of each collective whose sizes are known") {
   const Sharded sharded = divided(gpt_step(1, 0), "data=4,model=2", "B:data,h:model");
   const auto count_of = [](const std::string& text) {
     std::size_t found = 0;

@@ -42,7 +42,7 @@ ir::Graph round_of_three() {
 
 }  // namespace
 
-TEST_CASE("send_recv: each process gets what the one so many places before it has, round the ends") {
+TEST_CASE("send_recv: each process receives from the one at the given offset, cyclically") {
   CHECK(after_send(3, 1) == std::vector<double>{4, 5, 0, 1, 2, 3});
   CHECK(after_send(3, -1) == std::vector<double>{2, 3, 4, 5, 0, 1});
   CHECK(after_send(3, 4) == after_send(3, 1));
@@ -50,7 +50,7 @@ TEST_CASE("send_recv: each process gets what the one so many places before it ha
   CHECK(after_send(1, 1) == std::vector<double>{0, 1});
 }
 
-TEST_CASE("send_recv: a process sends all of the value, in one message") {
+TEST_CASE("send_recv: a process sends the whole value in one message") {
   const ir::Graph graph = round_of_three();
   const ir::Node& node = graph.nodes[3];
   REQUIRE(node.op->name.value == "send_recv");
@@ -60,7 +60,7 @@ TEST_CASE("send_recv: a process sends all of the value, in one message") {
   CHECK(exchange_seconds(exchange, slow_network(), {}) == Approx(512 / 192.0 + 0.5));
 }
 
-TEST_CASE("send_recv: what has come goes on when it is first read") {
+TEST_CASE("send_recv: a received value is forwarded when it is first read") {
   const Program program = program_of(round_of_three());
   REQUIRE(program.exchanges.size() == 2);
   const lathe::Exchange &first = program.exchanges[0], &second = program.exchanges[1];
@@ -77,7 +77,7 @@ TEST_CASE("send_recv: what has come goes on when it is first read") {
   CHECK(time.waiting == Approx(2 * (send - 2)));
 }
 
-TEST_CASE("send_recv: what goes all the way round is no exchange") {
+TEST_CASE("send_recv: a full cycle is not a collective") {
   const ir::Graph graph = ir::parse_graph(R"(graph @g(input %x: f32[8]) {
   %1 = exp %x
   %2 = send_recv %1 {axis="m", ranks=4, offset=8}

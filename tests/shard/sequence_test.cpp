@@ -28,7 +28,7 @@ Tensors numbers(const ir::Graph& graph, const DimBindings& dims) {
 
 }  // namespace
 
-TEST_CASE("shard: models train with their sequence split as on one process") {
+TEST_CASE("shard: models with a split sequence match one process") {
   for (const ir::Graph& step : {gpt_step(1, 0.1, 0.5), llama_step(1, 0.5)})
     for (const SequenceDivision& division : std::vector<SequenceDivision>{
              {"seq=2", "T:seq"},
@@ -44,7 +44,7 @@ TEST_CASE("shard: models train with their sequence split as on one process") {
     }
 }
 
-TEST_CASE("shard: a split sequence gathers keys and values once a layer, and scatters their gradients") {
+TEST_CASE("shard: a split sequence gathers keys and values once per layer, and scatters their gradients") {
   for (const int layers : {1, 3}) {
     const Sharded gpt = divided(gpt_step(layers, 0.1), "seq=2", "T:seq");
     const std::string whole = "f64[B, 2*T@seq, 16]";
@@ -62,7 +62,7 @@ TEST_CASE("shard: a split sequence gathers keys and values once a layer, and sca
   }
 }
 
-TEST_CASE("shard: queries are what no reduction folds, in any order of the dims") {
+TEST_CASE("shard: queries are the dim that is not reduced, in any order of the dims") {
   const ir::Graph graph = parsed_sequence(R"(graph @g(input %q: f64[n, 4], input %k: f64[n, 4], input %v: f64[n, 3]) {
   %1 = contract %k, %q {spec="sd,td->st"}
   %2 = exp %1
@@ -79,7 +79,7 @@ TEST_CASE("shard: queries are what no reduction folds, in any order of the dims"
   CHECK(training_difference(graph, sharded, numbers(graph, {{"n", 6}}), 1) < 1e-12);
 }
 
-TEST_CASE("shard: positions of keys are counted again, not gathered") {
+TEST_CASE("shard: key positions are recomputed, not gathered") {
   const ir::Graph graph = parsed_sequence(R"(graph @g(input %q: f64[n, 4], input %k: f64[n, 4]) {
   %1 = contract %q, %k {spec="td,sd->ts"}
   %2 = iota {shape=[n], dim=0, dtype=i64}
@@ -95,7 +95,7 @@ TEST_CASE("shard: positions of keys are counted again, not gathered") {
   CHECK(training_difference(graph, sharded, numbers(graph, {{"n", 6}}), 1) == 0);
 }
 
-TEST_CASE("shard: a dim that never meets itself is not gathered where all of it is needed") {
+TEST_CASE("shard: an op that needs all of a dim without self-attention is an error and not a gather") {
   const ir::Graph graph = parsed_sequence(R"(graph @g(input %x: f64[n, 4]) {
   %1 = cumsum %x {dim=0}
   output "y" %1
@@ -103,7 +103,7 @@ TEST_CASE("shard: a dim that never meets itself is not gathered where all of it 
   CHECK(error_label(graph, "seq=2", "n:seq") == "shard_gather");
 }
 
-TEST_CASE("shard: a parameter of which two dims are one is not gathered") {
+TEST_CASE("shard: a parameter with the same dim twice is not gathered") {
   const ir::Graph graph = parsed_sequence(R"(graph @g(input %x: f64[B, n=4], parameter %w: f64[n=4, n=4]) {
   %1 = contract %x, %w {spec="bn,nm->bm"}
   %2 = add %x, %1
@@ -112,7 +112,7 @@ TEST_CASE("shard: a parameter of which two dims are one is not gathered") {
   CHECK(error_label(graph, "m=2", "n:m") == "shard_repeat");
 }
 
-TEST_CASE("shard: what takes all of a sequence that meets itself takes it gathered, and says so") {
+TEST_CASE("shard: an op that needs a whole self-attended sequence gathers it, and reports it") {
   const ir::Graph graph = parsed_sequence(R"(graph @g(input %q: f64[n, 4], input %k: f64[n, 4]) {
   %1 = contract %q, %k {spec="td,sd->ts"}
   %2 = sum %1 {dims=[1]}
@@ -131,7 +131,7 @@ TEST_CASE("shard: the graph of a split sequence does not grow with the number of
   CHECK(divided(step, "seq=2", "T:seq").graph.size() == divided(step, "seq=16", "T:seq").graph.size());
 }
 
-TEST_CASE("shard: the best of a sequence that is read as a whole are as many as it has in all") {
+TEST_CASE("shard: top_k of a gathered sequence uses the global k") {
   const ir::Graph graph = parsed_sequence(R"(graph @g(input %x: f64[n, k, 4], input %y: f64[n, 4, k]) {
   %1 = contract %x, %y {spec="nij,njk->nik"}
   %2 = top_k %x {k=k, dim=1, largest=false}

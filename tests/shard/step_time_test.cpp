@@ -30,7 +30,7 @@ Exchange exchange(ir::ExchangeKind kind, std::int64_t ranks, std::int64_t elemen
 
 }  // namespace
 
-TEST_CASE("shard: a process sends what its chunks make") {
+TEST_CASE("shard: a process sends the bytes of its chunks") {
   CHECK(bytes_sent(exchange(ir::ExchangeKind::all_reduce, 4, 32)) == 2 * 3 * 128 / 4);
   CHECK(bytes_sent(exchange(ir::ExchangeKind::all_gather, 4, 32)) == 3 * 128 / 4);
   CHECK(bytes_sent(exchange(ir::ExchangeKind::reduce_scatter, 4, 32)) == 3 * 128 / 4);
@@ -43,14 +43,14 @@ TEST_CASE("shard: a process sends what its chunks make") {
     CHECK(bytes_sent(exchange(ir::ExchangeKind::all_reduce, 4, 1), {}, r) == (r == 0 ? 12 : 4));
 }
 
-TEST_CASE("shard: an exchange takes its messages and its bytes") {
+TEST_CASE("shard: the time of a collective is latency per message plus bytes over bandwidth") {
   CHECK(exchange_seconds(exchange(ir::ExchangeKind::all_reduce, 4, 32), slow(), {}) ==
         Approx(2 * 3 * 0.5 + 192.0 / 192));
   CHECK(exchange_seconds(exchange(ir::ExchangeKind::all_gather, 4, 32), slow(), {}) == Approx(3 * 0.5 + 96.0 / 192));
   CHECK(exchange_seconds(exchange(ir::ExchangeKind::all_reduce, 1, 32), slow(), {}) == 0);
 }
 
-TEST_CASE("shard: products count two operations a multiply-add") {
+TEST_CASE("shard: matmuls count two operations per multiply-add") {
   const ir::Graph graph = two_products();
   CHECK(product_flops(graph, DimBindings{}) == 2 * 1024);
   const ir::Graph batched = read_graph(R"(graph @g(input %x: f32[B, 3, 5], input %w: f32[B, 5, 7]) {
@@ -61,7 +61,7 @@ TEST_CASE("shard: products count two operations a multiply-add") {
   CHECK(product_flops(batched, {{"B", 10}}) == 2 * 10 * 3 * 5 * 7);
 }
 
-TEST_CASE("shard: an exchange goes beside the products that do not need it") {
+TEST_CASE("shard: a collective overlaps matmuls that do not need it") {
   // Matmuls until 1 and 2; communication of 4 seconds from 1 to 5 and from 5 to 9; the sum waits for both.
   const StepTime time = step_time(two_products(), slow(), {});
   CHECK(time.products == Approx(2));
@@ -81,7 +81,7 @@ TEST_CASE("shard: all_reduces in one bucket share their messages") {
   CHECK(step_time(two_products(), rates, {}).exchanges == Approx(8));
 }
 
-TEST_CASE("shard: a node that needs an exchange waits for it") {
+TEST_CASE("shard: a node that needs a collective waits for it") {
   const ir::Graph graph = read_graph(R"(graph @g(input %x: f32[8, 16], input %v: f32[16, 4], input %w: f32[4, 16]) {
   %1 = contract %x, %v {spec="ab,bc->ac"}
   %2 = all_reduce %1 {axis="m", ranks=4, combine="sum"}
@@ -95,7 +95,7 @@ TEST_CASE("shard: a node that needs an exchange waits for it") {
   CHECK(time.step() == Approx(2 + 4));
 }
 
-TEST_CASE("shard: exchanges of arguments start at once, and those of exchanges behind them") {
+TEST_CASE("shard: collectives of arguments start at once, and collectives of their results follow them") {
   const ir::Graph graph = read_graph(R"(graph @g(input %x: f32[32, 16], parameter %w: f32[4, 4]) {
   %1 = all_gather %w {axis="m", ranks=4, dim=0, outer=1}
   %2 = reduce_scatter %1 {axis="n", ranks=4, dim=0, outer=1}
@@ -111,7 +111,7 @@ TEST_CASE("shard: exchanges of arguments start at once, and those of exchanges b
   CHECK(time.step() == Approx(6.5));
 }
 
-TEST_CASE("shard: times are no shorter for slower machines and networks") {
+TEST_CASE("shard: times are no shorter for slower hardware and networks") {
   const ir::Graph graph = divided(gpt_step(1, 0.1, 0.5), "data=4,model=2", "B:data,h:model").graph;
   const DimBindings dims{{"B@data", 2}, {"T", 8}};
   const StepRates base;
@@ -131,7 +131,7 @@ TEST_CASE("shard: times are no shorter for slower machines and networks") {
   CHECK(time.waiting <= time.exchanges);
 }
 
-TEST_CASE("shard: numbers for people have three digits that count") {
+TEST_CASE("shard: numbers print with three significant digits") {
   CHECK(seconds_text(0) == "0 s");
   CHECK(seconds_text(1.5) == "1.50 s");
   CHECK(seconds_text(0.0123) == "12.3 ms");

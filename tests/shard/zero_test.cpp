@@ -97,7 +97,7 @@ std::int64_t sent_by_nodes(const ir::Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("shard: GPT-2 trains with states and parameters in parts as on one process") {
+TEST_CASE("shard: GPT-2 with sharded states and parameters matches one process") {
   const ir::Graph step = gpt_step(1, 0.1, 0.5);
   for (const ZeroDivision& division : zero_divisions()) {
     CAPTURE(division.mesh, division.options.states, division.options.parameters);
@@ -107,7 +107,7 @@ TEST_CASE("shard: GPT-2 trains with states and parameters in parts as on one pro
   }
 }
 
-TEST_CASE("shard: Llama trains with states and parameters in parts as on one process") {
+TEST_CASE("shard: Llama with sharded states and parameters matches one process") {
   const ir::Graph step = llama_step(1, 0.5);
   for (const ZeroDivision& division : zero_divisions()) {
     CAPTURE(division.mesh, division.options.states, division.options.parameters);
@@ -116,7 +116,7 @@ TEST_CASE("shard: Llama trains with states and parameters in parts as on one pro
   }
 }
 
-TEST_CASE("shard: twenty steps on three axes stay with those of one process") {
+TEST_CASE("shard: twenty steps on three axes match one process") {
   const std::string splits = "B:data,B:fsdp," + by_model;
   const ShardOptions options{.states = "data", .parameters = "fsdp"};
   const ir::Graph gpt = gpt_step(1, 0.1);
@@ -127,14 +127,14 @@ TEST_CASE("shard: twenty steps on three axes stay with those of one process") {
                             step_arguments(llama, 4, 3), 20) < 1e-10);
 }
 
-TEST_CASE("shard: twenty steps in f32 have the loss of one process") {
+TEST_CASE("shard: twenty steps in f32 match the loss of one process") {
   for (const ir::Graph& step : {gpt_step(1, 0.1, 0, f32), llama_step(1, 0, f32)})
     for (const ShardOptions& options : {ShardOptions{}, states, parameters})
       CHECK(training_difference(step, divided(step, "data=2,model=2", "B:data," + by_model, options),
                                 step_arguments(step, 4, 3), 20, Compared::outputs) < 2e-5);
 }
 
-TEST_CASE("shard: states in parts cost the bytes that data parallelism costs, and hold 4P + 8P/n") {
+TEST_CASE("shard: sharded states send as many bytes as data parallelism, and hold 4P + 8P/n") {
   const ir::Graph step = gpt2_step();
   const std::int64_t p4 = argument_bytes(step, "parameter");
   const Sharded plain = divided(step, "data=4", "B:data"), zero = divided(step, "data=4", "B:data", states);
@@ -149,7 +149,7 @@ TEST_CASE("shard: states in parts cost the bytes that data parallelism costs, an
   CHECK(count(zero.graph, "all_reduce") == 2);  // the loss, and the norm of sharded gradients
 }
 
-TEST_CASE("shard: parameters in parts are sent three times, and hold 12P/n") {
+TEST_CASE("shard: sharded parameters are sent three times, and hold 12P/n") {
   const ir::Graph step = gpt2_step();
   const Sharded zero = divided(step, "data=4", "B:data", parameters);
   const std::int64_t p4 = argument_bytes(step, "parameter");
@@ -169,7 +169,7 @@ TEST_CASE("shard: parameters in parts are sent three times, and hold 12P/n") {
   CHECK(sent(kept).tensors == 3 * 2 * p4 / 4);
 }
 
-TEST_CASE("shard: what the gradient reads at once is kept, and gathered again where another value is read between") {
+TEST_CASE("shard: a gathered value is kept if its gradient follows directly, otherwise gathered again") {
   const auto gathers = [](const std::string& between) {
     const ir::Graph step =
         ir::parse_graph(R"(graph @g(input %x: f64[B, 4], parameter %w: f64[4, 4], parameter %u: f64[4, 4]) {
@@ -187,7 +187,7 @@ TEST_CASE("shard: what the gradient reads at once is kept, and gathered again wh
   CHECK(gathers("  %2 = contract %1, %u {spec=\"ab,bc->ac\"}\n  %3 = neg %2") == 3);
 }
 
-TEST_CASE("shard: tensor parallelism of GPT-2 sends four values of B T d a layer and those of the vocabulary") {
+TEST_CASE("shard: tensor parallelism of GPT-2 sends four values of B T d per layer and those of the vocabulary") {
   const Sharded sharded = divided(gpt2_step(50304), "model=4", by_model);
   const DimBindings sizes{{"B", 8}, {"T", 512}};
   std::int64_t bytes = 0;
@@ -197,7 +197,7 @@ TEST_CASE("shard: tensor parallelism of GPT-2 sends four values of B T d a layer
   CHECK(bytes == 2 * 3 * ((4 * 12 + 2) * rows * 768 + 3 * rows) * 4 / 4);
 }
 
-TEST_CASE("shard: a norm of parts counts each part once") {
+TEST_CASE("shard: the norm of shards counts each shard once") {
   const ir::Graph step = gpt_step(1, 0, 0.5);
   const Sharded sharded = divided(step, "data=4", "B:data", states);
   int scalars = 0;
@@ -205,7 +205,7 @@ TEST_CASE("shard: a norm of parts counts each part once") {
   CHECK(scalars == 2);  // the loss, and the sum of squares combined once over all parameters
 }
 
-TEST_CASE("shard: types and placements of parts name the axis") {
+TEST_CASE("shard: types and placements of shards name the axis") {
   const ir::Graph step = gpt_step(1, 0);
   const Sharded sharded = divided(step, "data=2,model=2", "B:data," + by_model, states);
   const auto lies = [&](const std::string& name) { return to_string(sharded.arguments.at(name), sharded.mesh); };
@@ -241,7 +241,7 @@ TEST_CASE("shard: a parameter with no dim that divides stays whole and the repor
   CHECK(explain(sharded).find("w is whole on every process") != std::string::npos);
 }
 
-TEST_CASE("shard: a maximum that updates parts is combined, and each process takes its part") {
+TEST_CASE("shard: a maximum that updates shards is reduced, and each process uses its shard") {
   const ir::Graph step = ir::parse_graph(R"(graph @g(input %x: f64[B, 4], parameter %w: f64[4]) {
   %1 = max %x {dims=[0]}
   %2 = add %w, %1
@@ -257,7 +257,7 @@ TEST_CASE("shard: a maximum that updates parts is combined, and each process tak
   CHECK(training_difference(step, sharded, arguments, 2) == 0);
 }
 
-TEST_CASE("shard: accumulated gradients, momentum and skipped steps lie as parts as well") {
+TEST_CASE("shard: accumulated gradients, momentum and skipped steps are sharded too") {
   const Optimizer sgd = SGD{.lr = 1e-2, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true};
   for (const ir::Graph& step : {gpt_step(AdamW{.lr = 1e-2}, {.clip_norm = 0.5, .accumulate = 2}), gpt_step(sgd, {})})
     for (const ShardOptions& options : {states, parameters}) {
@@ -276,7 +276,7 @@ TEST_CASE("shard: in mixed precision parameters are gathered in the 16-bit dtype
   CHECK(training_difference(step, sharded, step_arguments(step, 4, 3), 2, Compared::outputs) < 1.6e-2);
 }
 
-TEST_CASE("shard: passes keep what is gathered again apart") {
+TEST_CASE("shard: passes do not merge repeated gathers") {
   const ir::Graph step = gpt_step(1, 0.1);
   Sharded sharded = divided(step, "data=2", "B:data", parameters);
   const int gathers = count(sharded.graph, "all_gather");
@@ -289,14 +289,14 @@ TEST_CASE("shard: passes keep what is gathered again apart") {
   CHECK(training_difference(step, sharded, step_arguments(step, 4, 4), 2) < 1e-10);
 }
 
-TEST_CASE("shard: the graph of parts does not grow with the number of processes") {
+TEST_CASE("shard: the graph with shards does not grow with the number of processes") {
   const ir::Graph step = gpt_step(1, 0);
   for (const ShardOptions& options : {states, parameters})
     CHECK(divided(step, "data=2", "B:data", options).graph.size() ==
           divided(step, "data=16", "B:data", options).graph.size());
 }
 
-TEST_CASE("shard: the report totals what a process sends and holds") {
+TEST_CASE("shard: the report totals the bytes that a process sends and holds") {
   const ir::Graph step = gpt_step(1, 0);
   const Sharded sharded = divided(step, "data=4", "B:data", parameters);
   const std::string report = explain(sharded);
@@ -309,7 +309,7 @@ TEST_CASE("shard: the report totals what a process sends and holds") {
   CHECK(report.find("bytes of gathered values at a time") != std::string::npos);
 }
 
-TEST_CASE("shard: what lies as parts between steps may be any optimizer's") {
+TEST_CASE("shard: states of any optimizer can be sharded") {
   const ir::Graph step =
       ir::parse_graph(R"(graph @g(input %x: f64[B, 6], parameter %w: f64[6, 4], state %slow: f64[6, 4]) {
   %1 = contract %x, %w {spec="ab,bc->ac"}
@@ -343,8 +343,7 @@ TEST_CASE("shard: what lies as parts between steps may be any optimizer's") {
   }
 }
 
-TEST_CASE(
-    "shard: a process's part of a parameter is made where it lies in the whole, for the gather to leave it there") {
+TEST_CASE("shard: a parameter shard is computed at its place in the gathered buffer") {
   const Program program = program_of(shard(gpt2_step(), Mesh::parse("data=2"), parse_splits("B:data"), states).graph);
   std::set<std::string> moved;
   int in_place = 0;

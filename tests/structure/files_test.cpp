@@ -65,7 +65,7 @@ TEST_CASE("files: none is longer than 600 lines") {
   }
 }
 
-TEST_CASE("files: a folder of the library has at most 32 of them") {
+TEST_CASE("files: a library folder has at most 32 files") {
   std::map<std::string, int> files;
   for (const SourceFile& file : source_files())
     if (file.is_cpp() && !file.is_in("tests") && !file.is_in("bench"))
@@ -86,14 +86,14 @@ TEST_CASE("files: functions are short") {
   CHECK(found == Faults{});
 }
 
-TEST_CASE("files: nothing is marked as unfinished") {
+TEST_CASE("files: no unfinished markers") {
   const std::vector<std::string> marks{"TODO", "FIXME", "XXX", "HACK", "stub", "stubs", "unimplemented"};
   CHECK(lines_where([&](const SourceFile&, const std::string& line) {
           return std::any_of(marks.begin(), marks.end(), [&](const auto& mark) { return holds_word(line, mark); });
         }) == Faults{});
 }
 
-TEST_CASE("files: no path of one machine") {
+TEST_CASE("files: no machine-specific paths") {
   std::vector<std::string> places;
   for (const std::string folder : {"work", "root", "mnt", "Users", "tmp"}) places.push_back("/" + folder + "/");
   CHECK(lines_where([&](const SourceFile&, const std::string& line) {
@@ -104,18 +104,18 @@ TEST_CASE("files: no path of one machine") {
         }) == Faults{});
 }
 
-TEST_CASE("files: the top level holds the build file and the first page") {
+TEST_CASE("files: the top level holds only the build file and the README") {
   CHECK(top_level_files() == std::vector<std::string>{"CMakeLists.txt", "README.md"});
 }
 
-TEST_CASE("files: only tools/ reads the environment, and mocks of libraries that the command opens") {
+TEST_CASE("files: only tools/ and the mock libraries read the environment") {
   CHECK(lines_where([&](const SourceFile& file, const std::string& line) {
           return file.is_cpp() && !file.is_in("tools") && !file.path.starts_with("tests/cuda/mock_") &&
                  (holds_word(line, "getenv") || holds_word(line, "environ"));
         }) == Faults{});
 }
 
-TEST_CASE("files: headers are guarded and open no namespace for others") {
+TEST_CASE("files: headers have a pragma once and no using namespace") {
   for (const SourceFile& file : source_files()) {
     if (!file.is_header()) continue;
     INFO(file.path);
@@ -125,7 +125,7 @@ TEST_CASE("files: headers are guarded and open no namespace for others") {
   }
 }
 
-TEST_CASE("files: the names of test cases are such that ctest finds them") {
+TEST_CASE("files: test case names do not break ctest discovery") {
   // CMake, which lists the tests for ctest, splits lists at semicolons outside of brackets.
   const std::string start = "TEST_CASE(";
   for (const SourceFile& file : source_files())
@@ -142,7 +142,7 @@ TEST_CASE("files: the names of test cases are such that ctest finds them") {
 
 // `grep -q` ends at the first match, which kills the process that writes to it. With pipefail the script then fails
 // intermittently.
-TEST_CASE("files: scripts pipe nothing into a quiet grep") {
+TEST_CASE("files: scripts do not pipe into grep -q") {
   const Faults found = lines_where([](const SourceFile& file, const std::string& line) {
     const auto pipe = line.find("| grep -");
     if (file.is_cpp() || pipe == std::string::npos) return false;
@@ -152,7 +152,7 @@ TEST_CASE("files: scripts pipe nothing into a quiet grep") {
   CHECK(found == Faults{});
 }
 
-TEST_CASE("files: every folder of tests is built, and every folder of the library has one") {
+TEST_CASE("files: every test folder is built, and every library folder has tests") {
   std::set<std::string> tested;
   for (const SourceFile& file : source_files())
     if (file.is_in("tests") && file.path.ends_with(".cpp"))

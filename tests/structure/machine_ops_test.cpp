@@ -91,7 +91,7 @@ std::map<std::string, std::set<std::string>> files_that_name(const MachineOperat
 
 }  // namespace
 
-TEST_CASE("machine operations: their names stand in their own files and in hooks alone") {
+TEST_CASE("machine operations: names appear only in their own files and hooks") {
   const auto operations = machine_operations();
   CHECK(operations.size() >= 14);
   std::set<std::string> names;
@@ -106,7 +106,7 @@ TEST_CASE("machine operations: their names stand in their own files and in hooks
   }
 }
 
-TEST_CASE("machine operations: each is its header and source, and a hook with its device text for a back end") {
+TEST_CASE("machine operations: each has its header and source, and a hook per back end with its device text") {
   for (const MachineOperation& operation : machine_operations()) {
     const auto folders = files_that_name(operation);
     for (const auto& [folder, stems] : folders) {
@@ -120,7 +120,7 @@ TEST_CASE("machine operations: each is its header and source, and a hook with it
   }
 }
 
-TEST_CASE("machine operations: a name in another file is seen") {
+TEST_CASE("machine operations: a name in another file is detected") {
   CHECK(lines_that_name({"MachineRegion"}).size() > 1);
   CHECK(words_of("  x = WgmmaSums::of(wgmma_record);") ==
         std::set<std::string>{"x", "WgmmaSums", "of", "wgmma_record"});
@@ -137,7 +137,7 @@ TEST_CASE("machine operations: a name in another file is seen") {
   CHECK(files_that_name(record).size() > 2);
 }
 
-TEST_CASE("machine operations: a back end has a hook for each") {
+TEST_CASE("machine operations: each has a hook in some back end") {
   std::set<std::string> hooked;
   for (const SourceFile& file : source_files())
     if (file.is_in("codegen/cuda/machine") || file.is_in("codegen/llvm/machine"))

@@ -129,12 +129,12 @@ Faults lines_with(const std::vector<std::string>& folders, const std::string& te
 
 }  // namespace
 
-TEST_CASE("machine: schedules and estimates hold no size of a cache, memory or rate of their own") {
+TEST_CASE("machine: schedules and estimates contain no cache, memory or rate constants") {
   CHECK(numbers_in({"passes/cpu", "passes/gpu", "passes/fusion", "passes/lowering", "passes/memory", "passes/remat",
                     "passes/chunks", "codegen"}) == Faults{});
 }
 
-TEST_CASE("machine: the runtime and what divides graphs over processes hold none either") {
+TEST_CASE("machine: runtime and sharding contain no such constants either") {
   Faults found = numbers_in({"passes/shard", "runtime"});
   // Text and file code has its own limits, set by formats and tokenizers; schedules do not use it.
   std::erase_if(found, [](const std::string& fault) {
@@ -143,7 +143,7 @@ TEST_CASE("machine: the runtime and what divides graphs over processes hold none
   CHECK(found == Faults{});
 }
 
-TEST_CASE("machine: numbers in schedules have a name, or come from the machine's entry") {
+TEST_CASE("machine: numbers in schedules are named, or come from the hardware entry") {
   CHECK(plain_numbers_in({"passes/cpu", "passes/gpu"}) == Faults{});
   CHECK_FALSE(plain_numbers_in({"ir/machine"}).empty());
   for (const char* code : {"tile.mc = 64;", "if (m <= 16) {", "at_most(query.n, 128)", "std::min(1024, scratch)",
@@ -154,14 +154,14 @@ TEST_CASE("machine: numbers in schedules have a name, or come from the machine's
     CHECK_FALSE(is_plain_number(code));
 }
 
-TEST_CASE("machine: what counts as no number of a machine is still there") {
+TEST_CASE("machine: listed exceptions still exist") {
   for (const OtherNumber& other : other_numbers()) {
     INFO(other.file << ": " << other.text);
     CHECK(read_source(other.file).find(other.text) != std::string::npos);
   }
 }
 
-TEST_CASE("machine: schedules and estimates are given a target's entry, they make none of their own") {
+TEST_CASE("machine: schedules and estimates receive a target entry, and do not create one") {
   Faults found;
   for (const char* text : {"CpuInfo{}", "GpuInfo{}", "CpuInfo()", "GpuInfo()", "cpu_machine({})", "gpu_machine({})",
                            "CpuInfo cpu{}", "GpuInfo gpu{}", "CpuInfo& cpu = {}", "GpuInfo& gpu = {}"})
@@ -172,7 +172,7 @@ TEST_CASE("machine: schedules and estimates are given a target's entry, they mak
   CHECK(found == Faults{});
 }
 
-TEST_CASE("machine: an entry has its numbers as fields, none is static for all of them") {
+TEST_CASE("machine: an entry has only non-static fields") {
   Faults found;
   for (const char* text : {"CpuInfo::", "GpuInfo::"})
     for (std::string& fault : lines_with({"ir", "frontend", "passes", "codegen", "runtime", "tools", "bench"}, text))
@@ -180,7 +180,7 @@ TEST_CASE("machine: an entry has its numbers as fields, none is static for all o
   CHECK(found == Faults{});
 }
 
-TEST_CASE("machine: such numbers are known when they are seen") {
+TEST_CASE("machine: the checker recognizes hardware constants") {
   for (const char* code :
        {"constexpr int l1 = 32 << 10;", "x <= 1 << 20;", "bytes <= 48 * 1024;", "constexpr double memory = 3e12;",
         "constexpr int caches = 32<<20;", "least_saved = 64LL << 20;", "x = 1 << 15;", "large = 16384;",
@@ -201,7 +201,7 @@ TEST_CASE("machine: such numbers are known when they are seen") {
   CHECK_FALSE(numbers_in({"ir/machine"}).empty());
 }
 
-TEST_CASE("machine: what a launch is comes from its record, not from the name of its kernel") {
+TEST_CASE("machine: launch properties come from its record, not from the kernel name") {
   for (const char* text : {"kernel.name.find(", ".name.starts_with(\"k", "notes.find", "note.starts_with("})
     CHECK(lines_with({"runtime", "tools", "passes/explain"}, text) == Faults{});
 }

@@ -53,7 +53,7 @@ constexpr Misuse misuses[] = {
     {"copy_of_an_executable", "const Executable copy = exe; (void)copy;", "deleted"},
 };
 
-/// The correct code for each of these misuses.
+/// The correct form of every misuse above.
 constexpr std::string_view correct = R"(
   const HostTensor y = exe.run(in).at("y");
   for (float v : y.as<float>()) (void)v;
@@ -116,7 +116,7 @@ std::map<std::string, std::string> errors_by_snippet(const std::string& output) 
 
 }  // namespace
 
-TEST_CASE("misuse of the public headers does not compile, and the error says what to write") {
+TEST_CASE("misuse of the public headers does not compile, and the error suggests a fix") {
   std::string program = "#include <lathe/lathe.h>\nusing namespace lathe;\n" + function("correct", correct);
   for (const Misuse& misuse : misuses) program += function(misuse.name, misuse.code);
   const std::string output = compiler_output(program);

@@ -76,7 +76,7 @@ TEST_CASE("structure: a folder has one namespace") {
   }
 }
 
-TEST_CASE("structure: two files of one name are the same thing of two languages or machines") {
+TEST_CASE("structure: files of one name are variants for two languages or targets") {
   // The graph's and the kernel's version, a template's, or the DSL's next to the IR's; the emitters for CPUs and
   // GPUs. A machine operation has its record in ir/kernel/machine, and its instructions in a file of the same name.
   const std::set<std::string> twins{"builder.h",       "emitter.h",    "graph.h",      "hooks.h",     "interpreter.h",

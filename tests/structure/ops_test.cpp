@@ -8,7 +8,7 @@
 
 using namespace lathe;
 
-TEST_CASE("ops: a record has the name of its line, and no other has it") {
+TEST_CASE("ops: each record matches its line in the list, and names are unique") {
   std::set<std::string> names;
   const auto check = [&](const std::string& line, const ir::Op& record) {
     INFO(line);

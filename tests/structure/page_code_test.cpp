@@ -85,7 +85,7 @@ std::string whole(const PageCode& block) {
 
 }  // namespace
 
-TEST_CASE("pages: C++ that quotes no program compiles against the public headers") {
+TEST_CASE("pages: C++ that is not a quotation compiles against the public headers") {
   std::string program = "#include <lathe/lathe.h>\n#include <cmath>\n#include <cstdio>\nusing namespace lathe;\n";
   std::size_t blocks = 0, functions = 0;
   for (const SourceFile& page : pages()) {
@@ -102,7 +102,7 @@ TEST_CASE("pages: C++ that quotes no program compiles against the public headers
   CHECK(compiles(program));
 }
 
-TEST_CASE("pages: results are taken from an evaluation, since a run of a compiled step is an update") {
+TEST_CASE("pages: examples read results from an evaluation, since a run of a compiled step is an update") {
   const auto is_update = [](const std::string& line) { return line.find("executable().run(") != std::string::npos; };
   Lines updates;
   for (const SourceFile& page : pages())

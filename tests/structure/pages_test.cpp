@@ -39,7 +39,7 @@ std::vector<Quotation> quotations() {
 
 }  // namespace
 
-TEST_CASE("pages: code under the name of a file stands in it") {
+TEST_CASE("pages: code under a file name is quoted from that file") {
   CHECK(quotations().size() >= 5);
   for (const Quotation& quotation : quotations()) {
     INFO(quotation.page << ", from " << quotation.file << ":\n" << quotation.code);
@@ -47,7 +47,7 @@ TEST_CASE("pages: code under the name of a file stands in it") {
   }
 }
 
-TEST_CASE("pages: the navigation of the site names each page once, and none that there is not") {
+TEST_CASE("pages: the site navigation lists each page once, and no missing pages") {
   std::vector<std::string> named, there;
   std::istringstream config(read_source("docs/site/mkdocs.yml"));
   for (std::string line; std::getline(config, line);) {
@@ -61,7 +61,7 @@ TEST_CASE("pages: the navigation of the site names each page once, and none that
   CHECK(named == there);
 }
 
-TEST_CASE("pages: the glossary is in order, and every page to look things up in has a word there") {
+TEST_CASE("pages: the glossary is sorted, and every reference page has an entry") {
   const std::string glossary = read_source("docs/glossary.md");
   std::vector<std::string> words;
   std::istringstream lines(glossary);

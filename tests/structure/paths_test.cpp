@@ -59,7 +59,7 @@ std::vector<std::string> throwing_calls(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("paths: the library looks at them by runtime/files/paths.h or with an error code") {
+TEST_CASE("paths: the library accesses them by runtime/files/paths.h or with an error code") {
   int files = 0;
   for (const SourceFile& file : source_files()) {
     if (!file.is_cpp() || file.is_in("tests") || file.is_in("bench") || file.is_in("examples")) continue;
@@ -72,7 +72,7 @@ TEST_CASE("paths: the library looks at them by runtime/files/paths.h or with an 
   CHECK(files > 20);
 }
 
-TEST_CASE("paths: throwing calls are found") {
+TEST_CASE("paths: throwing calls are detected") {
   CHECK(throwing_calls("if (std::filesystem::exists(a / b)) return;").size() == 1);
   CHECK(throwing_calls("std::error_code code;\nif (fs::is_directory(f(a, b), code)) return;").empty());
   CHECK(throwing_calls("std::error_code code;\nif (fs::is_directory(f(a, code))) return;").size() == 1);

@@ -101,7 +101,7 @@ bool is_guide(const std::string& place) {
 
 }  // namespace
 
-TEST_CASE("references: files and pages that comments and pages name are there") {
+TEST_CASE("references: files and pages named in comments and pages exist") {
   Names basenames;
   for (const SourceFile& file : source_files()) basenames.insert(file.path.substr(folder_of(file.path).size()));
   for (const SourceFile& page : pages()) basenames.insert(page.path.substr(folder_of(page.path).size()));
@@ -122,13 +122,13 @@ TEST_CASE("references: files and pages that comments and pages name are there") 
         }) == Faults{});
 }
 
-TEST_CASE("references: error labels that headers and pages name are raised somewhere") {
+TEST_CASE("references: error labels named in headers and pages are raised somewhere") {
   const Names labels = names_in_code(R"(["\[]([a-z][a-z0-9]*(?:_[a-z0-9]+)+)["\]])");
   CHECK(missing(joined(comments(true), prose()), R"(\[([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\])",
                 [&](const Text&, const std::string& label) { return labels.contains(label); }) == Faults{});
 }
 
-TEST_CASE("references: the page of errors has every label that headers name, and those alone that are raised") {
+TEST_CASE("references: the error page has every label that headers name, and only labels that are raised") {
   std::vector<Text> page = prose();
   std::erase_if(page, [](const Text& text) { return !text.place.starts_with("docs/errors.md:"); });
   Names told;
@@ -152,7 +152,7 @@ TEST_CASE("references: the page of errors has every label that headers name, and
   CHECK(never == Names{});
 }
 
-TEST_CASE("references: names in backquotes in headers are names of the code") {
+TEST_CASE("references: names in backquotes in headers exist in the code") {
   const Names words = names_in_code(R"(\b([A-Za-z_]\w*)\b)");
   const Names programs{"diff"};
   CHECK(missing(comments(true), R"(`([A-Za-z_]\w*)`)", [&](const Text&, const std::string& word) {
@@ -160,7 +160,7 @@ TEST_CASE("references: names in backquotes in headers are names of the code") {
         }) == Faults{});
 }
 
-TEST_CASE("references: headers and qualified names that guides show are installed") {
+TEST_CASE("references: headers and qualified names in guides are installed") {
   Names installed, words;
   const std::regex word(R"(\b[A-Za-z_]\w*\b)");
   for (const SourceFile* header : public_headers()) {
@@ -178,7 +178,7 @@ TEST_CASE("references: headers and qualified names that guides show are installe
                 [&](const Text&, const std::string& name) { return words.contains(name); }) == Faults{});
 }
 
-TEST_CASE("references: functions in backquotes on pages are names of the code") {
+TEST_CASE("references: functions in backquotes on pages exist in the code") {
   const Names words = names_in_code(R"(\b([A-Za-z_]\w*)\b)");
   CHECK(missing(prose(), R"(`([A-Za-z_]\w*)\([^`]*\)`)",
                 [&](const Text&, const std::string& word) { return words.contains(word); }) == Faults{});

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "ir/ops/primitives/primitives.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/golden.h"
 #include "tests/support/kernel_store.h"
 

@@ -6,7 +6,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "ir/kernel/verify/structure_rules.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/guarded_memory.h"
 #include "tests/support/program_interpreter.h"
 
@@ -23,7 +23,7 @@ class GuardedProgram {
   /// are not compiled again.
   GuardedProgram(const ir::Graph& graph, const Executable& executable, const CompileOptions& options)
       : program_(graph, executable.program()),
-        kernels_(codegen::Jit({.target = options.target.cpu, .threads = 1}, options.cache)
+        kernels_(codegen::Jit({.target = codegen::TargetCpu::named(options.target.name), .threads = 1}, options.cache)
                      .compile(program_.program().kernels)) {
     for (const kernel::Kernel& kernel : program_.program().kernels) alignments_.push_back(alignments_of(kernel));
   }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "passes/program/program.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 
 namespace lathe::test {
 

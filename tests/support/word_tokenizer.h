@@ -22,7 +22,7 @@ inline std::string word_tokenizer(std::int64_t size) {
       words, size);
 }
 
-/// Returns the text of these tokens.
+/// Returns the text of `ids`.
 template <class Id>
 std::string words_of(std::span<const Id> ids) {
   std::string text;

@@ -25,7 +25,7 @@ TEST_CASE("a dim is a polynomial in normal form", "[dim]") {
   CHECK(text(-1 * n) == "-1*n");
 }
 
-TEST_CASE("names are for display and do not count", "[dim]") {
+TEST_CASE("dim names are for display and do not affect equality", "[dim]") {
   const Dim h("h", 8);
   CHECK(h == Dim(8));
   CHECK(text(h) == "h=8");
@@ -34,7 +34,7 @@ TEST_CASE("names are for display and do not count", "[dim]") {
   CHECK(text((h * Dim("d_k", 64)).named("d_model")) == "d_model=512");
   CHECK(text(Dim("m", n)) == "m=n");
   CHECK(text(Dim("T", b * n)) == "T=B*n");
-  SECTION("a lone unknown has its own name, however it came about") {
+  SECTION("a single unknown has its own name, however it was computed") {
     CHECK(n.unnamed().name() == "n");
     CHECK((2 * n - n).name() == "n");
     CHECK((n * m).divided_by(m)->name() == "n");
@@ -50,7 +50,7 @@ TEST_CASE("equality is yes, no or unknown", "[dim]") {
   CHECK((2 * n).equals(7) == Dim::Answer::unknown);
 }
 
-TEST_CASE("division is exact or nothing", "[dim]") {
+TEST_CASE("division is exact or returns nothing", "[dim]") {
   CHECK((b * n * 512).divided_by(n * 64) == b * 8);
   CHECK((b * n * 512).divided_by(n * 63) == std::nullopt);
   CHECK((n * n - m * m).divided_by(n - m) == n + m);
@@ -60,7 +60,7 @@ TEST_CASE("division is exact or nothing", "[dim]") {
   CHECK(Dim(0).divided_by(n) == Dim(0));
 }
 
-TEST_CASE("a product of random polynomials is divided by each factor", "[dim]") {
+TEST_CASE("a product of random polynomials is divisible by each factor", "[dim]") {
   std::mt19937 random(7);
   const Dim unknowns[] = {Dim("a"), Dim("b"), Dim("c")};
   const auto number = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
@@ -84,7 +84,7 @@ TEST_CASE("a product of random polynomials is divided by each factor", "[dim]") 
   }
 }
 
-TEST_CASE("evaluation wants every unknown", "[dim]") {
+TEST_CASE("evaluation requires every unknown", "[dim]") {
   CHECK((b * n + 1).evaluate({{"B", 4}, {"n", 10}}) == 41);
   try {
     static_cast<void>(n.evaluate({}));
@@ -94,7 +94,7 @@ TEST_CASE("evaluation wants every unknown", "[dim]") {
   }
 }
 
-TEST_CASE("sizes past 64 bits, and monstrous polynomials, are refused", "[dim]") {
+TEST_CASE("sizes beyond 64 bits, and huge polynomials, are rejected", "[dim]") {
   const auto label = [](auto&& action) -> std::string {
     try {
       action();
@@ -121,7 +121,7 @@ TEST_CASE("sizes past 64 bits, and monstrous polynomials, are refused", "[dim]")
   CHECK(label([] { static_cast<void>(Dim("2h")); }) == "dim_name");
 }
 
-TEST_CASE("a dim reads back from its text", "[dim]") {
+TEST_CASE("a dim parses back from its text", "[dim]") {
   for (const char* written : {"n", "512", "0", "h=8", "T=B*n", "m=n", "-1*n", "2*n + 1", "-3*m*n + n*n - 1", "x=-3"})
     CHECK(text(lathe::ir::parse_dim(written)) == written);
   CHECK(text(lathe::ir::parse_dim("(n + 1)*(n - 1)")) == "n*n - 1");

@@ -55,7 +55,7 @@ TEST_CASE("the programs of docs/ir.md parse, verify and round-trip", "[docs]") {
   CHECK(programs >= 5);
 }
 
-TEST_CASE("the errors of docs/ir.md are what the parser says", "[docs]") {
+TEST_CASE("the errors in docs/ir.md match the parser", "[docs]") {
   const std::vector<Block> all = blocks();
   int errors = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {

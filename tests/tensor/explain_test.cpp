@@ -91,7 +91,7 @@ TEST_CASE("every sample of every op has a reason", "[explain]") {
   }
 }
 
-TEST_CASE("layers that repeat are found and told once", "[explain]") {
+TEST_CASE("repeated layers are detected and printed once", "[explain]") {
   const Graph graph = parse_graph(layered(4));
   const std::vector<ValueId> values = computed(graph);
   const auto repeats = repeated_layers(graph, values);
@@ -106,7 +106,7 @@ TEST_CASE("layers that repeat are found and told once", "[explain]") {
   CHECK_THAT(explain(graph, {.collapse_layers = false}), Contains("%7"));
 }
 
-TEST_CASE("layers that differ are all told", "[explain]") {
+TEST_CASE("layers that differ are all printed", "[explain]") {
   const auto repeats_of = [](std::string text, const std::string& from, const std::string& to) {
     text.replace(text.find(from), from.size(), to);
     const Graph graph = parse_graph(text);
@@ -119,7 +119,7 @@ TEST_CASE("layers that differ are all told", "[explain]") {
   CHECK(repeats_of(layered(2), "mul %a1, %h1", "mul %h1, %a1") == 0);
 }
 
-TEST_CASE("the story names arguments, results and checks", "[explain]") {
+TEST_CASE("explain names arguments, results and checks", "[explain]") {
   const std::string story = explain(parse_graph(ir::test::attention_text, "mha.lathe"));
   CHECK_THAT(story, Contains("2 inputs") && Contains("1 parameter (262144 numbers)") && Contains("11 values"));
   CHECK_THAT(story, Contains("%2 q") && Contains("mha.cpp:14 in encoder.0.self"));

@@ -7,7 +7,7 @@
 using namespace lathe;
 using namespace lathe::ir;
 
-TEST_CASE("the size of a product's labels is that of the dims that have them, in either operand", "[graph]") {
+TEST_CASE("the size of a label is the size of its dims in either operand", "[graph]") {
   const Graph graph = parse_graph(R"(graph @g(input %a: f32[N, h=2, 3, 4], input %b: f32[N, 5, d=4, h=2]) {
   %1 = contract %a, %b {spec="nhmk,njkh->nhmj"}
   output "y" %1
@@ -23,7 +23,7 @@ TEST_CASE("the size of a product's labels is that of the dims that have them, in
   CHECK(size(roles.batch()).to_string() == "2*N");
 }
 
-TEST_CASE("a graph's results are its outputs' values, then the new values of its states", "[graph]") {
+TEST_CASE("graph results are the output values, then the new state values", "[graph]") {
   const Graph graph = parse_graph(R"(graph @g(input %x: f32[n], state %s: f32[n], state %t: f32[n]) {
   %1 = exp %x
   %2 = add %s, %1

@@ -8,7 +8,7 @@ using namespace lathe::ir;
 using lathe::test::error_label;
 using Numbers = std::vector<double>;
 
-TEST_CASE("interpret gives outputs by name and updates by the state's name") {
+TEST_CASE("interpret returns outputs by name and updates by state name") {
   GraphBuilder b("step");
   const Value x = b.argument(ops::input, "x", f32, {2});
   const Value w = b.argument(ops::parameter, "w", f32, {2});
@@ -23,7 +23,7 @@ TEST_CASE("interpret gives outputs by name and updates by the state's name") {
   CHECK(results.at("w").same_bits(HostTensor::from({2}, {0, -1})));
 }
 
-TEST_CASE("each result is rounded to its dtype unless asked otherwise") {
+TEST_CASE("each result is rounded to its dtype unless requested otherwise") {
   GraphBuilder b("g");
   const Value x = b.argument(ops::input, "x", f32, {});
   b.output("y", add(x, 0x1p-30));
@@ -35,7 +35,7 @@ TEST_CASE("each result is rounded to its dtype unless asked otherwise") {
   CHECK(exact.get(0) == 1 + 0x1p-30);
 }
 
-TEST_CASE("any value can be had, by id or by name") {
+TEST_CASE("any value can be requested, by id or by name") {
   GraphBuilder b("g");
   const Value x = b.argument(ops::input, "x", f64, {2});
   const Value hidden = mul(x, 3.0);
@@ -53,7 +53,7 @@ TEST_CASE("any value can be had, by id or by name") {
   CHECK(named.at("y").get(0) == 4);
 }
 
-TEST_CASE("a result that is not there is an error that names those that are") {
+TEST_CASE("an unknown result is an error that names the existing ones") {
   const Tensors results{{"loss", HostTensor::scalar(1)}, {"logits", HostTensor::scalar(2)}};
   CHECK(results.at("loss").get(0) == 1);
   std::string text;
@@ -72,7 +72,7 @@ TEST_CASE("a result that is not there is an error that names those that are") {
   CHECK(text.find(" and 88 more") != std::string::npos);
 }
 
-TEST_CASE("an argument that is not known is not answered with one that is given") {
+TEST_CASE("the error for an unknown argument does not suggest one that is given") {
   GraphBuilder b("g");
   const Value x = b.argument(ops::input, "x", f64, {2});
   b.output("y", add(x, b.argument(ops::parameter, "weight", f64, {2})));
@@ -87,7 +87,7 @@ TEST_CASE("an argument that is not known is not answered with one that is given"
   CHECK(text.find("did you mean 'weight'?") != std::string::npos);
 }
 
-TEST_CASE("nothing that no result needs is computed") {
+TEST_CASE("values that no result needs are not computed") {
   GraphBuilder b("g");
   const Value x = b.argument(ops::input, "x", f64, {2});
   gather(x, literal(b, {1}, {7}, i64));  // would be out of range
@@ -115,7 +115,7 @@ TEST_CASE("dims are bound from the arguments, polynomials included") {
   CHECK(text.find("2*n + 1 is 6 in dim 0 of x, which no size n gives") != std::string::npos);
 }
 
-TEST_CASE("wrong arguments are refused by name") {
+TEST_CASE("wrong arguments are rejected by name") {
   GraphBuilder b("g");
   const Value tokens = b.argument(ops::input, "tokens", i64, {Dim("B"), 4});
   b.output("y", tokens);
@@ -135,14 +135,14 @@ TEST_CASE("wrong arguments are refused by name") {
   CHECK(label({{"tokens", HostTensor(i64, {2, 4})}}).empty());
 }
 
-TEST_CASE("a dim that no argument tells is an error, not a guess") {
+TEST_CASE("a dim that no argument binds is an error, not a guess") {
   GraphBuilder b("g");
   b.output("y", iota(b, {Dim("n")}, 0, i64));
   CHECK(error_label([&] { interpret(b.graph(), {}); }) == "dim_unbound");
   CHECK(interpret(b.graph(), {}, {.round = true, .dims = {{"n", 3}}}).at("y").numel() == 3);
 }
 
-TEST_CASE("an output that has a state's name is refused") {
+TEST_CASE("an output with the name of a state is rejected") {
   GraphBuilder b("g");
   const Value w = b.argument(ops::state, "w", f32, {});
   b.output("w", w);
@@ -150,7 +150,7 @@ TEST_CASE("an output that has a state's name is refused") {
   CHECK(error_label([&] { interpret(b.graph(), {{"w", HostTensor::scalar(1)}}); }) == "result_name");
 }
 
-TEST_CASE("composites mean their expansion, run-time checks included") {
+TEST_CASE("composites match their expansion, run-time checks included") {
   GraphBuilder b("g");
   const Dim n("n"), m("m");
   const Value x = b.argument(ops::input, "x", f64, {2, n});
@@ -165,7 +165,7 @@ TEST_CASE("composites mean their expansion, run-time checks included") {
   CHECK(error_label([&] { run(3); }) == "view_numel");
 }
 
-TEST_CASE("nothing is looped over where nothing is, however many rows") {
+TEST_CASE("empty tensors are not looped over, for any number of rows") {
   constexpr std::int64_t many = std::int64_t{1} << 60;
   const Graph graph = parse_graph(R"(graph @g(input %x: f64[n, 3, m], input %z: f64[n, 2, m], input %y: f64[m],
          input %i: i64[4], input %u: f64[n, 4, m]) {
@@ -199,7 +199,7 @@ TEST_CASE("nothing is looped over where nothing is, however many rows") {
   CHECK(error_label([&] { interpret(graph, arguments); }) == "index_range");
 }
 
-TEST_CASE("iota of more elements than can be counted is an error") {
+TEST_CASE("iota with more elements than fit an index is an error") {
   const Graph graph = parse_graph(R"(graph @g(input %x: f64[n, 0]) {
   %1 = iota {shape=[3, n, n], dim=0, dtype=i64}
   output "i" %1

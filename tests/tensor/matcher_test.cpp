@@ -42,12 +42,12 @@ TEST_CASE("a pattern binds values", "[matcher]") {
   CHECK_THROWS_AS(match["other"], InternalError);
 }
 
-TEST_CASE("operands of commutative ops stand in any order", "[matcher]") {
+TEST_CASE("operands of commutative ops match in any order", "[matcher]") {
   CHECK(Subject(half + "%m = mul %c, %x\n%s = softmax %m {dim=1}").match(scaled_softmax()));
   const Pattern difference = pattern(op("sub"), {any(), constant()});
   CHECK(Subject(half + "%d = sub %x, %c").match(difference));
   CHECK_FALSE(Subject(half + "%d = sub %c, %x").match(difference));
-  SECTION("a later failure tries the other order") {
+  SECTION("a later mismatch tries the other order") {
     // mul(a, add(a, b)): the inner `a` determines the order of mul's operands.
     const Pattern p = pattern(op("mul"), {any().as("a"), pattern(op("add"), {any().as("a"), any().as("b")})});
     const Subject s("%1 = add %x, %y\n%2 = mul %1, %y");
@@ -58,7 +58,7 @@ TEST_CASE("operands of commutative ops stand in any order", "[matcher]") {
   }
 }
 
-TEST_CASE("a name used twice is one value", "[matcher]") {
+TEST_CASE("a name used twice matches one value", "[matcher]") {
   const Pattern square = pattern(op("mul"), {any().as("a"), any().as("a")});
   CHECK(Subject("%1 = mul %x, %x").match(square));
   const Match match = Subject("%1 = mul %x, %y").match(square);
@@ -83,7 +83,7 @@ TEST_CASE("conditions on a value", "[matcher]") {
         "wanted a value with one reader, found 2");
 }
 
-TEST_CASE("outputs and updates count as readers", "[matcher]") {
+TEST_CASE("outputs and updates count as users", "[matcher]") {
   const Subject s("%1 = exp %x\noutput \"e\" %1\n%2 = neg %1");
   CHECK(s.matcher.uses({2}) == 2);
   CHECK_FALSE(s.match(pattern(op("neg"), {any().one_use()})));
@@ -116,7 +116,7 @@ TEST_CASE("alternatives and ops to look through", "[matcher]") {
   CHECK_FALSE(Subject("%1 = exp %x\n%2 = abs %1\n%3 = neg %2").match(under));
 }
 
-TEST_CASE("a failed match says which condition failed, where", "[matcher]") {
+TEST_CASE("a failed match reports the condition, and where it failed", "[matcher]") {
   const Subject wrong_root("%1 = exp %x");
   CHECK(wrong_root.match(scaled_softmax()).why(wrong_root.graph) ==
         "m.lathe:2: wanted softmax, found exp\n  %1 = exp %x                               : f32[n, 4]");

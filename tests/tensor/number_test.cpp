@@ -17,7 +17,7 @@ constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min(),
 
 }  // namespace
 
-TEST_CASE("a number is any double, or any integer of 64 bits") {
+TEST_CASE("a number is any double, or any 64-bit integer") {
   for (const std::int64_t integer : {std::int64_t{0}, std::int64_t{-7}, odd, -odd, lowest, lowest + 1, highest}) {
     const Number number(integer);
     CHECK(number.is_i64());
@@ -36,7 +36,7 @@ TEST_CASE("a number is any double, or any integer of 64 bits") {
   CHECK(std::signbit(Number(-0.0).real()));
 }
 
-TEST_CASE("a number fits a dtype that has it, or rounds it") {
+TEST_CASE("a number fits a dtype if representable, otherwise it is rounded") {
   CHECK(Number(highest).fits(i64));
   CHECK_FALSE(Number(0x1p63).fits(i64));
   CHECK_FALSE(Number(std::numeric_limits<std::uint64_t>::max()).fits(i64));
@@ -55,7 +55,7 @@ TEST_CASE("a number fits a dtype that has it, or rounds it") {
   CHECK(Number(1.0004882812509095).rounded_to(f16) == Number(1.0009765625));
 }
 
-TEST_CASE("a list of numbers keeps each of them") {
+TEST_CASE("a list of numbers keeps every number exactly") {
   NumberList list{0.5, odd, -1};
   CHECK(list.size() == 3);
   CHECK(list[0] == Number(0.5));
@@ -66,7 +66,7 @@ TEST_CASE("a list of numbers keeps each of them") {
   CHECK(NumberList(std::vector<double>{1, 2}) == NumberList{1, 2});
 }
 
-TEST_CASE("integers of 64 bits go through the text of a graph") {
+TEST_CASE("64-bit integers round-trip through the text of a graph") {
   const std::string source = R"(graph @g(input %x: i64[n], input %m: bool[n]) {
   %1 = constant {dtype=i64, shape=[4], values=[9007199254740993, -9007199254740995, 9223372036854775807, -9223372036854775808]}
   %2 = masked_fill %x, %m {value=9223372036854775807}

@@ -154,7 +154,7 @@ class Mutator {
 
 }  // namespace
 
-TEST_CASE("mutated programs parse or raise a user's error, and what parses is sound and round-trips", "[fuzz]") {
+TEST_CASE("mutated programs parse or raise a user error, and parsed graphs are valid and round-trip", "[fuzz]") {
   const std::vector<std::string> programs = seeds();
   Mutator mutator(20240607);
   int parsed = 0;

@@ -23,7 +23,7 @@ std::string body_error(const std::string& body) {
 
 }  // namespace
 
-TEST_CASE("types may be left out, names may stand for ids", "[parser]") {
+TEST_CASE("types are optional, names may replace ids", "[parser]") {
   const Graph graph = parse_graph(R"(
     graph @g(input %x: f32[n, 4]) {   // a comment
       %scores = exp %x                // the user's name
@@ -39,7 +39,7 @@ TEST_CASE("types may be left out, names may stand for ids", "[parser]") {
   CHECK(graph.nodes[2].loc == Location("<text>", 4));
 }
 
-TEST_CASE("grammar errors name place, token and expectation", "[parser]") {
+TEST_CASE("grammar errors report place, token and expectation", "[parser]") {
   CHECK(error_of("graph g() {}") ==
         "m.lathe:1:7: expected the graph's name, such as @model, found 'g'\n"
         "    graph g() {}\n"
@@ -63,7 +63,7 @@ TEST_CASE("grammar errors name place, token and expectation", "[parser]") {
   CHECK_THAT(error_of("graph @g(input %x: f32[99999999999999999999]) {}"), Contains("does not fit 64 bits"));
 }
 
-TEST_CASE("errors in a body point at the token under a caret", "[parser]") {
+TEST_CASE("errors in a body point at the token with a caret", "[parser]") {
   CHECK(body_error("  %1 = softmx %x {dim=1}") ==
         "m.lathe:2:8: there is no op 'softmx'\n"
         "  did you mean 'softmax'?\n"
@@ -90,7 +90,7 @@ TEST_CASE("errors in a body point at the token under a caret", "[parser]") {
   CHECK_THAT(body_error("%1 = exp %x loc(here)"), Contains("expected a file name in double quotes, or unknown"));
 }
 
-TEST_CASE("a written type that is not the inferred one is an error that names both", "[parser]") {
+TEST_CASE("a written type that differs from the inferred one is an error that names both", "[parser]") {
   CHECK_THAT(body_error("%1 = exp %x : f32[n, 9]"),
              Contains("2:15: the type is written as f32[n, 9], but exp gives f32[n, h=8]"));
   CHECK_THAT(body_error("%1 = exp %x : f64[n, 8]"), Contains("written as f64[n, 8]"));
@@ -104,7 +104,7 @@ TEST_CASE("a written type that is not the inferred one is an error that names bo
   CHECK(body_error("%1 = exp %x : f32[n, eight=8]") == "no error");
 }
 
-TEST_CASE("what a rule refuses is reported at the text's line, and at loc(...) where one is given", "[parser]") {
+TEST_CASE("errors from op rules are reported at the text line, and at loc(...) if given", "[parser]") {
   CHECK_THAT(body_error("%1 = softmax %x {dim=2}"), StartsWith("m.lathe:2: softmax: ") && Contains("[dim_range]"));
   const std::string both = body_error("%1 = softmax %x {dim=2} loc(\"model.cpp\":77)");
   CHECK_THAT(both, StartsWith("model.cpp:77: softmax: ") && Contains("[dim_range]") && Contains("\n  in m.lathe:2"));
@@ -119,7 +119,7 @@ TEST_CASE("what a rule refuses is reported at the text's line, and at loc(...) w
              Contains("[dim_overflow]") && Contains("in m.lathe:"));
 }
 
-TEST_CASE("checks that the rules raise join those that are written", "[parser]") {
+TEST_CASE("checks raised by rules are added to those written in the text", "[parser]") {
   const std::string program =
       "graph @g(input %x: f32[B, n], input %y: f32[m, k]) {\n"
       "  %1 = matmul %x, %y\n"
@@ -135,7 +135,7 @@ TEST_CASE("checks that the rules raise join those that are written", "[parser]")
   CHECK(graph.checks[1].right == Dim("m"));
 }
 
-TEST_CASE("limits hold", "[parser]") {
+TEST_CASE("parser limits are enforced", "[parser]") {
   const auto limited = [](std::string_view text, const ParseLimits& limits) {
     return ir::test::error_text([&] { static_cast<void>(parse_graph(text, "m.lathe", limits)); });
   };
@@ -150,7 +150,7 @@ TEST_CASE("limits hold", "[parser]") {
   CHECK_THAT(error_of("graph @g(input %x: f32[" + deep + "n"), Contains("nested more than"));
 }
 
-TEST_CASE("long lines are cut around the caret", "[parser]") {
+TEST_CASE("long lines are truncated around the caret", "[parser]") {
   const std::string blanks(5000, ' ');
   const std::string text = error_of("graph @g(" + blanks + "nonsense)");
   CHECK(text.size() < 400);

@@ -12,7 +12,7 @@ using namespace lathe;
 using namespace lathe::ir;
 using lathe::ir::test::op;
 
-TEST_CASE("doubles print as the shortest text that reads back", "[printer]") {
+TEST_CASE("doubles print as the shortest text that round-trips", "[printer]") {
   CHECK(print_real(0.1) == "0.1");
   CHECK(print_real(1) == "1.0");
   CHECK(print_real(-1e9) == "-1e9");
@@ -27,14 +27,14 @@ TEST_CASE("doubles print as the shortest text that reads back", "[printer]") {
   CHECK(print_real(std::nan("")) == "nan");
 }
 
-TEST_CASE("quotes escape what would end them or leave the line", "[printer]") {
+TEST_CASE("quotes escape characters that would end the string or the line", "[printer]") {
   CHECK(quoted("a\"b\\c\nd\te\x01") == R"("a\"b\\c\nd\te\x01")");
   CHECK(sigiled('%', "encoder.0.W_q") == "%encoder.0.W_q");
   CHECK(sigiled('%', "1") == "%\"1\"");
   CHECK(sigiled('@', "two words") == "@\"two words\"");
 }
 
-TEST_CASE("attributes print as docs/ir.md says", "[printer]") {
+TEST_CASE("attributes print as documented in docs/ir.md", "[printer]") {
   CHECK(print_attribute(true) == "true");
   CHECK(print_attribute(std::int64_t{-3}) == "-3");
   CHECK(print_attribute(0.5) == "0.5");
@@ -54,7 +54,7 @@ TEST_CASE("locations print with scope and gradient", "[printer]") {
         R"(loc(gradient "mha.cpp":14 in "encoder.0"))");
 }
 
-TEST_CASE("locations in prose have no scope, and as places say nothing of gradients", "[printer]") {
+TEST_CASE("locations in messages omit the scope, and places omit the gradient", "[printer]") {
   const Location layer("mha.cpp", 14, "encoder.0");
   CHECK(layer.to_string() == "mha.cpp:14");
   CHECK(layer.place() == "mha.cpp:14");
@@ -89,7 +89,7 @@ TEST_CASE("a graph prints with ids, defaults omitted, names and locations", "[pr
 )");
 }
 
-TEST_CASE("a line of text depends on its own node alone", "[printer]") {
+TEST_CASE("a line of text depends only on its own node", "[printer]") {
   const PrintOptions no_locations{.locations = false};
   const auto text = [&](bool longer) {
     GraphBuilder b("g");

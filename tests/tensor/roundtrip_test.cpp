@@ -26,7 +26,9 @@ void check_round_trip(const Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("a program by hand round-trips", "[roundtrip]") { check_round_trip(parse_graph(ir::test::attention_text)); }
+TEST_CASE("a hand-written program round-trips", "[roundtrip]") {
+  check_round_trip(parse_graph(ir::test::attention_text));
+}
 
 TEST_CASE("every sample of every op round-trips", "[roundtrip]") {
   for (const Op* record : all_ops()) {
@@ -78,7 +80,7 @@ TEST_CASE("odd names, unknown locations, NaN and infinities survive", "[roundtri
   check_round_trip(b.finish());
 }
 
-TEST_CASE("arguments may stand among the other values", "[roundtrip]") {
+TEST_CASE("arguments may be mixed with other values", "[roundtrip]") {
   GraphBuilder b("mixed");
   const Value x = b.argument(op("input"), "x", f32, {Dim("n")});
   const Value y = b.add(op("exp"), {x});
@@ -89,7 +91,7 @@ TEST_CASE("arguments may stand among the other values", "[roundtrip]") {
   check_round_trip(b.finish());
 }
 
-TEST_CASE("dims that differ in name alone stay apart", "[roundtrip]") {
+TEST_CASE("dims that differ only in name stay separate", "[roundtrip]") {
   GraphBuilder b("names");
   const Value x = b.argument(op("input"), "x", f32, {8});
   b.output("a", b.add(op("view"), {x}, {{"shape", Shape{Dim("h", 8), 1}}}));
@@ -99,7 +101,7 @@ TEST_CASE("dims that differ in name alone stay apart", "[roundtrip]") {
   check_round_trip(graph);
 }
 
-TEST_CASE("comparison finds what differs", "[compare]") {
+TEST_CASE("comparison reports the difference", "[compare]") {
   const auto graph = [](std::string_view body) {
     return parse_graph("graph @g(input %x: f32[n], input %y: f32[n]) {\n" + std::string(body) + "}\n");
   };

@@ -5,7 +5,7 @@
 using namespace lathe;
 using namespace std::string_literals;
 
-TEST_CASE("text from outside is shown on one line, and commands no terminal", "[support]") {
+TEST_CASE("untrusted text prints on one line, without terminal control sequences", "[support]") {
   CHECK(visible("W_q, größe, 日本, 🙂 \"x\" \\") == "W_q, größe, 日本, 🙂 \"x\" \\");
   CHECK(visible("a\nb\tc\rd") == "a\\nb\\tc\\x0dd");
   CHECK(visible("\x1b[31mred\x07\x7f") == "\\x1b[31mred\\x07\\x7f");
@@ -15,7 +15,7 @@ TEST_CASE("text from outside is shown on one line, and commands no terminal", "[
                 "31m") == "\\x9b31m");  // and as one byte
   CHECK(visible("a\u202eb\u2066") == "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6");
   CHECK(visible("a\u2028b\u0085") == "a\\xe2\\x80\\xa8b\\xc2\\x85");
-  SECTION("what is no UTF-8 is shown byte by byte") {
+  SECTION("invalid UTF-8 prints byte by byte") {
     CHECK(visible("\xc3(") == "\\xc3(");
     CHECK(visible("\xe2\x80") == "\\xe2\\x80");
     CHECK(visible("\xc0\xaf") == "\\xc0\\xaf");                    // overlong encoding of '/'
@@ -28,12 +28,12 @@ TEST_CASE("text from outside is shown on one line, and commands no terminal", "[
   }
 }
 
-TEST_CASE("text with lines of its own keeps them", "[support]") {
+TEST_CASE("multi-line text keeps its lines", "[support]") {
   CHECK(visible_lines("a\n\tb\r\x1b") == "a\n\tb\\x0d\\x1b");
   CHECK(visible_lines("ä\n") == "ä\n");
 }
 
-TEST_CASE("the first character is measured", "[support]") {
+TEST_CASE("the length of the first character", "[support]") {
   const auto first = [](std::string_view text) {
     const Character character = first_character(text);
     return std::pair(character.bytes, character.hidden);

@@ -83,7 +83,7 @@ std::uint64_t work_of(const ChatTemplate& chat, int size, bool reuse = true) {
 
 }  // namespace
 
-TEST_CASE("assistant's turns: reuse gives the same spans in the templates of models") {
+TEST_CASE("assistant's turns: reuse gives the same spans for the templates of models") {
   RandomTemplates random(5);
   for (const auto& [name, chat] : all_templates()) {
     INFO(name);
@@ -94,7 +94,7 @@ TEST_CASE("assistant's turns: reuse gives the same spans in the templates of mod
   }
 }
 
-TEST_CASE("assistant's turns: reuse gives the same spans in templates that look at the end") {
+TEST_CASE("assistant's turns: reuse gives the same spans for templates that look at the last message") {
   RandomTemplates random(6);
   int found = 0;
   for (int round = 0; round < 1500; ++round) {
@@ -106,7 +106,7 @@ TEST_CASE("assistant's turns: reuse gives the same spans in templates that look 
   CHECK(found > 500);
 }
 
-TEST_CASE("assistant's turns: the work grows with the number of messages") {
+TEST_CASE("assistant's turns: the work is linear in the number of messages") {
   const ChatTemplates qwen3 = ChatTemplates::load(test_data("hf/models/qwen3/model"));
   CHECK(work_of(qwen3.get(), 40, false) > 5 * work_of(qwen3.get(), 40));
   CHECK(work_of(qwen3.get(), 400) < 21 * work_of(qwen3.get(), 200) / 10);
@@ -120,7 +120,7 @@ TEST_CASE("assistant's turns: the work grows with the number of messages") {
   }
 }
 
-TEST_CASE("assistant's turns: the work of all renders together is bounded") {
+TEST_CASE("assistant's turns: the total work of all renders is bounded") {
   const ChatTemplate chat = ChatTemplate::parse(
       "{% for m in messages %}{{ m.role }}{{ m.content }}{{ messages | length }};{% endfor %}", "t");
   ChatOptions options;

@@ -78,7 +78,7 @@ std::vector<std::int64_t> row_of(const HostTensor& tensor, std::int64_t row) {
 
 }  // namespace
 
-TEST_CASE("examples: a text is learned whole, and ends in the token that ends texts") {
+TEST_CASE("examples: a text is learned completely, and ends with the end-of-text token") {
   const Tokenizer tokenizer = tokenizer_of("gpt2");
   const TokenId end = *tokenizer.id_of("<|endoftext|>");
   const Example example = one(R"({"text": "The cat sat."})", tokenizer, {.end = end});
@@ -88,7 +88,7 @@ TEST_CASE("examples: a text is learned whole, and ends in the token that ends te
   CHECK(one(R"({"text": "The cat sat."})", tokenizer).size() == example.size() - 1);
 }
 
-TEST_CASE("examples: the completion of a prompt is learned") {
+TEST_CASE("examples: only the completion of a prompt is learned") {
   for (const std::string name : {"gpt2", "llama2", "llama3", "qwen2"}) {
     const Tokenizer tokenizer = tokenizer_of(name);
     const auto end = name == "gpt2" ? tokenizer.id_of("<|endoftext|>") : std::optional<TokenId>();
@@ -103,7 +103,7 @@ TEST_CASE("examples: the completion of a prompt is learned") {
   }
 }
 
-TEST_CASE("examples: what the assistant writes is learned") {
+TEST_CASE("examples: only assistant messages are learned") {
   for (const std::string name : {"llama3", "qwen2", "mistral"}) {
     INFO(name);
     const ChatTemplates chats = ChatTemplates::load(test_data("hf/chat/" + name));
@@ -118,7 +118,7 @@ TEST_CASE("examples: what the assistant writes is learned") {
   }
 }
 
-TEST_CASE("assistant's turns: by the marks of a template, and by rendering prefixes") {
+TEST_CASE("assistant's turns: from template marks, and by rendering prefixes") {
   const Value messages = conversation({{"system", "Be brief."},
                                        {"user", "Hello"},
                                        {"assistant", "Hi there"},
@@ -157,7 +157,7 @@ TEST_CASE("assistant's turns are found in every template") {
   CHECK(checked >= 20);
 }
 
-TEST_CASE("assistant's turns: a template that drops the thinking of earlier turns") {
+TEST_CASE("assistant's turns: a template that drops the reasoning of earlier turns") {
   const ChatTemplate qwen3 = template_of("qwen3");
   const auto rendered = render_with_spans(
       qwen3, conversation({{"user", "One"}, {"assistant", "A1"}, {"user", "Two"}, {"assistant", "A2"}}));
@@ -165,7 +165,7 @@ TEST_CASE("assistant's turns: a template that drops the thinking of earlier turn
   CHECK_THAT(parts(rendered)[1], Contains("<think>") && Catch::Matchers::EndsWith("A2<|im_end|>\n"));
 }
 
-TEST_CASE("examples: errors name the file, the line and what is wrong") {
+TEST_CASE("examples: errors name the file, the line and the problem") {
   CHECK_THAT(error_of("{\"text\": \"a\"}\n\n{\"txt\": 1}"),
              Contains("the object has txt") && Contains("[dataset_line]") && Contains("in data.jsonl:3"));
   CHECK_THAT(error_of("1"), Contains("no JSON object") && Contains("data.jsonl:1"));
@@ -179,7 +179,7 @@ TEST_CASE("examples: errors name the file, the line and what is wrong") {
   CHECK_THAT(error_of("\n \n"), Contains("[dataset_empty]"));
 }
 
-TEST_CASE("examples: other forms of JSON get errors that say so") {
+TEST_CASE("examples: other JSON layouts get specific errors") {
   const std::string ok = "{\"text\": \"a\"}\n";
   CHECK_THAT(error_of("[{\"text\": \"a\"},\n{\"text\": \"b\"}]\n"),
              Contains("data.jsonl:1: ") && Contains("a JSON array is no JSONL") && Contains("[dataset_line]"));
@@ -198,7 +198,7 @@ TEST_CASE("examples: other forms of JSON get errors that say so") {
   }
 }
 
-TEST_CASE("examples that are too long: texts are split, others are cut") {
+TEST_CASE("examples that are too long: texts are split, others are truncated") {
   FitReport report;
   const std::vector<Example> fitted =
       fit({example_of(10), example_of(3), example_of(9, 6), example_of(9, 8)}, 4, report);
@@ -220,7 +220,7 @@ TEST_CASE("examples that are too long: texts are split, others are cut") {
   CHECK(predictions == 9);  // each of ten tokens except the first, once
 }
 
-TEST_CASE("windows of a text predict each token once, with what stands before it") {
+TEST_CASE("windows of a text predict each token once, with the preceding context") {
   std::vector<TokenId> ids;
   for (TokenId i = 0; i < 23; ++i) ids.push_back(i);
   for (const std::int64_t stride : {1, 3, 7, 8}) {
@@ -262,7 +262,7 @@ TEST_CASE("batches of padded rows") {
   CHECK(lengths(1) == std::vector<std::int64_t>{4, 1});  // the last row has no text
 }
 
-TEST_CASE("batches of packed rows: no row is longer, nothing is lost, positions start anew") {
+TEST_CASE("batches of packed rows: no row is longer, nothing is lost, positions restart at 0") {
   std::vector<Example> examples;
   for (std::int64_t i = 0; i < 40; ++i)
     examples.push_back(example_of(2 + i * 7 % 15, 1, static_cast<TokenId>(i * 100)));
@@ -290,7 +290,7 @@ TEST_CASE("batches of packed rows: no row is longer, nothing is lost, positions 
   CHECK(std::ssize(seen) == batches.tokens());
 }
 
-TEST_CASE("batches depend on seed and step alone, and show each row once an epoch") {
+TEST_CASE("batches depend only on seed and step, and visit each row once per epoch") {
   std::vector<Example> examples;
   for (TokenId i = 0; i < 10; ++i) examples.push_back(example_of(3, 1, i * 10));
   const BatchOptions options{.context = 8, .batch = 2, .accumulate = 2, .seed = 5};
@@ -311,7 +311,7 @@ TEST_CASE("batches depend on seed and step alone, and show each row once an epoc
   }
 }
 
-TEST_CASE("weights of accumulated batches count every label of an update the same") {
+TEST_CASE("weights of accumulated batches count every label of an update equally") {
   std::vector<Example> examples;
   for (std::int64_t i = 0; i < 8; ++i) examples.push_back(example_of(2 + i));
   const TokenBatches batches(examples, {.context = 16, .batch = 2, .accumulate = 4, .seed = 2});
@@ -325,7 +325,7 @@ TEST_CASE("weights of accumulated batches count every label of an update the sam
   CHECK(sum == Approx(3.0 / static_cast<double>(1 + 2 + 3 + 4 + 5 + 6)));
 }
 
-TEST_CASE("a share of the examples is set apart") {
+TEST_CASE("a fraction of the examples is held out") {
   std::vector<Example> examples;
   for (TokenId i = 0; i < 20; ++i) examples.push_back(example_of(2, 1, i * 10));
   std::vector<Example> rest = examples;

@@ -28,7 +28,7 @@ std::string label_of(const ByteLevelBpeOptions& options, std::string_view text =
 
 }  // namespace
 
-TEST_CASE("learned tokenizer: tokens and merges are those of the library tokenizers") {
+TEST_CASE("learned tokenizer: tokens and merges match the library tokenizers") {
   const json known = read_json(test::source_path("tests/text/learned_bpe.json"));
   const Tokenizer learned =
       learn_byte_level_bpe(texts(), {.vocabulary_size = 600, .special_tokens = {"<|endoftext|>", "<pad>"}});
@@ -44,7 +44,7 @@ TEST_CASE("learned tokenizer: tokens and merges are those of the library tokeniz
   CHECK(learned.is_special(1));
 }
 
-TEST_CASE("learned tokenizer: texts that teach little, and options that cannot be") {
+TEST_CASE("learned tokenizer: texts with few pairs, and invalid options") {
   CHECK(learn_byte_level_bpe("", {}).vocabulary_size() == 257);
   CHECK(learn_byte_level_bpe("abc", {}).vocabulary_size() == 257);
   CHECK(learn_byte_level_bpe("aaaa aaaa aaaa", {.vocabulary_size = 1000, .special_tokens = {}}).vocabulary_size() >

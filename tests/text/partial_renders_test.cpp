@@ -105,7 +105,7 @@ Comparison compare(std::uint64_t seed, int count, const Limit& limit) {
 
 }  // namespace
 
-TEST_CASE("renders of parts of a list: the text is that of a whole render") {
+TEST_CASE("renders of parts of a list: the text matches a full render") {
   const Comparison total =
       compare(1, 1500, [](RandomTemplates&, std::uint64_t, std::size_t) { return RenderLimits(); });
   CHECK(total.templates > 700);
@@ -114,7 +114,7 @@ TEST_CASE("renders of parts of a list: the text is that of a whole render") {
   CHECK(total.work < total.plain_work);
 }
 
-TEST_CASE("renders of parts of a list: limits are those of a whole render") {
+TEST_CASE("renders of parts of a list: limits match a full render") {
   const Comparison total = compare(2, 600, [](RandomTemplates& random, std::uint64_t work, std::size_t output) {
     const bool of_work = random.below(2) == 0;
     return of_work ? RenderLimits{.work = work + random.below(30)} : RenderLimits{.output = output + random.below(4)};
@@ -123,7 +123,7 @@ TEST_CASE("renders of parts of a list: limits are those of a whole render") {
   CHECK(total.failed > 300);
 }
 
-TEST_CASE("renders of parts of a list: a variable that is another part of the list") {
+TEST_CASE("renders of parts of a list: a variable that is another slice of the list") {
   const Template program = Template::parse(
       "{% set list = messages[1:] if messages | length > 3 else messages %}{% for message in messages %}"
       "{{ list[loop.index0].content if list[loop.index0] is defined }};{% endfor %}",

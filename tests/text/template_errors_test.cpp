@@ -16,7 +16,7 @@ std::string render(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("templates: errors name the line, the expression, and what to do") {
+TEST_CASE("templates: errors name the line, the expression, and the remedy") {
   CHECK_THROWS_WITH(
       render("a\n{{ s }}\n{{ nothing.more }}"),
       Contains("chat.jinja:3: nothing.more: 'nothing' is undefined  [template_undefined]") && Contains("is defined"));
@@ -34,7 +34,7 @@ TEST_CASE("templates: errors name the line, the expression, and what to do") {
                                                     Contains("docs/chat-templates.md"));
 }
 
-TEST_CASE("templates: a long message of an error is shortened") {
+TEST_CASE("templates: a long error message is shortened") {
   const auto error_of = [](const std::string& text) {
     try {
       render(text);
@@ -48,14 +48,14 @@ TEST_CASE("templates: a long message of an error is shortened") {
   CHECK(error_of("{{ raise_exception('\u20ac' * 1000000) }}").ends_with("\u20ac... (3000000 bytes)"));
 }
 
-TEST_CASE("templates: what is no template is an error at its line and column") {
+TEST_CASE("templates: a syntax error reports its line and column") {
   CHECK_THROWS_WITH(render("a\n{% if s %}\nb"), Contains("chat.jinja:3:1: ") && Contains("endif"));
   CHECK_THROWS_WITH(render("a\n  {{ s + }}"), Contains("chat.jinja:2:"));
   CHECK_THROWS_WITH(render("\n\n{% nope %}"), Contains("chat.jinja:3:4: ") && Contains("nope"));
   CHECK_THROWS_WITH(render("\n{{ s | nope }}"), Contains("chat.jinja:2:") && Contains("No filter named 'nope'"));
 }
 
-TEST_CASE("chat templates: options and messages that are of the wrong kind") {
+TEST_CASE("chat templates: options and messages of the wrong kind") {
   const ChatTemplate chat = ChatTemplate::parse("{% for m in messages %}{{ m.content }}{% endfor %}", "chat.jinja");
   const std::vector<ChatMessage> messages{{"user", "a"}, {"assistant", "b"}};
   CHECK(chat.render(messages).text == "ab");

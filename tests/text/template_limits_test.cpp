@@ -45,7 +45,7 @@ std::string names(int count) {
 
 }  // namespace
 
-TEST_CASE("templates: what never ends or fills the memory ends in an error") {
+TEST_CASE("templates: endless or memory-exhausting templates end in an error") {
   const std::string hostile[] = {
       // Recursion.
       "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
@@ -91,7 +91,7 @@ TEST_CASE("templates: what never ends or fills the memory ends in an error") {
   }
 }
 
-TEST_CASE("templates: no operation hides work that is not counted") {
+TEST_CASE("templates: the work limit counts every operation") {
   // Each would run for minutes or hours if a step of it had the cost for an ordinary text or dict.
   const std::string big = "{% set big = 'a' * 1000000 %}", other = "{% set other = 'a' * 500000 ~ 'b' %}",
                     loop = "{% for i in range(99999) %}{% for j in range(99999) %}", end = "{% endfor %}{% endfor %}",
@@ -127,7 +127,7 @@ TEST_CASE("templates: no operation hides work that is not counted") {
   }
 }
 
-TEST_CASE("templates: a long template is read in time that grows with its length") {
+TEST_CASE("templates: a long template parses in linear time") {
   std::string branches = "{% if 0 %}", sequence;
   for (int i = 0; i < 20000; ++i) {
     branches += "{% elif x" + std::to_string(i) + " %}";
@@ -136,7 +136,7 @@ TEST_CASE("templates: a long template is read in time that grows with its length
   CHECK(rendered(branches + "{% endif %}" + sequence + "end") == "end");
 }
 
-TEST_CASE("templates: numbers at the ends of their range") {
+TEST_CASE("templates: numbers at the limits of their range") {
   const std::string most = "9223372036854775807", least = "(-9223372036854775807 - 1)";
   for (const std::string& number : {most, least})
     for (const std::string use : {"'x'.center(N)",
@@ -178,7 +178,7 @@ TEST_CASE("templates: numbers at the ends of their range") {
     }
 }
 
-TEST_CASE("templates: limits are those asked for") {
+TEST_CASE("templates: requested limits apply") {
   const auto render = [](const std::string& text, const jinja::RenderLimits& limits) {
     return jinja::Template::parse(text, "t").render(jinja::Value::dict({}), {.now = {}, .limits = limits}).text;
   };
@@ -191,7 +191,7 @@ TEST_CASE("templates: limits are those asked for") {
   CHECK_THROWS_WITH(render(recursion, {.depth = 50}), Contains("at most 50 deep") && Contains("[template_limit]"));
 }
 
-TEST_CASE("templates: text that nests too deep is no template") {
+TEST_CASE("templates: text that is nested too deeply is rejected") {
   const std::pair<std::string, std::string> brackets[] = {
       {"(", ")"}, {"[", "]"}, {"{1: ", "}"}, {"-", ""}, {"not ", ""}};
   for (const auto& [open, close] : brackets)
@@ -204,7 +204,7 @@ TEST_CASE("templates: text that nests too deep is no template") {
   CHECK(rendered("{% if 0 %}" + repeated("{% elif 0 %}", 10000) + "{% else %}x{% endif %}") == "x");
 }
 
-TEST_CASE("templates: whatever a file holds, it renders or ends in an error") {
+TEST_CASE("templates: any file renders or ends in an error") {
   const nlohmann::ordered_json data = read_chat_json("more.json");
   jinja::DictBuilder builder(to_value(data["tokens"]).dict());
   builder.set("messages", to_value(data["conversations"].front()));

@@ -24,7 +24,7 @@ ordered_json outcome(const std::string& text, const jinja::Value& variables, con
 
 }  // namespace
 
-TEST_CASE("templates: small ones give what Jinja gives, or fail with its message") {
+TEST_CASE("templates: small ones match Jinja, or fail with its message") {
   const ordered_json data = read_chat_json("snippets.json");
   const jinja::Value variables = to_value(data["variables"]);
   const std::tm now = time_of(data["now"].get<std::string>());

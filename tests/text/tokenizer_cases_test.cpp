@@ -36,7 +36,7 @@ std::string streamed(const Tokenizer& tokenizer, const std::vector<TokenId>& ids
 
 }  // namespace
 
-TEST_CASE("tokenizer cases: ids, offsets and texts are those of tokenizers") {
+TEST_CASE("tokenizer cases: ids, offsets and texts match tokenizers") {
   int strings = 0;
   for (const std::string name : names) {
     const Tokenizer tokenizer = Tokenizer::load(folder(name));
@@ -60,7 +60,7 @@ TEST_CASE("tokenizer cases: ids, offsets and texts are those of tokenizers") {
   CHECK(strings == 2430);
 }
 
-TEST_CASE("tokenizer cases: pairs have the ids and type ids of tokenizers") {
+TEST_CASE("tokenizer cases: pairs match the ids and type ids of tokenizers") {
   int pairs = 0;
   for (const std::string name : names) {
     const Tokenizer tokenizer = Tokenizer::load(folder(name));
@@ -76,7 +76,7 @@ TEST_CASE("tokenizer cases: pairs have the ids and type ids of tokenizers") {
   CHECK(pairs == 36);
 }
 
-TEST_CASE("tokenizer cases: batches are truncated and padded as by transformers") {
+TEST_CASE("tokenizer cases: batches are truncated and padded like transformers") {
   int batches = 0;
   for (const std::string name : names) {
     const json cases = read_json(folder(name) / "encodings.json");

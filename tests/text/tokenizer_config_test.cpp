@@ -126,7 +126,7 @@ void check_rule(const TokenizerKey& rule) {
 
 }  // namespace
 
-TEST_CASE("tokenizer_config.json: every key changes a result, is refused by name, or is harmless") {
+TEST_CASE("tokenizer_config.json: every key changes a result, is rejected by name, or is harmless") {
   for (const TokenizerKey& rule : text::tokenizer_keys()) check_rule(rule);
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("tokenizer_config.json: the table has the keys of transformers") {
   }
 }
 
-TEST_CASE("tokenizer_config.json: special tokens that tokenizer.json lacks are added, as in transformers") {
+TEST_CASE("tokenizer_config.json: special tokens missing from tokenizer.json are added, as in transformers") {
   const test::ScratchFolder folder;
   test::spit(folder / "tokenizer.json", tokenizer_json().dump());
   test::spit(folder / "tokenizer_config.json", R"({"pad_token": "[PAD]", "eos_token": "x", "sep_token": null,
@@ -163,7 +163,7 @@ TEST_CASE("tokenizer_config.json: special tokens that tokenizer.json lacks are a
   CHECK(older.encode("a  [old]").ids == std::vector<TokenId>{1, 6});
 }
 
-TEST_CASE("tokenizer_config.json: text is cleaned up across tokens, in pieces as in one go") {
+TEST_CASE("tokenizer_config.json: text is cleaned up across tokens, streamed and at once") {
   json tokenizer = tokenizer_json();
   json& vocabulary = tokenizer["model"]["vocab"];
   for (const char* word : {"n", "'", "t", "'t", "s", "?"}) vocabulary[word] = vocabulary.size();
@@ -185,8 +185,7 @@ TEST_CASE("tokenizer_config.json: text is cleaned up across tokens, in pieces as
 }
 
 TEST_CASE(
-    "tokenizer_config.json: settings that contradict tokenizer.json are errors, unless the class takes the file as "
-    "it is") {
+    "tokenizer_config.json: settings that contradict tokenizer.json are errors, unless the class ignores them") {
   json config = plain();
   config["do_lower_case"] = false;
   const test::Failure failure = test::failure_of([&] { (void)results(config, tokenizer_json()); });

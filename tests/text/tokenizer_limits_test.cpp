@@ -59,7 +59,7 @@ test::Failure failure(const json& changes, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("tokenizer limits: regular expressions that need more work than a text has are errors") {
+TEST_CASE("tokenizer limits: regular expressions that exceed the work limit are errors") {
   const std::string letters = std::string(300'000, 'a') + " b";
   const char* const patterns[] = {"(?=(a+))\\1b",   "a*?a*?a*?a*?b|c",    "a+b|a",    "(a|a)+b",  "(?:a+)+b",
                                   "(a?){40}a{40}b", "^(.+)\\1b|(.+)\\2c", "a{2000}b", "(?=a+b)a", "(?>a+b)|a"};
@@ -72,7 +72,7 @@ TEST_CASE("tokenizer limits: regular expressions that need more work than a text
   CHECK(failure({{"pre_tokenizer", split("a{2001}")}}, "a").label == "tokenizer_regex");
 }
 
-TEST_CASE("tokenizer limits: the patterns of known tokenizers work on texts of one character") {
+TEST_CASE("tokenizer limits: the patterns of known tokenizers handle texts of one repeated character") {
   const char* const patterns[] = {
       R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
       R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
@@ -89,7 +89,7 @@ TEST_CASE("tokenizer limits: the patterns of known tokenizers work on texts of o
     }
 }
 
-TEST_CASE("tokenizer limits: steps that make too much of a text are errors that name the step") {
+TEST_CASE("tokenizer limits: steps that expand a text too much are errors that name the step") {
   const std::string text(200'000, 'a');
   const auto named = [](const test::Failure& failed, const char* place) {
     CHECK(failed.label == "tokenizer_limit");
@@ -106,7 +106,7 @@ TEST_CASE("tokenizer limits: steps that make too much of a text are errors that 
   CHECK(failure({{"normalizer", sequence("normalizers", prefix, 1000)}}, "abc").label == "no error");
 }
 
-TEST_CASE("tokenizer limits: decoders that make a text many times as long are refused") {
+TEST_CASE("tokenizer limits: decoders that multiply the length of a text are rejected") {
   const json doubling = replace("a", "aa");
   const auto with = [&](std::size_t count) {
     return test::failure_of([&] { (void)made({{"decoder", sequence("decoders", doubling, count)}}); });
@@ -119,14 +119,14 @@ TEST_CASE("tokenizer limits: decoders that make a text many times as long are re
         "tokenizer_limit");
 }
 
-TEST_CASE("tokenizer limits: added tokens are found in time that is linear in the text") {
+TEST_CASE("tokenizer limits: added tokens are found in linear time") {
   const std::string letters(100'000, 'a');
   const Tokenizer tokenizer = made({{"added_tokens", {added("a"), added(letters + "b")}}});
   CHECK(tokenizer.encode(letters).ids == std::vector<TokenId>(letters.size(), 0));
   CHECK(tokenizer.encode(letters + "b").ids == std::vector<TokenId>{4});
 }
 
-TEST_CASE("tokenizer limits: the leftmost added token is found, the longest where several start") {
+TEST_CASE("tokenizer limits: the leftmost added token wins, the longest of those at one position") {
   std::mt19937_64 random(3);
   const auto word = [&](std::size_t most) {
     std::string made;
@@ -153,7 +153,7 @@ TEST_CASE("tokenizer limits: the leftmost added token is found, the longest wher
   }
 }
 
-TEST_CASE("tokenizer limits: tokens that take too long to find in a word are errors") {
+TEST_CASE("tokenizer limits: a word that takes too long to tokenize is an error") {
   const std::string letters(100'000, 'a');
   const json unigram = {{"type", "Unigram"},
                         {"unk_id", 0},
@@ -173,7 +173,7 @@ TEST_CASE("tokenizer limits: tokens that take too long to find in a word are err
   CHECK(with(pieces, letters).label == "tokenizer_limit");
 }
 
-TEST_CASE("tokenizer limits: merges in any order are read at once") {
+TEST_CASE("tokenizer limits: merges in any order load in one pass") {
   // Each pass over merges from the longest to the shortest would only resolve one of them.
   json vocabulary = {{"b", 0}}, merges = json::array();
   const std::size_t longest = 3000;
@@ -196,7 +196,7 @@ TEST_CASE("tokenizer limits: merges in any order are read at once") {
   CHECK(tokenizer.encode(std::string(100, 'a')).ids == std::vector<TokenId>{100});
 }
 
-TEST_CASE("tokenizer limits: sizes of padding and truncation are bounded") {
+TEST_CASE("tokenizer limits: padding and truncation sizes are bounded") {
   const json padding = {{"strategy", {{"Fixed", 2147483647}}},
                         {"direction", "Right"},
                         {"pad_to_multiple_of", nullptr},
@@ -225,7 +225,7 @@ TEST_CASE("tokenizer limits: sizes of padding and truncation are bounded") {
   CHECK(strided(2500) == "no error");
 }
 
-TEST_CASE("tokenizers: bytes of a suffix or prefix belong to the word's end") {
+TEST_CASE("tokenizers: bytes of a suffix or prefix belong to the end of the word") {
   json vocabulary;
   for (int byte = 0; byte < 256; ++byte) vocabulary[fmt::format("<0x{:02X}>", byte)] = byte;
   vocabulary["a"] = 256, vocabulary["a</w>"] = 257;

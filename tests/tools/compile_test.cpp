@@ -19,7 +19,7 @@ TEST_CASE("compile prints a graph's kernels as CUDA C++ that names ops and sourc
   CHECK_THAT(scratch.read("lathe.cuh"), Contains("namespace lathe {") && Contains("struct alignas"));
 }
 
-TEST_CASE("compile refuses what is no GPU", "[tools]") {
+TEST_CASE("compile rejects targets other than GPUs", "[tools]") {
   const Scratch scratch;
   scratch.write("small.lathe", lathe::test::small_program);
   const auto target = run_lathe(scratch, "compile small.lathe --target=tpu");
@@ -31,7 +31,7 @@ TEST_CASE("compile refuses what is no GPU", "[tools]") {
   CHECK(run_lathe(scratch, "compile small.lathe --emit=sass").status == 2);
 }
 
-TEST_CASE("compile makes PTX and cubins, and keeps them in the cache", "[tools]") {
+TEST_CASE("compile writes PTX and cubins, and caches them", "[tools]") {
   const Scratch scratch(Cache::own);
   scratch.write("small.lathe", lathe::test::small_program);
   const auto ptx = run_lathe(scratch, "compile small.lathe --target=cuda:sm_90a --emit=ptx");

@@ -67,7 +67,7 @@ std::map<std::string, std::set<std::string>> options_on_pages() {
 
 }  // namespace
 
-TEST_CASE("options that pages give to commands exist", "[tools][docs]") {
+TEST_CASE("command options used in pages exist", "[tools][docs]") {
   const lathe::test::Scratch scratch;
   const auto options = options_on_pages();
   CHECK(options.size() >= 15);
@@ -82,38 +82,38 @@ TEST_CASE("options that pages give to commands exist", "[tools][docs]") {
   }
 }
 
-TEST_CASE("the commands of docs/command.md work in their order", "[tools][docs]") {
+TEST_CASE("the commands of docs/command.md work in order", "[tools][docs]") {
   CHECK(run_page("docs/command.md", false) >= 15);
 }
 
-TEST_CASE("the commands of the tutorial print what it says", "[tools][docs]") {
+TEST_CASE("the commands of the tutorial print the documented output", "[tools][docs]") {
   CHECK(run_page("docs/tutorial/6-inspecting.md", true) >= 10);
   CHECK(run_page("docs/tutorial/7-targets.md", true) >= 7);
 }
 
-TEST_CASE("the commands of the page on stages work in their order", "[tools][docs]") {
+TEST_CASE("the commands of the page on stages work in order", "[tools][docs]") {
   CHECK(run_page("docs/internals/stages.md", true) >= 12);
 }
 
-TEST_CASE("the commands of the pages on fusion and on products print what these say", "[tools][docs]") {
+TEST_CASE("the commands of the pages on fusion and on products print the documented output", "[tools][docs]") {
   CHECK(run_page("docs/internals/fusion.md", true) == 3);
   CHECK(run_page("docs/internals/cpu-products.md", true) == 2);
 }
 
-TEST_CASE("the commands of the guides on attention and GPUs work, and print what these say", "[tools][docs]") {
+TEST_CASE("the commands of the guides on attention and GPUs work, and print the documented output", "[tools][docs]") {
   CHECK(run_page("docs/attention.md", true) == 2);
   CHECK(run_page("docs/gpu.md", true) == 4);
 }
 
-TEST_CASE("the commands of the guide on ops work in their order", "[tools][docs]") {
+TEST_CASE("the commands of the guide on ops work in order", "[tools][docs]") {
   CHECK(run_page("docs/contributing/add-an-op.md", false) == 3);
 }
 
-TEST_CASE("the commands of the page on several processes work in their order", "[tools][docs]") {
+TEST_CASE("the commands of the page on several processes work in order", "[tools][docs]") {
   CHECK(run_page("docs/distributed.md", false) == 7);
 }
 
-TEST_CASE("the commands of the page on fine-tuning work in their order", "[tools][docs]") {
+TEST_CASE("the commands of the page on fine-tuning work in order", "[tools][docs]") {
   const int commands = run_page("docs/finetuning.md", false, [](const lathe::test::Scratch& scratch) {
     std::filesystem::copy(lathe::test::test_data("hf/models/qwen3/model"), scratch.path("model"));
     std::string lines;

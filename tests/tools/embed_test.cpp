@@ -25,7 +25,7 @@ void prepare(const Scratch& scratch) {
 
 }  // namespace
 
-TEST_CASE("embed writes vectors of texts, files and standard input", "[tools]") {
+TEST_CASE("embed writes embeddings of texts, files and standard input", "[tools]") {
   const Scratch scratch;
   prepare(scratch);
   const auto lines = run_lathe(scratch, "embed model 't5 t6 t7' 't9 t5' 't5 t6 t7 t8 t9 t10 t11' --threads 1");
@@ -55,7 +55,7 @@ TEST_CASE("embed writes vectors of texts, files and standard input", "[tools]") 
   CHECK_THAT(file.out, StartsWith(" 1.0000 ") && Contains("  t9 t5\n"));
 }
 
-TEST_CASE("embed puts a prompt in front of each text: the model's default, a named one, or any", "[tools]") {
+TEST_CASE("embed prepends a prompt to each text: the default of the model, a named one, or any", "[tools]") {
   const Scratch scratch;
   prepare(scratch);
   const auto vectors = [&](const std::string& arguments) {
@@ -81,7 +81,7 @@ TEST_CASE("embed puts a prompt in front of each text: the model's default, a nam
   CHECK(run_lathe(scratch, "embed model t9 --prompt-name query --prompt x").status == 2);
 }
 
-TEST_CASE("embed takes an adapter, and merge writes the encoder with it", "[tools]") {
+TEST_CASE("embed accepts an adapter, and merge writes the encoder with it", "[tools]") {
   const Scratch scratch;
   prepare(scratch);
   fs::copy(test::test_data("hf/adapters/bert_embed_lora/adapter"), scratch.path("adapter"));
@@ -103,7 +103,7 @@ TEST_CASE("embed takes an adapter, and merge writes the encoder with it", "[tool
   CHECK(change > 1e-2);
 }
 
-TEST_CASE("embed refuses what it cannot do", "[tools]") {
+TEST_CASE("embed rejects unsupported input", "[tools]") {
   const Scratch scratch;
   prepare(scratch);
   const auto refused = [&](const std::string& arguments, const std::string& says) {

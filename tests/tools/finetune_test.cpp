@@ -51,7 +51,7 @@ double loss_of(const Scratch& scratch, const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("finetune trains all weights and writes a directory that goes on to the same bits", "[tools][finetune]") {
+TEST_CASE("finetune trains all weights and writes a directory that resumes to the same bits", "[tools][finetune]") {
   const Scratch scratch;
   const std::string tune = prepare(scratch) + "--save-every 2 --valid 0.2 --eval-every 3 ";
   const auto ran = run_lathe(scratch, tune + "--steps 6 -o whole");
@@ -124,7 +124,7 @@ TEST_CASE("finetune trains an adapter, packed and accumulated, and eval measures
   CHECK_THAT(other.err, Contains("[train_resume]"));
 }
 
-TEST_CASE("finetune goes on with prompts while it trains, and trains as without them", "[tools][finetune]") {
+TEST_CASE("finetune generates samples while it trains, without a change in the result", "[tools][finetune]") {
   const Scratch scratch;
   const std::string tune = prepare(scratch) + "--lora r=2 --steps 5 ";
   const auto ran = run_lathe(
@@ -148,7 +148,7 @@ TEST_CASE("finetune goes on with prompts while it trains, and trains as without 
   CHECK(run_lathe(scratch, tune + "--sample-every 2 -o other").status == 2);
   CHECK(run_lathe(scratch, tune + "--sample-prompt and --sample-chat --sample-tokens 2 -o chat").status == 0);
 }
-TEST_CASE("an adapter with dropout generates, samples and is a graph without it", "[tools][finetune]") {
+TEST_CASE("an adapter with dropout generates, samples and is a graph without dropout", "[tools][finetune]") {
   const Scratch scratch;
   const std::string tune = prepare(scratch) + "--lora r=2,dropout=0.5 --steps 3 ";
   const auto ran = run_lathe(scratch, tune + "--sample-prompt and --sample-tokens 5 -o adapter");
@@ -170,7 +170,7 @@ TEST_CASE("an adapter with dropout generates, samples and is a graph without it"
   CHECK_THAT(run_lathe(scratch, "model model --adapter adapter --step").out, Contains("dropout"));
 }
 
-TEST_CASE("an adapter stands for its model in every command, and merges into a model of its own",
+TEST_CASE("an adapter can replace its model in every command, and merges into a standalone model",
           "[tools][finetune]") {
   const Scratch scratch;
   REQUIRE(run_lathe(scratch, prepare(scratch) + "--lora r=4 --steps 6 -o adapter").status == 0);
@@ -225,7 +225,7 @@ TEST_CASE("an adapter stands for its model in every command, and merges into a m
   CHECK(run_lathe(scratch, "generate moved --adapter adapter " + told).out == text.out);
 }
 
-TEST_CASE("finetune trains an adapter further", "[tools][finetune]") {
+TEST_CASE("finetune continues to train an adapter", "[tools][finetune]") {
   const Scratch scratch;
   const std::string tune = prepare(scratch);
   REQUIRE(run_lathe(scratch, tune + "--lora r=4 --steps 6 -o adapter").status == 0);
@@ -249,7 +249,7 @@ TEST_CASE("finetune trains an adapter further", "[tools][finetune]") {
   refused(further + "-o adapter", "output_folder");
 }
 
-TEST_CASE("model writes the step of fine-tuning: all weights, a new adapter, or one that is there",
+TEST_CASE("model writes the step of fine-tuning: all weights, a new adapter, or an existing one",
           "[tools][finetune]") {
   const Scratch scratch;
   const std::string tune = prepare(scratch);
@@ -296,7 +296,7 @@ TEST_CASE("model writes the step of fine-tuning: all weights, a new adapter, or 
   }
 }
 
-TEST_CASE("finetune learns plain text and source files in parts", "[tools][finetune]") {
+TEST_CASE("finetune trains on plain text and source files in windows", "[tools][finetune]") {
   const Scratch scratch;
   prepare(scratch);
   const std::string tune = "finetune model --threads 1 --context 8 --batch 2 --steps 2 --valid 0.5 ";
@@ -311,7 +311,7 @@ TEST_CASE("finetune learns plain text and source files in parts", "[tools][finet
   CHECK(run_lathe(scratch, tune + "--text text.txt --data data.jsonl -o both").status == 2);
 }
 
-TEST_CASE("finetune says what is wrong with what it was given", "[tools][finetune]") {
+TEST_CASE("finetune reports invalid input", "[tools][finetune]") {
   const Scratch scratch;
   const std::string tune = prepare(scratch) + "--steps 1 ";
   const auto refused = [&](const std::string& arguments, const std::string& words) {
@@ -336,7 +336,7 @@ TEST_CASE("finetune says what is wrong with what it was given", "[tools][finetun
   CHECK_THAT(eval.err, Contains("[eval_stride]"));
 }
 
-TEST_CASE("eval with a stride gives each token more of what stands before it", "[tools][finetune]") {
+TEST_CASE("eval with a stride gives each token more context", "[tools][finetune]") {
   const Scratch scratch;
   prepare(scratch);
   const auto one = run_lathe(scratch, "eval model --text text.txt --context 64 --threads 1");

@@ -17,7 +17,7 @@ std::string model(const std::string& name) { return "'" + (test_data("hf/models"
 
 }  // namespace
 
-TEST_CASE("generate goes on with one text, several, a file and standard input", "[tools]") {
+TEST_CASE("generate accepts one text, several, a file and standard input", "[tools]") {
   const Scratch scratch;
   const std::string command = "generate " + model("qwen3") + " -n 24 --threads 1 ";
   const auto one = run_lathe(scratch, command + "'To be, or not to be'");
@@ -54,7 +54,7 @@ TEST_CASE("generate answers a conversation, turn by turn", "[tools]") {
   CHECK(run_lathe(scratch, command + "--system 'Be brief' Speak").status == 0);
 }
 
-TEST_CASE("generate: a line of a conversation has a largest size", "[tools]") {
+TEST_CASE("generate: a line of a conversation has a maximum size", "[tools]") {
   const Scratch scratch;
   const std::string command = "generate " + model("qwen3") + " --chat -q -n 1 --threads 1 < ";
   const auto endless = run_lathe(scratch, command + "/dev/zero");
@@ -69,7 +69,7 @@ TEST_CASE("generate: a line of a conversation has a largest size", "[tools]") {
   CHECK(turns("").status == 0);
 }
 
-TEST_CASE("generate writes with an encoder and a decoder, one text, several, and by beams", "[tools]") {
+TEST_CASE("generate runs encoder-decoders, one text, several, and beam search", "[tools]") {
   const Scratch scratch;
   fs::copy(test_data("hf/models/t5/model"), scratch.path("t5"));
   scratch.write("t5/tokenizer.json", lathe::test::word_tokenizer(112));
@@ -97,7 +97,7 @@ TEST_CASE("generate writes with an encoder and a decoder, one text, several, and
   CHECK_THAT(run_lathe(scratch, "model t5 --adapter adapter").out, Contains("lora_A"));
 }
 
-TEST_CASE("generate searches by beams with a decoder, and obeys rules of the command line", "[tools]") {
+TEST_CASE("generate runs beam search with a decoder, and applies token rules of the command line", "[tools]") {
   const Scratch scratch;
   const std::string command = "generate " + model("qwen3") + " -n 8 -q --threads 1 'To be, or not to be' ";
   const auto text = [&](const std::string& options) {
@@ -123,7 +123,7 @@ TEST_CASE("generate searches by beams with a decoder, and obeys rules of the com
   CHECK(text("--chat --beams 2") != "");
 }
 
-TEST_CASE("generate refuses what it cannot do", "[tools]") {
+TEST_CASE("generate rejects unsupported input", "[tools]") {
   const Scratch scratch;
   const auto refused = [&](const std::string& arguments, const std::string& says) {
     const auto ran = run_lathe(scratch, "generate " + arguments);
@@ -144,7 +144,7 @@ TEST_CASE("generate refuses what it cannot do", "[tools]") {
   CHECK(run_lathe(scratch, "generate " + model("qwen3") + " x -n 0").status == 2);
 }
 
-TEST_CASE("a model's directory is a graph for every command", "[tools]") {
+TEST_CASE("a model directory is accepted as a graph by every command", "[tools]") {
   const Scratch scratch;
   for (const char* part : {"logits", "loss", "prompt", "ragged", "step"}) {
     CAPTURE(part);

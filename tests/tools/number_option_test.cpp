@@ -98,7 +98,8 @@ const std::vector<NumberCase>& cases() {
 
 }  // namespace
 
-TEST_CASE("a number that an option cannot take is refused by plain words, before anything is done", "[tools]") {
+TEST_CASE("a number out of range for an option is rejected with a clear message, before anything is done",
+          "[tools]") {
   const Scratch scratch;
   for (const NumberCase& each : cases())
     for (const std::string& value : each.values) {
@@ -112,7 +113,7 @@ TEST_CASE("a number that an option cannot take is refused by plain words, before
   CHECK_THAT(run_lathe(scratch, "train --batch ''").err, Contains("--batch is empty; it must be " + sizes));
 }
 
-TEST_CASE("help tells the range of every option that takes a number", "[tools]") {
+TEST_CASE("help states the range of every option that takes a number", "[tools]") {
   const Scratch scratch;
   std::set<std::string> commands;
   for (const NumberCase& each : cases()) commands.insert(each.command.substr(0, each.command.find(' ')));

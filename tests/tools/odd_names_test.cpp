@@ -35,7 +35,7 @@ auto lines(const std::string& text) { return std::count(text.begin(), text.end()
 
 }  // namespace
 
-TEST_CASE("names of any bytes command no terminal and end no line or comment", "[tools]") {
+TEST_CASE("arbitrary bytes in names cannot control the terminal or end a line or comment", "[tools]") {
   const Scratch scratch;
   const std::string odd = scratch.write("odd.lathe", program(R"(x\x1b[31m\n#error\x0d*/\xc2\x9b2J\xe2\x80\xa8\xff)"));
   const std::string plain = scratch.write("plain.lathe", program("plain"));

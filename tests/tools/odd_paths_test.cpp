@@ -69,7 +69,7 @@ void prepare(const Scratch& scratch) {
 
 }  // namespace
 
-TEST_CASE("a name that is too long is an error of the user in every place", "[tools]") {
+TEST_CASE("a name that is too long is a user error in every place", "[tools]") {
   const Scratch scratch;
   prepare(scratch);
   expect_user_errors(scratch, std::string(300, 'a'));
@@ -80,7 +80,7 @@ TEST_CASE("a name that is too long is an error of the user in every place", "[to
   CHECK_THAT(ran.err, Contains("File name too long") && Contains("[file_open]"));
 }
 
-TEST_CASE("a link to itself is an error of the user in every place", "[tools]") {
+TEST_CASE("a link to itself is a user error in every place", "[tools]") {
   const Scratch scratch;
   prepare(scratch);
   fs::create_symlink("loop", scratch.path("loop"));
@@ -104,7 +104,7 @@ TEST_CASE("a link to itself is an error of the user in every place", "[tools]") 
   }
 }
 
-TEST_CASE("an index names no file outside of its folder, and none that cannot be opened", "[tools]") {
+TEST_CASE("an index cannot name files outside its folder, and files that cannot be opened are errors", "[tools]") {
   const Scratch scratch;
   fs::copy(test::test_data("hf/models/llama/model"), scratch.path("model"));
   const auto index = nlohmann::json::parse(scratch.read("model/model.safetensors.index.json"));
@@ -120,7 +120,7 @@ TEST_CASE("an index names no file outside of its folder, and none that cannot be
   }
 }
 
-TEST_CASE("a folder that may not be read is an error of the user in every place", "[tools]") {
+TEST_CASE("an unreadable folder is a user error in every place", "[tools]") {
   if (::geteuid() != 0) {
     WARN("SKIP: needs root, to be another user");
     return;

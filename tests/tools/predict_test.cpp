@@ -35,7 +35,7 @@ bool holds(const std::string& text, std::string_view part) { return text.find(pa
 
 }  // namespace
 
-TEST_CASE("shard --predict prints its model and a line for each mesh", "[tools]") {
+TEST_CASE("shard --predict prints its model and one line per mesh", "[tools]") {
   const Scratch scratch;
   make_step(scratch);
   const Ran ran = run_lathe(scratch, shard_step + rates + "--dim B=32,T=16 --predict --svg curve.svg");
@@ -62,7 +62,7 @@ TEST_CASE("shard --predict prints its model and a line for each mesh", "[tools]"
   CHECK(holds(svg, ">4096</text>"));
 }
 
-TEST_CASE("shard --predict takes what is not given from the tables, and says so", "[tools]") {
+TEST_CASE("shard --predict uses table entries for options that are not given, and says so", "[tools]") {
   const Scratch scratch;
   make_step(scratch);
   const auto first_line = [&](const std::string& options) {
@@ -77,7 +77,7 @@ TEST_CASE("shard --predict takes what is not given from the tables, and says so"
   CHECK(holds(first_line("--latency 0s"), "takes 0 s for a message"));
 }
 
-TEST_CASE("shard --predict for a GPU takes times and memory from what is compiled for it", "[tools]") {
+TEST_CASE("shard --predict for a GPU uses times and memory of the compiled program", "[tools]") {
   const Scratch scratch;
   make_step(scratch);
   const auto predicted = [&](const std::string& options) {
@@ -113,7 +113,7 @@ TEST_CASE("shard --predict for a GPU takes times and memory from what is compile
               "sends 450 GB/s, and takes 5.00 us"));
 }
 
-TEST_CASE("shard --explain for a GPU tells the plan of its memory where it knows the sizes", "[tools]") {
+TEST_CASE("shard --explain for a GPU prints its memory plan if the sizes are known", "[tools]") {
   const Scratch scratch;
   make_step(scratch);
   const std::string explained = shard_step + "--explain --target cuda:sm_90a ";
@@ -124,7 +124,7 @@ TEST_CASE("shard --explain for a GPU tells the plan of its memory where it knows
   CHECK(run_lathe(scratch, explained + "--machine sm_90a").status == 2);
 }
 
-TEST_CASE("shard --explain tells what a memory budget says of gathered parameters", "[tools]") {
+TEST_CASE("shard --explain reports how a memory budget decides about gathered parameters", "[tools]") {
   const Scratch scratch;
   make_step(scratch);
   const std::string by_parameters =
@@ -155,7 +155,7 @@ TEST_CASE("shard --explain tells what a memory budget says of gathered parameter
       holds(run_lathe(scratch, by_parameters + "--memory-budget 1GiB --target cuda:sm_90a").err, "[memory_target]"));
 }
 
-TEST_CASE("shard --explain tells times where it knows the sizes", "[tools]") {
+TEST_CASE("shard --explain prints times if the sizes are known", "[tools]") {
   const Scratch scratch;
   make_step(scratch);
   const auto times = [&](const std::string& options) {
@@ -175,7 +175,7 @@ TEST_CASE("shard --explain tells times where it knows the sizes", "[tools]") {
   CHECK(times("--dim B=32,T=16") == std::pair(all, all));
 }
 
-TEST_CASE("shard --predict refuses rates and sizes that say nothing", "[tools]") {
+TEST_CASE("shard --predict rejects invalid rates and sizes", "[tools]") {
   const Scratch scratch;
   make_step(scratch);
   const auto refused = [&](const std::string& options, const std::string& label) {

@@ -65,7 +65,7 @@ void write_small_file_first(const Scratch& scratch) {
 
 }  // namespace
 
-TEST_CASE("merge replaces a sharded model by one in a file", "[tools][merge]") {
+TEST_CASE("merge replaces a sharded model by a single-file model", "[tools][merge]") {
   const Scratch scratch;
   write_single(scratch);
   const std::string sharded = "merge " + model_of("llama").string() + " --adapter " + llama_adapter() + " -o ";
@@ -85,7 +85,7 @@ TEST_CASE("merge replaces a sharded model by one in a file", "[tools][merge]") {
   CHECK(files_in(scratch, "theirs") == before);
 }
 
-TEST_CASE("a merge that the disk has no room for leaves the model of before", "[tools][merge]") {
+TEST_CASE("a merge that runs out of disk space keeps the previous model", "[tools][merge]") {
   const Scratch scratch;
   write_small_file_first(scratch);
   succeed(scratch, "merge model --adapter " + llama_adapter() + " -o out");
@@ -141,7 +141,7 @@ TEST_CASE("finetune writes an adapter over a model, and a model over an adapter"
   CHECK(files_in(scratch, "theirs") == before);
 }
 
-TEST_CASE("every command refuses a folder whose save was interrupted", "[tools]") {
+TEST_CASE("every command rejects a folder whose save was interrupted", "[tools]") {
   const Scratch scratch;
   fs::copy(model_of("qwen3"), scratch.path("model"));
   scratch.write("model/.lathe-save.json", R"({"complete": false, "files": []})");

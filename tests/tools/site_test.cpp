@@ -131,7 +131,7 @@ class Site {
 
 }  // namespace
 
-TEST_CASE("the site builds without warnings, and its links lead somewhere", "[tools][docs]") {
+TEST_CASE("the site builds without warnings, and its links resolve", "[tools][docs]") {
   for (const char* package : {"mkdocs", "mkdocs-material", "doxygen", "cmake"})
     if (!is_installed(package)) {
       std::printf("SKIP: the site of the docs is built with %s, which is not installed\n", package);

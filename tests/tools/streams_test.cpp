@@ -40,7 +40,7 @@ std::string written_to_pipe(const Scratch& scratch, const std::string& arguments
 
 }  // namespace
 
-TEST_CASE("standard streams that take nothing end in status 1, not in a signal", "[tools]") {
+TEST_CASE("closed or full standard streams end in status 1, not in a signal", "[tools]") {
   const Scratch scratch;
   scratch.write("small.lathe", test::small_program);
   const std::string good = scratch.path("good"), none = "closed", full = "/dev/full";
@@ -77,7 +77,7 @@ TEST_CASE("standard streams that take nothing end in status 1, not in a signal",
   }
 }
 
-TEST_CASE("a closed stream is not taken for a file that is opened", "[tools]") {
+TEST_CASE("a closed standard stream does not receive an opened file", "[tools]") {
   const Scratch scratch;
   scratch.write("small.lathe", test::small_program);
   // If descriptor 1 or 2 were free, the output file would get it, and printed text would end up in the file.
@@ -104,7 +104,7 @@ TEST_CASE("a reader that closes its pipe ends a command quietly, with the status
   }
 }
 
-TEST_CASE("a stack that is too small is said before anything needs it", "[tools]") {
+TEST_CASE("a stack that is too small is reported before use", "[tools]") {
   const Scratch scratch;
   scratch.write("small.lathe", test::small_program);
   const auto with_stack = [&](rlim_t bytes) {
@@ -120,7 +120,7 @@ TEST_CASE("a stack that is too small is said before anything needs it", "[tools]
   CHECK_THAT(scratch.read("err"), Contains("[stack_limit]") && Contains("ulimit -s 256"));
 }
 
-TEST_CASE("output goes into what stands at its path", "[tools]") {
+TEST_CASE("output is written into an existing device or pipe or file at its path", "[tools]") {
   const Scratch scratch;
   scratch.write("small.lathe", test::small_program);
   const std::string text = run_lathe(scratch, "dump small.lathe").out;
@@ -141,7 +141,7 @@ TEST_CASE("output goes into what stands at its path", "[tools]") {
   CHECK(written_to_pipe(scratch, "run small.lathe --random --dim n=2 -o pipe").substr(8, 1) == "{");
 }
 
-TEST_CASE("memory that does not suffice is said in one line, with the rank of one of several processes", "[tools]") {
+TEST_CASE("out of memory is reported in one line, with the rank of one of several processes", "[tools]") {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   WARN("SKIP: sanitizers take more addresses than any limit");
 #else

@@ -36,7 +36,7 @@ std::vector<Json> spans(const Json& events, int row) {
 
 }  // namespace
 
-TEST_CASE("a trace has a row of kernels with ops, source lines and rates", "[tools]") {
+TEST_CASE("a trace has a kernel row with ops, source lines and rates", "[tools]") {
   const Scratch scratch;
   const Json events =
       traced(scratch, scratch.write("small.lathe", lathe::test::small_program) + " --dim n=50 --threads 1 --steps 2");
@@ -60,7 +60,7 @@ TEST_CASE("a trace has a row of kernels with ops, source lines and rates", "[too
   CHECK(product);
 }
 
-TEST_CASE("the task ranges of a launch are its iterations, each once, while it ran", "[tools]") {
+TEST_CASE("the task ranges of a launch cover its iterations, each once, within its time", "[tools]") {
   const Scratch scratch;
   const Json events = traced(scratch, gpt_step(scratch) + " --threads 3 --steps 1");
   struct Range {
@@ -88,7 +88,7 @@ TEST_CASE("the task ranges of a launch are its iterations, each once, while it r
   }
 }
 
-TEST_CASE("the top table adds up layers, and its shares make 100%", "[tools]") {
+TEST_CASE("the top table sums layers, and its shares add up to 100%", "[tools]") {
   const Scratch scratch;
   const auto ran = run_lathe(scratch, "trace " + gpt_step(scratch) + " --steps 2 --top 1000");
   INFO(ran.out << ran.err);
@@ -106,7 +106,7 @@ TEST_CASE("the top table adds up layers, and its shares make 100%", "[tools]") {
   CHECK_THAT(brief.out, Contains(" more\n"));
 }
 
-TEST_CASE("a trace that cannot be made says why", "[tools]") {
+TEST_CASE("a trace that cannot be written reports why", "[tools]") {
   const Scratch scratch;
   const std::string file = scratch.write("small.lathe", lathe::test::small_program);
   for (const std::string& arguments : {std::string("none.lathe"), file + " -o none/trace.json"}) {

@@ -77,21 +77,20 @@ class Training {
 
 }  // namespace
 
-TEST_CASE("a diverged run leaves checkpoints as they are, and the next one goes on from the last good one",
-          "[tools][train]") {
+TEST_CASE("a diverged run keeps its checkpoints, and the next run resumes from the last good one", "[tools][train]") {
   const Scratch scratch;
   const std::string train = small_training(scratch);
   REQUIRE(run_lathe(scratch, train + "--steps 6 --save-every 2").status == 0);
   const auto before = names_in(scratch.path("run/checkpoints"));
   const std::string good = store_of(scratch).load_newest()->folder.string();
-  SECTION("the loss tells") {
+  SECTION("detected in the loss") {
     const auto ran = run_lathe(scratch, train + "--steps 40 --save-every 39 --lr 1e30 --warmup 1");
     INFO(ran.out << ran.err);
     CHECK(ran.status == 1);
     CHECK_THAT(ran.err, StartsWith("lathe: the loss of step ") && Contains("[train_diverged]"));
     CHECK_THAT(ran.err, Contains("a smaller --lr") && Contains("it resumes after step 6, the last good checkpoint"));
   }
-  SECTION("a state tells, before any loss does") {
+  SECTION("detected in a state before the loss") {
     const auto ran = run_lathe(scratch, train + "--steps 40 --save-every 1 --lr 1e39 --warmup 1");
     INFO(ran.out << ran.err);
     CHECK(ran.status == 1);
@@ -108,7 +107,7 @@ TEST_CASE("a diverged run leaves checkpoints as they are, and the next one goes 
   CHECK(store_of(scratch).load_newest()->meta.step == 8);
 }
 
-TEST_CASE("a run that diverges before its first checkpoint says that there is none", "[tools][train]") {
+TEST_CASE("a run that diverges before its first checkpoint reports that there is none", "[tools][train]") {
   const Scratch scratch;
   const auto ran = run_lathe(scratch, small_training(scratch) + "--steps 40 --lr 1e30 --warmup 1");
   CHECK(ran.status == 1);
@@ -116,7 +115,7 @@ TEST_CASE("a run that diverges before its first checkpoint says that there is no
   CHECK(store_of(scratch).list().empty());
 }
 
-TEST_CASE("one output folder is trained in by one process, which is named", "[tools][train]") {
+TEST_CASE("one process at a time trains in an output folder, and the error names it", "[tools][train]") {
   const Scratch scratch;
   const std::string train = small_training(scratch);
   REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
@@ -135,7 +134,7 @@ TEST_CASE("one output folder is trained in by one process, which is named", "[to
   CHECK(run_lathe(scratch, train + "--steps 4").status == 0);
 }
 
-TEST_CASE("signals end a training with a checkpoint, and a status that tells which", "[tools][train]") {
+TEST_CASE("a signal ends training with a checkpoint, and a status that identifies the signal", "[tools][train]") {
   const Scratch scratch;
   const std::string train = small_training(scratch) + "--steps 1000000000 --save-every 1000000000 ";
   std::int64_t step = 0;
@@ -152,7 +151,7 @@ TEST_CASE("signals end a training with a checkpoint, and a status that tells whi
     step = saved->meta.step;
     CHECK_THAT(training.out(), Contains("Stopped after step " + std::to_string(step) + ". Checkpoint in run"));
   }
-  SECTION("a signal that the process was started to ignore does not end it") {
+  SECTION("a signal that is ignored at process start does not end training") {
     Training training(scratch, train, "trap '' HUP; ");
     training.process().send(SIGHUP);
     CHECK_FALSE(training.process().wait_for(std::chrono::seconds(1)).has_value());
@@ -161,7 +160,7 @@ TEST_CASE("signals end a training with a checkpoint, and a status that tells whi
   }
 }
 
-TEST_CASE("a training whose reader closes its pipe saves, and says so on standard error", "[tools][train]") {
+TEST_CASE("when its reader closes the pipe, training saves, and reports so on standard error", "[tools][train]") {
   // Standard output with block buffering and with line buffering.
   for (const std::string buffering : {"", "stdbuf -oL "}) {
     CAPTURE(buffering);
@@ -180,7 +179,7 @@ TEST_CASE("a training whose reader closes its pipe saves, and says so on standar
   }
 }
 
-TEST_CASE("the last validation is bounded, after everything is saved once", "[tools][train]") {
+TEST_CASE("the last validation is bounded, after a single save", "[tools][train]") {
   const Scratch scratch;
   const std::string train = small_training(scratch);
   const auto bounded = run_lathe(scratch, train + "--steps 2 --validation-batches 3");
@@ -197,7 +196,7 @@ TEST_CASE("the last validation is bounded, after everything is saved once", "[to
   }
 }
 
-TEST_CASE("what a run has otherwise than its checkpoint is said, or refused", "[tools][train]") {
+TEST_CASE("settings that differ from the checkpoint are reported, or rejected", "[tools][train]") {
   const Scratch scratch;
   const std::string train = small_training(scratch);
   REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
@@ -219,7 +218,7 @@ TEST_CASE("what a run has otherwise than its checkpoint is said, or refused", "[
   CHECK(store_of(scratch).load_newest()->meta.step == 4);
 }
 
-TEST_CASE("what a killed training left goes when it starts again", "[tools][train]") {
+TEST_CASE("leftovers of a killed run are removed at the next start", "[tools][train]") {
   const Scratch scratch;
   const std::string train = small_training(scratch);
   REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
@@ -236,7 +235,7 @@ TEST_CASE("what a killed training left goes when it starts again", "[tools][trai
   CHECK_FALSE(fs::exists(scratch.path("run/model/.config.json.17-0.lathe-tmp")));
 }
 
-TEST_CASE("a checkpoint that is not of this program is an error by name", "[tools][train]") {
+TEST_CASE("a checkpoint of another program is an error by name", "[tools][train]") {
   const Scratch scratch;
   const std::string train = small_training(scratch);
   const HostTensor weights(f32, {3});
@@ -254,7 +253,7 @@ TEST_CASE("a checkpoint that is not of this program is an error by name", "[tool
     CHECK(ran.status == 1);
     CHECK_THAT(ran.err, Contains("[safetensors_missing]"));
   }
-  SECTION("with a history that does not fit together") {
+  SECTION("with an inconsistent history") {
     REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
     const auto saved = store_of(scratch).load_newest();
     std::map<std::string, HostTensor> all;
@@ -269,7 +268,7 @@ TEST_CASE("a checkpoint that is not of this program is an error by name", "[tool
     CHECK_THAT(ran.err,
                Contains("history.step and history.loss are i64[2] and f64[7]") && Contains("[checkpoint_invalid]"));
   }
-  SECTION("with the largest number") {
+  SECTION("with the largest checkpoint number") {
     fs::create_directories(scratch.path("run/checkpoints/18446744073709551615-step-1"));
     const auto ran = run_lathe(scratch, train + "--steps 2");
     CHECK(ran.status == 1);
@@ -277,7 +276,7 @@ TEST_CASE("a checkpoint that is not of this program is an error by name", "[tool
   }
 }
 
-TEST_CASE("a text without an end is refused", "[tools][train]") {
+TEST_CASE("an endless text is rejected", "[tools][train]") {
   const Scratch scratch;
   for (const char* command : {"train -o run --text /dev/zero", "dump - < /dev/zero"}) {
     const auto ran = run_lathe(scratch, command);
@@ -291,7 +290,7 @@ TEST_CASE("a text without an end is refused", "[tools][train]") {
             .status == 0);
 }
 
-TEST_CASE("a training by tokens goes on with its tokenizer, and its model goes on with texts", "[tools]") {
+TEST_CASE("training on tokens resumes with its tokenizer, and its model generates texts", "[tools]") {
   const Scratch scratch;
   const auto with = [&](const std::string& options, const std::string& sample = "--sample 0") {
     return run_lathe(scratch, small_training(scratch, "--context 4 --batch 2", sample) + "--save-every 4 " + options);
@@ -332,8 +331,7 @@ TEST_CASE("a training by tokens goes on with its tokenizer, and its model goes o
   CHECK(with("--steps 1 --fresh --tokenizer run/model/tokenizer.json").status == 0);
 }
 
-TEST_CASE("a training by characters writes a model that goes on with texts, and refuses other tokenizers",
-          "[tools]") {
+TEST_CASE("training on characters writes a model that generates texts, and rejects other tokenizers", "[tools]") {
   const Scratch scratch;
   for (const char* model : {"llama", "gpt"}) {
     CAPTURE(model);

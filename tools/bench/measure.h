@@ -2,18 +2,18 @@
 
 #include <functional>
 
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 
 namespace lathe::bench {
 
-/// Medians of what was measured in turns: seconds of one run, and what the machine could do beside it.
+/// Medians of alternating measurements: seconds per run, and a reference value for the same hardware.
 struct Measured {
   double seconds = 0;
-  double beside = 0;  ///< what `beside` gave: a peak, a bandwidth, or the seconds of a floor
+  double beside = 0;  ///< median of the reference: a peak, a bandwidth, or a lower bound in seconds
 };
 
-/// Rounds of `beside` and some runs, for about `budget` seconds of runs, but 3 rounds at least, after 2 runs that do
-/// not count. Runs shorter than a millisecond go in groups, of which each gives one mean.
+/// Alternates between `beside` and runs of the executable, for about `budget` seconds of runs, after 2 warm-up runs.
+/// Measures at least 3 groups of runs. Runs shorter than a millisecond are grouped; each group gives one mean.
 Measured measure(Executable& executable, const Tensors& inputs, const std::function<double()>& beside,
                  double budget = 0.5);
 

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a line means to reach: a share of the best possible, a multiple of it, or a number of seconds.
+/// The target of a line: a share of the limit, a multiple of it, or a number of seconds.
 struct Goal {
   enum class Kind { none, share, multiple, seconds } kind = Kind::none;
   double value = 0;
@@ -102,7 +102,7 @@ void attention(const TableOptions& options) {
   }
 }
 
-/// Large enough that nothing stays in a cache.
+/// Larger than all caches.
 std::pair<std::int64_t, std::int64_t> memory_size(const std::string& op) {
   if (op.find("entropy") != std::string::npos) return {1024, 50257};
   if (op == "AdamW" || op == "global norm") return {50257, 768};

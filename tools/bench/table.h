@@ -7,15 +7,16 @@ namespace lathe::bench {
 
 struct TableOptions {
   int threads = 1;
-  bool full = false;                ///< long sequences too
+  bool full = false;                ///< include long sequences
   std::vector<std::string> groups;  ///< of table_groups(); empty: all
 };
 
-/// products, attention, memory-bound, steps, decode.
+/// Returns the names of all groups: products, attention, memory-bound, steps, decode.
 const std::vector<std::string>& table_groups();
 
-/// Measures and prints, line by line: what this machine reaches, as a share of what it can do at best (the FMA peak
-/// probed beside each measurement, the bandwidth, the largest live set), and the share that Lathe means to reach.
+/// Measures and prints, line by line: the achieved performance, its share of the hardware limit, and the target
+/// share. Limits are the FMA peak measured alternately with each case, the memory bandwidth, and the largest live
+/// set.
 void print_table(const TableOptions& options);
 
 }  // namespace lathe::bench

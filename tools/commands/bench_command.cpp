@@ -43,12 +43,12 @@ double median(std::vector<double> values) {
 
 std::string peak_text(const std::string& target, int threads, double& peak) {
   const CompileOptions machine = compile_options(target);
-  const MachineRates rates = machine_rates(machine, threads);
+  const auto device = open_device(machine, threads);
+  const DeviceRates rates = device->rates();
   peak = rates.flops;
   std::string text = fmt::format("machine: {}, {} multiply-add peak {:.1f} GFLOP/s, memory {:.1f} GB/s",
-                                 machine_name(machine, threads), machine.gpu ? "f32" : widest_vector_unit().name,
-                                 rates.flops * 1e-9, rates.bytes * 1e-9);
-  if (!machine.gpu && threads > 1)
+                                 device->description(), rates.unit, rates.flops * 1e-9, rates.bytes * 1e-9);
+  if (machine.target.backend->kind() == "a CPU" && threads > 1)
     text += fmt::format(", core-to-core round trip {:.0f} ns", measure_core_round_trip() * 1e9);
   return text + "\n";
 }

@@ -2,8 +2,8 @@
 
 #include <CLI/App.hpp>
 
-/// The subcommands of `lathe`, one file each. Every function adds its subcommand with options, help and callback to
-/// the app; a callback throws lathe::Error for what went wrong.
+/// The subcommands of `lathe`, one file each. Each function adds its subcommand with options, help and callback to
+/// the app. Callbacks throw lathe::Error on failure.
 namespace lathe::tools {
 
 void add_dump(CLI::App& app);

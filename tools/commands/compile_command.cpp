@@ -7,9 +7,9 @@
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/prelude/prelude.h"
 #include "passes/compile/compile.h"
+#include "runtime/backend.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/kernel_cache.h"
-#include "runtime/target_machine.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
@@ -26,7 +26,7 @@ struct EmitOptions {
   LowerOptions lower;
 };
 
-/// "cuda:sm_90a" -> sm_90a; "cuda" is the oldest that Lathe compiles for.
+/// Maps "cuda:sm_90a" to sm_90a, and "cuda" to the oldest supported architecture.
 cuda::Arch arch_of(const std::string& target) {
   if (target == "cuda") return {};
   const std::string start = "cuda:";
@@ -36,7 +36,7 @@ cuda::Arch arch_of(const std::string& target) {
   return cuda::Arch::named(target.substr(start.size()));
 }
 
-/// All kernels in one text, the line that includes lathe.cuh once.
+/// Returns the source of all kernels as one text that includes lathe.cuh once.
 std::string cuda_text(const Program& program, const GpuInfo& gpu) {
   std::string text;
   for (const kernel::Kernel& kernel : program.kernels) {
@@ -46,7 +46,7 @@ std::string cuda_text(const Program& program, const GpuInfo& gpu) {
   return text;
 }
 
-/// PTX of all kernels, or one cubin a kernel in the folder `output`, with what each takes.
+/// Writes the PTX of all kernels, or one cubin per kernel to the folder `output`, with the resources of each kernel.
 void write_compiled(const Program& program, const EmitOptions& options, cuda::Output output) {
   if (output == cuda::Output::cubin && options.output == "-")
     throw UserError("cubin files cannot be written to standard output", "usage", "give a folder with -o");
@@ -72,10 +72,10 @@ void write_compiled(const Program& program, const EmitOptions& options, cuda::Ou
 }
 
 void run(const EmitOptions& options) {
-  const cuda::Arch arch = arch_of(options.target);  // a wrong name is an error whatever is emitted
+  const cuda::Arch arch = arch_of(options.target);  // reject a wrong name for every --emit
   if (options.emit == "header") return write_text(options.output, cuda::prelude());
   const ir::Graph graph = load_graph(options.file);
-  const Machine machine = machine_of({.kind = Target::Kind::cuda, .arch = arch});
+  const Machine machine = machine_of(Target::cuda(arch.name()));
   const Program program = compile_graph(graph, machine, {.lower = options.lower}).program;
   if (options.emit == "cuda") return write_text(options.output, cuda_text(program, std::get<GpuInfo>(machine.info)));
   write_compiled(program, options, options.emit == "ptx" ? cuda::Output::ptx : cuda::Output::cubin);

@@ -9,12 +9,12 @@
 #include "codegen/llvm/target_cpu.h"
 #include "ir/support/error.h"
 #include "passes/memory/memory_plan.h"
+#include "runtime/backend.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/ranks/nccl.h"
 #include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak.h"
-#include "runtime/target_machine.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
@@ -26,7 +26,7 @@ namespace {
 
 std::string row(std::string_view what, std::string_view text) { return fmt::format("{:<12} {}\n", what, text); }
 
-/// An error's lines as one: what is missing, and how to get it.
+/// Joins the lines of an error message: the missing component, and how to get it.
 std::string one_line(const UserError& error) {
   std::string text;
   for (const char c : std::string_view(error.what()))
@@ -92,9 +92,9 @@ std::string measured(int threads) {
   return text + row("core to core", fmt::format("{:.0f} ns round trip", measure_core_round_trip() * 1e9));
 }
 
-/// What schedules and estimates are told of a target.
+/// Returns the target facts that schedules and cost estimates use.
 std::string described(const std::string& target) {
-  const MachineInfo info = machine_info(Target::named(target));
+  const MachineInfo info = machine_of(Target::named(target)).info;
   return std::visit(
       [&](const auto& is) { return fmt::format("schedules for {} assume {}:\n{}", target, is.name, to_string(is)); },
       info);

@@ -29,7 +29,7 @@ std::string_view fill(std::string_view kind) {
   return colors.at(kind);
 }
 
-/// Graphviz takes quoted text with \n for line ends, and keeps other bytes.
+/// Quotes text for Graphviz, with \n for line ends. Other bytes need no escaping.
 std::string dot_quoted(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -39,9 +39,9 @@ std::string dot_quoted(std::string_view text) {
   return result + "\"";
 }
 
-constexpr std::size_t most_clusters = 32;  // in each other: the last one has what is left of the path
+constexpr std::size_t most_clusters = 32;  // maximum nesting depth; the innermost cluster gets the remaining path
 
-/// Scopes as nested clusters: a node of the tree for each part of the path.
+/// A tree of nested clusters with a node for each component of the scope path.
 struct Cluster {
   std::map<std::string, Cluster, std::less<>> inner;
   std::string lines;

@@ -11,8 +11,8 @@
 #include "ir/tensor/explain/explain.h"
 #include "ir/tensor/text/printer.h"
 #include "passes/compile/compile.h"
+#include "runtime/backend.h"
 #include "runtime/machine/seconds.h"
-#include "runtime/target_machine.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
 #include "tools/options/arguments.h"
@@ -41,7 +41,7 @@ std::string render(const ir::Graph& graph, const DumpOptions& options) {
   return ir::print(graph, {.locations = !options.no_locations, .strides = options.strides});
 }
 
-/// Runs the compilation of a graph up to a stage, and prints the form it has there.
+/// Compiles a graph up to a stage and prints its form there.
 class Dump {
  public:
   Dump(const ir::Graph& graph, const DumpOptions& options) : options_(options) {
@@ -68,13 +68,13 @@ class Dump {
     return text_after(found);
   }
 
-  /// The stages that ran.
+  /// Returns the stages that ran.
   const std::vector<ir::PassRun>& runs() const { return now_.runs; }
 
  private:
   static bool is_graph(const Stage& stage) { return stage.pass || stage.name == "rematerialize"; }
 
-  /// Runs what is left up to a stage.
+  /// Runs the remaining stages up to this one.
   std::string text_after(std::size_t stage) {
     const std::string& label = labels_[stage];
     const bool is_code = stages_[stage].part == Stage::Part::code;

@@ -31,7 +31,7 @@ struct EmbedOptions {
   bool similarities = false;
 };
 
-/// All lines of a text, empty ones included, so that row i of the vectors is line i.
+/// Adds all lines of a text, including empty ones, so that row i of the vectors belongs to line i.
 void add_lines(const std::string& text, std::vector<std::string>& lines) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -51,7 +51,7 @@ std::vector<std::string> texts_of(const EmbedOptions& options) {
   return texts;
 }
 
-/// A JSON object on a line for each text: {"text": .., "vector": [..]}.
+/// Returns a JSON object per text, one per line: {"text": .., "vector": [..]}.
 std::string lines_of(const std::vector<std::string>& texts, const HostTensor& vectors) {
   std::string lines;
   const std::int64_t width = vectors.shape()[1];

@@ -39,7 +39,7 @@ std::int64_t context_of(const EvalOptions& options, const pretrained::CausalLm& 
   return options.context;
 }
 
-/// The text's tokens as windows in batches.
+/// Returns the text's tokens in batches of windows.
 TokenBatches batches_of(const EvalOptions& options, const pretrained::AdaptedModel& loaded) {
   const std::int64_t context = context_of(options, *loaded.model.model);
   const std::int64_t stride = options.stride == 0 ? context : options.stride;

@@ -8,9 +8,9 @@
 #include "passes/explain/explain_memory.h"
 #include "passes/fusion/attention/require_attention.h"
 #include "passes/transforms/known_sizes.h"
+#include "runtime/backend.h"
 #include "runtime/machine/host_cpu.h"
 #include "runtime/target.h"
-#include "runtime/target_machine.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
 #include "tools/options/memory_budget.h"
@@ -34,7 +34,7 @@ std::string chunks_text(const ir::Graph& from, const ExplainOptions& options) {
   return explain_row_chunks(passed, options.row_chunks.value_or(RowChunks{}));
 }
 
-/// The graph with its kernels. "require-attention" is left out: the report comes before its error.
+/// Compiles the graph to kernels. Disables "require-attention", so that the report precedes its error.
 Compilation compiled_for(const ir::Graph& graph, const Machine& machine, const LowerOptions& options) {
   Compilation now = begin_compilation(graph, machine, {.lower = options});
   ir::PipelineOptions passes;

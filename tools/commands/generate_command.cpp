@@ -54,7 +54,7 @@ void set_sampling(const GenerateOptions& o, Sampling& sampling) {
   if (o.greedy) sampling.temperature = 0;
 }
 
-/// The tokens of a word as it starts a text, and as it follows another word.
+/// Bans a word both at the start of a text and after another word, which have different tokens.
 void add_bad_word(const Tokenizer& tokenizer, const std::string& word, TokenRules& rules) {
   for (const std::string& text : {word, " " + word}) {
     const Encoding encoding = tokenizer.encode(text, {.special_tokens = false, .offsets = false});
@@ -66,7 +66,7 @@ void add_bad_word(const Tokenizer& tokenizer, const std::string& word, TokenRule
 void set_beams(const GenerateOptions& o, BeamSettings& beams) {
   using Early = BeamOptions::EarlyStopping;
   set(beams.width, o.beams);
-  // The number in the file is for its own width.
+  // The file's number of results belongs to its own number of beams.
   if (o.beams) beams.results = 1;
   set(beams.results, o.results);
   set(beams.length_penalty, o.length_penalty);
@@ -79,7 +79,7 @@ void set_beams(const GenerateOptions& o, BeamSettings& beams) {
                     "give at most as many results as beams");
 }
 
-/// The options of the directory, changed by those of the command line.
+/// Returns the options of the directory, overridden by those of the command line.
 GenerationOptions generation_options(const GenerateOptions& o, const Tokenizer& tokenizer, GenerationOptions base) {
   set_sampling(o, base.sampling);
   set_beams(o, base.beams);
@@ -123,7 +123,7 @@ class Command {
   }
 
   void run() {
-    // Before signals are taken, so that they end the wait for an input that never comes.
+    // Read before signals are handled, so that a signal can interrupt waiting for input.
     if (!o_.file.empty()) o_.prompts.push_back(read_text(o_.file));
     if (!o_.chat && o_.prompts.empty()) o_.prompts.push_back(read_text("-"));
     const StopSignals signals;
@@ -139,7 +139,7 @@ class Command {
   }
 
  private:
-  /// Prints pieces as they come.
+  /// Prints text as it is generated.
   std::string stream(Generation generation) {
     while (StopSignals::received() == 0 && generation.step()) print_text(generation.piece());
     print_text("\n");
@@ -151,7 +151,7 @@ class Command {
     if (!o_.quiet) print_error(speed(generation) + "\n");
   }
 
-  /// What beam search finds most likely of each prompt.
+  /// Prints the most likely continuations of each prompt, found by beam search.
   void beams() {
     for (const std::string& prompt : o_.prompts) {
       if (StopSignals::received() != 0) return;
@@ -177,7 +177,7 @@ class Command {
     messages.push_back({"assistant", stream(generator_.start(std::move(prompts), how_))});
   }
 
-  /// With prompts, the user's side of a conversation; without, each line of standard input is a turn.
+  /// With prompts, these are the user's messages of a conversation. Without, each line of standard input is a turn.
   void chat() {
     std::vector<ChatMessage> messages;
     if (!o_.system.empty()) messages.push_back({"system", o_.system});

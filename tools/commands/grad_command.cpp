@@ -16,7 +16,7 @@ struct GradOptions {
   bool only = false, zeros = false, no_locations = false;
 };
 
-/// "y" or "y=dy": an output and the name of the input for its cotangent.
+/// Parses "y" or "y=dy": an output, and the name of the input for its cotangent.
 ir::GradientRequest::OutputSeed parse_seed(const std::string& text) {
   const auto equals = text.find('=');
   if (equals == std::string::npos) return {text, ""};

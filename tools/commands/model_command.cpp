@@ -32,15 +32,15 @@ struct ModelOptions {
   std::int64_t d_model = 0, heads = 0, vocab = 0, context = 0, batch = 0;
   double dropout = 0, lr = 3e-4;
   bool loss = false, step = false;
-  std::string part = "logits", dtype = "f32", weights = "stored";  ///< of a directory
+  std::string part = "logits", dtype = "f32", weights = "stored";  ///< for a directory
   std::filesystem::path adapter;
-  std::optional<std::string> lora;  ///< of a directory's step
+  std::optional<std::string> lora;  ///< for the step of a directory
 };
 
-/// A named number, or the model's own where none is given.
+/// Returns a dim with the given size, or the model's default if none is given.
 Dim or_default(std::int64_t given, const Dim& fallback) { return given > 0 ? Dim(fallback.name(), given) : fallback; }
 
-/// Declares the outputs of a language model; gives its loss, which needs T+1 tokens, where it is asked for.
+/// Declares the outputs of a language model. If the loss is requested, returns it; it needs T+1 tokens.
 template <class Model>
 std::optional<Tensor> language_model(Graph& g, const ModelOptions& options, const Model& model) {
   const bool loss = options.loss || options.step;
@@ -94,7 +94,7 @@ struct Entry {
   Build build;
 };
 
-/// An attention by itself: it declares its own outputs.
+/// A single attention. It declares its own outputs.
 template <class Function>
 Build attention(Function&& function) {
   return [function](Graph& g, const ModelOptions&) -> std::optional<Tensor> {
@@ -120,8 +120,8 @@ const std::map<std::string, Entry>& catalogue() {
   return entries;
 }
 
-/// That of `lathe finetune` on padded rows with its defaults, but a constant rate: it trains all weights, or an
-/// adapter alone.
+/// Returns the training step of `lathe finetune` on padded rows with default settings but a constant learning rate.
+/// Trains all weights, or only an adapter.
 ir::Graph folder_step(const ModelOptions& options) {
   const pretrained::AdaptedFolders folders = pretrained::find_adapted(options.name, options.adapter);
   require_one_adapter(options.lora, folders);
@@ -146,7 +146,7 @@ void write_folder(const ModelOptions& options) {
   write_text(options.output, ir::print(with_precision(graph, options.precision)));
 }
 
-/// Throws UserError [usage] where a model that is no directory is given what directories take alone.
+/// Throws UserError [usage] if options for directories are used with a built-in model.
 void check_no_folder(const ModelOptions& options) {
   const ModelOptions plain;
   for (const auto& [given, option] : {std::pair{!options.adapter.empty(), "--adapter"},
@@ -160,7 +160,7 @@ void check_no_folder(const ModelOptions& options) {
                       fmt::format("leave out {}", option));
 }
 
-/// A folder of that name that is no model's does not hide a model that Lathe knows.
+/// A folder that has the name of a built-in model only takes precedence if it contains a model.
 bool names_folder(const std::string& name) {
   std::error_code ignored;
   const auto has = [&](const char* file) {

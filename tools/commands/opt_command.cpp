@@ -6,7 +6,7 @@
 #include "ir/support/error.h"
 #include "ir/tensor/text/printer.h"
 #include "passes/compile/compile.h"
-#include "runtime/target_machine.h"
+#include "runtime/backend.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
 #include "tools/options/arguments.h"
@@ -36,7 +36,7 @@ ir::Pipeline pipeline_of(const OptOptions& options, const DimBindings& sizes) {
   return passes;
 }
 
-/// A stage that an option names is among those that run.
+/// Checks that a stage named by an option is among those that run.
 void require_among(const std::vector<std::string>& running, const std::string& stage, const OptOptions& options) {
   if (std::ranges::find(running, stage) != running.end()) return;
   for (const Stage& each : stages_of(machine_of(Target::named(options.target.empty() ? "host" : options.target))))

@@ -17,7 +17,7 @@
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/explain/explain_shard.h"
 #include "passes/shard/explain/explain_splits.h"
-#include "runtime/target_machine.h"
+#include "runtime/backend.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
 #include "tools/options/arguments.h"
@@ -43,7 +43,7 @@ struct ShardOptions {
 
 bool is_gpu(const Machine& machine) { return std::holds_alternative<GpuInfo>(machine.info); }
 
-/// The table of a division on more and more processes; its picture too, where one is asked for.
+/// Returns the prediction table for increasing numbers of processes. Also writes its plot if requested.
 std::string predict(const ShardOptions& options, const ir::Graph& graph, const Machine& machine,
                     shard::Scaling scaling) {
   if (is_gpu(machine))
@@ -60,7 +60,7 @@ std::string predict(const ShardOptions& options, const ir::Graph& graph, const M
   return scaling_table(scaling, curve);
 }
 
-/// What a process's memory is planned as on a GPU; "" where sizes are missing.
+/// Returns the planned memory per process on a GPU, or "" if sizes are missing.
 std::string planned(const shard::Sharded& sharded, const Machine& machine, const DimBindings& dims) {
   if (!std::ranges::all_of(sharded.unknowns, [&](const auto& dim) { return dims.contains(dim.second.local); }))
     return "";
@@ -70,7 +70,7 @@ std::string planned(const shard::Sharded& sharded, const Machine& machine, const
                      format_bytes(plan.argument_bytes));
 }
 
-/// With a memory budget: takes the way of gathering parameters that it leaves, and tells why.
+/// With a memory budget, sets how parameters are gathered to fit it. Returns the reason.
 std::string choose_within_budget(const ShardOptions& options, const ir::Graph& graph, const Machine& machine,
                                  const DimBindings& dims, shard::ShardOptions& parts) {
   const shard::Mesh mesh = options.division.mesh();
@@ -85,7 +85,7 @@ std::string choose_within_budget(const ShardOptions& options, const ir::Graph& g
   return choice.why;
 }
 
-/// Takes the ring, or the gathers, that pay with these sizes, and tells why.
+/// Chooses ring attention or gathers by predicted cost for these sizes. Returns the reason.
 std::string choose_way_of_keys(const ShardOptions& options, const ir::Graph& graph, const Machine& machine,
                                const shard::StepRates& rates, const DimBindings& dims, shard::ShardOptions& parts) {
   if (parts.ring != shard::RingWay::decide) return "";

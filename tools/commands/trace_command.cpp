@@ -33,7 +33,7 @@ struct TraceOptions {
 
 void run(const TraceOptions& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
-  const CompileOptions machine = compile_options(options.target);
+  const auto device = open_device(compile_options(options.target), threads);
   auto [graph, executable, inputs, free_dims] =
       prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
               {.threads = threads,
@@ -46,7 +46,7 @@ void run(const TraceOptions& options) {
   Trace trace{.program = executable.program(),
               .plan = executable.memory_plan(dims),
               .dims = dims,
-              .machine = machine_rates(machine, threads),
+              .machine = device->rates(),
               .runs = {}};
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
@@ -59,7 +59,7 @@ void run(const TraceOptions& options) {
   }
   if (!options.output.empty()) write_text(options.output, chrome_trace_json(trace));
   if (options.output != "-")
-    write_text("-", fmt::format("graph @{} on {}: ", visible(graph.name), machine_name(machine, threads)) +
+    write_text("-", fmt::format("graph @{} on {}: ", visible(graph.name), device->description()) +
                         top_table(trace, options.top));
 }
 

@@ -28,7 +28,7 @@ struct VerifyOptions {
   std::optional<double> tolerance;
 };
 
-/// Compiled code, its memory full of NaNs before it is written.
+/// Runs compiled code. Its buffers are filled with NaN first.
 Tensors run_compiled(const ir::Graph& graph, const Arguments& arguments, const VerifyOptions& options) {
   return execute(graph, arguments, {.threads = options.threads, .poison = true, .lower = options.graph.lower});
 }
@@ -38,7 +38,7 @@ std::string names(std::vector<std::string> list) {
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
-/// Which op is to blame, how that was seen, and which results follow from it.
+/// Describes the op that differs, how it was found, and the results that depend on it.
 std::string describe(const ir::Fault& fault, const ir::Graph& graph) {
   const std::string line = graph[fault.value].loc.to_string();
   std::string text;

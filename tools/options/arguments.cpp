@@ -37,7 +37,7 @@ DimBindings parse_dims(const std::vector<std::string>& options) {
   return dims;
 }
 
-/// --dim names unknowns of the graph.
+/// Checks that --dim names unknown dims of the graph.
 void check_dim_names(const ir::Graph& graph, const DimBindings& dims) {
   std::set<std::string> known;
   for (const ir::Node& node : graph.nodes)
@@ -52,14 +52,14 @@ void check_dim_names(const ir::Graph& graph, const DimBindings& dims) {
                                                   fmt::join(names, ", ")));
 }
 
-/// Dims that the sizes of a tensor tell directly.
+/// Infers dims from the sizes of a tensor where they occur alone.
 void learn_dims(const Shape& shape, const std::vector<std::int64_t>& sizes, DimBindings& dims) {
   for (int i = 0; i < shape.rank() && i < static_cast<int>(sizes.size()); ++i)
     if (const auto names = shape[i].unknowns(); names.size() == 1 && shape[i] == Dim(names[0]))
       dims.emplace(names[0], sizes[static_cast<std::size_t>(i)]);
 }
 
-/// Gives every other dim a small prime of its own; dims that a check wants equal get one size.
+/// Sets every other dim to a different small prime. Dims that a check requires to be equal get the same size.
 void choose_dims(const ir::Graph& graph, DimBindings& dims) {
   constexpr std::int64_t primes[] = {3, 5, 2, 7, 11, 13};
   std::size_t next = 0;
@@ -93,7 +93,7 @@ std::optional<RowChunks> parse_chunks(const std::string& text) {
   return chunks;
 }
 
-/// The weights of a model's directory, where they lie in its files.
+/// Uses the weights of a model directory, mapped from its files.
 void take_weights(const ir::Graph& graph, const std::string& folder, Tensors& tensors) {
   const Parameters weights = pretrained_weights(folder);
   bool useful = false;

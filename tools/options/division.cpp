@@ -24,7 +24,7 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-/// One for each CPU that a process of this machine has to itself.
+/// Returns the number of CPUs per process on this machine.
 int shared_threads(Ranks& ranks) {
   const std::vector<std::string> hosts = ranks.gather(host_name());
   const auto here = std::ranges::count(hosts, hosts[static_cast<std::size_t>(ranks.rank())]);
@@ -112,7 +112,7 @@ std::shared_ptr<Ranks> start_processes(const Division& division, const ProcessOp
                                        const std::string& command) {
   if (!division.is_given()) return nullptr;
   const shard::Mesh mesh = division.mesh();
-  static_cast<void>(division.splits());  // which no process is to be started for, where they do not read
+  static_cast<void>(division.splits());  // throw before processes are started
   return std::make_shared<Ranks>(
       mpi_processes({.plugin = options.mpi}), mesh,
       RanksOptions{.patience = options.watchdog,
@@ -125,7 +125,7 @@ void run_processes(const std::shared_ptr<Ranks>& ranks, const std::function<void
   try {
     body();
   } catch (const Stopped&) {
-    throw;  // as all processes do
+    throw;  // all processes stop
   } catch (const std::exception& error) {
     ranks->abort(error);
     throw;
@@ -165,7 +165,7 @@ void divide(CompileOptions& options, const Division& division, const std::shared
 DimBindings sizes_on_process(DimBindings sizes, const Division& division) {
   if (!division.is_given()) return sizes;
   const shard::Mesh mesh = division.mesh();
-  std::map<std::string, std::pair<std::string, std::int64_t>> local;  // by dim: its name and size on a process
+  std::map<std::string, std::pair<std::string, std::int64_t>> local;  // by dim: its name and size on one process
   for (const shard::Split& split : division.splits()) {
     const auto size = sizes.find(split.dim);
     if (size == sizes.end()) continue;

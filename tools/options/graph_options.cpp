@@ -38,7 +38,7 @@ CompileRequest PassOptions::request(const DimBindings& sizes) const {
   if (division.is_given()) {
     shard::ShardOptions parts = division.parts();
     request.ring = parts.ring == shard::RingWay::always;
-    parts.ring = shard::RingWay::never;  // a stage of its own
+    parts.ring = shard::RingWay::never;  // a separate stage
     request.shard = [division = division, parts](const ir::Graph& whole) {
       return shard::shard(whole, division.mesh(), division.splits(), parts).graph;
     };

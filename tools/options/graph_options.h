@@ -9,7 +9,7 @@
 
 namespace lathe::tools {
 
-/// Options that change the graph that is compiled: what run and verify compile, dump and opt show by the same words.
+/// Options that change the compiled graph. They are the same for run, verify, dump and opt.
 struct GraphOptions {
   std::string dtype, precision = "f32";
   LowerOptions lower = {};
@@ -17,17 +17,17 @@ struct GraphOptions {
 /// Adds --dtype, --precision, and those of add_lower_options().
 void add_graph_options(CLI::App& command, GraphOptions& options);
 
-/// The graph with --dtype and --precision applied.
+/// Returns the graph with --dtype and --precision applied.
 ir::Graph as_asked(const ir::Graph& graph, const GraphOptions& options);
 
-/// Options of commands that show a graph during its compilation.
+/// Options of commands that print a graph during its compilation.
 struct PassOptions {
   GraphOptions graph;
   std::vector<std::string> dims;
   Division division;
   bool evaluation = false;
 
-  /// The compilation that they describe, in which the dims of `sizes` become numbers.
+  /// Returns the compilation that the options describe, with the dims in `sizes` bound to constants.
   CompileRequest request(const DimBindings& sizes) const;
 };
 /// Adds --dim, --evaluation, and those of add_graph_options() and add_division().

@@ -14,12 +14,13 @@ namespace lathe::tools {
 /// Adds --memory-budget SIZE.
 CLI::Option* add_memory_budget(CLI::App& command, std::string& size);
 
-/// "1.5GiB", "800MB", "64 KiB" or a number of bytes: bytes, rounded down. UserError [size_text].
+/// Parses a size such as "1.5GiB", "800MB", "64 KiB" or a number of bytes. Returns bytes, rounded down. Throws
+/// UserError [size_text].
 std::int64_t parse_bytes(std::string_view text);
 
-/// The budget that an option asks for, for runs with these dims; none where the option was not given.
+/// Returns the budget for runs with these dims, or nullopt if the option was not given.
 std::optional<MemoryBudget> memory_budget(const std::string& size, DimBindings dims);
-/// The same with the dims that the arguments tell.
+/// Same, with the dims that follow from the arguments.
 std::optional<MemoryBudget> memory_budget(const std::string& size, const ir::Graph& graph,
                                           const Arguments& arguments);
 

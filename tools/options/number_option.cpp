@@ -21,7 +21,7 @@ namespace {
 CLI::Option* checked(CLI::Option* option, std::string range, std::function<bool(const std::string&)> fits) {
   CLI::Validator validator(
       [option, range, fits = std::move(fits)](std::string& text) -> std::string {
-        // An error of another type than CLI11's own of validation, to which it adds a prefix.
+        // Not CLI11's ValidationError type, because CLI11 adds a prefix to its message.
         if (!fits(text))
           throw CLI::ParseError(fmt::format("{} is {}; it must be {}", option->get_name(),
                                             text.empty() ? "empty" : visible(text), range),
@@ -32,7 +32,8 @@ CLI::Option* checked(CLI::Option* option, std::string range, std::function<bool(
   return option->check(std::move(validator));
 }
 
-/// The whole text as a number, read as CLI11 does after the check: in hexadecimal too. `read` is of the strto family.
+/// Parses the whole text as a number, like CLI11 does after this check, including hexadecimal. `read` is strtoll or
+/// similar.
 template <class Number, class... Base>
 std::optional<Number> number(const std::string& text, Number (*read)(const char*, char**, Base...), Base... base) {
   char* end = nullptr;

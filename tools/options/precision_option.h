@@ -8,14 +8,17 @@
 
 namespace lathe::tools {
 
-/// Adds --precision f32|bf16|f16: mixed precision, see passes/transforms/mixed_precision.h.
+/// Adds --precision f32
+/// bf16
+/// f16 for mixed precision, see passes/transforms/mixed_precision.h.
 CLI::Option* add_precision_option(CLI::App& command, std::string& precision);
 
-/// Adds --weights stored|q8: how the weights of a Hugging Face directory are held.
+/// Adds --weights stored
+/// q8: the in-memory format of the weights of a Hugging Face directory.
 CLI::Option* add_weights_option(CLI::App& command, std::string& weights);
 pretrained::WeightFormat weight_format(const std::string& weights);
 
-/// The graph as it is at f32, else in mixed precision.
+/// Returns the graph unchanged for f32, otherwise in mixed precision.
 ir::Graph with_precision(const ir::Graph& graph, const std::string& precision);
 
 }  // namespace lathe::tools

@@ -5,9 +5,6 @@
 #include <CLI/CLI.hpp>
 
 #include "ir/support/nearest.h"
-#include "runtime/cuda/platform.h"
-#include "runtime/cuda/ranks/rank_platform.h"
-#include "runtime/machine/peak.h"
 #include "tools/environment.h"
 #include "tools/options/number_option.h"
 
@@ -27,23 +24,11 @@ CLI::Option* add_threads_option(CLI::App& command, int& threads, const std::stri
 }
 
 CompileOptions compile_options(const std::string& target, const std::shared_ptr<Ranks>& ranks) {
-  CompileOptions options{.target = Target::named(target)};
-  if (options.target.kind == Target::Kind::cuda)
-    options.gpu = ranks ? cuda::platform_of_rank(ranks, cuda_folders()) : cuda::local_platform(cuda_folders());
-  return options;
+  return {.target = Target::named(target).on_device(ranks, cuda_folders())};
 }
 
-std::string machine_name(const CompileOptions& options, int threads) {
-  if (options.gpu) return options.gpu->driver->device_name(options.gpu->device);
-  return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
-}
-
-MachineRates machine_rates(const CompileOptions& options, int threads) {
-  if (!options.gpu)
-    return {.flops = measure_fma_peak(threads).best,
-            .bytes = measure_read_bandwidth(threads, bandwidth_probe_bytes()).best};
-  const cuda::Driver::Peak peak = options.gpu->driver->peak(options.gpu->device);
-  return {.flops = peak.flops, .bytes = peak.bytes};
+std::unique_ptr<Device> open_device(const CompileOptions& options, int threads) {
+  return options.target.backend->open(options.target.name, {.threads = threads, .compiling_threads = threads});
 }
 
 }  // namespace lathe::tools

@@ -7,10 +7,10 @@
 
 namespace lathe::tools {
 
-/// Adds --tune and --tune=SECONDS; without either, `seconds` stays as it is: 0, for none.
+/// Adds --tune and --tune=SECONDS. Without either, `seconds` keeps its value; 0 means no tuning.
 CLI::Option* add_tune(CLI::App& command, double& seconds);
 
-/// What the option asks for, for runs with these dims.
+/// Returns the requested tuning for runs with these dims, or nullopt if there is none.
 std::optional<TuneOptions> tune_options(double seconds, const DimBindings& dims);
 
 }  // namespace lathe::tools

@@ -6,7 +6,7 @@
 
 namespace lathe::tools {
 
-/// The class of an op in pictures: argument, view, elementwise, product, reduce, composite or special.
+/// Returns the class of an op in drawings: argument, view, elementwise, product, reduce, composite or special.
 std::string_view node_kind(const ir::Op& op);
 
 }  // namespace lathe::tools

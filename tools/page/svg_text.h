@@ -4,7 +4,7 @@
 
 namespace lathe::tools {
 
-/// Escapes text for SVG: no markup, and no control characters of terminals.
+/// Escapes text for SVG: markup and terminal control characters.
 std::string escaped(const std::string& text);
 
 }  // namespace lathe::tools

@@ -26,7 +26,7 @@ constexpr RateUnit bytes[] = {{"B/s", 1},        {"kB/s", 1e3},       {"MB/s", 1
 constexpr RateUnit flops[] = {
     {"FLOP/s", 1}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
 
-/// "12.5 GB/s": a number and one of the units. At least `least`.
+/// Parses a number and a unit, such as "12.5 GB/s". The value must be at least `least`.
 double quantity(std::string_view option, const std::string& text, std::span<const RateUnit> units, double least) {
   std::string names;
   for (const RateUnit& unit : units) names += fmt::format("{}{}", names.empty() ? "" : ", ", unit.name);
@@ -96,7 +96,7 @@ CLI::Option* add_rate_options(CLI::App& command, RateOptions& options) {
 
 shard::StepRates rates_of(const RateOptions& options) {
   shard::StepRates rates;
-  // A table that is not asked for may lack the machine.
+  // Only look up the machine if a rate is needed: the tables may lack it.
   if (options.rate.empty()) rates.flops = shard::table_rates(machine_named(options.machine)).flops;
   return with_options(rates, options, options.machine);
 }

@@ -8,18 +8,19 @@
 
 namespace lathe::tools {
 
-/// The rates that a prediction starts from, as a person writes them; "" takes those of the tables (ir/machine).
+/// The hardware rates of a prediction, as given on the command line; "" uses those of the tables (ir/machine).
 struct RateOptions {
   std::string machine = "x86-64-v4", rate, bandwidth, latency;
 };
 
-/// Adds --machine, --rate, --bandwidth and --latency; gives --machine.
+/// Adds --machine, --rate, --bandwidth and --latency. Returns --machine.
 CLI::Option* add_rate_options(CLI::App& command, RateOptions& options);
 
-/// UserError [rate_text] for a number or unit that says none, [machine_name] for a machine that the tables lack.
+/// Returns the rates. Throws UserError [rate_text] for an invalid number or unit, [machine_name] for an unknown
+/// machine.
 shard::StepRates rates_of(const RateOptions& options);
-/// The same for what is compiled for a machine, in place of options.machine: of a GPU also its memory, and what its
-/// kernels cost.
+/// Same for code compiled for `machine`, which replaces options.machine. For a GPU, includes its memory bandwidth and
+/// kernel launch cost.
 shard::StepRates rates_of(const RateOptions& options, const MachineInfo& machine);
 
 }  // namespace lathe::tools

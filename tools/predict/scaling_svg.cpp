@@ -22,7 +22,7 @@ constexpr double page_width = 860, page_height = 780, page_left = 92, page_right
                  panel_distance = 224;
 constexpr double first_panel = 96;
 
-/// A curve of a panel.
+/// One curve in a panel.
 struct Curve {
   std::string name;
   const char* color;
@@ -32,11 +32,11 @@ struct Curve {
 struct Panel {
   std::string title;
   std::vector<Curve> curves;
-  std::function<std::string(double)> label;  ///< of a tick
-  double most = 0;                           ///< the top of the panel; 0: what the curves reach
+  std::function<std::string(double)> label;  ///< label of a tick
+  double most = 0;                           ///< top of the panel; 0: the maximum of the curves
 };
 
-/// 1, 2, 4, .. times a power of `base`, so that `count` of them reach `most`: a tick of bytes is a round one.
+/// Returns 1, 2, 4, .. times a power of `base`, so that `count` ticks reach `most`. Ticks of bytes are round numbers.
 double tick_distance(double most, int count, double base) {
   const double power = std::pow(base, std::floor(std::log(most / count) / std::log(base)));
   for (double factor = 1; factor < base; factor *= 2)
@@ -128,7 +128,7 @@ std::vector<Panel> panels(bool is_compiled) {
            bytes}};
 }
 
-/// A line of text as lines that the page has room for.
+/// Breaks a text into lines that fit the page.
 std::vector<std::string> broken(const std::string& text) {
   constexpr std::size_t most = 130;
   std::vector<std::string> lines{""};

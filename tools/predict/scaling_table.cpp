@@ -40,7 +40,7 @@ std::string scaling_table(const shard::Scaling& scaling, const shard::ScalingCur
   for (const shard::ScalingPoint& point : curve.points) width = std::max(width, point.mesh.to_string().size());
   const bool is_compiled = static_cast<bool>(scaling.compile);
   const auto line = [&](const auto& ranks, const std::string& mesh, std::vector<std::string> cells) {
-    if (!is_compiled) cells.erase(cells.begin() + 2);  // memory's time, which is left out
+    if (!is_compiled) cells.erase(cells.begin() + 2);  // no column for memory time
     std::string text_of_cells;
     for (const std::string& cell : cells) text_of_cells += fmt::format(" {:>11}", cell);
     return fmt::format("{:>6}  {:<{}}{}\n", ranks, mesh, width, text_of_cells);

@@ -6,7 +6,7 @@
 
 namespace lathe::tools {
 
-/// What a prediction takes and leaves out, then a line for each mesh: times, efficiency, bytes sent and held.
+/// Returns the assumptions of a prediction, then a line for each mesh: times, efficiency, bytes sent and memory.
 std::string scaling_table(const shard::Scaling& scaling, const shard::ScalingCurve& curve);
 
 }  // namespace lathe::tools

@@ -9,37 +9,37 @@
 #include "ir/tensor/graph.h"
 #include "runtime/parameters/parameters.h"
 
-/// Models in Hugging Face's directories as graphs for every command.
+/// Graphs of Hugging Face models for all commands.
 namespace lathe::tools {
 
-/// Whether a path is read as a model: a directory, or a GGUF file. Reading one that is not the directory of a model
-/// or of an adapter is UserError [model_folder], which says what it is.
+/// Returns whether a path is a model: a directory or a GGUF file. Loading a directory that contains neither a model
+/// nor an adapter throws UserError [model_folder], which says what the path is.
 bool is_model_folder(const std::filesystem::path& path);
 
-/// What is made of a language model, of a decoder alone
+/// Graphs of a language model. For a decoder-only model:
 ///   logits  input_ids i64 [B, T] -> logits [B, T, vocab]
-///   loss    the same with labels i64 [B, T] -> loss
-///   prompt, ragged, step   those of CachedLm, with the cache of keys and values as states
-/// or of an encoder and a decoder
+///   loss    input_ids and labels i64 [B, T] -> loss
+///   prompt, ragged, step   the graphs of CachedLm, with the KV cache as states
+/// For an encoder-decoder model:
 ///   logits  input_ids i64 [B, S], decoder_input_ids i64 [B, T] -> logits [B, T, vocab]
 ///   loss    input_ids i64 [B, S], labels i64 [B, T] -> loss
-///   prompt, ragged, step   those of CachedSeq2Seq: its encode, the same with a mask, its step
+///   prompt, ragged, step   the graphs of CachedSeq2Seq: encode, encode with a mask, step
 enum class GraphPart { logits, loss, prompt, ragged, step };
-/// By their names.
+/// The enumerators by name.
 const std::map<std::string, GraphPart>& graph_parts();
 
 struct PartOptions {
-  DType dtype = f32;  ///< to compute in
+  DType dtype = f32;  ///< compute dtype
   Dim batch = Dim("B");
-  std::filesystem::path adapter = {};  ///< on the model; empty: none
+  std::filesystem::path adapter = {};  ///< adapter for the model; empty: none
   pretrained::LoadOptions load = {};
 };
 
-/// The graph of a directory as load_adapted() and load_seq2seq_lm() take it, for evaluation: the dropout of an
-/// adapter is left out. Parameters have the names and dtypes that the files have. UserErrors of these two.
+/// Returns the graph of a directory accepted by load_adapted() or load_seq2seq_lm(), for evaluation: without an
+/// adapter's dropout. Parameters have the names and dtypes of the files. Throws UserErrors of these functions.
 ir::Graph pretrained_graph(const std::filesystem::path& folder, GraphPart part, const PartOptions& options = {});
 
-/// The weights of a directory, where they lie in its files. UserErrors likewise.
+/// Returns the weights of a directory, mapped from its files. Throws the same UserErrors.
 Parameters pretrained_weights(const std::filesystem::path& folder);
 
 }  // namespace lathe::tools

@@ -32,7 +32,7 @@ pretrained::Config read_config(const fs::path& path) {
   return pretrained::Config::parse(read_file(path, largest_text_file), path.string());
 }
 
-/// The files that commands read in a folder.
+/// Returns the files in a folder that commands read.
 FolderSave::Names files_read_in(const fs::path& folder) {
   FolderSave::Names names = pretrained::model_files_in(folder);
   for (std::string& name : text_files_in(folder)) names.push_back(std::move(name));
@@ -104,7 +104,7 @@ void add_as_stored(FolderSave& save, const pretrained::ModelFiles& model) {
   for (const auto& [name, place] : model.places) {
     const HostTensor& value = model.weights.get(name);
     const DType dtype = files.info(place.tensor).dtype;
-    // A value that stays as it is is borrowed until it is written.
+    // Weights that keep their dtype are borrowed until they are written.
     stored.weights.set(name, value.dtype() == dtype
                                  ? HostTensor::borrow(dtype, value.shape(), const_cast<std::byte*>(value.data()))
                                  : value.cast(dtype));

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "frontend/pretrained/encoders/sentence_encoder.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/text/tokenizer/tokenizer.h"
 
 namespace lathe::pretrained {

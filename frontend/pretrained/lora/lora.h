@@ -11,7 +11,7 @@
 #include "frontend/nn/low_rank.h"
 #include "frontend/pretrained/lora/lora_config.h"
 #include "frontend/pretrained/pretrained.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 
 /// Low-rank adapters (Hu et al. 2021) on a model of any kind, in the file format of the PEFT library:
 ///

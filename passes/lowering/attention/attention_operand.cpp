@@ -10,7 +10,7 @@ using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
-/// Whether every load is contiguous along the last of these dims that has a size.
+/// Returns whether every load is contiguous along the innermost of `dims` whose size is not 1.
 bool contiguous_along(const ElementwiseProgram& program, const std::vector<int>& dims) {
   for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
     if (program.domain[*d].is(1)) continue;
@@ -31,7 +31,7 @@ AttentionOperand attention_operand(const LoweringContext& lowering, const Region
   const int columns = region.domain.rank() - region.inner;
   found.by_column = std::any_of(dims.begin(), dims.end(), [&](int d) { return d >= columns; });
   Shape domain;
-  std::vector<int> domain_dims(dims.size(), -1);  // by operand dim: its dim of the domain
+  std::vector<int> domain_dims(dims.size(), -1);  // by operand dim: the matching dim of `domain`
   const auto extend = [&](std::vector<int>& into, const Dim& size) {
     into.push_back(domain.rank());
     domain.push_back(size.unnamed());
@@ -109,7 +109,7 @@ void OperandLoader::prefetch(kernel::Value outer, kernel::Value position, int de
   });
 }
 
-/// body(load, elements of a cache line) for what lies in memory along the depth.
+/// Calls body(load, elements per cache line) for each direct load that is contiguous along the depth.
 void OperandLoader::each_cache_line(const std::function<void(const ElementwiseInstruction& load, int line)>& body) {
   if (axis() != LaneAxis::k) return;
   for (const ElementwiseInstruction& i : operand_.code.program.code)

@@ -10,29 +10,29 @@
 
 namespace lathe {
 
-/// An operand of an attention's products that comes from outside: queries, keys, values, or gradients. Its own little
-/// domain is [outer dims of the attention, its position (the row, or the columns), the depth: what the product sums
-/// over or spreads out].
+/// An operand of an attention's matmuls that is defined outside the region: queries, keys, values or gradients. Its
+/// own domain is [outer dims of the attention, position (the row or the columns), depth]. The depth covers the
+/// contracted dims of a score matmul, or the free dims of `other` in an output matmul.
 struct AttentionOperand {
   ir::ValueId value;
-  bool by_column = false;  ///< its position is a column
+  bool by_column = false;  ///< the position is a column index
   OperandProgram code;
-  std::vector<int> outer, position, depth;  ///< dims of its domain
-  Dim size = 1;                             ///< of the depth
-  bool plain = false;                       ///< one load of an element, contiguous along the depth
+  std::vector<int> outer, position, depth;  ///< dims of the operand's domain
+  Dim size = 1;                             ///< number of elements along the depth
+  bool plain = false;                       ///< a single load, contiguous along the depth
 
   DType dtype() const { return code.program[code.result].dtype; }  ///< bf16 and f16 are loaded as f32
 
-  /// How the product names it: which domain dim of the attention each of its dims is, -1 where its size is 1,
-  /// `depth_dim - n` for the n-th dim of the depth.
+  /// In the `dims` of attention_operand: `depth_dim - n` is the n-th dim of the depth. Other values are domain dims
+  /// of the attention, or -1 for dims of size 1.
   static constexpr int depth_dim = -2;
 };
 
-/// Whether both are the same element at the same position.
+/// Returns whether both operands have the same elements at the same positions.
 bool same_elements(const AttentionOperand& a, const AttentionOperand& b);
 
-/// Describes an operand. `dims`: by dim of the operand, as above; `outer_dims`: the attention's outer dims in the
-/// order in which one index counts them.
+/// Describes an operand of a matmul. `dims` has an entry per dim of the operand (see AttentionOperand::depth_dim).
+/// `outer_dims` are the attention's outer dims, in the row-major order of the outer index.
 AttentionOperand attention_operand(const LoweringContext& lowering, const Region& region, ir::ValueId value,
                                    const std::vector<int>& dims, const std::vector<int>& outer_dims);
 
@@ -47,28 +47,29 @@ class OperandLoader {
   const AttentionOperand& operand() const { return operand_; }
   DType compute() const { return compute_; }
   KernelContext& context() { return emitter_.context(); }
-  /// Emits what depends on no index; call it outside of all loops.
+  /// Emits values that depend on no index; call it outside of all loops.
   void hoist() { emitter_.hoist(top_); }
-  /// `lanes` elements along the depth (or along the position), starting there.
+  /// Loads `lanes` consecutive elements along the depth, or along the position if `axis` is the row, starting at
+  /// (position, depth).
   kernel::Value load(kernel::Value outer, kernel::Value position, kernel::Value depth, LaneAxis axis, int lanes,
                      kernel::Value mask);
-  /// Prefetches what lies at a position, where its elements are neighbours along the depth.
+  /// Prefetches all elements at a position, if the operand is contiguous along the depth.
   void prefetch(kernel::Value outer, kernel::Value position);
-  /// The same of the cache lines that begin at `count` of its elements, `depth` and those that follow.
+  /// Prefetches the cache lines that start within the elements depth .. depth + count - 1.
   void prefetch(kernel::Value outer, kernel::Value position, int depth, int count);
-  /// Where an element lies of an operand that is one load.
+  /// Buffer and index of one element. Requires a single-load operand.
   struct Element {
     kernel::Buffer buffer;
     kernel::Value index;
   };
   Element element(kernel::Value outer, kernel::Value position, kernel::Value depth);
-  /// The same as load(), as a callback for packing.
+  /// Returns load() as a callback for packing.
   LoadOperand callback();
-  /// The same with the depth as the rows and the positions as k, for products that sum over positions.
+  /// Returns load() with depth as rows and positions as k, for matmuls that sum over positions.
   LoadOperand transposed_callback();
-  /// Along which axis its elements are neighbours.
+  /// The axis along which elements are contiguous.
   LaneAxis axis() const;
-  LaneAxis transposed_axis() const;  ///< as transposed_callback() has it
+  LaneAxis transposed_axis() const;  ///< axis() as seen by transposed_callback()
 
  private:
   void each_cache_line(const std::function<void(const ElementwiseInstruction& load, int line)>& body);

@@ -12,7 +12,7 @@ namespace lathe {
 
 namespace {
 
-/// How many columns a row looks at, where that is known.
+/// The average number of columns per row, if known.
 std::optional<std::int64_t> columns_of_row(const AttentionProgram& attention) {
   const ColumnBounds& bounds = attention.bounds;
   if (bounds.upper && bounds.lower) return (*bounds.upper - *bounds.lower + Dim(1)).value();
@@ -20,7 +20,7 @@ std::optional<std::int64_t> columns_of_row(const AttentionProgram& attention) {
   return all && bounds.any() ? *all / 2 : all;
 }
 
-/// Why a CPU that has tile_mma does not make its products by it; "" where it does.
+/// Returns why the matmuls do not use the CPU's tile_mma, or "" if they do.
 std::string why_not_tiled(const AttentionProgram& attention, const CpuInfo& cpu) {
   const AttentionParts& parts = attention.parts;
   if (parts.compute != f32) return fmt::format("it computes in {}", name(parts.compute));
@@ -42,7 +42,8 @@ std::string why_not_tiled(const AttentionProgram& attention, const CpuInfo& cpu)
       cpu, dtype, {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
 }
 
-/// A value of a row that is kept for each column, such as its sum where that is expanded, becomes one of each column.
+/// If a store writes a row value once per column, such as an expanded row sum, adds a copy that varies along the
+/// columns.
 void vary_what_columns_keep(ElementwiseProgram& program, int columns_dim) {
   const std::uint64_t columns = std::uint64_t{1} << columns_dim;
   for (ElementwiseStore& store : program.stores) {
@@ -91,7 +92,7 @@ AttentionProgram attention_program(const LoweringContext& lowering, const Region
   AttentionProgram found;
   found.program = std::move(program);
   found.parts = parts_with(attention_parts(lowering, region, found.program), wanted);
-  if (wanted == OutputProducts::over_rows) found.program.stores.clear();  // the other kernel stores it all
+  if (wanted == OutputProducts::over_rows) found.program.stores.clear();  // the other kernel stores everything
   vary_what_columns_keep(found.program, found.parts.columns_dim);
   for (AttentionParts::OutputProduct& output : found.parts.outputs) {
     if (found.parts.sums_over_rows()) break;

@@ -8,32 +8,32 @@
 
 namespace lathe {
 
-/// What every lowering of an attention region starts from.
+/// The input of every lowering of an attention region.
 struct AttentionProgram {
-  ElementwiseProgram program;  ///< over rows and columns
+  ElementwiseProgram program;  ///< elementwise code over rows and columns
   AttentionParts parts;
   ColumnBounds bounds;
   Dim rows = 1, column_count = 1;
-  /// All products are made by tile_mma: see attention_tiles.h. Where operands are deep enough to fill its blocks and
-  /// all of bf16, or all of f32 with so many rows and columns that it pays to split them into terms.
+  /// All matmuls use tile_mma (see attention_tiles.h). Requires operands that are deep enough to fill its tiles, and
+  /// either all bf16, or all f32 with enough rows and columns for splitting them into bf16 terms to pay off.
   bool tiled = false;
-  std::string why_not_tiled = {};  ///< of a CPU that has tile_mma
+  std::string why_not_tiled = {};  ///< reason; empty if tiled or the CPU has no tile_mma
 
   std::uint64_t columns() const { return 1ULL << parts.columns_dim; }
-  std::vector<int> results() const;  ///< by output product: the instruction that it reads
-  /// Of products of so much depth in all: of a causal attention half is needed, of a window as many columns as it is
-  /// wide.
+  std::vector<int> results() const;  ///< for each output matmul, the instruction that it reads
+  /// FLOPs of matmuls whose depths add up to `depths`. A causal attention needs half of the columns, a sliding window
+  /// only its width.
   Dim flops(const Dim& depths) const;
 };
 
-/// What a kernel that makes its products by fma tells: tile_mma, where a CPU has it and does not take it.
+/// Reports tile_mma as a missed path if the CPU supports it and this attention does not use it.
 std::vector<MissedPath> missed_tiles(const AttentionProgram& attention);
 
-/// Of a kernel that has the `wanted` output products. Divisions by a row's sum are taken out of what products sum
-/// over the columns, unless some product sums over the rows. `program`: that of the rows part.
+/// Builds the program of a kernel with the `wanted` output matmuls. `program` is that of the region's rows part. If
+/// no output matmul sums over rows, softmax divisions move from the weights to the sums (see softmax_divisor.h).
 AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, ElementwiseProgram program,
                                    OutputProducts wanted = OutputProducts::all);
-/// The same of the program as the graph says.
+/// Same, with the elementwise program of the graph as it is.
 AttentionProgram attention_program(const LoweringContext& lowering, const Region& region,
                                    OutputProducts wanted = OutputProducts::all);
 

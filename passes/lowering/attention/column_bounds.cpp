@@ -11,8 +11,8 @@ using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
-/// The diagonals that comparisons of row and column speak of: offset where one asks for column <= row + offset, or
-/// for column > row + offset.
+/// Returns the offsets of all diagonals in comparisons of row and column: column <= row + offset, or column > row +
+/// offset.
 std::vector<Dim> diagonals(const ElementwiseProgram& program, int row_dim, int column_dim) {
   std::vector<Dim> found;
   const auto add = [&](const Dim& offset) {
@@ -51,7 +51,7 @@ ColumnBounds find_column_bounds(const ElementwiseProgram& program, int row_dim, 
   }
   if (bounds.upper)
     bounds.inside = decided_comparisons(program, {row_dim, column_dim, false, *bounds.upper + Dim(1)});
-  // Scores that may be anything are not looked at; the checks are those that are left then.
+  // Try to exempt each score from its bound check. A success replaces the checks by the ones that remain.
   for (int i = 0; i < program.size() && bounds.any(); ++i) {
     if (program[i].kind != Kind::accumulator) continue;
     ColumnBounds tried;

@@ -12,7 +12,7 @@ RowColumnForm plus(const RowColumnForm& a, const RowColumnForm& b, std::int64_t 
   return {a.row + sign * b.row, a.column + sign * b.column, a.offset + Dim(sign) * b.offset};
 }
 
-/// Small enough to be added up further without a thought of overflow.
+/// Whether a few more additions cannot overflow.
 bool is_small(const RowColumnForm& form) {
   constexpr std::int64_t most = std::int64_t{1} << 52;
   const auto small = [](std::int64_t n) { return -most <= n && n <= most; };
@@ -36,7 +36,7 @@ class Forms {
     return forms.back();
   }
 
-  /// Of an absolute value: the form inside.
+  /// If instruction `i` is an absolute value, returns the form inside.
   std::optional<RowColumnForm> magnitude(int i) const {
     const ElementwiseInstruction& instruction = program_[i];
     if (instruction.kind != Kind::scalar || instruction.dtype != i64 || instruction.op != ScalarOp::abs)
@@ -45,7 +45,7 @@ class Forms {
   }
 
  private:
-  /// What has the form of its args, or of their sum or difference.
+  /// Whether the instruction has the form of its argument (cast), or the sum or difference of its arguments' forms.
   static bool is_sum(const ElementwiseInstruction& i) {
     return i.kind == Kind::scalar && i.dtype == i64 &&
            (i.op == ScalarOp::cast || i.op == ScalarOp::add || i.op == ScalarOp::sub);
@@ -98,7 +98,13 @@ std::optional<RowColumnComparison> row_column_comparison(const ElementwiseProgra
       not_strict{0, 0, Dim(1) - strict.offset};
   const auto a = forms.form(left), b = forms.form(right);
   if (a && b) return RowColumnComparison{{plus(plus(*b, *a, -1), strict, -1)}};
-  // |f| < g where g - f > 0 and g + f > 0; g < |f| where it is not the case that |f| <= g.
+  //
+  // f
+  // < g if g - f > 0 and g + f > 0. g <
+  // f
+  // is the negation of
+  // f
+  // <= g.
   const auto within = [](const RowColumnForm& f, const RowColumnForm& g, bool negated) {
     return RowColumnComparison{{plus(g, f, -1), plus(g, f, 1)}, negated};
   };

@@ -7,20 +7,21 @@
 
 namespace lathe {
 
-/// An integer that depends on row and column alone: row * its index + column * its index + offset.
+/// An affine integer form of the row and column indices: row * i + column * j + offset.
 struct RowColumnForm {
   std::int64_t row = 0, column = 0;
   Dim offset = 0;
 };
 
-/// A comparison of integers that row and column decide. It holds where all forms are >= 0; negated, where one is not.
+/// A comparison of integers that depends only on row and column indices. True if all forms are >= 0; if `negated`,
+/// true if at least one is negative.
 struct RowColumnComparison {
   std::vector<RowColumnForm> forms;
   bool negated = false;
 };
 
-/// What instruction `i`, a lt or le, asks of row and column: of their indices, or of the absolute value of a form of
-/// them, as |row - column| < w, the window of a local attention. Nothing where it asks anything else.
+/// Parses instruction `i`, an lt or le, as a comparison of row and column indices. Also accepts the absolute value of
+/// a form, such as row - column < w in sliding-window attention. Returns nullopt for any other operands.
 std::optional<RowColumnComparison> row_column_comparison(const ElementwiseProgram& program, int i, int row_dim,
                                                          int column_dim);
 

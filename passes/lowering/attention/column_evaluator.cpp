@@ -14,14 +14,14 @@ using Kind = ElementwiseInstruction::Kind;
 namespace {
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
-constexpr double largest_exponent = 37;  // of ten, of an f32
+constexpr double largest_exponent = 37;  // power of ten that is safe in f32
 
-/// What is known of a value at the columns in question.
+/// A proven property of a value at the columns on one side.
 struct Known {
   enum class Kind {
     nothing,
     at_most,  ///< at most upper + scale * magnitude + rows; exactly upper where `exact`
-    finite,   ///< less than 10^exponent, and than scale * magnitude, in magnitude
+    finite,   ///< absolute value below 10^exponent and below scale * magnitude
     zero,
   };
   Kind kind = Kind::nothing;
@@ -79,7 +79,7 @@ class Evaluator {
     return true;
   }
 
-  /// A value that does not vary along the columns is one of those that are looked at while the kernel runs.
+  /// A float that does not vary along the columns. The kernel can check at run time that it is finite.
   Known row_value(int i) const {
     const ElementwiseInstruction& instruction = program_[i];
     if (instruction.kind == Kind::constant)
@@ -88,7 +88,7 @@ class Evaluator {
     return {Known::Kind::finite, 0, unbounded, std::log10(row_limit), false, {{i, 1}}};
   }
 
-  /// Notes that the row value behind `known`, if it is one, is looked at.
+  /// If `known` is a row value, adds it to the values that must be finite.
   void need_finite(const Known& known) const {
     if (known.kind == Known::Kind::finite)
       for (const auto& [row, sign] : known.rows) bounds_->finite.push_back(row);
@@ -179,7 +179,7 @@ class Evaluator {
     return {};
   }
 
-  /// Whether the form is >= 0 at all the columns, or at none.
+  /// Returns whether the form is >= 0: true or false if that holds at all the columns, otherwise nullopt.
   std::optional<bool> holds_there(const RowColumnForm& form) const {
     if (form.row == 1 && form.column == -1) return within(form.offset);
     if (form.row != -1 || form.column != 1) return {};
@@ -187,7 +187,7 @@ class Evaluator {
     return opposite ? std::optional(!*opposite) : std::nullopt;
   }
 
-  /// Whether column <= row + offset.
+  /// Same for column <= row + offset.
   std::optional<bool> within(const Dim& offset) const {
     const auto gap = (side_.edge - offset).value();
     if (!gap) return {};
@@ -227,7 +227,7 @@ class Evaluator {
     return {};
   }
 
-  static double bound(const Known& k) {  // in magnitudes of the scores
+  static double bound(const Known& k) {  // factor of `magnitude`
     if (k.is_zero()) return 0;
     return k.kind == Known::Kind::finite ? k.scale : std::fabs(k.upper);
   }
@@ -236,7 +236,7 @@ class Evaluator {
     using K = Known::Kind;
     if (a.is_zero() && b.is_zero()) return a;
     if (a.is_constant() && b.is_constant()) return Known::constant(a.upper + sign * b.upper);
-    // A bound plus something small, or minus row values.
+    // A bound plus a small number, or minus row values.
     const bool left = a.kind == K::at_most && a.upper < 0, right = b.kind == K::at_most && b.upper < 0 && sign > 0;
     if (left || right) {
       const Known &bounded = left ? a : b, &other = left ? b : a;
@@ -294,7 +294,7 @@ class Evaluator {
   Known exponential(int i) {
     const Known& a = arg(i, 0);
     if (a.kind != Known::Kind::at_most) return {};
-    // exp of less rounds to zero, subnormals included.
+    // exp of anything smaller rounds to zero, subnormals included.
     const double limit = compute_type(program_[i].dtype) == f64 ? -746 : -104;
     bounds_->checks.push_back({a.upper, a.scale, a.rows, limit});
     return {Known::Kind::zero, 0, 0, 0, false, {}};

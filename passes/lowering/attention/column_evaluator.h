@@ -14,12 +14,12 @@ struct ColumnSide {
   Dim edge;
 };
 
-/// Whether nothing there contributes to any reduction, nor to `results`, whatever the scores `anything` are. `bounds`
-/// takes what must be checked while the kernel runs.
+/// Returns whether the columns on this side contribute nothing to any reduction or to `results`, for any values of
+/// the scores in `anything`. Adds the conditions that the kernel must check to `bounds`.
 bool contributes_nothing(const ElementwiseProgram& program, const ColumnSide& side, const std::vector<int>& results,
                          const std::vector<int>& anything, ColumnBounds& bounds);
 
-/// The comparisons of row and column that are the same at all columns there.
+/// Returns the comparisons of row and column indices that have the same result at all columns on this side.
 std::vector<std::pair<int, bool>> decided_comparisons(const ElementwiseProgram& program, const ColumnSide& side);
 
 }  // namespace lathe

@@ -51,12 +51,12 @@ class OnlineSoftmaxFinder {
  private:
   bool waits(int i) const { return reduces_[static_cast<std::size_t>(i)]; }
 
-  /// Whether it is the maximum, or that kept from being -inf: by all exponentials or by none.
+  /// Whether `subtracted` is the maximum, clamped or not, that all the exponentials use.
   bool takes_most(int subtracted) const {
     return subtracted == subtracted_ && without_least_maximum(program_, subtracted) == most_;
   }
 
-  /// What the first exponential subtracts.
+  /// Returns the value that the first exponential subtracts.
   int find_subtracted() const {
     for (const ElementwiseInstruction& i : program_.code)
       if (i.kind == Kind::scalar && i.op == ScalarOp::sub && without_least_maximum(program_, i.args[1]) == most_)
@@ -64,7 +64,8 @@ class OnlineSoftmaxFinder {
     return -1;
   }
 
-  /// Whether a value is exp(a - max of a) times what does not depend on any reduction; known of those before it.
+  /// Whether a value is exp(a - max of a) times factors that depend on no reduction. scales_ must cover all earlier
+  /// instructions.
   bool scales(const ElementwiseInstruction& i) const {
     const auto is_scaled = [&](std::size_t arg) { return bool(scales_[static_cast<std::size_t>(i.args[arg])]); };
     if (i.kind != Kind::scalar || !is_float(i.dtype)) return false;

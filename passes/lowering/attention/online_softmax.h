@@ -7,19 +7,19 @@
 
 namespace lathe {
 
-/// A softmax that one loop over the columns computes, together with the products of its weights (Milakov and
-/// Gimelshein 2018, "Online normalizer calculation for softmax"): exp(a - max of a) of the columns so far, whose sums
-/// are multiplied by exp(old max - new max) when the maximum rises.
+/// A softmax computed in one loop over the columns, together with the output matmuls (Milakov and Gimelshein 2018,
+/// "Online normalizer calculation for softmax"). Uses exp(a - running max), and multiplies the running sums by
+/// exp(old max - new max) when the maximum rises.
 struct OnlineSoftmax {
-  int most;               ///< the reduction: the largest a
-  std::vector<int> sums;  ///< all other reductions: sums of what scales with exp(a - most)
-  /// What is subtracted of a is never -inf, so that a row of nothing but -inf gives zeros and not NaN.
+  int most;               ///< the reduction that computes max of a
+  std::vector<int> sums;  ///< all other reductions; their terms scale with exp(a - most)
+  /// The subtracted maximum is clamped to a finite number, so that a row of only -inf gives zeros instead of NaN.
   bool zero_masked = false;
 };
 
-/// Finds it where all that an attention sums along the columns scales with such exponentials, and nothing over rows
-/// and columns is stored. Divisions by a value of the row are taken out of what products sum: in bf16 and f16 too,
-/// where weights are then rounded before they are divided. Else the attention stays as it is.
+/// Matches an attention whose sums along the columns all scale with such exponentials, and that stores no value of
+/// rows and columns. Moves divisions by a row value out of the summands, also for bf16 and f16, where weights are
+/// then rounded before the division. Returns nullopt, and leaves `attention` unchanged, if there is no match.
 std::optional<OnlineSoftmax> find_online_softmax(AttentionProgram& attention);
 
 }  // namespace lathe

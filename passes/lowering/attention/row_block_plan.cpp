@@ -10,7 +10,7 @@ namespace lathe {
 using Kind = ElementwiseInstruction::Kind;
 
 namespace {
-constexpr int costs_a_slot = 8;  // arithmetic worth a slot
+constexpr int costs_a_slot = 8;  // arithmetic cost from which a value is kept in a slot
 }  // namespace
 
 RowBlockPlan::RowBlockPlan(const ir::Graph& graph, const ElementwiseProgram& program, std::uint64_t columns,
@@ -51,7 +51,7 @@ void RowBlockPlan::find_levels() {
   loops_.resize(at(last) + 1);
 }
 
-/// Of computing a value again from scores, saved values and memory.
+/// Arithmetic cost of recomputing a value from scores, saved values and memory.
 int RowBlockPlan::cost(int value) const {
   std::vector<bool> counted(program_.code.size(), false);
   std::vector<int> work = {value};
@@ -72,7 +72,7 @@ int RowBlockPlan::cost(int value) const {
   return total;
 }
 
-/// What later loops ask for across a reduction stays where it costs much.
+/// Saves expensive values that a loop after the next reduction needs.
 void RowBlockPlan::find_saved() {
   saved_.assign(program_.code.size(), false);
   const auto consider = [&](int value, int loop) {
@@ -104,7 +104,7 @@ bool RowBlockPlan::found_in_slot(int value, int loop) const {
   return memory_ == Memory::slots && (saved_[at(value)] || is_result(value)) && levels_[at(value)] < loop;
 }
 
-/// By value: whether the loop needs it, computed or from its slot.
+/// By value: whether the loop needs it, computed or read from its slot.
 std::vector<bool> RowBlockPlan::computed_in(int loop) const {
   std::vector<bool> needed(program_.code.size(), false);
   for (const int root : roots(loop)) needed[at(root)] = true;
@@ -115,7 +115,7 @@ std::vector<bool> RowBlockPlan::computed_in(int loop) const {
   return needed;
 }
 
-/// A slot is free for writing in the loop that reads it last.
+/// A slot is free for writing in the last loop that reads it.
 void RowBlockPlan::assign_slots() {
   const int count = static_cast<int>(loops_.size());
   std::vector<int> last_read(program_.code.size(), -1);
@@ -132,7 +132,7 @@ void RowBlockPlan::assign_slots() {
     }
   }
   for (const int value : results_) last_read[at(value)] = count;
-  std::vector<int> held;  // by slot: the value
+  std::vector<int> held;  // by slot: the value that it holds
   const auto position = [&](int value, int loop) {
     const DType dtype = stored_bf16_.contains(value) ? bf16 : compute_type(program_[value].dtype);
     for (std::size_t s = 0; s < held.size(); ++s) {
@@ -144,7 +144,7 @@ void RowBlockPlan::assign_slots() {
     slot_dtypes_.push_back(dtype);
     return static_cast<int>(held.size()) - 1;
   };
-  // Scores are written before the first loop, all of them.
+  // All scores are written before the first loop.
   for (int i = 0; i < program_.size(); ++i)
     if (program_[i].kind == Kind::accumulator) slots_[i] = position(i, -2);
   for (int l = 0; l < count; ++l)

@@ -9,34 +9,33 @@
 
 namespace lathe {
 
-/// How the elementwise program of an attention runs over a row block: some rows, all their columns. The row block is
-/// kept in slots, one number for each row and column; at first they hold the scores. One loop over the columns
-/// follows another where reductions along the rows stand between them; values that cost too much to compute again
-/// stay in a slot for the loops that follow, and so does what the products that end the attention read.
+/// Plans how the elementwise program of an attention runs over a row block (a few rows with all their columns). The
+/// row block is stored in slots, each with one number per row and column; initially they hold the scores. Reductions
+/// along the rows separate successive loops over the columns. Values that are expensive to recompute stay in a slot
+/// for later loops, and so do values that the output matmuls read.
 class RowBlockPlan {
  public:
-  /// Whether the row block lies in memory with all its columns, or each loop makes what it needs anew from scores
-  /// that it makes anew, and products read their results as these come out: then scores alone are `reads`, and
-  /// `writes` are results.
+  /// slots: the whole row block is in memory. none: each loop recomputes scores and values, and the output matmuls
+  /// consume results directly. With none, `reads` contains only scores and `writes` contains results.
   enum class Memory : std::uint8_t { slots, none };
-  /// `columns`: a bit for each domain dim that is a column; `results`: instructions that products read afterwards;
-  /// `stored_bf16`: those of them whose slots hold them as bf16.
+  /// `columns`: one bit per domain dim that is a column. `results`: instructions that the output matmuls read.
+  /// `stored_bf16`: results that are stored in their slots as bf16.
   RowBlockPlan(const ir::Graph& graph, const ElementwiseProgram& program, std::uint64_t columns,
                std::vector<int> results, Memory memory = Memory::slots, std::set<int> stored_bf16 = {});
 
   struct Loop {
-    std::vector<int> reductions;  ///< that it finishes
+    std::vector<int> reductions;  ///< reductions that complete in this loop
     std::vector<const ElementwiseStore*> stores;
-    std::vector<int> reads;                   ///< values that it finds in their slots
-    std::vector<std::pair<int, int>> writes;  ///< value, slot: after all reads of the same row and column
-    std::vector<int> fixed;                   ///< values that it needs and that do not vary along the columns
+    std::vector<int> reads;                   ///< values that are read from their slots
+    std::vector<std::pair<int, int>> writes;  ///< (value, slot): written after all reads of the same row and column
+    std::vector<int> fixed;                   ///< operands that do not vary along the columns
   };
   const std::vector<Loop>& loops() const { return loops_; }
-  /// Stores of values that do not vary along the columns, once all loops are done.
+  /// Stores of values that do not vary along the columns, performed after all loops.
   const std::vector<const ElementwiseStore*>& row_stores() const { return row_stores_; }
   int slots() const { return static_cast<int>(slot_dtypes_.size()); }
   DType slot_dtype(int slot) const { return slot_dtypes_[static_cast<std::size_t>(slot)]; }
-  /// Where a value lies that loop `loop` (or, loops().size(), the products) finds there.
+  /// The slot of a value when loop `loop` runs; loops().size() means the output matmuls.
   int slot_of(int value) const { return slots_.at(value); }
   bool varies(int value) const { return (program_.depends[static_cast<std::size_t>(value)] & columns_) != 0; }
 
@@ -57,7 +56,7 @@ class RowBlockPlan {
   Memory memory_;
   std::set<int> stored_bf16_;
   std::vector<int> levels_;
-  std::vector<bool> saved_;  ///< by value: stays in a slot after the loop of its level
+  std::vector<bool> saved_;  ///< by value: kept in a slot after the loop of its level
   std::map<int, int> slots_;
   std::vector<DType> slot_dtypes_;
   std::vector<Loop> loops_;

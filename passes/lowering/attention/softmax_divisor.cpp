@@ -11,7 +11,7 @@ using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
-/// The value behind a maximum of it and this number, in either order; else i.
+/// If `i` is max(value, floor) in either order, returns the value; otherwise `i`.
 int without_floor(const ElementwiseProgram& program, int i, double floor) {
   const ElementwiseInstruction& most = program[i];
   if (most.kind != Kind::scalar || most.op != ScalarOp::max) return i;
@@ -22,7 +22,7 @@ int without_floor(const ElementwiseProgram& program, int i, double floor) {
   return i;
 }
 
-/// exp(a - m), m being the maximum of a along the columns.
+/// Matches exp(a - m), where m is the maximum of a along the columns.
 bool is_exp_below_max(const ElementwiseProgram& program, int i) {
   const ElementwiseInstruction& exp = program[i];
   if (exp.kind != Kind::scalar || exp.op != ScalarOp::exp) return false;
@@ -68,7 +68,7 @@ class Divisor {
   }
 
  private:
-  /// A value on the way from the result to the quotient, and how many of its sides have been looked at.
+  /// A value on the path from the result to the quotient, and the number of its operands visited so far.
   struct Factor {
     int value;
     int side = 0;
@@ -84,7 +84,7 @@ class Divisor {
     return is_free(i) && in.op == ScalarOp::div && !varies(in.args[1]) && is_exp_below_max(program_, in.args[0]);
   }
 
-  /// How many operands may be the quotient: both of a product, that of a cast.
+  /// The number of operands that may contain the quotient: both of a multiplication, the one of a cast.
   int sides(int i) const {
     const ElementwiseInstruction& in = program_[i];
     if (!is_free(i)) return 0;

@@ -14,7 +14,7 @@ bool matters(const AttentionParts::Score& score, const ColumnBounds& bounds) {
 kernel::Value largest_magnitude(kernel::Builder& b, OperandLoader& loader, kernel::Value outer, kernel::Value first,
                                 kernel::Value last, int lanes) {
   const DType compute = loader.compute();
-  // Several at once, since each maximum waits for the one before.
+  // Independent chains hide the latency of max.
   constexpr int chains = 8;
   std::vector<kernel::Var> largest;
   for (int i = 0; i < chains; ++i) largest.push_back(b.var({compute, lanes}, b.constant(compute, 0, lanes)));
@@ -78,7 +78,7 @@ kernel::Value rows_allow_skip(ElementwiseEmitter& emitter, const ColumnBounds& b
         sum = sign > 0 ? sum + row : sum - row;
         terms = terms + b.apply(ScalarOp::abs, {row});
       }
-      // Sums round: a millionth of the terms' maxima is left as a margin.
+      // Margin for rounding of the sum: 1e-6 times the largest possible absolute values of its terms.
       require((std::isinf(check.base) ? sum : sum + terms * 1e-6) < check.limit, scope->mask);
     }
     for (const int i : bounds.finite) require(b.apply(ScalarOp::abs, {row_value(i)}) < row_limit, scope->mask);

@@ -6,12 +6,12 @@
 
 namespace lathe {
 
-/// How the domain of a reduction over outer dims splits: the dims that it folds, those kept behind the last of these,
-/// which are its columns, and the other kept ones.
+/// Splits the domain of a reduction over outer dims: the reduced dims, the kept dims after the last reduced dim (the
+/// columns), and the other kept dims.
 struct ColumnSpace {
   std::vector<int> outer, reduced, columns;  ///< domain dims
 
-  /// `program`: of the region.
+  /// `program` is the elementwise program of the region.
   ColumnSpace(const LoweringContext& lowering, const Region& region, const ElementwiseProgram& program);
 };
 

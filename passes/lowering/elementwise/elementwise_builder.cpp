@@ -11,7 +11,7 @@ using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
-/// Equal instructions have equal ones.
+/// Equal instructions have equal hashes.
 std::size_t hash_of(const ElementwiseInstruction& i) {
   std::size_t hash = mix_hash(static_cast<std::size_t>(i.kind), static_cast<std::size_t>(i.op));
   hash = mix_hash(hash, std::isnan(i.value.real()) ? 1 : std::hash<double>{}(i.value.real()));

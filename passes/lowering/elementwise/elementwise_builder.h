@@ -6,12 +6,12 @@
 
 namespace lathe {
 
-/// Appends instructions to an elementwise program, each once: one that equals another is that one.
+/// Appends instructions to an elementwise program. Equal instructions are emitted only once.
 class ElementwiseBuilder {
  public:
   explicit ElementwiseBuilder(Shape domain) { program_.domain = std::move(domain); }
 
-  /// Sums over rows alone are never shared: each has sums of its own, also where two nodes add up the same.
+  /// Returns the instruction's index. row_sum instructions are never shared, even if two nodes sum the same values.
   int emit(ElementwiseInstruction instruction);
   int constant(const Number& value, DType dtype);  ///< rounded once to the dtype
   int scalar(ScalarOp op, DType dtype, std::vector<int> args, ir::ValueId node);

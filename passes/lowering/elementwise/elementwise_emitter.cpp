@@ -28,24 +28,25 @@ kernel::Value constant(kernel::Builder& b, const ElementwiseInstruction& i) {
   return is_float(compute) ? b.constant(compute, i.value.real()) : b.constant_int(compute, i.value.integer());
 }
 
-/// Either mask may be empty, which means true.
+/// The conjunction of two masks. An empty mask means true.
 kernel::Value both(kernel::Value a, kernel::Value b) {
   if (a.id == kernel::none) return b;
   if (b.id == kernel::none) return a;
   return a && b;
 }
 
-/// The mask that an access needs. An access that is the same for all vectors needs none, because some lane of some
-/// vector is inside the domain. One vector may have no lane inside: micro-panels are padded to whole vectors.
+/// Returns the mask that an access needs. An access that is the same for all vectors needs none, because some lane of
+/// some vector is inside the domain. A single vector may have no lane inside: micro-panels are padded to whole
+/// vectors.
 kernel::Value lane_mask(const LoopIndices::Position& at, const ElementwiseEmitter::Scope& scope) {
   const bool varies = at.vector || !at.stride.is(0) || at.differs_by_vector;
   return varies || scope.indices.lanes() == 1 ? scope.mask : kernel::Value{};
 }
 
-/// a / b rounded as a division is, where 0 <= a <= 1 <= b or either is NaN (a below 2^-100: to a unit in the last
-/// indices). What depends on b alone leaves a loop over a; with fma the remainder of a times the reciprocal is exact,
-/// and makes up for what its rounding lost (Markstein, IBM J. Res. Dev. 34, 1990). A division of 16 lanes takes 16
-/// cycles on Intel's cores.
+/// Computes a / b, correctly rounded, if 0 <= a <= 1 <= b or either is NaN (for a below 2^-100: within one unit in
+/// the last place). The reciprocal depends on b alone and can be hoisted out of a loop over a. With fma the remainder
+/// of a times the reciprocal is exact and corrects its rounding error (Markstein, IBM J. Res. Dev. 34, 1990). A
+/// division of 16 lanes takes 16 cycles on Intel cores.
 kernel::Value divided_by_row_value(kernel::Builder& b, kernel::Value dividend, kernel::Value divisor) {
   const kernel::Value reciprocal = b.constant(f32, 1) / divisor;
   const kernel::Value quotient = dividend * reciprocal;
@@ -53,7 +54,7 @@ kernel::Value divided_by_row_value(kernel::Builder& b, kernel::Value dividend, k
   return b.fma(remainder, reciprocal, quotient);
 }
 
-/// Of an instruction that is computed when its args are there, the first that is not.
+/// Returns the first argument without a value, for instructions that need all arguments first.
 std::optional<int> first_missing_arg(const ElementwiseInstruction& i, const ElementwiseEmitter::Scope& scope) {
   const bool waits = i.kind == Kind::scalar || i.kind == Kind::checked || i.kind == Kind::gather ||
                      i.kind == Kind::row_sum || i.kind == Kind::random;
@@ -62,7 +63,7 @@ std::optional<int> first_missing_arg(const ElementwiseInstruction& i, const Elem
   return missing == i.args.end() ? std::nullopt : std::optional(*missing);
 }
 
-/// Vectors this long come with fma, which others would have to call.
+/// Shorter vectors would need a library call for fma.
 bool has_fma(kernel::Value vector) { return vector.type.scalar == f32 && vector.type.lanes >= 8; }
 }  // namespace
 
@@ -143,7 +144,8 @@ kernel::Value ElementwiseEmitter::load(const ElementwiseInstruction& i, Scope& s
   return load_at(context_.buffer(buffer_of_(i.buffer)), at, scope.indices.lanes(), mask);
 }
 
-/// Raises an error unless args[0] is in [0, size) wherever it is wanted; tells where it is both.
+/// Raises an error unless args[0] is in [0, size) in all active lanes. Returns the lanes that are active and in
+/// range.
 kernel::Value ElementwiseEmitter::check_index(const ElementwiseInstruction& i, Scope& scope) {
   kernel::Builder& b = context_.builder;
   const kernel::Value index = emit(i.args[0], scope);
@@ -179,7 +181,7 @@ kernel::Value ElementwiseEmitter::gather(const ElementwiseInstruction& i, Scope&
   return load_at(context_.buffer(buffer_of_(i.buffer)), at, scope.indices.lanes(), mask);
 }
 
-/// One row's updates in their order; where lanes are of several rows, as far as the longest list goes.
+/// Sums one row's updates in order. If lanes belong to several rows, loops up to the length of the longest list.
 kernel::Value ElementwiseEmitter::row_sum(const ElementwiseInstruction& i, Scope& scope) {
   kernel::Builder& b = context_.builder;
   const kernel::Buffer positions = context_.buffer(buffer_of_(i.node)),
@@ -207,7 +209,7 @@ kernel::Value ElementwiseEmitter::row_sum(const ElementwiseInstruction& i, Scope
 
 kernel::Value ElementwiseEmitter::random(const ElementwiseInstruction& i, Scope& scope) {
   const kernel::Value seed = emit(i.args[0], scope), step = emit(i.args[1], scope);
-  // An argument, so that layers that draw from streams of their own share code.
+  // Passed as an argument so that layers with different streams share code.
   const kernel::Value salt = context_.argument(stream_salt(i.stream));
   const kernel::Value number = i.args.size() > 2 ? emit(i.args[2], scope) : scope.indices.value(i.form);
   kernel::Builder& b = context_.builder;
@@ -219,7 +221,7 @@ kernel::Value ElementwiseEmitter::scalar(const ElementwiseInstruction& i, Scope&
   std::vector<kernel::Value> args;
   for (const int arg : i.args) args.push_back(emit(arg, scope));
   if (i.op == ScalarOp::cast) {
-    // Floats saturate at the ends of the dtype itself, and what f32 does not hold is rounded once.
+    // Floats saturate at the limits of the dtype itself. Values that f32 cannot represent are rounded once.
     const bool at_once = is_byte(i.dtype) || (i.dtype != compute_type(i.dtype) && args[0].type.scalar != f32);
     if (at_once) return b.cast(b.cast(args[0], i.dtype), compute_type(i.dtype));
     return round(b.cast(args[0], compute_type(i.dtype)), i.dtype);
@@ -263,7 +265,7 @@ void ElementwiseEmitter::store(ir::ValueId node, DType dtype, const Linear& form
   if (at.vector) {
     b.scatter(buffer, *at.vector, b.broadcast(value, lanes), scope.mask);
   } else if (lanes == 1 || at.stride.is(0)) {
-    // One element for all lanes, of which the first exists where any does.
+    // One element for all lanes. If any lane is inside the domain, lane 0 is.
     const auto first = [&](kernel::Value v) { return v && v.type.lanes > 1 ? b.extract(v, 0) : v; };
     b.store(buffer, at.base, first(value), first(scope.mask));
   } else if (at.stride.is(1) && streams && !scope.mask) {

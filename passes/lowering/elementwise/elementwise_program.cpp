@@ -42,7 +42,7 @@ namespace {
 
 constexpr int no_predicate = -1;
 
-/// Writes the elementwise program of one region, or of one operand.
+/// Builds the elementwise program of one region or one operand.
 class Writer {
  public:
   Writer(const Graph& graph, const FusionPlan& plan, Shape domain, RegionKind kind = RegionKind::rows)
@@ -79,7 +79,7 @@ class Writer {
     }
   }
 
-  /// The element of `id` at `index`: a member's value, a load, or computed here.
+  /// Returns the element of `id` at `index`: a member's value, a load, or newly emitted code.
   int read(ValueId id, const AffineIndex& index) {
     Reading reading{id, index, no_predicate};
     const auto known = look_up(reading);
@@ -93,24 +93,25 @@ class Writer {
   }
 
  private:
-  /// An element that is wanted where the predicate holds.
+  /// A request for an element; `predicate` says where it is needed.
   struct Reading {
     ValueId id;
     AffineIndex index;
     int predicate;
   };
 
-  /// An element that is being computed, operand by operand.
+  /// An element whose operands are being computed.
   struct Computing {
     ValueId id;
     AffineIndex index;
     int predicate;
-    std::vector<int> operands = {};  ///< those that are there
-    std::vector<int> inside = {};    ///< concat and pad: where each of them is the element
-    Dim start = 0;                   ///< concat: of the next one
+    std::vector<int> operands = {};  ///< operands computed so far
+    std::vector<int> inside = {};    ///< concat and pad: for each operand, whether the element is inside it
+    Dim start = 0;                   ///< concat: start of the next operand
   };
 
-  /// Computes an element, and before it, in order, what it is made of that is computed in place as well.
+  /// Emits an element and, first, the inlined elements that it depends on, in order. Iterative, to bound the stack
+  /// depth.
   int run(Computing first) {
     std::vector<Computing> open;
     open.push_back(std::move(first));
@@ -127,8 +128,7 @@ class Writer {
     }
   }
 
-  /// Follows views. Gives what stands for the element: a member's value, a constant, a load; nothing where it is
-  /// computed here.
+  /// Follows views. Returns a member's value, a constant or a load, or nullopt if the element must be computed here.
   std::optional<int> look_up(Reading& reading) {
     while (true) {
       const Node& node = graph_[reading.id];
@@ -176,14 +176,14 @@ class Writer {
                        .args = std::move(args)});
   }
 
-  /// Where an element of a view of a flat iota is in it, which is its value.
+  /// An element of a view of a flat iota equals its position in the iota. Returns that position.
   int position(const Placement& placement, const TensorType& type, const AffineIndex& index) {
     const int value = code_.emit(
         {.kind = Kind::index, .dtype = i64, .form = linear_form(index, type.strides, placement.offset, rank_)});
     return type.dtype == i64 ? value : code_.scalar(ScalarOp::cast, type.dtype, {value}, placement.base);
   }
 
-  /// The next operand to be read for an element; nothing where all that are read are there.
+  /// Returns the next operand to read for an element, or nullopt if all operands have been read.
   std::optional<Reading> next_reading(Computing& element) {
     const Node& node = graph_[element.id];
     const std::size_t i = element.operands.size();
@@ -217,7 +217,7 @@ class Writer {
     throw InternalError("an elementwise program met " + std::string(node.op->name.value));
   }
 
-  /// The element, when its operands are there.
+  /// Emits the element once all operands are available.
   int finish_element(Computing& element) {
     const Node& node = graph_[element.id];
     if (const auto* elementwise = node.op->as<Elementwise>())
@@ -258,12 +258,12 @@ class Writer {
     return node.type.dtype == i64 ? value : code_.scalar(ScalarOp::cast, node.type.dtype, {value}, id);
   }
 
-  /// Where a draw reads the number of its element.
+  /// The read of a draw's element number.
   Reading drawn_number(const Computing& element) const {
     return {graph_[element.id].operands[1], element.index, element.predicate};
   }
 
-  /// A draw's number is counted with these strides, or given.
+  /// Emits a draw. Its number is computed with these strides unless the op has an operand for it.
   int random(const Computing& element, const std::vector<Dim>& strides) {
     const Node& node = graph_[element.id];
     const Placement& state = plan_.placement[static_cast<std::size_t>(node.operands[0].index)];
@@ -282,7 +282,7 @@ class Writer {
                        .node = element.id});
   }
 
-  /// Where a gather reads its indices.
+  /// The read of a gather's index.
   Reading gathered_index(const Computing& element) const {
     const Node& node = graph_[element.id];
     const auto first = element.index.begin() + static_cast<std::ptrdiff_t>(dim_of(node));
@@ -357,7 +357,7 @@ class Writer {
     return predicate == no_predicate ? inside : code_.scalar(ScalarOp::logical_and, boolean, {inside, predicate}, {});
   }
 
-  /// The element of operand i of a concat, where it lies in that operand.
+  /// The element of operand i of a concat, at its position in that operand.
   Reading concat_part(Computing& element, std::size_t i) {
     const Node& node = graph_[element.id];
     const std::size_t dim = dim_of(node);
@@ -377,7 +377,7 @@ class Writer {
     return value;
   }
 
-  /// The element of a pad's operand, where it lies in that.
+  /// The element of a pad's operand, at its position in that operand.
   Reading padded(Computing& element) {
     const Node& node = graph_[element.id];
     const std::size_t dim = dim_of(node);

@@ -8,40 +8,40 @@
 
 namespace lathe {
 
-/// What a fused region computes at one point of its iteration domain: straight-line code in SSA form, whose loads,
-/// indices and random counters are linear forms over the domain. Views are gone: they have become the forms.
+/// One instruction of the code that a fused region runs at each point of its iteration domain: straight-line SSA
+/// code. Loads, indices and random counters are linear forms over the domain; views are folded into these forms.
 struct ElementwiseInstruction {
   enum class Kind {
     constant,   ///< `value`
-    index,      ///< the linear form itself, i64
+    index,      ///< value of the linear form, i64
     in_bounds,  ///< 0 <= form < size
-    load,       ///< buffer[form]; 0 where the predicate args[0] is given and false
+    load,       ///< buffer[form]; 0 if predicate args[0] is given and false
     checked,    ///< args[0], an index that must be in [0, size); predicate args[1] if given
     gather,     ///< buffer[form + clamp(args[0]) * stride], args[0] checked against size; predicate args[1] if given
-    /// The sum of buffer[form + t * stride] over the positions t of one row of the scatter_add `node`: those that its
-    /// storage (see scatter_positions) lists at size + args[0] up to size + args[1].
+    /// The sum of buffer[form + t * stride] over the positions t of one row of the scatter_add `node`. These are
+    /// entries [size + args[0], size + args[1]) of its positions storage; see scatter_positions.
     row_sum,
     /// Uniform draw number `form`, or args[2] if given, of `stream`, keyed by args[0] = seed and args[1] = step.
     random,
     scalar,       ///< op of args
     reduce,       ///< op over the inner dims (or, in a columns region, the reduced dims) of args[0]
-    column,       ///< op over the rows of args[0], see partial_columns.h; in an attention over outer dims
-    accumulator,  ///< the product's result at this point
+    column,       ///< op over the rows of args[0] in an attention over outer dims, see partial_columns.h
+    accumulator,  ///< the matmul result at this point
   };
   Kind kind = Kind::constant;
-  DType dtype = f32;  ///< of the result; bf16 and f16 are held in f32, rounded after each op
-  Number value = 0;   ///< one of the dtype's
+  DType dtype = f32;  ///< dtype of the result; bf16 and f16 are represented as f32, rounded after each op
+  Number value = 0;   ///< a number of type `dtype`
   Linear form = {};
-  ir::ValueId buffer = {};  ///< whose storage is read
+  ir::ValueId buffer = {};  ///< node whose storage is read
   Dim stride = 0, size = 0;
-  std::int64_t stream = 0;  ///< of a draw; the number of an accumulator
+  std::int64_t stream = 0;  ///< random stream; for accumulators their number
   ScalarOp op = ScalarOp::add;
   std::vector<int> args = {};
-  ir::ValueId node = {};  ///< the node that it came from
+  ir::ValueId node = {};  ///< node that the instruction was created for
   bool operator==(const ElementwiseInstruction& other) const;
 };
 
-/// A result that is kept: instruction `value` goes to the storage of `node` at `form`.
+/// Stores instruction `value` at `form` of the storage of `node`.
 struct ElementwiseStore {
   int value;
   ir::ValueId node;
@@ -52,27 +52,27 @@ struct ElementwiseProgram {
   Shape domain;
   std::vector<ElementwiseInstruction> code;
   std::vector<ElementwiseStore> stores;
-  /// By instruction: a bit for each domain dim whose index it depends on.
+  /// By instruction: one bit per domain dim whose index it depends on.
   std::vector<std::uint64_t> depends;
   std::map<ir::ValueId, int> members;  ///< by node of the region: the instruction that computes it
 
   const ElementwiseInstruction& operator[](int id) const { return code[static_cast<std::size_t>(id)]; }
   int size() const { return static_cast<int>(code.size()); }
-  /// Rough scalar operations of one point, for the size of chunks: a call of the C library, as f64 functions are,
-  /// takes the time of some hundred in vectors.
+  /// Approximate number of scalar operations per point, for choosing chunk sizes. Calls of the C library, such as f64
+  /// functions, cost as much as hundreds of vectorized operations.
   std::int64_t work(const TaskSizes& tasks) const;
-  /// How many points lie along these dims of the domain.
+  /// Number of points along these dims of the domain.
   Dim points(const std::vector<int>& dims) const;
 };
 
-/// Where the list of positions begins in the storage of a scatter_add's positions: see scatter_positions.
+/// Offset of the list of positions in the storage of a scatter_add's positions; see scatter_positions.
 Dim start_of_positions(const ir::Node& scatter);
 
-/// The program of a region: its members in order, those that are kept stored.
+/// Returns the program of a region: its members in order, with a store for each member that is kept.
 ElementwiseProgram region_program(const ir::Graph& graph, const FusionPlan& plan, const Region& region);
 
-/// The program of one operand (of a contraction or scatter_add) over its own dims, permuted or spread over `domain`:
-/// dim i of the operand runs along domain dim dims[i]. Gives the instruction that holds the element.
+/// The program of one operand of a contraction or scatter_add over `domain`. Dim i of the operand runs along domain
+/// dim dims[i]. `result` is the instruction that holds the element.
 struct OperandProgram {
   ElementwiseProgram program;
   int result;

@@ -42,15 +42,15 @@ Dim LoopIndices::merged_stride(const Linear& form, const std::vector<int>& dims,
   return Dim(0);
 }
 
-/// Whether all lanes differ in the index along the last dim of the group alone: it is known to begin at a multiple of
-/// the lanes, which that dim's size is too.
+/// Whether all lanes of the group differ only in their index along its last dim. This holds if the size of that dim
+/// and the group's base are known multiples of the number of lanes.
 bool LoopIndices::stay_in_one_run(const IndexGroup& group) const {
   const auto size = domain_[group.dims.back()].value();
   return size && *size % group.lanes == 0 && context_.builder.divisor(group.base) % group.lanes == 0;
 }
 
-/// The index along dim number `which` of a group: (base / product of the inner sizes) % its size. Of its lanes, or of
-/// lane 0.
+/// Returns the index along dim number `which` of a group: (base / product of the inner sizes) % its size. `of_lanes`
+/// selects a vector of all lanes instead of lane 0.
 kernel::Value LoopIndices::component(std::size_t group, std::size_t which, bool of_lanes) {
   const auto key = std::make_tuple(group, which, of_lanes);
   if (const auto at = components_.find(key); at != components_.end()) return at->second;
@@ -66,13 +66,13 @@ kernel::Value LoopIndices::component(std::size_t group, std::size_t which, bool 
   return index;
 }
 
-/// Whether a form shows one of many equal parts of a larger value: one that begins beyond all that it spans, or one
-/// of the parts of each row, such as a step of time in each sequence of a batch.
+/// Returns whether a form accesses one of many equal parts of a larger value: a part that starts beyond its own
+/// extent, or a part of each row, such as one time step in each sequence of a batch.
 bool LoopIndices::is_one_of_many(const Linear& form) const {
   constexpr std::int64_t many = 8;
   const std::int64_t start = form.offset.value().value_or(0);
   Dim span(0);                    // of the dims that stay inside a part
-  std::optional<Dim> other_rows;  // the least stride of the others, known ones first
+  std::optional<Dim> other_rows;  // smallest stride of the other dims, preferring known ones
   for (int d = 0; d < domain_.rank(); ++d) {
     const Dim& stride = coefficient(form, d);
     if (stride.is(0) || domain_[d].is(1)) continue;
@@ -90,7 +90,7 @@ bool LoopIndices::is_one_of_many(const Linear& form) const {
   return reach > 0 && start > reach && (!rows || *rows / many > reach);
 }
 
-/// Where a form begins: an argument for one of many parts, so that all share code.
+/// Returns the offset of a form. One of many parts gets its offset as an argument, so that all parts share code.
 kernel::Value LoopIndices::offset(const Linear& form) {
   return is_one_of_many(form) ? context_.argument(*form.offset.value()) : context_.dim(form.offset);
 }

@@ -10,38 +10,38 @@
 
 namespace lathe {
 
-/// Some adjacent domain dims run by one loop index: row-major over their sizes. At most one group runs
-/// along the lanes of a vector.
+/// Adjacent domain dims covered by one loop index, row-major over their sizes. At most one group runs along the lanes
+/// of a vector.
 struct IndexGroup {
   std::vector<int> dims;
   kernel::Value base;  ///< i64 scalar: the index of lane 0
   int lanes = 1;       ///< consecutive indices
 };
 
-/// A position in the domain: where a linear form is evaluated.
+/// A point of the domain, or a vector of points, at which linear forms are evaluated.
 class LoopIndices {
  public:
   LoopIndices(KernelContext& context, const Shape& domain, std::vector<IndexGroup> groups)
       : context_(context), domain_(domain), groups_(std::move(groups)) {}
 
-  /// A linear form here: `base + lane * stride`, or a vector of positions where the dims of the lane group do not
+  /// Value of a linear form: `base + lane * stride`, or a vector of positions if the dims of the lane group do not
   /// merge into one stride.
   struct Position {
     kernel::Value base;
-    Dim stride = 0;                       ///< of the lanes
+    Dim stride = 0;                       ///< between lanes
     bool differs_by_vector = false;       ///< base is valid only if a lane of this vector is inside the domain
-    std::optional<kernel::Value> vector;  ///< i64, one a lane, instead of base and stride
+    std::optional<kernel::Value> vector;  ///< i64, one per lane; replaces base and stride
   };
   Position position(const Linear& form);
-  /// The same as one value: a scalar where it does not vary along the lanes, else a vector.
+  /// Same as one value: a scalar if it does not vary along the lanes, otherwise a vector.
   kernel::Value value(const Linear& form);
   int lanes() const;
-  /// The domain dims that the lanes run over, a bit each.
+  /// Domain dims that the lanes run over, one bit each.
   std::uint64_t lane_dims() const;
 
-  /// Whether stepping through the dims in row-major order steps the form by one fixed stride.
+  /// Returns whether a row-major traversal of the dims advances the form by one fixed stride.
   static bool merges(const Linear& form, const std::vector<int>& dims, const Shape& domain);
-  /// That stride, of dims that merge: of the innermost one whose size is not 1.
+  /// Returns that stride for dims that merge: the stride of the innermost dim whose size is not 1.
   static Dim merged_stride(const Linear& form, const std::vector<int>& dims, const Shape& domain);
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t low_half = 0xFFFFFFFF;
 
-/// 32-bit words held in i64 lanes.
+/// Philox arithmetic on 32-bit words in i64 lanes.
 class Philox {
  public:
   explicit Philox(kernel::Builder& b) : b_(b) {}
@@ -18,7 +18,7 @@ class Philox {
   kernel::Value high(kernel::Value x) { return b_.apply(ScalarOp::shift_right, {x, like(x, std::int64_t{32})}); }
   kernel::Value exclusive_or(kernel::Value x, kernel::Value y) { return b_.apply(ScalarOp::bit_xor, {x, y}); }
 
-  /// Ten rounds (Salmon et al. 2011, section 4.3); word 0 of the result.
+  /// Returns word 0 after ten rounds (Salmon et al. 2011, section 4.3).
   kernel::Value block(std::array<kernel::Value, 4> c, std::array<kernel::Value, 2> key) {
     constexpr std::int64_t multiplier[2] = {0xD2511F53, 0xCD9E8D57}, weyl[2] = {0x9E3779B9, 0xBB67AE85};
     for (int round = 0; round < 10; ++round) {

@@ -9,7 +9,7 @@ namespace lathe {
 using Kind = ElementwiseInstruction::Kind;
 
 namespace {
-constexpr int costs_a_store = 8;  // arithmetic worth a store and a load
+constexpr int costs_a_store = 8;  // arithmetic cost from which a value is spilled rather than recomputed
 }
 
 std::vector<int> loop_levels(const ElementwiseProgram& program) {
@@ -64,7 +64,7 @@ void RowLoops::spill() {
   }
 }
 
-/// Which values a loop computes or reads back, what earlier loops stored being there already, and `kept` with it.
+/// By value: whether a loop computes or reloads it, given the stores of earlier loops and a spill of `kept`.
 std::vector<bool> RowLoops::needed_in(int loop, int kept) const {
   const RowLoop& l = loops_[static_cast<std::size_t>(loop)];
   std::vector<bool> needed(program_.code.size(), false), stored(program_.code.size(), false);
@@ -82,8 +82,8 @@ std::vector<bool> RowLoops::needed_in(int loop, int kept) const {
   return needed;
 }
 
-/// Whether what a spill holds is wanted after the loop that computes `kept` and spills it there: by a later loop,
-/// or at another element.
+/// Whether the previous content of a spill is still read after the loop that computes `kept` and spills it there: by
+/// a later loop or at another element.
 bool RowLoops::read_after(const ElementwiseStore& spill, int kept) const {
   const int buffer = lowering_.buffer_of(spill.node);
   const auto lies_there = [&](const ElementwiseInstruction& i) {
@@ -99,7 +99,7 @@ bool RowLoops::read_after(const ElementwiseStore& spill, int kept) const {
   return false;
 }
 
-/// A result that is written when the value has had its last use, or in that very loop.
+/// Returns a result of the same dtype that is written in or after the last loop that uses the value, or nullptr.
 const ElementwiseStore* RowLoops::find_spill(int value, int last_use, std::vector<int>& occupied) const {
   for (const ElementwiseStore& store : program_.stores) {
     if (!varies(store) || level(store.value) < last_use) continue;

@@ -7,36 +7,36 @@
 
 namespace lathe {
 
-/// By instruction: the first loop over a row that can compute it, which is one more than the reductions that it needs
-/// one after the other.
+/// By instruction: the first loop over a row that can compute it. This is one more than the number of successive
+/// reductions that it depends on.
 std::vector<int> loop_levels(const ElementwiseProgram& program);
 
-/// One loop over a row. Loop l computes what needs the reductions of loops 0 .. l-1.
+/// One loop over a row. Loop l can use the reductions of loops 0 .. l-1.
 struct RowLoop {
-  /// A value that a later loop reads back from `spill` instead of computing it again.
+  /// A value that a later loop reloads from `spill` instead of recomputing it.
   struct Spilled {
     int value;
     const ElementwiseStore* spill;
   };
-  std::vector<int> reductions;                  ///< instructions that it finishes
-  std::vector<int> columns;                     ///< reductions over the rows that it adds to
-  std::vector<const ElementwiseStore*> stores;  ///< results along the row that it writes
+  std::vector<int> reductions;                  ///< reductions that complete in this loop
+  std::vector<int> columns;                     ///< reductions over the rows that this loop accumulates into
+  std::vector<const ElementwiseStore*> stores;  ///< stores of values that vary along the row
   std::vector<Spilled> spilled;
 };
 
-/// How many loops over a row the reductions of an elementwise program ask for, and what each does: a softmax has
-/// three (the maximum; the sum of exponentials; the quotients). Costly values that a later loop needs again (such as
-/// those exponentials) are spilled in the storage of a result of the same dtype that the loops between leave alone
-/// and that no later loop reads: not even where the result goes over a value that the program starts from.
+/// Splits an elementwise program into the loops over a row that its reductions need. A softmax needs three: the
+/// maximum, the sum of exponentials, and the quotients. Expensive values that a later loop needs again, such as the
+/// exponentials, are spilled to the storage of a result of the same dtype. The loops in between must not use that
+/// storage, and no later loop may read it, not even as an input that the result overwrites in place.
 class RowLoops {
  public:
-  /// `inner` has a bit for each domain dim that the row runs along. `lowering` and `program` outlive this.
+  /// `inner` has one bit per domain dim that the row runs along. `lowering` and `program` must outlive this object.
   RowLoops(const LoweringContext& lowering, const ElementwiseProgram& program, std::uint64_t inner);
 
   const std::vector<RowLoop>& loops() const { return loops_; }
-  /// Which loop can compute the value first.
+  /// The first loop that can compute the value.
   int level(int instruction) const { return levels_[static_cast<std::size_t>(instruction)]; }
-  /// Whether the value, or the spill of the store, is another from element to element of the row.
+  /// Whether the value, or the target of the store, varies along the row.
   bool varies(int instruction) const;
   bool varies(const ElementwiseStore& store) const;
 

@@ -7,17 +7,17 @@
 
 namespace lathe {
 
-/// Whether every access of a program steps through these dims, from the outside in, by one stride.
+/// Returns whether every access of a program advances through these dims, outermost first, by one fixed stride.
 bool merges(const ElementwiseProgram& program, const std::vector<int>& dims);
 
-/// How the domain of an elementwise program splits into rows, and how many lanes of one are taken at once.
+/// Splits the domain of an elementwise program into rows, and chooses the number of vector lanes.
 struct RowSpace {
   std::vector<int> outer, inner;  ///< domain dims
   std::uint64_t inner_bits = 0;
   int lanes = 1;
 
-  /// Reductions fix the inner dims. Without any (`inner` is 0), as many trailing dims are inner as every access
-  /// merges into one stride: all of them for plain element-wise code.
+  /// With reductions, `inner` is the number of inner dims. Without (`inner` is 0), the inner dims are the longest
+  /// sequence of trailing dims that every access merges into one stride: all dims in plain elementwise code.
   RowSpace(const ElementwiseProgram& program, int inner, const VectorRegisters& vectors);
 };
 

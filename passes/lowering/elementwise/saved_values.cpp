@@ -33,7 +33,7 @@ void SavedValues::bind(std::span<const int> instructions, Scope& element, const 
 
 void SavedValues::walk(std::span<const int> instructions, const std::function<bool(int)>& visit) const {
   std::set<int> seen;
-  std::vector<int> work(instructions.rbegin(), instructions.rend());  // the next one last
+  std::vector<int> work(instructions.rbegin(), instructions.rend());  // the next one is at the back
   while (!work.empty()) {
     const int i = work.back();
     work.pop_back();

@@ -8,29 +8,29 @@
 
 namespace lathe {
 
-/// What the loops over one row leave for those that follow: values that do not vary along it are computed once, and
-/// values that lie in memory are read back instead of computed again.
+/// Values that loops over a row share. Values that do not vary along the row are computed once, and spilled values
+/// are reloaded instead of recomputed.
 class SavedValues {
  public:
-  /// The value that a spill holds, at the scope's element of the row.
+  /// Loads a value from its spill, at the scope's element of the row.
   using Reload = std::function<kernel::Value(int value, const ElementwiseStore& spill)>;
 
-  /// All arguments outlive this.
+  /// All arguments must outlive this object.
   SavedValues(const LoweringContext& lowering, const ElementwiseProgram& program, ElementwiseEmitter& emitter,
               const RowLoops& loops)
       : lowering_(lowering), program_(program), emitter_(emitter), loops_(loops) {}
 
-  /// Computes, outside the loop over the row, what the instruction needs and does not vary along it.
+  /// Emits, outside the loop over the row, the operands of the instruction that do not vary along the row.
   void hoist(int instruction, ElementwiseEmitter::Scope& row) const;
-  /// From here on the spill holds the value, and what lay there before is gone.
+  /// Records that the spill now holds `value`. Any value that it held before is lost.
   void keep(int value, const ElementwiseStore* spill);
-  /// Binds what the instructions need and lies in memory.
+  /// Binds the operands of the instructions that are available in a spill.
   void bind(std::span<const int> instructions, ElementwiseEmitter::Scope& element, const Reload& reload) const;
-  /// Nothing lies in memory: another row begins.
+  /// Forgets all spills; call it before each row.
   void clear() { spills_.clear(); }
 
  private:
-  /// Visits instructions, and the args of those for which `visit` is true, each once, in the order of the args.
+  /// Visits each instruction once, in order, then the arguments of those for which `visit` returns true.
   void walk(std::span<const int> instructions, const std::function<bool(int)>& visit) const;
 
   const LoweringContext& lowering_;

@@ -6,24 +6,24 @@
 
 namespace lathe {
 
-/// first, first + 1, .., last - 1.
+/// Returns first, first + 1, ..., last - 1.
 std::vector<int> dims_between(int first, int last);
 
-/// The operand of an op that works along one dim of it, as its schedules see it: element [pre.., t, post..]. The
-/// program runs over the operand's own dims.
+/// The operand of an op that works along one of its dims, in the form that schedules use: element [pre.., t, post..].
+/// The program's domain is the operand's dims.
 struct AlongDim {
   AlongDim(const LoweringContext& lowering, ir::ValueId id);
 
   const ir::Node& node;
   int dim;
-  std::vector<int> pre, post;  ///< dims before and behind it
+  std::vector<int> pre, post;  ///< dims before and after `dim`
   OperandProgram operand;
-  Dim rows, size, columns;  ///< points of pre; along dim; of post
+  Dim rows, size, columns;  ///< number of points of pre; along `dim`; of post
 };
 
-/// For operands of an argsort or a top_k: whether a stands before b. NaN counts as larger than every number.
+/// Returns whether x ranks before y in an argsort or top_k. NaN ranks as larger than every number.
 kernel::Value ranks_before(kernel::Builder& b, kernel::Value x, kernel::Value y, bool descending);
-/// Whether the order of an argsort or a top_k begins with the largest.
+/// Returns whether the argsort or top_k orders from largest to smallest.
 bool ranks_descending(const ir::Node& node);
 
 }  // namespace lathe

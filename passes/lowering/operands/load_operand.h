@@ -7,14 +7,14 @@
 
 namespace lathe {
 
-/// The axis along which neighbouring elements of an operand are neighbours in memory. `row` is m of the left operand
-/// and n of the right one.
+/// The axis along which adjacent elements of an operand are contiguous in memory. `row` is m of the left operand and
+/// n of the right one.
 enum class LaneAxis : std::uint8_t { row, k };
 
-/// `lanes` consecutive elements along `axis` of an operand, starting at (batch, row, k), converted to the type that
-/// the product computes in. An empty mask: all are in range; where a mask is false, the element is out of range and
-/// the result may be anything. `axis` is the operand's own, except that single elements (lanes == 1) come with
-/// either.
+/// Loads `lanes` consecutive elements along `axis` of an operand, starting at (batch, row, k), converted to the
+/// matmul's compute type. An empty mask means that all elements are in range. Lanes with a false mask are out of
+/// range and may return any value. `axis` must be the operand's own axis, except that single elements (lanes == 1)
+/// accept both.
 using LoadOperand = std::function<kernel::Value(kernel::Value batch, kernel::Value row, kernel::Value k,
                                                 LaneAxis axis, int lanes, kernel::Value mask)>;
 

@@ -21,7 +21,7 @@ LaneAxis contiguous_axis(const ProductOperand& o) {
   return votes > 0 ? LaneAxis::row : LaneAxis::k;
 }
 
-/// Of an operand that is one load.
+/// Whether a single-load operand has rows that are contiguous along k, with a fixed stride.
 bool lies_in_rows(const ProductOperand& o) {
   const ElementwiseProgram& program = o.operand.program;
   const Linear& form = program[0].form;
@@ -32,8 +32,8 @@ bool lies_in_rows(const ProductOperand& o) {
   return false;
 }
 
-/// Of an operand of bytes times a factor, the way quantized weights are computed. Bytes are at most 255, so that the
-/// sum of a run without the factor is finite as long as the other operand is below the largest number / (255 run).
+/// Matches bytes times a factor, as in quantized weights. Bytes are at most 255, so the sum of a run without the
+/// factor is finite if the other operand is below the largest number / (255 run).
 ProductOperand::Scaled scaled_numbers(const ProductOperand& o) {
   const ElementwiseProgram& program = o.operand.program;
   const ElementwiseInstruction& element = program[o.operand.result];

@@ -7,7 +7,7 @@ namespace lathe {
 
 namespace {
 
-/// The dims of the rows that positions run along.
+/// Returns the dims of the rows that positions vary along.
 std::vector<int> position_dims(int positions, int rank, int dim) {
   if (positions == rank) return dims_between(0, rank);
   return positions == 1 ? std::vector<int>{dim} : std::vector<int>{0, dim};

@@ -6,25 +6,25 @@
 
 namespace lathe {
 
-/// An update_rows as its schedules see it: rows [pre.., t, post..] go to [pre.., positions[t], post..], where a
-/// position is one of a row, or one of each of its elements. The programs of rows and positions run over the dims of
-/// the rows.
+/// An update_rows in the form that schedules use: rows [pre.., t, post..] are written to [pre.., positions[t],
+/// post..]. There is one position per row or one per element. The programs of rows and positions have the dims of the
+/// rows as domain.
 struct RowUpdateOperands {
   RowUpdateOperands(const LoweringContext& context, ir::ValueId value);
 
-  /// Whether the old value lies elsewhere and is to be copied first.
+  /// Whether the old value is in a different buffer and must be copied first.
   bool copies() const;
-  /// The old value over its own dims.
+  /// The program of the old value, over its own dims.
   OperandProgram old() const;
 
   const LoweringContext& lowering;
   ir::ValueId id;
   const ir::Node& node;
   int dim;                     ///< of the rows
-  std::vector<int> pre, post;  ///< dims before and behind it
+  std::vector<int> pre, post;  ///< dims before and after `dim`
   OperandProgram rows, positions;
   bool each;        ///< positions have the shape of the rows
-  Dim size, count;  ///< of what is updated along `dim`; rows
+  Dim size, count;  ///< size of the updated value along `dim`; number of rows
 };
 
 }  // namespace lathe

@@ -12,7 +12,7 @@ bool is_grouped_matmul(const ir::Node& node) { return node.op == &ir::ops::group
 
 ir::ValueId offsets_of(const ir::Node& node) { return node.operands[is_grouped_matmul(node) ? 1 : 2]; }
 
-/// rows [s, k] by weight [n, k]; or [s, n] by [s, k].
+/// Rows [s, k] times weight [n, k] for a grouped_matmul; [s, n] times [s, k] for a segment_outer.
 ir::Node product_of(const LoweringContext& lowering, const ir::Node& node, int number) {
   const bool keeps = is_grouped_matmul(node);
   const ir::ValueId other = keeps ? node.operands[static_cast<std::size_t>(number) + 2] : node.operands[1];
@@ -36,7 +36,7 @@ kernel::Value clamped(kernel::Builder& b, kernel::Value offset, kernel::Value ro
   return kernel::min(kernel::max(offset, b.index(0)), rows);
 }
 
-/// Gives the code of the check that offsets ascend.
+/// Declares the buffers. Returns the code of the check that offsets ascend.
 std::int64_t declare_product(KernelContext& context, const LoweringContext& lowering, const Segment& segment, int out,
                              DType dtype) {
   const ProductOperands& o = segment.operands();

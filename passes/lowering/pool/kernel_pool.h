@@ -9,15 +9,15 @@
 
 namespace lathe {
 
-/// What lowering has made so far: distinct kernels, and by region the launches of them. Lowerings of versions of one
-/// graph for one machine with the same options may share it, so that only what differs is made again.
+/// Results of previous lowerings: distinct kernels, and launches by region. Lowerings of versions of one graph for
+/// one machine with the same options may share a pool, so that only the differences are lowered again.
 class KernelPool {
  public:
-  /// The index of a kernel among the distinct ones: those whose canonical texts differ.
+  /// Adds a kernel and returns its index. Kernels with equal canonical text share an index.
   int add(kernel::Kernel kernel);
   const kernel::Kernel& operator[](int index) const { return kernels_[static_cast<std::size_t>(index)]; }
 
-  RegionMemo regions;  ///< whose launches name kernels by their indices here
+  RegionMemo regions;  ///< launches refer to kernels by their index in this pool
 
  private:
   std::unordered_map<std::string, int> indices_;

@@ -47,9 +47,9 @@ class KeyWriter {
   }
 
   bool is_member(ValueId id) const { return std::binary_search(members_.begin(), members_.end(), id); }
-  /// Whether the kernel computes the value where it is read, or shows elements of another.
+  /// Whether the value has no memory of its own: it is inlined where it is read, or it is a view.
   bool looks_through(ValueId id) const { return is_alias(context_.graph[id]) || context_.plan.is_inlined(id); }
-  /// A scatter_add that is looked through has one for its positions.
+  /// An inlined scatter_add has a buffer for its positions.
   bool has_buffer(ValueId id) const {
     if (looks_through(id)) return context_.graph[id].op == &ops::scatter_add;
     return context_.plan.is_stored(id);
@@ -60,7 +60,7 @@ class KeyWriter {
     nodes_.push_back(context_.plan.placement[static_cast<std::size_t>(id.index)].base);
   }
 
-  /// Takes in a value that is read, and what it is made of where it is looked through.
+  /// Adds a value that is read, and recursively the operands of values without memory of their own.
   void reach(ValueId value) {
     std::vector<ValueId> work = {value};
     while (!work.empty()) {
@@ -99,7 +99,7 @@ class KeyWriter {
     dim(placement.offset);
     number((member ? 1 : 0) + (context_.plan.is_stored(at) ? 2 : 0) + (context_.plan.is_inlined(at) ? 4 : 0));
     number(has_buffer(at) ? position(key_.buffers, context_.buffer_of(at)) : -1);
-    if (!member && !splat && !looks_through(at)) return;  // in memory, whatever made it
+    if (!member && !splat && !looks_through(at)) return;  // in memory; its producer does not matter
     attributes(node);
     number(static_cast<std::int64_t>(node.operands.size()));
     for (const ValueId operand : node.operands) id(operand);
@@ -147,7 +147,7 @@ class KeyWriter {
     for (const T& each : values) value(each);
   }
 
-  /// The number of a stream among those of the region.
+  /// Adds the number of a stream among those of the region.
   void stream(const Node& draw) {
     const std::int64_t salt = stream_salt(draw.attrs.get<std::int64_t>("stream"));
     const auto at = std::find(key_.salts.begin(), key_.salts.end(), salt);
@@ -168,7 +168,7 @@ class KeyWriter {
 
   const LoweringContext& context_;
   const Region& region_;
-  std::vector<ValueId> nodes_;    // sorted: a node's number is its index
+  std::vector<ValueId> nodes_;    // a node's number is its index here
   std::vector<ValueId> members_;  // sorted
   std::set<std::int32_t> seen_;
   RegionKey key_;

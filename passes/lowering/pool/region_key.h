@@ -7,18 +7,17 @@
 
 namespace lathe {
 
-/// What lowering a region depends on. Regions with equal texts, such as those of identical layers, lower to the same
-/// kernels, each over its own buffers and draws: a kernel of one that takes buffers[i] takes buffers[i] of the other,
-/// and so the argument salts[i].
+/// Identifies everything that lowering a region depends on. Regions with equal texts, such as those of identical
+/// layers, lower to the same kernels over their own buffers and random streams. Where one uses buffers[i] or
+/// salts[i], the other uses its own entry i.
 struct RegionKey {
-  std::string text;  ///< of nodes and buffers by number, with everything that the graph and the plan say of them
+  std::string text;                 ///< nodes and buffers by number, with all graph and plan data about them
   std::vector<int> buffers;         ///< program buffers by number
-  std::vector<std::int64_t> salts;  ///< of the streams that it draws from, in the order of their draws
+  std::vector<std::int64_t> salts;  ///< of its random streams, in order of the draws
 };
 
-/// The key of a region: its members and what they compute again in place, down to the values in memory. Nodes and
-/// buffers are numbered in their order in the graph and the program, so that an order among them shows too. Bytes,
-/// not for reading.
+/// Returns the key of a region: its members and the values that they inline, up to values in memory. Nodes and
+/// buffers are numbered in graph and program order, so the key also captures their order. The text is binary.
 RegionKey region_key(const LoweringContext& context, const Region& region);
 
 }  // namespace lathe

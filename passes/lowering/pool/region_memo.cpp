@@ -13,7 +13,8 @@ std::optional<std::vector<Launch>> RegionMemo::find(const RegionKey& key,
   std::vector<Launch> launches = known->second.launches;
   for (Launch& launch : launches) {
     for (int& b : launch.buffers) b = buffers[static_cast<std::size_t>(b)];
-    // Sizes that are known stand in the code: a number among the arguments is a salt, or a position that keys tell.
+    // Known sizes are constants in the code. A number among the arguments is a salt, or an offset that the key
+    // contains.
     for (Dim& dim : launch.dims) {
       const auto& salts = known->second.salts;
       const auto at = dim.value() ? std::find(salts.begin(), salts.end(), *dim.value()) : salts.end();
@@ -33,7 +34,7 @@ void RegionMemo::keep(const RegionKey& key, std::span<const Launch> launches, st
       const auto at = std::lower_bound(key.buffers.begin(), key.buffers.end(), b);
       const bool made = b >= static_cast<int>(first_workspace);
       if (!made && (at == key.buffers.end() || *at != b))
-        return;  // a buffer of no node of the region: its key does not tell all
+        return;  // belongs to no node of the region, so the key does not cover it
       b = static_cast<int>(made ? key.buffers.size() + static_cast<std::size_t>(b) - first_workspace
                                 : static_cast<std::size_t>(at - key.buffers.begin()));
     }

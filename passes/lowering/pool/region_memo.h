@@ -9,21 +9,21 @@
 
 namespace lathe {
 
-/// The launches of regions lowered so far, to run again for regions with the same key over their own buffers and
-/// draws.
+/// Launches of regions that were already lowered. They are reused for regions with the same key, over their own
+/// buffers and random streams.
 class RegionMemo {
  public:
-  /// The launches for a region, where one with this key was kept. `workspace` adds a buffer to the program.
+  /// Returns the launches for a region if one with this key is known. `workspace` adds a buffer to the program.
   std::optional<std::vector<Launch>> find(const RegionKey& key,
                                           const std::function<int(const ProgramBuffer&)>& workspace) const;
 
-  /// Keeps a region's launches. The program's buffers from `first_workspace` on were made for them.
+  /// Stores a region's launches. Program buffers from index `first_workspace` on are its workspaces.
   void keep(const RegionKey& key, std::span<const Launch> launches, std::span<const ProgramBuffer> buffers,
             std::size_t first_workspace);
 
  private:
   struct Entry {
-    std::vector<Launch> launches;  // their buffers: positions in RegionKey::buffers, then workspaces
+    std::vector<Launch> launches;  // buffers are positions in RegionKey::buffers, then workspaces
     std::vector<ProgramBuffer> workspaces;
     std::vector<std::int64_t> salts;
   };

@@ -27,8 +27,8 @@ bool holds(const ir::DimCheck& check, const DimBindings& sizes) {
   return check.relation == Relation::equal ? left == right : left <= right;
 }
 
-/// The size of one unknown with which a check holds, the others staying; nothing where it is none from 1 on, or the
-/// check is not linear in it.
+/// Returns the size of one dim that satisfies a check while the others stay fixed. Returns nullopt if there is no
+/// such size >= 1, or if the check is not linear in it.
 std::optional<std::int64_t> size_for(const ir::DimCheck& check, const std::string& name, DimBindings sizes) {
   const auto gap = [&](std::int64_t size) {
     sizes[name] = size;
@@ -40,7 +40,7 @@ std::optional<std::int64_t> size_for(const ir::DimCheck& check, const std::strin
   return size >= 1 && holds(check, (gap(size), sizes)) ? std::optional(size) : std::nullopt;
 }
 
-/// Moves one size after the other until all checks hold.
+/// Adjusts one dim at a time until all checks hold.
 bool satisfy_checks(const Program& program, DimBindings& sizes) {
   constexpr int rounds = 16;
   for (int round = 0; round < rounds; ++round) {

@@ -6,9 +6,9 @@
 
 namespace lathe {
 
-/// Bindings of the unknown sizes of a program that its run-time checks allow: small sizes, and such as take several
-/// blocks and a remainder. One without names where all sizes are known; fewer, or none, where the checks are not met
-/// by moving one size at a time.
+/// Returns bindings of the program's unknown dims that pass its run-time checks: small sizes, and sizes that need
+/// several blocks plus a remainder. Returns one empty binding if all sizes are known. Returns fewer, or none, if
+/// adjusting one dim at a time cannot satisfy the checks.
 std::vector<DimBindings> sample_sizes(const Program& program);
 
 }  // namespace lathe

@@ -17,17 +17,17 @@ using Answer = AccessSearch::Answer;
 
 namespace {
 
-constexpr std::int64_t most_ranges = 20'000;          // that the searches for one buffer look at
-constexpr std::int64_t most_ranges_of_loads = 2'000;  // the same, for elements outside of it
-constexpr int ends = 4, between = 2;                  // elements that are asked for
+constexpr std::int64_t most_ranges = 20'000;          // budget of the searches for one buffer
+constexpr std::int64_t most_ranges_of_loads = 2'000;  // same, for out-of-bounds loads
+constexpr int ends = 4, between = 2;                  // numbers of sampled elements
 
-/// Everything that touches one buffer of so many elements, at known sizes.
+/// All accesses to one buffer with `elements` elements, at known sizes.
 class Accesses {
  public:
   Accesses(std::int64_t elements, std::vector<AccessSearch> stores, std::vector<AccessSearch> loads)
       : elements_(elements), stores_(std::move(stores)), loads_(std::move(loads)) {}
 
-  /// An element that some load reads although it does not exist.
+  /// Finds an element that a load certainly reads out of bounds.
   std::optional<std::string> outside_load() {
     budget_ = most_ranges_of_loads;
     for (AccessSearch& site : loads_) {
@@ -41,7 +41,8 @@ class Accesses {
     return std::nullopt;
   }
 
-  /// An element that no store writes although it is wanted: of a buffer that has room, only if a load reads it.
+  /// Finds an element that is not written but should be. If the buffer has room, only elements that a load reads
+  /// count.
   std::optional<std::string> missing_store(bool has_room) {
     if (!has_room) {
       for (const std::int64_t element : {std::int64_t{0}, elements_ - 1})
@@ -59,7 +60,7 @@ class Accesses {
     return std::nullopt;
   }
 
-  /// What follows where the last store's loops end, or some loops of some store.
+  /// Checks the element after the end of the last store's loops, or after some loops of a random store.
   std::optional<std::string> behind_an_end(bool has_room, bool of_last) {
     AccessSearch& site = of_last ? stores_.back() : any(stores_);
     const auto end = site.at_end(of_last ? 0 : any_counter(site), next());
@@ -85,7 +86,7 @@ class Accesses {
     return fmt::format("element {} of {} is {}", element, elements_, what);
   }
 
-  /// Asks first who stored the one before.
+  /// Tries the store that matched last first.
   bool is_stored(std::int64_t element) {
     for (std::size_t i = 0; i < stores_.size(); ++i) {
       const std::size_t s = (last_ + i) % stores_.size();
@@ -139,7 +140,7 @@ std::vector<AccessSearch> AccessVerifier::searches(std::span<const Binding> bind
   return found;
 }
 
-/// For each binding of the unknown sizes that fits 64 bits.
+/// Runs `check` for each sample binding for which sizes fit in 64 bits.
 std::optional<std::string> AccessVerifier::at_sizes(const std::function<Checked(const DimBindings&)>& check) {
   for (const DimBindings& sizes : sizes_) try {
       if (const Checked fault = check(sizes)) return *fault + sizes_text(sizes);
@@ -175,7 +176,7 @@ std::optional<AccessVerifier::Fault> AccessVerifier::find_fault(int first_launch
   return std::nullopt;
 }
 
-/// The dims of the launch that some site depends on: salts distinguish layers, and no elements.
+/// Adds the launch dims that a site depends on. Salts, which only distinguish layers, do not affect elements.
 void AccessVerifier::add_to_key(Key& key, const Binding& at, AccessKind kind, const DimBindings& sizes) {
   const Launch& launch = launch_of(at);
   std::set<int> used;

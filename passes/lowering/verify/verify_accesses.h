@@ -15,23 +15,26 @@
 
 namespace lathe {
 
-/// Compares what launches touch with the sizes of the buffers. Whether every element is written, or
-/// of a workspace with room to spare what is read, is asked of some elements, at one or two bindings of the unknown
-/// sizes: the first and the last, some in between, and those that follow where a loop, or the loops inside one, end;
-/// for what is left out begins where something ends. Where data decide what is written, or a search takes too long,
-/// everything counts as written. Every load, of inputs, states and constants too, is also searched for an element
-/// outside of its buffer: where all its loops end, and by ranges, at the same bindings.
+/// Compares the accesses of launches with the sizes of the buffers, at one or two bindings of the unknown dims.
+///
+/// Stores: checks that sampled elements are written: the first and the last, some in between, and those just after
+/// the end of a loop or loop nest, because gaps start where something ends. For a workspace with spare room, checks
+/// sampled elements that are read. An element counts as written if stores depend on data or if the search exceeds its
+/// budget.
+///
+/// Loads, including those of inputs, states and constants: searches for an out-of-bounds element at the ends of all
+/// loops and by ranges.
 class AccessVerifier {
  public:
-  /// `uses`: by kernel. Both must outlive it.
+  /// `uses` is indexed by kernel. Both arguments must outlive this object.
   AccessVerifier(const Program& program, std::span<const kernel::ParameterUse> uses);
 
   struct Fault {
     int buffer, launch;
     std::string what;
   };
-  /// Of these launches, those of one region, which together write each buffer that they write: the first fault, if
-  /// any.
+  /// Returns the first fault, if any, in the launches of one region. Together they must write all of each buffer that
+  /// they write.
   std::optional<Fault> find_fault(int first_launch, int last_launch);
 
  private:
@@ -40,11 +43,11 @@ class AccessVerifier {
     int launch, parameter;
   };
   struct Written {
-    std::vector<Binding> by, read_by;  ///< read_by: of a workspace
-    bool in_part = false;              ///< a launch leaves some of it as it was
+    std::vector<Binding> by, read_by;  ///< read_by: only for a workspace
+    bool in_part = false;              ///< a launch preserves some of it
   };
-  using Key = std::vector<std::int64_t>;       ///< everything that an answer depends on
-  using Checked = std::optional<std::string>;  ///< a fault
+  using Key = std::vector<std::int64_t>;       ///< everything that the result of a check depends on
+  using Checked = std::optional<std::string>;  ///< a description of the fault, if any
 
   std::optional<std::string> at_sizes(const std::function<Checked(const DimBindings&)>& check);
   Checked check_loads(const ProgramBuffer& buffer, const Binding& at, const DimBindings& sizes);
@@ -58,9 +61,9 @@ class AccessVerifier {
   const Program& program_;
   std::span<const kernel::ParameterUse> uses_;
   std::vector<DimBindings> sizes_;
-  /// By kernel, parameter and kind.
+  /// by kernel, parameter and kind
   std::map<std::tuple<int, int, kernel::AccessKind>, std::vector<kernel::AccessSite>> sites_;
-  std::set<Key> inside_, whole_;  ///< loads, and stores, that were found sound
+  std::set<Key> inside_, whole_;  ///< loads and stores that passed
 };
 
 }  // namespace lathe

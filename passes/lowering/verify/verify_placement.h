@@ -8,10 +8,10 @@
 
 namespace lathe {
 
-/// Throws InternalError where a value would be read, or handed back, from a buffer that another one lies in by then:
-/// runs through the regions in their order and keeps account of what each buffer holds. It knows nothing of why
-/// values share buffers. `buffer_of`: of values in memory; `copies`: states, and the values that they take at the
-/// end.
+/// Throws InternalError if a value is read or returned from a buffer after another value has overwritten it.
+/// Simulates the regions in order and tracks the content of each buffer, independently of the pass that assigned the
+/// buffers. `buffer_of` maps values in memory to buffers. `copies` are pairs of a state and the value that is copied
+/// into it at the end.
 void verify_placement(const ir::Graph& graph, const FusionPlan& plan,
                       const std::function<int(ir::ValueId)>& buffer_of,
                       std::span<const std::pair<ir::ValueId, ir::ValueId>> copies);

@@ -166,7 +166,7 @@ class Verifier {
     for (int l = exchange.start; l < exchange.done; ++l) check_beside(exchange, l);
   }
 
-  /// A launch that runs while the exchange may be on its way.
+  /// Checks a launch that may overlap with the exchange.
   void check_beside(const Exchange& exchange, int l) {
     launch_ = l;
     for (std::size_t p = 0; p < launch().buffers.size(); ++p)
@@ -177,7 +177,7 @@ class Verifier {
       }
   }
 
-  /// What is over before launch l is there; what begins then needs its values.
+  /// Completes exchanges that end before launch l. Checks that exchanges that start there have their inputs.
   void pass_exchanges(int l) {
     for (const Exchange& exchange : program_.exchanges)
       for (const Exchange::Part& part : exchange.parts) {
@@ -188,7 +188,7 @@ class Verifier {
       }
   }
 
-  /// Launches of a region follow each other.
+  /// Returns the last launch of the region that starts at launch `first`.
   int end_of_region(int first) const {
     int last = first;
     const auto region = [&](int l) { return program_.launches[static_cast<std::size_t>(l)].info.region; };
@@ -202,13 +202,13 @@ class Verifier {
       if (use().stored[p]) stored_[static_cast<std::size_t>(launch().buffers[p])] = true;
   }
 
-  /// What launches of a region say that they write, and not only a part of, one of them has to write.
+  /// Checks that each buffer that the region's launches declare as fully written is written by one of them.
   void check_declared(int first, int last) {
-    std::map<int, int> declared;  // by buffer: the last launch that says so
+    std::map<int, int> declared;  // by buffer: the last launch that declares it
     std::set<int> stored;
     for (launch_ = first; launch_ <= last; ++launch_)
       for (std::size_t p = 0; p < launch().buffers.size(); ++p) {
-        const bool all = !launch().leaves_remainder(static_cast<int>(p));  // a part may be nothing
+        const bool all = !launch().leaves_remainder(static_cast<int>(p));  // a partial write may be empty
         if (kernel().buffers[p].access != kernel::Access::read && all) declared[launch().buffers[p]] = launch_;
         if (use().stored[p]) stored.insert(launch().buffers[p]);
       }
@@ -249,10 +249,10 @@ class Verifier {
 
   const Program& program_;
   std::vector<kernel::ParameterUse> uses_;  // by kernel
-  std::vector<bool> stored_;                // by buffer: a launch so far stores to it, or it has no elements
-  std::vector<int> owner_;                  // by buffer: of scratch the launch that has it
-  int launch_ = -1;                         // that is looked at
-  const Launch* fold_ = nullptr;            // of an exchange, in its place
+  std::vector<bool> stored_;                // by buffer: a previous launch stores to it, or it has no elements
+  std::vector<int> owner_;                  // by buffer: for scratch, the launch that owns it
+  int launch_ = -1;                         // the launch being checked
+  const Launch* fold_ = nullptr;            // the reduction launch of an exchange, checked instead of `launch_`
 };
 
 }  // namespace

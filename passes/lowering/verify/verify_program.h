@@ -4,22 +4,22 @@
 
 namespace lathe {
 
-/// Throws InternalError ("program @g: ... [label]"), with the buffer, the launch and its source line, where a program
-/// breaks a rule. Schedules and the decisions where values lie make programs, so a failure is a defect of Lathe: it
-/// ends here instead of in a wrong number. Linear in the program. A buffer without elements needs no writer.
+/// Throws InternalError ("program @g: ... [label]"), with the buffer, the launch and its source line, if a program
+/// violates a rule. Programs are generated, so a violation is a bug in Lathe; this check reports it before it causes
+/// wrong results. Linear in the size of the program. Buffers without elements need no writer.
 ///
-/// - program_range: a launch or a slot names a kernel or a buffer that does not exist.
-/// - program_arguments: a launch has other buffers or dims than its kernel has parameters, or lacks a check's
-/// message.
-/// - program_dtype: a buffer's dtype is not the parameter's.
-/// - program_alias: two parameters that may not share memory do, and one of them is written.
-/// - program_constant: an input or a constant is written, or a constant has other elements than its size says.
-/// - program_scratch: scratch belongs to two launches, or is read by one that does not write it.
-/// - program_slot: a slot's buffer is of another kind or dtype, or belongs to two slots.
-/// - program_exchange: an exchange moves other elements than its buffers have, or such as nothing wrote; a
-///   launch beside it touches what it writes, or writes what it reads.
-/// - program_unwritten: a buffer is read or returned, and nothing before wrote it.
-/// - program_partial: launches of one region write a buffer and leave elements out, or read or write beyond its end
+/// - program_range: a launch or slot refers to a kernel or buffer that does not exist.
+/// - program_arguments: the number of buffers or dims of a launch does not match its kernel's parameters, or a check
+///   has no message.
+/// - program_dtype: a buffer's dtype differs from the parameter's.
+/// - program_alias: two parameters share memory without permission, and one of them is written.
+/// - program_constant: an input or a constant is written, or a constant's data does not match its size.
+/// - program_scratch: two launches share scratch, or a launch reads scratch that it does not write.
+/// - program_slot: a slot's buffer has the wrong kind or dtype, or belongs to two slots.
+/// - program_exchange: an exchange moves more or fewer elements than its buffers have, or elements that were not
+///   written; or a launch that overlaps with it accesses its outputs or writes its inputs.
+/// - program_unwritten: a buffer is read or returned before it is written.
+/// - program_partial: the launches of a region leave elements of a buffer unwritten, or access it out of bounds
 ///   (verify_accesses.h).
 void verify_program(const Program& program);
 

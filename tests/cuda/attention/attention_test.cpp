@@ -82,7 +82,7 @@ std::vector<bool> left_out(const kernel::Kernel& kernel, std::span<const kernel:
 
 }  // namespace
 
-TEST_CASE("attentions of every kind are fused on GPUs, and give what their parts give") {
+TEST_CASE("every kind of attention is fused on GPUs, and matches unfused attention") {
   for (const AttentionCase& c : attention_cases()) {
     INFO(c.name);
     const ProgramInterpreter fused = lowered(c.graph, AttentionFusion::required),
@@ -98,7 +98,7 @@ TEST_CASE("attentions of every kind are fused on GPUs, and give what their parts
   }
 }
 
-TEST_CASE("attention on GPUs: of one row, of none, over no columns, over ragged tiles") {
+TEST_CASE("attention on GPUs: one row, no rows, no columns, ragged tiles") {
   const auto cases = attention_cases();
   const auto across =
       std::find_if(cases.begin(), cases.end(), [](const AttentionCase& c) { return c.name == "across, in f16"; });
@@ -111,7 +111,7 @@ TEST_CASE("attention on GPUs: of one row, of none, over no columns, over ragged 
     check_values(across->graph, dims, fused, plain, {});
 }
 
-TEST_CASE("every twenty-fourth variant of attention on GPUs") {
+TEST_CASE("every 24th variant of attention on GPUs") {
   const auto all = variants();
   for (std::size_t i = 5; i < all.size(); i += 24) {
     INFO(all[i].name());
@@ -121,7 +121,7 @@ TEST_CASE("every twenty-fourth variant of attention on GPUs") {
   }
 }
 
-TEST_CASE("one loop over the columns where all that is summed scales with exp(a - max of a)") {
+TEST_CASE("a single loop over the columns if all sums scale with exp(a - max of a)") {
   const auto loops = [](const ir::Graph& graph, std::string_view loop) {
     const ProgramInterpreter fused = lowered(graph, AttentionFusion::required);
     const auto& kernels = fused.program().kernels;
@@ -144,7 +144,7 @@ TEST_CASE("one loop over the columns where all that is summed scales with exp(a 
   CHECK(loops(build({.mask = Mask::soft_cap}), tiles) == 4);
 }
 
-TEST_CASE("one loop over the columns on GPUs: maxima that rise, masks by -1e9 and -inf, infinities and NaN") {
+TEST_CASE("one loop over the columns on GPUs: rising maxima, masks by -1e9 and -inf, infinities and NaN") {
   const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   constexpr std::int64_t rows = 9, columns = 100;  // in tiles of 32
   for (const double fill : {-1e9, -infinity}) {
@@ -173,7 +173,7 @@ TEST_CASE("one loop over the columns on GPUs: maxima that rise, masks by -1e9 an
   }
 }
 
-TEST_CASE("one loop over the columns on GPUs: the error in 16 and 32 bits where the maximum rises at every tile") {
+TEST_CASE("one loop over the columns on GPUs: 16- and 32-bit error when the maximum rises at every tile") {
   for (const DType dtype : {f32, bf16, f16}) {
     INFO(name(dtype));
     const ir::Graph graph = masked_attention(dtype, -1e4);
@@ -187,7 +187,7 @@ TEST_CASE("one loop over the columns on GPUs: the error in 16 and 32 bits where 
   }
 }
 
-TEST_CASE("tiles of 16-bit operands are copied asynchronously where their rows are multiples of 16 bytes") {
+TEST_CASE("tiles of 16-bit operands are copied asynchronously if their rows are multiples of 16 bytes") {
   /// Which operands the forward kernel copies: the left one (rows) and the right one.
   const auto copied = [](const ProgramInterpreter& program) {
     const std::string text = kernel::print(program.program().kernels[0]);
@@ -212,7 +212,7 @@ TEST_CASE("tiles of 16-bit operands are copied asynchronously where their rows a
   }
 }
 
-TEST_CASE("columns beyond the diagonal are left out on GPUs where that changes nothing") {
+TEST_CASE("columns past the diagonal are skipped on GPUs if that does not change the result") {
   const ir::Graph graph = causal_attention(f64, 4, 6);
   const ProgramInterpreter fused = lowered(graph, AttentionFusion::required);
   const double infinity = std::numeric_limits<double>::infinity();
@@ -234,8 +234,7 @@ TEST_CASE("columns beyond the diagonal are left out on GPUs where that changes n
     }
 }
 
-TEST_CASE(
-    "the gradient of a bias that batches share on GPUs: several tiles, and those beyond the diagonal left out") {
+TEST_CASE("the gradient of a bias that batches share on GPUs: several tiles, tiles past the diagonal skipped") {
   const ir::Graph graph = build({.layout = Layout::heads, .mask = Mask::bias_then_mask, .types = Types::f64});
   const ProgramInterpreter fused = lowered(graph, AttentionFusion::required);
   const Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", row_blocks_of_f64}});
@@ -279,7 +278,7 @@ TEST_CASE("the CUDA text of attention on the host: tiles, wide heads, 16-bit flo
                  [&](const auto& kernel, auto buffers, auto dims) { return host->run(kernel, buffers, dims, 1); });
 }
 
-TEST_CASE("attention in NVRTC's hands: no spills, few registers, 48 KiB of shared memory") {
+TEST_CASE("attention compiled by NVRTC: no spills, few registers, 48 KiB of shared memory") {
   const auto nvrtc = local_nvrtc();
   if (!nvrtc) return;
   const auto check = [&](std::span<const kernel::Kernel> kernels, const char* arch, int registers) {

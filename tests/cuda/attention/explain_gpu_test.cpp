@@ -40,7 +40,7 @@ std::string told(const std::string& scores, const std::string& weights, int dept
 
 }  // namespace
 
-TEST_CASE("an attention on a GPU is told with its kernels and what tensor cores do in them") {
+TEST_CASE("explain lists the kernels of attention on a GPU and their tensor core use") {
   for (const bool warpgroups : {false, true}) {
     const std::string text = told("bf16", "bf16", 16, warpgroups);
     INFO(text);
@@ -55,14 +55,14 @@ TEST_CASE("an attention on a GPU is told with its kernels and what tensor cores 
   CHECK_THAT(told("f16", "bf16"), Contains("contract multiplies bf16 and bf16 (net.cpp:11)"));
 }
 
-TEST_CASE("an attention on sm_90a that warpgroups do not suit is told with the condition that fails") {
+TEST_CASE("explain reports the condition that keeps attention on sm_90a from warpgroups") {
   CHECK_THAT(told("bf16", "bf16", 12, true),
              Contains(": tensor cores, ") &&
                  Contains("\n    not by warpgroups: its keys are computed, or no boxes that TMA copies\n"));
   CHECK_THAT(told("f32", "f32", 16, true), !Contains("not by warpgroups"));
 }
 
-TEST_CASE("slices of a value in f32 that are all cast to bf16 are stored as such, so that TMA copies them") {
+TEST_CASE("f32 slices that are all cast to bf16 are stored as bf16 for TMA copies") {
   const ir::Graph graph = ir::parse_graph(R"(graph @a(input %x: f32[S, 48], input %b: f32[48]) {
   %qkv = add %x, %b
   %q32 = slice %qkv {dim=1, start=0, stop=16}
@@ -81,7 +81,7 @@ TEST_CASE("slices of a value in f32 that are all cast to bf16 are stored as such
              Contains("attention_by_wgmma_") && !Contains("not by warpgroups"));
 }
 
-TEST_CASE("the backward pass of an attention on sm_90a is told with which of its kernels warpgroups run") {
+TEST_CASE("explain reports which backward attention kernels on sm_90a use warpgroups") {
   const auto told_of = [](std::int64_t depth) {
     const ir::Graph graph = test::attention_with_gradients({.types = test::Types::bf16}, depth, 16);
     return explained(ir::run_pipeline(graph, ir::default_pipeline()).graph, true);
@@ -96,7 +96,7 @@ TEST_CASE("the backward pass of an attention on sm_90a is told with which of its
                                Contains("not by warpgroups: sums over rows of 16, 264 elements, where registers"));
 }
 
-TEST_CASE("an attention that no GPU kernel takes is told with the condition that fails") {
+TEST_CASE("explain reports the condition that keeps attention from fusion on a GPU") {
   const std::string text = told("bf16", "bf16", 600);
   INFO(text);
   CHECK_THAT(text, Contains("softmax at net.cpp:9: not fused") && Contains("600 elements") && Contains("net.cpp:7") &&
@@ -105,7 +105,7 @@ TEST_CASE("an attention that no GPU kernel takes is told with the condition that
   CHECK(explained(none, false) == "this graph has no softmax\n");
 }
 
-TEST_CASE("the products of a step in mixed precision are told, and what keeps one from warpgroups") {
+TEST_CASE("explain lists the matmuls of a mixed-precision step, and what keeps one from warpgroups") {
   const auto told_of = [](std::int64_t words) {
     models::GptConfig config = test::small_gpt(f32, 1);
     config.vocab = Dim("vocab", words);

@@ -50,11 +50,11 @@ ir::Graph attention() {
 
 }  // namespace
 
-TEST_CASE("row_reciprocals: a backward pass inverts the sums of a softmax once a row, where the rows are looked at") {
+TEST_CASE("row_reciprocals: a backward pass inverts the sums of a softmax once per row, not per element") {
   for (const bool warpgroups : {false, true}) CHECK(divisions(attention(), warpgroups) == 0);
 }
 
-TEST_CASE("row_reciprocals: sums that may be anything divide every weight") {
+TEST_CASE("row_reciprocals: sums that may be near zero divide every weight") {
   // No maximum is subtracted, so the sum may be near zero, where its reciprocal is infinite.
   const ir::Graph graph = ir::parse_graph(
       R"(graph @a(input %q: bf16[n, 32, 16], input %k: bf16[n, 32, 16], input %v: bf16[n, 32, 16], input %dy: bf16[n, 32, 16]) {

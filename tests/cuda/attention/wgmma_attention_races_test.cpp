@@ -22,7 +22,7 @@ Tensors run(const ProgramInterpreter& program, RacingCuda& cuda, const Tensors& 
 
 }  // namespace
 
-TEST_CASE("races: none in attention by warpgroups, forward and backward, whose slots are used again") {
+TEST_CASE("races: none in attention by warpgroups with reused slots, forward and backward") {
   for (const ir::Graph& graph : {forward_attention(causal, 16, 16), attention_with_gradients(causal, 16, 24)}) {
     const ProgramInterpreter program = fused_by_wgmma(graph);
     REQUIRE((rows_by_wgmma(program) || columns_by_wgmma(program)));
@@ -36,7 +36,7 @@ TEST_CASE("races: none in attention by warpgroups, forward and backward, whose s
   }
 }
 
-TEST_CASE("races: waits that are left out of attention by warpgroups are found") {
+TEST_CASE("races: detects omitted waits in attention by warpgroups") {
   const ir::Graph graph = attention_with_gradients(causal, 16, 24);
   const ProgramInterpreter program = fused_by_wgmma(graph);
   const Tensors arguments = random_arguments(graph, dims);

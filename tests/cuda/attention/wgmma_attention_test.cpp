@@ -45,12 +45,11 @@ ir::Graph graph_of(const WgmmaCase& c) { return forward_attention(c.variant, c.d
 
 }  // namespace
 
-TEST_CASE(
-    "attention by warpgroups: masks, layouts, sizes of heads, ragged tiles, few rows, by the kernel interpreter") {
+TEST_CASE("attention by warpgroups: masks, layouts, head sizes, ragged tiles, few rows, in the kernel interpreter") {
   check_cases(cases, forward_attention, rows_by_wgmma);
 }
 
-TEST_CASE("attention by warpgroups: maxima that rise, masks by -1e9 and -inf, infinities and NaN") {
+TEST_CASE("attention by warpgroups: rising maxima, masks by -1e9 and -inf, infinities and NaN") {
   const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   constexpr std::int64_t rows = 9, columns = 300, head = 16;  // in tiles of 64
   const ir::Graph graphs[] = {masked_attention(bf16, -1e9), masked_attention(bf16, -infinity)};
@@ -84,7 +83,7 @@ TEST_CASE("attention by warpgroups: maxima that rise, masks by -1e9 and -inf, in
   }
 }
 
-TEST_CASE("attention by warpgroups: columns are left out where that changes nothing, else gone through after all") {
+TEST_CASE("attention by warpgroups: columns are skipped if that does not change the result, otherwise visited") {
   const ir::Graph graph = forward_attention(causal_and_padded, 16, 16);
   const ProgramInterpreter program = fused_by_wgmma(graph);
   REQUIRE(rows_by_wgmma(program));
@@ -93,7 +92,7 @@ TEST_CASE("attention by warpgroups: columns are left out where that changes noth
   check_left_out(graph, program, {0, 300, 140}, {"k", "v"});
 }
 
-TEST_CASE("attentions that warpgroups do not suit take the path of all GPUs") {
+TEST_CASE("attention that does not suit warpgroups uses the path of all GPUs") {
   for (const AttentionCase& c : attention_cases()) {
     INFO(c.name);
     CHECK_FALSE(rows_by_wgmma(fused_by_wgmma(c.graph)));  // rows of 8 bytes, forward and backward in one kernel, f32
@@ -106,7 +105,7 @@ TEST_CASE("attentions that warpgroups do not suit take the path of all GPUs") {
       rows_by_wgmma(fused_by_wgmma(forward_attention({.scale = Scale::on_keys, .types = Types::bf16}, 16, 16))));
 }
 
-TEST_CASE("attention by warpgroups compiles to wgmma without spills, under a ceiling of registers") {
+TEST_CASE("attention by warpgroups compiles to wgmma without spills, within the register limit") {
   std::vector<kernel::Kernel> kernels;
   for (const auto& [depth, values] : {std::pair{64, 64}, {128, 128}, {256, 256}})
     for (const Mask mask : {Mask::none, Mask::causal_fill})

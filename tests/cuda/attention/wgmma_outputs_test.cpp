@@ -70,13 +70,13 @@ ir::Graph graph_of(const WgmmaCase& c) { return attention_with_gradients(c.varia
 }  // namespace
 
 TEST_CASE(
-    "attention backward by warpgroups: masks, layouts, sizes of heads, ragged tiles, few rows, by the kernel "
+    "attention backward by warpgroups: masks, layouts, head sizes, ragged tiles, few rows, in the kernel "
     "interpreter") {
   check_cases(cases, attention_with_gradients, columns_by_wgmma);
   for (const WgmmaCase& c : cases) CHECK(outputs_of_rows_by_wgmma(fused_by_wgmma(graph_of(c))));
 }
 
-TEST_CASE("attention backward by warpgroups: queries that are not contiguous, a bias that heads share") {
+TEST_CASE("attention backward by warpgroups: non-contiguous queries, a bias that heads share") {
   const ir::Graph graphs[] = {
       queries_across(64),
       attention_with_gradients({.layout = Layout::split, .mask = Mask::bias_shared, .types = Types::bf16}, 16, 16)};
@@ -91,7 +91,7 @@ TEST_CASE("attention backward by warpgroups: queries that are not contiguous, a 
   }
 }
 
-TEST_CASE("attention backward by warpgroups: with sums of rows from the result, no other kernel makes scores again") {
+TEST_CASE("attention backward by warpgroups: with row sums from the result, no other kernel recomputes scores") {
   const ir::Graph graph = with_sums_from_results();
   const ProgramInterpreter program = fused_by_wgmma(graph);
   REQUIRE(columns_by_wgmma(program));
@@ -113,8 +113,7 @@ TEST_CASE("attention backward by warpgroups: with sums of rows from the result, 
       CHECK(std::abs(one_key.at(gradient).get(i)) <= 1e-5);
 }
 
-TEST_CASE(
-    "attention backward by warpgroups: the CUDA text gives the same bits on every run, close to the plain graph's") {
+TEST_CASE("attention backward by warpgroups: the CUDA text is deterministic, close to the unfused graph") {
   std::vector<ir::Graph> graphs;
   std::vector<ProgramInterpreter> programs;
   std::vector<kernel::Kernel> kernels;
@@ -139,7 +138,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "attention backward by warpgroups: rows are left out where that changes nothing, else gone through after all") {
+    "attention backward by warpgroups: rows are skipped if that does not change the result, otherwise visited") {
   const ir::Graph graph = attention_with_gradients(causal_and_padded, 16, 16);
   const ProgramInterpreter program = fused_by_wgmma(graph);
   REQUIRE(columns_by_wgmma(program));
@@ -148,7 +147,7 @@ TEST_CASE(
   check_left_out(graph, program, {0, 300, 70}, {"k", "v", "weight"});
 }
 
-TEST_CASE("attentions backward that warpgroups do not suit take the path of all GPUs, and say why") {
+TEST_CASE("backward attention that does not suit warpgroups uses the path of all GPUs, with a reason") {
   const auto why_not = [](const ir::Graph& graph, bool rows_suit = false) {
     const ProgramInterpreter program = fused_by_wgmma(graph);
     CHECK_FALSE(columns_by_wgmma(program));
@@ -174,7 +173,7 @@ TEST_CASE("attentions backward that warpgroups do not suit take the path of all 
   }
 }
 
-TEST_CASE("attention backward by warpgroups compile to wgmma without spills, under a ceiling of registers") {
+TEST_CASE("attention backward by warpgroups compiles to wgmma without spills, within the register limit") {
   std::vector<kernel::Kernel> kernels;
   for (const auto& [depth, values] : {std::pair{64, 64}, {128, 128}, {192, 64}})
     for (const Mask mask : {Mask::none, Mask::causal_fill, Mask::window}) {

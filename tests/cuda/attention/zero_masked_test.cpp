@@ -65,7 +65,7 @@ void check(const Sample& sample, const ProgramInterpreter::RunKernel& run) {
 
 }  // namespace
 
-TEST_CASE("the CUDA text of attention whose wholly masked queries give zeros, forward and backward") {
+TEST_CASE("the CUDA text of attention with zeros for fully masked queries, forward and backward") {
   std::vector<Sample> samples;
   for (const bool known : {false, true}) {
     for (const DType dtype : {f64, f32, bf16}) {
@@ -88,7 +88,8 @@ TEST_CASE("the CUDA text of attention whose wholly masked queries give zeros, fo
   }
 }
 
-TEST_CASE("a maximum that may be -inf gives NaN on GPUs where no key is seen, whatever keeps the sum from zero") {
+TEST_CASE(
+    "a maximum that may be -inf gives NaN on GPUs for a row with no visible key, with any lower bound on the sum") {
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double least : {-infinity, std::numeric_limits<double>::lowest()}) {
     INFO(least);

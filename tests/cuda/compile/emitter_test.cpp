@@ -33,7 +33,7 @@ Kernel one_block(const std::string& name, int threads, const Body& body) {
 
 }  // namespace
 
-TEST_CASE("a point-wise kernel reads as CUDA C++, 16 bytes an access") {
+TEST_CASE("a point-wise kernel prints as CUDA C++, with 16-byte accesses") {
   CHECK(cuda::emit(scale_kernel(), gpu_info("sm_80")) == R"(#include "lathe.cuh"
 
 namespace lathe {
@@ -61,7 +61,7 @@ scale(const f32* __restrict__ x, f32* __restrict__ y, const i64 n, u64* const st
 )");
 }
 
-TEST_CASE("a vector that is read whole or not at all is read 16 bytes at a time") {
+TEST_CASE("a vector with a uniform mask is loaded 16 bytes at a time") {
   const auto text = [](int apart) {
     const Kernel kernel = one_block("either", 32, [apart](Builder& b, Value t) {
       const Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
@@ -73,7 +73,7 @@ TEST_CASE("a vector that is read whole or not at all is read 16 bytes at a time"
   CHECK(holds(text(3), "load_if(broadcast<4>(i1 < i32(n)), x, i1 * 3)"));
 }
 
-TEST_CASE("a prefetch reads as CUDA C++") {
+TEST_CASE("a prefetch prints as CUDA C++") {
   const Kernel kernel = one_block("ahead", 32, [](Builder& b, Value t) {
     const Buffer x = b.buffer("x", f32, Access::read_write);
     b.prefetch(x, t * 32);
@@ -82,7 +82,7 @@ TEST_CASE("a prefetch reads as CUDA C++") {
   CHECK(holds(cuda::emit(kernel, gpu_info("sm_80")), "prefetch(x, i1 * 32);"));
 }
 
-TEST_CASE("shared memory and barriers read as CUDA C++") {
+TEST_CASE("shared memory and barriers print as CUDA C++") {
   CHECK(cuda::emit(reverse_kernel(), gpu_info("sm_80")) == R"(#include "lathe.cuh"
 
 namespace lathe {
@@ -106,7 +106,7 @@ reverse(const f32* __restrict__ x, f32* __restrict__ y, const i64 blocks, u64* c
 )");
 }
 
-TEST_CASE("indices of loops have numbers, and no name of a type") {
+TEST_CASE("loop indices are numbered and do not collide with type names") {
   constexpr int loops = 70;
   const Kernel kernel = one_block("many", 32, [](Builder& b, Value t) {
     const Buffer x = b.buffer("j8", f32, Access::read_write);
@@ -129,7 +129,7 @@ TEST_CASE("indices of loops have numbers, and no name of a type") {
   for (std::size_t i = 0; i < x.size(); ++i) CHECK(x[i] == 1.0F + loops * static_cast<float>(i % 3));
 }
 
-TEST_CASE("names and notes of consumers cannot break the text") {
+TEST_CASE("consumer names and notes cannot break the CUDA text") {
   const Kernel kernel = [] {
     Builder b("2 softmax-step::int");
     b.note("%1 \"odd\nname\" c:\\m.cpp:1\\");
@@ -147,7 +147,7 @@ TEST_CASE("names and notes of consumers cannot break the text") {
   CHECK(cuda::symbol_of(kernel) == "k2_softmax_step_int");
 }
 
-TEST_CASE("large shared memory is given at launch, in pieces that are multiples of 16 bytes") {
+TEST_CASE("large shared memory is allocated at launch, in multiples of 16 bytes") {
   Builder b("large");
   Buffer out = b.buffer("out", f32, Access::write);
   const auto block = [&](Value) {
@@ -187,7 +187,7 @@ TEST_CASE("constants keep every bit") {
   }
 }
 
-TEST_CASE("accesses are wide only where the index is known to be a multiple") {
+TEST_CASE("accesses are wide only if the index is a known multiple") {
   Builder b("rows");
   Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
   Value rows = b.dim("rows"), cols = b.dim("cols");
@@ -201,7 +201,7 @@ TEST_CASE("accesses are wide only where the index is known to be a multiple") {
   CHECK(holds(text, "store(y, "));
 }
 
-TEST_CASE("the mapping of a kernel") {
+TEST_CASE("the thread block and shared memory and grid of a kernel") {
   const Kernel sum = row_sum_kernel();
   const cuda::Mapping mapping = cuda::mapping_of(sum, gpu_info("sm_80"));
   CHECK(mapping.threads == std::array<int, 3>{64, 1, 1});
@@ -216,7 +216,7 @@ TEST_CASE("the mapping of a kernel") {
   CHECK(cuda::grid_of(scale_kernel(), gpu_info("sm_80"), n) == std::array<std::int64_t, 3>{2, 1, 1});
 }
 
-TEST_CASE("texts, mappings and grids keep to the limits of the GPU's entry") {
+TEST_CASE("CUDA text, block sizes and grids respect the limits of the GPU entry") {
   const auto with = [](const auto& change) {
     GpuInfo gpu = gpu_info("sm_80");
     change(gpu);
@@ -233,7 +233,7 @@ TEST_CASE("texts, mappings and grids keep to the limits of the GPU's entry") {
   CHECK_FALSE(holds(cuda::emit(sum, gpu_info("sm_80")), "extern __shared__"));
 }
 
-TEST_CASE("kernels that are no GPU kernels are refused by name of the rule") {
+TEST_CASE("kernels that are not GPU kernels are rejected with the label of the rule") {
   const auto refusal = [](const auto& build) {
     Builder b("k");
     Buffer x = b.buffer("x", f32, Access::read_write);
@@ -278,7 +278,7 @@ TEST_CASE("kernels that are no GPU kernels are refused by name of the rule") {
              Contains("[scratch_offset]"));
 }
 
-TEST_CASE("a machine region that no back end has a hook for is refused by its name") {
+TEST_CASE("a machine region without a back-end hook is rejected by name") {
   const Kernel kernel = one_block("first", 32, [](Builder& b, Value) {
     b.region(test::first_threads_record, {3}, {[&](Value) { b.barrier(); }});
   });
@@ -289,7 +289,7 @@ TEST_CASE("a machine region that no back end has a hook for is refused by its na
                     Catch::Contains("kernel first: a first_threads in a kernel for the CPU"));
 }
 
-TEST_CASE("a machine operation of a CPU is refused by its name") {
+TEST_CASE("a CPU machine operation is rejected by name") {
   const Kernel kernel = one_block("terms", 32, [](Builder& b, Value) {
     const Value x = b.constant(f32, 1, 16);
     split_bf16(b, x, x, 0);

@@ -14,7 +14,7 @@
 /// Lowered kernels compiled by NVRTC.
 namespace lathe::ir::test {
 
-TEST_CASE("kernels of a Transformer's ops and their gradients compile without spills, in few registers") {
+TEST_CASE("kernels of Transformer ops and their gradients compile without spills, in few registers") {
   const auto nvrtc = lathe::test::local_nvrtc();
   if (!nvrtc) return;
   std::set<std::string_view> wanted = {"softmax", "layer_norm", "matmul",       "gather",

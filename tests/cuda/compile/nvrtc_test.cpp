@@ -15,7 +15,7 @@ using cuda::Arch;
 using cuda::Output;
 using test::local_nvrtc;
 
-TEST_CASE("architectures are named exactly") {
+TEST_CASE("architecture names are exact") {
   CHECK(Arch::named("sm_90a") == Arch{90, "a"});
   CHECK(Arch::named("sm_100a").virtual_name() == "compute_100a");
   CHECK(Arch::named("sm_80").name() == "sm_80");
@@ -23,7 +23,7 @@ TEST_CASE("architectures are named exactly") {
     CHECK_THROWS_WITH(Arch::named(wrong), Catch::Contains("[unknown_arch]"));
 }
 
-TEST_CASE("NVRTC is looked for in given folders, by the linker, and where CUDA lies") {
+TEST_CASE("NVRTC is searched for in given folders, by the linker, and in CUDA folders") {
   const auto names = cuda::nvrtc_candidates({"/opt/cuda"});
   CHECK(names.front() == "/opt/cuda/libnvrtc.so.13");
   const auto holds = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
@@ -76,7 +76,7 @@ TEST_CASE("kernels compile to PTX and cubin for every architecture") {
   CHECK(ptx[3].code.find("shfl.sync.idx.b32") != std::string::npos);
 }
 
-TEST_CASE("compiled code is kept in a store, and a damaged entry is compiled again") {
+TEST_CASE("compiled code is stored, and a damaged entry is recompiled") {
   const auto nvrtc = local_nvrtc();
   if (!nvrtc) return;
   test::MemoryStore store;
@@ -100,7 +100,7 @@ TEST_CASE("compiled code is kept in a store, and a damaged entry is compiled aga
   }
 }
 
-TEST_CASE("an architecture that NVRTC does not know is refused") {
+TEST_CASE("rejects an architecture that NVRTC does not support") {
   const auto nvrtc = local_nvrtc();
   if (!nvrtc) return;
   CHECK_THROWS_WITH(nvrtc->compile("", "x.cu", Arch{999, ""}, Output::ptx), Catch::Contains("[unknown_arch]"));

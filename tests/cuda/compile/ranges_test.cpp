@@ -44,7 +44,7 @@ std::string text_of(std::int64_t blocks, const std::function<Value(Builder&, Val
 
 }  // namespace
 
-TEST_CASE("the range of an operation holds all that it gives") {
+TEST_CASE("the range of an operation contains all its results") {
   std::mt19937 random(3);
   const std::int64_t ends[] = {
       INT64_MIN,  INT64_MIN + 1, -two_31 - 1,           -two_31,       -7,       -2, -1, 0, 1, 2, 3, 8,
@@ -77,7 +77,7 @@ TEST_CASE("the range of an operation holds all that it gives") {
     }
 }
 
-TEST_CASE("ranges are tight where indices are made") {
+TEST_CASE("ranges of index operations are tight") {
   using R = Range;
   const auto of = [](ScalarOp op, R a, R b) {
     const R args[] = {a, b};
@@ -94,7 +94,7 @@ TEST_CASE("ranges are tight where indices are made") {
   CHECK(of(ScalarOp::bit_and, R{}, R{0, 63}) == R{0, 63});
 }
 
-TEST_CASE("indices are computed in 32 bits up to the last one that they hold") {
+TEST_CASE("indices use 32 bits up to the last index that fits") {
   const auto plus = [](std::int64_t n) { return [n](Builder&, Value i) { return i + n; }; };
   // The largest index below 2^31 and the smallest one from -2^31 on, and one beyond each.
   CHECK(text_of(1000, plus(two_31 - 1000)) == "y[i0 + 2147482648]");
@@ -106,13 +106,13 @@ TEST_CASE("indices are computed in 32 bits up to the last one that they hold") {
   CHECK(text_of(65537, times(32768)) == "y[mul(i64(i0), 32768LL)]");
 }
 
-TEST_CASE("a result that fits is computed in 64 bits where what it is made of does not") {
+TEST_CASE("a result that fits 32 bits is computed in 64 bits if its intermediate values do not fit") {
   const auto index = [](Builder&, Value i) { return i * 4096 / 100 % 7; };
   CHECK(text_of(1 << 19, index) == "y[((i0 * 4096) / 100) % 7]");
   CHECK(text_of(1 << 20, index) == "y[i32(mul(i64(i0), 4096LL) / 100LL) % 7]");
 }
 
-TEST_CASE("negative numbers on the way to an index") {
+TEST_CASE("negative intermediate values of an index") {
   const auto window = [](Builder& b, Value i) { return kernel::max(i - 300, b.index(0)); };
   CHECK(text_of(1000, window) == "y[max(i0 + -300, 0)]");
   // A difference of two large numbers.
@@ -120,7 +120,7 @@ TEST_CASE("negative numbers on the way to an index") {
   CHECK(text_of(2, difference) == "y[sub(-2147483648LL, i64(i0))]");
 }
 
-TEST_CASE("loops count in 32 bits as far as their ends fit") {
+TEST_CASE("loop counters use 32 bits while their bounds fit") {
   const auto text = [](std::int64_t end, std::int64_t step) {
     Builder b("k");
     const Buffer y = b.buffer("y", f32, Access::write);
@@ -136,7 +136,7 @@ TEST_CASE("loops count in 32 bits as far as their ends fit") {
   CHECK(text(two_31 - 1, 4) == "for (i64 i2 = 0; i2 < 2147483647; i2 += 4)");
 }
 
-TEST_CASE("a loop that runs once at most is no loop") {
+TEST_CASE("a loop with at most one iteration becomes an if") {
   const auto text = [](std::int64_t end, bool known) {
     Builder b("k");
     const Buffer y = b.buffer("y", f32, Access::write);
@@ -152,7 +152,7 @@ TEST_CASE("a loop that runs once at most is no loop") {
   CHECK(text(0, false).find("for (i32 i2 = v0; i2 < i32(n); i2 += 128) {") != std::string::npos);
 }
 
-TEST_CASE("variables are of 32 bits where all that they hold fits") {
+TEST_CASE("variables use 32 bits if all their values fit") {
   const auto text = [](bool grows) {
     Builder b("k");
     const Buffer y = b.buffer("y", f32, Access::write);
@@ -171,7 +171,7 @@ TEST_CASE("variables are of 32 bits where all that they hold fits") {
   CHECK(text(true).find("i64 r0 = 0LL;") != std::string::npos);
 }
 
-TEST_CASE("of dims that are not known small ones are meant, and large ones are found out") {
+TEST_CASE("unknown dims are assumed to fit 32 bits, and larger values are detected") {
   Builder b("k");
   const Value rows = b.dim("rows"), columns = b.dim("columns");
   const Kernel kernel = one_store(rows, b, [&](Value i) { return i / columns * 768 + i % columns; });
@@ -192,7 +192,7 @@ TEST_CASE("of dims that are not known small ones are meant, and large ones are f
   CHECK_FALSE(suffices(65536, -two_31 - 1));
 }
 
-TEST_CASE("a salt is no size, however large it is") {
+TEST_CASE("the value of a salt does not affect the index width") {
   Builder b("k");
   const Value rows = b.dim("rows"), salt = b.dim("salt");
   const Kernel kernel = one_store(rows, b, [&](Value i) { return b.apply(ScalarOp::bit_xor, {i, salt}) % 64 + i; });
@@ -203,7 +203,7 @@ TEST_CASE("a salt is no size, however large it is") {
   CHECK_THAT(cuda::emit(kernel, gpu_info("sm_80")), Catch::Contains("i64(i0) ^ salt"));
 }
 
-TEST_CASE("the index of a machine region has the range that its record tells") {
+TEST_CASE("the index of a machine region has the range of its record") {
   Builder b("k");
   const auto thread = [&](Value) { b.region(test::first_threads_record, {3}, {[&](Value) { b.barrier(); }}); };
   b.for_loop(0, 32, 1, thread, LoopKind::thread_x);

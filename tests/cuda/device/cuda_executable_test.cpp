@@ -4,6 +4,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "passes/autodiff/autodiff.h"
+#include "runtime/backend.h"
 #include "runtime/cuda/platform.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/compare_tensors.h"
@@ -68,7 +69,7 @@ std::string error_of_run(Executable& executable, const Tensors& arguments) {
 
 }  // namespace
 
-TEST_CASE("an executable for a GPU runs as one for a CPU, and each size is captured as a graph once") {
+TEST_CASE("a GPU executable matches a CPU executable, and each size is captured as a graph once") {
   const Tensors expected = three_runs({.threads = 1});
   MockGpu gpu;
   const Tensors found = three_runs(gpu.options());
@@ -82,7 +83,7 @@ TEST_CASE("an executable for a GPU runs as one for a CPU, and each size is captu
   CHECK(gpu.driver().alive() == 0);
 }
 
-TEST_CASE("states stay on the device until the host sets or asks for them") {
+TEST_CASE("states stay on the device until the host sets or reads them") {
   MockGpu gpu;
   Executable executable = compile(graph(), gpu.options());
   executable.parameters().set(states());
@@ -97,7 +98,7 @@ TEST_CASE("states stay on the device until the host sets or asks for them") {
   CHECK(executable.parameters().get("s").get(3) == 2 * 0.75);
 }
 
-TEST_CASE("a store tells which GPU has its values, and where the newest of each lies") {
+TEST_CASE("a store reports which GPU holds its values, and where the newest copy of each is") {
   MockGpu gpu;
   Executable executable = compile(graph(), gpu.options());
   Parameters weights = executable.parameters();
@@ -123,7 +124,7 @@ TEST_CASE("a store tells which GPU has its values, and where the newest of each 
   CHECK(to_string(weights.location("s")) == "memory (cuda:0 is older)");
 }
 
-TEST_CASE("a run on a GPU is timed launch by launch") {
+TEST_CASE("a run on a GPU is timed per launch") {
   MockGpu gpu;
   Executable executable = compile(graph(), gpu.options());
   executable.parameters().set(states());
@@ -138,7 +139,7 @@ TEST_CASE("a run on a GPU is timed launch by launch") {
   for (const auto& [name, value] : plain) CHECK(value.same_bits(traced.at(name)));
 }
 
-TEST_CASE("what writes nothing is not launched on a GPU, however many rows it has") {
+TEST_CASE("launches without output elements are skipped on a GPU, for any number of rows") {
   MockGpu gpu;
   Executable executable = compile(ir::parse_graph(R"(graph @rows(input %x: f32[n, m], input %y: f32[m]) {
   %1 = mul %x, %y
@@ -160,7 +161,7 @@ TEST_CASE("what writes nothing is not launched on a GPU, however many rows it ha
   CHECK(run(2, 3).at("p").get(0) == Approx(1.0 / 3));
 }
 
-TEST_CASE("sizes that 32 bits do not hold run by kernels with 64-bit indices, compiled when they occur") {
+TEST_CASE("sizes that exceed 32 bits run kernels with 64-bit indices, compiled on demand") {
   MockGpu gpu;
   Executable executable = compile(ir::parse_graph(R"(graph @dot(input %x: f32[n, m], input %y: f32[m, n]) {
   %1 = contract %x, %y {spec="ab,ba->"}
@@ -183,7 +184,7 @@ TEST_CASE("sizes that 32 bits do not hold run by kernels with 64-bit indices, co
   }
 }
 
-TEST_CASE("kernels for a GPU are compiled on no more threads than the options say, also those with 64-bit indices") {
+TEST_CASE("GPU kernels compile on at most the requested number of threads, also those with 64-bit indices") {
   const int cpus = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   for (const auto& [asked, threads] : {std::pair{1, 1}, {0, cpus}, {cpus + 1, cpus}}) {
     MockGpu gpu;
@@ -203,8 +204,7 @@ TEST_CASE("kernels for a GPU are compiled on no more threads than the options sa
 }
 
 TEST_CASE(
-    "an index out of range on a GPU is named with its value, its position and its op, and the executable runs "
-    "again") {
+    "an index out of range on a GPU is reported with its value, position and op, and the executable can run again") {
   MockGpu gpu;
   Executable executable = compile(graph(), gpu.options());
   executable.parameters().set(states());
@@ -217,7 +217,7 @@ TEST_CASE(
   CHECK(error_of_run(executable, inputs(3, 2)) == "no error");
 }
 
-TEST_CASE("memory of a GPU that does not suffice is said with the largest tensors of the plan") {
+TEST_CASE("an out-of-memory error on a GPU lists the largest tensors of the plan") {
   MockGpu gpu;
   Executable executable = compile(graph(), gpu.options());
   executable.parameters().set(states());
@@ -230,7 +230,7 @@ TEST_CASE("memory of a GPU that does not suffice is said with the largest tensor
   CHECK(error_of_run(executable, inputs(3, 2)) == "no error");
 }
 
-TEST_CASE("whatever call of the driver fails, an executable leaves nothing behind and can be run again") {
+TEST_CASE("after any driver call fails, an executable leaks nothing and can run again") {
   MockGpu counting_calls;
   three_runs(counting_calls.options());
   const int calls =
@@ -245,9 +245,9 @@ TEST_CASE("whatever call of the driver fails, an executable leaves nothing behin
   }
 }
 
-TEST_CASE("a GPU's architecture is its own unless one that it runs is named") {
+TEST_CASE("the target architecture defaults to that of the GPU unless a compatible one is named") {
   MockGpu gpu;
-  const cuda::Platform& platform = *gpu.options().gpu;
+  const cuda::Platform& platform = gpu.platform();
   const auto chosen = [&](const char* name) {
     return cuda::arch_of_device(platform, cuda::Arch::named(name)).name();
   };
@@ -258,11 +258,13 @@ TEST_CASE("a GPU's architecture is its own unless one that it runs is named") {
     CHECK_THROWS_WITH(chosen(name), Catch::Contains("[arch_mismatch]") && Catch::Contains("sm_90a"));
 }
 
-TEST_CASE("targets by name") {
-  CHECK(Target::named("host").kind == Target::Kind::cpu);
-  CHECK(Target::named("cuda").kind == Target::Kind::cuda);
-  CHECK_FALSE(Target::named("cuda").arch);
-  CHECK(Target::named("cuda:sm_90a").arch == cuda::Arch::named("sm_90a"));
+TEST_CASE("target names") {
+  CHECK(Target::named("host").backend->kind() == "a CPU");
+  CHECK(Target::named("cuda").backend->kind() == "a GPU");
+  const auto gpu = [](const char* target) { return std::get<GpuInfo>(machine_of(Target::named(target)).info); };
+  CHECK_FALSE(gpu("cuda").wgmma);
+  CHECK(gpu("cuda:sm_90a").wgmma);
+  CHECK(Target::cuda("sm_90a").name == "cuda:sm_90a");
   CHECK_THROWS_WITH(Target::named("cuda:"), Catch::Contains("[unknown_arch]"));
   CHECK_THROWS_WITH(Target::named("cuda:sm_70"), Catch::Contains("[unknown_arch]"));
   CHECK_THROWS_WITH(Target::named("rocm"), Catch::Contains("[unknown_target]"));
@@ -271,7 +273,7 @@ TEST_CASE("targets by name") {
       Catch::Contains("\"gpu\"") && Catch::Contains("x86-64-v4, sapphirerapids, znver4, znver5, cuda, or "));
 }
 
-TEST_CASE("without a driver or NVRTC an executable for a GPU says what is missing") {
+TEST_CASE("an executable for a GPU reports a missing driver or NVRTC") {
   try {
     compile(graph(), {.target = Target::cuda("sm_90a")});
   } catch (const UserError& error) {
@@ -283,7 +285,7 @@ TEST_CASE("without a driver or NVRTC an executable for a GPU says what is missin
   }
 }
 
-TEST_CASE("an executable for a GPU runs products in chunks of rows as one for a CPU does") {
+TEST_CASE("row chunks of matmuls on a GPU match a CPU") {
   const ir::Graph loss =
       ir::parse_graph(R"(graph @loss(input %x: f32[6, 4], parameter %w: f32[9, 4], input %t: i64[6]) {
   %1 = linear %x, %w

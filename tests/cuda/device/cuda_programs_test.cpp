@@ -93,11 +93,11 @@ void check_training(DType precision, MockGpu::By by, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("training steps on a GPU, attention fused, by the CUDA text itself, as on a CPU") {
+TEST_CASE("training steps with fused attention, run from the CUDA text, match a CPU") {
   check_training(f32, MockGpu::By::cuda_text, 1e-5);
 }
 
-TEST_CASE("mixed precision training steps on a GPU, by tensor cores") {
+TEST_CASE("mixed precision training steps on a GPU, with tensor cores") {
   check_training(bf16, MockGpu::By::interpreter, 1.6e-2);
   check_training(f16, MockGpu::By::interpreter, 2e-3);
 }

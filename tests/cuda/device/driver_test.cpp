@@ -44,7 +44,7 @@ std::vector<float> row_sums(MockDriver& driver) {
 
 }  // namespace
 
-TEST_CASE("a kernel runs on a device: memory, stream, launch") {
+TEST_CASE("runs a kernel on a device: memory, stream, launch") {
   const kernel::Kernel kernel = test::row_sum_kernel();
   const auto host = test::HostCuda::build({&kernel, 1});
   if (!host) return;
@@ -65,7 +65,7 @@ TEST_CASE("a kernel runs on a device: memory, stream, launch") {
   CHECK(driver.alive() == 0);
 }
 
-TEST_CASE("whatever call of the driver fails, nothing is left behind") {
+TEST_CASE("a failed driver call leaks nothing") {
   MockDriver counting;
   row_sums(counting);
   CHECK(counting.calls > 8);
@@ -78,14 +78,14 @@ TEST_CASE("whatever call of the driver fails, nothing is left behind") {
   }
 }
 
-TEST_CASE("device memory that does not suffice is said with the bytes asked for") {
+TEST_CASE("an out-of-memory error reports the requested bytes") {
   MockDriver driver;
   driver.memory_bytes = 1000;
   CHECK_THROWS_WITH(row_sums(driver), Catch::Contains("1200 bytes") && Catch::Contains("[out_of_memory]"));
   CHECK(driver.alive() == 0);
 }
 
-TEST_CASE("a launch that fails names the kernel and the line that it came from") {
+TEST_CASE("a failed launch names the kernel and its source line") {
   MockDriver driver;
   driver.on_launch = [](const std::string&, const cuda::Driver::Launch&) {
     cuda::throw_driver_error("cuLaunchKernel", 701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
@@ -94,7 +94,7 @@ TEST_CASE("a launch that fails names the kernel and the line that it came from")
   CHECK(driver.alive() == 0);
 }
 
-TEST_CASE("errors of the driver carry labels") {
+TEST_CASE("driver errors have labels") {
   const auto label = [](std::string_view call, int code) {
     try {
       cuda::throw_driver_error(call, code, "NAME");
@@ -111,7 +111,7 @@ TEST_CASE("errors of the driver carry labels") {
   CHECK(label("cuMemcpyHtoDAsync", 1) == "driver");
 }
 
-TEST_CASE("memory and streams change hands") {
+TEST_CASE("memory and streams can be moved") {
   MockDriver driver;
   {
     DeviceMemory a(driver, 64), b(driver, 0);
@@ -125,7 +125,7 @@ TEST_CASE("memory and streams change hands") {
   CHECK(driver.alive() == 0);
 }
 
-TEST_CASE("kernels with much shared memory ask for it") {
+TEST_CASE("kernels with much shared memory request it") {
   using namespace kernel;
   Builder b("large");
   Buffer out = b.buffer("out", f32, Access::write);
@@ -147,7 +147,7 @@ TEST_CASE("kernels with much shared memory ask for it") {
   kernel.launch(buffers, {}, status.address(), stream);
 }
 
-TEST_CASE("without a driver this is said, and what to do") {
+TEST_CASE("a missing driver is an error with a remedy") {
   try {
     const int devices = cuda::load_driver()->device_count();
     CHECK(devices >= 0);
@@ -157,7 +157,7 @@ TEST_CASE("without a driver this is said, and what to do") {
   }
 }
 
-TEST_CASE("a driver refuses maps of tensors that TMA cannot copy") {
+TEST_CASE("the driver rejects tensor maps that TMA cannot copy") {
   const auto tensor = [] {
     return cuda::Driver::Tensor{
         .dtype = bf16, .address = 4096, .sizes = {200, 30}, .strides = {400}, .box = {64, 128}};
@@ -186,7 +186,7 @@ TEST_CASE("a driver refuses maps of tensors that TMA cannot copy") {
   });
 }
 
-TEST_CASE("a map is of what the dims make it, or of nothing") {
+TEST_CASE("a tensor map follows the dims, or is empty") {
   kernel::Builder b("copies");
   const kernel::Value rows = b.dim("rows"), stride = b.dim("stride");
   const kernel::Buffer x = b.buffer("x", bf16, kernel::Access::read);

@@ -28,16 +28,16 @@ void check(const char* name, MockGpu::By by = MockGpu::By::interpreter) {
 
 }  // namespace
 
-TEST_CASE("goldens of one attention, fused, forward and backward, on a GPU") {
+TEST_CASE("golden attention cases, fused, forward and backward, on a GPU") {
   for (const char* name :
        {"attention_walkthrough", "llama_attention", "einsum_attention", "attention_forms", "mask_edges"})
     check(name);
 }
 
-TEST_CASE("the golden of an encoder and a decoder, attention fused, forward and backward, on a GPU") {
+TEST_CASE("the encoder-decoder golden case, attention fused, forward and backward, on a GPU") {
   check("encoder_decoder_post_relu_dv");
 }
 
-TEST_CASE("a golden case, forward and backward, on a GPU, by the CUDA text itself") {
+TEST_CASE("a golden case, forward and backward, run from the CUDA text") {
   check("attention_forms", MockGpu::By::cuda_text);
 }

@@ -7,6 +7,7 @@
 #include "codegen/cuda/emitter.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
+#include "runtime/cuda/cuda_backend.h"
 #include "runtime/cuda/platform.h"
 #include "runtime/cuda/ranks/device_groups.h"
 #include "tests/cuda/host/shim_maps.h"
@@ -26,13 +27,13 @@ MockGpu::MockGpu(By by) : by_(by) {
   platform_ = platform;
 }
 
-CompileOptions MockGpu::options() const { return {.target = Target::cuda(), .gpu = platform_}; }
+CompileOptions MockGpu::options() const { return {.target = {cuda::cuda_backend(platform_), "cuda"}}; }
 
 CompileOptions MockGpu::options(const std::shared_ptr<Ranks>& ranks,
                                 const std::shared_ptr<const cuda::Nccl>& nccl) const {
   auto platform = std::make_shared<cuda::Platform>(*platform_);
   platform->groups = std::make_shared<cuda::DeviceGroups>(ranks, nccl, driver_, platform->device);
-  return {.target = Target::cuda(), .ranks = ranks, .gpu = platform};
+  return {.target = {cuda::cuda_backend(platform), "cuda"}, .ranks = ranks};
 }
 
 /// Makes symbols unique, because kernels of several programs may have the same name.

@@ -2,9 +2,9 @@
 
 #include <memory>
 
+#include "runtime/compile.h"
 #include "runtime/cuda/platform.h"
 #include "runtime/cuda/ranks/nccl.h"
-#include "runtime/executable.h"
 #include "tests/cuda/device/mock_driver.h"
 #include "tests/cuda/host/host_cuda.h"
 
@@ -18,6 +18,7 @@ class MockGpu {
   explicit MockGpu(By by = By::interpreter);
 
   MockDriver& driver() { return *driver_; }
+  const cuda::Platform& platform() const { return *platform_; }
   /// Returns options to compile for it. The mock must outlive the compiled programs.
   CompileOptions options() const;
   /// Returns options for the GPU of one of several ranks.

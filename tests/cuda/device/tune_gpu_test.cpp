@@ -48,7 +48,7 @@ std::vector<int> chosen(const Executable& executable) {
 
 }  // namespace
 
-TEST_CASE("tune: a GPU's products take the tiles that were fastest, remember them, and keep their bits") {
+TEST_CASE("tune: GPU matmuls use the fastest tiles, cache them, and keep their bits") {
   const Tensors arguments = test::random_arguments(products(), sizes, 1);
   std::set<std::vector<int>> tried;
   Tensors expected;
@@ -74,7 +74,7 @@ TEST_CASE("tune: a GPU's products take the tiles that were fastest, remember the
   CHECK(tried.size() == 3);
 }
 
-TEST_CASE("tune: by a GPU's events, with one candidate of each product in a run") {
+TEST_CASE("tune: measured with GPU events, with one candidate of each matmul per run") {
   MockGpu gpu;
   CompileOptions options = gpu.options();
   options.tune = TuneOptions{.dims = sizes, .seconds = 0.2};

@@ -68,7 +68,7 @@ void finds(const char* text, const char* mistake, const ChainedProduct& p = {}) 
 
 }  // namespace
 
-TEST_CASE("left operands in registers have the machine's fragments on the host, and the interpreter's bits") {
+TEST_CASE("left operands in registers match the hardware fragments on the host, and the bits of the interpreter") {
   std::vector<Kernel> kernels;
   for (const ChainedProduct& p : variants) kernels.push_back(chained_product(p));
   const auto host = HostCuda::build(kernels);
@@ -82,8 +82,7 @@ TEST_CASE("left operands in registers have the machine's fragments on the host, 
     }
 }
 
-TEST_CASE(
-    "mistakes in the text of left operands in registers, and of waits inside an iteration, are found on the host") {
+TEST_CASE("the host detects errors in the text of register operands, and of waits inside an iteration") {
   finds("left.lane[2 * i].bits", "left.lane[(2 * i) ^ 2].bits");
   finds("left.lane[2 * i + 1].bits", "left.lane[2 * i].bits");
   finds("wgmma_of_registers<T, lanes, B>(sums.lane, a + 4 * k,", "wgmma_of_registers<T, lanes, B>(sums.lane, a,");
@@ -97,7 +96,7 @@ TEST_CASE(
         "  return value;\n}\ntemplate <class Pipeline>\nLATHE_FUNCTION bool hear");
 }
 
-TEST_CASE("races: none in chained products, and a pipeline that begins without a barrier is found") {
+TEST_CASE("races: none in chained products, and a pipeline that starts without a barrier is detected") {
   const Kernel kernels[] = {chained_product({}), chained_product({.boxes = true})};
   auto cuda = test::RacingCuda::build(kernels);
   if (!cuda) return;
@@ -118,7 +117,7 @@ TEST_CASE("races: none in chained products, and a pipeline that begins without a
   CHECK(said(*wrong, kernels[1]).find("data race") != std::string::npos);
 }
 
-TEST_CASE("chained products become wgmma of registers, one under way behind the other, without spills") {
+TEST_CASE("chained products compile to wgmma with register operands, overlapped, without spills") {
   std::vector<Kernel> kernels;
   for (const ChainedProduct& p : variants) kernels.push_back(chained_product(p));
   const std::string text = cuda::emit(kernels[2], gpu_info("sm_80"));

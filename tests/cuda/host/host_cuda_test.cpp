@@ -50,7 +50,7 @@ TEST_CASE("CUDA text on the host: blocks, threads, shared memory, barriers") {
   check_same(*host, kernels[2], 7 * 131, 7, {7, 131});
 }
 
-TEST_CASE("CUDA text on the host: a missing barrier shows as poison, threads that part as an error") {
+TEST_CASE("CUDA text on the host: a missing barrier gives poison, a divergent barrier is an error") {
   Builder b("parting");
   const auto thread = [&](Value t) { b.for_loop(0, t, 1, [&](Value) { b.barrier(); }); };
   b.for_loop(0, 4, 1, thread, LoopKind::thread_x);
@@ -65,7 +65,7 @@ TEST_CASE("CUDA text on the host: a missing barrier shows as poison, threads tha
   CHECK_THROWS_AS(host->run(kernels[1], {}, {}), InternalError);
 }
 
-TEST_CASE("CUDA text on the host: of checks that fail the least code stays") {
+TEST_CASE("CUDA text on the host: the lowest code of the failed checks is reported") {
   Builder b("checks");
   const auto thread = [&](Value t) {
     b.check(t < 20, 9);
@@ -79,7 +79,7 @@ TEST_CASE("CUDA text on the host: of checks that fail the least code stays") {
   for (const std::uint64_t seed : {1, 2, 3}) CHECK(host->run(kernel, {}, {}, seed) == 4);
 }
 
-TEST_CASE("CUDA text on the host: a warp's threads have each other's values, of any type") {
+TEST_CASE("CUDA text on the host: warp shuffles, for any type") {
   std::vector<Kernel> kernels;
   for (const DType dtype : {f64, f32, i64, i32, boolean}) kernels.push_back(test::turn_kernel(dtype));
   const auto host = HostCuda::build(kernels);

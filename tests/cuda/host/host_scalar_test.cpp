@@ -192,7 +192,7 @@ double error(float got, double exact) {
 
 }  // namespace
 
-TEST_CASE("CUDA text on the host: every scalar op and cast gives the interpreter's bits") {
+TEST_CASE("CUDA text on the host: every scalar op and cast matches the bits of the interpreter") {
   const std::vector<Case> cases = all_cases();
   CHECK(cases.size() > 130);
   std::vector<Kernel> kernels;
@@ -209,7 +209,7 @@ TEST_CASE("CUDA text on the host: every scalar op and cast gives the interpreter
   }
 }
 
-TEST_CASE("CUDA text on the host: f32 functions keep their stated accuracy over all magnitudes") {
+TEST_CASE("CUDA text on the host: f32 functions meet their documented accuracy over all magnitudes") {
   const std::vector<test::FunctionAccuracy> table = test::f32_accuracies();
   std::vector<Kernel> kernels;
   for (const test::FunctionAccuracy& row : table) {

@@ -36,7 +36,7 @@ std::vector<float> product(const TileProduct& p, std::int64_t k, const Run& run)
 
 }  // namespace
 
-TEST_CASE("mma on the host has the hardware's lanes and the interpreter's bits") {
+TEST_CASE("mma on the host matches the lanes of the hardware and the bits of the interpreter") {
   std::vector<Kernel> kernels;
   for (const TileProduct& p : variants()) kernels.push_back(tile_product(p));
   TileProduct forgets = variants()[0];
@@ -58,7 +58,7 @@ TEST_CASE("mma on the host has the hardware's lanes and the interpreter's bits")
   CHECK(std::any_of(poisoned.begin(), poisoned.end(), [](float v) { return std::isnan(v); }));
 }
 
-TEST_CASE("mma and copies read as CUDA C++ and become tensor core instructions") {
+TEST_CASE("mma and copies print as CUDA C++ and compile to tensor core instructions") {
   const Kernel kernel = tile_product({.left_rows = 64, .right_rows = 32, .right_transposed = true});
   const std::string text = cuda::emit(kernel, gpu_info("sm_80"));
   INFO(text);

@@ -59,7 +59,7 @@ std::string replaced(std::string text, const std::string& old, const std::string
 
 }  // namespace
 
-TEST_CASE("pipelines on the host have the descriptors, the fragments and the interpreter's bits") {
+TEST_CASE("pipelines on the host match the hardware descriptors, the fragments and the bits of the interpreter") {
   std::vector<Kernel> kernels;
   for (const WgmmaProduct& p : variants) kernels.push_back(wgmma_product(p));
   const WgmmaProduct early{.mistake = Mistake::next_slot}, wrong{.mistake = Mistake::one_slot};
@@ -96,7 +96,7 @@ void finds(const WgmmaProduct& p, std::int64_t k, const char* text, const char* 
 
 }  // namespace
 
-TEST_CASE("mistakes in the text of pipelines and warpgroups are found on the host") {
+TEST_CASE("the host detects errors in the text of pipelines and warpgroups") {
   const WgmmaProduct p{.right_transposed = true, .tiles = 2};
   finds(p, 150, "u64(1024 / 16) << 32", "u64(2048 / 16) << 32");
   finds(p, 150, "u64(1) << 62", "u64(2) << 62");
@@ -109,7 +109,7 @@ TEST_CASE("mistakes in the text of pipelines and warpgroups are found on the hos
   finds(p, 150, "empty(held);\n    held = -1;", "held = -1;");
 }
 
-TEST_CASE("mistakes in the text of boxes are found on the host") {
+TEST_CASE("the host detects errors in the text of TMA boxes") {
   const WgmmaProduct p{.right_transposed = true, .tiles = 2, .left_boxes = true, .right_boxes = true};
   finds(p, 152, "expect_bytes(pipeline.barriers + pipeline.at, rows * 128);", "");
   finds(p, 152, "expect_bytes(pipeline.barriers + pipeline.at, rows * 128);",
@@ -120,7 +120,7 @@ TEST_CASE("mistakes in the text of boxes are found on the host") {
   finds(p, 152, "wait_full() const { wait_barrier(barriers + at, round); }", "wait_full() const {}");
 }
 
-TEST_CASE("pipelines read as CUDA C++ and become wgmma, with its sums in registers") {
+TEST_CASE("pipelines print as CUDA C++ and compile to wgmma, with accumulators in registers") {
   std::vector<Kernel> kernels;
   for (const WgmmaProduct& p : variants) kernels.push_back(wgmma_product(p));
   const std::string text = cuda::emit(kernels[1], gpu_info("sm_80"));

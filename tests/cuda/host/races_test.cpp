@@ -155,7 +155,7 @@ std::string race_of_product(RacingCuda& cuda, const Kernel& kernel, std::vector<
 
 }  // namespace
 
-TEST_CASE("races: a barrier that is missing, blocks that write the same") {
+TEST_CASE("races: detects a missing barrier, blocks that write the same element") {
   Builder b("meddling");
   const Buffer y = b.buffer("y", f32, Access::write);
   const auto thread = [&](Value t) { b.store(y, t, b.constant(f32, 1)); };
@@ -177,7 +177,7 @@ TEST_CASE("races: a barrier that is missing, blocks that write the same") {
   CHECK(meddling.find("k3_meddling") != std::string::npos);
 }
 
-TEST_CASE("races: copies that nobody waits for, a warp's threads that only meet in mma, pipelines out of step") {
+TEST_CASE("races: detects missing waits for copies, threads of a warp that only meet in mma, pipelines out of step") {
   TileProduct unwaited, unordered;
   unwaited.waits = false, unordered.barrier = false;
   const WgmmaProduct pipeline{.right_transposed = true, .tiles = 2};
@@ -209,7 +209,7 @@ TEST_CASE("races: copies that nobody waits for, a warp's threads that only meet 
   finds("wait_barrier(barriers + at, round);", "", 4);
 }
 
-TEST_CASE("races: none in the text of any schedule") {
+TEST_CASE("races: none in the CUDA text of any schedule") {
   std::vector<Case> cases = schedules();
   std::vector<ProgramInterpreter> programs;
   std::vector<Kernel> kernels;

@@ -6,7 +6,7 @@
 /// Each collective between GPUs, compared with the simulator.
 namespace lathe::test {
 
-TEST_CASE("GPU ranks: collectives exchange what the simulator does, to the bit") {
+TEST_CASE("GPU ranks: collectives match the simulator bit for bit") {
   for (const auto order : {MockDriver::Order::late, MockDriver::Order::early}) {
     MockRanks gpus(3, order);
     for (const CollectiveCase& collective : collective_cases())

@@ -52,13 +52,13 @@ std::string refused(const std::function<void()>& body) {
 
 }  // namespace
 
-TEST_CASE("GPU ranks: a run without faults has none") {
+TEST_CASE("GPU ranks: a run without faults reports none") {
   MockRanks gpus(2);
   for (const RankFailure& failure : run_lookup(gpus, 3, 60, 3)) CHECK(failure.text == "");
   CHECK(gpus.faults() == "");
 }
 
-TEST_CASE("GPU ranks: a rank whose messages do not come is an error with rank, op and line") {
+TEST_CASE("GPU ranks: a missing message is an error with rank, op and line") {
   MockRanks gpus(2);
   gpus.control().fault = {.rank = 1, .after = 2, .code = 0};
   const auto found = run_lookup(gpus, 2, 0.5, 3);
@@ -70,7 +70,7 @@ TEST_CASE("GPU ranks: a rank whose messages do not come is an error with rank, o
   CHECK(gpus.faults() == "");
 }
 
-TEST_CASE("GPU ranks: a message that fails on its way ends all with NCCL's text") {
+TEST_CASE("GPU ranks: a failed message ends all ranks with the NCCL error") {
   for (const int after : {0, 1, 3}) {
     MockRanks gpus(2);
     gpus.control().fault = {.rank = 1, .after = after, .code = 6};
@@ -83,7 +83,7 @@ TEST_CASE("GPU ranks: a message that fails on its way ends all with NCCL's text"
   }
 }
 
-TEST_CASE("GPU ranks: an index out of range on one rank ends all with its rank, op and line") {
+TEST_CASE("GPU ranks: an index out of range on one rank ends all ranks with its rank, op and line") {
   MockRanks gpus(2);
   const auto found = run_lookup(gpus, 9, 60, 2);
   check_says(found[1], "index_range", {"lookup:2: gather", "index 9"});
@@ -91,7 +91,7 @@ TEST_CASE("GPU ranks: an index out of range on one rank ends all with its rank, 
   CHECK(gpus.faults() == "");
 }
 
-TEST_CASE("GPU ranks: an allocation that fails on one rank ends all") {
+TEST_CASE("GPU ranks: a failed allocation on one rank ends all ranks") {
   MockRanks gpus(2);
   gpus.gpu(1).driver().memory_bytes = 64;
   const auto found = run_lookup(gpus, 2);
@@ -100,7 +100,7 @@ TEST_CASE("GPU ranks: an allocation that fails on one rank ends all") {
   CHECK(gpus.faults() == "");
 }
 
-TEST_CASE("GPU ranks: whatever call of the driver fails on one rank, all end and leave nothing behind") {
+TEST_CASE("GPU ranks: after any driver call fails on one rank, all ranks end and leak nothing") {
   int failed = 0, at = 0;
   for (bool reached = true; reached; ++at) {
     MockRanks gpus(2, at % 2 == 0 ? MockDriver::Order::late : MockDriver::Order::early);
@@ -119,7 +119,7 @@ TEST_CASE("GPU ranks: whatever call of the driver fails on one rank, all end and
   CHECK(failed < at);
 }
 
-TEST_CASE("GPU ranks: ranks take GPUs in turn, whether they see all of the machine or their own") {
+TEST_CASE("GPU ranks: ranks are assigned GPUs in turn, whether each sees all GPUs or only its own") {
   const auto devices = [](const std::vector<std::vector<std::string>>& seen) {
     std::vector<int> found(seen.size(), -1);
     const auto failed = failures(static_cast<int>(seen.size()), [&](const auto& ranks) {
@@ -139,7 +139,7 @@ TEST_CASE("GPU ranks: ranks take GPUs in turn, whether they see all of the machi
     check_says(failure, "rank_devices", {"2 ranks see the same 1 GPU  [", "at most 1 rank on such a machine"});
 }
 
-TEST_CASE("GPU ranks: two ranks on one GPU, and a GPU that knows no ranks, are refused") {
+TEST_CASE("GPU ranks: rejects two ranks on one GPU, and a GPU without ranks") {
   MockRanks gpus(2);
   gpus.gpu(1).driver().device_ids = gpus.gpu(0).driver().device_ids;
   for (const RankFailure& failure : run_lookup(gpus, 2))
@@ -153,7 +153,7 @@ TEST_CASE("GPU ranks: two ranks on one GPU, and a GPU that knows no ranks, are r
   for (const RankFailure& failure : alone) check_says(failure, "compile_options", {"does not belong to the ranks"});
 }
 
-TEST_CASE("GPU ranks: ranks of a CPU and of a GPU are told apart before they talk") {
+TEST_CASE("GPU ranks: mixed CPU and GPU ranks are detected before they communicate") {
   MockRanks gpus(2);
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
   const auto found = failures(2, [&](const auto& ranks) {
@@ -165,7 +165,7 @@ TEST_CASE("GPU ranks: ranks of a CPU and of a GPU are told apart before they tal
     check_says(failure, "ranks_differ", {"the target: rank 0 has a GPU, rank 1 has a CPU"});
 }
 
-TEST_CASE("GPU ranks: NCCL is sought where it may be, and what is missing or too old is told") {
+TEST_CASE("GPU ranks: searches for NCCL in the usual places, and reports a missing or outdated library") {
   const auto names = cuda::nccl_candidates({"/opt/cuda"});
   CHECK(names.front() == "/opt/cuda/libnccl.so.2");
   CHECK(std::ranges::find(names, "libnccl.so.2") != names.end());
@@ -175,7 +175,7 @@ TEST_CASE("GPU ranks: NCCL is sought where it may be, and what is missing or too
   CHECK(cuda::Nccl({mock_nccl_file()}).version() == "2.27.3");
 }
 
-TEST_CASE("GPU ranks: the machine's own NCCL has what is asked of it") {
+TEST_CASE("GPU ranks: the installed NCCL has the required functions") {
   std::unique_ptr<cuda::Nccl> nccl;
   try {
     nccl = std::make_unique<cuda::Nccl>(cuda::nccl_candidates());

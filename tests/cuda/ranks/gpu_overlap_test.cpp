@@ -63,7 +63,7 @@ Seen one_step(Order order, std::int64_t bucket_bytes) {
 
 }  // namespace
 
-TEST_CASE("GPU ranks: exchanges are put on their stream while launches of the backward pass are still to come") {
+TEST_CASE("GPU ranks: collectives are enqueued on their stream before the backward pass ends") {
   const Seen seen = one_step(Order::early, 3000);
   const auto last = static_cast<int>(seen.program.launches.size());
   std::vector<int> starts;
@@ -81,7 +81,7 @@ TEST_CASE("GPU ranks: exchanges are put on their stream while launches of the ba
   CHECK(launches_before(seen.run) == starts);
 }
 
-TEST_CASE("GPU ranks: launches that need an exchange wait for it, and no others do") {
+TEST_CASE("GPU ranks: only launches that need a collective wait for it") {
   const Seen seen = one_step(Order::late, 3000);
   // If it runs as late as possible, each collective runs right before the launch that needs it.
   std::vector<int> last_moments;

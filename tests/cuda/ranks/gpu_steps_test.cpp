@@ -39,7 +39,7 @@ void check_steps(const ir::Graph& step, const Division& division, Order order, d
 
 }  // namespace
 
-TEST_CASE("GPU ranks: steps of GPT-2 are those of CPU ranks, whatever order streams run in") {
+TEST_CASE("GPU ranks: GPT-2 steps match CPU ranks, for any order of streams") {
   const ir::Graph step = small_step(f64);
   for (const Order order : {Order::late, Order::early}) {
     check_steps(step, {"data=2", "B:data"}, order, 1e-10);
@@ -48,7 +48,7 @@ TEST_CASE("GPU ranks: steps of GPT-2 are those of CPU ranks, whatever order stre
   check_steps(step, {"data=2,model=2", "B:data," + by_model}, Order::late, 1e-10);
 }
 
-TEST_CASE("GPU ranks: steps with states and parameters in parts are those of CPU ranks") {
+TEST_CASE("GPU ranks: steps with sharded states and parameters match CPU ranks") {
   const ir::Graph step = small_step(f64);
   check_steps(step, {"data=2", "B:data", {.states = "data"}}, Order::early, 1e-10);
   check_steps(step, {"data=2", "B:data", {.parameters = "data"}}, Order::late, 1e-10);
@@ -56,18 +56,18 @@ TEST_CASE("GPU ranks: steps with states and parameters in parts are those of CPU
               1e-10);
 }
 
-TEST_CASE("GPU ranks: steps with keys and values in a ring are those of CPU ranks") {
+TEST_CASE("GPU ranks: steps with ring attention match CPU ranks") {
   const shard::ShardOptions ring{.ring = shard::RingWay::always};
   check_steps(small_step(f64), {"seq=2", "T:seq", ring}, Order::late, 1e-10);
   check_steps(small_step(f64), {"seq=3", "T:seq", ring}, Order::early, 1e-10);
   check_steps(small_llama_step(f64), {"data=2,seq=2", "B:data,T:seq", ring}, Order::early, 1e-10);
 }
 
-TEST_CASE("GPU ranks: steps of a Llama in f32 are those of CPU ranks") {
+TEST_CASE("GPU ranks: Llama steps in f32 match CPU ranks") {
   check_steps(small_llama_step(f32), {"data=2", "B:data"}, Order::late, 2e-5);
 }
 
-TEST_CASE("GPU ranks: the same mesh gives the same bits in any order of streams and size of bucket") {
+TEST_CASE("GPU ranks: the same mesh gives the same bits for any order of streams and bucket size") {
   const ir::Graph step = small_step(f32);
   std::vector<Trained> found;
   for (const auto& [order, bytes] :

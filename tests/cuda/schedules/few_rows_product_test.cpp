@@ -93,7 +93,7 @@ ir::Graph few_rows_graph(const FewRowsCase& c) { return ir::parse_graph(std::str
 
 }  // namespace
 
-TEST_CASE("products of few rows: both layouts, ragged sums and columns, dtypes, batches") {
+TEST_CASE("products of few rows: both layouts, ragged k and columns, dtypes, batches") {
   std::vector<ProgramInterpreter> programs;
   std::vector<kernel::Kernel> kernels;
   for (const FewRowsCase& c : few_rows_cases) {
@@ -125,7 +125,7 @@ TEST_CASE("products of few rows: both layouts, ragged sums and columns, dtypes, 
   }
 }
 
-TEST_CASE("a row of a product is the same bits however few rows stand beside it") {
+TEST_CASE("a row of a small-M matmul has the same bits for any number of rows") {
   for (const std::string_view w : {"f32[24, 640]", "f32[640, 24]"}) {
     const auto product = [&](int rows) {
       const std::string m = std::to_string(rows);
@@ -144,7 +144,7 @@ TEST_CASE("a row of a product is the same bits however few rows stand beside it"
   }
 }
 
-TEST_CASE("products of more rows and of an unknown number take tiles") {
+TEST_CASE("matmuls with more rows or an unknown number of rows use tiles") {
   for (const std::string_view rows : {"9", "m"}) {
     const ir::Graph graph = ir::parse_graph("graph @many(input %x: f32[" + std::string(rows) +
                                                 ", 64], input %w: f32[64, 64]) {\n  %1 = matmul %x, %w\n"
@@ -155,7 +155,7 @@ TEST_CASE("products of more rows and of an unknown number take tiles") {
   }
 }
 
-TEST_CASE("products of few rows are shared out to keep memory busy") {
+TEST_CASE("matmuls with few rows are split to saturate memory bandwidth") {
   const GpuInfo& gpu = gpu_info("sm_90a");
   const auto dots = [&](std::int64_t columns, std::int64_t k) { return gpu::plan_dots(gpu, 4, columns, k); };
   CHECK(dots(50257, 768).split == 32);
@@ -170,7 +170,7 @@ TEST_CASE("products of few rows are shared out to keep memory busy") {
   CHECK(columns(50264, 768).split == 64);
 }
 
-TEST_CASE("products of few rows do not spill") {
+TEST_CASE("matmuls with few rows do not spill") {
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;
   for (const FewRowsCase& c : few_rows_cases) {

@@ -53,7 +53,7 @@ TEST_CASE("products by tiles of 128: ragged edges, both axes, an epilogue") {
   }
 }
 
-TEST_CASE("products of f32 with few tiles and long sums are cut into splits which a second kernel adds") {
+TEST_CASE("f32 matmuls with few tiles and large k use split-K with a second kernel for the sum") {
   const ir::Graph graph = ir::parse_graph(
       R"(graph @dw(input %x: f32[k, 136], input %dy: f32[k, 70], input %w: f32[136, 70]) {
   %1 = transpose %x {dim0=0, dim1=1}
@@ -83,7 +83,7 @@ TEST_CASE("products of f32 with few tiles and long sums are cut into splits whic
   CHECK(ProgramInterpreter(few, lower_gpu).program().kernels.size() == 1);
 }
 
-TEST_CASE("products by tiles of 128 keep their sums in registers") {
+TEST_CASE("matmuls by tiles of 128 keep their accumulators in registers") {
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;
   for (const std::string_view text : graphs) {

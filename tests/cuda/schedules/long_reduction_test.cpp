@@ -122,7 +122,7 @@ const std::vector<Case>& whole() {
 
 }  // namespace
 
-TEST_CASE("few long reductions are cut into splits, and give what whole ones give") {
+TEST_CASE("few long reductions are split, and match unsplit reductions") {
   std::vector<ProgramInterpreter> programs;
   for (const Case& c : cut()) {
     programs.push_back(c.program());
@@ -141,7 +141,7 @@ TEST_CASE("few long reductions are cut into splits, and give what whole ones giv
     }
 }
 
-TEST_CASE("the CUDA text of reductions in splits on the host") {
+TEST_CASE("the CUDA text of split reductions on the host") {
   std::vector<kernel::Kernel> kernels;
   const ProgramInterpreter rows = cut()[2].program(), columns = cut()[9].program();
   for (const ProgramInterpreter* p : {&rows, &columns})
@@ -159,14 +159,14 @@ TEST_CASE("the CUDA text of reductions in splits on the host") {
   check(cut()[9], columns, 0);
 }
 
-TEST_CASE("reductions that are short, or many, are not cut") {
+TEST_CASE("short or many reductions are not split") {
   for (const Case& c : whole()) {
     INFO(c.graph);
     CHECK(c.program().program().launches.size() == c.kernels);
   }
 }
 
-TEST_CASE("into how many splits long reductions are cut") {
+TEST_CASE("the number of splits of a long reduction") {
   const auto splits = [](std::optional<std::int64_t> results, std::optional<std::int64_t> length) {
     return gpu::splits_of(
         {}, {.results = results, .length = length, .bytes = 4, .threads = 1024, .split_threads = 256, .kernels = 1});
@@ -184,7 +184,7 @@ TEST_CASE("into how many splits long reductions are cut") {
   for (std::int64_t length = 1; length < (1 << 26); length *= 2) CHECK(splits(1, length) <= splits(1, length * 2));
 }
 
-TEST_CASE("splits of reductions compile without spills and read 16 bytes at a time") {
+TEST_CASE("split reductions compile without spills and load 16 bytes at a time") {
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;
   const ProgramInterpreter rows = cut()[0].program(), columns = cut()[9].program();

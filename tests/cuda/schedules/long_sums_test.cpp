@@ -9,7 +9,7 @@ using namespace lathe;
 using lathe::test::long_sums;
 using lathe::test::LongSum;
 
-TEST_CASE("a GPU's long sums are off by a millionth at most") {
+TEST_CASE("long sums on a GPU have a relative error of at most one millionth") {
   const auto tenth = [](std::int64_t) { return 0.1; };
   for (const LongSum& sum : long_sums()) {
     std::int64_t n = 60'000;

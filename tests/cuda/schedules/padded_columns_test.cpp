@@ -46,7 +46,7 @@ ir::Graph loss(std::string_view dtype) {
 
 }  // namespace
 
-TEST_CASE("logits of an odd number of words have padded columns on a GPU") {
+TEST_CASE("logits for an odd vocabulary size have padded columns on a GPU") {
   for (const std::string_view dtype : {"bf16", "f16", "f32"}) {
     INFO(dtype);
     const ir::Graph graph = loss(dtype);

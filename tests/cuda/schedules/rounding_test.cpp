@@ -50,7 +50,7 @@ ir::Graph layer(DType dtype, DType outputs) {
 
 }  // namespace
 
-TEST_CASE("fast functions: kernels of f32 and f64 have none") {
+TEST_CASE("fast functions: not used in f32 and f64 kernels") {
   for (const Lower lower : lowers)
     for (const DType dtype : {f32, f64})
       for (const ir::Graph& graph : {layer(dtype, dtype), test::causal_attention(dtype, 16, 16)}) {
@@ -66,7 +66,8 @@ TEST_CASE("fast functions: kernels of f32 and f64 have none") {
       }
 }
 
-TEST_CASE("fast functions: behind products of 16 bits, in their attentions, in points that store 16 bits alone") {
+TEST_CASE(
+    "fast functions: used after 16-bit matmuls, in 16-bit attention, in point-wise kernels that store 16 bits only") {
   for (const Lower lower : lowers)
     for (const DType dtype : {bf16, f16})
       for (const DType outputs : {dtype, f32}) {

@@ -73,7 +73,7 @@ Program lower_small_chunks(const ir::Graph& graph, const LowerOptions& options) 
 
 }  // namespace
 
-TEST_CASE("scattered sums in several chunks: equal indices within chunks and across them, rows without any") {
+TEST_CASE("scattered sums in several chunks: equal indices within and across chunks, empty rows") {
   std::vector<ProgramInterpreter> programs;
   std::vector<kernel::Kernel> kernels;
   for (const ScatterCase& c : scatter_cases()) {
@@ -106,7 +106,7 @@ TEST_CASE("scattered sums in several chunks: equal indices within chunks and acr
   }
 }
 
-TEST_CASE("scattered sums in chunks of the GPU's own size") {
+TEST_CASE("scattered sums with the chunk size of the GPU") {
   const ScatterCase& c = scatter_cases()[0];
   const ProgramInterpreter program(scatter_graph(c), lower_gpu_sm_90a);
   const std::int64_t positions = gpu_info("sm_90a").sorted_positions * 2 + 100;
@@ -114,7 +114,7 @@ TEST_CASE("scattered sums in chunks of the GPU's own size") {
   CHECK(test::same_bits(program.run(arguments).at("y"), ir::interpret(scatter_graph(c), arguments).at("y")));
 }
 
-TEST_CASE("an index out of range is found in any chunk") {
+TEST_CASE("an index out of range is detected in any chunk") {
   const ScatterCase& c = scatter_cases()[0];
   const ProgramInterpreter program(scatter_graph(c), lower_small_chunks);
   for (const std::int64_t at : {0, 63, 64, 199})
@@ -126,7 +126,7 @@ TEST_CASE("an index out of range is found in any chunk") {
     }
 }
 
-TEST_CASE("races: none where positions are sorted in several chunks") {
+TEST_CASE("races: none when positions are sorted in several chunks") {
   const ScatterCase& c = scatter_cases()[0];
   const ProgramInterpreter program(scatter_graph(c), lower_small_chunks);
   auto cuda = RacingCuda::build(program.program().kernels);
@@ -137,7 +137,7 @@ TEST_CASE("races: none where positions are sorted in several chunks") {
   CHECK(test::same_bits(found.at("y"), ir::interpret(scatter_graph(c), arguments).at("y")));
 }
 
-TEST_CASE("scattered sums compile without spills, indices in 32 bits") {
+TEST_CASE("scattered sums compile without spills, with 32-bit indices") {
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;
   const ir::Graph graph = ir::parse_graph(R"(graph @table(input %x: bf16[b, t, 768], input %i: i64[b, t]) {

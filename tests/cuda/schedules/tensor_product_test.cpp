@@ -109,7 +109,7 @@ TEST_CASE("products by tensor cores: both axes of both operands, ragged edges, e
   }
 }
 
-TEST_CASE("products by tensor cores compile to tensor core instructions without spills") {
+TEST_CASE("matmuls by tensor cores compile to tensor core instructions without spills") {
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;
   std::vector<kernel::Kernel> kernels;
@@ -132,7 +132,7 @@ TEST_CASE("products by tensor cores compile to tensor core instructions without 
     }
 }
 
-TEST_CASE("a product by tensor cores reads as CUDA C++") {
+TEST_CASE("a matmul by tensor cores prints as CUDA C++") {
   const ir::Graph graph = ir::parse_graph(R"(graph @small(input %x: bf16[16, 96], input %w: bf16[96, 64]) {
   %1 = matmul %x, %w loc("mlp.cpp":14)
   output "y" %1

@@ -146,7 +146,7 @@ TEST_CASE("products by warpgroups: both axes of both operands, ragged edges, epi
   }
 }
 
-TEST_CASE("products that warpgroups do not suit take the path of all GPUs") {
+TEST_CASE("matmuls that do not suit warpgroups use the path of all GPUs") {
   for (const std::string_view text : others) {
     INFO(text);
     const auto kernels = [&](const auto& lower) {
@@ -163,7 +163,7 @@ TEST_CASE("products that warpgroups do not suit take the path of all GPUs") {
   for (const char* other : {"sm_80", "sm_90", "sm_100a"}) CHECK_FALSE(cuda::Arch::named(other).has_warpgroups());
 }
 
-TEST_CASE("products by warpgroups compile to wgmma without spills, under ceilings of registers") {
+TEST_CASE("matmuls by warpgroups compile to wgmma without spills, within register limits") {
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;
   std::vector<kernel::Kernel> kernels;

@@ -120,7 +120,7 @@ class Meeting {
     const unsigned round = rounds_.now();
     if (arrived_.fetch_add(1) + 1 < lanes_.size()) return rounds_.wait_while(round);
     if (std::count(acts_.begin(), acts_.end(), act) != std::ssize(acts_)) fail("threads meet for different things");
-    // Its reads and writes belong to the other members, who are waiting.
+    // The last thread acts for all members. ThreadSanitizer must not attribute these accesses to this thread.
     AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
     AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
     if (act && !act(lanes_.data())) fail("threads ask for what is not there");

@@ -53,8 +53,7 @@ struct Wgmma {
   Warpgroup* group;
 };
 
-/// Sums of all threads that pending matmuls accumulate to, kept here until the last of those matmuls is done. Unused
-/// if there are no pending matmuls.
+/// Accumulators of all threads, saved here until the last pending matmul completes. Unused without pending matmuls.
 struct Kept {
   float* sums[shim_warpgroup_threads];
   float values[shim_warpgroup_threads][64];
@@ -124,7 +123,7 @@ void tell_reads(const void* what) {
   for (int i = lane; i < 2 * w.lanes * 16; i += 32) shim_reads(element(w.b, w.b_transposed, i / 16, i % 16), 2);
 }
 
-/// Returns the sums of these threads. They are poisoned if no pending matmul accumulates to them yet.
+/// Returns the saved accumulators of the given threads. Poisons them unless a pending matmul already uses them.
 Kept* keep(Warpgroup& group, void* const* lanes) {
   const auto sums_of = [&](std::size_t t) { return static_cast<const Wgmma*>(lanes[t])->sum; };
   const int count = static_cast<const Wgmma*>(lanes[0])->lanes;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "frontend/graph.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/texts/random_model.h"
 

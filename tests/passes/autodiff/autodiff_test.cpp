@@ -31,7 +31,7 @@ int count(const Graph& graph, const Op& op) {
 
 }  // namespace
 
-TEST_CASE("a gradient is ordinary nodes with the place of the op they belong to", "[autodiff]") {
+TEST_CASE("gradient nodes are ordinary nodes with the location of their forward op", "[autodiff]") {
   const Graph graph = parse(R"(graph @g(input %x: f64[n], parameter %w: f64[n]) {
   %1 = mul %x, %w  loc("model.cpp":7)
   %2 = exp %1  loc("model.cpp":8)
@@ -67,7 +67,7 @@ TEST_CASE("gradients agree with finite differences on whole graphs", "[autodiff]
   }
 }
 
-TEST_CASE("gradients of several outputs take a cotangent for each that is no scalar", "[autodiff]") {
+TEST_CASE("gradients of several outputs take a cotangent for each non-scalar output", "[autodiff]") {
   const Graph graph = parse(R"(graph @g(input %x: f64[2, n]) {
   %1 = sin %x
   %2 = sum %1 {dims=[0]}
@@ -80,7 +80,7 @@ TEST_CASE("gradients of several outputs take a cotangent for each that is no sca
   CHECK_THAT(text(named), Contains("input %v: f64[n]") && !Contains("output \"a\""));
 }
 
-TEST_CASE("uses of one value add up, and broadcast dims are summed away", "[autodiff]") {
+TEST_CASE("gradients of several uses add up, and broadcast dims are summed", "[autodiff]") {
   const Graph graph = parse(R"(graph @g(input %x: f64[n, 3], input %b: f64[3], input %c: f64[n, 1], input %s: f64[]) {
   %1 = mul %x, %x
   %2 = add %1, %b
@@ -95,7 +95,7 @@ TEST_CASE("uses of one value add up, and broadcast dims are summed away", "[auto
   check_gradients(graph, both, random_arguments(graph, {{"n", 4}}), "loss");
 }
 
-TEST_CASE("no gradient flows through stop_gradient, integers and comparisons", "[autodiff]") {
+TEST_CASE("stop_gradient, integers and comparisons have no gradient", "[autodiff]") {
   GraphBuilder b("g");
   const Value x = b.argument(ops::input, "x", f64, {3});
   const Value stopped = stop_gradient(mul(x, x));
@@ -107,7 +107,7 @@ TEST_CASE("no gradient flows through stop_gradient, integers and comparisons", "
   CHECK(interpret(b.finish(), arguments).at("grad").to_string() == "f64[3] [2.25, 1, 9]");
 }
 
-TEST_CASE("second order: a Hessian-vector product agrees with differences of the gradient", "[autodiff]") {
+TEST_CASE("second order: a Hessian-vector product matches differences of the gradient", "[autodiff]") {
   for (const Specimen& specimen : specimens()) {
     if (specimen.name == "split") continue;  // its maximum has a kink
     INFO(specimen.name);
@@ -126,7 +126,7 @@ TEST_CASE("second order: a Hessian-vector product agrees with differences of the
   }
 }
 
-TEST_CASE("only what lies between the outputs and wrt is differentiated", "[autodiff]") {
+TEST_CASE("only ops between wrt and the outputs are differentiated", "[autodiff]") {
   GraphBuilder b("g");
   const Value x = b.argument(ops::input, "x", f64, {2, 3});
   const Value w1 = b.argument(ops::parameter, "w1", f64, {3, 3}), w2 = b.argument(ops::parameter, "w2", f64, {3, 3});
@@ -170,7 +170,7 @@ TEST_CASE("complex values: the gradient of |z|^2 is 2z", "[autodiff]") {
   CHECK(std::abs(found.get_complex(1) - std::complex<double>(1, 4)) < 1e-12);
 }
 
-TEST_CASE("what the loss does not depend on gets zeros, and that is said", "[autodiff]") {
+TEST_CASE("values that do not affect the loss get zero gradients, and are reported", "[autodiff]") {
   GraphBuilder b("g");
   const Value x = b.argument(ops::input, "x", f64, {2}), y = b.argument(ops::input, "y", f64, {2});
   const Value loss = sum(mul(x, x));
@@ -181,7 +181,7 @@ TEST_CASE("what the loss does not depend on gets zeros, and that is said", "[aut
         "f64[2] [0, 0]");
 }
 
-TEST_CASE("errors of autodiff name the value, the rule and what to do", "[autodiff]") {
+TEST_CASE("autodiff errors name the value, the rule and the remedy", "[autodiff]") {
   GraphBuilder b("g");
   const auto at = [&](int line) { return GraphBuilder::At(b, Location("model.cpp", line)); };
   const auto x = [&] {
@@ -231,7 +231,7 @@ TEST_CASE("errors of autodiff name the value, the rule and what to do", "[autodi
                                      Contains("[grad_wrt_unused]"));
 }
 
-TEST_CASE("differentiate refuses names that the graph has not", "[autodiff]") {
+TEST_CASE("differentiate rejects names that are not in the graph", "[autodiff]") {
   const Graph graph = parse("graph @g(input %x: f64[2]) {\n  %1 = sum %x {dims=[0]}\n  output \"loss\" %1\n}");
   CHECK(error_text([&] { differentiate(graph, {.outputs = {{"lost", ""}}}); }) ==
         "grad: there is no output named lost  [grad_unknown_name]\n  there are: loss");

@@ -66,7 +66,7 @@ constexpr double fine = 0.01, too_large = 30;
 
 }  // namespace
 
-TEST_CASE("loss scaling: a step whose gradients overflow changes nothing but the scale", "[loss_scaling]") {
+TEST_CASE("loss scaling: a step with overflowing gradients changes only the scale", "[loss_scaling]") {
   Run run(in_f16());
   CHECK(run.with_inputs(fine).at("skipped").get(0) == 0);
   const Tensors before = run.arguments();
@@ -86,7 +86,7 @@ TEST_CASE("loss scaling: a step whose gradients overflow changes nothing but the
   }
 }
 
-TEST_CASE("loss scaling: the scale halves until gradients fit, then training goes on", "[loss_scaling]") {
+TEST_CASE("loss scaling: the scale halves until gradients fit, then training continues", "[loss_scaling]") {
   Run run(in_f16());
   double scale = 65536;
   int skipped = 0;
@@ -102,7 +102,7 @@ TEST_CASE("loss scaling: the scale halves until gradients fit, then training goe
   CHECK(run.arguments().at("optimizer.step").get_int(0) == 1);
 }
 
-TEST_CASE("loss scaling: it doubles after so many good steps in a row", "[loss_scaling]") {
+TEST_CASE("loss scaling: the scale doubles after a fixed number of consecutive good steps", "[loss_scaling]") {
   Run run(in_f16({.start = 1024, .growth_interval = 3}));
   const auto scale_of = [&](double inputs) { return run.with_inputs(inputs).at("loss_scale").get(0); };
   CHECK(scale_of(fine) == 1024);
@@ -113,7 +113,7 @@ TEST_CASE("loss scaling: it doubles after so many good steps in a row", "[loss_s
   CHECK(run.arguments().at("optimizer.loss_scale.good_steps").get_int(0) == 1);
 }
 
-TEST_CASE("loss scaling: an update is that of f32, small gradients survive", "[loss_scaling]") {
+TEST_CASE("loss scaling: an update matches f32, small gradients survive", "[loss_scaling]") {
   TrainingOptions plain;
   plain.clip_norm = 1e-3;
   TrainingOptions scaled = in_f16();
@@ -131,7 +131,7 @@ TEST_CASE("loss scaling: an update is that of f32, small gradients survive", "[l
   }
 }
 
-TEST_CASE("loss scaling: with accumulation a run that overflows spoils its update only", "[loss_scaling]") {
+TEST_CASE("loss scaling: an overflow during accumulation discards only its own update", "[loss_scaling]") {
   TrainingOptions options = in_f16();
   options.accumulate = 2;
   Run run(options);
@@ -147,7 +147,8 @@ TEST_CASE("loss scaling: with accumulation a run that overflows spoils its updat
   CHECK(run.arguments().at("optimizer.step").get_int(0) == 1);
 }
 
-TEST_CASE("mixed precision training in bf16 has no scale, and parameters and moments in f32", "[loss_scaling]") {
+TEST_CASE("mixed precision training in bf16 has no scale, and keeps parameters and moments in f32",
+          "[loss_scaling]") {
   TrainingOptions options;
   options.precision = bf16;
   const Graph step = training_step(model(), "loss", AdamW{}, options);

@@ -31,7 +31,7 @@ TEST_CASE("ties share the gradient", "[gradients]") {
   CHECK(t.numbers(gradient(t, minimum(a, b), b)) == Numbers{0.5, 0, 2});
 }
 
-TEST_CASE("ties are counted in a dtype that counts all of them", "[gradients]") {
+TEST_CASE("ties are counted in a dtype that can represent their number", "[gradients]") {
   Interpreted t;
   for (const DType dtype : {bf16, f16}) {
     const Value a = t.input(HostTensor(dtype, {70000}));
@@ -54,7 +54,7 @@ TEST_CASE("ties are counted in a dtype that counts all of them", "[gradients]") 
   CHECK(counted_in(Dim("n"), f64) == f64);
 }
 
-TEST_CASE("kinks and steps", "[gradients]") {
+TEST_CASE("gradients at kinks and steps", "[gradients]") {
   Interpreted t;
   const Value a = t.input({3}, {-1.5, 0, 2.5});
   CHECK(t.numbers(gradient(t, abs(a), a)) == Numbers{-1, 0, 1});
@@ -76,7 +76,7 @@ TEST_CASE("powers of zero and to zero have the gradients of their limits", "[gra
   CHECK(t.numbers(gradient(t, first, x)) == Numbers{2, 2});
 }
 
-TEST_CASE("what where leaves out has no gradient, infinite or not", "[gradients]") {
+TEST_CASE("elements that where does not select have no gradient, even if infinite", "[gradients]") {
   Interpreted t;
   const Value scores = t.input({2}, {1, 2});
   CHECK(t.numbers(gradient(t, where(gt(scores, 1.5), scores, -1e9), scores)) == Numbers{0, 1});
@@ -85,7 +85,7 @@ TEST_CASE("what where leaves out has no gradient, infinite or not", "[gradients]
   CHECK(t.numbers(gradient(t, sqrt(where(gt(a, 0.0), a, 0.0)), a)) == Numbers{0, 0.25});
 }
 
-TEST_CASE("repeated indices add up, steps leave zeros, repeats are summed", "[gradients]") {
+TEST_CASE("repeated indices accumulate, skipped elements get zeros, repeats are summed", "[gradients]") {
   Interpreted t;
   const Value a = t.input({3, 2}, {1, 2, 3, 4, 5, 6});
   const Value rows = t.input(HostTensor::from_ints({3}, {2, 0, 2}));

@@ -58,7 +58,7 @@ int count(const Graph& graph, const Op& op) {
 
 }  // namespace
 
-TEST_CASE("slices: the gradient of steps of time is linear in their number", "[autodiff]") {
+TEST_CASE("slices: the gradient of time steps is linear in their number", "[autodiff]") {
   const auto elements = [](int steps) {
     return computed_elements(with_gradient(loss_of(Shape({Dim(2), Dim(steps), Dim(4)}), steps_of_time(steps))));
   };
@@ -66,7 +66,7 @@ TEST_CASE("slices: the gradient of steps of time is linear in their number", "[a
   CHECK(many <= 8 * some + some / 10);
 }
 
-TEST_CASE("slices: up to 8 are padded and added, more are joined", "[autodiff]") {
+TEST_CASE("slices: up to 8 gradients are padded and added, more are concatenated", "[autodiff]") {
   const auto gradient = [](int steps) {
     return with_gradient(loss_of(Shape({Dim(2), Dim(steps), Dim(4)}), steps_of_time(steps)));
   };
@@ -78,7 +78,7 @@ TEST_CASE("slices: up to 8 are padded and added, more are joined", "[autodiff]")
   }
 }
 
-TEST_CASE("slices: other uses of the value are added to the joined gradient", "[autodiff]") {
+TEST_CASE("slices: other uses of the value are added to the concatenated gradient", "[autodiff]") {
   GraphBuilder b("g");
   const Value x = b.argument(ops::parameter, "x", f64, {20, 2});
   Value loss = sum(mul(x, x));
@@ -91,7 +91,7 @@ TEST_CASE("slices: other uses of the value are added to the joined gradient", "[
   check_gradients(graph, with_gradient(graph), random_arguments(graph), "loss");
 }
 
-TEST_CASE("slices: the joined sum has one concat for each layer of overlaps", "[autodiff]") {
+TEST_CASE("slices: the concatenated gradient has one concat per layer of overlaps", "[autodiff]") {
   GraphBuilder b("g");
   std::vector<Value> pads;
   const auto add_pad = [&](const char* name, int first, int size) {
@@ -124,7 +124,7 @@ TEST_CASE("slices: the joined sum has one concat for each layer of overlaps", "[
 )");
 }
 
-TEST_CASE("slices: a pad at an unknown index or of an unknown size is not joined", "[autodiff]") {
+TEST_CASE("slices: a pad at an unknown index or of unknown size is not concatenated", "[autodiff]") {
   GraphBuilder b("g");
   const Dim n("n");
   const Value some = b.argument(ops::input, "some", f32, {3}), unknown = b.argument(ops::input, "unknown", f32, {n});
@@ -135,7 +135,7 @@ TEST_CASE("slices: a pad at an unknown index or of an unknown size is not joined
   CHECK_FALSE(is_known_pad(some));
 }
 
-TEST_CASE("slices: gradients agree with finite differences, whatever overlaps", "[autodiff]") {
+TEST_CASE("slices: gradients match finite differences, with any overlap", "[autodiff]") {
   std::vector<Range> ranges = steps_of_time(12);                                     // all indices
   for (int i = 0; i < 9; ++i) ranges.push_back({1, i, i + 4});                       // a sliding window
   for (int i = 0; i < 9; ++i) ranges.push_back({1, 5, 8});                           // the same place
@@ -152,7 +152,7 @@ TEST_CASE("slices: gradients agree with finite differences, whatever overlaps", 
     }
 }
 
-TEST_CASE("slices: gradients of complex values are joined too", "[autodiff]") {
+TEST_CASE("slices: gradients of complex values are concatenated too", "[autodiff]") {
   const Graph graph = loss_of(Shape({Dim(2), Dim(30), Dim(2)}), steps_of_time(30), true);
   const Graph both = with_gradient(graph);
   CHECK(count(both, ops::concat) == 1);

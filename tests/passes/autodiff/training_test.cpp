@@ -113,7 +113,7 @@ void compare(const Optimizer& optimizer, const TrainingOptions& options,
 
 }  // namespace
 
-TEST_CASE("SGD with momentum, Nesterov and weight decay against loops", "[training]") {
+TEST_CASE("SGD with momentum, Nesterov and weight decay matches a reference loop", "[training]") {
   for (const bool nesterov : {false, true})
     for (const double momentum : {0.0, 0.9}) {
       Vector buffer(4, 0);
@@ -128,7 +128,7 @@ TEST_CASE("SGD with momentum, Nesterov and weight decay against loops", "[traini
     }
 }
 
-TEST_CASE("Adam against loops: decay goes into the gradient", "[training]") {
+TEST_CASE("Adam matches a reference loop: decay is added to the gradient", "[training]") {
   Vector m(4, 0), v(4, 0);
   compare(Adam{.lr = 0.1, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1}, {},
           [&](Vector& p, Vector& grad, double t) {
@@ -142,7 +142,8 @@ TEST_CASE("Adam against loops: decay goes into the gradient", "[training]") {
           });
 }
 
-TEST_CASE("AdamW against loops: decay shrinks the parameter, groups without decay are left out", "[training]") {
+TEST_CASE("AdamW matches a reference loop: decay shrinks the parameter, except in groups without decay",
+          "[training]") {
   for (const bool grouped : {false, true}) {
     Vector m(4, 0), v(4, 0);
     TrainingOptions options;
@@ -161,7 +162,7 @@ TEST_CASE("AdamW against loops: decay shrinks the parameter, groups without deca
   }
 }
 
-TEST_CASE("clipping by the global norm, above it and below it", "[training]") {
+TEST_CASE("clipping by the global norm, above and below the limit", "[training]") {
   for (const double limit : {0.5, 1e6}) {
     TrainingOptions options;
     options.clip_norm = limit;
@@ -174,7 +175,7 @@ TEST_CASE("clipping by the global norm, above it and below it", "[training]") {
   }
 }
 
-TEST_CASE("accumulated micro-batches equal the big batch", "[training]") {
+TEST_CASE("accumulated micro-batches match the large batch", "[training]") {
   const AdamW adamw{.lr = 0.1, .eps = 1e-3};
   TrainingOptions big, small;
   big.clip_norm = small.clip_norm = 0.7;
@@ -202,7 +203,7 @@ TEST_CASE("accumulated micro-batches equal the big batch", "[training]") {
   }
 }
 
-TEST_CASE("learning-rate schedules: as graphs, as numbers and by their formulas", "[training]") {
+TEST_CASE("learning-rate schedules: graphs, numbers and formulas match", "[training]") {
   const auto as_graph = [](const Schedule& schedule, double step) {
     GraphBuilder b("g");
     b.output("rate", schedule.at(ir::constant(b, step, f64)));
@@ -227,7 +228,7 @@ TEST_CASE("learning-rate schedules: as graphs, as numbers and by their formulas"
       CHECK(as_graph(schedule, step) == Approx(schedule.at(step)).epsilon(1e-12));
 }
 
-TEST_CASE("the learning rate of a step is that of its number", "[training]") {
+TEST_CASE("the learning rate of a step depends on the step number", "[training]") {
   const auto schedule = Schedule::inverse_sqrt({.scale = 0.1, .warmup = 3});
   const Graph step = training_step(regression(), "loss", Adam{.lr = schedule});
   Tensors arguments = with_states(step, make_problem(4).given);
@@ -245,7 +246,7 @@ TEST_CASE("16-bit parameters keep f32 moments", "[training]") {
   CHECK(step[step.updates.back().state].type.dtype == step[step.updates.back().value].type.dtype);
 }
 
-TEST_CASE("random states advance by themselves, once", "[training]") {
+TEST_CASE("random states advance by themselves, once per step", "[training]") {
   const auto build = [](bool by_hand) {
     GraphBuilder b("g");
     const Value w = b.argument(ops::parameter, "w", f64, {8});
@@ -265,7 +266,7 @@ TEST_CASE("random states advance by themselves, once", "[training]") {
   }
 }
 
-TEST_CASE("parameters that the loss does not use are left alone, and a person is told", "[training]") {
+TEST_CASE("parameters that the loss does not use are unchanged and reported", "[training]") {
   GraphBuilder b("g");
   const Value w = b.argument(ops::parameter, "w", f64, {2});
   b.argument(ops::parameter, "idle", f64, {2});
@@ -284,7 +285,7 @@ TEST_CASE("parameters that the loss does not use are left alone, and a person is
   CHECK(updated == std::vector<std::string>{"optimizer.step", "w"});
 }
 
-TEST_CASE("the norm of the gradients is an output unless nobody wants it", "[training]") {
+TEST_CASE("the gradient norm is an output unless disabled", "[training]") {
   const auto outputs = [](const Graph& step) {
     std::vector<std::string> names;
     for (const Output& output : step.outputs) names.push_back(output.name);

@@ -37,7 +37,7 @@ Tensors arguments_of(const Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("zero_masked: gradients agree with finite differences, of the op and of its expansion") {
+TEST_CASE("zero_masked: gradients match finite differences, for the op and for its expansion") {
   for (const bool known : {false, true}) {
     INFO("known " << known);
     const Graph graph = masked_attention(known);

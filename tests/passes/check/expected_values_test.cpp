@@ -36,7 +36,7 @@ double not_a_number(double) { return nan; }
 
 }  // namespace
 
-TEST_CASE("a value may differ by a few roundings of its dtype, relative to its own size", "[check]") {
+TEST_CASE("a value may differ by a few roundings of its dtype, relative to its magnitude", "[check]") {
   for (const char* scale : {"1.0", "1e-6"}) {
     CAPTURE(scale);
     Subject subject(std::string("graph @g(input %x: f32[n, 4]) {\n  %s = constant {dtype=f32, shape=[], values=[") +
@@ -50,7 +50,7 @@ TEST_CASE("a value may differ by a few roundings of its dtype, relative to its o
   }
 }
 
-TEST_CASE("terms that cancel may leave what roundings of the terms amount to", "[check]") {
+TEST_CASE("cancelling terms allow the rounding error of the terms", "[check]") {
   // The sum of deviations from a mean is zero except for rounding.
   Subject subject(R"(graph @g(input %x: f32[64]) {
   %1 = mean %x {dims=[0], keepdim=true}
@@ -81,7 +81,7 @@ TEST_CASE("terms that cancel may leave what roundings of the terms amount to", "
   CHECK_FALSE(plain.near([](double) { return 1e-2; }));
 }
 
-TEST_CASE("the roundings of equal elements may all go one way", "[check]") {
+TEST_CASE("the roundings of equal elements may all have the same sign", "[check]") {
   Subject subject(R"(graph @g(input %x: f32[]) {
   %1 = expand %x {shape=[4096]}
   %2 = exp %1
@@ -94,7 +94,7 @@ TEST_CASE("the roundings of equal elements may all go one way", "[check]") {
   CHECK_FALSE(subject.near([](double x) { return x + 4096 * 1e-4; }));
 }
 
-TEST_CASE("what is computed from a coarser dtype is as coarse", "[check]") {
+TEST_CASE("values computed from a coarser dtype have its tolerance", "[check]") {
   constexpr const char* text = R"(graph @g(input %x: f32[8, 16], input %w: f32[5, 16]) {
   %1 = cast %x {dtype=bf16}
   %2 = cast %w {dtype=bf16}
@@ -113,7 +113,7 @@ TEST_CASE("what is computed from a coarser dtype is as coarse", "[check]") {
   CHECK_FALSE(strict.near([](double x) { return x * (1 + 4e-3); }));
 }
 
-TEST_CASE("integers and truths are exact, but where roundings decide them", "[check]") {
+TEST_CASE("integers and booleans are exact, except where rounding decides them", "[check]") {
   Subject exact("graph @g(input %i: i64[4]) {\n  %1 = add %i, %i\n  output \"y\" %1\n}\n");
   CHECK(exact.near([](double x) { return x; }));
   CHECK_FALSE(exact.near([](double x) { return x + 1; }));
@@ -131,7 +131,7 @@ TEST_CASE("integers and truths are exact, but where roundings decide them", "[ch
   CHECK(decided.near([](double x) { return 1 - x; }));
 }
 
-TEST_CASE("a tolerance is finite: elements that roundings decide have none, the others are compared", "[check]") {
+TEST_CASE("tolerances are finite: elements decided by rounding have none, the others are compared", "[check]") {
   // The difference of equal sums is a rounding error. Of the eight bounds that it is compared with, one is within
   // that error.
   Subject subject(R"(graph @g(input %x: f32[64]) {
@@ -166,7 +166,7 @@ TEST_CASE("a tolerance is finite: elements that roundings decide have none, the 
   }
 }
 
-TEST_CASE("roundings do not decide a comparison with a constant", "[check]") {
+TEST_CASE("rounding does not decide a comparison with a constant", "[check]") {
   for (const std::string dtype : {"bf16", "f16"}) {
     const Graph graph = parse("graph @g(input %x: " + dtype + "[2]) {\n  %c = constant {dtype=" + dtype +
                               ", shape=[], values=[0.1]}\n  %1 = eq %x, %c\n  output \"y\" %1\n}\n");

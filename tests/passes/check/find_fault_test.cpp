@@ -55,7 +55,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("the op that is wrong is to blame, not those that inherit from it", "[check]") {
+TEST_CASE("the faulty op is reported, not ops that inherit its error", "[check]") {
   const Subject subject;
   const auto faults = subject.faults({"a", "b"}, [&](const Graph& part) { return subject.run(part, ops::tanh); });
   REQUIRE(faults.size() == 1);
@@ -65,7 +65,7 @@ TEST_CASE("the op that is wrong is to blame, not those that inherit from it", "[
   CHECK(faults[0].nearness.difference.largest > 0.1);
 }
 
-TEST_CASE("each wrong result is put down to some op", "[check]") {
+TEST_CASE("each wrong result is attributed to an op", "[check]") {
   const Subject subject;
   const auto faults = subject.faults({"a", "b", "w"}, [&](const Graph& part) {
     Tensors results = subject.run(part, ops::sum);
@@ -81,7 +81,7 @@ TEST_CASE("each wrong result is put down to some op", "[check]") {
   CHECK(faults[1].inherits == Names{"w"});
 }
 
-TEST_CASE("an op that is only wrong where its operand is no output is found alone", "[check]") {
+TEST_CASE("an op that is wrong only if its operand is not an output is found alone", "[check]") {
   const Subject subject;
   const auto faults = subject.faults({"a", "b"}, [&](const Graph& part) {
     for (const Node& node : part.nodes)
@@ -94,7 +94,7 @@ TEST_CASE("an op that is only wrong where its operand is no output is found alon
   CHECK(faults[0].inherits == Names{"a", "b"});
 }
 
-TEST_CASE("what is only wrong among other results says among which", "[check]") {
+TEST_CASE("a result that is wrong only next to other outputs is reported with those outputs", "[check]") {
   const Subject subject;
   const auto faults = subject.faults({"b"}, [&](const Graph& part) {
     const bool both = part.outputs.size() >= 2 && part.outputs[0].name == "a" && part.outputs[1].name == "b";

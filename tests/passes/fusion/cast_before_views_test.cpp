@@ -8,7 +8,7 @@ using namespace lathe;
 using namespace lathe::ir;
 using namespace lathe::ir::test;
 
-TEST_CASE("cast_before_views: casts a value before its slices, where all that reads it does so behind them") {
+TEST_CASE("cast_before_views: casts a value before its slices if all its users do so after them") {
   const Graph graph = parse(R"(graph @g(input %x: f32[n, 6], input %b: f32[6], input %y: bf16[3, n]) {
   %1 = add %x, %b
   %2 = slice %1 {dim=1, start=0, stop=3}
@@ -40,8 +40,7 @@ TEST_CASE("cast_before_views: casts a value before its slices, where all that re
   CHECK(text(cast_before_views(after)) == text(after));
 }
 
-TEST_CASE(
-    "cast_before_views: not where anything else reads the value or a view of it, nor of arguments and outputs") {
+TEST_CASE("cast_before_views: not if the value or a view of it has another user, nor for arguments and outputs") {
   for (const char* more :
        {"%6 = exp %1\n  output \"e\" %6", "%6 = exp %2\n  output \"e\" %6", "output \"e\" %1", "output \"e\" %2",
         "%6 = cast %3 {dtype=f16}\n  output \"e\" %6", "%6 = cast %3 {dtype=f64}\n  output \"e\" %6"}) {

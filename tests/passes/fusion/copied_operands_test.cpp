@@ -35,7 +35,7 @@ constexpr std::string_view narrow = "cast %w {dtype=bf16}", forward = R"(%2 = co
 
 }  // namespace
 
-TEST_CASE("copied_operands: a parameter that is rounded for products is stored, for products that copy operands") {
+TEST_CASE("copied_operands: a parameter that is rounded for matmuls is stored if the matmuls copy operands") {
   CHECK_FALSE(inlined(narrow, forward));
   CHECK(inlined(narrow, forward, false));
   // Also through a view.
@@ -49,7 +49,7 @@ TEST_CASE("copied_operands: a parameter that is rounded for products is stored, 
   output "z" %3)"));
 }
 
-TEST_CASE("copied_operands: few rows beside it, or other dtypes, and it is computed where it is read") {
+TEST_CASE("copied_operands: with few rows or other dtypes the operand is computed in the matmul") {
   CHECK(inlined(narrow, R"(%2 = contract %one, %1 {spec="ac,bc->ab"}
   output "y" %2)"));
   const std::string_view wide = R"(%2 = contract %f, %1 {spec="ac,bc->ab"}

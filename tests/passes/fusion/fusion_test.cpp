@@ -60,7 +60,7 @@ TEST_CASE("fusion: element-wise nodes and the reductions of their rows are one r
 })") == "region 0 rows over [n, 8]: 1 trailing dim reduced: %1:max %2:sub %3:exp %4:sum %5:div*\n");
 }
 
-TEST_CASE("fusion: bias, activation and residual go with the product, an update with what it reads") {
+TEST_CASE("fusion: bias, activation and residual fuse into the matmul, an update with the ops it reads") {
   CHECK(
       plan(R"(graph @mlp(input %x: f32[n, 8], parameter %w: f32[8, 16], parameter %b: f32[16], input %r: f32[n, 16]) {
   %1 = contract %x, %w {spec="ik,kj->ij"}
@@ -86,7 +86,7 @@ TEST_CASE("fusion: sums over rows join the pass that reads the same values") {
         "region 0 rows over [n, 8]: 1 trailing dim reduced: %3:mul %4:mul %5:sum %6:sub* %8:sum*\n");
 }
 
-TEST_CASE("fusion: sums over rows stay apart where the columns are unknown, or the rows wait for them") {
+TEST_CASE("fusion: sums over rows stay separate if the columns are unknown or the rows depend on them") {
   CHECK(plan(R"(graph @g(input %x: f32[n, m], input %dy: f32[n, m]) {
   %1 = mul %dy, %x
   %2 = sum %1 {dims=[1], keepdim=true}
@@ -110,7 +110,7 @@ TEST_CASE("fusion: sums over rows stay apart where the columns are unknown, or t
         "region 1 rows over [n, 8]: 1 trailing dim reduced: %2:sub %3:mul %4:sum*\n");
 }
 
-TEST_CASE("fusion: a sum over rows that reads another one of the same pass stays apart") {
+TEST_CASE("fusion: a sum over rows that reads another one of the same pass stays separate") {
   CHECK(plan(R"(graph @g(input %x: f32[n, 8]) {
   %1 = exp %x
   %2 = sum %1 {dims=[0]}
@@ -125,7 +125,7 @@ TEST_CASE("fusion: a sum over rows that reads another one of the same pass stays
         "region 1 columns over [n, 8]: %5:sum*\n");
 }
 
-TEST_CASE("fusion: updates of a table are added where the rest of its gradient lies") {
+TEST_CASE("fusion: scattered updates are added in place to the buffer of the remaining gradient") {
   constexpr std::string_view tied = R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[k, 32],
                                               input %b: f32[k, 8]) {
   %1 = contract %a, %b {spec="kv,kd->vd"}
@@ -148,7 +148,7 @@ TEST_CASE("fusion: updates of a table are added where the rest of its gradient l
         "region 3 rows over [32, 1]: 2 trailing dims reduced: %9:sum*\n");
 }
 
-TEST_CASE("fusion: updates of a table that is read twice are added where the rest of its gradient lies") {
+TEST_CASE("fusion: updates of a table that is read twice are added in place to the remaining gradient") {
   const FusionPlan plan =
       plan_fusion(ir::parse_graph(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[k, 32],
                                               input %b: f32[k, 8]) {
@@ -168,7 +168,7 @@ TEST_CASE("fusion: updates of a table that is read twice are added where the res
   CHECK(base(9) == 9);
 }
 
-TEST_CASE("fusion: what is point-wise sums the updates of a table row by row") {
+TEST_CASE("fusion: point-wise ops sum the updates of a table row by row") {
   CHECK(plan(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[k, 32], input %b: f32[k, 8],
                           parameter %p: f32[32, 8], state %m: f32[32, 8]) {
   %1 = contract %a, %b {spec="kv,kd->vd"}
@@ -199,7 +199,7 @@ TEST_CASE("fusion: what is point-wise sums the updates of a table row by row") {
 }
 
 TEST_CASE(
-    "fusion: a scattered sum that is a result, reduced, transposed, or has few or unknown rows or columns is made") {
+    "fusion: a scattered sum is stored if output, reduced, transposed, or with few or unknown rows or columns") {
   const auto scattered = [](const std::string& size, const std::string& columns, const std::string& rest) {
     const std::string text =
         plan("graph @g(input %i: i64[n], input %u: f32[n, " + columns + "]) {\n  %1 = scatter_add " +
@@ -218,7 +218,7 @@ TEST_CASE(
   CHECK(scattered("16", "8", doubled + "  %3 = transpose %2 {dim0=0, dim1=1}\n  output \"x\" %3\n"));
 }
 
-TEST_CASE("fusion: what updates are added to is made just before them") {
+TEST_CASE("fusion: the base of scattered updates is computed just before them") {
   CHECK(plan(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[k, 32], input %b: f32[k, 8]) {
   %1 = contract %a, %b {spec="kv,kd->vd"}
   %2 = contract %a, %a {spec="kv,kw->vw"}
@@ -237,7 +237,7 @@ TEST_CASE("fusion: what updates are added to is made just before them") {
         "region 4 rows over [32, 8]: %9:exp*\n");
 }
 
-TEST_CASE("fusion: updates are not added in place where the base is read elsewhere or the sum is a result") {
+TEST_CASE("fusion: updates are not added in place if the base has other users or the sum is an output") {
   CHECK(plan(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[32, 8]) {
   %1 = exp %a
   %2 = scatter_add %i, %u {size=32, dim=0}
@@ -259,7 +259,7 @@ TEST_CASE("fusion: updates are not added in place where the base is read elsewhe
         "region 1 rows over [32, 8]: %3:exp %5:add*\n");
 }
 
-TEST_CASE("fusion: the check of an index is part of what reads it") {
+TEST_CASE("fusion: the check of an index is fused into its user") {
   CHECK(plan(R"(graph @g(input %x: f32[n, 8], input %i: i64[n, 1]) {
   %1 = iota {shape=[8], dim=0, dtype=i64}
   %2 = gather %1, %i {dim=0}
@@ -270,7 +270,7 @@ TEST_CASE("fusion: the check of an index is part of what reads it") {
 })") == "region 0 rows over [n, 8]: %6:where*\n");
 }
 
-TEST_CASE("fusion: a graph whose results nobody would compute is refused") {
+TEST_CASE("fusion: rejects a graph with results that no region computes") {
   const auto refused = [](std::string_view results, const std::string& what) {
     const std::string text = std::string("graph @g(input %x: f32[n, 8], state %s: f32[n, 8]) {\n  %1 = exp %x\n") +
                              "  %2 = transpose %1 {dim0=0, dim1=1}\n" + std::string(results) + "}";
@@ -288,7 +288,7 @@ TEST_CASE("fusion: a graph whose results nobody would compute is refused") {
   CHECK_THROWS_WITH(plan_fusion(sums), Catch::Matchers::Contains("%1 sum at g.lathe:2 folds trailing dims"));
 }
 
-TEST_CASE("fusion: a chain of row sums, or of point-wise nodes, is cut into regions of bounded size") {
+TEST_CASE("fusion: a chain of row sums or of point-wise nodes is split into regions of bounded size") {
   const auto regions = [](int nodes, std::string_view node, int after) {
     std::string text = "graph @g(input %x: f32[n, 8]) {\n  %0 = tanh %x\n";
     for (int i = 0; i < nodes; ++i) text += fmt::format(fmt::runtime(node), i, i + 1);
@@ -305,7 +305,7 @@ TEST_CASE("fusion: a chain of row sums, or of point-wise nodes, is cut into regi
   CHECK(many <= 20);
 }
 
-TEST_CASE("fusion: a concat of many parts is one of concats, so that no element is sought among all") {
+TEST_CASE("fusion: a concat of many parts becomes a tree of concats to bound the search per element") {
   const auto graph = [](int parts) {
     std::string text = "graph @g(input %x: f32[n, 8]) {\n  %0 = tanh %x\n", list;
     for (int i = 0; i < parts; ++i) {

@@ -39,12 +39,12 @@ bool inlined(std::string_view left, std::string_view more = "") {
 
 }  // namespace
 
-TEST_CASE("an operand of a product is stored in place of a value that only it reads", "[fusion]") {
+TEST_CASE("a matmul operand is stored instead of a value that only it reads", "[fusion]") {
   CHECK_FALSE(inlined(R"(%1 = exp %x
   %2 = mul %1, %s name("left"))"));
 }
 
-TEST_CASE("an operand of a product is stored where its own operands then stay in registers", "[fusion]") {
+TEST_CASE("a matmul operand is stored if its own operands then stay in registers", "[fusion]") {
   const std::string product = R"(%1 = exp %x
   %2 = mul %1, %s name("left"))";
   CHECK_FALSE(inlined(product, R"(%3 = add %1, %x
@@ -66,7 +66,7 @@ TEST_CASE("an operand of a product is stored where its own operands then stay in
   output "both" %4)"));
 }
 
-TEST_CASE("an operand of a product is computed there where its operands are stored for others", "[fusion]") {
+TEST_CASE("a matmul operand is computed in the matmul if its operands are stored for other users", "[fusion]") {
   const std::string product = R"(%1 = exp %x
   %2 = mul %1, %s name("left"))";
   // Another matmul, a user that waits for one, and a row reduction read it from memory.
@@ -82,7 +82,7 @@ TEST_CASE("an operand of a product is computed there where its operands are stor
   output "p" %4)"));
 }
 
-TEST_CASE("an operand of a product is computed there where that saves a buffer", "[fusion]") {
+TEST_CASE("a matmul operand is computed in the matmul if that saves a buffer", "[fusion]") {
   const std::string product = R"(%1 = exp %x
   %2 = mul %1, %s name("left"))";
   CHECK(inlined(product, R"(output "e" %1)"));
@@ -93,7 +93,7 @@ TEST_CASE("an operand of a product is computed there where that saves a buffer",
   %2 = cast %1 {dtype=f32} name("left"))"));
 }
 
-TEST_CASE("an operand of a grouped product is computed there where it reads one buffer", "[fusion]") {
+TEST_CASE("an operand of a grouped matmul is computed in the matmul if it reads one buffer", "[fusion]") {
   const std::string offsets = R"(%8 = constant {dtype=i64, shape=[2], values=[0, 4]}
   )",
                     product = R"(
@@ -104,7 +104,7 @@ TEST_CASE("an operand of a grouped product is computed there where it reads one 
   CHECK_FALSE(inlined_where(offsets + R"(%2 = exp %x name("left"))" + product));
 }
 
-TEST_CASE("a cheap operand of a concat or a pad is computed there", "[fusion]") {
+TEST_CASE("a cheap operand of a concat or a pad is computed inside it", "[fusion]") {
   const std::string half = R"(%1 = slice %x {dim=1, start=0, stop=4}
   %2 = neg %1 name("left")
   %3 = concat %2, %1 {dim=1}
@@ -125,7 +125,7 @@ TEST_CASE("a cheap operand of a concat or a pad is computed there", "[fusion]") 
   output "more" %4)"));
 }
 
-TEST_CASE("a wider copy of a narrower float is made by its readers, wherever they are", "[fusion]") {
+TEST_CASE("a wider copy of a narrower float is computed by its users in any region", "[fusion]") {
   // %1 is stored for a matmul; one of the copy's users waits for another matmul.
   const auto graph = [](std::string_view reader) {
     return fmt::format(R"(%1 = contract %h, %h {{spec="ac,bc->ab"}}
@@ -143,8 +143,7 @@ TEST_CASE("a wider copy of a narrower float is made by its readers, wherever the
   CHECK_FALSE(inlined_where(graph("%6 = mul %2, %5\n  output \"copy\" %2")));
 }
 
-TEST_CASE("a cheap wider float that is made of one narrower float is not stored: its readers widen that",
-          "[fusion]") {
+TEST_CASE("a cheap wider float computed from one narrower float is not stored: its users widen that", "[fusion]") {
   // %2, read by a matmul, a reduction and an element-wise output.
   const auto read = [](std::string_view left) {
     return fmt::format(R"({}

@@ -8,7 +8,7 @@ using namespace lathe;
 using namespace lathe::ir;
 using namespace lathe::ir::test;
 
-TEST_CASE("pad_products: rows of an odd length are padded for all products that read them") {
+TEST_CASE("pad_products: rows of an odd length are padded for all matmuls that read them") {
   const Graph graph = parse(
       R"(graph @g(input %g: bf16[n, 257], input %x: bf16[n, 16], parameter %w: f32[257, 64]) {
   %1 = cast %w {dtype=bf16}
@@ -91,7 +91,7 @@ TEST_CASE("pad_products: logits have padded columns and so has their gradient wh
   CHECK(text(pad_products(after)) == text(after));
 }
 
-TEST_CASE("pad_products: columns that are returned or read as they lie or stand beside few rows stay") {
+TEST_CASE("pad_products: columns that are outputs or read contiguously or with few rows are unchanged") {
   const auto stays = [](std::string_view arguments, std::string_view rest) {
     const Graph graph = parse("graph @g(" + std::string(arguments) +
                               ") {\n  %1 = contract %x, %w {spec=\"ad,vd->av\"}\n" + std::string(rest) + "}");
@@ -111,7 +111,7 @@ TEST_CASE("pad_products: columns that are returned or read as they lie or stand 
   stays("input %x: f64[n, 64], parameter %w: f64[257, 64]", sum);
 }
 
-TEST_CASE("pad_products: short or even rows, weights of an attention and f32 stay as they are") {
+TEST_CASE("pad_products: short or even rows, attention weights and f32 are unchanged") {
   const auto stays = [](std::string_view arguments, std::string_view spec) {
     const Graph graph = parse("graph @g(" + std::string(arguments) + ") {\n  %1 = contract %g, %w {spec=\"" +
                               std::string(spec) + "\"}\n  output \"y\" %1\n}");

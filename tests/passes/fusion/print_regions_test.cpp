@@ -19,7 +19,7 @@ std::string regions_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("print_regions: what each node does in its region", "[fusion]") {
+TEST_CASE("print_regions: prints the role of each node in its region", "[fusion]") {
   CHECK(regions_of(R"(graph @g(input %q: f32[S, 4], input %k: f32[S, 4], input %v: f32[S, 4], input %w: f32[4, 4]) {
   %s = contract %q, %k {spec="ad,bd->ab"} loc("a.cpp":1)
   %p = softmax %s {dim=-1} loc("a.cpp":2)

@@ -42,7 +42,7 @@ bool softmax_prefetches(const std::string& shape) {
 
 }  // namespace
 
-TEST_CASE("rows of one tensor are prefetched, and rows that are looked up", "[lowering]") {
+TEST_CASE("rows of one tensor are prefetched, and gathered rows", "[lowering]") {
   CHECK(softmax_prefetches("[n, 1024]"));
   CHECK(softmax_prefetches("[2, n, 768]"));
   CHECK(prefetches(R"(graph @g(input %x: f32[n, 768], input %w: f32[768]) {
@@ -55,7 +55,7 @@ TEST_CASE("rows of one tensor are prefetched, and rows that are looked up", "[lo
 })"));
 }
 
-TEST_CASE("where the last level of caches is slow, what one loop reads in order is prefetched too", "[lowering]") {
+TEST_CASE("with a slow last-level cache, sequential reads of one loop are prefetched too", "[lowering]") {
   const CpuInfo slow = lathe::test::cpu_with(512, {.slow_last_level = true});
   const auto squares = [](const std::string& shape) {
     return "graph @g(input %x: f32" + shape + ", input %w: f32[1024]) {\n  %1 = mul %x, %x\n  %2 = mul %1, %w\n" +
@@ -76,7 +76,7 @@ TEST_CASE("where the last level of caches is slow, what one loop reads in order 
   CHECK(prefetched(two_tensors) == 0);
 }
 
-TEST_CASE("a product prefetches a left operand that it reads along its rows, beside its result", "[lowering]") {
+TEST_CASE("a matmul prefetches a left operand read along its rows, and its result", "[lowering]") {
   const std::string transposed = "  %1 = transpose %x {dim0=0, dim1=1}\n";
   CHECK(product_prefetches("[t, 512]", transposed, "%1") == 2);
   CHECK(product_prefetches("[512, t]", "", "%x") == 1);  // read along k
@@ -84,8 +84,7 @@ TEST_CASE("a product prefetches a left operand that it reads along its rows, bes
   CHECK(product_prefetches("[t, 8192]", transposed, "%1") == 1);  // packed in tasks
 }
 
-TEST_CASE("a product of one row prefetches the weights that it streams, numbers of quantized ones too",
-          "[lowering]") {
+TEST_CASE("a matmul with one row prefetches the weights it streams, including quantized ones", "[lowering]") {
   const auto row_by = [](const std::string& weights, const std::string& w) {
     return prefetched("graph @g(input %x: f32[1, 768], " + weights + "  %y = linear %x, " + w +
                       "\n  output \"y\" %y\n}");
@@ -95,7 +94,7 @@ TEST_CASE("a product of one row prefetches the weights that it streams, numbers 
   CHECK(row_by("input %q: i8[4096, 768], input %s: f32[4096, 12]) {\n  %w = dequantize %q, %s\n", "%w") == 1);
 }
 
-TEST_CASE("rows that are short, longer than a cache, alone, of unknown length or of two tensors are not",
+TEST_CASE("rows that are short, longer than a cache, single, of unknown length or of two tensors are not prefetched",
           "[lowering]") {
   CHECK_FALSE(softmax_prefetches("[n, 64]"));
   CHECK_FALSE(softmax_prefetches("[n, 1048576]"));

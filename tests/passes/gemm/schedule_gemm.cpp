@@ -50,7 +50,7 @@ TEST_CASE("skinny product: dot products along k") {
         }
 }
 
-TEST_CASE("skinny product: row blocks of a task, blocks of k, ragged columns") {
+TEST_CASE("skinny product: row blocks per task, blocks of k, ragged columns") {
   for (const std::int64_t m : {2, 4, 7})
     for (const std::int64_t n : {8, 9, 21})
       for (const std::int64_t k : {8, 17, 27})
@@ -80,7 +80,7 @@ TEST_CASE("product in splits of k: ragged rows and columns, operands of both axe
             }
 }
 
-TEST_CASE("plans cut k in splits where few rows meet a large right operand that is read along n") {
+TEST_CASE("plans split k for few rows with a large right operand that is read along n") {
   cpu::GemmQuery query{.cpu = unnamed_cpu(), .batch = 1, .m = 1, .n = 768, .k = 3072, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).splits == 16);
   query.k = 3071;  // 37 * 83
@@ -99,7 +99,7 @@ TEST_CASE("plans cut k in splits where few rows meet a large right operand that 
   CHECK(plan_gemm(query).splits == 1);
 }
 
-TEST_CASE("plans pack a right operand that no cache holds ahead for very many rows only") {
+TEST_CASE("plans pack a right operand that exceeds the caches for very many rows only") {
   cpu::GemmQuery query{.cpu = unnamed_cpu(), .batch = 1, .m = 2048, .n = 3072, .k = 3072, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).rhs == Source::packed);
   query.m = 1024;
@@ -112,7 +112,7 @@ TEST_CASE("plans pack a right operand that no cache holds ahead for very many ro
   CHECK(plan_gemm(query).rhs == Source::loaded);
 }
 
-TEST_CASE("plans copy a left operand first that is read along its rows, where the last level of caches is slow") {
+TEST_CASE("plans copy a left operand read along its rows first if the last-level cache is slow") {
   cpu::GemmQuery query{.cpu = test::cpu_with(512, {.slow_last_level = true}),
                        .batch = 1,
                        .n = 768,
@@ -136,7 +136,7 @@ TEST_CASE("plans copy a left operand first that is read along its rows, where th
   CHECK(left(3072) == Source::direct);
 }
 
-TEST_CASE("plans read a small right operand in place, for few rows, and cut few columns into equal tiles") {
+TEST_CASE("plans read a small right operand in place for few rows, and split few columns into equal tiles") {
   cpu::GemmQuery query{.cpu = unnamed_cpu(), .batch = 1, .m = 100, .n = 100, .k = 100, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).rhs == Source::direct);
   query.rhs_loadable = false;
@@ -168,7 +168,7 @@ TEST_CASE("plans read a small right operand in place, for few rows, and cut few 
   CHECK(vectors(12, 128) == 4);
 }
 
-TEST_CASE("blocked product: tails of known rows, of one register tile and of many") {
+TEST_CASE("blocked product: remainders of known rows, with one register tile and many") {
   for (const std::int64_t m : {1, 3, 4, 5, 11})
     for (const LaneAxis lhs : axes)
       for (const Source left : {Source::loaded, Source::direct, Source::packed})
@@ -178,7 +178,7 @@ TEST_CASE("blocked product: tails of known rows, of one register tile and of man
         }
 }
 
-TEST_CASE("blocked product: the steps of k go in parts where the epilogue's memory is prefetched") {
+TEST_CASE("blocked product: the k loop is split if the epilogue memory is prefetched") {
   for (const std::int64_t m : {3, 4, 9})
     for (const std::int64_t n : {5, 16, 21})
       for (const std::int64_t k : {0, 1, 3, 8, 19})
@@ -190,7 +190,7 @@ TEST_CASE("blocked product: the steps of k go in parts where the epilogue's memo
         }
 }
 
-TEST_CASE("packing: micro_panels of one, some and all rows, steps of k that are left over") {
+TEST_CASE("packing: micro_panels of one, some and all rows, remainder steps of k") {
   for (const std::int64_t n : {1, 7, 8, 9, 13, 16})
     for (const std::int64_t k : {1, 3, 4, 7, 8, 18})
       for (const LaneAxis rhs : axes)
@@ -200,7 +200,7 @@ TEST_CASE("packing: micro_panels of one, some and all rows, steps of k that are 
                   {.tile = small_tile(f32), .lhs = Source::direct, .rhs = source});
 }
 
-TEST_CASE("every plan of plan_gemm works, whatever is known") {
+TEST_CASE("every plan of plan_gemm works for known and unknown sizes") {
   const std::int64_t sizes[][4] = {{1, 1, 40, 20}, {3, 1, 9, 4},  {1, 8, 33, 7},   {1, 20, 18, 9},
                                    {2, 15, 5, 6},  {2, 7, 70, 3}, {1, 30, 70, 18}, {1, 37, 300, 9}};
   for (const auto& [batch, m, n, k] : sizes)
@@ -216,7 +216,7 @@ TEST_CASE("every plan of plan_gemm works, whatever is known") {
           }
 }
 
-TEST_CASE("candidate plans: the default first, no two alike, each right") {
+TEST_CASE("candidate plans: the default first, all distinct, all correct") {
   for (const LaneAxis lhs : axes)
     for (const LaneAxis rhs : axes)
       for (const bool known : {false, true}) {
@@ -243,7 +243,7 @@ TEST_CASE("candidate plans: the default first, no two alike, each right") {
   CHECK(count({.cpu = unnamed_cpu(), .m = 1, .n = 1536, .k = 384}, 1) == 1);  // dot products
 }
 
-TEST_CASE("plans: what is streamed, loaded and packed") {
+TEST_CASE("plans: which operands are streamed, loaded and packed") {
   cpu::GemmQuery q{.cpu = unnamed_cpu(), .batch = 1, .n = 1536, .k = 384};
   CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::blocked);
   CHECK(plan_gemm(q).rhs == Source::loaded);  // there may be few rows
@@ -333,7 +333,7 @@ TEST_CASE("blocked product: dtypes") {
     }
 }
 
-TEST_CASE("blocked product: pairs of bf16, odd and even k, both lane axes, every source that packs") {
+TEST_CASE("blocked product: bf16 pairs, odd and even k, both lane axes, every source that packs") {
   for (const std::int64_t k : {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 40})
     for (const LaneAxis lhs : axes)
       for (const LaneAxis rhs : axes)
@@ -354,7 +354,7 @@ TEST_CASE("blocked product: pairs of bf16, odd and even k, both lane axes, every
             }
 }
 
-TEST_CASE("plans of bf16 products use pairs where both operands are packed, and only then") {
+TEST_CASE("plans of bf16 matmuls use pairs only if both operands are packed") {
   for (const bool pairs : {false, true}) {
     const cpu::GemmQuery query{.cpu = unnamed_cpu(),
                                .n = 768,
@@ -371,7 +371,7 @@ TEST_CASE("plans of bf16 products use pairs where both operands are packed, and 
   }
 }
 
-TEST_CASE("blocked product: empty sums are zero, empty results are nothing") {
+TEST_CASE("blocked product: empty sums are zero, empty results write nothing") {
   for (const bool known : {false, true}) {
     check({.batch = 2, .m = 4, .n = 5, .k = 0, .known = known}, {.tile = small_tile(f32)});
     check({.batch = 2, .m = 0, .n = 5, .k = 3, .known = known}, {.tile = small_tile(f32)});
@@ -385,7 +385,7 @@ TEST_CASE("blocked product: one right operand for all batches") {
     check({.batch = 3, .m = 4, .n = 10, .k = 9, .shared_rhs = true}, {.tile = small_tile(f32), .rhs = source});
 }
 
-TEST_CASE("blocked product: the tiles of real machines") {
+TEST_CASE("blocked product: the tiles of real CPUs") {
   for (const int bits : {128, 256, 512})
     for (const DType compute : {f32, f64, i32, i64}) {
       const cpu::GemmTile tile = cpu::choose_tile(compute, test::cpu_with(bits));

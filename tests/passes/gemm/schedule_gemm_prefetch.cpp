@@ -7,8 +7,7 @@
 namespace lathe::testing {
 namespace {
 
-TEST_CASE(
-    "product that prefetches its right operand: rows of some row blocks and tasks, ragged columns, blocks of k") {
+TEST_CASE("product that prefetches its right operand: partial row blocks and tasks, ragged columns, blocks of k") {
   for (const std::int64_t m : {1, 3, 4, 7, 12})
     for (const std::int64_t n : {4, 16, 21, 37})
       for (const std::int64_t k : {0, 1, 8, 19})
@@ -30,7 +29,7 @@ TEST_CASE(
         }
 }
 
-TEST_CASE("plans prefetch weights that few rows read along n, where the last level of caches is slow") {
+TEST_CASE("plans prefetch weights that few rows read along n if the last-level cache is slow") {
   const cpu::GemmQuery weights{.cpu = test::cpu_with(512, {.slow_last_level = true}),
                                .batch = 1,
                                .m = 24,
@@ -61,9 +60,7 @@ TEST_CASE("plans prefetch weights that few rows read along n, where the last lev
   CHECK(!with([](auto& q) { q.cpu = {}; }));
 }
 
-TEST_CASE(
-    "plans of few rows go down all of k where L2 has the weights, a few k at a time where they come from farther "
-    "away") {
+TEST_CASE("plans for few rows iterate over all of k if the weights fit L2, otherwise over short blocks of k") {
   cpu::GemmQuery query{.cpu = unnamed_cpu(), .batch = 1, .m = 3, .n = 256, .k = 512, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).tile.kc >= 512);
   query.k = 514;
@@ -77,7 +74,7 @@ TEST_CASE(
   CHECK((plan_gemm(query).tile.mr == 6 && plan_gemm(query).tile.nv == 4));
 }
 
-TEST_CASE("plans that prefetch weights give right results, and so do the candidates beside them") {
+TEST_CASE("plans that prefetch weights are correct, and so are the other candidates") {
   const std::int64_t sizes[][3] = {{16, 300, 500}, {20, 1000, 133}, {7, 513, 260},
                                    {2, 530, 400},  {3, 530, 400},   {4, 530, 700}};
   for (const auto& [m, n, k] : sizes) {

@@ -69,7 +69,7 @@ TEST_CASE("remainder of the columns: bits depend neither on the split of the ran
   }
 }
 
-TEST_CASE("plans sum few last columns apart, and only where that is faster") {
+TEST_CASE("plans compute few last columns separately only if that is faster") {
   const auto remainder = [](cpu::GemmQuery query) { return plan_gemm(query).remainder; };
   const cpu::GemmQuery head{.cpu = unnamed_cpu(), .batch = 1, .n = 65, .k = 384};
   CHECK(remainder(head) == 1);
@@ -103,7 +103,7 @@ TEST_CASE("plans sum few last columns apart, and only where that is faster") {
   CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.m = 12; }) == 0);  // less than a vector of rows
 }
 
-TEST_CASE("candidate plans sum the same columns apart, to the same bits") {
+TEST_CASE("candidate plans compute the same columns separately, with the same bits") {
   for (const LaneAxis lhs : axes) {
     const GemmProblem p{.m = 30, .n = 17, .k = 96, .lhs = lhs, .known = true, .open = "m", .whole = false};
     const cpu::GemmQuery query{.cpu = test::cpu_with(128), .batch = 1, .n = p.n, .k = p.k, .lhs_axis = lhs};
@@ -117,7 +117,7 @@ TEST_CASE("candidate plans sum the same columns apart, to the same bits") {
   }
 }
 
-TEST_CASE("skinny product: what is left of known columns, with all rows near and not") {
+TEST_CASE("skinny product: remainder columns, with and without full row blocks") {
   for (const std::int64_t m : {1, 5, 7})
     for (const std::int64_t n : {3, 9, 18})
       for (const std::int64_t k : {8, 1300})
@@ -129,7 +129,7 @@ TEST_CASE("skinny product: what is left of known columns, with all rows near and
         }
 }
 
-TEST_CASE("blocked product: a left operand along its rows is prefetched where results leave registers") {
+TEST_CASE("blocked product: a left operand along its rows is prefetched when results leave registers") {
   for (const std::int64_t m : {3, 9})
     for (const std::int64_t k : {1, 8})
       for (const bool known : {false, true}) {

@@ -30,7 +30,7 @@ TEST_CASE("product by tiles and by split bf16: ragged sizes, both lane axes, eve
           }
 }
 
-TEST_CASE("product by tiles: a left operand that is read in place") {
+TEST_CASE("product by tiles: a left operand read in place") {
   for (const std::int64_t m : {5, 16, 32, 48, 75})
     for (const std::int64_t k : {32, 96})
       for (const bool known : {false, true})
@@ -39,7 +39,7 @@ TEST_CASE("product by tiles: a left operand that is read in place") {
                 {GemmStrategy::tiles, small_amx_tile(false), Source::direct, right});
 }
 
-TEST_CASE("plans of tiles: what reads in place, what is packed, what is too small") {
+TEST_CASE("plans of tiles: which operands are read in place, packed, or too small") {
   const GemmQuery y{.cpu = test::cpu_with(512, {.tiles = true}),
                     .batch = 1,
                     .m = 256,

@@ -60,7 +60,7 @@ double error_of(const std::vector<float>& found, const std::vector<float>& left,
   return std::sqrt(squares / static_cast<double>(m * n));
 }
 
-TEST_CASE("product by split bf16: no less exact than by fma") {
+TEST_CASE("product by split bf16: at least as accurate as fma") {
   std::mt19937_64 random(7);
   constexpr std::int64_t m = 17, n = 33;
   const auto normal = [&](std::int64_t count) {
@@ -92,7 +92,7 @@ TEST_CASE("product by split bf16: no less exact than by fma") {
   }
 }
 
-TEST_CASE("product by split bf16: infinities, NaN, the largest numbers, subnormals and zeros give what f32 gives") {
+TEST_CASE("product by split bf16: infinities, NaN, the largest numbers, subnormals and zeros match f32") {
   constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN(),
                   largest = std::numeric_limits<float>::max();
   const float special[] = {0.0f,        -0.0f, 1.0f,    -3.0f,    0.5f,       1.00390625f, -1.0000001f, inf,
@@ -139,7 +139,7 @@ double worst_error(const std::vector<float>& found, const std::vector<float>& le
   return worst;
 }
 
-TEST_CASE("product by split bf16: exact over the whole range of f32, in blocks of k and in one") {
+TEST_CASE("product by split bf16: exact over the whole range of f32, in several blocks of k and in one") {
   std::mt19937_64 random(11);
   constexpr std::int64_t m = 33, n = 34, k = 70;
   const auto numbers = [&](std::int64_t count, int least, int most) {
@@ -160,7 +160,7 @@ TEST_CASE("product by split bf16: exact over the whole range of f32, in blocks o
     }
 }
 
-TEST_CASE("product by split bf16: a sum is the same whatever else its block has, where that is large or not finite") {
+TEST_CASE("product by split bf16: huge or non-finite values do not change other sums of the block") {
   std::mt19937_64 random(5);
   constexpr std::int64_t m = 32, n = 32, k = 64;
   std::vector<float> left(m * k), right(n * k);
@@ -181,7 +181,7 @@ TEST_CASE("product by split bf16: a sum is the same whatever else its block has,
   }
 }
 
-TEST_CASE("plans of split bf16: by the sizes that are known") {
+TEST_CASE("plans of split bf16: chosen by the known sizes") {
   const GemmQuery y{.cpu = test::cpu_with(512, {.tiles = true}),
                     .batch = 1,
                     .m = 1024,
@@ -235,7 +235,7 @@ TEST_CASE("plans of split bf16: by the sizes that are known") {
   CHECK(sources(query) == none);
 }
 
-TEST_CASE("plans of split bf16: what a task packs and sums fits its scratch") {
+TEST_CASE("plans of split bf16: packed operands and sums of a task fit its scratch") {
   for (const int k : {64, 66, 96, 128, 200, 256, 512, 768, 1024, 1030, 3072})
     for (const int n : {64, 512, 544, 2304, 8192, 50257})
       for (const std::string m : {"96", "256", "1024", "50257", "m"})
@@ -251,7 +251,7 @@ TEST_CASE("plans of split bf16: what a task packs and sums fits its scratch") {
         }
 }
 
-TEST_CASE("plans of split bf16: heads, whose blocks of either operand tasks pack") {
+TEST_CASE("plans of split bf16: attention heads, with both operands packed per task") {
   const auto split_bf16 = [](std::int64_t m, std::int64_t n, std::int64_t k, LaneAxis lhs = LaneAxis::k) {
     const GemmPlan plan = cpu::plan_gemm({.cpu = test::cpu_with(512, {.tiles = true}),
                                           .batch = 12,

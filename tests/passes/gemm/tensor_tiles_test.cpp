@@ -18,7 +18,7 @@ void check_plan(std::optional<std::int64_t> m, std::optional<std::int64_t> n, st
 
 }  // namespace
 
-TEST_CASE("tensor core tiles: large ones where they fill the machine, small ones where there would be few") {
+TEST_CASE("tensor core tiles: large if they fill the GPU, otherwise small") {
   check_plan(4096, 4096, 4096, 128, 128, 1);
   check_plan(std::nullopt, 768, 3072, 128, 128, 1);  // tokens by features
   check_plan(std::nullopt, std::nullopt, 64, 128, 128, 1);
@@ -27,7 +27,7 @@ TEST_CASE("tensor core tiles: large ones where they fill the machine, small ones
   check_plan(1, 1, 1, 16, 64, 1);
 }
 
-TEST_CASE("long sums of few tiles are cut into splits, short ones and those of unknown size are not") {
+TEST_CASE("long sums with few tiles use split-K, short or unknown sizes do not") {
   check_plan(768, 768, std::nullopt, 128, 128, 7);  // the gradient of a weight
   check_plan(2304, 768, std::nullopt, 128, 128, 1);
   check_plan(768, 768, 256, 64, 64, 1);
@@ -35,7 +35,7 @@ TEST_CASE("long sums of few tiles are cut into splits, short ones and those of u
   CHECK(plan_tensor_product({}, std::nullopt, 128, 128, std::nullopt).front().splits == 1);
 }
 
-TEST_CASE("tensor core tiles to choose from are of one kind and number of splits, which give the same bits") {
+TEST_CASE("tensor core tile candidates share their kind and number of splits, which gives the same bits") {
   const auto names = [](std::optional<std::int64_t> m, std::int64_t n, std::optional<std::int64_t> k, bool groups) {
     std::string text;
     for (const gpu::TensorPlan& plan : plan_tensor_product({}, 1, m, n, k, groups)) text += to_string(plan) + "; ";

@@ -25,7 +25,7 @@ std::size_t kernels(const ir::Graph& graph) { return test::ProgramInterpreter(gr
 
 }  // namespace
 
-TEST_CASE("layers that differ in the stream of their draws share a kernel and draw their own numbers") {
+TEST_CASE("layers that differ only in their random stream share a kernel and draw different numbers") {
   const ir::Graph graph = two_layers(3, 2000000000);
   const test::ProgramInterpreter program(graph);
   CHECK(program.program().regions == 2);
@@ -35,7 +35,7 @@ TEST_CASE("layers that differ in the stream of their draws share a kernel and dr
   for (const char* name : {"a", "b"}) CHECK(ir::test::distance(found.at(name), wanted.at(name)) == 0);
 }
 
-TEST_CASE("regions that differ in their streams are lowered once and draw their own numbers") {
+TEST_CASE("regions that differ only in their random streams are lowered once and draw different numbers") {
   // The third region draws twice from one stream, the others from two.
   const ir::Graph graph =
       ir::test::parse(R"(graph @g(state %r: i64[2], input %x: f32[n, 8], parameter %w: f32[8, 8]) {
@@ -57,11 +57,11 @@ TEST_CASE("regions that differ in their streams are lowered once and draw their 
   CHECK(ir::test::distance(program.run(arguments).at("y"), ir::interpret(graph, arguments).at("y")) < 1e-5);
 }
 
-TEST_CASE("layers that do other things have kernels of their own") {
+TEST_CASE("layers that compute different things have separate kernels") {
   CHECK(kernels(two_layers(3, 4, "%3", "%3 = exp %2")) == 2);
 }
 
-TEST_CASE("what reads one of many parts of a value shares its kernel with what reads the others") {
+TEST_CASE("users of different slices of a value share a kernel") {
   const auto graph = [](int parts, int read) {
     std::string text = fmt::format("graph @g(input %x: f32[n, {}, 16], parameter %w: f32[16, 16]) {{\n", parts);
     for (int i = 1; i <= read; ++i)

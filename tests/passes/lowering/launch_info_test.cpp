@@ -35,7 +35,7 @@ std::vector<Launch> at_line(const Program& program, int line) {
 
 }  // namespace
 
-TEST_CASE("launches tell their ops, lines, region and what multiplies in them") {
+TEST_CASE("launch info lists ops, lines, region and multiply instruction") {
   const Program program = lower_cpu(products(), test::cpu_with(512, {.dot_pairs = true}));
   const auto narrow = at_line(program, 7), wide = at_line(program, 8);
   REQUIRE_FALSE(narrow.empty());
@@ -53,7 +53,7 @@ TEST_CASE("launches tell their ops, lines, region and what multiplies in them") 
   CHECK(at_line(by_tiles, 8).back().info.multiplier == Multiplier::split_bf16);
 }
 
-TEST_CASE("the copy of a state is a launch of no region") {
+TEST_CASE("the copy of a state is a launch without a region") {
   const char* const text =
       "graph @g(state %s: f32[8, 8]) {\n  %1 = matmul %s, %s\n  output \"new\" %1\n  update %s <- %1\n}";
   const ir::Graph graph = ir::run_pipeline(ir::test::parse(text), ir::default_pipeline()).graph;
@@ -69,7 +69,7 @@ TEST_CASE("the copy of a state is a launch of no region") {
   CHECK(copies == 2);
 }
 
-TEST_CASE("products of a GPU tell by which units they go, and why not by others") {
+TEST_CASE("launch info of GPU matmuls names the multiply unit, and why not a faster one") {
   for (const char* arch : {"sm_80", "sm_90a"}) {
     INFO(arch);
     const Program program = lower(products(), gpu_machine(gpu_info(arch)));
@@ -101,7 +101,7 @@ std::string why_not(const std::string& dtype, const std::string& m, const std::s
 
 }  // namespace
 
-TEST_CASE("products of a CPU tell why they go by no faster way that it has") {
+TEST_CASE("launch info of CPU matmuls reports why a faster path does not apply") {
   const CpuInfo tiles = test::cpu_with(512, {.tiles = true}), pairs = test::cpu_with(512, {.dot_pairs = true});
   const struct {
     const char *dtype, *m, *k, *n;
@@ -137,7 +137,7 @@ TEST_CASE("products of a CPU tell why they go by no faster way that it has") {
         "packed");
 }
 
-TEST_CASE("attentions of a CPU tell why they go by no tiles") {
+TEST_CASE("launch info of CPU attention reports why tiles do not apply") {
   const auto why = [](const std::string& dtype, const std::string& size) {
     const std::string head = dtype + "[2, " + size + ", 64]";
     const std::string text =
@@ -160,7 +160,7 @@ TEST_CASE("attentions of a CPU tell why they go by no tiles") {
   CHECK(why("f32", "4") == "not by tile_mma, f32 as split bf16: its rows are 4, less than 128");
 }
 
-TEST_CASE("every role and multiplier has words") {
+TEST_CASE("every kernel role and multiplier has a description") {
   for (int role = 0; role <= static_cast<int>(KernelRole::copy); ++role)
     CHECK_FALSE(words(static_cast<KernelRole>(role)).empty());
   for (int m = 0; m <= static_cast<int>(Multiplier::wgmma); ++m)

@@ -10,7 +10,7 @@
 
 using namespace lathe;
 
-TEST_CASE("machines: entries have names of their own, build on earlier ones, and caches that grow") {
+TEST_CASE("machines: entries have unique names, refer to earlier entries, and list growing cache sizes") {
   std::set<std::string_view> names;
   for (const CpuInfo& cpu : cpu_infos()) {
     INFO(cpu.name);
@@ -34,7 +34,7 @@ TEST_CASE("machines: entries have names of their own, build on earlier ones, and
   CHECK(gpu_info("sm_90a").wgmma);
 }
 
-TEST_CASE("machines: the entry of a CPU follows from its name and from what it has") {
+TEST_CASE("machines: the entry of a CPU follows from its name and features") {
   const auto named = [](std::string_view name, const std::string& more = "") {
     const CpuInfo* const entry = find_cpu_info("x86-64-v4");
     return cpu_info_for(name, cpu_features(*entry) + more, 512);
@@ -137,7 +137,7 @@ std::set<std::size_t> ignored(Part ProductSizes::* part, const std::vector<CpuIn
 
 }  // namespace
 
-TEST_CASE("machines: every size of the table reaches the plans of products") {
+TEST_CASE("machines: every size in the table affects matmul plans") {
   CpuInfo far = unnamed_cpu(), small = unnamed_cpu();
   far.slow_last_level = true;
   small.l2.bytes /= 16;
@@ -150,13 +150,13 @@ TEST_CASE("machines: every size of the table reaches the plans of products") {
   CHECK(ignored<std::int64_t>(&ProductSizes::limits, {far, amx, unnamed_cpu(), small}) == none);
 }
 
-TEST_CASE("machines: kernels are for warps as the loop IR has them") {
+TEST_CASE("machines: rejects GPUs whose warp size differs from the loop IR") {
   GpuInfo gpu = gpu_info("sm_90a");
   gpu.warp_threads = 64;
   CHECK_THROWS_AS(gpu_machine(gpu), InternalError);
 }
 
-TEST_CASE("machines: chunks of rows, and the tasks of dot products, follow the description") {
+TEST_CASE("machines: row chunks and dot-product tasks follow the description") {
   CpuInfo cpu;
   GpuInfo gpu;
   cpu.chunks.least_rows = 3, gpu.chunks.least_rows = 5;

@@ -66,7 +66,7 @@ void follows(const std::string& graph, const GpuInfo& gpu, const std::string& wh
 
 }  // namespace
 
-TEST_CASE("machines: attentions of a CPU follow the blocks of its entry") {
+TEST_CASE("machines: CPU attention follows the block sizes of its entry") {
   const CpuInfo plain = *find_cpu_info("x86-64-v4"), amx = *find_cpu_info("sapphirerapids"),
                 pairs = *find_cpu_info("znver4");
   const std::string few = attention("f32", 2, 8, 1000, 256), many = attention("f32", 2, 512, 512, 64),
@@ -82,7 +82,7 @@ TEST_CASE("machines: attentions of a CPU follow the blocks of its entry") {
   follows(bf16, amx, "packed_columns", [](CpuInfo& cpu) { cpu.attention_blocks.packed_columns = 64; });
 }
 
-TEST_CASE("machines: packing for products of a CPU follows the sizes of its entry") {
+TEST_CASE("machines: packing for CPU matmuls follows the sizes of its entry") {
   const CpuInfo plain = *find_cpu_info("x86-64-v4"), amx = *find_cpu_info("sapphirerapids");
   const std::string large = product("f32", 1024, 1024, 1024);
   follows(large, plain, "rows", [](CpuInfo& cpu) { cpu.products.packing.rows = 768; });
@@ -90,7 +90,7 @@ TEST_CASE("machines: packing for products of a CPU follows the sizes of its entr
   follows(large, amx, "tiled_depth", [](CpuInfo& cpu) { cpu.products.packing.tiled_depth = 256; });
 }
 
-TEST_CASE("machines: loops over vectors of a CPU follow the sizes of its entry") {
+TEST_CASE("machines: CPU vector loops follow the sizes of its entry") {
   const CpuInfo plain = *find_cpu_info("x86-64-v4");
   const auto of = [](std::string_view arguments, std::string_view op) {
     return fmt::format("graph @g({}) {{\n  %1 = {}\n  output \"y\" %1\n}}", arguments, op);
@@ -110,7 +110,7 @@ TEST_CASE("machines: loops over vectors of a CPU follow the sizes of its entry")
   follows(update, plain, "update_task_vectors", [](CpuInfo& cpu) { cpu.loops.update_task_vectors = 8; });
 }
 
-TEST_CASE("machines: products and attentions of a GPU follow the sizes of its entry") {
+TEST_CASE("machines: GPU matmuls and attention follow the sizes of its entry") {
   const GpuInfo sm80 = gpu_info("sm_80"), sm90 = gpu_info("sm_90a");
   const std::string f32 = product("f32", 512, 512, 512), bf16 = product("bf16", 4096, 4096, 4096),
                     scores = attention("bf16", 8, 1024, 1024, 64);

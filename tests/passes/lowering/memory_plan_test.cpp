@@ -87,7 +87,7 @@ std::vector<MemoryPlan::Block> cut_up(std::int64_t size, int launches, std::uint
 
 }  // namespace
 
-TEST_CASE("placement: a memory cut up at random is put together again, the same way each time") {
+TEST_CASE("placement: randomly cut blocks are packed again, deterministically") {
   const std::int64_t size = 64 * 1000;
   for (const std::uint32_t seed : {1, 2, 3, 4, 5, 6}) {
     std::vector<MemoryPlan::Block> blocks = cut_up(size, 40, seed);
@@ -105,7 +105,7 @@ TEST_CASE("placement: a memory cut up at random is put together again, the same 
   CHECK(place_blocks(none, 0) == 0);
 }
 
-TEST_CASE("memory plan: blocks that live at the same time lie apart, and at most 3% is wasted") {
+TEST_CASE("memory plan: blocks live at the same time do not overlap, with at most 3% waste") {
   for (const Program& program : {lowered(gpt_step()), lowered(llama_step())})
     for (const std::int64_t batch : {1, 3, 4})
       for (const std::int64_t length : {1, 2, 3, 5, 7, 12, 17, 33, 64, 65, 200, 511}) {
@@ -136,7 +136,7 @@ TEST_CASE("memory plan: the scratch of two threads never shares a page") {
     CHECK(block.bytes == buffer_bytes(program.buffers[static_cast<std::size_t>(block.buffer)], dims));
 }
 
-TEST_CASE("memory plan: the peak is told with who lives at it") {
+TEST_CASE("memory plan: describes the peak and the buffers live at it") {
   const Program program = lowered(ir::parse_graph(R"(graph @g(input %x: f32[64, 1024]) {
   %1 = exp %x
   %2 = contract %1, %1 {spec="ik,jk->ij"}
@@ -152,14 +152,14 @@ TEST_CASE("memory plan: the peak is told with who lives at it") {
   CHECK(plan.lower_bound > 0);
 }
 
-TEST_CASE("memory plan: a state updated by a product takes no second place") {
+TEST_CASE("memory plan: a state updated by a matmul needs no second buffer") {
   const Program program = lowered(gpt_step());
   int copies = 0;
   for (const Launch& launch : program.launches) copies += launch.info.role == KernelRole::copy ? 1 : 0;
   CHECK(copies <= 3);  // the three of the position table, whose kernel sums over rows that it writes
 }
 
-TEST_CASE("memory plan: blocks that overlap while both live are refused") {
+TEST_CASE("memory plan: rejects overlapping blocks that are live at the same time") {
   MemoryPlan plan;
   plan.arena_bytes = 256;
   const auto with = [&](std::vector<MemoryPlan::Block> blocks) {

@@ -28,7 +28,7 @@ std::vector<std::int64_t> elements_of(const Program& program, const DimBindings&
 
 }  // namespace
 
-TEST_CASE("memory planner: the first plan is that of plan_memory, later ones are as good without a search") {
+TEST_CASE("memory planner: the first plan matches plan_memory, later plans are as good without a search") {
   const Program program = planned_step();
   constexpr int threads = 2;
   MemoryPlanner planner(program, threads);
@@ -54,7 +54,7 @@ TEST_CASE("memory planner: the first plan is that of plan_memory, later ones are
   CHECK(planner.searches() <= plans / 4);
 }
 
-TEST_CASE("memory planner: blocks that were empty, or are now, lie where they have room") {
+TEST_CASE("memory planner: handles blocks that become empty or non-empty") {
   const Program program = planned_step();
   MemoryPlanner planner(program);
   for (const std::int64_t length : {0, 33, 0, 1, 200, 0, 7}) {

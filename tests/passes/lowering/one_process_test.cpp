@@ -8,7 +8,7 @@
 
 using namespace lathe;
 
-TEST_CASE("a machine that exchanges nothing refuses the graph of one of several processes") {
+TEST_CASE("a target without collectives rejects the graph of one of several processes") {
   const ir::Graph graph = ir::parse_graph(R"(graph @part(input %x: f32[B@data, 4]) {
   %1 = sum %x {dims=[0]}
   %2 = all_reduce %1 {axis="data", ranks=2, combine="sum"}

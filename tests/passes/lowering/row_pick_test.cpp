@@ -31,14 +31,14 @@ const std::string at_column = "  %1 = iota {shape=[n, 64], dim=1, dtype=i64}\n  
 
 }  // namespace
 
-TEST_CASE("a sum or a maximum of one element takes no loop over the row", "[lowering]") {
+TEST_CASE("a sum or maximum of one selected element has no loop over the row", "[lowering]") {
   CHECK(picks(at_column, "  %3 = where %2, %x, %zero\n  %y = sum %3 {dims=[1]}\n"));
   CHECK(picks(at_column, "  %3 = exp %x\n  %4 = where %2, %3, %least\n  %y = max %4 {dims=[1]}\n"));
   CHECK(picks("  %1 = iota {shape=[n, 64], dim=1, dtype=i64}\n  %2 = eq %i, %1\n",
               "  %3 = where %2, %x, %zero\n  %y = sum %3 {dims=[1]}\n"));
 }
 
-TEST_CASE("reductions that look at other elements too are no picks", "[lowering]") {
+TEST_CASE("reductions that read other elements too are not picks", "[lowering]") {
   CHECK_FALSE(picks(at_column, "  %3 = where %2, %x, %one\n  %y = sum %3 {dims=[1]}\n"));
   CHECK_FALSE(picks(at_column, "  %3 = where %2, %x, %zero\n  %y = max %3 {dims=[1]}\n"));
   CHECK_FALSE(picks(at_column, "  %3 = where %2, %zero, %x\n  %y = sum %3 {dims=[1]}\n"));

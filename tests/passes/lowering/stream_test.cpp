@@ -33,7 +33,7 @@ std::string softmax(const std::string& shape) {
 
 }  // namespace
 
-TEST_CASE("results larger than the caches are streamed, and what would be spilled there lies in scratch") {
+TEST_CASE("results larger than the caches are streamed, and values that would spill there use scratch") {
   CHECK(streams(softmax("[16384, 1024]")) == Streams{true, 1});
   CHECK(streams(R"(graph @g(input %x: f32[16384, 1024]) {
   %1 = exp %x
@@ -45,7 +45,7 @@ TEST_CASE("results larger than the caches are streamed, and what would be spille
 })") == Streams{true, 0});
 }
 
-TEST_CASE("results that fit the caches, whose size is unknown, or that are read where they are written are not") {
+TEST_CASE("results that fit the caches, of unknown size, or updated in place are not streamed") {
   CHECK(streams(softmax("[1024, 1024]")) == Streams{});
   CHECK(streams(softmax("[n, 1024]")) == Streams{});
   CHECK(streams(R"(graph @g(state %s: f32[16384, 1024]) {

@@ -23,14 +23,14 @@ std::string launches(const std::string& text, int vector_bits = 512) {
 
 }  // namespace
 
-TEST_CASE("a launch reads what is broadcast once") {
+TEST_CASE("a broadcast operand is counted once per launch") {
   CHECK(launches(R"(graph @g(input %x: f32[B, d=8], input %b: f32[d=8]) {
     %1 = add %x, %b
     output "y" %1
   })") == "rows: 64*B + 32\n");
 }
 
-TEST_CASE("a value that several loads read counts once, one that is updated in place twice") {
+TEST_CASE("a value with several loads is counted once, an in-place update twice") {
   CHECK(launches(R"(graph @g(input %x: f32[n]) {
     %1 = mul %x, %x
     %2 = add %1, %x
@@ -42,7 +42,7 @@ TEST_CASE("a value that several loads read counts once, one that is updated in p
   })") == "rows: 16*n\n");
 }
 
-TEST_CASE("a slice reads its part, a gather one row for each index") {
+TEST_CASE("a slice counts its elements, a gather one row per index") {
   CHECK(launches(R"(graph @g(input %x: f32[n, d=12]) {
     %1 = slice %x {dim=1, start=4, stop=8}
     %2 = exp %1
@@ -54,7 +54,7 @@ TEST_CASE("a slice reads its part, a gather one row for each index") {
   })") == "rows: 72*n\n");
 }
 
-TEST_CASE("parts that cover a buffer more than once count as the buffer") {
+TEST_CASE("overlapping reads of a buffer count at most the buffer") {
   CHECK(launches(R"(graph @g(input %x: f32[n], input %y: f32[m]) {
     %1 = concat %x, %y {dim=0}
     %2 = exp %1
@@ -62,7 +62,7 @@ TEST_CASE("parts that cover a buffer more than once count as the buffer") {
   })") == "rows: 8*m + 8*n\n");
 }
 
-TEST_CASE("packing and products move their operands") {
+TEST_CASE("packing and matmuls count their operands") {
   const std::string found = launches(R"(graph @g(input %a: f32[m=256, k=512], input %b: f32[k=512, n=384]) {
     %1 = matmul %a, %b
     output "c" %1

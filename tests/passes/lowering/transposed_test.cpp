@@ -27,7 +27,7 @@ std::string copy_of(const std::string& type) {
 
 }  // namespace
 
-TEST_CASE("a transposed copy loads and stores whole vectors, and shuffles between", "[lowering]") {
+TEST_CASE("a transposed copy loads and stores whole vectors, with shuffles between them", "[lowering]") {
   CHECK(kernel_of(copy_of("f32[4, 8]"), 128) == R"(kernel @k0_transposed(b0: read f32, b1: write f32) {
   // %2 contiguous t.lathe:3
   for i0 in 0..1 step 1 @parallel {
@@ -76,7 +76,7 @@ TEST_CASE("a transposed copy loads and stores whole vectors, and shuffles betwee
 )");
 }
 
-TEST_CASE("a tile is as many vectors as a register has elements, at most 16", "[lowering]") {
+TEST_CASE("a tile has as many vectors as a register has elements, at most 16", "[lowering]") {
   struct Tile {
     const char* dtype;
     int bits, side;
@@ -93,7 +93,7 @@ TEST_CASE("a tile is as many vectors as a register has elements, at most 16", "[
   CHECK(pixels.find("square: f32[64] @stack") != std::string::npos);
 }
 
-TEST_CASE("a tile whose program computes much is not unrolled", "[lowering]") {
+TEST_CASE("a tile with an expensive program is not unrolled", "[lowering]") {
   const auto unrolls = [](int additions) {
     std::string text =
         "graph @g(input %x: f32[64, 64], input %z: f32[64, 64]) {\n  %y0 = transpose %x {dim0=0, dim1=1}\n";
@@ -110,7 +110,7 @@ TEST_CASE("a transposed result larger than the caches is streamed", "[lowering]"
   CHECK(kernel_of(copy_of("f32[1024, 1024]"), 512).find("stream ") == std::string::npos);
 }
 
-TEST_CASE("positions in a reshaped iota are computed where they are read", "[lowering]") {
+TEST_CASE("positions in a reshaped iota are computed by their user", "[lowering]") {
   const std::string text = kernel_of(R"(graph @g(input %x: i64[m, n]) {
   %1 = iota {shape=[m*n], dim=0, dtype=i64}
   %2 = view %1 {shape=[m, n]}

@@ -111,7 +111,7 @@ int add_buffer(Program& program, Kind kind, bool has_room = false) {
 
 }  // namespace
 
-TEST_CASE("verify program: what does not exist", "[program]") {
+TEST_CASE("verify program: rejects missing kernels and buffers", "[program]") {
   refused([](Program& p) { p.launches[1].kernel = 4; },
           "there is no kernel 4, in launch 1 of no kernel (%2 log) at model.cpp:8", "program_range");
   refused([](Program& p) { p.launches[1].buffers[0] = 3; }, "there is no buffer 3, in launch 1 of copy",
@@ -119,7 +119,7 @@ TEST_CASE("verify program: what does not exist", "[program]") {
   refused([](Program& p) { p.outputs[0].buffer = -1; }, "output y has the buffer -1", "program_range");
 }
 
-TEST_CASE("verify program: launches and their kernels' parameters", "[program]") {
+TEST_CASE("verify program: launch arguments match the kernel parameters", "[program]") {
   refused([](Program& p) { p.launches[0].buffers.push_back(1); }, "3 buffers and 1 dims for 2 and 1, in launch 0",
           "program_arguments");
   refused([](Program& p) { p.launches[0].dims.clear(); }, "2 buffers and 0 dims for 2 and 1", "program_arguments");
@@ -137,7 +137,7 @@ TEST_CASE("verify program: launches and their kernels' parameters", "[program]")
   refused([](Program& p) { p.launches[1].buffers[1] = 2; }, "it is the parameters 0 and 1", "program_alias");
 }
 
-TEST_CASE("verify program: what may not be written", "[program]") {
+TEST_CASE("verify program: rejects writes to inputs and constants", "[program]") {
   refused([](Program& p) { add_launch(p, copy(), {1, 0}); },
           "input x: f32[n]: it is written, in launch 2 of copy (%3 add) at model.cpp:9", "program_constant");
   refused([](Program& p) { add_launch(p, copy(), {1, add_buffer(p, Kind::constant)}); }, "it has 0 elements",
@@ -163,7 +163,7 @@ TEST_CASE("verify program: slots", "[program]") {
   refused([](Program& p) { p.outputs.push_back(p.outputs[0]); }, "the output y is another one too", "program_slot");
 }
 
-TEST_CASE("verify program: nothing is read or handed back that nothing wrote", "[program]") {
+TEST_CASE("verify program: buffers are written before they are read or returned", "[program]") {
   refused(
       [](Program& p) { p.launches.erase(p.launches.begin()); },
       "temporary %1 exp: f32[n]: it is read and nothing wrote it before, in launch 0 of copy (%2 log) at model.cpp:8",
@@ -175,7 +175,7 @@ TEST_CASE("verify program: nothing is read or handed back that nothing wrote", "
           "state more: f32[n]: nothing writes its new value", "program_unwritten");
 }
 
-TEST_CASE("verify program: what a region writes it writes whole", "[program]") {
+TEST_CASE("verify program: a region writes its buffers completely", "[program]") {
   refused([](Program& p) { p.kernels[0] = copy(1); },
           "temporary %1 exp: f32[n]: element 0 of 3 is not written, n=3, in launch 0 of copy (%1 exp) at model.cpp:7",
           "program_partial");
@@ -218,7 +218,7 @@ TEST_CASE("verify program: launches of one region write parts of a buffer togeth
   CHECK_THROWS_WITH(verify_program(program), Contains("[program_partial]"));
 }
 
-TEST_CASE("verify program: of a workspace with room what is read is written", "[program]") {
+TEST_CASE("verify program: elements of an oversized workspace are written before they are read", "[program]") {
   const auto through = [](kernel::Kernel writes, kernel::Kernel reads) {
     Program program = good();
     const int workspace = add_buffer(program, Kind::temporary, true);
@@ -231,7 +231,7 @@ TEST_CASE("verify program: of a workspace with room what is read is written", "[
                     Contains("temporary more: f32[n]: element") && Contains("is read and not written"));
 }
 
-TEST_CASE("verify program: loads are inside of inputs too", "[program]") {
+TEST_CASE("verify program: loads of inputs stay in bounds", "[program]") {
   const auto shifted = [](int by) {
     Builder b("shifted");
     const kernel::Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
@@ -246,7 +246,7 @@ TEST_CASE("verify program: loads are inside of inputs too", "[program]") {
 
 /// Two vectors of 4 at a time, each multiplied by one element of x: for the last elements, the second vector has no
 /// lane in y.
-TEST_CASE("verify program: a vector without lanes loads nothing that is the same for its lanes", "[program]") {
+TEST_CASE("verify program: a vector without active lanes loads no uniform value", "[program]") {
   const auto spread = [](bool masked) {
     Builder b("spread");
     const kernel::Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
@@ -287,7 +287,8 @@ TEST_CASE("verify program: known sizes of any magnitude", "[program]") {
   CHECK_NOTHROW(verify_program(program));
 }
 
-TEST_CASE("verify program: sizes for it meet the run-time checks where one at a time can be moved", "[program]") {
+TEST_CASE("verify program: chosen sizes satisfy the run-time checks if one size at a time can be adjusted",
+          "[program]") {
   Program program = good();
   const auto check = [&](Dim left, Dim right, ir::DimCheck::Relation relation) {
     program.checks.push_back({.left = std::move(left),
@@ -313,7 +314,7 @@ TEST_CASE("verify program: sizes for it meet the run-time checks where one at a 
   CHECK(sample_sizes(program).empty());
 }
 
-TEST_CASE("verify program: every model's step is accepted, for each kind of machine", "[program]") {
+TEST_CASE("verify program: accepts the step of every model for each kind of target", "[program]") {
   const auto step = [](const auto& config) {
     const ir::Graph graph =
         training_step(models::loss_graph(config).graph, "loss", AdamW{.lr = 1e-3}, {.clip_norm = 1.0});
@@ -330,7 +331,7 @@ TEST_CASE("verify program: every model's step is accepted, for each kind of mach
     }
 }
 
-TEST_CASE("verify program: what has no elements needs no writer, and what is summed over nothing does", "[program]") {
+TEST_CASE("verify program: empty values need no writer, and empty sums do", "[program]") {
   const ir::Graph graph = ir::test::parse(R"(graph @g(input %x: f32[n, 0]) {
   %1 = exp %x
   %2 = sum %1 {dims=[0]}
@@ -345,7 +346,7 @@ TEST_CASE("verify program: what has no elements needs no writer, and what is sum
   CHECK_THROWS_WITH(verify_program(program), Contains("output t: f32[n]: nothing writes it"));
 }
 
-TEST_CASE("verify placement: no value is read from where another one lies by then", "[program]") {
+TEST_CASE("verify placement: rejects reads of memory that another value overwrote", "[program]") {
   const ir::Graph graph = prepare_for_fusion(ir::test::parse(R"(graph @g(input %x: f32[n, 8], state %s: f32[n, 8]) {
   %1 = sum %x {dims=[0]}
   %2 = exp %1

@@ -40,7 +40,7 @@ ir::Graph graph_of(std::string_view lines) {
   return parse(std::string(signature) + " {\n" + std::string(lines) + "}");
 }
 
-/// Returns the canonicalized body of these lines; also checks that the meaning is unchanged.
+/// Returns the canonicalized body of `lines`. Checks that the results are unchanged.
 std::string canonical_body(std::string_view lines) {
   const ir::Graph before = graph_of(lines);
   const ir::Graph after = canonicalize(before);
@@ -83,7 +83,7 @@ TEST_CASE("canonicalize: views", "[canonicalize]") {
       "%1 = constant {dtype=f64, shape=[], values=[3.0]} : f64[]\n%2 = mul %x, %1 : f64[a, b, 6]\noutput \"o\" %2\n");
 }
 
-TEST_CASE("canonicalize: views that must stay", "[canonicalize]") {
+TEST_CASE("canonicalize: views that are unchanged", "[canonicalize]") {
   stays("%1 = transpose %x {dim0=0, dim1=1}\n%2 = exp %1\noutput \"o\" %2\n");
   // The first reshape copies, so both are not a single view.
   stays("%1 = transpose %x {dim0=0, dim1=1}\n%2 = contiguous %1\n%3 = view %2 {shape=[b*a, 6]}\noutput \"o\" %3\n");
@@ -95,7 +95,7 @@ TEST_CASE("canonicalize: views that must stay", "[canonicalize]") {
   stays("%1 = slice %x {dim=2, start=0, stop=5}\n%2 = slice %1 {dim=0, start=0, stop=1}\noutput \"o\" %2\n");
 }
 
-TEST_CASE("canonicalize: a view over strides that changed gets its copy", "[canonicalize]") {
+TEST_CASE("canonicalize: a view of changed strides gets a copy", "[canonicalize]") {
   // The multiplication by one made a contiguous copy of the transposed tensor, which the view needs.
   becomes(
       "%1 = transpose %x {dim0=0, dim1=1}\n%2 = constant {dtype=f64, shape=[], values=[1.0]}\n%3 = mul %1, %2\n"
@@ -138,7 +138,7 @@ TEST_CASE("canonicalize: algebra", "[canonicalize]") {
           "output \"o\" %i\n");
 }
 
-TEST_CASE("canonicalize: algebra that must stay", "[canonicalize]") {
+TEST_CASE("canonicalize: algebra that is unchanged", "[canonicalize]") {
   const auto constant = [](std::string_view value) {
     return "%1 = constant {dtype=f64, shape=[], values=[" + std::string(value) + "]}\n";
   };
@@ -191,7 +191,7 @@ ir::Graph graph_with_checked_sizes(std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("canonicalize: of two sizes that only a check makes equal the result keeps its own", "[canonicalize]") {
+TEST_CASE("canonicalize: the result keeps its own size if two sizes are equal only by a check", "[canonicalize]") {
   const std::string head =
       "graph @g(input %x: f64[4, m], input %y: f64[m, m], input %p: f64[n], input %q: f64[m], input %c: bool[]) {\n";
   const auto stays_as = [&](const std::string& lines) {
@@ -217,7 +217,7 @@ TEST_CASE("canonicalize: of two sizes that only a check makes equal the result k
   }
 }
 
-TEST_CASE("canonicalize: a failing check speaks of the op that the user wrote", "[canonicalize]") {
+TEST_CASE("canonicalize: a failing check refers to the op of the source program", "[canonicalize]") {
   const ir::Graph before = parse(
       "graph @g(input %x: f64[4, m], input %y: f64[m, m]) {\n%1 = expand %x {shape=[m, m]}\n"
       "%2 = add %1, %y\noutput \"o\" %2\n}");
@@ -253,7 +253,7 @@ TEST_CASE("canonicalize: joins", "[canonicalize]") {
       "output \"o\" %w\n");
 }
 
-TEST_CASE("canonicalize: joins that must stay", "[canonicalize]") {
+TEST_CASE("canonicalize: joins that are unchanged", "[canonicalize]") {
   // Pads that overlap, leave a gap, or are along different dims.
   stays("%1 = pad %z {dim=1, low=0, high=3}\n%2 = pad %w {dim=1, low=1, high=0}\n%3 = add %1, %2\noutput \"o\" %3\n");
   stays("%1 = pad %z {dim=1, low=0, high=5}\n%2 = pad %w {dim=1, low=3, high=0}\n%3 = add %1, %2\noutput \"o\" %3\n");
@@ -278,7 +278,7 @@ TEST_CASE("canonicalize: contractions", "[canonicalize]") {
           transposed + "%2 = exp %1 : f64[b, a, b]\noutput \"o\" %2\noutput \"p\" %1\n");
 }
 
-TEST_CASE("canonicalize: a product sums over both dims that its operand is computed with", "[canonicalize]") {
+TEST_CASE("canonicalize: a matmul contracts both dims of a computed operand that a view merges", "[canonicalize]") {
   const std::string computed = "%1 = view %x {shape=[a, b, 3, 2]}\n%2 = exp %1\n";
   const std::string product = canonical_body(computed +
                                              "%3 = view %2 {shape=[a, b, 6]}\n%4 = contract %y, %3 "
@@ -302,7 +302,7 @@ TEST_CASE("canonicalize: a product sums over both dims that its operand is compu
                          "\"o\" %4\noutput \"p\" %3\n"));
 }
 
-TEST_CASE("canonicalize: contractions of dims in a ring", "[canonicalize]") {
+TEST_CASE("canonicalize: contractions with dims in cyclic order", "[canonicalize]") {
   becomes(
       "%1 = permute %x {dims=[2, 0, 1]}\n%2 = contract %1, %y {spec=\"kab,abj->kj\"}\n%3 = contract %1, %1 "
       "{spec=\"kab,jab->kj\"}\noutput \"o\" %2\noutput \"p\" %3\n",
@@ -312,13 +312,13 @@ TEST_CASE("canonicalize: contractions of dims in a ring", "[canonicalize]") {
           "%1 = contract %x, %y {spec=\"abc,adc->dab\"} : f64[b, a, b]\noutput \"o\" %1\n");
 }
 
-TEST_CASE("canonicalize: a product that is read as it is, too, keeps its order", "[canonicalize]") {
+TEST_CASE("canonicalize: a matmul that is also used untransposed keeps its order", "[canonicalize]") {
   const std::string product = "%1 = contract %x, %y {spec=\"abc,adc->abd\"}\n";
   stays(product + "%2 = transpose %1 {dim0=0, dim1=1}\n%3 = contiguous %2\noutput \"o\" %3\noutput \"p\" %1\n");
   stays(product + "%2 = transpose %1 {dim0=0, dim1=1}\n%3 = exp %1\noutput \"o\" %2\noutput \"p\" %3\n");
 }
 
-TEST_CASE("canonicalize: each rule says what it does, under a name of its own", "[canonicalize]") {
+TEST_CASE("canonicalize: each rule has a description and a unique name", "[canonicalize]") {
   std::vector<std::string_view> names;
   for (const auto rules :
        {canonical::view_rules(), canonical::algebra_rules(), canonical::join_rules(), canonical::contract_rules()})

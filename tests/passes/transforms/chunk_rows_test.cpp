@@ -105,7 +105,7 @@ void check_chunked(const ir::Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("chunk_rows: rows of a product are joined, sums over them are added up", "[chunks]") {
+TEST_CASE("chunk_rows: per-row results are concatenated, sums over rows are accumulated", "[chunks]") {
   becomes(R"(  %1 = contract %x, %w {spec="nd,vd->nv"}
   %2 = exp %1
   %3 = sum %2 {dims=[1]}
@@ -143,7 +143,7 @@ TEST_CASE("chunk_rows: rows of a product are joined, sums over them are added up
           {.least_rows = 3, .least_saved = 0});
 }
 
-TEST_CASE("chunk_rows: values over rows and columns that others make are computed for a chunk", "[chunks]") {
+TEST_CASE("chunk_rows: values over rows and columns from other ops are computed per chunk", "[chunks]") {
   becomes(R"(  %1 = contract %x, %w {spec="nd,vd->nv"}
   %2 = exp %y
   %3 = mul %2, %c
@@ -171,7 +171,7 @@ TEST_CASE("chunk_rows: values over rows and columns that others make are compute
           {.least_rows = 3, .least_saved = 0});
 }
 
-TEST_CASE("chunk_rows: sums in bf16 that are cast to f32 are added up in f32", "[chunks]") {
+TEST_CASE("chunk_rows: sums in bf16 that are cast to f32 accumulate in f32", "[chunks]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: bf16[4, 3], parameter %w: bf16[9, 3]) {
   %1 = contract %x, %w {spec="nd,vd->nv"}
   %2 = exp %1
@@ -187,7 +187,7 @@ TEST_CASE("chunk_rows: sums in bf16 that are cast to f32 are added up in f32", "
     if (node.op == &ops::add) CHECK(node.type.dtype == f32);
 }
 
-TEST_CASE("chunk_rows: a graph without such a product is handed on, not copied", "[chunks]") {
+TEST_CASE("chunk_rows: a graph without such a matmul is returned, not copied", "[chunks]") {
   ir::Graph graph = with_arguments("  %1 = exp %y\n  output \"o\" %1\n");
   const Node* const nodes = &graph.nodes[0];
   CHECK(&chunk_rows(std::move(graph), two_rows).nodes[0] == nodes);
@@ -202,7 +202,7 @@ TEST_CASE("chunk_rows: every variant of a loss, forward and backward", "[chunks]
   }
 }
 
-TEST_CASE("chunk_rows: rows in several dims, merged and split again, and ragged chunks", "[chunks]") {
+TEST_CASE("chunk_rows: rows in several dims, merged and split, and ragged chunks", "[chunks]") {
   const auto loss = [](int batch, int length, bool merged) {
     const std::string shape = merged ? "  %m = view %l {shape=[N=" + std::to_string(batch * length) +
                                            ", 9]}\n  %u = view %t {shape=[N=" + std::to_string(batch * length) +
@@ -239,7 +239,7 @@ TEST_CASE("chunk_rows: mixed precision", "[chunks]") {
   check_chunked(with_gradients(forward));
 }
 
-TEST_CASE("chunk_rows: what keeps a product whole", "[chunks]") {
+TEST_CASE("chunk_rows: reasons that keep a matmul unchunked", "[chunks]") {
   const std::string logits =
       "  %1 = contract %x, %w {spec=\"nd,vd->nv\"}\n"
       "  %m = max %1 {dims=[1], keepdim=true}\n  %2 = sub %1, %m\n";
@@ -274,7 +274,7 @@ TEST_CASE("chunk_rows: what keeps a product whole", "[chunks]") {
   CHECK_THAT(reason(passed(with_gradients(squared), off)), Contains("needs a sum over all rows"));
 }
 
-TEST_CASE("chunk_rows: sizes decide", "[chunks]") {
+TEST_CASE("chunk_rows: thresholds on sizes", "[chunks]") {
   const std::string lines =
       "  %1 = contract %x, %w {spec=\"nd,vd->nv\"}\n  %2 = sum %1 {dims=[1]}\n"
       "  output \"o\" %2\n";

@@ -8,7 +8,7 @@ using namespace lathe;
 using namespace lathe::ir;
 using namespace lathe::ir::test;
 
-TEST_CASE("constant_fold: computes what depends on constants alone", "[constant_fold]") {
+TEST_CASE("constant_fold: computes nodes that depend only on constants", "[constant_fold]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 3]) {
   %1 = constant {dtype=f32, shape=[], values=[2.0]}
   %2 = sqrt %1
@@ -33,7 +33,7 @@ TEST_CASE("constant_fold: computes what depends on constants alone", "[constant_
   CHECK(interpret(graph, arguments).at("o").same_bits(interpret(after, arguments).at("o")));
 }
 
-TEST_CASE("constant_fold: large, symbolic and random values stay", "[constant_fold]") {
+TEST_CASE("constant_fold: large, symbolic and random values are unchanged", "[constant_fold]") {
   const ir::Graph graph = parse(R"(graph @g(state %s: i64[2]) {
   %1 = iota {shape=[n, 1], dim=0, dtype=i64}
   %2 = iota {shape=[1, n], dim=1, dtype=i64}
@@ -56,7 +56,7 @@ TEST_CASE("constant_fold: large, symbolic and random values stay", "[constant_fo
   CHECK(text(constant_fold(graph)) == text(graph));
 }
 
-TEST_CASE("constant_fold: integers are exact beyond those of f64", "[constant_fold]") {
+TEST_CASE("constant_fold: integers are exact beyond the f64 range", "[constant_fold]") {
   const ir::Graph graph = parse(R"(graph @g() {
   %1 = constant {dtype=i64, shape=[], values=[9007199254740992.0]}
   %2 = constant {dtype=i64, shape=[], values=[1.0]}

@@ -9,7 +9,7 @@ using namespace lathe::ir;
 using namespace lathe::ir::test;
 using Catch::Contains;
 
-TEST_CASE("convert_dtype: arguments, constants and casts change, other dtypes stay", "[convert_dtype]") {
+TEST_CASE("convert_dtype: converts arguments, constants and casts, other dtypes are unchanged", "[convert_dtype]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 2], input %i: i64[n], parameter %c: c64[n]) {
   %1 = constant {dtype=f32, shape=[], values=[0.5]}
   %2 = mul %x, %1
@@ -37,7 +37,7 @@ TEST_CASE("convert_dtype: arguments, constants and casts change, other dtypes st
 )");
 }
 
-TEST_CASE("convert_dtype: a model in f64 computes what it computes in f32, more exactly", "[convert_dtype]") {
+TEST_CASE("convert_dtype: a model in f64 matches f32, with higher precision", "[convert_dtype]") {
   for (const Specimen& specimen : specimens()) {
     if (specimen.name == "complex") continue;
     INFO(specimen.name);

@@ -8,7 +8,7 @@ using namespace lathe;
 using namespace lathe::ir;
 using namespace lathe::ir::test;
 
-TEST_CASE("cse: commutative operands in either order, names of dims aside", "[cse]") {
+TEST_CASE("cse: commutative operands in any order, ignoring dim names", "[cse]") {
   const ir::Graph graph = parse(R"(graph @g(input %a: f64[n, 6], input %b: f64[n, 6]) {
   %1 = add %a, %b
   %2 = add %b, %a
@@ -30,7 +30,7 @@ TEST_CASE("cse: commutative operands in either order, names of dims aside", "[cs
   check_same_meaning(graph, after, random_arguments(graph, {{"n", 3}}), 0);
 }
 
-TEST_CASE("cse: what only looks equal stays", "[cse]") {
+TEST_CASE("cse: nodes that only look equal are kept", "[cse]") {
   const ir::Graph graph = parse(R"(graph @g(input %a: f64[n, n], input %b: f64[n, n], state %s: i64[2]) {
   %1 = sub %a, %b
   %2 = sub %b, %a

@@ -8,7 +8,7 @@ using namespace lathe;
 using namespace lathe::ir;
 using namespace lathe::ir::test;
 
-TEST_CASE("dce: drops what nothing needs, keeps what an update needs", "[dce]") {
+TEST_CASE("dce: removes dead nodes, keeps operands of updates", "[dce]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f64[n], input %unused: f64[n], state %s: f64[n]) {
   %1 = exp %x
   %2 = sin %x

@@ -39,7 +39,7 @@ TEST_CASE("decompose_complex: rotary embedding by complex multiplication", "[dec
 )");
 }
 
-TEST_CASE("decompose_complex: a graph over reals is left alone", "[decompose_complex]") {
+TEST_CASE("decompose_complex: a graph without complex values is unchanged", "[decompose_complex]") {
   for (const Specimen& specimen : specimens()) {
     if (specimen.name == "complex") continue;
     const ir::Graph graph = parse(specimen.text);

@@ -8,7 +8,7 @@ using namespace lathe;
 using namespace lathe::ir;
 using namespace lathe::ir::test;
 
-TEST_CASE("evaluation: dropout passes its operand on, and its random state goes with its update", "[evaluation]") {
+TEST_CASE("evaluation: dropout becomes its operand, and its random state loses the update", "[evaluation]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f64[n, 3], parameter %w: f64[3], state %rng: i64[2]) {
   %1 = mul %x, %w
   %2 = dropout %1, %rng {p=0.5, stream=0}
@@ -27,7 +27,7 @@ TEST_CASE("evaluation: dropout passes its operand on, and its random state goes 
 )");
 }
 
-TEST_CASE("evaluation: a random state that something else reads stays", "[evaluation]") {
+TEST_CASE("evaluation: a random state with another user is kept", "[evaluation]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f64[n], state %rng: i64[2]) {
   %1 = dropout %x, %rng {p=0.5, stream=0}
   %2 = add %rng, %rng
@@ -44,7 +44,7 @@ TEST_CASE("evaluation: a random state that something else reads stays", "[evalua
 )");
 }
 
-TEST_CASE("evaluation: a graph without dropout stays as it is", "[evaluation]") {
+TEST_CASE("evaluation: a graph without dropout is unchanged", "[evaluation]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f64[n], state %rng: i64[2]) {
   %1 = exp %x
   output "y" %1

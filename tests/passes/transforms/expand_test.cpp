@@ -10,7 +10,7 @@ using namespace lathe;
 using namespace lathe::ir;
 using namespace lathe::ir::test;
 
-TEST_CASE("expand: a composite becomes what it means, at its own line", "[expand]") {
+TEST_CASE("expand: replaces a composite by its expansion, at its own line", "[expand]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f64[n, 4]) {
   %w = softmax %x {dim=1}  loc("model.cpp":5 in "head")
   output "o" %w
@@ -30,7 +30,7 @@ TEST_CASE("expand: a composite becomes what it means, at its own line", "[expand
   check_same_meaning(graph, after, random_arguments(graph, {{"n", 3}}));
 }
 
-TEST_CASE("expand: what is to be kept stays, inside other composites too", "[expand]") {
+TEST_CASE("expand: ops in the keep list are kept, inside other composites too", "[expand]") {
   const ir::Graph graph = parse(R"(graph @g(input %q: f64[s, 4], input %k: f64[t, 4]) {
   %1 = attention %q, %k, %k {scale=0.5}
   %2 = gelu %1

@@ -26,7 +26,7 @@ HostTensor ints(std::vector<std::int64_t> shape, const std::vector<std::int64_t>
 
 }  // namespace
 
-TEST_CASE("an index is followed to the input through views and conversions", "[index_lookups]") {
+TEST_CASE("an index is traced to the input through views and casts", "[index_lookups]") {
   const char* const program = R"(graph @g(input %t: f32[6, 2], input %i: i32[n, m + 1]) {
   %1 = slice %i {dim=1, start=1, stop=m + 1} loc("a.cpp":2)
   %2 = transpose %1 {dim0=0, dim1=1}
@@ -43,7 +43,8 @@ TEST_CASE("an index is followed to the input through views and conversions", "[i
   CHECK_THAT(said_of(program, ints({2, 3}, {9, 0, -1, 9, 6, 2}, i32), dims), Contains("index 6 at [1, 1]"));
 }
 
-TEST_CASE("a lookup inside a composite goes by the user's op, and ignored targets are fine", "[index_lookups]") {
+TEST_CASE("a lookup inside a composite reports the op of the source program, and ignored targets are valid",
+          "[index_lookups]") {
   const char* const counted = R"(graph @g(input %l: f32[n, 4], input %i: i64[n]) {
   %1 = cross_entropy %l, %i loc("a.cpp":3)
   output "y" %1
@@ -59,7 +60,7 @@ TEST_CASE("a lookup inside a composite goes by the user's op, and ignored target
   CHECK_THAT(said_of(ignored, ints({3}, {0, -100, 7}), {{"n", 3}}), Contains("index 7 at [2] of the input i"));
 }
 
-TEST_CASE("computed indices are named by what computes them, the first lookup first", "[index_lookups]") {
+TEST_CASE("computed indices are reported by the op that computes them, the first lookup first", "[index_lookups]") {
   const char* const program = R"(graph @g(input %t: i64[4], input %i: i64[3]) {
   %1 = gather %t, %i {dim=0} loc("a.cpp":2)
   %2 = constant {dtype=i64, shape=[], values=[10]}
@@ -73,7 +74,7 @@ TEST_CASE("computed indices are named by what computes them, the first lookup fi
              Contains("a.cpp:5: gather: index 10 at [0] of the add at a.cpp:4 is out of range for a dim of size 4"));
 }
 
-TEST_CASE("a value that goes into a composite keeps the user's name, or has none", "[index_lookups]") {
+TEST_CASE("an operand of a composite keeps its name in the source program, or has none", "[index_lookups]") {
   for (const char* const name : {"", "name(\"classes\") "}) {
     const std::string program = R"(graph @g(input %l: f32[2, 4], input %i: i64[2]) {
   %1 = add %i, %i )" + std::string(name) +
@@ -86,7 +87,7 @@ TEST_CASE("a value that goes into a composite keeps the user's name, or has none
   }
 }
 
-TEST_CASE("what no result needs is not blamed", "[index_lookups]") {
+TEST_CASE("lookups that no result needs are not reported", "[index_lookups]") {
   const char* const program = R"(graph @g(input %t: f32[4], input %i: i64[3]) {
   %1 = gather %t, %i {dim=0}
   %2 = slice %i {dim=0, start=1, stop=3}
@@ -97,7 +98,7 @@ TEST_CASE("what no result needs is not blamed", "[index_lookups]") {
   CHECK_THAT(said_of(program, ints({3}, {9, 0, 8})), Contains("index 8 at [2] of the input i"));
 }
 
-TEST_CASE("indices that the run itself changes or computes at length are not guessed at", "[index_lookups]") {
+TEST_CASE("indices that the run modifies or that are expensive to recompute are not diagnosed", "[index_lookups]") {
   const char* const one = R"(graph @g(input %t: f32[4], input %i: i64[2], state %s: i64[2]) {
   %1 = gather %t, %s {dim=0} loc("a.cpp":2)
   %2 = gather %t, %i {dim=0} loc("a.cpp":3)

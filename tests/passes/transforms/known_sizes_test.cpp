@@ -39,14 +39,14 @@ TEST_CASE("with_sizes: dims become numbers everywhere and keep their names", "[s
   CHECK(text(with_sizes(merged, {})) == text(merged));
 }
 
-TEST_CASE("with_sizes: the meaning at these sizes is the same", "[sizes]") {
+TEST_CASE("with_sizes: results at these sizes are unchanged", "[sizes]") {
   const DimBindings sizes = {{"B", 2}, {"T", 3}, {"V", 5}};
   const Tensors arguments = random_arguments(merged, sizes);
   check_same_meaning(merged, with_sizes(merged, sizes), arguments, 0);
   check_same_meaning(merged, with_sizes(merged, {{"T", 3}}), arguments, 0);
 }
 
-TEST_CASE("with_sizes: checks that sizes decide hold, or say where they break", "[sizes]") {
+TEST_CASE("with_sizes: checks of known sizes pass, or report where they fail", "[sizes]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f64[n, k], input %y: f64[m, 3]) {
   %1 = matmul %x, %y loc("model.cpp":7)
   output "o" %1

@@ -83,7 +83,7 @@ void check_pass(const Pass& pass, const ir::Graph& graph, const Tensors& argumen
 
 }  // namespace
 
-TEST_CASE("every pass keeps the meaning of every graph, and of its gradient", "[passes]") {
+TEST_CASE("every pass preserves the semantics of every graph, and of its gradient", "[passes]") {
   for (const Specimen& specimen : specimens()) {
     const ir::Graph forward = parse(specimen.text);
     const ir::Graph both = differentiate(forward, {.outputs = {{"loss", ""}}, .unused = Unused::zeros});
@@ -92,7 +92,7 @@ TEST_CASE("every pass keeps the meaning of every graph, and of its gradient", "[
   }
 }
 
-TEST_CASE("the default pipeline keeps the meaning and leaves primitives over reals only", "[passes]") {
+TEST_CASE("the default pipeline preserves semantics and leaves only real primitives", "[passes]") {
   for (const Specimen& specimen : specimens()) {
     INFO(specimen.name);
     const ir::Graph graph = differentiate(parse(specimen.text), {.outputs = {{"loss", ""}}, .unused = Unused::zeros});
@@ -108,7 +108,7 @@ TEST_CASE("the default pipeline keeps the meaning and leaves primitives over rea
   }
 }
 
-TEST_CASE("every pass keeps the meaning of every sample of every op", "[passes]") {
+TEST_CASE("every pass preserves the semantics of every sample of every op", "[passes]") {
   for (const Op* op : sampled_ops()) {
     for (const Sample& sample : samples_of(*op)) {
       const ir::Graph graph = sample_graph(*op, sample);
@@ -118,7 +118,7 @@ TEST_CASE("every pass keeps the meaning of every sample of every op", "[passes]"
   }
 }
 
-TEST_CASE("arguments stay, in their order, whatever a pass does", "[passes]") {
+TEST_CASE("passes keep the arguments, in order", "[passes]") {
   const ir::Graph graph = parse(R"(graph @g(input %unused: f32[n], parameter %w: f32[2], state %s: i64[2]) {
   %1 = add %w, %w
   output "y" %1

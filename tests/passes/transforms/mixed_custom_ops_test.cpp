@@ -5,7 +5,7 @@
 
 using namespace lathe;
 
-TEST_CASE("mixed precision: a program's own op is computed where its record says, or its expansion",
+TEST_CASE("mixed precision: a custom op is computed in the precision of its record, or of its expansion",
           "[mixed_precision]") {
   const auto narrow_tensor = [](const Tensor& x) { return linear(x, x); };
   // Returns the dtypes of the op's operand for an operand that is bf16 already and for one that is not.

@@ -51,7 +51,7 @@ constexpr std::string_view network = R"(graph @n(input %x: f32[B, 8], input %y: 
 
 }  // namespace
 
-TEST_CASE("mixed precision: products are low_precision, norms f32, outputs keep their dtype", "[mixed_precision]") {
+TEST_CASE("mixed precision: matmuls are low precision, norms f32, outputs keep their dtype", "[mixed_precision]") {
   CHECK(mixed(R"(  %1 = linear %x, %w
   %2 = relu %1
   %3 = rms_norm %2
@@ -69,8 +69,7 @@ TEST_CASE("mixed precision: products are low_precision, norms f32, outputs keep 
 )");
 }
 
-TEST_CASE("mixed precision: one f32 tensor among the operands makes the rest f32, a scalar does not",
-          "[mixed_precision]") {
+TEST_CASE("mixed precision: an f32 tensor operand makes the op f32, a scalar does not", "[mixed_precision]") {
   const std::string product = "  %1 = linear %x, %w\n  %2 = linear %1, %1\n";
   CHECK_THAT(mixed(product + "  %3 = add %2, %2\n  output \"o\" %3\n"), Contains("add %4, %4 : bf16[2, 2]"));
   CHECK_THAT(mixed(product + "  %3 = add %2, %z\n  output \"o\" %3\n", bf16, ", input %z: f32[2, 2]"),
@@ -82,7 +81,7 @@ TEST_CASE("mixed precision: one f32 tensor among the operands makes the rest f32
              Contains(": bf16[2, 2]\n  %7 = cast"));
 }
 
-TEST_CASE("mixed precision: a weight is rounded once, however often it is read", "[mixed_precision]") {
+TEST_CASE("mixed precision: a weight is rounded once for all its users", "[mixed_precision]") {
   const std::string after =
       mixed("  %1 = linear %x, %w\n  %2 = linear %w, %w\n  output \"o\" %1\n  output \"p\" %2\n");
   const auto first = after.find("cast %w");
@@ -90,7 +89,7 @@ TEST_CASE("mixed precision: a weight is rounded once, however often it is read",
   CHECK(after.find("cast %w", first + 1) == std::string::npos);
 }
 
-TEST_CASE("mixed precision: numbers that f16 cannot hold keep an op f32", "[mixed_precision]") {
+TEST_CASE("mixed precision: numbers that overflow f16 keep an op in f32", "[mixed_precision]") {
   const std::string body = "  %1 = linear %x, %w\n  %2 = masked_fill %1, %m {value=-1e9}\n  output \"o\" %2\n";
   const std::string mask = ", input %m: bool[2, 4]";
   CHECK_THAT(mixed(body, f16, mask), Contains("masked_fill %4, %m {value=-1e9} : f32[2, 4]"));
@@ -104,7 +103,7 @@ TEST_CASE("mixed precision: numbers that f16 cannot hold keep an op f32", "[mixe
   CHECK_THAT(mixed(infinite, f16, mask), Contains("{value=-inf} : f16[2, 4]"));
 }
 
-TEST_CASE("mixed precision: what has no product stays as it is", "[mixed_precision]") {
+TEST_CASE("mixed precision: graphs without a matmul are unchanged", "[mixed_precision]") {
   for (const char* body :
        {"  %1 = add %x, %x\n  output \"o\" %1\n", "  %1 = softmax %x {dim=-1}\n  output \"o\" %1\n",
         "  %1 = exp %x\n  %2 = sum %1 {dims=[0], keepdim=false}\n  output \"o\" %2\n",
@@ -114,7 +113,7 @@ TEST_CASE("mixed precision: what has no product stays as it is", "[mixed_precisi
   check_untouched("  %1 = linear %h, %h\n  %2 = softmax %1 {dim=-1}\n  output \"o\" %2\n");
 }
 
-TEST_CASE("mixed precision: explicit casts keep their meaning", "[mixed_precision]") {
+TEST_CASE("mixed precision: explicit casts keep their semantics", "[mixed_precision]") {
   CHECK_THAT(mixed("  %1 = linear %x, %w\n  %2 = cast %1 {dtype=f64}\n  output \"o\" %2\n"),
              Contains("linear %1, %2 : bf16[2, 4]") && Contains("cast %3 {dtype=f64} : f64[2, 4]"));
   // The matmul already returns bf16, so the user's cast is redundant.
@@ -127,7 +126,7 @@ TEST_CASE("mixed precision: states are updated in their dtype", "[mixed_precisio
              Contains("matmul %1, %1 : bf16[3, 3]\n  %3 = cast %2 {dtype=f32} : f32[3, 3]\n  update %c <- %3"));
 }
 
-TEST_CASE("mixed precision: every op of the table is computed where its record says", "[mixed_precision]") {
+TEST_CASE("mixed precision: every op of the table is computed in the precision of its record", "[mixed_precision]") {
   for (const Op* op : {&ops::contract, &ops::matmul, &ops::linear, &ops::einsum, &ops::attention})
     CHECK(op->precision == MixedPrecision::low_precision);
   for (const Op* op :
@@ -140,7 +139,7 @@ TEST_CASE("mixed precision: every op of the table is computed where its record s
     CHECK(op->precision == MixedPrecision::follow);
 }
 
-TEST_CASE("mixed precision: a network gives nearly the same, its gradients too, and parameters' gradients are f32",
+TEST_CASE("mixed precision: a network and its gradients match approximately, and parameter gradients are f32",
           "[mixed_precision]") {
   const ir::Graph graph = parse(network);
   const Tensors arguments = random_arguments(graph, {{"B", 5}}, 3);
@@ -164,7 +163,7 @@ TEST_CASE("mixed precision: a network gives nearly the same, its gradients too, 
   }
 }
 
-TEST_CASE("mixed precision: many ops in f32 verify and run, those in f64 are left alone", "[mixed_precision]") {
+TEST_CASE("mixed precision: all sample graphs verify and run, f64 is unchanged", "[mixed_precision]") {
   for (const Specimen& specimen : specimens()) {
     if (specimen.name == "complex") continue;
     INFO(specimen.name);
@@ -175,7 +174,7 @@ TEST_CASE("mixed precision: many ops in f32 verify and run, those in f64 are lef
   check_untouched("  %1 = matmul %d, %d\n  %2 = add %1, %d\n  output \"o\" %2\n", f16, ", input %d: f64[3, 3]");
 }
 
-TEST_CASE("mixed precision: errors, and its names as passes", "[mixed_precision]") {
+TEST_CASE("mixed precision: errors, and pass names", "[mixed_precision]") {
   const ir::Graph graph = parse(network);
   CHECK_THAT(error_text([&] { mixed_precision(graph, f64); }), Contains("[mixed_precision]"));
   const ir::Graph step = parse("graph @s(parameter %w: f32[2]) {\n  %1 = neg %w\n  update %w <- %1\n}");

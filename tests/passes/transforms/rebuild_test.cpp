@@ -9,7 +9,7 @@ using namespace lathe;
 using namespace lathe::ir;
 using namespace lathe::ir::test;
 
-TEST_CASE("rebuild: a graph becomes part of another", "[rebuild]") {
+TEST_CASE("rebuild: copies a graph into another", "[rebuild]") {
   const ir::Graph inner = parse(R"(graph @inner(input %a: f64[n], input %b: f64[n]) {
   %1 = mul %a, %b
   output "o" %1

@@ -10,7 +10,7 @@ using namespace lathe;
 using namespace lathe::ir;
 using namespace lathe::ir::test;
 
-TEST_CASE("recompute: readers see copies, which read each other", "[recompute]") {
+TEST_CASE("recompute: users see copies, which read each other", "[recompute]") {
   const ir::Graph graph = parse(R"(graph @g(input %x: f64[n], state %s: f64[n]) {
   %2 = exp %x
   %3 = transpose %2 {dim0=0, dim1=0}
@@ -42,14 +42,14 @@ TEST_CASE("recompute: readers see copies, which read each other", "[recompute]")
   check_same_meaning(graph, after, random_arguments(graph, {{"n", 3}}), 0);
 }
 
-TEST_CASE("recompute: nothing wanted, nothing changes", "[recompute]") {
+TEST_CASE("recompute: an empty request changes nothing", "[recompute]") {
   for (const Specimen& specimen : specimens()) {
     const ir::Graph graph = parse(specimen.text);
     CHECK(text(recompute(graph, {})) == text(graph));
   }
 }
 
-TEST_CASE("recompute: any values for any readers, the meaning stays", "[recompute]") {
+TEST_CASE("recompute: any values for any users, semantics are preserved", "[recompute]") {
   for (const Specimen& specimen : specimens()) {
     const ir::Graph graph = parse(specimen.text);
     std::vector<Recomputation> wanted;

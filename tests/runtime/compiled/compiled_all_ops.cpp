@@ -70,7 +70,7 @@ TEST_CASE("compiled ops in f16") { check_compiled(f16, Layout::contiguous, 2e-3,
 TEST_CASE("compiled ops of strided operands") { check_compiled(f64, Layout::strided, 1e-12, 500); }
 TEST_CASE("compiled ops of unknown dims, bound several ways") { check_unknown_dims(f32, Layout::contiguous, 1e-5); }
 
-TEST_CASE("kernels of every op stay inside their buffers and lean on no order of iterations") {
+TEST_CASE("kernels of every op stay in bounds and do not depend on the order of iterations") {
   int bits = 128;
   for (const Sizes sizes : {Sizes::numbers, Sizes::unknowns})
     for (const Layout layout : {Layout::contiguous, Layout::strided})

@@ -54,7 +54,7 @@ TEST_CASE("argsort: rows and columns, equal elements") {
   check(along("f32[n, 2]", "argsort %x {dim=0}"), {.sizes = sizes_of_n});
 }
 
-TEST_CASE("top_k: the first ones of a row") {
+TEST_CASE("top_k: the first elements of a row") {
   for (const char* type : {"f32[37]", "f64[3, 19]", "i64[16, 5]", "i32[40, 7]", "bf16[6, 33]"})
     for (const int k : {0, 1, 2, 5})
       for (const int dim : {0, -1}) {
@@ -108,7 +108,7 @@ TEST_CASE("update_rows: a position for each element") {
                                                       .top = 5});
 }
 
-TEST_CASE("grouped products: segments of rows, some empty, rows of none") {
+TEST_CASE("grouped products: segments of rows, some empty, tensors without rows") {
   const auto grouped = [](std::string_view dtype, std::string_view s, std::string_view n, std::string_view k) {
     return fmt::format(R"(graph @grouped(input %x: {0}[{1}, {3}], input %y: {0}[{1}, {2}], input %counts: i64[3],
   input %u: {0}[{2}, {3}], input %v: {0}[{2}, {3}], input %w: {0}[{2}, {3}], input %t: {0}[{3}, {2}]) {{

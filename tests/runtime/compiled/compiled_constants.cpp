@@ -3,7 +3,7 @@
 #include "ir/tensor/interpret/interpreter.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/transforms/convert_dtype.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
 using namespace lathe;
@@ -79,7 +79,7 @@ TEST_CASE("a scalar constant of a 16-bit float is the rounded number in every op
   }
 }
 
-TEST_CASE("so it is where a graph of f32 is run in 16 bits") {
+TEST_CASE("the same when an f32 graph runs in 16 bits") {
   for (const DType dtype : {bf16, f16}) {
     const ir::Graph graph = ir::convert_dtype(parse(uses_of_a_constant("f32")), f32, dtype);
     const Tensors arguments{{"x", HostTensor::from({2}, {0.1, 3}, f32).cast(dtype)}};
@@ -87,7 +87,7 @@ TEST_CASE("so it is where a graph of f32 is run in 16 bits") {
   }
 }
 
-TEST_CASE("integers in attributes are exact in compiled code, up to the ends of i64") {
+TEST_CASE("integer attributes are exact in compiled code over the i64 range") {
   const ir::Graph graph = parse(R"(graph @g(input %x: i64[n]) {
   %1 = constant {dtype=i64, shape=[4], values=[9007199254740993, -9007199254740995, 9223372036854775807, -9223372036854775808]}
   %2 = constant {dtype=i64, shape=[], values=[9007199254740993]}
@@ -114,7 +114,7 @@ TEST_CASE("integers in attributes are exact in compiled code, up to the ends of 
   check_compiled(graph, {.sizes = n_sizes, .tolerance = 0});
 }
 
-TEST_CASE("the ends of i32, i8 and u8 are exact in compiled code") {
+TEST_CASE("the limits of i32, i8 and u8 are exact in compiled code") {
   const ir::Graph graph = parse(R"(graph @g(input %x: i32[n]) {
   %1 = constant {dtype=i32, shape=[2], values=[-2147483648, 2147483647]}
   %2 = constant {dtype=i32, shape=[], values=[-2147483648]}
@@ -182,7 +182,7 @@ TEST_CASE("casts of f64 and integers to floats round once") {
   CHECK(found.at("i32 bf16").get(4) == 0x1p24);
 }
 
-TEST_CASE("the gradient of a maximum counts ties that a 16-bit float cannot") {
+TEST_CASE("the gradient of a maximum counts more ties than a 16-bit float can represent") {
   for (const char* dtype : {"f16", "bf16"}) {
     const ir::Graph graph = ir::differentiate(parse("graph @g(input %x: " + std::string(dtype) + R"([n]) {
   %1 = max %x {dims=[0]}

@@ -51,7 +51,7 @@ TEST_CASE("custom ops compile, with their gradients", "[custom_op]") {
   test::check_compiled(g.finish(), {.sizes = test::n_sizes});
 }
 
-TEST_CASE("a training step of custom ops compiles, in mixed precision too", "[custom_op]") {
+TEST_CASE("a training step with custom ops compiles, in mixed precision too", "[custom_op]") {
   const Graph g{"model"};
   const Tensor loss = build_loss(g, f32);
   test::check_compiled(training_step(g, loss, AdamW{.lr = 1e-3}), {.sizes = test::n_sizes, .tolerance = 1e-5});
@@ -60,7 +60,7 @@ TEST_CASE("a training step of custom ops compiles, in mixed precision too", "[cu
   test::check_compiled(ir::mixed_precision(narrow.finish(), bf16), {.sizes = test::n_sizes, .tolerance = 3e-2});
 }
 
-TEST_CASE("what a custom op is made of fuses with what is around it", "[custom_op]") {
+TEST_CASE("the ops inside a custom op fuse with their surroundings", "[custom_op]") {
   const CustomOp weights = custom_op("my.weights", [](const Tensor& scores) { return softmax(scores * 0.35, -1); });
   const Graph g{"model"};
   const Dim b{"b"}, s{"s"};

@@ -9,7 +9,7 @@ using lathe::test::n_sizes;
 
 // --------------------------------------------------------------------------------------------------------- matmuls
 
-TEST_CASE("products of nothing are zero, and their epilogue runs") {
+TEST_CASE("matmuls with empty dims are zero, and their epilogue runs") {
   check(R"(graph @g(input %a: f64[b, m, k], input %w: f64[k, n], input %c: f64[n]) {
   %1 = contract %a, %w {spec="bmk,kn->bmn"}
   %2 = add %1, %c
@@ -28,7 +28,7 @@ TEST_CASE("products of nothing are zero, and their epilogue runs") {
 })");
 }
 
-TEST_CASE("products of integers, which wrap") {
+TEST_CASE("integer matmuls wrap") {
   check(R"(graph @g(input %a: i64[n, 3], input %b: i64[3, 4], input %c: i32[n, 3], input %d: i32[4, 3]) {
   %1 = contract %a, %b {spec="mk,kn->mn"}
   %2 = contract %c, %d {spec="mk,nk->mn"}
@@ -38,7 +38,7 @@ TEST_CASE("products of integers, which wrap") {
         {.sizes = n_sizes, .top = 1LL << 40});
 }
 
-TEST_CASE("products of constants, expanded views, computed operands and one value twice") {
+TEST_CASE("matmuls of constants, expanded views, computed operands and one value twice") {
   check(R"(graph @g(input %a: f64[n, 4], input %g: f64[n, 2, 1, 4], input %q: f64[n, 2, 3, 4], input %s: f64[]) {
   %1 = constant {dtype=f64, shape=[2, 4], values=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]}
   %2 = contract %a, %1 {spec="nk,jk->nj"}
@@ -68,7 +68,7 @@ TEST_CASE("products of constants, expanded views, computed operands and one valu
         {.sizes = n_sizes});
 }
 
-TEST_CASE("products in every order of labels") {
+TEST_CASE("matmuls with every order of labels") {
   for (const std::string spec :
        {"bik,bkj->bij", "bik,bjk->bij", "bki,bkj->ijb", "kib,jbk->jib", "ikb,bjk->bji", "ib,jb->bij", "ib,bj->jib",
         "bi,b->ib", "b,bi->bi", "ikl,lkj->ji", "kl,lk->", "i,j->ji"}) {
@@ -87,7 +87,7 @@ TEST_CASE("products in every order of labels") {
   }
 }
 
-TEST_CASE("products whose result several others read") {
+TEST_CASE("matmuls whose result has several users") {
   check(R"(graph @g(input %a: f64[n, 4], input %w: f64[6, 4], input %b: f64[6]) {
   %1 = contract %a, %w {spec="nk,jk->nj"}
   %2 = add %1, %b
@@ -154,7 +154,7 @@ TEST_CASE("casts between all dtypes") {
     }
 }
 
-TEST_CASE("powers, exponentials and logarithms of whole numbers in f64 call functions that are there") {
+TEST_CASE("powers, exponentials and logarithms of whole numbers in f64 call existing functions") {
   check(R"(graph @g(input %i: i64[n], input %x: f64[n]) {
   %1 = cast %i {dtype=f64}
   %2 = constant {dtype=f64, shape=[], values=[2.0]}
@@ -172,7 +172,7 @@ TEST_CASE("powers, exponentials and logarithms of whole numbers in f64 call func
         {.sizes = n_sizes});
 }
 
-TEST_CASE("16-bit floats are rounded after every op, in memory or not") {
+TEST_CASE("16-bit floats are rounded after every op, stored or not") {
   for (const std::string dtype : {"bf16", "f16"})
     check("graph @g(input %x: " + dtype + "[n, 20], input %w: " + dtype + R"([20, 6], state %s: )" + dtype +
               R"([n, 20]) {
@@ -190,7 +190,7 @@ TEST_CASE("16-bit floats are rounded after every op, in memory or not") {
           {.sizes = n_sizes, .tolerance = 1e-2});
 }
 
-TEST_CASE("random draws are the same numbers in any shape of loop") {
+TEST_CASE("random draws do not depend on the loop structure") {
   check(R"(graph @g(state %r: i64[2], input %x: f64[n, 3, 5]) {
   %1 = random_uniform %r {shape=[n, 3, 5], dtype=f64, stream=3}
   %2 = permute %1 {dims=[2, 0, 1]}

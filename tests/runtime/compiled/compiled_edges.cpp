@@ -45,7 +45,7 @@ TEST_CASE("results that are arguments, constants, views, and one value twice") {
         {.sizes = n_sizes});
 }
 
-TEST_CASE("a parameter that is read, updated and also a result") {
+TEST_CASE("a parameter that is read, updated and also an output") {
   check(R"(graph @g(parameter %p: f64[n, 3], input %x: f64[n, 3]) {
   %1 = add %p, %x
   %2 = mul %p, %1
@@ -57,7 +57,7 @@ TEST_CASE("a parameter that is read, updated and also a result") {
         {.sizes = n_sizes});
 }
 
-TEST_CASE("states that take each other's values") {
+TEST_CASE("states that swap their values") {
   check(R"(graph @g(state %a: f64[n], state %b: f64[n], state %c: f64[n], state %d: f64[n]) {
   %1 = add %c, %d
   %2 = mul %d, %c
@@ -69,7 +69,7 @@ TEST_CASE("states that take each other's values") {
         {.sizes = n_sizes});
 }
 
-TEST_CASE("one value goes to two states and a result") {
+TEST_CASE("one value updates two states and is an output") {
   check(R"(graph @g(state %a: f64[n], state %b: f64[n]) {
   %1 = add %a, %b
   output "y" %1
@@ -97,7 +97,7 @@ TEST_CASE("updates that read the old state at other positions") {
 })");
 }
 
-TEST_CASE("updates behind a product: the epilogue reads the state that it writes") {
+TEST_CASE("updates after a matmul: the epilogue reads the state that it writes") {
   check(R"(graph @g(parameter %w: f64[k, 6], input %x: f64[n, k], input %y: f64[n, 6], parameter %v: f64[k, 6]) {
   %1 = contract %x, %y {spec="nk,nj->kj"}
   %2 = constant {dtype=f64, shape=[], values=[0.1]}
@@ -112,7 +112,7 @@ TEST_CASE("updates behind a product: the epilogue reads the state that it writes
         {.sizes = {{{"n", 5}, {"k", 4}}, {{"n", 0}, {"k", 3}}, {{"n", 40}, {"k", 33}}}});
 }
 
-TEST_CASE("a softmax written to a state whose old value others read") {
+TEST_CASE("a softmax written to a state whose old value has other users") {
   check(R"(graph @g(state %s: f64[n, 20], input %x: f64[n, 20]) {
   %1 = softmax %x {dim=1}
   %2 = exp %s
@@ -127,7 +127,7 @@ TEST_CASE("a softmax written to a state whose old value others read") {
 
 // ------------------------------------------------------------------------------------------------- concats and lanes
 
-TEST_CASE("concat and pad along the lanes, and what reads them") {
+TEST_CASE("concat and pad along the lanes, and their users") {
   check(R"(graph @g(input %a: f64[n, 3], input %b: f64[n, 18], input %c: f64[n, m]) {
   %1 = concat %a, %b, %c {dim=1}
   %2 = pad %1 {dim=1, low=2, high=m}
@@ -146,7 +146,7 @@ TEST_CASE("concat and pad along the lanes, and what reads them") {
         {.sizes = {{{"n", 3}, {"m", 5}}, {{"n", 1}, {"m", 1}}, {{"n", 0}, {"m", 1}}, {{"n", 2}, {"m", 0}}}});
 }
 
-TEST_CASE("gathers in one part of a concat or inside a pad look only where their part is") {
+TEST_CASE("gathers in one part of a concat or inside a pad only read for their part") {
   check(R"(graph @g(input %t: f64[v, 3], input %i: i64[n], input %x: f64[m, 3]) {
   %1 = gather %t, %i {dim=0}
   %2 = concat %x, %1 {dim=0}
@@ -164,7 +164,7 @@ TEST_CASE("gathers in one part of a concat or inside a pad look only where their
                    {{"v", 1}, {"n", 2}, {"m", 1}}}});
 }
 
-TEST_CASE("gathers along other dims, of several indices, of strided tables") {
+TEST_CASE("gathers along other dims, with several indices, from strided tables") {
   check(R"(graph @g(input %t: f64[4, 3, n], input %i: i64[2, 5], input %j: i32[n]) {
   %1 = gather %t, %i {dim=1}
   %2 = transpose %t {dim0=0, dim1=2}
@@ -200,7 +200,7 @@ TEST_CASE("scatter_add: repeated rows, no rows, no updates, other dims") {
 
 // ------------------------------------------------------------------------------------------------------- reductions
 
-TEST_CASE("reductions of integers and booleans, of nothing too") {
+TEST_CASE("reductions of integers and booleans, also over nothing") {
   check(R"(graph @g(input %b: bool[n, 20], input %i: i64[n, 20], input %j: i32[20, n], input %x: f64[3, n, 2]) {
   %b1 = cast %b {dtype=i32}
   %1 = max %b1 {dims=[1]}
@@ -225,7 +225,7 @@ TEST_CASE("reductions of integers and booleans, of nothing too") {
         {.sizes = n_sizes, .top = 9});
 }
 
-TEST_CASE("reductions over every choice of three dims") {
+TEST_CASE("reductions over every subset of three dims") {
   for (const std::string dims : {"0", "1", "2", "0, 1", "0, 2", "1, 2", "0, 1, 2", ""})
     check("graph @g(input %x: f64[n, 3, m]) {\n  %1 = exp %x\n  %2 = sum %1 {dims=[" + dims +
               "]}\n  %3 = max %x {dims=[" + dims +
@@ -233,7 +233,7 @@ TEST_CASE("reductions over every choice of three dims") {
           {.sizes = {{{"n", 2}, {"m", 17}}, {{"n", 1}, {"m", 1}}, {{"n", 0}, {"m", 3}}, {{"n", 20}, {"m", 0}}}});
 }
 
-TEST_CASE("long reductions and wide columns go over several chunks") {
+TEST_CASE("long reductions and wide columns are split into several chunks") {
   check(R"(graph @g(input %x: f64[n, 3], input %y: f64[2, n]) {
   %1 = sum %x {dims=[0]}
   %2 = sum %y {dims=[1]}
@@ -247,7 +247,7 @@ TEST_CASE("long reductions and wide columns go over several chunks") {
         {.sizes = {{{"n", 9001}}, {{"n", 256}}, {{"n", 257}}}, .interpret_kernels = false});
 }
 
-TEST_CASE("rows of no columns are not gone through, however many they are") {
+TEST_CASE("rows without columns are skipped, for any number of rows") {
   check(R"(graph @g(input %x: f64[n, 3, m], input %y: f64[m], input %i: i64[3], state %s: f64[n, 3, m]) {
   %1 = mul %x, %y
   %2 = softmax %1 {dim=-1}

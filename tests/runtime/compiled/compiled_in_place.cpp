@@ -67,7 +67,7 @@ const std::vector<DimBindings> n_sizes = {{{"n", 5}}, {{"n", 1}}, {{"n", 0}}, {{
 
 }  // namespace
 
-TEST_CASE("in place: a state takes a value that does not look at it, and another result does") {
+TEST_CASE("in place: a state takes the buffer of a value that does not read it, and so does another result") {
   check(R"(graph @g(input %x: f64[n, 3], state %m: f64[n, 3]) {
   %1 = exp %x
   %2 = add %m, %1
@@ -88,7 +88,7 @@ TEST_CASE("in place: a state takes a value that does not look at it, and another
         n_sizes);
 }
 
-TEST_CASE("in place: a product whose operands are computed where they are read") {
+TEST_CASE("in place: a matmul with inlined operands") {
   constexpr std::string_view elsewhere = R"(graph @g(input %x: f64[n, 5], input %y: f64[n, 6], state %w: f64[5, 6]) {
   %1 = add %y, %y
   %2 = contract %x, %1 {spec="nk,nj->kj"}
@@ -109,7 +109,7 @@ TEST_CASE("in place: a product whose operands are computed where they are read")
   CHECK(copies(own) == 1);
 }
 
-TEST_CASE("in place: a softmax goes over the scores that nobody needs any more, exponentials spilled there") {
+TEST_CASE("in place: a softmax overwrites dead scores, with exponentials spilled there") {
   constexpr std::string_view text = R"(graph @g(input %x: f64[n, 4], input %w: f64[37, 4], input %v: f64[37, 3]) {
   %1 = contract %x, %w {spec="nk,vk->nv"}
   %2 = softmax %1 {dim=1}
@@ -120,7 +120,7 @@ TEST_CASE("in place: a softmax goes over the scores that nobody needs any more, 
   CHECK(places(text) == 2);  // scores and exponentials; sums
 }
 
-TEST_CASE("in place: not over what a later kernel reads") {
+TEST_CASE("in place: not over a value that a later kernel reads") {
   constexpr std::string_view text = R"(graph @g(input %x: f64[n, 4], input %w: f64[37, 4], input %v: f64[37, 37]) {
   %1 = contract %x, %w {spec="nk,vk->nv"}
   %2 = softmax %1 {dim=1}
@@ -133,7 +133,7 @@ TEST_CASE("in place: not over what a later kernel reads") {
   CHECK(places(text) == 5);  // %1; the inputs of %2 and %4: exponentials, the second in place of %3, and sums
 }
 
-TEST_CASE("in place: not over what is read at another element") {
+TEST_CASE("in place: not over a value that is read at another element") {
   constexpr std::string_view text = R"(graph @g(input %x: f64[19, n], input %w: f64[19, n], input %v: f64[19, 3]) {
   %1 = contract %x, %w {spec="ik,jk->ij"}
   %2 = transpose %1 {dim0=0, dim1=1}
@@ -146,7 +146,7 @@ TEST_CASE("in place: not over what is read at another element") {
   CHECK(places(text) == 3);
 }
 
-TEST_CASE("in place: not over what a later loop over the row reads, and the last loop's result goes there") {
+TEST_CASE("in place: not over a value that a later loop over the row reads, but the last loop may overwrite it") {
   constexpr std::string_view text = R"(graph @g(input %x: f64[n, 4], input %w: f64[37, 4]) {
   %1 = contract %x, %w {spec="nk,vk->nv"}
   %2 = softmax %1 {dim=1}
@@ -161,7 +161,7 @@ TEST_CASE("in place: not over what a later loop over the row reads, and the last
   CHECK(places(text) == 3);  // %1 and the last exponentials; %2; sums
 }
 
-TEST_CASE("in place: the result of an attention goes over a state that it does not look at") {
+TEST_CASE("in place: the result of attention overwrites a state that it does not read") {
   const auto text = [](std::string_view updates, std::string_view keys = "k") {
     return fmt::format(R"(graph @g(input %q: f64[n, 6], state %k: f64[n, 6], state %m: f64[n, 6]) {{
   %1 = contract %q, %{} {{spec="nd,td->nt"}}

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/dsl.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/support/interpreted.h"
 #include "tests/support/kernel_store.h"
 
@@ -52,7 +52,7 @@ TEST_CASE("take_along never reads another row") {
         "index_range");  // the last index of the first row
 }
 
-TEST_CASE("an embedding, its gradient and a table made of numbers check their indices") {
+TEST_CASE("an embedding, its gradient and a computed table check their indices") {
   Graph g("embedding");
   const Dim n("n");
   const Tensor ids = g.input("indices", i64, {n}), table = g.input("table", f32, {6, 20});
@@ -69,7 +69,7 @@ TEST_CASE("an embedding, its gradient and a table made of numbers check their in
   CHECK(label_with(graph, others, {3}, {-1, 0, 5}, "index -1 at [0] of the input indices") == "index_range");
 }
 
-TEST_CASE("an index of updates that are summed where they are read is checked") {
+TEST_CASE("the index of inlined scattered updates is checked") {
   Graph g("update");
   const Tensor ids = g.input("indices", i64, {Dim("n")}), table = g.input("table", f32, {20, 8});
   g.output("y", table - grad(exp(embedding(ids, table)).sum(), {table})[0]);
@@ -80,7 +80,7 @@ TEST_CASE("an index of updates that are summed where they are read is checked") 
   CHECK(label_with(graph, others, {3}, {-1, 0, 19}, "index -1 at [0] of the input indices") == "index_range");
 }
 
-TEST_CASE("cross entropy checks its targets, those that are ignored aside") {
+TEST_CASE("cross entropy checks its targets, except ignored ones") {
   for (const bool ignores : {false, true}) {
     Graph g("loss");
     const Tensor logits = g.input("logits", f32, {Dim("n"), 37});
@@ -100,7 +100,7 @@ TEST_CASE("cross entropy checks its targets, those that are ignored aside") {
   }
 }
 
-TEST_CASE("where only the run itself knows the index, the error names its lookup") {
+TEST_CASE("if only the run knows the index, the error names its lookup") {
   Graph g("decode");
   const Tensor table = g.input("table", f32, {6, 8});
   const Tensor scores = matmul(g.input("x", f32, {3, 8}), table.transpose(0, 1));  // [3, 6]

@@ -95,7 +95,7 @@ void check_ladder(const Model& model, AttentionFusion attention) {
 
 }  // namespace
 
-TEST_CASE("memory budget: the peak never rises as the budget falls, the bits stay") {
+TEST_CASE("memory budget: the peak never rises as the budget shrinks, with the same bits") {
   for (const AttentionFusion attention : {AttentionFusion::off, AttentionFusion::automatic}) {
     INFO("attention " << static_cast<int>(attention));
     check_ladder(gpt(), attention);
@@ -103,7 +103,7 @@ TEST_CASE("memory budget: the peak never rises as the budget falls, the bits sta
   }
 }
 
-TEST_CASE("memory budget: rematerialised steps mean what the interpreter computes") {
+TEST_CASE("memory budget: rematerialised steps match the interpreter") {
   const Model model = gpt(f64);
   Executable executable = compile(model.step, within(least(model, AttentionFusion::off), AttentionFusion::off));
   const Tensors found = train(executable, model);
@@ -120,7 +120,7 @@ TEST_CASE("memory budget: rematerialised steps mean what the interpreter compute
   lathe::test::check_close(found, results, 1e-8);
 }
 
-TEST_CASE("memory budget: what cannot be met, and sizes that are not given") {
+TEST_CASE("memory budget: budgets that cannot be met, and missing sizes") {
   const Model model = gpt();
   CHECK_THROWS_WITH(compile(model.step, within(1000, AttentionFusion::automatic)),
                     Contains("does not fit a memory budget of 1000 B") &&

@@ -60,7 +60,7 @@ TEST_CASE("mixed precision golden llama_attention") { check_values("llama_attent
 TEST_CASE("mixed precision golden gpt2_training") { check_values("gpt2_training", true); }
 TEST_CASE("mixed precision golden llama_training") { check_values("llama_training", true); }
 
-TEST_CASE("attention fuses in mixed precision, in one op and in primitives") {
+TEST_CASE("attention fuses in mixed precision, as one op and as primitives") {
   for (const DType narrow : {bf16, f16})
     for (const char* between :
          {"  %3 = softmax %2 {dim=-1}\n", "  %2 = masked_fill %s, %m {value=-1e9}\n  %3 = softmax %2 {dim=-1}\n"}) {
@@ -86,7 +86,7 @@ TEST_CASE("attention fuses in mixed precision, in one op and in primitives") {
     }
 }
 
-TEST_CASE("products of bf16 with odd and even depths, in views and with epilogues") {
+TEST_CASE("bf16 matmuls with odd and even depths, of views and with epilogues") {
   for (const char* depth : {"k", "16", "17"})
     test::check(
         std::string("graph @p(input %x: bf16[n, ") + depth + "], parameter %w: bf16[20, " + depth +

@@ -11,7 +11,7 @@
 using namespace lathe;
 using lathe::test::check;
 
-TEST_CASE("a product in panels of k: computed operands, epilogues, rows known or not") {
+TEST_CASE("a product in panels of k: inlined operands, epilogues, known and unknown rows") {
   // With a symbolic row count, a few rows are enough for the kernel interpreter.
   check(R"(graph @g(input %a: f32[m, 8193], input %b: f32[97, 8193], input %r: f32[m, 97]) {
   %1 = neg %a
@@ -29,7 +29,7 @@ TEST_CASE("a product in panels of k: computed operands, epilogues, rows known or
         {.tolerance = 1e-5, .interpret_kernels = false});
 }
 
-TEST_CASE("panels of one product share their kernels") {
+TEST_CASE("panels of one matmul share their kernels") {
   const auto lowered = [](int k) {
     const ir::Graph graph = test::parse(fmt::format(
         "graph @g(input %a: f32[96, {0}], input %b: f32[{0}, 96]) {{\n  %1 = contract %a, %b {{spec=\"mk,kn->mn\"}}\n"

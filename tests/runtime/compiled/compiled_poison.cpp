@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "codegen/llvm/jit.h"
 #include "ir/kernel/build/builder.h"
-#include "runtime/cpu_runner.h"
-#include "runtime/target.h"
+#include "runtime/cpu/cpu_runner.h"
 
 /// Tests can detect values that a program does not write: outputs and temporaries are poisoned.
 using namespace lathe;
@@ -44,9 +44,9 @@ Program leaky() {
 
 }  // namespace
 
-TEST_CASE("poisoned outputs and temporaries are NaN where nothing wrote them, in every run") {
+TEST_CASE("poisoned outputs and temporaries are NaN unless written, in every run") {
   const Program program = leaky();
-  auto kernels = codegen::Jit({.target = Target::host().cpu, .threads = 1}, nullptr).compile(program.kernels);
+  auto kernels = codegen::Jit({.target = codegen::TargetCpu::host(), .threads = 1}, nullptr).compile(program.kernels);
   const auto runner = make_cpu_runner(program, std::move(kernels), {.poison = true});
   const HostTensor x = HostTensor::from({8}, {1, 2, 3, 4, 5, 6, 7, 8});
   const std::byte* const input = x.data();

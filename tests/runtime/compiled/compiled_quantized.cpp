@@ -47,7 +47,7 @@ Stored lowered(const std::string& text, const DimBindings& dims) {
 
 }  // namespace
 
-TEST_CASE("products of quantized weights: few rows and many, blocks of every size") {
+TEST_CASE("products of quantized weights: few rows and many, every block size") {
   for (const char* rows : {"1", "2", "4", "40"})
     for (const int block : {192, 64, 32, 16, 12, 1}) check(product(rows, 35, 192, block), {.tolerance = 2e-6});
   for (const int block : {64, 192}) check(product("n", 35, 192, block), {.sizes = test::n_sizes, .tolerance = 2e-6});
@@ -62,7 +62,7 @@ TEST_CASE("products of quantized weights: from memory, and in several blocks of 
   for (const int block : {2176, 136, 64, 17}) check(product("2", 35, 2176, block), {.tolerance = 4e-6});
 }
 
-TEST_CASE("a product of one row multiplies by the scale of a block once") {
+TEST_CASE("a matmul with one row multiplies by the block scale once") {
   const auto multiplications = [](int m, int n, int block) {
     const ir::Graph graph =
         ir::run_pipeline(lathe::test::parse(product("1", m, n, block)), ir::default_pipeline()).graph;
@@ -76,7 +76,7 @@ TEST_CASE("a product of one row multiplies by the scale of a block once") {
   }
 }
 
-TEST_CASE("products of a quantized weight that is stored transposed") {
+TEST_CASE("matmuls of a quantized weight that is stored transposed") {
   check(R"(graph @g(input %x: f32[n, 128], parameter %q: i8[33, 128], parameter %s: f32[33, 2]) {
   %1 = dequantize %q, %s
   %2 = transpose %1 {dim0=0, dim1=1}
@@ -86,7 +86,7 @@ TEST_CASE("products of a quantized weight that is stored transposed") {
         {.sizes = test::n_sizes, .tolerance = 2e-6});
 }
 
-TEST_CASE("rows of a quantized table") {
+TEST_CASE("gathered rows of a quantized table") {
   check(R"(graph @g(input %ids: i64[n, 2], parameter %q: i8[7, 64], parameter %s: f32[7, 2]) {
   %1 = gather %q, %ids
   %2 = gather %s, %ids
@@ -96,7 +96,7 @@ TEST_CASE("rows of a quantized table") {
         {.sizes = test::n_sizes});
 }
 
-TEST_CASE("a product never stores the weight that its quantized numbers stand for") {
+TEST_CASE("a matmul never stores the dequantized weight") {
   const Stored one = lowered(product("1", 512, 768, 64), {});
   CHECK(one.launches == 1);
   CHECK(one.largest <= 512);

@@ -74,12 +74,14 @@ std::int64_t arena(const Executable& executable) { return executable.memory_plan
 
 }  // namespace
 
-TEST_CASE("row chunks: compiled losses and gradients are those of the interpreter") {
+TEST_CASE("row chunks: compiled losses and gradients match the interpreter") {
   lathe::test::check_compiled(chunked_loss("f64"), {.tolerance = 1e-12});
   lathe::test::check_compiled(chunked_loss("f32"), {.tolerance = 2e-6});
 }
 
-TEST_CASE("row chunks: a training step takes less memory, keeps its values, and has the same bits on any threads") {
+TEST_CASE(
+    "row chunks: a training step uses less memory, keeps its values, and has the same bits for any number of "
+    "threads") {
   const Model model;
   Executable whole = compiled(model, off), chunked = compiled(model, of_rows(16));
   // Six chunks: the logits of one chunk are live at a time, and the gradient of the table until the last one.
@@ -100,7 +102,7 @@ TEST_CASE("row chunks: a training step takes less memory, keeps its values, and 
   }
 }
 
-TEST_CASE("row chunks: chunks of one size share kernels, and sums over rows are added up in place") {
+TEST_CASE("row chunks: chunks of one size share kernels, and sums over rows accumulate in place") {
   const Model model;
   const Executable whole = compiled(model, off), three = compiled(model, of_rows(32)),
                    six = compiled(model, of_rows(16));

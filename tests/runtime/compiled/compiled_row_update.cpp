@@ -40,7 +40,7 @@ std::pair<int, std::int64_t> row_updates(const std::string& text, const DimBindi
 
 }  // namespace
 
-TEST_CASE("row update: a row of a state is written in place, wherever its dim is") {
+TEST_CASE("row update: a row of a state is written in place, for any dim") {
   for (const char* dtype : {"f64", "f32", "bf16"}) {
     CAPTURE(dtype);
     const double tolerance = std::string_view(dtype) == "bf16" ? 1e-2 : 1e-6;
@@ -54,7 +54,7 @@ TEST_CASE("row update: a row of a state is written in place, wherever its dim is
   }
 }
 
-TEST_CASE("row update: unknown sizes, none of some") {
+TEST_CASE("row update: unknown sizes, including zero") {
   const std::string text = cache("f32", "[h, n, 5]", "[h, 1, 5]", 1);
   CHECK(row_updates(text, {{"h", 2}, {"n", 9}}).first == 1);
   check(text, {.sizes = {{{"h", 2}, {"n", 9}}, {{"h", 1}, {"n", 1}}, {{"h", 0}, {"n", 3}}, {{"h", 3}, {"n", 0}}},
@@ -62,13 +62,13 @@ TEST_CASE("row update: unknown sizes, none of some") {
                .top = 9});
 }
 
-TEST_CASE("row update: only the row moves through memory") {
+TEST_CASE("row update: only the row is read and written") {
   const auto [count, bytes] = row_updates(cache("f32", "[12, 1024, 64]", "[12, 1, 64]", 1));
   CHECK(count == 1);
   CHECK(bytes < 4 * 12 * 64 * 4);
 }
 
-TEST_CASE("row update: not where another condition, another state or another position is read") {
+TEST_CASE("row update: not for other conditions, states or positions") {
   const auto with = [](const std::string& condition, const std::string& value) {
     return fmt::format(
         R"(graph @g(state %cache: f32[7, 5], state %other: f32[7, 5], input %row: f32[5], input %at: i64[1],
@@ -92,7 +92,7 @@ TEST_CASE("row update: not where another condition, another state or another pos
   }
 }
 
-TEST_CASE("row update: a new row that is made of the old one, two states at once") {
+TEST_CASE("row update: a new row computed from the old one, two states at once") {
   const std::string text =
       R"(graph @g(state %k: f32[2, 6, 4], state %v: f32[2, 6, 4], input %row: f32[2, 1, 4], input %at: i64[1]) {
   %1 = iota {dim=1, dtype=i64, shape=[2, 6, 4]}

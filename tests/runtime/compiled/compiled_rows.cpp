@@ -76,7 +76,7 @@ TEST_CASE("a sum over rows is the new value of a state that the rows read") {
         {.sizes = row_counts});
 }
 
-TEST_CASE("reductions in several chains, whole and with a tail") {
+TEST_CASE("chains of reductions, for full vectors and with a remainder") {
   for (const char* m : {"3", "16", "32", "67", "130", "m"})
     check("graph @g(input %x: f64[n, " + std::string(m) + R"(]) {
   %1 = sum %x {dims=[1], keepdim=true}
@@ -106,7 +106,7 @@ TEST_CASE("scattered sums: many rows, few columns, no columns, several blocks") 
       {.sizes = counts});
 }
 
-TEST_CASE("scattered sums: rows of several blocks of columns, rows that come up often, 16-bit floats") {
+TEST_CASE("scattered sums: several blocks of columns, rows with many updates, 16-bit floats") {
   const std::vector<DimBindings> counts = {{{"n", 0}}, {{"n", 3}}, {{"n", 29}}};
   check(R"(graph @g(input %i: i64[n], input %a: f64[n, 300], input %y: f64[9, 300], input %h: bf16[2, n, 70]) {
   %1 = scatter_add %i, %a {size=9, dim=0}
@@ -124,7 +124,7 @@ TEST_CASE("scattered sums: rows of several blocks of columns, rows that come up 
         {.sizes = counts, .top = 4});
 }
 
-TEST_CASE("one element of each row, picked by its number, in the row or out of it") {
+TEST_CASE("one element of each row selected by index, in and out of range") {
   for (const char* m : {"3", "16", "67", "m"})
     check("graph @g(input %x: f64[n, " + std::string(m) + "], input %i: i64[n, 1]) {\n  %1 = iota {shape=[n, " +
               std::string(m) + R"(], dim=1, dtype=i64}
@@ -148,7 +148,7 @@ TEST_CASE("one element of each row, picked by its number, in the row or out of i
           {.sizes = {{{"n", 5}, {"m", 5}}, {{"n", 1}, {"m", 2}}}, .top = 6});
 }
 
-TEST_CASE("scattered updates are added to what a product, rows or columns made there") {
+TEST_CASE("scattered updates are added in place to a result of a matmul, rows or columns") {
   const std::vector<DimBindings> counts = {{{"n", 0}, {"k", 2}}, {{"n", 17}, {"k", 5}}};
   check(R"(graph @g(input %i: i64[n], input %u: f64[n, 8], input %a: f64[k, 32], input %b: f64[k, 8]) {
   %1 = contract %a, %b {spec="kv,kd->vd"}
@@ -188,8 +188,7 @@ TEST_CASE("scattered updates are added to what a product, rows or columns made t
         {.sizes = counts});
 }
 
-TEST_CASE(
-    "scattered updates are summed where point-wise nodes read them: beside a product, in either order of its dims") {
+TEST_CASE("scattered updates fused into point-wise users: with a matmul, in either order of its dims") {
   const std::vector<DimBindings> counts = {{{"n", 0}, {"k", 2}}, {{"n", 41}, {"k", 5}}};
   for (const std::string product : {R"(%a, %b {spec="kv,kd->vd"})", R"(%b, %a {spec="kd,kv->vd"})"})
     check(R"(graph @g(input %i: i64[n], input %u: f64[n, 19], input %a: f64[k, 37], input %b: f64[k, 19],
@@ -205,7 +204,7 @@ TEST_CASE(
           {.sizes = counts, .top = 36});
 }
 
-TEST_CASE("scattered updates are summed where point-wise nodes read them: other dims, dtypes, strides and indices") {
+TEST_CASE("scattered updates fused into point-wise users: other dims, dtypes, strides and indices") {
   const std::vector<DimBindings> counts = {{{"n", 0}}, {{"n", 1}}, {{"n", 23}}};
   check(R"(graph @g(input %i: i32[2, n], input %u: f64[3, 2, n, 5, 3], input %v: f64[n, 40], input %j: i64[n],
                      input %w: f64[33], input %z: i64[]) {
@@ -241,7 +240,7 @@ TEST_CASE("scattered updates are summed where point-wise nodes read them: other 
         {.sizes = {{{"n", 9}, {"m", 2}}, {{"n", 9}, {"m", 0}}, {{"n", 0}, {"m", 2}}}, .top = 40});
 }
 
-TEST_CASE("two sums over the same rows of one pass, which only lowering finds to be the same") {
+TEST_CASE("two sums over the same rows of one pass that only lowering recognizes as equal") {
   check(R"(graph @g(input %x: bf16[n, 3], input %y: bf16[n, 5, 4]) {
   %1 = log_softmax %x {dim=0}
   %2 = einsum %1, %y {equation="ab,cde->bde"}

@@ -38,7 +38,7 @@ Costs costs(int steps) {
 
 }  // namespace
 
-TEST_CASE("gradients of many slices: the values of the interpreter") {
+TEST_CASE("gradients of many slices: match the interpreter") {
   const std::vector<DimBindings> sizes = {{{"B", 3}}, {{"B", 1}}, {{"B", 0}}};
   check_compiled(recurrence(100, f64), {.sizes = sizes, .tolerance = 1e-12});
   check_compiled(recurrence(70, f32), {.sizes = sizes, .tolerance = 1e-5, .interpret_kernels = false});

@@ -99,7 +99,7 @@ TEST_CASE("training gives the same bits in every run and on any number of thread
   check_same_bits(encoder_decoder());
 }
 
-TEST_CASE("training gives the same numbers on every target") {
+TEST_CASE("training gives the same values on every target") {
   // Adam would amplify gradients that are zero except for rounding, such as those of key biases.
   const Setting setting{.optimizer = SGD{.lr = 0.1, .momentum = 0.9}};
   for (const Model& model : {gpt(setting), llama(setting), encoder_decoder(setting)}) {
@@ -111,7 +111,7 @@ TEST_CASE("training gives the same numbers on every target") {
   }
 }
 
-TEST_CASE("one compilation serves several batch and sequence sizes, as the interpreter computes them") {
+TEST_CASE("one compilation serves several batch and sequence sizes, matching the interpreter") {
   for (const Model& model : {gpt({.dtype = f64}), encoder_decoder({.dtype = f64})})
     check_close(train(model, {.threads = 2}), interpreted_training(model), 1e-8);
 }
@@ -121,7 +121,7 @@ TEST_CASE("training in mixed precision gives the same bits in every run and on a
   check_same_bits(llama({.precision = f16}));
 }
 
-TEST_CASE("training in mixed precision: as the interpreter, on every target, attention fused or not") {
+TEST_CASE("training in mixed precision: matches the interpreter, on every target, attention fused or not") {
   for (const auto& [precision, tolerance] : {std::pair{bf16, 1.6e-2}, std::pair{f16, 2e-3}}) {
     const Setting setting{.optimizer = SGD{.lr = 0.1, .momentum = 0.9}, .precision = precision};
     for (const Model& model : {gpt(setting), llama(setting)}) {
@@ -134,7 +134,7 @@ TEST_CASE("training in mixed precision: as the interpreter, on every target, att
   }
 }
 
-TEST_CASE("training in f16 skips steps that overflow, and goes on from its states bit for bit") {
+TEST_CASE("training in f16 skips steps that overflow, and resumes from its states bit for bit") {
   const Model model = gpt({.precision = f16, .loss_scaling = {.start = 0x1p30, .growth_interval = 2}});
   lathe::test::KernelStore store;
   const auto start = [&] { return compile(model.step, {.threads = 2, .cache = &store}); };

@@ -42,13 +42,13 @@ void check_transposed(const std::string& text, const lathe::test::CheckOptions& 
 
 }  // namespace
 
-TEST_CASE("transposed copies: all dtypes, whole and ragged tiles") {
+TEST_CASE("transposed copies: all dtypes, full and ragged tiles") {
   for (const char* dtype : {"f64", "f32", "bf16", "f16", "i64", "i32", "i8", "u8", "bool"})
     for (const char* sizes : {"[32, 48]", "[37, 19]", "[50, 3]", "[2, 70]", "[16, 5]"})
       check_transposed(permuted(fmt::format("{}{}", dtype, sizes), "[1, 0]"), {.tolerance = 0, .top = 100});
 }
 
-TEST_CASE("transposed copies: all ranks, and more than a block of tiles") {
+TEST_CASE("transposed copies: all ranks, and more than one block of tiles") {
   const std::pair<const char*, const char*> cases[] = {{"[67, 130]", "[1, 0]"},
                                                        {"[2, 20, 3, 9]", "[0, 3, 1, 2]"},
                                                        {"[2, 9, 20, 3]", "[0, 2, 3, 1]"},
@@ -61,7 +61,7 @@ TEST_CASE("transposed copies: all ranks, and more than a block of tiles") {
     check_transposed(permuted(fmt::format("f32{}", sizes), dims), {.tolerance = 0});
 }
 
-TEST_CASE("transposed copies: sizes that are known when they run") {
+TEST_CASE("transposed copies: sizes known only at run time") {
   const std::vector<DimBindings> sizes = {{{"m", 5}, {"n", 37}}, {{"m", 1}, {"n", 1}},   {{"m", 0}, {"n", 3}},
                                           {{"m", 3}, {"n", 0}},  {{"m", 70}, {"n", 16}}, {{"m", 129}, {"n", 66}}};
   for (const char* dtype : {"f32", "f64", "bf16", "u8"}) {
@@ -72,7 +72,7 @@ TEST_CASE("transposed copies: sizes that are known when they run") {
   check_transposed(permuted("f32[m, 48, n]", "[0, 2, 1]"), {.sizes = sizes, .tolerance = 0});
 }
 
-TEST_CASE("transposed operands of arithmetic, and several of them") {
+TEST_CASE("transposed operands of arithmetic, one and several") {
   for (const char* dtype : {"f32", "f64", "bf16", "f16", "i32"}) {
     const double tolerance = std::string_view(dtype) == "bf16" || std::string_view(dtype) == "f16" ? 2e-2 : 2e-6;
     for (const char* sizes : {"m=32, n=48", "m=21, n=37"}) {
@@ -114,7 +114,7 @@ TEST_CASE("transposed parts of a concat and of a pad") {
                    {.tolerance = 0});
 }
 
-TEST_CASE("a state that becomes its own transpose plus another value") {
+TEST_CASE("a state updated by its own transpose plus another value") {
   check(R"(graph @g(state %s: f32[33, 33], input %x: f32[33, 33]) {
   %1 = transpose %s {dim0=0, dim1=1}
   %2 = add %1, %x
@@ -149,7 +149,7 @@ TEST_CASE("transposed values have the same bits on every target and any number o
     }
 }
 
-TEST_CASE("copies that are contiguous, or strided along both dims, keep their kernel") {
+TEST_CASE("contiguous copies, and copies strided along both dims, use the plain kernel") {
   const auto expect_none = [](const std::string& text) {
     CAPTURE(text);
     for (const int bits : {128, 256, 512}) CHECK(transposed(text, bits) == 0);

@@ -41,7 +41,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("update_rows: a state takes its rows in place, whatever the dim, dtype and lists of positions") {
+TEST_CASE("update_rows: a state is updated in place, for any dim, dtype and lists of positions") {
   for (const char* dtype : {"f64", "f32", "bf16", "i64", "bool"}) {
     CAPTURE(dtype);
     const double tolerance = std::string_view(dtype) == "bf16" ? 1e-2 : 1e-6;
@@ -58,7 +58,7 @@ TEST_CASE("update_rows: a state takes its rows in place, whatever the dim, dtype
   }
 }
 
-TEST_CASE("update_rows: sizes that are not known, none of some") {
+TEST_CASE("update_rows: unknown sizes, including zero") {
   const std::string text = cache("f32", "[b, h, n, 5]", "[b, h, t, 5]", "[b, t]", 2);
   check(text, {.sizes = {{{"b", 2}, {"h", 3}, {"n", 9}, {"t", 2}},
                          {{"b", 1}, {"h", 1}, {"n", 7}, {"t", 11}},
@@ -69,7 +69,7 @@ TEST_CASE("update_rows: sizes that are not known, none of some") {
                .top = 6});
 }
 
-TEST_CASE("update_rows: what is read later keeps its old value") {
+TEST_CASE("update_rows: a value that is read later keeps its old value") {
   const auto with = [](const std::string& body) {
     return "graph @g(state %cache: f32[7, 5], input %x: f32[7, 5], input %rows: f32[2, 5], input %at: i64[2]) {\n" +
            body + "\n}";
@@ -105,7 +105,7 @@ TEST_CASE("update_rows: what is read later keeps its old value") {
   }
 }
 
-TEST_CASE("update_rows: only the rows move through memory") {
+TEST_CASE("update_rows: only the rows are read and written") {
   const Program program = lower_cpu(
       ir::run_pipeline(lathe::test::parse("graph @g(state %cache: f32[12, 1024, 64], input %rows: f32[12, 1, 64], "
                                           "input %at: i64[1]) {\n  %1 = update_rows %cache, %at, %rows {dim=1}\n"

@@ -7,7 +7,7 @@
 
 #include "ir/kernel/printer.h"
 #include "passes/pipeline/pipeline.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/lower.h"
@@ -68,7 +68,7 @@ bool divides(const std::string& text, int bits) {
 
 }  // namespace
 
-TEST_CASE("weights of a softmax are rounded as divisions are, on every target") {
+TEST_CASE("softmax weights are rounded like divisions on every target") {
   for (const DType dtype : {f32, bf16})
     for (const char* target : {"host", "x86-64-v3", "x86-64-v2"}) {
       INFO(name(dtype) << " " << target);
@@ -78,7 +78,7 @@ TEST_CASE("weights of a softmax are rounded as divisions are, on every target") 
     }
 }
 
-TEST_CASE("weights of rows with infinities and NaN are those of the interpreter") {
+TEST_CASE("weights of rows with infinities and NaN match the interpreter") {
   constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   constexpr std::int64_t columns = 1003;
   HostTensor x = spread_rows(5, columns, f32);
@@ -96,7 +96,7 @@ TEST_CASE("weights of rows with infinities and NaN are those of the interpreter"
   CHECK(std::bit_cast<std::uint32_t>(weights.as<float>()[3 * columns]) == 0);
 }
 
-TEST_CASE("only weights of f32 and bf16, where fma is at hand, do without divisions") {
+TEST_CASE("only f32 and bf16 weights on targets with fma avoid divisions") {
   CHECK_FALSE(divides(softmax("f32"), 512));
   CHECK_FALSE(divides(softmax("f32"), 256));
   CHECK_FALSE(divides(softmax("bf16"), 512));

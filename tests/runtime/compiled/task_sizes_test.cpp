@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
+#include "codegen/llvm/jit.h"
 #include "ir/kernel/build/builder.h"
 #include "ir/machine/cpu_info.h"
-#include "runtime/cpu_runner.h"
+#include "runtime/cpu/cpu_runner.h"
 #include "runtime/launch_time.h"
-#include "runtime/target.h"
 
 /// The number of iterations of a parallel loop that a thread gets at a time depends on the machine's entry.
 using namespace lathe;
@@ -40,7 +40,7 @@ Program copies(bool through_memory) {
 
 std::size_t chunks(const TaskSizes& tasks, bool through_memory = false) {
   const Program program = copies(through_memory);
-  auto kernels = codegen::Jit({.target = Target::host().cpu, .threads = 1}, nullptr).compile(program.kernels);
+  auto kernels = codegen::Jit({.target = codegen::TargetCpu::host(), .threads = 1}, nullptr).compile(program.kernels);
   const auto runner = make_cpu_runner(program, std::move(kernels), {.tasks = tasks});
   HostTensor x(f32, {iterations}), y(f32, {iterations});
   const std::byte* const input = x.data();
@@ -53,7 +53,7 @@ std::size_t chunks(const TaskSizes& tasks, bool through_memory = false) {
 
 }  // namespace
 
-TEST_CASE("chunks of a parallel loop follow the sizes of tasks of the machine's entry") {
+TEST_CASE("chunks of a parallel loop follow the task sizes of the CPU entry") {
   const TaskSizes usual = unnamed_cpu().tasks;
   CHECK(chunks(usual) == 4);  // at most 2^18 / 1000 iterations, in a number of chunks that threads share evenly
   TaskSizes sizes = usual;

@@ -1,7 +1,7 @@
 #pragma once
 
-/// All that a program needs to build a model, differentiate it, compile it and run it, to keep what it learned, and
-/// to work with models and tokenizers as Hugging Face's directories hold them.
+/// Everything that a program needs to build a model, differentiate, compile and run it, to save trained weights, and
+/// to use models and tokenizers from Hugging Face directories.
 #include "frontend/decode/decoding.h"
 #include "frontend/dsl.h"
 #include "frontend/generation/generator.h"
@@ -18,7 +18,7 @@
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "runtime/cache/disk_cache.h"
-#include "runtime/executable.h"
+#include "runtime/compile.h"
 #include "runtime/files/checkpoint.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/ranks/mpi/mpi_communicator.h"

@@ -1,4 +1,4 @@
-#include "runtime/launch_groups.h"
+#include "runtime/cpu/launch_groups.h"
 
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-#include "runtime/cpu_runner.h"
+#include "runtime/cpu/cpu_runner.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,12 +8,12 @@
 
 #include "ir/machine/memory_units.h"
 #include "passes/memory/memory_planner.h"
+#include "runtime/cpu/cpu_exchanges.h"
+#include "runtime/cpu/launch_groups.h"
 #include "runtime/dim_table.h"
-#include "runtime/launch_groups.h"
 #include "runtime/machine/arena.h"
 #include "runtime/machine/arena_guard.h"
 #include "runtime/machine/seconds.h"
-#include "runtime/ranks/cpu_exchanges.h"
 #include "runtime/threads/thread_pool.h"
 
 namespace lathe {

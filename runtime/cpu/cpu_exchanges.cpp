@@ -1,4 +1,4 @@
-#include "runtime/ranks/cpu_exchanges.h"
+#include "runtime/cpu/cpu_exchanges.h"
 
 #include <algorithm>
 #include <array>

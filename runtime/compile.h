@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/support/object_store.h"
+#include "ir/tensor/graph.h"
+#include "passes/lowering/lower_options.h"
+#include "passes/pipeline/pipeline_options.h"
+#include "passes/shard/shard_options.h"
+#include "runtime/executable.h"
+#include "runtime/parameters/parameters.h"
+#include "runtime/ranks/ranks.h"
+#include "runtime/target.h"
+#include "runtime/tune/tune_options.h"
+
+namespace lathe {
+
+using shard::Mesh;
+using shard::Split;
+
+/// Training compiles a graph as written. Evaluation removes dropout (passes/transforms/evaluation.h).
+enum class Mode : std::uint8_t { training, evaluation };
+
+struct CompileOptions {
+  Target target = Target::host();
+  Mode mode = Mode::training;
+  /// Store of parameters and states. Nothing: the executable creates its own.
+  std::optional<Parameters> parameters = {};
+  /// Allows the executable to update states that another executable on the store updates too, such as a cache that a
+  /// prompt fills and each token extends. Otherwise that is an error [state_shared], because two optimizers would
+  /// count each other's steps.
+  bool share_states = false;
+  /// Expected maxima of symbolic dims. Memory is planned for them at once, so that runs of any smaller sizes allocate
+  /// nothing. GPUs ignore it: they plan each combination of sizes at its first run.
+  DimBindings reserve = {};
+  /// Symbolic dims that become numbers (passes/transforms/known_sizes.h), so that passes can choose by size. The
+  /// executable then runs at these sizes only. Dims that the graph does not have are ignored.
+  DimBindings sizes = {};
+  /// Threads that compile, and that run kernels on a CPU; 0: one per CPU. Throws [thread_count], [thread_start].
+  int threads = 0;
+  ObjectStore* cache = nullptr;       ///< stores compiled code across processes; may be null, must outlive the call
+  ir::PipelineOptions pipeline = {};  ///< shows the graph after each pass, disables passes
+  LowerOptions lower = {};
+  /// Fills outputs and temporaries with NaN (integers: -1, booleans: true) before each run on a CPU, so that reads of
+  /// unwritten memory show. For tests: it costs a pass over memory.
+  bool poison = false;
+  /// The processes that run the graph together, on CPUs or with one GPU each; null: one process, unless `mesh` is
+  /// given. Every one of them must call compile().
+  std::shared_ptr<Ranks> ranks = nullptr;
+  /// Shorthand for `ranks`: the processes that mpirun started, in this mesh (mpi_processes() with its defaults). MPI
+  /// can be initialized once per process [mpi_once], so later compilations pass Executable::ranks() of the first one.
+  /// No axes: not given. If `ranks` is given too, its mesh must be the same [compile_options].
+  Mesh mesh = {};
+  /// Dims of the graph that are split over axes of the mesh: passes/shard/shard.h. A graph that is sharded already
+  /// accepts neither these nor `parts` [divided_already].
+  std::vector<Split> split = {};
+  /// Shorthand for parts.states; if both are given they must be equal [compile_options].
+  std::string shard_states = {};
+  shard::ShardOptions parts = {};        ///< states and parameters that are sharded between steps
+  std::optional<TuneOptions> tune = {};  ///< autotunes matmuls: runtime/tune/tune.h
+};
+
+/// Compiles a graph: runs all passes, lowers it and generates code. Throws UserErrors of the passes,
+/// [parameters_conflict], [state_shared], with `tune` [tune_dims].
+/// For Target::cuda() also [driver_missing], [nvrtc_missing], [no_device], and [arch_mismatch] if the GPU does not
+/// have the requested architecture.
+/// With `mesh` those of Ranks and mpi_processes(), [mesh_processes] if the number of processes differs. With `ranks`
+/// and `split` those of shard::shard, and on all ranks [ranks_differ] if one has another graph, CPU, GPU or version
+/// of Lathe, [rank_devices] if there are fewer GPUs than ranks, [nccl_missing], [nccl_failed]. Without ranks
+/// [one_process] for a graph with collectives.
+Executable compile(const ir::Graph& graph, const CompileOptions& options = {});
+
+}  // namespace lathe

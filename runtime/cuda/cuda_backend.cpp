@@ -1,0 +1,117 @@
+#include "runtime/cuda/cuda_backend.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "codegen/cuda/emitter.h"
+#include "ir/kernel/printer.h"
+#include "ir/support/error.h"
+#include "passes/gpu/gpu_machine.h"
+#include "runtime/cuda/cuda_runner.h"
+#include "runtime/cuda/platform.h"
+#include "runtime/cuda/ranks/device_groups.h"
+#include "runtime/cuda/ranks/rank_platform.h"
+
+namespace lathe::cuda {
+
+namespace {
+
+constexpr std::string_view any_arch = "cuda", one_arch = "cuda:";
+
+/// The architecture that a target's name asks for; nothing for the device's own.
+std::optional<Arch> arch_of(std::string_view target) {
+  if (target == any_arch) return std::nullopt;
+  return Arch::named(target.substr(one_arch.size()));
+}
+
+Machine machine_for(const std::optional<Arch>& arch) {
+  const GpuInfo gpu = gpu_info(arch ? arch->name() : std::string());
+  Machine machine = gpu_machine(gpu);
+  machine.code = {
+      {"cuda", "kernels as CUDA C++", "//", [gpu](const kernel::Kernel& kernel) { return emit(kernel, gpu); }}};
+  return machine;
+}
+
+class CudaDevice : public Device {
+ public:
+  CudaDevice(std::shared_ptr<const Platform> platform, const std::optional<Arch>& asked, const DeviceOptions& options)
+      : platform_(std::move(platform)), arch_(arch_of_device(*platform_, asked)), options_(options) {}
+
+  Machine machine() const override { return machine_for(arch_); }
+
+  LoadedProgram load(const Program& program, const LoadOptions& options) const override {
+    const std::vector<CompiledKernel> kernels =
+        platform_->compile(program.kernels, arch_, options_.cache, Indices::int32, options_.compiling_threads);
+    const auto stored = static_cast<int>(std::ranges::count_if(kernels, &CompiledKernel::from_store));
+    return {.runner = make_cuda_runner(program, kernels, platform_, arch_,
+                                       {.threads = options_.compiling_threads, .skipped = options.skipped}),
+            .compiled = static_cast<int>(kernels.size()) - stored,
+            .from_cache = stored};
+  }
+
+  std::string code_key(const kernel::Kernel& kernel) const override { return kernel::canonical_text(kernel); }
+
+  std::string tuning_key() const override { return fmt::format("{} {}", description(), arch_.name()); }
+
+  Claim claim() const override {
+    return {"the target GPU", arch_.name(), "give all ranks the lowest one, such as --target cuda:sm_80"};
+  }
+
+  bool plans_reserved_sizes() const override { return false; }
+
+  std::string description() const override { return platform_->driver->device_name(platform_->device); }
+
+  DeviceRates rates() const override {
+    const Driver::Peak peak = platform_->driver->peak(platform_->device);
+    return {.flops = peak.flops, .bytes = peak.bytes, .unit = "f32"};
+  }
+
+ private:
+  std::shared_ptr<const Platform> platform_;
+  Arch arch_;
+  DeviceOptions options_;
+};
+
+class CudaBackend : public Backend {
+ public:
+  explicit CudaBackend(std::shared_ptr<const Platform> platform) : platform_(std::move(platform)) {}
+
+  std::string_view kind() const override { return "a GPU"; }
+
+  bool knows(std::string_view target) const override { return target == any_arch || target.starts_with(one_arch); }
+  std::string names() const override { return "cuda, or a GPU architecture such as cuda:sm_90a"; }
+  void check(std::string_view target) const override { arch_of(target); }
+
+  Machine machine(std::string_view target) const override { return machine_for(arch_of(target)); }
+
+  std::unique_ptr<Device> open(std::string_view target, const DeviceOptions& options) const override {
+    const auto platform = platform_ ? platform_ : local(options.ranks, {});
+    const DeviceGroups* groups = platform->groups.get();
+    if (options.ranks && (!groups || &groups->ranks() != options.ranks.get()))
+      throw UserError("compile: the given GPU does not belong to the ranks", "compile_options",
+                      "pass the platform of cuda::platform_of_rank, or none to use it by default");
+    return std::make_unique<CudaDevice>(platform, arch_of(target), options);
+  }
+
+  std::shared_ptr<const Backend> bind(const std::shared_ptr<Ranks>& ranks,
+                                      const std::vector<std::filesystem::path>& folders) const override {
+    return std::make_shared<CudaBackend>(local(ranks, folders));
+  }
+
+ private:
+  static std::shared_ptr<const Platform> local(const std::shared_ptr<Ranks>& ranks,
+                                               const std::vector<std::filesystem::path>& folders) {
+    return ranks ? platform_of_rank(ranks, folders) : local_platform(folders);
+  }
+
+  std::shared_ptr<const Platform> platform_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Backend> cuda_backend(std::shared_ptr<const Platform> platform) {
+  return std::make_shared<CudaBackend>(std::move(platform));
+}
+
+}  // namespace lathe::cuda
