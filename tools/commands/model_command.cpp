@@ -227,11 +227,11 @@ void add_model(CLI::App& app) {
   between(
       command->add_option("--context", options->context, "Maximum sequence length, gpt only (default: the model's)"),
       1, most_size);
-  real_between(command->add_option("--dropout", options->dropout, "Dropout probability (default: the model's)"),
-               0, 1);
+  real_between(command->add_option("--dropout", options->dropout, "Dropout probability (default: the model's)"), 0,
+               1);
   command->add_flag("--loss", options->loss, "Output the loss instead of the logits");
-  CLI::Option* const step =
-      command->add_flag("--step", options->step, "Write the whole training step with AdamW: forward, backward, update");
+  CLI::Option* const step = command->add_flag("--step", options->step,
+                                              "Write the whole training step with AdamW: forward, backward, update");
   step->excludes(part)->excludes(weights)->excludes(batch);
   add_lora_option(*command, options->lora)->needs(step);
   positive(command->add_option("--lr", options->lr, "Constant learning rate of --step"))->capture_default_str();
