@@ -22,12 +22,12 @@ void check_strides(std::string_view name, const std::vector<std::int64_t>& shape
                    const std::vector<std::int64_t>& strides) {
   if (strides.empty() || strides.size() == shape.size()) return;
   throw UserError(fmt::format("{} has {} strides for the shape {}", name, strides.size(), shape_to_string(shape)),
-                  "argument_strides", "give one stride a dim, or none for row-major order");
+                  "argument_strides", "give one stride per dim, or none for row-major order");
 }
 
 void check_alignment(std::string_view name, DType dtype, const std::vector<std::int64_t>& shape, const void* data) {
   if (reinterpret_cast<std::uintptr_t>(data) % size_in_bytes(dtype) == 0) return;
-  throw UserError(fmt::format("{}: {} lies at an address that is not a multiple of {} bytes", name,
+  throw UserError(fmt::format("{}: {} is at an address that is not a multiple of {} bytes", name,
                               describe(dtype, shape), size_in_bytes(dtype)),
                   "argument_alignment", "copy the elements to aligned memory");
 }
@@ -235,15 +235,14 @@ void ArgumentBinder::bind_anew(const std::map<std::string, ir::ArgumentShape>& i
 void ArgumentBinder::check_given(const DimBindings& given) const {
   for (const std::string& name : to_be_given_)
     if (!given.contains(name) && !mentions(program_.inputs, name) && !mentions(program_.states, name))
-      throw UserError(fmt::format("no argument of @{} tells the size {}", program_.name, name), "dim_unbound",
-                      "give it with the arguments of the run");
+      throw UserError(fmt::format("no argument of @{} determines the size {}", program_.name, name), "dim_unbound",
+                      "pass it with the arguments of the run");
   const std::vector<std::string_view> known(to_be_given_.begin(), to_be_given_.end());
   for (const auto& [name, size] : given) {
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw UserError(fmt::format("the size {} is not for the caller of @{} to give", name, program_.name),
-                      "dim_unknown",
-                      known.empty() ? std::string("its arguments tell all sizes")
-                                    : did_you_mean_or_list(name, known, "to be given are"));
+      throw UserError(fmt::format("the size {} cannot be passed to @{}", name, program_.name), "dim_unknown",
+                      known.empty() ? std::string("its arguments determine all sizes")
+                                    : did_you_mean_or_list(name, known, "the sizes to pass are"));
     if (size < 0)
       throw UserError(fmt::format("the size {} of @{} is {}", name, program_.name, size), "dim_negative",
                       "give 0 or more");

@@ -47,7 +47,7 @@ DeviceOptions device_options(const CompileOptions& options) {
 /// What ranks compare before they talk as one kind of machine does.
 void compare_targets(const CompileOptions& options) {
   require_agreement(*options.ranks,
-                    {{"what they compile for", std::string(options.target.backend->kind()), "give all one target"}});
+                    {{"the target", std::string(options.target.backend->kind()), "give all ranks the same target"}});
 }
 
 /// What ranks exchange, in the order in which they do.
@@ -68,10 +68,10 @@ void compare_ranks(Ranks& ranks, const Device& device, const ir::Graph& graph, c
   const auto digest = [](std::string_view text) { return sha256_hex(text).substr(0, 16); };
   std::string code = exchanges_text(program);
   for (const kernel::Kernel& kernel : program.kernels) code += device.code_key(kernel);
-  require_agreement(ranks,
-                    {{"the graph", digest(ir::print(graph)), "every process builds the same graph and splits"},
-                     device.claim(),
-                     {"the code that comes out", digest(code), "run the same build of Lathe with the same options"}});
+  require_agreement(
+      ranks, {{"the graph", digest(ir::print(graph)), "build the same graph with the same splits on all processes"},
+              device.claim(),
+              {"the compiled code", digest(code), "run the same build of Lathe with the same options"}});
 }
 
 /// Tiles as they were measured, or are now.

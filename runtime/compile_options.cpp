@@ -40,14 +40,14 @@ void check(const CompileOptions& options) {
   }
   if (!options.ranks && (!options.split.empty() || options.parts != shard::ShardOptions{})) {
     const std::string what = options.split.empty() ? "states or parameters are" : options.split[0].dim + " is";
-    throw UserError(fmt::format("compile: {} to be split, and no processes are given", what), "mesh_processes",
-                    "give CompileOptions::mesh or ranks, the processes that run it together");
+    throw UserError(fmt::format("compile: {} split, but no processes are given", what), "mesh_processes",
+                    "set CompileOptions::mesh or ranks, the processes that run the graph together");
   }
   require(options.lower.bucket_bytes >= 0, "the bytes of a bucket", options.lower.bucket_bytes, "give 0 or more");
   if (const auto& tune = options.tune) {
     if (options.ranks)
       throw UserError("compile: tiles are not tuned for several processes", "compile_options",
-                      "tune for one process; what is measured is kept with the compiled code");
+                      "compile for one process to tune");
     require(tune->seconds >= 0 && std::isfinite(tune->seconds), "the time to tune for", tune->seconds,
             "give seconds, 0 or more");
     check_sizes("the tuned size", tune->dims);

@@ -20,7 +20,7 @@ bool InputLines::next(std::string& line) {
     const std::size_t end = waiting_.find('\n', searched);
     if (std::min(end, waiting_.size()) > longest)
       throw UserError(fmt::format("a line of standard input has more than {} bytes", longest), "file_too_large",
-                      "is it a device, or a file without lines?");
+                      "check that it is not a device or a file without line breaks");
     if (end != std::string::npos) {
       line.assign(waiting_, 0, end);
       waiting_.erase(0, end + 1);

@@ -76,12 +76,13 @@ void state_defaults(CLI::App& app) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Lathe: a computation-graph compiler with autograd. Each command reads IR text (docs/ir.md).",
-               "lathe");
+  CLI::App app(
+      "Lathe: a computation-graph compiler with autograd. Graphs are IR text (docs/ir.md) or model directories.",
+      "lathe");
   app.set_version_flag("--version", "lathe " LATHE_VERSION);
   app.require_subcommand(1);
   app.failure_message(usage_error);
-  app.footer("lathe COMMAND --help tells more. A file named - is standard input or output.");
+  app.footer("lathe COMMAND --help prints the options of a command. The file name - is standard input or output.");
   namespace tools = lathe::tools;
   for (const auto add : {tools::add_dump, tools::add_explain, tools::add_opt, tools::add_grad, tools::add_shard,
                          tools::add_run, tools::add_verify, tools::add_model, tools::add_train, tools::add_finetune,

@@ -33,12 +33,12 @@ struct LabelledStages {
 std::string list_stages(const std::string& target) {
   using Part = Stage::Part;
   const std::map<Part, std::string> titles{
-      {Part::whole_graph, "where asked for, first:"},
+      {Part::whole_graph, "on request, first:"},
       {Part::every_target, "for every target:"},
-      {Part::target, fmt::format("for the target {} (--target names another):", target)},
-      {Part::lowering, "from here on no passes:"}};
+      {Part::target, fmt::format("for the target {} (--target selects another):", target)},
+      {Part::lowering, "after the passes:"}};
   const LabelledStages all(target);
-  std::string text = "the stages of compilation, in order; dump --after STAGE shows each\n";
+  std::string text = "the stages of compilation, in order; dump --after STAGE prints the result of each\n";
   std::optional<Part> now;
   for (std::size_t i = 0; i < all.stages.size(); ++i) {
     const Stage& stage = all.stages[i];
@@ -57,7 +57,7 @@ void throw_missing_stage(const std::string& stage, const std::string& target) {
     const std::string option = target.empty() && found->part == Stage::Part::target
                                    ? fmt::format("--target {}{}", here, found->option.empty() ? "" : " and ")
                                    : "";
-    throw UserError(fmt::format("the stage {} is not asked for", stage), "usage",
+    throw UserError(fmt::format("the stage {} is not enabled", stage), "usage",
                     fmt::format("give {}{}", option, found->option));
   }
   for (const std::string other : {"host", "cuda"})

@@ -17,7 +17,7 @@ bool Arch::has_warpgroups() const { return gpu_info(name()).wgmma; }
 Arch Arch::named(std::string_view name) {
   const auto fail = [&](std::string_view why) -> UserError {
     return UserError(fmt::format("'{}' {}", name, why), "unknown_arch",
-                     "name the exact chip: sm_80 (A100), sm_90a (H100, H200), sm_100a (B200)");
+                     "give the exact architecture: sm_80 (A100), sm_90a (H100, H200), sm_100a (B200)");
   };
   Arch arch;
   if (!name.starts_with("sm_")) throw fail("is no GPU architecture");

@@ -202,7 +202,7 @@ void SelfAttention::keep_source(const Tensor& source, std::optional<DType> dtype
 
 void SelfAttention::require_separate(const Where& at) const {
   if (options_.projections != Projections::separate)
-    throw UserError(Location(at), "attention", "q, k and v come of one layer, which has one input",
+    throw UserError(Location(at), "attention", "q, k and v are computed by one layer, which has one input",
                     "attention_options", "give separate projections");
 }
 

@@ -38,7 +38,7 @@ Tensor soft_cross_entropy(const Tensor& logits, const Tensor& probabilities, dou
       "probabilities have the shape of the logits; numbers of classes are i64, without the last dim");
   if (!(smoothing >= 0 && smoothing <= 1))
     throw UserError(Location(at), "cross_entropy", fmt::format("label_smoothing is {}", smoothing),
-                    "cross_entropy_smoothing", "it must lie in 0 .. 1");
+                    "cross_entropy_smoothing", "it must be between 0 and 1");
   return built(
       "cross_entropy", at,
       [&](const ir::Value& x, const ir::Value& p) {

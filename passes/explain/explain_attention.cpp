@@ -64,7 +64,7 @@ class Explanation {
     for (const ValueId gate : search_.gates)
       text_ += fmt::format(
           "exponentials at {}: no attention\n"
-          "  no row is divided by their sum, as in a softmax: the products around {} run one by one\n",
+          "  no row is divided by their sum, as in a softmax: the products around {} run separately\n",
           line(gate), node(gate));
     return text_;
   }

@@ -85,9 +85,10 @@ std::int64_t block_count(const OneSplit& one, std::int64_t size, std::int64_t ru
     return size / std::max<std::int64_t>(1, runs * (*unit / one.inner_ranks));
   for (const std::string& unknown : one.split.outer.unknowns())
     if (!bindings.contains(unknown))
-      throw UserError(fmt::format("dim {} of {} is split within {} blocks, and its size does not tell how many",
-                                  one.split.dim, name, one.split.outer.to_string()),
-                      "mesh_divide", fmt::format("give {} with the dims to run with", unknown));
+      throw UserError(
+          fmt::format("dim {} of {} is split within {} blocks, and its size does not determine their number",
+                      one.split.dim, name, one.split.outer.to_string()),
+          "mesh_divide", fmt::format("pass {} with the dims of the run", unknown));
   return one.split.outer.evaluate(bindings);
 }
 

@@ -116,10 +116,9 @@ std::string Mesh::to_string() const {
 
 Split::Split(const Dim& named, std::string along) : dim(named.name()), axis(std::move(along)) {
   if (dim.empty())
-    throw UserError(fmt::format("the dim {} is to be split over {}, and has no name", named.to_string(), axis),
+    throw UserError(fmt::format("the dim {} cannot be split over {}: it has no name", named.to_string(), axis),
                     "split_unnamed",
-                    fmt::format("dims are split by name: make it Dim{{\"d_ff\", {}}}, or split one "
-                                "that it is a product of",
+                    fmt::format("dims are split by name: use Dim{{\"d_ff\", {}}}, or split one of its factors",
                                 named.to_string()));
 }
 

@@ -55,9 +55,8 @@ class CpuDevice : public Device {
   }
 
   Claim claim() const override {
-    return {"the CPU that they compile for",
-            fmt::format("{} with features {}", cpu_.cpu, sha256_hex(cpu_.features).substr(0, 16)),
-            "give all the lowest of them, as in --target x86-64-v3"};
+    return {"the target CPU", fmt::format("{} with features {}", cpu_.cpu, sha256_hex(cpu_.features).substr(0, 16)),
+            "give all ranks the lowest one, such as --target x86-64-v3"};
   }
 
   bool plans_reserved_sizes() const override { return true; }

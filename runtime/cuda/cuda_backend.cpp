@@ -55,7 +55,7 @@ class CudaDevice : public Device {
   std::string tuning_key() const override { return fmt::format("{} {}", description(), arch_.name()); }
 
   Claim claim() const override {
-    return {"the GPU that they compile for", arch_.name(), "give all the lowest, as in --target cuda:sm_80"};
+    return {"the target GPU", arch_.name(), "give all ranks the lowest one, such as --target cuda:sm_80"};
   }
 
   bool plans_reserved_sizes() const override { return false; }
@@ -80,7 +80,7 @@ class CudaBackend : public Backend {
   std::string_view kind() const override { return "a GPU"; }
 
   bool knows(std::string_view target) const override { return target == any_arch || target.starts_with(one_arch); }
-  std::string names() const override { return "cuda, or cuda: and the exact chip, such as cuda:sm_90a"; }
+  std::string names() const override { return "cuda, or a GPU architecture such as cuda:sm_90a"; }
   void check(std::string_view target) const override { arch_of(target); }
 
   Machine machine(std::string_view target) const override { return machine_for(arch_of(target)); }
@@ -89,8 +89,8 @@ class CudaBackend : public Backend {
     const auto platform = platform_ ? platform_ : local(options.ranks, {});
     const DeviceGroups* groups = platform->groups.get();
     if (options.ranks && (!groups || &groups->ranks() != options.ranks.get()))
-      throw UserError("compile: the GPU that is given is not one of those of the ranks", "compile_options",
-                      "give that of cuda::platform_of_rank, or none, which takes it");
+      throw UserError("compile: the given GPU does not belong to the ranks", "compile_options",
+                      "pass the platform of cuda::platform_of_rank, or none to use it by default");
     return std::make_unique<CudaDevice>(platform, arch_of(target), options);
   }
 

@@ -26,13 +26,13 @@ void check_same_settings(const Settings& checkpoint, const Settings& run, const 
   });
   if (!theirs.empty())
     throw UserError(fmt::format("the checkpoint in {} has {}, this run {}", folder, theirs, ours), "train_resume",
-                    "give the same settings or another folder, or start anew");
+                    "give the same settings, give another folder, or start from scratch");
 }
 
 std::vector<std::string> changed_settings(const Settings& checkpoint, const Settings& run) {
   std::vector<std::string> lines;
   for_each_difference(checkpoint, run, [&](const auto& name, const auto& before, const auto& now) {
-    lines.push_back(fmt::format("going on with {}={}; so far it was {}", name, now, before));
+    lines.push_back(fmt::format("resuming with {}={}, previously {}", name, now, before));
   });
   return lines;
 }

@@ -230,17 +230,24 @@ Tensors Trainer::wholes(std::span<const std::string> names) const { return tenso
 void Trainer::diverged(const std::string& why) const {
   std::string hint = "start again " + options_.advice;
   if (last_good_)
-    hint += fmt::format("{}: it goes on after step {}, the last good checkpoint",
-                        options_.folder && options_.folder.starts_fresh() ? ", not afresh" : "", *last_good_);
+    hint +=
+        fmt::format("{}: it resumes after step {}, the last good checkpoint",
+                    options_.folder && options_.folder.starts_fresh() ? ", without a fresh start" : "", *last_good_);
   else if (keeps_)
-    hint += "; there is no checkpoint of this run to go on from";
+    hint += "; this run has no checkpoint to resume from";
   if (keeps_) {
     try {
       save_to(&RunFolder::diverged);
       if (options_.folder)
-        hint += fmt::format("\n  the state as it is now: {}", options_.folder.diverged().list().front().string());
+        hint += fmt::format(
+            "\n"
+            "  the current state: {}",
+            options_.folder.diverged().list().front().string());
     } catch (const UserError& error) {
-      hint += fmt::format("\n  the state as it is now cannot be kept: {}", error.what());
+      hint += fmt::format(
+          "\n"
+          "  the current state cannot be saved: {}",
+          error.what());
     }
   }
   // The exception ends all ranks, so it must not be thrown before the state is saved.

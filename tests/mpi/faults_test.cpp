@@ -50,19 +50,21 @@ TEST_CASE("mpi: an index out of range on one rank ends all ranks with its rank, 
 
 TEST_CASE("mpi: a rank that hangs ends all ranks within the timeout with rank, op and line") {
   check_fault(2, "stop",
-              {"rank 0 of 2 failed: lookup:3: all_reduce", "has not moved for 2 seconds", "[rank_stalled]"}, 12);
+              {"rank 0 of 2 failed: lookup:3: all_reduce", "has made no progress for 2 seconds", "[rank_stalled]"},
+              12);
 }
 
 TEST_CASE("mpi: a rank that hangs before it joins ends all ranks within the timeout") {
-  check_fault(2, "stop_early",
-              {"the start of the ranks has not moved for 2 seconds: rank 0 waits for rank 1", "[rank_stalled]"}, 12);
+  check_fault(
+      2, "stop_early",
+      {"the start of the ranks has made no progress for 2 seconds: rank 0 waits for rank 1", "[rank_stalled]"}, 12);
 }
 
 TEST_CASE("mpi: a rank that exits ends all ranks") { check_fault(2, "exit_early", {}); }
 
 TEST_CASE("mpi: graphs and CPUs that differ are reported before the run") {
   check_fault(2, "graphs", {"ranks differ in the graph: rank 0 has ", "rank 1 has", "[ranks_differ]"});
-  check_fault(2, "cpus", {"ranks differ in the CPU", "x86-64-v2", "x86-64-v3", "[ranks_differ]"});
+  check_fault(2, "cpus", {"ranks differ in the target CPU", "x86-64-v2", "x86-64-v3", "[ranks_differ]"});
 }
 
 TEST_CASE("mpi: rejects a mesh of another size, and a second initialization") {

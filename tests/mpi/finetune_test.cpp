@@ -111,7 +111,7 @@ TEST_CASE("mpi: lathe finetune of an adapter resumes from the checkpoint of any 
       run_many(scratch, tuned_by_model.processes, tuning(scratch, "many", second) + tuned_by_model.words);
   INFO(ran.out << ran.err);
   REQUIRE(ran.ending == Ending{});
-  CHECK_THAT(ran.out, Contains("going on with processes=--mesh model=2 --split h:model,d_ff:model; so far it was "
+  CHECK_THAT(ran.out, Contains("resuming with processes=--mesh model=2 --split h:model,d_ff:model, previously "
                                "--mesh data=2 --split B:data --parameters data"));
   check_losses(scratch, "many/training", "one/training");
   check_written(scratch, "many/adapter_model.safetensors", "one/adapter_model.safetensors");
@@ -132,7 +132,7 @@ TEST_CASE("mpi: lathe finetune resumes on the same mesh to the same bits, also a
   const RanMany ran = run_many(scratch, 2, tuning(scratch, "run", rest));
   INFO(ran.out << ran.err);
   CHECK(ran.ending == Ending{});
-  CHECK_THAT(ran.out, Contains("going on after step "));
+  CHECK_THAT(ran.out, Contains("resuming after step "));
   run_to_end(scratch, 2, tuning(scratch, "again", rest));
   check_same_bits(scratch, "again/training", "run/training");
   CHECK(scratch.read("again/model.safetensors") == scratch.read("run/model.safetensors"));

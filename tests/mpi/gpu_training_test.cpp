@@ -103,7 +103,7 @@ TEST_CASE("mpi: failed or missing messages between GPUs end all ranks with the r
                  Contains("in the exchange of %") && Contains("over data, gradient of gpt.cpp:"));
   CHECK_THAT(failing({.before = "export MOCK_NCCL_FAULT='1 5 0'"}, {"--watchdog", "2"}),
              Contains("rank 0 of 2 failed: gradient of gpt.cpp:") &&
-                 Contains("over data has not moved for 2 seconds: rank 0 waits for position 1") &&
+                 Contains("over data has made no progress for 2 seconds: rank 0 waits for position 1") &&
                  Contains("[rank_stalled]"));
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("mpi: killing a GPU rank ends all ranks, and the run resumes from its 
   const RanMany ran = run_on_gpus(scratch, 2, few_steps(scratch, "run", more) + by_states.words);
   INFO(ran.out << ran.err);
   CHECK(ran.ending == Ending{});
-  CHECK_THAT(ran.out, Contains("going on after step "));
+  CHECK_THAT(ran.out, Contains("resuming after step "));
 }
 
 TEST_CASE("mpi: a GPU rank that hangs ends all ranks within the watchdog timeout") {

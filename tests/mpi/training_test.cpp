@@ -51,8 +51,7 @@ TEST_CASE("mpi: any mesh resumes from the checkpoint of any other") {
   const RanMany ran = run_many(scratch, by_model.processes, training(scratch, "many", second) + by_model.words);
   INFO(ran.out << ran.err);
   REQUIRE(ran.ending == Ending{});
-  CHECK_THAT(ran.out,
-             Contains("going on with processes=--mesh model=2 --split h:model; so far it was --mesh data=4"));
+  CHECK_THAT(ran.out, Contains("resuming with processes=--mesh model=2 --split h:model, previously --mesh data=4"));
   check_losses(scratch, "many", "one");
   run_to_end(scratch, 0, training(scratch, "to-one", second));
   check_losses(scratch, "to-one", "one");
@@ -94,7 +93,7 @@ TEST_CASE("mpi: killing a rank of lathe train ends all ranks, and the run resume
       training(scratch, "run", {"--steps", std::to_string(newest(scratch, "run").meta.step + 2)}) + by_data.words);
   INFO(ran.out << ran.err);
   CHECK(ran.ending == Ending{});
-  CHECK_THAT(ran.out, Contains("going on after step "));
+  CHECK_THAT(ran.out, Contains("resuming after step "));
 }
 
 TEST_CASE("mpi: a rank of lathe train that hangs ends all ranks within the watchdog timeout") {

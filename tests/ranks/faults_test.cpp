@@ -79,7 +79,7 @@ TEST_CASE("ranks: options that differ are reported by all ranks before the run, 
     for (const RankFailure& failure : with(change)) {
       INFO(failure.text);
       CHECK(failure.label == "ranks_differ");
-      CHECK(contains(failure.text, "ranks differ in the code that comes out: rank 0 has "));
+      CHECK(contains(failure.text, "ranks differ in the compiled code: rank 0 has "));
     }
   for (const RankFailure& failure : with([](CompileOptions&) {})) CHECK(failure.label.empty());
 }

@@ -172,7 +172,7 @@ TEST_CASE("ranks: a diverged run on several processes is saved separately as on 
   CHECK(error_label([&] { run({.folder = scratch / "run", .division = by_both, .start = {{"wte", table}}}); },
                     &text) == "train_diverged");
   INFO(text);
-  CHECK(text.find("the state as it is now: ") != std::string::npos);  // printed by any rank
+  CHECK(text.find("the current state: ") != std::string::npos);  // printed by any rank
   const RunFolder folder(scratch / "run");
   CHECK_FALSE(folder.checkpoint().has_value());
   const Checkpoint kept = load_checkpoint(folder.diverged().list().at(0));

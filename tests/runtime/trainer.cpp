@@ -315,7 +315,7 @@ TEST_CASE("a diverged run keeps the last good checkpoint, and saves its state se
     const auto failure = failure_of([&] { trainer.run(batches, 20); });
     CHECK(failure.label == "train_diverged");
     CHECK_THAT(failure.text, Contains("the loss of step 7 is inf") && Contains("a smaller learning rate") &&
-                                 Contains("it goes on after step 5, the last good checkpoint") &&
+                                 Contains("it resumes after step 5, the last good checkpoint") &&
                                  Contains((scratch / "run/diverged").string()));
   }
   const RunFolder folder(scratch / "run");
@@ -326,7 +326,7 @@ TEST_CASE("a diverged run keeps the last good checkpoint, and saves its state se
   Trainer nowhere(step, model.start(step));
   const auto failure = failure_of([&] { nowhere.run(batches, 20); });
   CHECK(failure.label == "train_diverged");
-  CHECK_THAT(failure.text, !Contains("checkpoint") && !Contains("the state as it is now"));
+  CHECK_THAT(failure.text, !Contains("checkpoint") && !Contains("the current state"));
 }
 
 TEST_CASE("a run starts from the values in a store, if present") {
@@ -352,7 +352,7 @@ TEST_CASE("resuming with changed settings is reported, or rejected") {
   trainer({.fixed = {{"width", "8"}}, .changeable = {{"lr", "0.02"}}, .kept = {{"words", "a b"}}}).run(batch, 2);
   {
     const Trainer changed = trainer({.fixed = {{"width", "8"}, {"new", "1"}}, .changeable = {{"lr", "0.1"}}});
-    CHECK(changed.changed_settings() == std::vector<std::string>{"going on with lr=0.1; so far it was 0.02"});
+    CHECK(changed.changed_settings() == std::vector<std::string>{"resuming with lr=0.1, previously 0.02"});
     const auto second = failure_of([&] { trainer({}); });
     CHECK(second.label == "train_locked");
     CHECK_THAT(second.text, Contains("process " + std::to_string(::getpid()) + " is training in"));

@@ -44,7 +44,7 @@ std::vector<ValueId> computed(const Graph& graph) {
 }  // namespace
 
 TEST_CASE("reasons come from the IR", "[explain]") {
-  CHECK(reason("%1 = transpose %x {dim0=0, dim1=1}") == "B and n change places; nothing is copied");
+  CHECK(reason("%1 = transpose %x {dim0=0, dim1=1}") == "B and n are swapped; nothing is copied");
   CHECK(reason("%1 = permute %x {dims=[2, 0, 1]}") == "the dims are reordered to [d=6, B, n]; nothing is copied");
   CHECK(reason("%1 = view %x {shape=[B, n, h=2, d_k=3]}") == "d=6 splits into h=2 x d_k=3; nothing is copied");
   CHECK(reason("%1 = view %x {shape=[B*n, 6]}") == "B x n join into B*n; d=6 is now called 6; nothing is copied");

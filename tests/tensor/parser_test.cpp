@@ -74,7 +74,7 @@ TEST_CASE("errors in a body point at the token with a caret", "[parser]") {
   CHECK_THAT(body_error("%1 = exp %2\n%2 = exp %x"), Contains("there is no value %2 above this line"));
   CHECK_THAT(body_error("%1 = exp %x\n%1 = exp %1"), Contains("3:1: %1 is defined already"));
   CHECK_THAT(body_error("%x = exp %x"), Contains("%x is defined already"));
-  CHECK_THAT(body_error("%1 = input"), Contains("input stands in the graph's parentheses"));
+  CHECK_THAT(body_error("%1 = input"), Contains("input belongs in the graph's parentheses"));
   CHECK_THAT(body_error("%1 = softmax %x {din=1}"),
              Contains("softmax has no attribute 'din'\n  did you mean 'dim'?"));
   CHECK_THAT(body_error("%1 = softmax %x {qqqq=1}"), Contains("its attributes are dim"));

@@ -47,7 +47,8 @@ TEST_CASE("shard --predict prints its model and one line per mesh", "[tools]") {
         "predicted, not measured: a process computes 1.00 TFLOP/s, sends 10.0 GB/s, and takes 1.00 us for a message "
         "(given)");
   CHECK(lines[1] ==
-        "data grows, and what is split over it; other axes and sizes stay: data=4,model=2 with B=32, T=16");
+        "axis data grows, with the dims that are split over it; other axes and sizes are fixed: data=4,model=2 with "
+        "B=32, T=16");
   for (const std::string_view column : {"ranks", "mesh", "step", "waiting", "efficiency", "sent", "memory"})
     CHECK(holds(lines[2], column));
   for (int i = 0; i <= 12; ++i) {
@@ -87,14 +88,15 @@ TEST_CASE("shard --predict for a GPU uses times and memory of the compiled progr
   };
   const std::string ampere = predicted("--target cuda:sm_80"),
                     hopper = predicted("--target cuda:sm_90a --svg gpu.svg");
-  CHECK(lines_of(hopper)[0] ==
-        "predicted, not measured: a process computes 594 TFLOP/s by tensor cores and 66.9 TFLOP/s without, moves "
-        "3.00 TB/s of its memory, takes 3.00 us for a kernel, sends 12.5 GB/s, and takes 2.00 us for a message (the "
-        "peak of sm_90a, where nothing is given)");
+  CHECK(
+      lines_of(hopper)[0] ==
+      "predicted, not measured: a process computes 594 TFLOP/s by tensor cores and 66.9 TFLOP/s without, moves "
+      "3.00 TB/s of its memory, takes 3.00 us for a kernel, sends 12.5 GB/s, and takes 2.00 us for a message (rates "
+      "that are not given: the peak of sm_90a)");
   CHECK(holds(lines_of(ampere)[0], "486 TFLOP/s by tensor cores and 19.4 TFLOP/s without"));
   CHECK(holds(lines_of(hopper)[2], "others"));
   CHECK(holds(hopper, "nothing has been measured on a GPU yet"));
-  CHECK(holds(scratch.read("gpu.svg"), "planned</text>"));
+  CHECK(holds(scratch.read("gpu.svg"), "planned memory</text>"));
   // Compares the time of the matmuls (ranks, mesh, step, matmuls): the same f32 work on both, at different rates.
   const auto products = [](const std::string& table) {
     std::istringstream cells(lines_of(table)[3]);
@@ -117,8 +119,8 @@ TEST_CASE("shard --explain for a GPU prints its memory plan if the sizes are kno
   const std::string explained = shard_step + "--explain --target cuda:sm_90a ";
   const Ran unknown = run_lathe(scratch, explained), known = run_lathe(scratch, explained + "--dim B=32,T=16");
   CHECK(unknown.status == 0);
-  CHECK_FALSE(holds(unknown.out, "planned for"));
-  CHECK(holds(known.out, "\nplanned for sm_90a: a process takes "));
+  CHECK_FALSE(holds(unknown.out, "planned for "));
+  CHECK(holds(known.out, "\nmemory planned for sm_90a, per process: "));
   CHECK(run_lathe(scratch, explained + "--machine sm_90a").status == 2);
 }
 

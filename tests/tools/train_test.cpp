@@ -88,7 +88,7 @@ TEST_CASE("a diverged run keeps its checkpoints, and the next run resumes from t
     INFO(ran.out << ran.err);
     CHECK(ran.status == 1);
     CHECK_THAT(ran.err, StartsWith("lathe: the loss of step ") && Contains("[train_diverged]"));
-    CHECK_THAT(ran.err, Contains("a smaller --lr") && Contains("it goes on after step 6, the last good checkpoint"));
+    CHECK_THAT(ran.err, Contains("a smaller --lr") && Contains("it resumes after step 6, the last good checkpoint"));
   }
   SECTION("detected in a state before the loss") {
     const auto ran = run_lathe(scratch, train + "--steps 40 --save-every 1 --lr 1e39 --warmup 1");
@@ -103,7 +103,7 @@ TEST_CASE("a diverged run keeps its checkpoints, and the next run resumes from t
   CHECK(load_checkpoint(apart.list()[0]).meta.step > 6);
   const auto again = run_lathe(scratch, train + "--steps 8");
   CHECK(again.status == 0);
-  CHECK_THAT(again.out, Contains("going on after step 6 "));
+  CHECK_THAT(again.out, Contains("resuming after step 6 "));
   CHECK(store_of(scratch).load_newest()->meta.step == 8);
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("a run that diverges before its first checkpoint reports that there is
   const Scratch scratch;
   const auto ran = run_lathe(scratch, small_training(scratch) + "--steps 40 --lr 1e30 --warmup 1");
   CHECK(ran.status == 1);
-  CHECK_THAT(ran.err, Contains("[train_diverged]") && Contains("there is no checkpoint of this run to go on from"));
+  CHECK_THAT(ran.err, Contains("[train_diverged]") && Contains("this run has no checkpoint to resume from"));
   CHECK(store_of(scratch).list().empty());
 }
 
@@ -202,15 +202,15 @@ TEST_CASE("settings that differ from the checkpoint are reported, or rejected", 
   REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
   const auto same = run_lathe(scratch, train + "--steps 2");
   CHECK(same.status == 0);
-  CHECK_THAT(same.out, !Contains("going on with"));
+  CHECK_THAT(same.out, !Contains("resuming with"));
   const auto other =
       run_lathe(scratch, small_training(scratch, "--context 8 --batch 3") +
                              "--steps 4 --seed 5 --lr 0.01 --warmup 2 --clip 0.5 --weight-decay 0 --chunk-rows off");
   CHECK(other.status == 0);
-  for (const char* line : {"steps=4; so far it was 2", "seed=5; so far it was 1", "batch=3; so far it was 2",
-                           "lr=0.01; so far it was 0.001", "warmup=2; so far it was 0", "clip=0.5; so far it was 1",
-                           "weight_decay=0; so far it was 0.1", "chunk_rows=off; so far it was auto"})
-    CHECK_THAT(other.out, Contains(std::string("going on with ") + line + "\n"));
+  for (const char* line : {"steps=4, previously 2", "seed=5, previously 1", "batch=3, previously 2",
+                           "lr=0.01, previously 0.001", "warmup=2, previously 0", "clip=0.5, previously 1",
+                           "weight_decay=0, previously 0.1", "chunk_rows=off, previously auto"})
+    CHECK_THAT(other.out, Contains(std::string("resuming with ") + line + "\n"));
   const auto refused = run_lathe(scratch, small_training(scratch, "--context 4 --batch 2") + "--steps 6 --model gpt");
   CHECK(refused.status == 1);
   CHECK_THAT(refused.err,
@@ -308,7 +308,7 @@ TEST_CASE("training on tokens resumes with its tokenizer, and its model generate
   const auto sampled = with(tokens + "8", "--sample 6 --temperature 0 --prompt 'abc '");
   CAPTURE(sampled.out, sampled.err);
   REQUIRE(sampled.status == 0);
-  CHECK_THAT(sampled.out, Contains("going on after step 4"));
+  CHECK_THAT(sampled.out, Contains("resuming after step 4"));
   const auto generated = run_lathe(scratch, "generate run/model 'abc ' -n 6 --greedy -q --threads 1");
   CAPTURE(generated.err);
   REQUIRE(generated.status == 0);

@@ -133,8 +133,7 @@ struct TemporaryFolder {
     std::error_code failed;
     std::string name = (fs::temp_directory_path(failed) / "lathe-bench.XXXXXX").string();
     if (failed || ::mkdtemp(name.data()) == nullptr)
-      throw UserError("no temporary folder can be made", "bench_folder",
-                      "set TMPDIR to a folder that can be written");
+      throw UserError("cannot create a temporary folder", "bench_folder", "set TMPDIR to a writable folder");
     path = name;
   }
   ~TemporaryFolder() {

@@ -49,7 +49,7 @@ std::string peak_text(const std::string& target, int threads, double& peak) {
   std::string text = fmt::format("machine: {}, {} multiply-add peak {:.1f} GFLOP/s, memory {:.1f} GB/s",
                                  device->description(), rates.unit, rates.flops * 1e-9, rates.bytes * 1e-9);
   if (machine.target.backend->kind() == "a CPU" && threads > 1)
-    text += fmt::format(", from core to core and back {:.0f} ns", measure_core_round_trip() * 1e9);
+    text += fmt::format(", core-to-core round trip {:.0f} ns", measure_core_round_trip() * 1e9);
   return text + "\n";
 }
 
@@ -133,7 +133,8 @@ void run(const BenchOptions& options) {
   write_text("-", peak_text(options.target, threads, peak));
   if (options.machine) return;
   if (options.file.empty() && options.target != "host")
-    throw UserError("the table of ops and steps is for the host", "unknown_target", "name a graph's FILE as well");
+    throw UserError("without FILE, bench measures only the host", "unknown_target",
+                    "give a FILE, or leave out --target");
   if (!options.file.empty())
     bench_graph(options, threads, peak);
   else
@@ -144,10 +145,10 @@ void run(const BenchOptions& options) {
 
 void add_bench(CLI::App& app) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command =
-      app.add_subcommand("bench", "Measure what Lathe reaches on this machine, or a graph's runs and kernels");
-  CLI::Option* file =
-      command->add_option("FILE", options->file, "IR text (default: a table of ops and training steps)");
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measure the speed of Lathe on this machine, or of the runs and kernels of a graph");
+  CLI::Option* file = command->add_option(
+      "FILE", options->file, "IR text file, or model directory (default: measure a table of ops and training steps)");
   add_argument_options(*command, options->arguments);
   add_lower_options(*command, options->lower);
   add_target_option(*command, options->target);
@@ -155,15 +156,16 @@ void add_bench(CLI::App& app) {
   add_memory_budget(*command, options->memory_budget)->needs(file);
   add_tune(*command, options->tune)->needs(file);
   add_threads_option(*command, options->threads);
-  between(command->add_option("--repeat", options->repeat, "Runs to time"), 1, 1'000'000)->capture_default_str();
-  between(command->add_option("--top", options->top, "Kernels to list"), 0, 100000)->capture_default_str();
-  command->add_option("--only", options->only, "Parts of the table without FILE (default: all)")
+  between(command->add_option("--repeat", options->repeat, "Number of timed runs"), 1, 1'000'000)
+      ->capture_default_str();
+  between(command->add_option("--top", options->top, "Number of kernels to list"), 0, 100000)->capture_default_str();
+  command->add_option("--only", options->only, "Parts of the table to measure, without FILE (default: all)")
       ->delimiter(',')
       ->check(CLI::IsMember(bench::table_groups()));
-  command->add_flag("--full", options->full, "Attention over long sequences too");
-  command->add_flag("--machine", options->machine, "The machine's peaks alone");
+  command->add_flag("--full", options->full, "Also measure attention over long sequences");
+  command->add_flag("--machine", options->machine, "Measure only the peak rates of the machine");
   command->footer(
-      "Arguments that no file has are made up.\n"
+      "Arguments that no file contains are generated.\n"
       "Example: lathe bench step.lathe --dim B=4,T=64");
   command->callback([options] {
     add_weights_of(options->file, options->arguments);

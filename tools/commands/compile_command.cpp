@@ -31,8 +31,8 @@ cuda::Arch arch_of(const std::string& target) {
   if (target == "cuda") return {};
   const std::string start = "cuda:";
   if (!target.starts_with(start))
-    throw UserError(fmt::format("'{}' is no target of compile", target), "unknown_target",
-                    "name cuda, or cuda: and the exact chip, such as cuda:sm_90a");
+    throw UserError(fmt::format("'{}' is not a target of compile", target), "unknown_target",
+                    "give cuda, or a GPU architecture such as cuda:sm_90a");
   return cuda::Arch::named(target.substr(start.size()));
 }
 
@@ -49,7 +49,7 @@ std::string cuda_text(const Program& program, const GpuInfo& gpu) {
 /// Writes the PTX of all kernels, or one cubin per kernel to the folder `output`, with the resources of each kernel.
 void write_compiled(const Program& program, const EmitOptions& options, cuda::Output output) {
   if (output == cuda::Output::cubin && options.output == "-")
-    throw UserError("cubin files are many and binary", "usage", "name a folder for them with -o");
+    throw UserError("cubin files cannot be written to standard output", "usage", "give a folder with -o");
   const cuda::Nvrtc nvrtc(cuda_folders());
   DiskCache cache(cache_folder());
   const cuda::Arch arch = arch_of(options.target);
@@ -85,14 +85,21 @@ void run(const EmitOptions& options) {
 
 void add_compile(CLI::App& app) {
   auto options = std::make_shared<EmitOptions>();
-  CLI::App* command = app.add_subcommand("compile", "Compile a graph for a GPU; needs no GPU itself");
-  command->add_option("FILE", options->file, "IR text")->required();
-  command->add_option("-o,--output", options->output, "Where to write it; for cubin a folder")->capture_default_str();
-  command->add_option("--target", options->target, "cuda: and the exact chip")->capture_default_str();
-  command->add_option("--emit", options->emit, "cuda (C++ text), header (lathe.cuh, which it includes), ptx, cubin")
+  CLI::App* command = app.add_subcommand("compile", "Compile a graph for a GPU; no GPU is needed");
+  command->add_option("FILE", options->file, "IR text file, or model directory")->required();
+  command->add_option("-o,--output", options->output, "Output file, or folder for cubin; - is standard output")
+      ->capture_default_str();
+  command
+      ->add_option("--target", options->target,
+                   "GPU architecture to compile for, such as cuda:sm_90a, or cuda for the oldest supported one")
+      ->capture_default_str();
+  command
+      ->add_option("--emit", options->emit,
+                   "Output format: cuda (CUDA C++), header (lathe.cuh, which that code includes), ptx or cubin")
       ->capture_default_str()
       ->check(CLI::IsMember({"cuda", "header", "ptx", "cubin"}));
-  between(command->add_option("--threads", options->threads, "Compiling at once"), 1, 64)->capture_default_str();
+  between(command->add_option("--threads", options->threads, "Number of compiler threads"), 1, 64)
+      ->capture_default_str();
   add_lower_options(*command, options->lower);
   command->footer(
       "Examples:\n"

@@ -62,12 +62,12 @@ std::string driver_text() {
     std::string text;
     for (int i = 0; i < driver->device_count(); ++i) {
       const cuda::Driver::Peak peak = driver->peak(i);
-      text += fmt::format("{}device {}: {}, sm_{}, {}, {:.1f} TFLOP/s of f32 multiply-adds and {:.2f} TB/s at most",
+      text += fmt::format("{}device {}: {}, sm_{}, {}, peak {:.1f} TFLOP/s of f32 multiply-adds, {:.2f} TB/s",
                           i > 0 ? "; " : "", i, driver->device_name(i), driver->compute_capability(i),
                           format_bytes(static_cast<std::int64_t>(driver->total_memory(i))), peak.flops * 1e-12,
                           peak.bytes * 1e-12);
     }
-    return text.empty() ? "there, but it shows no GPU" : text;
+    return text.empty() ? "installed, but no GPU is found" : text;
   } catch (const UserError& error) {
     return one_line(error);
   }
@@ -89,16 +89,14 @@ std::string measured(int threads) {
                             giga(read.best)));
     if (threads == 1) return text;
   }
-  return text + row("core to core", fmt::format("{:.0f} ns there and back", measure_core_round_trip() * 1e9));
+  return text + row("core to core", fmt::format("{:.0f} ns round trip", measure_core_round_trip() * 1e9));
 }
 
 /// Returns the target facts that schedules and cost estimates use.
 std::string described(const std::string& target) {
   const MachineInfo info = machine_of(Target::named(target)).info;
   return std::visit(
-      [&](const auto& is) {
-        return fmt::format("schedules for {} count on {}:\n{}", target, is.name, to_string(is));
-      },
+      [&](const auto& is) { return fmt::format("schedules for {} assume {}:\n{}", target, is.name, to_string(is)); },
       info);
 }
 
@@ -108,14 +106,14 @@ void run(bool measure) {
   const codegen::TargetCpu target = codegen::TargetCpu::host();
   std::string text = cpu.to_string();
   if (text.empty() || text.back() != '\n') text += '\n';
-  text += row("vectors", fmt::format("{}, {} f32 in a register{}", unit.name, unit.lanes, unit.fma ? ", FMA" : ""));
+  text += row("vectors", fmt::format("{}, {} f32 per register{}", unit.name, unit.lanes, unit.fma ? ", FMA" : ""));
   text += row("threads", fmt::format("{} usable by this process", usable_cpus()));
   text += row("memory", fmt::format("{:.1f} GiB", static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
                                                       static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 30)));
   text += row("LLVM", fmt::format("{}, target {} with {}-bit vectors", codegen::llvm_version(), target.cpu,
                                   target.vector_bits));
-  text += row("AMX", target.has_tiles()    ? "products of bf16"
-                     : cpu.has("amx_bf16") ? "the system refuses it to this process"
+  text += row("AMX", target.has_tiles()    ? "bf16 matmuls"
+                     : cpu.has("amx_bf16") ? "not available: the operating system denies it to this process"
                                            : "none");
   text += row("NVRTC", nvrtc_text());
   text += row("NCCL", nccl_text());
@@ -131,10 +129,13 @@ void run(bool measure) {
 void add_doctor(CLI::App& app) {
   auto measure = std::make_shared<bool>(false);
   auto target = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("doctor", "Tell what this machine offers: CPU, LLVM, NVRTC, driver, cache");
-  CLI::Option* measured = command->add_flag("--measure", *measure, "Measure arithmetic and memory, about 2 seconds");
+  CLI::App* command =
+      app.add_subcommand("doctor", "Report the features of this machine: CPU, LLVM, NVRTC, driver, cache");
+  CLI::Option* measured =
+      command->add_flag("--measure", *measure, "Also measure arithmetic and memory rates; takes about 2 seconds");
   add_target_option(*command, *target)->excludes(measured);
-  command->footer("With --target: what code for it counts on, this machine or not.");
+  command->footer(
+      "With --target, prints the hardware facts that code for the target assumes. It need not be this machine.");
   command->callback([measure, target] { target->empty() ? run(*measure) : write_text("-", described(*target)); });
 }
 

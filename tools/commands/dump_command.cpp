@@ -60,8 +60,8 @@ class Dump {
     const auto found = static_cast<std::size_t>(std::ranges::find(labels_, label) - labels_.begin());
     const bool exists = found < stages_.size();
     if ((options_.html || options_.dot) && (label == "all" || (exists && !is_graph(stages_[found]))))
-      throw UserError(fmt::format("--after {} is no single graph to draw", label), "usage",
-                      "name the pass to draw after; lathe opt --list tells them");
+      throw UserError(fmt::format("--after {} does not give a single graph to draw", label), "usage",
+                      "give --after the name of a pass; lathe opt --list lists them");
     if (label == "all") return after_all();
     if (!exists || !is_enabled(stages_[found], now_.request)) throw_missing_stage(label, options_.target);
     if (label == "memory-plan") require_sizes();
@@ -92,7 +92,7 @@ class Dump {
     run_through(now_, Stage::Part::target);
     const std::vector<std::string> missing = ir::unbound_dims(now_.graph, now_.request.plan_sizes);
     if (!missing.empty())
-      throw UserError(fmt::format("a memory plan is for one size of each dim: {} {} none", fmt::join(missing, ", "),
+      throw UserError(fmt::format("a memory plan needs the size of each dim: {} {} none", fmt::join(missing, ", "),
                                   missing.size() == 1 ? "has" : "have"),
                       "dim_option", "give --dim NAME=SIZE");
   }
@@ -130,28 +130,29 @@ std::string dump(const ir::Graph& graph, const DumpOptions& options) {
 
 void add_dump(CLI::App& app) {
   auto options = std::make_shared<DumpOptions>();
-  CLI::App* command = app.add_subcommand("dump", "Print a graph: as text, as a page for the browser, for Graphviz");
-  command->add_option("FILE", options->file, "IR text")->required();
-  command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
+  CLI::App* command = app.add_subcommand("dump", "Print a graph as text, as an HTML page or for Graphviz");
+  command->add_option("FILE", options->file, "IR text file, or model directory")->required();
+  command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   command->add_option("--after", options->after,
-                      "Show it after this stage of compilation (lathe opt --list tells them); all shows each");
+                      "Print the graph after this stage of compilation, or after each stage with all; lathe opt "
+                      "--list lists the stages");
   command
-      ->add_option(
-          "--target,--cpu", options->target,
-          fmt::format("What it is compiled for: {}, with features such as ,-amx-bf16; cuda, or cuda: and the "
-                      "exact chip",
-                      list_of(codegen::TargetCpu::names())))
+      ->add_option("--target,--cpu", options->target,
+                   fmt::format("Target to compile for: {}, cuda, or a GPU architecture such as cuda:sm_90a; "
+                               "host,-amx-bf16 disables AMX",
+                               list_of(codegen::TargetCpu::names())))
       ->capture_default_str();
   add_pass_options(*command, options->how,
-                   "For memory-plan, --memory-budget and --chunk-rows: the size of a dim, as NAME=SIZE");
+                   "Size of a dim for memory-plan, --memory-budget and --chunk-rows, as NAME=SIZE (repeatable)");
   add_memory_budget(*command, options->memory_budget);
-  command->add_flag("--times", options->times, "Tell on standard error what each stage took and did");
-  auto* short_form = command->add_flag("--short", options->short_form, "No locations; of repeated layers the first");
-  auto* html =
-      command->add_flag("--html", options->html, "One self-contained page: shapes on edges, source lines, search");
-  auto* dot = command->add_flag("--dot", options->dot, "Graphviz");
-  command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
-  command->add_flag("--strides", options->strides, "Show the strides of strided values");
+  command->add_flag("--times", options->times, "Print the time and the changes of each stage to standard error");
+  auto* short_form = command->add_flag("--short", options->short_form,
+                                       "Omit locations, and print only the first of repeated layers");
+  auto* html = command->add_flag("--html", options->html,
+                                 "Write a self-contained HTML page: shapes on edges, source lines, search");
+  auto* dot = command->add_flag("--dot", options->dot, "Write Graphviz DOT");
+  command->add_flag("--no-locations", options->no_locations, "Omit loc(...)");
+  command->add_flag("--strides", options->strides, "Print the strides of strided values");
   html->excludes(dot)->excludes(short_form);
   dot->excludes(short_form);
   command->footer(

@@ -46,7 +46,8 @@ std::vector<std::string> texts_of(const EmbedOptions& options) {
   std::vector<std::string> texts = options.texts;
   for (const std::string& file : options.files) add_lines(read_text(file), texts);
   if (options.texts.empty() && options.files.empty()) add_lines(read_text("-"), texts);
-  if (texts.empty()) throw UserError("there is no text", "embed_texts", "give texts, or a file with a text a line");
+  if (texts.empty())
+    throw UserError("there is no text to embed", "embed_texts", "give texts, or a file with one text per line");
   return texts;
 }
 
@@ -103,31 +104,36 @@ void embed(const EmbedOptions& options) {
 
 void add_embed(CLI::App& app) {
   auto o = std::make_shared<EmbedOptions>();
-  CLI::App* command = app.add_subcommand("embed", "Make vectors of texts, by a directory of sentence-transformers");
+  CLI::App* command =
+      app.add_subcommand("embed", "Compute embeddings of texts with a sentence-transformers directory");
   command
       ->add_option("DIR", o->folder,
-                   "An encoder with its tokenizer, and modules.json where it has one; or an adapter on one")
+                   "Directory of an encoder with its tokenizer, and modules.json if it has one; or of an adapter")
       ->required();
-  command->add_option("TEXT", o->texts, "Texts; without them and without files, the lines of standard input");
-  command->add_option("-f,--file", o->files, "A file with a text a line, - for standard input; may be given again")
+  command->add_option("TEXT", o->texts,
+                      "Texts to embed (default: the lines of standard input, if no file is given either)");
+  command->add_option("-f,--file", o->files, "File with one text per line (repeatable); - is standard input")
       ->type_size(1)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("-o,--output", o->output, "FILE.safetensors with \"vectors\" [texts, width], else JSON lines")
+  command
+      ->add_option(
+          "-o,--output", o->output,
+          "Output file: .safetensors with \"vectors\" [texts, width], otherwise JSON lines; - is standard output")
       ->capture_default_str();
   add_adapter_option(*command, o->adapter);
-  CLI::Option* prompt = command->add_option("--prompt", o->prompt,
-                                            "Text in front of each text; default: the model's default_prompt_name");
+  CLI::Option* prompt = command->add_option(
+      "--prompt", o->prompt, "Text to put in front of each text (default: the model's default_prompt_name)");
   command
       ->add_option("--prompt-name", o->prompt_name,
-                   "Named prompt of the model's config_sentence_transformers.json; default: see --prompt")
+                   "Name of a prompt in the model's config_sentence_transformers.json (default: see --prompt)")
       ->excludes(prompt);
   command->add_flag("--similarities", o->similarities,
-                    "Print the similarities of all texts as a table: the model's similarity_fn_name, default cosine");
-  command->add_option("--dtype", o->dtype, "To compute in; weights stay as they are stored")
+                    "Print a table of the similarities of all texts, by the model's similarity_fn_name or cosine");
+  command->add_option("--dtype", o->dtype, "Compute dtype; weights keep their stored dtype")
       ->check(CLI::IsMember({"f64", "f32", "bf16"}))
       ->capture_default_str();
-  between(command->add_option("--batch", o->batch, "Texts at once"), 1, most_size)->capture_default_str();
+  between(command->add_option("--batch", o->batch, "Texts per batch"), 1, most_size)->capture_default_str();
   add_target_option(*command, o->target);
   add_threads_option(*command, o->threads);
   command->footer(

@@ -45,15 +45,15 @@ TokenBatches batches_of(const EvalOptions& options, const pretrained::AdaptedMod
   const std::int64_t stride = options.stride == 0 ? context : options.stride;
   if (stride > context)
     throw UserError(fmt::format("--stride {} is more than the {} tokens of a window", stride, context), "eval_stride",
-                    "give a smaller --stride, so that no token is left out");
+                    "give a smaller --stride, so that no token is skipped");
   const Tokenizer tokenizer = tokenizer_of(loaded);
   const std::vector<TokenId> ids = tokenizer.encode(read_text(options.text), {.offsets = false}).ids;
   std::vector<Example> parts = windows(ids, context, stride);
   if (parts.empty())
-    throw UserError(fmt::format("{} has {} tokens", options.text, ids.size()), "text_short",
-                    "a text of two tokens at least has one to predict");
-  print("{}: {} tokens in {} windows of up to {}, each {} after the one before\n", options.text, ids.size(),
-        parts.size(), context, stride);
+    throw UserError(fmt::format("{} has {} tokens; at least 2 are needed", options.text, ids.size()), "text_short",
+                    "give a longer --text");
+  print("{}: {} tokens in {} windows of up to {} tokens, stride {}\n", options.text, ids.size(), parts.size(),
+        context, stride);
   return TokenBatches(
       std::move(parts),
       {.context = context, .batch = options.batch, .lengths = loaded.model.model->depends_on_length()});
@@ -87,15 +87,18 @@ void evaluate(const EvalOptions& options) {
 void add_eval(CLI::App& app) {
   auto options = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand("eval", "Measure the perplexity of a model on a text");
-  command->add_option("DIR", options->model, "A model's directory, or an adapter's")->required();
+  command->add_option("DIR", options->model, "Model directory, or adapter directory")->required();
   add_adapter_option(*command, options->adapter);
-  command->add_option("--text", options->text, "The text")->required();
-  between(command->add_option("--context", options->context, "Tokens a window; 0: 1024, or what the model has"), 0,
-          most_size)
+  command->add_option("--text", options->text, "Text file to evaluate; - is standard input")->required();
+  between(command->add_option("--context", options->context,
+                              "Tokens per window; 0 uses 1024, or the model's context length if it is shorter"),
+          0, most_size)
       ->capture_default_str();
-  between(command->add_option("--stride", options->stride, "From one window to the next; 0: a window"), 0, most_size)
+  between(command->add_option("--stride", options->stride,
+                              "Tokens from the start of one window to the next; 0 uses the length of a window"),
+          0, most_size)
       ->capture_default_str();
-  between(command->add_option("--batch", options->batch, "Windows at once"), 1, most_size)->capture_default_str();
+  between(command->add_option("--batch", options->batch, "Windows per batch"), 1, most_size)->capture_default_str();
   add_precision_option(*command, options->precision);
   add_target_option(*command, options->target);
   add_threads_option(*command, options->threads);

@@ -64,24 +64,27 @@ void tell_fusion(const ir::Graph& graph, const ExplainOptions& options) {
 
 void add_explain(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
-  CLI::App* command = app.add_subcommand("explain", "Tell the story of a graph's shapes: every value, and why");
-  command->add_option("FILE", options->file, "IR text")->required();
-  command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
-  command->add_flag("--all", options->all, "Tell layers that repeat in full");
-  CLI::Option* fusion = command->add_flag(
-      "--fusion", options->fusion, "Tell of every softmax instead: fused with the products around it, or why not");
-  command->add_flag("--require-fused", options->require_fused, "An attention that is not fused is an error")
-      ->needs(fusion);
+  CLI::App* command = app.add_subcommand("explain", "Print the shape of each value and the reason for it");
+  command->add_option("FILE", options->file, "IR text file, or model directory")->required();
+  command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
+  command->add_flag("--all", options->all, "Print repeated layers in full");
+  CLI::Option* fusion =
+      command->add_flag("--fusion", options->fusion,
+                        "Print instead for each softmax whether it is fused with the matmuls around it, or why not");
+  command->add_flag("--require-fused", options->require_fused, "Fail if an attention is not fused")->needs(fusion);
   command->add_flag("--chunks", options->chunks,
-                    "Tell of large products instead: computed in chunks of rows, or why they stay whole");
+                    "Print instead for each large matmul whether it is computed in chunks of rows, or why not");
   add_chunk_option(*command, options->row_chunks);
   add_target_option(*command, options->target)->needs(fusion);
   add_precision_option(*command, options->precision);
   CLI::Option* budget = add_memory_budget(*command, options->memory_budget);
-  command->add_option("--dim", options->dims, "With --memory-budget or --chunks: the size of a dim, as NAME=SIZE")
+  command
+      ->add_option("--dim", options->dims,
+                   "Size of a dim for --memory-budget and --chunks, as NAME=SIZE (repeatable)")
       ->allow_extra_args(false)
       ->delimiter(',');
-  add_threads_option(*command, options->threads, "With --memory-budget: 0: one a CPU")->needs(budget);
+  add_threads_option(*command, options->threads, "Number of threads for --memory-budget; 0 uses one per CPU")
+      ->needs(budget);
   command->footer(
       "Examples:\n"
       "  lathe explain mha.lathe\n"

@@ -16,27 +16,30 @@ namespace lathe::tools {
 namespace {
 
 void add_data_options(CLI::App& command, FineTuneSettings& s) {
-  CLI::Option_group* data = command.add_option_group("data", "What is learned");
-  data->add_option("--data", s.data, "JSONL: text, prompt and completion, or messages");
-  data->add_option("--text", s.text, "A plain text, learned as a whole");
-  data->add_option("--sources", s.sources, "A folder, of which all source files are learned")
+  CLI::Option_group* data = command.add_option_group("data", "Training data");
+  data->add_option("--data", s.data, "JSONL file; each line has text, prompt and completion, or messages");
+  data->add_option("--text", s.text, "Plain text file; all of its tokens are trained on");
+  data->add_option("--sources", s.sources, "Folder; all of its source files are trained on")
       ->check(CLI::ExistingDirectory);
   data->require_option(1);
 }
 
 void add_sample_options(CLI::App& command, SampleSettings& samples) {
   CLI::Option* prompt =
-      command.add_option("--sample-prompt", samples.prompts, "A text to go on with now and then; may be given again")
+      command
+          .add_option("--sample-prompt", samples.prompts,
+                      "Prompt from which to generate a sample every --sample-every steps (repeatable)")
           ->type_size(1)
           ->expected(1)
           ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   between(command.add_option("--sample-every", samples.every, "Steps between samples"), 1, most_steps)
       ->needs(prompt)
       ->capture_default_str();
-  between(command.add_option("--sample-tokens", samples.tokens, "The most tokens of a sample"), 1, most_steps)
+  between(command.add_option("--sample-tokens", samples.tokens, "Maximum new tokens per sample"), 1, most_steps)
       ->needs(prompt)
       ->capture_default_str();
-  command.add_flag("--sample-chat", samples.chat, "Prompts of samples are turns of a user")->needs(prompt);
+  command.add_flag("--sample-chat", samples.chat, "Use sample prompts as user turns of the chat template")
+      ->needs(prompt);
 }
 
 }  // namespace
@@ -44,45 +47,49 @@ void add_sample_options(CLI::App& command, SampleSettings& samples) {
 void add_finetune(CLI::App& app) {
   auto s = std::make_shared<FineTuneSettings>();
   auto precision = std::make_shared<std::string>("f32");
-  CLI::App* command = app.add_subcommand("finetune", "Train a model of a Hugging Face directory on examples");
-  command->add_option("DIR", s->model, "The directory of a model, or of an adapter that is trained further")
-      ->required();
+  CLI::App* command = app.add_subcommand("finetune", "Train a Hugging Face model, or an adapter on it, on examples");
+  command->add_option("DIR", s->model, "Model directory, or adapter directory to train further")->required();
   add_adapter_option(*command, s->adapter);
   add_data_options(*command, *s);
   add_lora_option(*command, s->lora);
-  command->add_option("-o,--output", s->output, "Folder for the model or adapter")->capture_default_str();
-  command->add_option("--valid", s->valid,
-                      "JSONL to validate on, or a share of the data, such as 0.1; default: none");
+  command->add_option("-o,--output", s->output, "Output folder for the model or adapter")->capture_default_str();
+  command->add_option(
+      "--valid", s->valid,
+      "Validation data: a JSONL file, or a fraction of the training data such as 0.1 (default: none)");
   const auto number = [&](const char* name, auto& value, const char* doc) {
     return command->add_option(name, value, doc)->capture_default_str();
   };
-  between(command->add_option("--steps", s->optimizer.steps, "Updates (default: those of --epochs)"), 1, most_steps);
-  positive(number("--epochs", s->epochs, "How often each example is seen"), 1e6);
-  between(number("--batch", s->batch, "Rows a batch"), 1, most_size);
-  between(number("--accumulate", s->accumulate, "Batches an update"), 1, most_size);
-  between(number("--context", s->context, "Tokens a row, at most"), 2, most_size);
-  command->add_flag("--pack", s->pack, "Fill rows with several examples, which do not see each other");
+  between(command->add_option("--steps", s->optimizer.steps, "Training steps (default: from --epochs)"), 1,
+          most_steps);
+  positive(number("--epochs", s->epochs, "Passes over the training data"), 1e6);
+  between(number("--batch", s->batch, "Rows per batch"), 1, most_size);
+  between(number("--accumulate", s->accumulate, "Batches per training step"), 1, most_size);
+  between(number("--context", s->context, "Maximum tokens per row"), 2, most_size);
+  command->add_flag("--pack", s->pack, "Pack several examples into a row; they do not attend to each other");
   positive(command->add_option("--lr", s->optimizer.lr, "Peak learning rate (default: 2e-5; 2e-4 for an adapter)"));
-  between(number("--warmup", s->optimizer.warmup, "Steps up to it; 0: a tenth of all, 40 at most"), 0, most_steps);
-  command->add_option("--schedule", s->schedule, "cosine, down to a tenth, or constant")
+  between(number("--warmup", s->optimizer.warmup, "Warmup steps; 0 uses a tenth of all steps, at most 40"), 0,
+          most_steps);
+  command
+      ->add_option("--schedule", s->schedule,
+                   "Learning rate after warmup: cosine (down to a tenth of the peak) or constant")
       ->check(CLI::IsMember({"cosine", "constant"}))
       ->capture_default_str();
-  not_negative(number("--weight-decay", s->optimizer.weight_decay, "Of matrices"));
-  not_negative(number("--clip", s->optimizer.clip, "Largest gradient norm; 0: none"));
+  not_negative(number("--weight-decay", s->optimizer.weight_decay, "Weight decay of matrices"));
+  not_negative(number("--clip", s->optimizer.clip, "Maximum gradient norm; 0 disables clipping"));
   add_precision_option(*command, *precision);
-  seed(number("--seed", s->seed, "Of the order, the adapter's start and dropout"));
+  seed(number("--seed", s->seed, "Seed of the order of examples, of the adapter's initial values and of dropout"));
   between(number("--eval-every", s->evaluate_every, "Steps between validations"), 1, most_steps);
-  between(number("--validation-batches", s->validation_batches, "Batches per validation; 0: all"), 0, most_steps);
+  between(number("--validation-batches", s->validation_batches, "Batches per validation; 0 uses all"), 0, most_steps);
   add_sample_options(*command, s->samples);
   between(number("--save-every", s->save_every, "Steps between checkpoints"), 1, most_steps);
   add_target_option(*command, s->target);
   add_threads_option(*command, s->threads);
   add_memory_budget(*command, s->memory_budget);
   add_process_options(*command, add_division(*command, s->division), s->processes);
-  command->add_flag("--fresh", s->fresh, "Start anew even if there is a checkpoint");
+  command->add_flag("--fresh", s->fresh, "Ignore existing checkpoints and start from scratch");
   command->footer(
-      "Goes on from the newest checkpoint below --output. Ctrl-C stops after the present step and saves.\n"
-      "With --mesh the step runs on several processes, which mpirun starts (docs/distributed.md).\n"
+      "Resumes from the newest checkpoint in --output. Ctrl-C stops after the current step and saves.\n"
+      "With --mesh, each step runs on several processes started by mpirun (docs/distributed.md).\n"
       "Examples:\n"
       "  lathe finetune Qwen3-0.6B --data chats.jsonl --lora r=16,targets=q_proj:v_proj --pack -o adapter\n"
       "  mpirun -n 4 lathe finetune Qwen3-0.6B --data chats.jsonl --mesh data=4 --parameters data -o tuned");

@@ -75,7 +75,7 @@ void set_beams(const GenerateOptions& o, BeamSettings& beams) {
                            : o.early_stopping == "yes" ? Early::yes
                                                        : Early::no;
   if (beams.results > beams.width)
-    throw UserError(fmt::format("--results {} of --beams {}", beams.results, beams.width), "usage",
+    throw UserError(fmt::format("--results {} is more than --beams {}", beams.results, beams.width), "usage",
                     "give at most as many results as beams");
 }
 
@@ -100,7 +100,7 @@ std::string speed(const Generation& g) {
   std::size_t prompt = 0;
   for (std::size_t i = 0; i < g.size(); ++i) prompt += g.prompt(i).size();
   const auto steps = static_cast<std::int64_t>(g.new_tokens()) - static_cast<std::int64_t>(g.size());
-  std::string text = fmt::format("first token after {:.2f} s ({} tokens of prompt)", g.prompt_seconds(), prompt);
+  std::string text = fmt::format("first token after {:.2f} s ({} prompt tokens)", g.prompt_seconds(), prompt);
   if (steps > 0 && g.step_seconds() > 0)
     text += fmt::format(", then {:.1f} tokens/s", static_cast<double>(steps) / g.step_seconds());
   return text;
@@ -201,59 +201,67 @@ class Command {
 
 void add_length_options(CLI::App& command, GenerateOptions& o) {
   between(command.add_option("-n,--max-new-tokens", o.max_new_tokens,
-                             "New tokens of a text at most; default: the model's, or 256"),
+                             "Maximum new tokens per text (default: the model's, or 256)"),
           1, most_steps);
   between(command.add_option("--min-new-tokens", o.min_new_tokens,
-                             "New tokens before a text may end; default: the model's, or 0"),
+                             "Minimum new tokens per text (default: the model's, or 0)"),
           0, most_steps);
   command
-      .add_option("--stop", o.stop, "Ends a text before this string (repeatable); default: the model's stop_strings")
+      .add_option("--stop", o.stop,
+                  "String before which a text ends (repeatable) (default: the model's stop_strings)")
       ->type_size(1)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_flag("--ignore-end", o.ignore_end, "Go on after tokens that end a text");
+  command.add_flag("--ignore-end", o.ignore_end, "Continue after end-of-text tokens");
 }
 
 void add_sampling_options(CLI::App& command, GenerateOptions& o) {
-  CLI::Option* greedy =
-      command.add_flag("--greedy", o.greedy, "Take the most likely token; default without do_sample");
+  CLI::Option* greedy = command.add_flag("--greedy", o.greedy,
+                                         "Take the most likely token; the default unless the model sets do_sample");
   not_negative(command.add_option("--temperature", o.temperature,
-                                  "Divides the logits, 0 is greedy; default: the model's, or 1 to draw"))
+                                  "Divisor of the logits; 0 is greedy (default: the model's, or 1 when sampling)"))
       ->excludes(greedy);
   at_least(command.add_option("--top-k", o.top_k,
-                              "Draw from the k most likely tokens, 0: all; default: the model's, or 0"),
+                              "Sample from the k most likely tokens; 0 uses all (default: the model's, or 0)"),
            0)
       ->excludes(greedy);
-  positive(command.add_option("--top-p", o.top_p,
-                              "Draw from the fewest tokens that reach this probability; default: the model's, or 1"),
-           1)
-      ->excludes(greedy);
-  real_between(command.add_option(
-                   "--min-p", o.min_p,
-                   "Draw from tokens at least this share as likely as the likeliest; default: the model's, or 0"),
-               0, 1)
-      ->excludes(greedy);
   positive(
-      command.add_option("--typical-p", o.typical_p,
-                         "Draw from the most typical tokens that reach this probability; default: the model's, or 1"),
+      command.add_option(
+          "--top-p", o.top_p,
+          "Sample from the most likely tokens that together reach this probability (default: the model's, or 1)"),
       1)
       ->excludes(greedy);
-  seed(command.add_option("--seed", o.seed, "The same seed gives the same text"))->capture_default_str();
+  real_between(
+      command.add_option(
+          "--min-p", o.min_p,
+          "Sample from tokens with at least this fraction of the largest probability (default: the model's, or 0)"),
+      0, 1)
+      ->excludes(greedy);
+  positive(
+      command.add_option(
+          "--typical-p", o.typical_p,
+          "Sample from the most typical tokens that together reach this probability (default: the model's, or 1)"),
+      1)
+      ->excludes(greedy);
+  seed(command.add_option("--seed", o.seed, "Seed of sampling; the same seed gives the same text"))
+      ->capture_default_str();
 }
 
 void add_rule_options(CLI::App& command, GenerateOptions& o) {
-  positive(command.add_option("--repetition-penalty", o.repetition_penalty,
-                              "Makes tokens of the text less likely; default: the model's, or 1, which is none"));
+  positive(command.add_option(
+      "--repetition-penalty", o.repetition_penalty,
+      "Penalty for tokens that the text already contains; 1 is none (default: the model's, or 1)"));
   at_least(command.add_option("--no-repeat-ngram", o.no_repeat_ngram,
-                              "No n-gram of this size occurs twice, 0: off; default: the model's, or 0"),
+                              "Size of n-grams that may occur only once; 0 is no limit (default: the model's, or 0)"),
            0);
-  command.add_option("--bad-word", o.bad_words, "A text that is never generated (repeatable), next to the model's")
+  command
+      .add_option("--bad-word", o.bad_words, "Text that is never generated, in addition to the model's (repeatable)")
       ->type_size(1)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   at_least(command
                .add_option("--suppress-tokens", o.suppress,
-                           "Tokens that are never generated, such as 5,7, next to the model's")
+                           "Token ids that are never generated, such as 5,7, in addition to the model's")
                ->allow_extra_args(false)
                ->delimiter(','),
            0);
@@ -261,22 +269,22 @@ void add_rule_options(CLI::App& command, GenerateOptions& o) {
 
 void add_beam_options(CLI::App& command, GenerateOptions& o) {
   CLI::Option* beams = command.add_option(
-      "--beams", o.beams, "Beam search of this width, which draws nothing; default: the model's num_beams, or 1");
+      "--beams", o.beams, "Beam search with this width, without sampling (default: the model's num_beams, or 1)");
   between(beams, 1, most_size);
   for (const char* draws : {"--temperature", "--top-k", "--top-p", "--min-p", "--typical-p"})
     beams->excludes(command.get_option(draws));
-  between(command.add_option("--results", o.results, "Texts that a beam search prints, the best first; default: 1"),
-          1, most_size)
+  between(
+      command.add_option("--results", o.results, "Number of texts that beam search prints, best first (default: 1)"),
+      1, most_size)
       ->excludes(command.get_option("--chat"));
   real_between(
       command.add_option("--length-penalty", o.length_penalty,
-                         "Beams are compared by log-probability / length^PENALTY; default: the model's, or 1"),
+                         "Beams are ranked by log-probability / length^PENALTY (default: the model's, or 1)"),
       -1000, 1000);
   command
-      .add_option(
-          "--early-stopping", o.early_stopping,
-          "Whether beam search ends with enough texts: no (when longer ones are unlikely to be better), yes, or "
-          "never (when they cannot be); default: the model's, or no")
+      .add_option("--early-stopping", o.early_stopping,
+                  "When beam search stops after it has enough texts: yes (at once), no (if longer texts are unlikely "
+                  "to be better) or never (if they cannot be better) (default: the model's, or no)")
       ->check(CLI::IsMember({"no", "yes", "never"}));
 }
 
@@ -284,34 +292,34 @@ void add_beam_options(CLI::App& command, GenerateOptions& o) {
 
 void add_generate(CLI::App& app) {
   auto o = std::make_shared<GenerateOptions>();
-  CLI::App* command = app.add_subcommand("generate", "Go on with texts, by a model from a Hugging Face directory");
-  command->add_option("DIR", o->folder, "A model with its tokenizer, or an adapter")->required();
+  CLI::App* command = app.add_subcommand("generate", "Generate text with a Hugging Face model");
+  command->add_option("DIR", o->folder, "Directory of a model with its tokenizer, or adapter directory")->required();
   add_adapter_option(*command, o->adapter);
-  command->add_option("PROMPT", o->prompts, "Texts to go on with, side by side; none: standard input");
-  command->add_option("-f,--file", o->file, "A file with a prompt; - for standard input");
-  CLI::Option* chat =
-      command->add_flag("--chat", o->chat, "Answer by the chat template; each PROMPT, or line of input, is a turn");
-  command->add_option("--system", o->system, "The system message of a chat")->needs(chat);
+  command->add_option("PROMPT", o->prompts, "Prompts, generated as one batch (default: standard input)");
+  command->add_option("-f,--file", o->file, "File with a prompt; - is standard input");
+  CLI::Option* chat = command->add_flag(
+      "--chat", o->chat, "Answer with the chat template; each PROMPT, or line of standard input, is a user turn");
+  command->add_option("--system", o->system, "System message of the chat")->needs(chat);
   add_length_options(*command, *o);
   add_sampling_options(*command, *o);
   add_rule_options(*command, *o);
   add_beam_options(*command, *o);
   command
       ->add_option("--dtype", o->dtype,
-                   "To compute in; weights stay as they are stored. bf16 is faster on CPUs that multiply it")
+                   "Compute dtype; weights keep their stored dtype. bf16 is faster on CPUs that multiply bf16")
       ->check(CLI::IsMember({"f64", "f32", "bf16"}))
       ->capture_default_str();
   command
       ->add_option("--cache", o->cache_dtype,
-                   "To keep keys and values in; default: that of --dtype, or bf16 with weights in 8 bits")
+                   "Dtype of cached keys and values (default: that of --dtype, or bf16 with --weights q8)")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
   add_weights_option(*command, o->weights);
-  between(command->add_option("--chunk", o->chunk, "Tokens of a prompt that are read at once"), 1, most_size)
+  between(command->add_option("--chunk", o->chunk, "Prompt tokens that are processed at a time"), 1, most_size)
       ->capture_default_str();
   add_threads_option(*command, o->threads);
-  command->add_flag("-q,--quiet", o->quiet, "No speeds on standard error");
+  command->add_flag("-q,--quiet", o->quiet, "Do not print speeds to standard error");
   command->footer(
-      "The model's defaults are those of its generation_config.json. Prints the new text without the prompt.\n"
+      "Options default to the values in the model's generation_config.json. Prints the new text without the prompt.\n"
       "Examples:\n"
       "  lathe generate Llama-3.2-1B \"Once upon a time\" -n 100\n"
       "  lathe generate Qwen3-0.6B --chat \"What is a monad?\" --temperature 0.7 --top-p 0.9\n"

@@ -34,7 +34,7 @@ void run(const GradOptions& options) {
     write_text(options.output, ir::print(graph, {.locations = !options.no_locations}));
   } catch (const UserError& error) {
     if (error.label() != "grad_wrt_unused") throw;
-    throw error.with_note("or give --zeros, which makes its gradient zero");
+    throw error.with_note("or give --zeros to make its gradient zero");
   }
 }
 
@@ -42,22 +42,26 @@ void run(const GradOptions& options) {
 
 void add_grad(CLI::App& app) {
   auto options = std::make_shared<GradOptions>();
-  CLI::App* command = app.add_subcommand("grad", "Differentiate a graph; gradients become outputs grad.NAME");
-  command->add_option("FILE", options->file, "IR text")->required();
-  command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
+  CLI::App* command = app.add_subcommand("grad", "Differentiate a graph: add an output grad.NAME for each gradient");
+  command->add_option("FILE", options->file, "IR text file, or model directory")->required();
+  command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   command
-      ->add_option("--of", options->of, "Outputs to differentiate, as NAME or NAME=COTANGENT (default: all floats)")
+      ->add_option("--of", options->of,
+                   "Outputs to differentiate, as NAME or NAME=COTANGENT (default: all float outputs)")
       ->allow_extra_args(false)
       ->delimiter(',');
-  command->add_option("--wrt", options->wrt, "Arguments or named values (default: every parameter, or every input)")
+  command
+      ->add_option(
+          "--wrt", options->wrt,
+          "Arguments or named values to differentiate with respect to (default: all parameters, or all inputs)")
       ->allow_extra_args(false)
       ->delimiter(',');
-  command->add_flag("--only", options->only, "Leave out the graph's own outputs and updates");
-  command->add_flag("--zeros", options->zeros, "Give zeros where nothing depends on a value, instead of an error");
-  command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
+  command->add_flag("--only", options->only, "Omit the graph's own outputs and updates");
+  command->add_flag("--zeros", options->zeros, "Return zeros instead of an error if no output depends on a value");
+  command->add_flag("--no-locations", options->no_locations, "Omit loc(...)");
   command->footer(
-      "A scalar output has cotangent 1; any other gets an input, cot.NAME unless you name it.\n"
-      "The result is an ordinary graph: differentiate it again for second order.\n"
+      "The cotangent of a scalar output is 1. Any other output gets a new input for it, named cot.NAME by default.\n"
+      "The result is an ordinary graph: differentiate it again for second derivatives.\n"
       "Example: lathe grad model.lathe --of loss --wrt W_q,W_k");
   command->callback([options] { run(*options); });
 }

@@ -60,12 +60,13 @@ void merge(const MergeOptions& options) {
 
 void add_merge(CLI::App& app) {
   auto options = std::make_shared<MergeOptions>();
-  CLI::App* command = app.add_subcommand("merge", "Write a model with the adapter on it as a directory of its own");
-  command->add_option("DIR", options->folder, "An adapter's directory, or a model's with --adapter")->required();
+  CLI::App* command =
+      app.add_subcommand("merge", "Merge an adapter into its model, and write the result as a new directory");
+  command->add_option("DIR", options->folder, "Adapter directory, or model directory with --adapter")->required();
   add_adapter_option(*command, options->adapter);
-  command->add_option("-o,--output", options->output, "Folder for the merged model")->required();
+  command->add_option("-o,--output", options->output, "Output folder for the merged model")->required();
   command->footer(
-      "Weights are added up in f32 and written in the dtype that the model's files have.\n"
+      "Weights are added in f32, and written in the dtype of the model's files.\n"
       "Examples:\n"
       "  lathe merge adapter -o merged\n"
       "  lathe merge Qwen3-0.6B --adapter adapter -o merged");

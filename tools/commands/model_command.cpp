@@ -105,16 +105,18 @@ Build attention(Function&& function) {
 
 const std::map<std::string, Entry>& catalogue() {
   static const std::map<std::string, Entry> entries{
-      {"gpt", {"decoder-only Transformer as GPT-2", gpt}},
-      {"llama", {"decoder-only Transformer as Llama", llama}},
-      {"encoder-decoder", {"the Transformer of 2017", encoder_decoder}},
+      {"gpt", {"decoder-only Transformer like GPT-2", gpt}},
+      {"llama", {"decoder-only Transformer like Llama", llama}},
+      {"encoder-decoder", {"the original Transformer (2017)", encoder_decoder}},
       {"walkthrough",
        {"multi-head attention step by step", attention([](Graph& g) { models::attention_walkthrough(g); })}},
-      {"llama-attention",
-       {"grouped heads, rotary embedding", attention([](Graph& g) { models::llama_attention(g); })}},
-      {"einsum-attention", {"attention by einsum", attention([](Graph& g) { models::einsum_attention(g); })}},
+      {"llama-attention", {"attention with grouped heads and rotary embedding", attention([](Graph& g) {
+                             models::llama_attention(g);
+                           })}},
+      {"einsum-attention",
+       {"attention written with einsum", attention([](Graph& g) { models::einsum_attention(g); })}},
       {"attention-forms",
-       {"self, multi-head, causal, cross", attention([](Graph& g) { models::attention_forms(g); })}}};
+       {"self, multi-head, causal and cross attention", attention([](Graph& g) { models::attention_forms(g); })}}};
   return entries;
 }
 
@@ -154,7 +156,8 @@ void check_no_folder(const ModelOptions& options) {
                                       {options.weights != plain.weights, "--weights"},
                                       {options.batch > 0, "--batch"}})
     if (given)
-      throw UserError(fmt::format("{} is no directory", options.name), "usage", fmt::format("leave out {}", option));
+      throw UserError(fmt::format("{} is a built-in model, not a directory", options.name), "usage",
+                      fmt::format("leave out {}", option));
 }
 
 /// A folder that has the name of a built-in model only takes precedence if it contains a model.
@@ -187,48 +190,51 @@ void run(const ModelOptions& options) {
 
 void add_model(CLI::App& app) {
   auto options = std::make_shared<ModelOptions>();
-  CLI::App* command = app.add_subcommand("model", "Write a model that Lathe knows as IR text");
+  CLI::App* command = app.add_subcommand("model", "Write a built-in model, or the model in a directory, as IR text");
   std::vector<std::string> names;
-  std::string footer = "Models:\n";
+  std::string footer = "Built-in models:\n";
   for (const auto& [name, entry] : catalogue()) {
     names.push_back(name);
     footer += fmt::format("  {:<18}{}\n", name, entry.doc);
   }
-  command->add_option("NAME", options->name, "Which one, see below, or the directory of a model or an adapter")
+  command->add_option("NAME", options->name, "Built-in model (see below), or model or adapter directory")
       ->required()
       ->check(CLI::Validator(
           [names](std::string& name) { return names_folder(name) ? std::string() : CLI::IsMember(names)(name); },
           "{" + fmt::format("{}", fmt::join(names, ",")) + "} or DIR"));
   std::vector<std::string> parts;
   for (const auto& [part, value] : graph_parts()) parts.push_back(part);
-  CLI::Option* const part =
-      command->add_option("--part", options->part, "Of a directory: logits, loss, or a part of generation");
+  CLI::Option* const part = command->add_option(
+      "--part", options->part, "With a directory: graph to write, which is logits, loss, or a step of generation");
   part->check(CLI::IsMember(parts))->capture_default_str();
-  command->add_option("--dtype", options->dtype, "Of a directory: what is computed in; weights stay as stored")
+  command->add_option("--dtype", options->dtype, "With a directory: compute dtype; weights keep their stored dtype")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}))
       ->capture_default_str();
-  CLI::Option* const batch = command->add_option(
-      "--batch", options->batch,
-      "Of a directory: sequences, which the graph then knows; few of them stream weights (default: not known)");
+  CLI::Option* const batch = command->add_option("--batch", options->batch,
+                                                 "With a directory: number of sequences, fixed in the graph; small "
+                                                 "numbers use kernels for few rows (default: late-bound)");
   between(batch, 1, most_size);
   CLI::Option* const weights = add_weights_option(*command, options->weights);
   add_adapter_option(*command, options->adapter);
-  command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
-  between(command->add_option("--layers", options->layers, "Layers (of each stack)"), 1, 1000)->capture_default_str();
-  between(command->add_option("--d-model", options->d_model, "Width (default: the model's)"), 1, most_size);
-  between(command->add_option("--heads", options->heads, "Attention heads (default: the model's)"), 1, most_size);
-  between(command->add_option("--vocab", options->vocab, "Tokens in the vocabulary (default: the model's)"), 1,
+  command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
+  between(command->add_option("--layers", options->layers, "Number of layers, of each stack"), 1, 1000)
+      ->capture_default_str();
+  between(command->add_option("--d-model", options->d_model, "Model width (default: the model's)"), 1, most_size);
+  between(command->add_option("--heads", options->heads, "Number of attention heads (default: the model's)"), 1,
           most_size);
-  between(command->add_option("--context", options->context, "Longest sequence, of gpt (default: the model's)"), 1,
+  between(command->add_option("--vocab", options->vocab, "Vocabulary size in tokens (default: the model's)"), 1,
           most_size);
-  real_between(command->add_option("--dropout", options->dropout, "Probability of dropping (default: the model's)"),
-               0, 1);
-  command->add_flag("--loss", options->loss, "With the loss as output instead of logits");
-  CLI::Option* const step =
-      command->add_flag("--step", options->step, "The whole training step with AdamW: forward, backward, update");
+  between(
+      command->add_option("--context", options->context, "Maximum sequence length, gpt only (default: the model's)"),
+      1, most_size);
+  real_between(command->add_option("--dropout", options->dropout, "Dropout probability (default: the model's)"), 0,
+               1);
+  command->add_flag("--loss", options->loss, "Output the loss instead of the logits");
+  CLI::Option* const step = command->add_flag("--step", options->step,
+                                              "Write the whole training step with AdamW: forward, backward, update");
   step->excludes(part)->excludes(weights)->excludes(batch);
   add_lora_option(*command, options->lora)->needs(step);
-  positive(command->add_option("--lr", options->lr, "Learning rate of --step"))->capture_default_str();
+  positive(command->add_option("--lr", options->lr, "Constant learning rate of --step"))->capture_default_str();
   add_precision_option(*command, options->precision);
   command->footer(footer +
                   "Examples:\n"

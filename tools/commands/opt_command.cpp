@@ -41,11 +41,11 @@ void require_among(const std::vector<std::string>& running, const std::string& s
   if (std::ranges::find(running, stage) != running.end()) return;
   for (const Stage& each : stages_of(machine_of(Target::named(options.target.empty() ? "host" : options.target))))
     if (each.name == stage && !each.pass)
-      throw UserError(fmt::format("the stage {} comes after all passes", stage), "pass_name",
-                      fmt::format("lathe dump --after {} shows what it makes", stage));
+      throw UserError(fmt::format("the stage {} runs after all passes", stage), "pass_name",
+                      fmt::format("lathe dump --after {} prints its result", stage));
   if (!options.passes.empty())
-    throw UserError(fmt::format("the stage {} is none of --passes {}", stage, options.passes), "pass_name",
-                    "without --passes, the stages of compilation run: lathe opt --list");
+    throw UserError(fmt::format("the stage {} is not in --passes {}", stage, options.passes), "pass_name",
+                    "add it, or leave out --passes to run the stages that lathe opt --list lists");
   throw_missing_stage(stage, options.target);
 }
 
@@ -70,21 +70,19 @@ void run(const OptOptions& options) {
 void add_opt(CLI::App& app) {
   auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "Run passes on a graph and print the result");
-  auto* file = command->add_option("FILE", options->file, "IR text");
-  command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
+  auto* file = command->add_option("FILE", options->file, "IR text file, or model directory");
+  command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   command->add_option("-p,--passes", options->passes,
-                      "Passes to run, in order: canonicalize,cse (default: those for every target)");
+                      "Passes to run, in order, such as canonicalize,cse (default: the passes for every target)");
   command->add_option("--target", options->target,
-                      "Go on with the passes of a target: host, x86-64-v3, cuda, cuda:sm_90a and the like");
-  command->add_option("--disable", options->disable, "Passes of the pipeline to leave out")
-      ->allow_extra_args(false)
-      ->delimiter(',');
-  add_pass_options(*command, options->how, "Make an unknown dim a number, as NAME=SIZE");
+                      "Also run the passes of this target, such as host, x86-64-v3, cuda or cuda:sm_90a");
+  command->add_option("--disable", options->disable, "Passes to skip")->allow_extra_args(false)->delimiter(',');
+  add_pass_options(*command, options->how, "Replace an unknown dim by its size, as NAME=SIZE (repeatable)");
   command->add_option("--stop-after", options->stop_after,
-                      "The last pass to run; canonicalize.2 is the second run of a pass (default: the last of all)");
-  command->add_option("--reproducer", options->reproducer, "Where to write the graph that made a pass fail");
-  command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
-  command->add_flag("--times", options->times, "Tell on standard error what each pass took and did");
+                      "Last pass to run; canonicalize.2 is the second run of canonicalize (default: the last pass)");
+  command->add_option("--reproducer", options->reproducer, "File for the graph that made a pass fail");
+  command->add_flag("--no-locations", options->no_locations, "Omit loc(...)");
+  command->add_flag("--times", options->times, "Print the time and the changes of each pass to standard error");
   auto* list = command->add_flag("--list", options->list, "List the stages of compilation");
   file->excludes(list);
   command->footer(

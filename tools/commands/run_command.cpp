@@ -43,13 +43,13 @@ void run(const RunOptions& options) {
 
 void add_run(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand("run", "Run a graph once; gives outputs and updated states");
-  command->add_option("FILE", options->file, "IR text")->required();
+  CLI::App* command = app.add_subcommand("run", "Run a graph once, and print or save its outputs and updated states");
+  command->add_option("FILE", options->file, "IR text file, or model directory")->required();
   add_argument_options(*command, options->arguments);
-  command->add_option("-o,--output", options->output, "A .safetensors file for the results (default: print them)");
+  command->add_option("-o,--output", options->output, "Output file, .safetensors (default: print the results)");
   add_graph_options(*command, options->graph);
   CLI::Option* interpret = command->add_flag("--interpret", options->execute.interpret,
-                                             "Use the reference interpreter, not compiled code");
+                                             "Use the reference interpreter instead of compiled code");
   add_memory_budget(*command, options->execute.memory_budget)->excludes(interpret);
   add_tune(*command, options->execute.tune)->excludes(interpret);
   add_target_option(*command, options->execute.target);

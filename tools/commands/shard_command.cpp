@@ -65,7 +65,7 @@ std::string planned(const shard::Sharded& sharded, const Machine& machine, const
   if (!std::ranges::all_of(sharded.unknowns, [&](const auto& dim) { return dims.contains(dim.second.local); }))
     return "";
   const MemoryPlan plan = plan_memory(compile_graph(sharded.graph, machine).program, dims);
-  return fmt::format("planned for {}: a process takes {} for temporaries, {} for arguments and results\n",
+  return fmt::format("memory planned for {}, per process: {} for temporaries, {} for arguments and results\n",
                      std::get<GpuInfo>(machine.info).name, format_bytes(plan.arena_bytes),
                      format_bytes(plan.argument_bytes));
 }
@@ -127,37 +127,41 @@ void run(const ShardOptions& options) {
 
 void add_shard(CLI::App& app) {
   auto options = std::make_shared<ShardOptions>();
-  CLI::App* command = app.add_subcommand("shard", "Divide a graph over processes: the graph that each of them runs");
-  command->add_option("FILE", options->file, "IR text: a training step, or any other graph")->required();
+  CLI::App* command =
+      app.add_subcommand("shard", "Split a graph over processes, and print the graph that each process runs");
+  command->add_option("FILE", options->file, "IR text file, or model directory")->required();
   add_division(*command, options->division)->required();
-  command->add_flag("--explain", options->explain,
-                    "Tell what is exchanged, where and why, and what a process holds, instead of the graph");
-  command->add_flag("--predict", options->predict,
-                    "Predict the time, efficiency and memory of a step on 1 to 4096 processes, instead of the graph");
-  command->add_option("--grow", options->growing,
-                      "The axis that has 1, 2, 4, .. processes in the prediction (default: the first of the mesh)");
-  command->add_option("--svg", options->svg, "Where to draw the prediction")->needs("--predict");
+  command->add_flag(
+      "--explain", options->explain,
+      "Print instead of the graph: the collectives, their places and reasons, and the memory of a process");
+  command->add_flag(
+      "--predict", options->predict,
+      "Print instead of the graph: predicted time, efficiency and memory of a step on 1 to 4096 processes");
+  command->add_option(
+      "--grow", options->growing,
+      "Mesh axis that grows to 1, 2, 4, .. processes in the prediction (default: the first axis of the mesh)");
+  command->add_option("--svg", options->svg, "SVG file for the curves of the prediction")->needs("--predict");
   command
-      ->add_option("--dim", options->dims,
-                   "For --explain, --predict and --memory-budget: the size of a dim on this mesh, as NAME=SIZE")
+      ->add_option(
+          "--dim", options->dims,
+          "Size of a dim on this mesh for --explain, --predict and --memory-budget, as NAME=SIZE (repeatable)")
       ->allow_extra_args(false)
       ->delimiter(',');
   command
-      ->add_option(
-          "--target", options->target,
-          "For --explain and --predict: what a process compiles for, as for dump: cuda:sm_90a takes times and "
-          "memory from what is compiled for that GPU; without it an x86-64-v4 CPU")
+      ->add_option("--target", options->target,
+                   "Target of each process for --explain and --predict, as for dump; for a GPU such as cuda:sm_90a, "
+                   "times and memory are those of its compiled kernels (default: an x86-64-v4 CPU)")
       ->excludes(add_rate_options(*command, options->rates));
   command->add_option(
       "--memory-budget", options->memory_budget,
-      "The most memory that a process may take, as for train: parameters are gathered again in the "
-      "backward pass only where they cannot be kept, and keys and values go around in a ring where they "
-      "cannot be gathered");
-  command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
-  command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
+      "Memory limit of a process, such as 1.5GiB. Parameters that do not fit are gathered again in the backward "
+      "pass, and ring attention runs if gathered keys and values do not fit (default: no limit)");
+  command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
+  command->add_flag("--no-locations", options->no_locations, "Omit loc(...)");
   command->footer(
-      "Dims that ops tie to a split one are split with it; nothing else is, and an op that needs all of one is an\n"
-      "error. lathe train divides its step by the same options, and in C++ compile() does (docs/distributed.md).\n"
+      "A split also splits the dims that ops tie to it, and no others. An op that needs all of a split dim is an "
+      "error.\n"
+      "lathe train takes the same options; in C++, compile() takes them (docs/distributed.md).\n"
       "Examples:\n"
       "  lathe shard step.lathe --mesh data=4,model=2 --split B:data,h:model,d_ff:model,vocab:model --explain\n"
       "  lathe shard step.lathe --mesh data=8 --split B:data --predict --dim B=64,T=1024 --target cuda:sm_90a\n");

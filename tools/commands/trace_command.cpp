@@ -67,23 +67,25 @@ void run(const TraceOptions& options) {
 
 void add_trace(CLI::App& app) {
   auto options = std::make_shared<TraceOptions>();
-  CLI::App* command = app.add_subcommand("trace", "Run a graph some times and show where the time goes");
-  command->add_option("FILE", options->file, "IR text")->required();
-  command->add_option("-o,--output", options->output,
-                      "Where to write the trace as Chrome trace JSON (chrome://tracing, ui.perfetto.dev)");
+  CLI::App* command =
+      app.add_subcommand("trace", "Profile runs of a graph: a table of kernels, and a timeline for the browser");
+  command->add_option("FILE", options->file, "IR text file, or model directory")->required();
+  command->add_option(
+      "-o,--output", options->output,
+      "Output file for the timeline, Chrome trace JSON (ui.perfetto.dev, chrome://tracing); - is standard output");
   add_argument_options(*command, options->arguments);
   add_lower_options(*command, options->lower);
   add_target_option(*command, options->target);
   add_precision_option(*command, options->precision);
   add_threads_option(*command, options->threads);
-  between(command->add_option("--steps", options->steps, "Runs to trace"), 1, 10000)->capture_default_str();
-  between(command->add_option("--warmup", options->warmup, "Runs before the first that is traced"), 0, 10000)
+  between(command->add_option("--steps", options->steps, "Number of traced runs"), 1, 10000)->capture_default_str();
+  between(command->add_option("--warmup", options->warmup, "Number of runs before the first traced run"), 0, 10000)
       ->capture_default_str();
   add_memory_budget(*command, options->memory_budget);
   add_tune(*command, options->tune);
-  between(command->add_option("--top", options->top, "Lines of the table"), 0, 100000)->capture_default_str();
+  between(command->add_option("--top", options->top, "Maximum lines of the table"), 0, 100000)->capture_default_str();
   command->footer(
-      "Arguments that no file has are made up.\n"
+      "Arguments that no file contains are generated.\n"
       "Example:\n"
       "  lathe model gpt --layers 4 --step -o step.lathe\n"
       "  lathe trace step.lathe --dim B=4,T=64 -o trace.json");

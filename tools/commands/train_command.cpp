@@ -16,39 +16,42 @@ namespace lathe::tools {
 void add_train(CLI::App& app) {
   auto s = std::make_shared<TrainSettings>();
   auto precision = std::make_shared<std::string>("f32");
-  CLI::App* command = app.add_subcommand("train", "Train a language model on text, by compiled code");
-  command->add_option("--text", s->text, "The text to learn (default: the source files below --sources)");
-  command->add_option("--sources", s->sources, "A folder of source files to learn")->capture_default_str();
-  command->add_option("--tokenizer", s->tokenizer,
-                      "A tokenizer.json, or bpe:SIZE to learn one from the text (default: a character each)");
-  command->add_option("-o,--output", s->output, "Folder for checkpoints, loss.svg and the trained model")
+  CLI::App* command = app.add_subcommand("train", "Train a language model on text");
+  command->add_option("--text", s->text, "Text file to train on (default: the source files in --sources)");
+  command->add_option("--sources", s->sources, "Folder of source files to train on")->capture_default_str();
+  command->add_option(
+      "--tokenizer", s->tokenizer,
+      "A tokenizer.json file, or bpe:SIZE to train one on the text (default: each character is a token)");
+  command->add_option("-o,--output", s->output, "Output folder for checkpoints, loss.svg and the trained model")
       ->capture_default_str();
-  command->add_option("--model", s->model.model, "llama or gpt")->capture_default_str();
+  command->add_option("--model", s->model.model, "Model architecture: llama or gpt")->capture_default_str();
   const auto number = [&](const char* name, auto& value, const char* doc) {
     return command->add_option(name, value, doc)->capture_default_str();
   };
   between(number("--steps", s->optimizer.steps, "Training steps"), 1, most_steps);
-  between(number("--batch", s->batch, "Sequences a step"), 1, most_size);
-  between(number("--context", s->model.context, "Characters or tokens a sequence"), 1, most_size);
-  between(number("--layers", s->model.layers, "Decoder layers"), 1, 1000);
-  between(number("--d-model", s->model.d_model, "Width"), 1, most_size);
-  between(number("--heads", s->model.heads, "Attention heads"), 1, most_size);
-  real_between(number("--dropout", s->model.dropout, "Dropout (gpt)"), 0, 0.99);
+  between(number("--batch", s->batch, "Sequences per step"), 1, most_size);
+  between(number("--context", s->model.context, "Characters or tokens per sequence"), 1, most_size);
+  between(number("--layers", s->model.layers, "Number of decoder layers"), 1, 1000);
+  between(number("--d-model", s->model.d_model, "Model width"), 1, most_size);
+  between(number("--heads", s->model.heads, "Number of attention heads"), 1, most_size);
+  real_between(number("--dropout", s->model.dropout, "Dropout probability, gpt only"), 0, 0.99);
   add_precision_option(*command, *precision);
   positive(number("--lr", s->optimizer.lr, "Peak learning rate"));
-  between(number("--warmup", s->optimizer.warmup, "Steps up to it; 0: a tenth of all, 40 at most"), 0, most_steps);
-  not_negative(number("--weight-decay", s->optimizer.weight_decay, "Of matrices"));
-  not_negative(number("--clip", s->optimizer.clip, "Largest gradient norm; 0: none"));
-  seed(number("--seed", s->seed, "Of parameters, batches and dropout"));
+  between(number("--warmup", s->optimizer.warmup, "Warmup steps; 0 uses a tenth of all steps, at most 40"), 0,
+          most_steps);
+  not_negative(number("--weight-decay", s->optimizer.weight_decay, "Weight decay of matrices"));
+  not_negative(number("--clip", s->optimizer.clip, "Maximum gradient norm; 0 disables clipping"));
+  seed(number("--seed", s->seed, "Seed of parameters, batches and dropout"));
   between(number("--evaluate-every", s->evaluate_every, "Steps between validations"), 1, most_steps);
   between(number("--validation-batches", s->validation_batches,
-                 "Batches of the validation after the last step; 0: the whole validation text"),
+                 "Batches of the validation after the last step; 0 uses the whole validation text"),
           0, most_steps);
   between(number("--save-every", s->save_every, "Steps between checkpoints"), 1, most_steps);
-  between(number("--sample", s->sample, "Characters or tokens to sample at the end"), 0, most_steps);
+  between(number("--sample", s->sample, "Characters or tokens of the sample after training; 0 prints none"), 0,
+          most_steps);
   command->add_option("--prompt", s->prompt, "Start of the sample (default: a line break)");
-  not_negative(number("--temperature", s->sampling.temperature, "0 is greedy"));
-  at_least(number("--top-k", s->sampling.top_k, "0: all"), 0);
+  not_negative(number("--temperature", s->sampling.temperature, "Sampling temperature; 0 is greedy"));
+  at_least(number("--top-k", s->sampling.top_k, "Sample from the k most likely characters or tokens; 0 uses all"), 0);
   add_target_option(*command, s->target);
   add_threads_option(*command, s->threads);
   add_lower_options(*command, s->lower);
@@ -59,7 +62,7 @@ void add_train(CLI::App& app) {
   command->add_flag("--fresh", s->fresh, "Ignore existing checkpoints and start from scratch");
   command->footer(
       "Resumes from the newest checkpoint in --output. Ctrl-C stops after the current step and saves.\n"
-      "With --mesh the step runs on several processes, which mpirun starts (docs/distributed.md).\n"
+      "With --mesh, each step runs on several processes started by mpirun (docs/distributed.md).\n"
       "Examples:\n"
       "  lathe train --text shakespeare.txt -o run\n"
       "  mpirun -n 8 lathe train --text shakespeare.txt --mesh data=4,model=2 --split B:data,h:model,d_ff:model");

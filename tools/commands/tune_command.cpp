@@ -12,8 +12,7 @@ CLI::Option* add_tune(CLI::App& command, double& seconds) {
   const std::string standard = fmt::format("--tune{{{}}}", TuneOptions{}.seconds);
   CLI::Option* const tune = command.add_flag(
       standard, seconds,
-      "Take the tiles of products that are fastest here; the cache keeps them, the rest is measured now, for at most "
-      "that many seconds");
+      "Use the fastest matmul tiles on this machine: from the cache, or measured now for at most this many seconds");
   return real_between(tune, 0.001, 1e6);
 }
 

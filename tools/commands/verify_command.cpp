@@ -44,15 +44,14 @@ std::string describe(const ir::Fault& fault, const ir::Graph& graph) {
   std::string text;
   switch (fault.kind) {
     case ir::Fault::Kind::op:
-      text = fmt::format("the first op that differs, from the same operands, is at {}", line);
+      text = fmt::format("the first op that differs on the same operands is at {}", line);
       break;
     case ir::Fault::Kind::alone:
-      text =
-          fmt::format("where its value is the only output, the op at {} differs, and none of its operands do", line);
+      text = fmt::format("the op at {} differs if its value is the only output; its operands do not", line);
       break;
     case ir::Fault::Kind::together:
       text = fmt::format(
-          "every value is right where it is the only output; the op at {} differs {}", line,
+          "every value is right if it is the only output; the op at {} differs {}", line,
           fault.with.empty() ? "as the new value of its state" : fmt::format("together with {}", names(fault.with)));
       break;
   }
@@ -96,7 +95,7 @@ void run(const VerifyOptions& options) {
     faults.push_back(describe(fault, graph));
   if (!undecided.empty())
     faults.push_back(
-        fmt::format("roundings alone decide every element of {}: verify it by --dtype f64", names(undecided)));
+        fmt::format("roundings alone decide every element of {}: verify it with --dtype f64", names(undecided)));
   throw UserError(fmt::format("{} of {} results differ between compiled code and interpreter",
                               wrong.size() + undecided.size(), results.size()),
                   "verify_mismatch", fmt::format("{}", fmt::join(faults, "\n  ")));
@@ -108,18 +107,17 @@ void add_verify(CLI::App& app) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* command =
       app.add_subcommand("verify", "Compare compiled code with the interpreter on the same arguments");
-  command->add_option("FILE", options->file, "IR text")->required();
+  command->add_option("FILE", options->file, "IR text file, or model directory")->required();
   add_argument_options(*command, options->arguments);
   add_graph_options(*command, options->graph);
-  not_negative(command->add_option(
-      "--tolerance", options->tolerance,
-      "Largest difference of an element, relative to the result's largest (default: what roundings explain)"));
+  not_negative(command->add_option("--tolerance", options->tolerance,
+                                   "Maximum difference of an element, relative to the largest element of its result "
+                                   "(default: from the effect of roundings)"));
   add_threads_option(*command, options->threads);
   command->footer(
-      "Arguments that no file has are made up. A result may differ by a few roundings of its dtype, and by a "
-      "multiple of "
-      "what roundings alone do to it. Where results differ by more, names the first op that does, with its source "
-      "line.\n"
+      "Arguments that no file contains are generated. A result may differ by a few roundings of its dtype, plus a\n"
+      "multiple of the effect of roundings alone. If it differs by more, the error names the first op that differs\n"
+      "and its source line.\n"
       "Example: lathe verify model.lathe --dim n_seq=33 --seed 7");
   command->callback([options] {
     add_weights_of(options->file, options->arguments);

@@ -22,7 +22,8 @@ std::optional<double> share_of(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
   if (error != std::errc() || end != text.data() + text.size() || path_exists(text)) return std::nullopt;
   if (!(share > 0 && share < 1))
-    throw UserError(fmt::format("--valid {}", text), "finetune_valid", "give a share above 0 and below 1, or a file");
+    throw UserError(fmt::format("--valid {} is not a fraction", text), "finetune_valid",
+                    "give a number above 0 and below 1, or a file");
   return share;
 }
 
@@ -42,14 +43,14 @@ TokenBatches ExampleData::made(std::vector<Example> examples, const std::string&
   FitReport report;
   examples = fit(std::move(examples), options.context, report);
   if (examples.empty())
-    throw UserError(fmt::format("no {} example has a token to learn within {} tokens", what, options.context),
+    throw UserError(fmt::format("no {} example has a token to train on within {} tokens", what, options.context),
                     "dataset_empty", "give a larger --context");
   TokenBatches batches(std::move(examples), options);
-  story_ += fmt::format("{}: {} examples, {} tokens, {} of them to learn, in {} rows", what, read, batches.tokens(),
+  story_ += fmt::format("{}: {} examples, {} tokens ({} to train on), in {} rows", what, read, batches.tokens(),
                         batches.predictions(), batches.rows());
-  if (report.split) story_ += fmt::format("; {} longer than {} are split", report.split, options.context);
-  if (report.cut) story_ += fmt::format("; {} lost their end", report.cut);
-  if (report.dropped) story_ += fmt::format("; {} with nothing to learn are left out", report.dropped);
+  if (report.split) story_ += fmt::format("; {} longer than {} tokens are split", report.split, options.context);
+  if (report.cut) story_ += fmt::format("; {} are truncated", report.cut);
+  if (report.dropped) story_ += fmt::format("; {} without tokens to train on are skipped", report.dropped);
   story_ += "\n";
   return batches;
 }
@@ -68,8 +69,8 @@ ExampleData::ExampleData(const pretrained::AdaptedModel& model, const ExampleSet
   }
   if (const auto share = share_of(settings.valid)) {
     if (examples.size() < 2)
-      throw UserError("the data is one example, of which none can be set apart", "finetune_valid",
-                      "give more examples, or a file as --valid");
+      throw UserError("the data has only one example, so no validation data can be split off", "finetune_valid",
+                      "give more examples, or a file with --valid");
     apart = split_off(examples, *share, settings.batches.seed);
   } else if (!settings.valid.empty()) {
     apart = read_examples(settings.valid, tokenizer, options);

@@ -84,7 +84,7 @@ class FineTuning {
     folder_ = RunFolder(training_folder(), s_.fresh ? RunFolder::Start::fresh : RunFolder::Start::resume);
     AtomicFile::remove_leftovers(curve_file());
     if (const auto& checkpoint = folder_.checkpoint())
-      for (const std::string& warning : checkpoint->warnings) print("warning: passed over: {}\n", warning);
+      for (const std::string& warning : checkpoint->warnings) print("warning: skipped: {}\n", warning);
   }
 
   void load() {
@@ -116,9 +116,9 @@ class FineTuning {
   /// Checks that all processes have read the same files.
   void require_same_files() const {
     if (!ranks_) return;
-    require_agreement(*ranks_, {{"the data", data_->hash().substr(0, 16), "every process reads the same data"},
+    require_agreement(*ranks_, {{"the data", data_->hash().substr(0, 16), "give all processes the same data"},
                                 {"the model", digest_of_starts(model().weights).substr(0, 16),
-                                 "every process reads the same directories"}});
+                                 "give all processes the same directories"}});
   }
 
   void prepare_training() {
@@ -234,24 +234,23 @@ class FineTuning {
       (slot.is_parameter ? weight_bytes : state_bytes) +=
           slot.shape.numel().evaluate({}) * static_cast<std::int64_t>(size_in_bytes(slot.dtype));
     const MemoryPlan plan = trainer_->executable().memory_plan(sizes_);
-    if (ranks_)
-      print("{} processes: {}; the memory that follows is of one of them\n", ranks_->size(), s_.division.to_string());
+    if (ranks_) print("{} processes: {}; memory below is per process\n", ranks_->size(), s_.division.to_string());
     print("{}", trainer_->executable().summary().division);
-    print("{}: {} parameters, {} of them trained ({:.2f}%)\n", model().model->kind(),
-          format_count(static_cast<double>(all)), format_count(static_cast<double>(trained)),
-          100 * static_cast<double>(trained) / static_cast<double>(all));
-    print("memory: {} of weights, {} of optimizer states, {} of activations at the peak\n",
-          format_bytes(weight_bytes), format_bytes(state_bytes), format_bytes(plan.arena_bytes));
+    print("{}: {} parameters, {} trained ({:.2f}%)\n", model().model->kind(), format_count(static_cast<double>(all)),
+          format_count(static_cast<double>(trained)), 100 * static_cast<double>(trained) / static_cast<double>(all));
+    print("memory: {} of weights, {} of optimizer states, {} of activations at peak\n", format_bytes(weight_bytes),
+          format_bytes(state_bytes), format_bytes(plan.arena_bytes));
     print("{} steps of {} rows of up to {} tokens; {:.1f} epochs\n", s_.optimizer.steps, s_.batch * s_.accumulate,
           s_.context,
           static_cast<double>(s_.optimizer.steps * s_.batch * s_.accumulate) /
               static_cast<double>(data_->training().rows()));
     if (const TokenBatches* valid = data_->validation(); valid && validation_batches() < valid->evaluation_batches())
-      print("validation on the first {} of {} batches (--validation-batches 0: on all)\n", validation_batches(),
+      print("validation on the first {} of {} batches (--validation-batches 0 uses all)\n", validation_batches(),
             valid->evaluation_batches());
     for (const std::string& line : trainer_->changed_settings()) print("{}\n", line);
     if (const auto& checkpoint = folder_.checkpoint())
-      print("going on after step {} of the checkpoint in {}\n", updates_done(), visible(checkpoint->folder.string()));
+      print("resuming after step {} from the checkpoint in {}\n", updates_done(),
+            visible(checkpoint->folder.string()));
   }
 
   /// Returns the number of batches of a validation. There must be validation examples.
@@ -302,7 +301,7 @@ class FineTuning {
                                   {"seconds", update.seconds}});
     progress_->step(update);
     if (!std::exchange(told_time_, true) && update.step < update.last)
-      progress_->line(fmt::format("the first step took {:.2f} s; about {} for the {} steps left", update.seconds,
+      progress_->line(fmt::format("the first step took {:.2f} s; about {} for the remaining {} steps", update.seconds,
                                   format_duration(update.seconds * static_cast<double>(update.last - update.step)),
                                   update.last - update.step));
   }
@@ -317,8 +316,8 @@ class FineTuning {
                                                             .target = compile_options(s_.target).target});
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::string& prompt = s_.samples.prompts[i];
-      progress_->line(
-          fmt::format("step {:>5}  \"{}\" goes on: \"{}\"", updates_done(), visible(prompt), visible(texts[i])));
+      progress_->line(fmt::format("step {:>5}  prompt \"{}\", sample \"{}\"", updates_done(), visible(prompt),
+                                  visible(texts[i])));
       metrics_->write(updates_done(), {{"prompt", prompt}, {"sample", texts[i]}});
     }
   }

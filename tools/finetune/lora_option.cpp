@@ -51,7 +51,7 @@ const std::map<std::string, Set, std::less<>>& setters() {
        [](Lora& lora, const auto& key, const auto& value) {
          lora.r = number<std::int64_t>(key, value);
          if (lora.r < 1 || lora.r > pretrained::largest_rank)
-           fail(fmt::format("r is {}", lora.r), fmt::format("a rank is from 1 to {}", pretrained::largest_rank));
+           fail(fmt::format("r is {}", lora.r), fmt::format("give a rank from 1 to {}", pretrained::largest_rank));
        }},
       {"alpha",
        [](Lora& lora, const auto& key, const auto& value) {
@@ -62,7 +62,7 @@ const std::map<std::string, Set, std::less<>>& setters() {
        [](Lora& lora, const auto& key, const auto& value) {
          lora.dropout = number<double>(key, value);
          if (!(lora.dropout >= 0 && lora.dropout < 1))
-           fail(fmt::format("dropout is {}", lora.dropout), "a rate is from 0 up to, without, 1");
+           fail(fmt::format("dropout is {}", lora.dropout), "give a rate of at least 0 and below 1");
        }},
       {"rslora", [](Lora& lora, const auto& key, const auto& value) { lora.rslora = truth(key, value); }},
       {"targets",
@@ -89,7 +89,7 @@ pretrained::LoraConfig parse_lora(const std::string& option) {
     if (equals == std::string::npos || found == setters().end()) {
       std::vector<std::string_view> known;
       for (const auto& [name, set] : setters()) known.push_back(name);
-      fail(fmt::format("'{}' is no key=value that it knows", part), did_you_mean_or_list(key, known, "the keys are"));
+      fail(fmt::format("'{}' is not a known key=value", part), did_you_mean_or_list(key, known, "the keys are"));
     }
     found->second(lora, key, part.substr(equals + 1));
     has_alpha = has_alpha || key == "alpha";
@@ -101,14 +101,15 @@ pretrained::LoraConfig parse_lora(const std::string& option) {
 void require_one_adapter(const std::optional<std::string>& lora, const pretrained::AdaptedFolders& folders) {
   if (lora && !folders.adapter.empty())
     throw UserError(fmt::format("--lora {}: the adapter in {} has its own settings", *lora, folders.adapter.string()),
-                    "lora_option", "leave --lora away to train it further, or give the model without an adapter");
+                    "lora_option", "leave out --lora to train it further, or give the model without an adapter");
 }
 
 CLI::Option* add_lora_option(CLI::App& command, std::optional<std::string>& lora) {
   return command
       .add_option_function<std::string>(
           "--lora", [&lora](const std::string& settings) { lora = settings; },
-          "Train an adapter alone: r=16,alpha=32,targets=q_proj:v_proj,..; default: train all weights")
+          "Train only a LoRA adapter, with settings such as r=16,alpha=32,targets=q_proj:v_proj (default: train all "
+          "weights)")
       ->expected(0, 1);
 }
 

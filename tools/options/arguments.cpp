@@ -30,8 +30,8 @@ DimBindings parse_dims(const std::vector<std::string>& options) {
     const bool number =
         equals != std::string::npos && std::from_chars(option.data() + equals + 1, end, size).ptr == end && size >= 0;
     if (!number)
-      throw UserError(fmt::format("--dim {} does not read NAME=SIZE", option), "dim_option",
-                      "such as --dim n_seq=16");
+      throw UserError(fmt::format("--dim {} is not of the form NAME=SIZE", option), "dim_option",
+                      "give a name and a size, such as --dim n_seq=16");
     dims[option.substr(0, equals)] = size;
   }
   return dims;
@@ -47,7 +47,7 @@ void check_dim_names(const ir::Graph& graph, const DimBindings& dims) {
   for (const auto& [name, size] : dims)
     if (!known.count(name))
       throw UserError(fmt::format("--dim {}: the graph has no unknown dim of this name", name), "dim_option",
-                      names.empty() ? "every size of this graph is known"
+                      names.empty() ? "all sizes of this graph are known"
                                     : fmt::format("{}its unknown dims are {}", spaced(did_you_mean(name, names)),
                                                   fmt::join(names, ", ")));
 }
@@ -88,8 +88,8 @@ std::optional<RowChunks> parse_chunks(const std::string& text) {
   RowChunks chunks{.least_rows = 0, .least_saved = 0};
   const char* end = text.data() + text.size();
   if (std::from_chars(text.data(), end, chunks.least_rows).ptr != end || chunks.least_rows < 1)
-    throw UserError(fmt::format("--chunk-rows {} is no number of rows", text), "chunk_rows",
-                    "auto, off, or how many rows a chunk has at the least, such as 1024");
+    throw UserError(fmt::format("--chunk-rows {} is not a number of rows", text), "chunk_rows",
+                    "give auto, off, or the minimum number of rows per chunk, such as 1024");
   return chunks;
 }
 
@@ -105,7 +105,7 @@ void take_weights(const ir::Graph& graph, const std::string& folder, Tensors& te
   }
   if (!useful)
     throw UserError(fmt::format("{} has no parameter of graph @{}", folder, graph.name), "argument_unknown",
-                    "give the directory that the graph was made of");
+                    "give the model directory that the graph was written from");
 }
 
 std::string missing_text(const ir::Graph& graph, const Tensors& tensors) {
@@ -123,13 +123,13 @@ std::string missing_text(const ir::Graph& graph, const Tensors& tensors) {
 void add_argument_options(CLI::App& command, ArgumentOptions& options) {
   command
       .add_option("-i,--input", options.files,
-                  "Arguments by name: .safetensors, or a model's directory; may be given several times")
+                  "Arguments by name, from a .safetensors file or a model directory (repeatable)")
       ->allow_extra_args(false);
-  command.add_option("--dim", options.dims, "The size of a dim, as NAME=SIZE")
+  command.add_option("--dim", options.dims, "Size of a dim, as NAME=SIZE (repeatable)")
       ->allow_extra_args(false)
       ->delimiter(',');
-  command.add_flag("--random", options.random, "Make up the arguments that no file has");
-  seed(command.add_option("--seed", options.seed, "For --random"))->capture_default_str();
+  command.add_flag("--random", options.random, "Generate the arguments that no file contains");
+  seed(command.add_option("--seed", options.seed, "Seed of --random"))->capture_default_str();
 }
 
 void add_weights_of(const std::string& file, ArgumentOptions& options) {
@@ -139,9 +139,8 @@ void add_weights_of(const std::string& file, ArgumentOptions& options) {
 void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks) {
   command.add_option_function<std::string>(
       "--chunk-rows", [&chunks](const std::string& text) { chunks = parse_chunks(text); },
-      "Rows per chunk of large matmuls whose result is only reduced along columns, such as logits; off, or auto: "
-      "where "
-      "chunks save memory (default: auto)");
+      "Minimum rows per chunk of large matmuls whose result is only reduced along columns, such as logits; off, or "
+      "auto to chunk where it saves memory (default: auto)");
 }
 
 DimBindings sizes_for_chunks(const LowerOptions& options, const DimBindings& sizes) {
@@ -152,11 +151,11 @@ void add_lower_options(CLI::App& command, LowerOptions& options) {
   add_chunk_option(command, options.chunks);
   CLI::Option* required = command.add_flag_callback(
       "--require-fused", [&options] { options.attention = AttentionFusion::required; },
-      "An attention that is not fused is an error");
+      "Fail if an attention is not fused");
   command
       .add_flag_callback(
           "--no-fused-attention", [&options] { options.attention = AttentionFusion::off; },
-          "Run products and softmax of attentions one by one")
+          "Run the matmuls and the softmax of attentions as separate kernels")
       ->excludes(required);
 }
 
@@ -195,8 +194,8 @@ Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options,
   }
   if (arguments.tensors.size() == graph.arguments().size()) return arguments;
   if (!options.random)
-    throw UserError(fmt::format("no file has {}", missing_text(graph, arguments.tensors)), "argument_missing",
-                    "give --input FILE.safetensors, or --random to make values up");
+    throw UserError(fmt::format("no value for {}", missing_text(graph, arguments.tensors)), "argument_missing",
+                    "give --input FILE.safetensors, or --random to generate values");
   DimBindings dims = arguments.dims;
   for (const auto& [name, tensor] : arguments.tensors)
     learn_dims(graph[graph.find_argument(name)].type.shape, tensor.shape(), dims);

@@ -62,32 +62,37 @@ std::string Division::to_string() const {
 }
 
 CLI::Option* add_division(CLI::App& command, Division& division) {
-  CLI::Option* mesh = command.add_option(
-      "--mesh", division.mesh_text, "Axes and their numbers of processes, as data=4,model=2; default: one process");
-  command.add_option("--split", division.splits_text, "Dims and the axes they are split over, as B:data,h:model")
+  CLI::Option* mesh =
+      command.add_option("--mesh", division.mesh_text,
+                         "Mesh axes and their numbers of processes, such as data=4,model=2 (default: one process)");
+  command
+      .add_option("--split", division.splits_text,
+                  "Dims and the mesh axes to split them over, such as B:data,h:model (default: none; train and "
+                  "finetune choose by the names of the axes)")
       ->needs(mesh);
   command
-      .add_option("--states", division.states,
-                  "The axis over which optimizer states are split: each process updates its part of a parameter")
+      .add_option(
+          "--states", division.states,
+          "Mesh axis that shards the optimizer states: each process updates its shard of a parameter (ZeRO-1)")
       ->needs(mesh);
   command
-      .add_option("--parameters", division.parameters,
-                  "The axis over which parameters and their states are split; they are gathered where they are used")
+      .add_option(
+          "--parameters", division.parameters,
+          "Mesh axis that shards parameters and optimizer states; parameters are gathered before use (ZeRO-3, FSDP)")
       ->needs(mesh);
   CLI::Option* keep = command
                           .add_flag("--keep-gathered", division.keep_gathered,
-                                    "Keep gathered parameters for the backward pass, instead of gathering them again")
+                                    "Keep gathered parameters for the backward pass instead of gathering them again")
                           ->needs(mesh);
   command
       .add_flag("--gather-again", division.gather_again,
-                "Gather parameters again for the backward pass, even if --memory-budget has room to keep them")
+                "Gather parameters again for the backward pass, even if keeping them fits in --memory-budget")
       ->needs(mesh)
       ->excludes(keep);
   command
-      .add_option(
-          "--ring", division.ring,
-          "Whether keys and values of a split sequence go around between processes instead of being gathered: "
-          "always, never, or auto where that pays")
+      .add_option("--ring", division.ring,
+                  "Ring attention over a split sequence, instead of gathering keys and values: always, never, or "
+                  "auto (if it is faster or needed to fit in memory)")
       ->needs(mesh)
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->capture_default_str();
@@ -95,12 +100,12 @@ CLI::Option* add_division(CLI::App& command, Division& division) {
 }
 
 void add_process_options(CLI::App& command, CLI::Option* mesh, ProcessOptions& options) {
-  not_negative(
-      command.add_option("--watchdog", options.watchdog,
-                         "Seconds that processes wait for one that sends nothing before they end all; 0: for ever"))
+  not_negative(command.add_option(
+                   "--watchdog", options.watchdog,
+                   "Seconds to wait for a process that sends nothing before ending all processes; 0 waits forever"))
       ->needs(mesh)
       ->capture_default_str();
-  command.add_option("--mpi", options.mpi, "The MPI plugin (default: liblathe_mpi.so next to lathe)")->needs(mesh);
+  command.add_option("--mpi", options.mpi, "MPI plugin (default: liblathe_mpi.so next to lathe)")->needs(mesh);
 }
 
 std::shared_ptr<Ranks> start_processes(const Division& division, const ProcessOptions& options,
@@ -111,7 +116,7 @@ std::shared_ptr<Ranks> start_processes(const Division& division, const ProcessOp
   return std::make_shared<Ranks>(
       mpi_processes({.plugin = options.mpi}), mesh,
       RanksOptions{.patience = options.watchdog,
-                   .how_to_start = fmt::format("start them by the mpirun of that MPI: mpirun -n {} lathe {} {} ...",
+                   .how_to_start = fmt::format("start them with the mpirun of that MPI: mpirun -n {} lathe {} {} ...",
                                                mesh.size(), command, division.to_string())});
 }
 
@@ -134,7 +139,7 @@ void require_same_settings(const std::shared_ptr<Ranks>& ranks, const std::vecto
   std::vector<Claim> claims;
   for (const Settings& each : settings)
     for (const auto& [name, value] : each)
-      claims.push_back({"the setting " + name, value, "start all processes by the same command line"});
+      claims.push_back({"the setting " + name, value, "start all processes with the same command line"});
   require_agreement(*ranks, claims);
 }
 
@@ -144,7 +149,7 @@ std::string take_default_splits(Division& division, const ir::Graph& forward) {
   for (const shard::Split& split : found.splits)
     division.splits_text += fmt::format("{}{}:{}", division.splits_text.empty() ? "" : ",", split.dim, split.axis);
   std::string text =
-      fmt::format("--split {}, by default\n", division.splits_text.empty() ? "nothing" : division.splits_text);
+      fmt::format("--split {} (default)\n", division.splits_text.empty() ? "nothing" : division.splits_text);
   for (const std::string& why : found.left_out) text += fmt::format("  not {}\n", why);
   return text;
 }

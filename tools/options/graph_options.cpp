@@ -10,7 +10,7 @@
 namespace lathe::tools {
 
 void add_graph_options(CLI::App& command, GraphOptions& options) {
-  command.add_option("--dtype", options.dtype, "Run the graph's f32 values at this dtype (default: f32)")
+  command.add_option("--dtype", options.dtype, "Dtype of the graph's f32 values (default: f32)")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
   add_precision_option(command, options.precision);
   add_lower_options(command, options.lower);
@@ -49,7 +49,7 @@ CompileRequest PassOptions::request(const DimBindings& sizes) const {
 void add_pass_options(CLI::App& command, PassOptions& options, const std::string& dim_doc) {
   command.add_option("--dim", options.dims, dim_doc)->allow_extra_args(false)->delimiter(',');
   add_graph_options(command, options.graph);
-  command.add_flag("--evaluation", options.evaluation, "As it is evaluated: dropout passes its operand on");
+  command.add_flag("--evaluation", options.evaluation, "Compile for evaluation: dropout returns its operand");
   add_division(command, options.division);
 }
 

@@ -32,12 +32,13 @@ constexpr std::array<ByteUnit, 10> units = {{{"", 1},
 CLI::Option* add_memory_budget(CLI::App& command, std::string& size) {
   return command.add_option(
       "--memory-budget", size,
-      "The most memory that a run may take, such as 1.5GiB: values are computed again to fit; default: no limit");
+      "Memory limit of a run, such as 1.5GiB; values are recomputed to stay below it (default: no limit)");
 }
 
 std::int64_t parse_bytes(std::string_view text) {
   const auto refuse = [&]() -> UserError {
-    return {fmt::format("'{}' is no size in bytes", text), "size_text", "such as 1.5GiB, 800MB or 1000000"};
+    return {fmt::format("'{}' is not a size in bytes", text), "size_text",
+            "give a size such as 1.5GiB, 800MB or 1000000"};
   };
   double number = 0;
   const auto [rest, error] =

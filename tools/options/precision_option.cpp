@@ -9,16 +9,16 @@ namespace lathe::tools {
 CLI::Option* add_precision_option(CLI::App& command, std::string& precision) {
   return command
       .add_option("--precision", precision,
-                  "f32, or what products are computed in by mixed precision: bf16, f16; parameters stay f32")
+                  "Compute precision: f32, or bf16/f16 mixed precision (parameters stay f32)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->capture_default_str();
 }
 
 CLI::Option* add_weights_option(CLI::App& command, std::string& weights) {
   return command
-      .add_option(
-          "--weights", weights,
-          "Of a directory: stored, as the files have them, or q8, matrices in 8 bits, half the memory of bf16")
+      .add_option("--weights", weights,
+                  "Weight format of a model directory: stored (as in its files), or q8 (8-bit matrices, half the "
+                  "memory of bf16)")
       ->check(CLI::IsMember({"stored", "q8"}))
       ->capture_default_str();
 }

@@ -13,8 +13,8 @@ namespace lathe::tools {
 CLI::Option* add_target_option(CLI::App& command, std::string& target) {
   return command
       .add_option("--target", target,
-                  fmt::format("Where it runs: {}, cuda, or cuda: and the exact chip, such as cuda:sm_90a; "
-                              "host,-amx-bf16 leaves AMX out",
+                  fmt::format("Target to compile for: {}, cuda, or a GPU architecture such as cuda:sm_90a; "
+                              "host,-amx-bf16 disables AMX",
                               list_of(codegen::TargetCpu::names())))
       ->capture_default_str();
 }

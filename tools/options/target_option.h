@@ -13,7 +13,8 @@ namespace lathe::tools {
 CLI::Option* add_target_option(CLI::App& command, std::string& target);
 
 /// Adds --threads: 0, or up to the maximum size of a thread pool.
-CLI::Option* add_threads_option(CLI::App& command, int& threads, const std::string& doc = "0: one a CPU");
+CLI::Option* add_threads_option(CLI::App& command, int& threads,
+                                const std::string& doc = "Number of threads; 0 uses one per CPU");
 
 /// Returns options to compile for a --target. Searches for CUDA as the environment specifies. Throws UserError
 /// [unknown_target], [unknown_arch], and those of cuda::local_platform if this machine cannot run the target. With

@@ -32,11 +32,11 @@ double quantity(std::string_view option, const std::string& text, std::span<cons
   for (const RateUnit& unit : units) names += fmt::format("{}{}", names.empty() ? "" : ", ", unit.name);
   const auto refuse = [&](std::string_view why) -> UserError {
     return {fmt::format("{}: '{}' {}", option, visible(text), why), "rate_text",
-            fmt::format("a number and one of {}", names)};
+            fmt::format("give a number and one of {}", names)};
   };
   double number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !std::isfinite(number)) throw refuse("starts with no number");
+  if (error != std::errc() || !std::isfinite(number)) throw refuse("does not start with a number");
   std::string_view name = std::string_view(text).substr(static_cast<std::size_t>(rest - text.data()));
   while (name.starts_with(' ')) name.remove_prefix(1);
   for (const RateUnit& unit : units) {
@@ -45,7 +45,7 @@ double quantity(std::string_view option, const std::string& text, std::span<cons
     if (!std::isfinite(value) || value < least) throw refuse(least > 0 ? "is not above 0" : "is below 0");
     return value;
   }
-  throw refuse(name.empty() ? "has no unit" : "has a unit that is none of these");
+  throw refuse(name.empty() ? "has no unit" : "has an unknown unit");
 }
 
 MachineInfo machine_named(const std::string& machine) {
@@ -58,8 +58,8 @@ MachineInfo machine_named(const std::string& machine) {
     if (gpu.name == machine) return gpu;
     names.push_back(gpu.name);
   }
-  throw UserError(fmt::format("no machine is known as '{}'", visible(machine)), "machine_name",
-                  did_you_mean_or_list(machine, names, "the tables have"));
+  throw UserError(fmt::format("unknown machine '{}'", visible(machine)), "machine_name",
+                  did_you_mean_or_list(machine, names, "the known machines are"));
 }
 
 std::string_view name_of(const MachineInfo& machine) {
@@ -73,8 +73,8 @@ shard::StepRates with_options(shard::StepRates rates, const RateOptions& options
   if (!options.latency.empty()) rates.latency = quantity("--latency", options.latency, times, 0);
   const bool all_given = !options.rate.empty() && !options.bandwidth.empty() && !options.latency.empty();
   if (!all_given)
-    rates.basis = options.rate.empty() ? fmt::format("the peak of {}, where nothing is given", machine)
-                                       : "the network's where nothing is given";
+    rates.basis = options.rate.empty() ? fmt::format("rates that are not given: the peak of {}", machine)
+                                       : "rates that are not given: a default network";
   return rates;
 }
 
@@ -82,13 +82,15 @@ shard::StepRates with_options(shard::StepRates rates, const RateOptions& options
 
 CLI::Option* add_rate_options(CLI::App& command, RateOptions& options) {
   CLI::Option* const machine =
-      command
-          .add_option("--machine", options.machine,
-                      "The machine of a process, whose peak the prediction takes where no --rate is given")
+      command.add_option("--machine", options.machine, "Machine of a process; its peak is the default of --rate")
           ->capture_default_str();
-  command.add_option("--rate", options.rate, "What a process's products of matrices reach, as 800GFLOP/s");
-  command.add_option("--bandwidth", options.bandwidth, "What a process sends, as 12.5GB/s or 100Gbit/s");
-  command.add_option("--latency", options.latency, "What a message takes beside its bytes, as 2us");
+  command.add_option("--rate", options.rate,
+                     "Matmul rate of a process, such as 800GFLOP/s (default: the peak of --machine)");
+  command.add_option(
+      "--bandwidth", options.bandwidth,
+      "Bandwidth with which a process sends, such as 12.5GB/s or 100Gbit/s (default: that of a 100 Gbit/s network)");
+  command.add_option("--latency", options.latency,
+                     "Time per message in addition to its bytes, such as 2us (default: 2us)");
   return machine;
 }
 

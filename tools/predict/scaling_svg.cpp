@@ -118,12 +118,12 @@ std::vector<Panel> panels(bool is_compiled) {
             {"exchanges", "#d1480b", [](const ScalingPoint& p) { return p.time.exchanges; }}},
            [](double v) { return shard::seconds_text(v); }},
           {"Efficiency",
-           {{"of what all processes could compute", "#1f6feb", [](const ScalingPoint& p) { return p.efficiency; }}},
+           {{"share of the peak of all processes", "#1f6feb", [](const ScalingPoint& p) { return p.efficiency; }}},
            [](double v) { return fmt::format("{:.0f}%", 100 * v); },
            1},
-          {"Bytes of a process",
+          {"Bytes per process",
            {{"sent", "#d1480b", [](const ScalingPoint& p) { return static_cast<double>(p.sent.tensors); }},
-            {is_compiled ? "planned" : "held, without temporaries", "#1f6feb",
+            {is_compiled ? "planned memory" : "memory without temporaries", "#1f6feb",
              [](const ScalingPoint& p) { return static_cast<double>(p.held); }}},
            bytes}};
 }
@@ -159,7 +159,7 @@ std::string scaling_svg(const std::string& title, const shard::Scaling& scaling,
   for (int i = 0; i < static_cast<int>(all.size()); ++i)
     svg += drawing.panel(all[static_cast<std::size_t>(i)], i, i == 2 ? 1024 : 10);
   return svg +
-         fmt::format("<text x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">processes, of which {} grows</text>\n",
+         fmt::format("<text x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">processes (axis {} grows)</text>\n",
                      (page_left + page_width - page_right) / 2, page_height - 20, escaped(scaling.growing)) +
          "</svg>\n";
 }

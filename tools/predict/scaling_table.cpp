@@ -20,23 +20,22 @@ std::string dims_text(const DimBindings& dims) {
 }
 
 constexpr std::string_view notes_of_products =
-    "step = products + waiting, which is what no products hide of the exchanges; sent, scalars and memory are\n"
-    "bytes of a process, memory without temporaries. Left out: element-wise ops, memory traffic, what a network\n"
-    "shares, processes that wait for slower ones (docs/distributed.md).\n";
+    "step = products + waiting, the time of exchanges that products do not hide. sent, scalars and memory are\n"
+    "bytes per process, memory without temporaries. Left out: element-wise ops, memory traffic, shared links,\n"
+    "waiting for slower processes (docs/distributed.md).\n";
 constexpr std::string_view notes_of_programs =
-    "step = products + others + waiting: others is what kernels take for memory and to start, beyond their "
-    "products,\n"
-    "waiting what no kernels hide of the exchanges; sent, scalars and memory are bytes of a process, memory as "
-    "planned,\n"
-    "temporaries with it. Left out: what a network shares, processes that wait for slower ones. Rates of GPUs are\n"
-    "those of data sheets and estimates: nothing has been measured on a GPU yet (docs/distributed.md).\n";
+    "step = products + others + waiting. others: time of kernels for memory and launches, beyond their products.\n"
+    "waiting: time of exchanges that kernels do not hide. sent, scalars and memory are bytes per process, memory\n"
+    "as planned, with temporaries. Left out: shared links, waiting for slower processes. Rates of GPUs are from\n"
+    "data sheets and estimates: nothing has been measured on a GPU yet (docs/distributed.md).\n";
 
 }  // namespace
 
 std::string scaling_table(const shard::Scaling& scaling, const shard::ScalingCurve& curve) {
   std::string text = to_string(scaling.rates);
-  text += fmt::format("{} grows, and what is split over it; other axes and sizes stay: {}{}\n", scaling.growing,
-                      scaling.mesh.to_string(), scaling.dims.empty() ? "" : " with " + dims_text(scaling.dims));
+  text += fmt::format("axis {} grows, with the dims that are split over it; other axes and sizes are fixed: {}{}\n",
+                      scaling.growing, scaling.mesh.to_string(),
+                      scaling.dims.empty() ? "" : " with " + dims_text(scaling.dims));
   std::size_t width = 4;
   for (const shard::ScalingPoint& point : curve.points) width = std::max(width, point.mesh.to_string().size());
   const bool is_compiled = static_cast<bool>(scaling.compile);
@@ -57,9 +56,9 @@ std::string scaling_table(const shard::Scaling& scaling, const shard::ScalingCur
                   format_bytes(point.sent.tensors), format_bytes(point.sent.scalars), format_bytes(point.held)});
     if (point.kept_whole == 0) continue;
     text.pop_back();
-    text += fmt::format("  {} parameters stay whole: no dim divides\n", point.kept_whole);
+    text += fmt::format("  {} parameters stay whole: no dim is divisible\n", point.kept_whole);
   }
-  if (!curve.stopped.empty()) text += "no further: " + curve.stopped + "\n";
+  if (!curve.stopped.empty()) text += "stopped: " + curve.stopped + "\n";
   return text.append(is_compiled ? notes_of_programs : notes_of_products);
 }
 

@@ -42,8 +42,7 @@ FolderSave::Names files_read_in(const fs::path& folder) {
 }  // namespace
 
 void add_adapter_option(CLI::App& command, fs::path& adapter) {
-  command.add_option("--adapter", adapter,
-                     "A directory with a LoRA adapter on the model, as PEFT writes it; default: none");
+  command.add_option("--adapter", adapter, "PEFT directory of a LoRA adapter to use on the model (default: none)");
 }
 
 Tokenizer tokenizer_of(const pretrained::AdaptedModel& model) {
@@ -65,8 +64,8 @@ std::optional<TokenId> end_token(const pretrained::AdaptedModel& model, const To
 void check_output(const fs::path& output, const fs::path& input) {
   std::error_code ignored;
   if (fs::equivalent(output, input, ignored))
-    throw UserError(fmt::format("{} is a directory that is read", output.string()), "output_folder",
-                    "give another --output: its files are in use until the end");
+    throw UserError(fmt::format("{} is an input directory", output.string()), "output_folder",
+                    "give another --output; input files are read until the end of the run");
 }
 
 std::vector<std::string> text_files_in(const fs::path& folder) {

@@ -73,17 +73,17 @@ std::map<std::string, std::string> OptimizerSettings::to_strings() const {
 Schedule OptimizerSettings::schedule(double floor) const {
   if (steps == 1) return lr;
   if (warmup_steps() >= steps)
-    throw UserError(fmt::format("{} steps of warm-up leave none of {} steps to train", warmup_steps(), steps),
-                    "train_warmup", "give more --steps or fewer --warmup");
+    throw UserError(fmt::format("{} warmup steps leave none of the {} training steps", warmup_steps(), steps),
+                    "train_warmup", "give more --steps or a smaller --warmup");
   return Schedule::warmup_cosine({.peak = lr, .warmup = warmup_steps(), .total = steps, .floor = floor});
 }
 
 LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer) {
   if (model.model != "gpt" && model.model != "llama")
-    throw UserError(fmt::format("there is no model {}", model.model), "train_model", "use gpt or llama");
+    throw UserError(fmt::format("unknown model {}", model.model), "train_model", "use gpt or llama");
   if (model.heads < 1 || model.d_model % model.heads != 0)
-    throw UserError(fmt::format("d_model={} does not divide into {} heads", model.d_model, model.heads),
-                    "train_heads", "choose d_model as a multiple of the heads");
+    throw UserError(fmt::format("d_model={} is not divisible by {} heads", model.d_model, model.heads), "train_heads",
+                    "make --d-model a multiple of --heads");
   const Schedule rate = optimizer.schedule(optimizer.lr / 10);
   LanguageModel m = build(model);
   const AdamW adamw{.lr = rate, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = optimizer.weight_decay};

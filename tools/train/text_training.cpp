@@ -86,7 +86,7 @@ class TextTraining {
     AtomicFile::remove_leftovers(s_.output / "tokenizer.json");
     prepare_model_folder(s_.output / "model");
     if (const auto& checkpoint = folder_.checkpoint())
-      for (const std::string& warning : checkpoint->warnings) print("warning: passed over: {}\n", warning);
+      for (const std::string& warning : checkpoint->warnings) print("warning: skipped: {}\n", warning);
   }
 
   void prepare_text() {
@@ -94,7 +94,7 @@ class TextTraining {
     characters_ = raw.size();
     text_hash_ = sha256_hex(raw);
     if (ranks_)
-      require_agreement(*ranks_, {{"the text", text_hash_.substr(0, 16), "every process reads the same text"}});
+      require_agreement(*ranks_, {{"the text", text_hash_.substr(0, 16), "give all processes the same text"}});
     if (is_first())
       codec_.emplace(folder_ && folder_.checkpoint() ? codec_of(*folder_.checkpoint())
                                                      : TextCodec::make(s_.tokenizer, raw));
@@ -116,7 +116,7 @@ class TextTraining {
     const auto& config = checkpoint.meta.config;
     if (!s_.text.empty() && config.count("text") && config.at("text") != text_hash_)
       throw UserError(fmt::format("the checkpoint in {} was trained on another text", s_.output.string()),
-                      "train_resume", "give another --output, or --fresh to start anew");
+                      "train_resume", "give another --output, or --fresh to start from scratch");
     return TextCodec::resumed(config, checkpoint.folder, s_.output);
   }
 
@@ -196,7 +196,7 @@ class TextTraining {
     const Executable& step = trainer_->executable();
     const CompileSummary& c = step.summary();
     if (c.tuned) print("{}", to_string(*c.tuned));
-    if (ranks_) print("{} processes: {}; what follows is of one of them\n", ranks_->size(), s_.division.to_string());
+    if (ranks_) print("{} processes: {}; numbers below are per process\n", ranks_->size(), s_.division.to_string());
     print("{}", c.division);
     const MemoryPlan plan =
         step.memory_plan(sizes_on_process({{"B", s_.batch}, {"T", s_.model.context}}, s_.division));
@@ -205,13 +205,13 @@ class TextTraining {
         "cache, in {:.2f} s\n",
         c.ops, step.program().regions, c.launches, c.kernels, c.compiled, c.from_cache,
         c.pass_seconds + c.lower_seconds + c.codegen_seconds);
-    print("memory: {} planned at the peak, {} for parameters, moments and results\n", format_bytes(plan.arena_bytes),
+    print("memory: {} planned at peak, {} for parameters, moments and results\n", format_bytes(plan.arena_bytes),
           format_bytes(plan.argument_bytes));
     print("{} parameters; batches of {} x {} {}; {} steps\n", format_count(static_cast<double>(parameter_count_)),
           s_.batch, s_.model.context, codec_->unit(), s_.optimizer.steps);
     for (const std::string& line : trainer_->changed_settings()) print("{}\n", line);
     if (const auto& checkpoint = folder_.checkpoint())
-      print("going on after step {} of the checkpoint in {}\n", trainer_->step(),
+      print("resuming after step {} from the checkpoint in {}\n", trainer_->step(),
             visible(checkpoint->folder.string()));
   }
 

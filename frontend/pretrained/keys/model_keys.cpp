@@ -291,16 +291,16 @@ void check_counts(const Config& config, std::size_t tensors) {
     if (config.has(key)) {
       const std::int64_t count = config.integer(key);
       if (count > most)
-        config.reject(key, fmt::format("the files hold {} tensors, too few for so many layers", tensors));
+        config.reject(key, fmt::format("the files contain {} tensors, too few for that many layers", tensors));
       layers = std::max(layers, count);
     }
   if (!config.has("num_local_experts")) return;
   const std::int64_t experts = config.integer("num_local_experts");
   if (experts < 1) config.reject("num_local_experts", "give 1 or more");
   if (experts > most / layers)
-    config.reject(
-        "num_local_experts",
-        fmt::format("the files hold {} tensors, too few for so many experts in each of {} layers", tensors, layers));
+    config.reject("num_local_experts",
+                  fmt::format("the files contain {} tensors, too few for that many experts in each of {} layers",
+                              tensors, layers));
 }
 
 void reject_architecture(const Config& config, std::string_view readable) {

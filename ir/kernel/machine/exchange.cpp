@@ -64,7 +64,7 @@ void FromConsumers::interpret(const MachineRun& run, ValueId id, std::span<Threa
   const auto consumers = static_cast<std::size_t>(consumers_of(run));
   for (std::size_t i = 0; i < threads.size(); ++i) {
     if (i < consumers && run.integer(value, *threads[i]) != run.integer(value, *threads[0]))
-      run.fail(fmt::format("threads 0 and {} tell different values", i), "divergent_consumers");
+      run.fail(fmt::format("threads 0 and {} publish different values", i), "divergent_consumers");
     *run.lanes(id, *threads[i]) = *run.lanes(value, *threads[0]);
   }
 }

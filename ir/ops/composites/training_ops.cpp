@@ -37,7 +37,7 @@ TensorType infer_cross_entropy(const InferContext& ctx) {
     ctx.require_equal(targets.shape[i], logits.shape[i], "cross_entropy_shape", message, hint);
   const double smoothing = ctx.attr<double>("label_smoothing");
   ctx.require(smoothing >= 0 && smoothing <= 1, "cross_entropy_smoothing",
-              fmt::format("label_smoothing is {}", smoothing), "it must lie in 0 .. 1");
+              fmt::format("label_smoothing is {}", smoothing), "it must be between 0 and 1");
   return TensorType::contiguous(logits.dtype, {});
 }
 
@@ -119,7 +119,7 @@ void cross_entropy_gradient(const GradientContext& g) {
 TensorType infer_dropout(const InferContext& ctx) {
   rules::require_kind(ctx, 0, rules::floats);
   const double p = ctx.attr<double>("p");
-  ctx.require(p >= 0 && p <= 1, "dropout_p", fmt::format("p is {}", p), "a probability lies in 0 .. 1");
+  ctx.require(p >= 0 && p <= 1, "dropout_p", fmt::format("p is {}", p), "a probability must be between 0 and 1");
   const TensorType& state = ctx.operand(1);
   ctx.require(state.dtype == i64 && state.shape == Shape{2}, "dropout_state",
               fmt::format("{} is no random state", rules::describe(ctx, 1)),

@@ -55,7 +55,7 @@ void check_attention_operands(const InferContext& ctx) {
               "an offset moves the diagonal of a causal attention: say causal=true, or give no offset");
   ctx.require(ctx.arity() != (offset ? 3 : 5), "attention_offset",
               fmt::format("{} operands are given, and offset is {}", ctx.arity(), offset),
-              "operands are q, k and v, then a mask where there is one, then with offset=true the offset");
+              "operands are q, k and v, then the mask if there is one, then the offset if offset=true");
 }
 
 /// scores [.., n, m]

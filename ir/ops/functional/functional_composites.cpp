@@ -4,7 +4,7 @@ namespace lathe::ir {
 
 Value einsum(std::string_view equation, std::span<const Value> operands) {
   if (operands.empty())
-    throw UserError("einsum: no operands are given", "op_arity", "give at least one tensor beside the equation");
+    throw UserError("einsum: no operands are given", "op_arity", "give at least one tensor after the equation");
   return operands[0].builder().add(ops::einsum, operands, {{"equation", std::string(equation)}});
 }
 

@@ -27,7 +27,7 @@ constexpr Op record(std::string_view name, std::string_view doc) {
 
 }  // namespace
 
-constinit const Op input = record("input", "an argument given anew for each run");
+constinit const Op input = record("input", "an argument that is passed to each run");
 constinit const Op parameter = record("parameter", "a trained argument: kept between runs, may be updated in place");
 constinit const Op state =
     record("state", "an argument kept between runs that is not trained: moments, seeds, steps");

@@ -224,11 +224,11 @@ constinit const Op all_gather = exchange("all_gather", "the parts of all process
 constinit const Op reduce_scatter =
     exchange("reduce_scatter", "each process's part of the sum of the values of all processes of a mesh axis",
              block_attrs, reduce_scatter_labels, reduce_scatter_infer, block_samples);
-constinit const Op all_to_all =
-    exchange("all_to_all", "parts of one dim go to the processes of a mesh axis, what comes is joined along another",
-             all_to_all_attrs, all_to_all_labels, all_to_all_infer, all_to_all_samples);
-constinit const Op send_recv =
-    exchange("send_recv", "the value of the process so many places before it along a mesh axis, round its ends",
-             send_recv_attrs, index_labels, send_recv_infer, send_recv_samples);
+constinit const Op all_to_all = exchange(
+    "all_to_all", "parts of one dim go to the processes of a mesh axis; received parts are joined along another dim",
+    all_to_all_attrs, all_to_all_labels, all_to_all_infer, all_to_all_samples);
+constinit const Op send_recv = exchange(
+    "send_recv", "the value of the process that is offset places before it along a mesh axis, with wraparound",
+    send_recv_attrs, index_labels, send_recv_infer, send_recv_samples);
 
 }  // namespace lathe::ir::ops

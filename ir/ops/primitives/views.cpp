@@ -67,7 +67,7 @@ std::vector<Sample> transpose_samples() {
           view_sample({2, 3}, dims(0, 1), c128)};
 }
 
-constexpr AttrSpec transpose_attrs[] = {{"dim0", AttrKind::integer, true, {}, "one of the dims that change places"},
+constexpr AttrSpec transpose_attrs[] = {{"dim0", AttrKind::integer, true, {}, "one of the dims to swap"},
                                         {"dim1", AttrKind::integer, true, {}, "the other"}};
 constexpr std::string_view axis_labels[] = {"dim_range"};
 
@@ -245,7 +245,7 @@ constexpr std::string_view squeeze_labels[] = {"dim_range", "squeeze_size"};
 }  // namespace
 
 constinit const Op transpose =
-    view_op("transpose", "two dims change places; nothing is copied", transpose_attrs, axis_labels, transpose_infer,
+    view_op("transpose", "two dims are swapped; nothing is copied", transpose_attrs, axis_labels, transpose_infer,
             transpose_map, transpose_gradient, transpose_samples);
 
 constinit const Op permute = view_op("permute", "the dims in another order; nothing is copied", permute_attrs,

@@ -94,8 +94,8 @@ class Story {
     const std::vector<ValueId> arguments = graph_.arguments(), values = computed(graph_);
     text_ += counts + fmt::format("{} values\n", values.size());
     for (const auto* list : {&arguments, &values}) measure(*list);
-    section("what comes in", arguments, "arguments");
-    section("what happens", values, "values");
+    section("arguments", arguments, "arguments");
+    section("values", values, "values");
     results();
     return text_;
   }

@@ -22,7 +22,7 @@ struct ExplainOptions {
 ///            d_model=512 splits into h=8 x d_k=64; nothing is copied
 std::string explain(const Graph& graph, const ExplainOptions& options = {});
 
-/// Returns one line on why a value has its shape: "n_seq and h=8 change places; nothing is copied". Describes
+/// Returns one line on why a value has its shape: "n_seq and h=8 are swapped; nothing is copied". Describes
 /// arguments by their kind.
 std::string shape_reason(const Graph& graph, ValueId id);
 

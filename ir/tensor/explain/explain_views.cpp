@@ -104,7 +104,7 @@ std::string permutation_text(const IndexMap& map, const Shape& from, const Shape
     if (c.dim != i) moved.push_back(from[i].to_string());
   }
   if (moved.empty()) return "every dim keeps its place";
-  if (moved.size() == 2) return listed(moved) + " change places";
+  if (moved.size() == 2) return listed(moved) + " are swapped";
   return fmt::format("the dims are reordered to {}", to.to_string());
 }
 

@@ -128,7 +128,7 @@ class GraphParser {
     const Token token = in_.expect(TokenKind::word, "the name of an op");
     const Op* op = ops_.find(token.spelling);
     if (op && op->as<Argument>())
-      in_.fail(token, fmt::format("{} stands in the graph's parentheses, not in its body", token.spelling));
+      in_.fail(token, fmt::format("{} belongs in the graph's parentheses, not in its body", token.spelling));
     if (op) return *op;
     in_.fail(token, fmt::format("there is no op '{}'", token.spelling), unknown_op_hint(token.spelling));
   }

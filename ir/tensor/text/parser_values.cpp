@@ -226,7 +226,7 @@ std::optional<Location> parse_location(TokenStream& in) {
     const Token number = in.peek();
     const std::int64_t line = parse_integer(in);
     if (line < std::numeric_limits<int>::min() || line > std::numeric_limits<int>::max())
-      in.fail(number, "no file has so many lines");
+      in.fail(number, "the line number is out of range");
     std::string scope;
     if (in.accept_word("in")) scope = in.expect(TokenKind::text, "a scope in double quotes").value;
     loc = Location(file.value, static_cast<int>(line), scope);

@@ -94,8 +94,8 @@ TriedPlan plan_batched(GemmPlan plan, const GemmQuery& query) {
   else if (*query.n > few ||
            (*query.n <= limits.split_columns_depth && along_k == (*query.k > limits.split_long_depth)))
     return {.why_not = fmt::format(
-                "its right operand is of a batch, and {} columns by a k of {} do not make up for splitting", *query.n,
-                *query.k)};
+                "its right operand is batched, and {} columns with a k of {} are too small to pay for splitting",
+                *query.n, *query.k)};
   // Leaves scratch for the sums between blocks of k.
   if (*query.k > 2 * t.kc) t.kc = pairs_deep(query.k, blocks.waiting_depth);
   fit_sizes(t, query);

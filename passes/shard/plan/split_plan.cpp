@@ -97,10 +97,10 @@ void SplitPlan::require_free(Factor factor, int axis, const std::string& name, V
                                        mesh_[axis].name, dim, describe(at));
   if (const auto found = origins_.find(factor); found != origins_.end() && found->second.name != name)
     throw UserError(node.loc, "shard",
-                    fmt::format("{}, and, being one with a dim named {}, over {} as well", what, found->second.name,
+                    fmt::format("{}, and it is the same dim as {}, which is split over {}", what, found->second.name,
                                 mesh_[axes_of(factor).front()].name),
                     "shard_axis",
-                    fmt::format("split it over one axis, or say both of one name: {0}:{1},{0}:{2}", name,
+                    fmt::format("split it over one axis, or give both splits by one name: {0}:{1},{0}:{2}", name,
                                 mesh_[axes_of(factor).front()].name, mesh_[axis].name));
   if (const auto& obstacle = all.obstacle(factor)) {
     const Node& other = graph_[obstacle->node];
@@ -108,8 +108,8 @@ void SplitPlan::require_free(Factor factor, int axis, const std::string& name, V
         node.loc, "shard",
         fmt::format("{}, but {} needs all of it: {}", what, describe(obstacle->node), obstacle->why), "shard_gather",
         fmt::format(
-            "a gather there would move {} bytes to every process, and nobody asked for one: leave "
-            "the dim whole, or write the op at {} so that it takes whole blocks of it",
+            "a gather there would send {} bytes to every process, and Lathe adds no gather by itself: leave the dim "
+            "whole, or write the op at {} so that it takes whole blocks of it",
             (other.type.shape.numel() * Dim(static_cast<std::int64_t>(size_in_bytes(other.type.dtype)))).to_string(),
             other.loc.place()));
   }

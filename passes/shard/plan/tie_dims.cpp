@@ -138,7 +138,7 @@ class DimTies {
   /// Dim `d` of `whole` is `blocks` times dim `e` of `part`.
   void tie_block(ValueId whole, int d, ValueId part, int e, const Dim& blocks, ValueId node) {
     FactorList list = result_.factors.make(blocks);
-    result_.factors.block(list, {node, fmt::format("{} tells its blocks apart", graph_[node].op->name.value)});
+    result_.factors.block(list, {node, fmt::format("{} treats its blocks differently", graph_[node].op->name.value)});
     append(list, result_.dim(part, e));
     result_.factors.tie(result_.dim(whole, d), list, node);
   }

@@ -50,11 +50,11 @@ std::vector<fs::path> candidates(const fs::path& file) {
 [[noreturn]] void missing(const std::vector<fs::path>& sought, const std::vector<std::string>& faults) {
   std::vector<std::string> places;
   for (const fs::path& place : sought) places.push_back(place.string());
-  std::string message = fmt::format("the MPI plugin is not found: sought {}", fmt::join(places, ", "));
+  std::string message = fmt::format("the MPI plugin is not found: searched {}", fmt::join(places, ", "));
   for (const std::string& fault : faults) message += "; " + fault;
   throw UserError(message, "mpi_plugin",
-                  "install an MPI (Debian: libopenmpi-dev openmpi-bin), build Lathe again, which then makes "
-                  "liblathe_mpi.so, and keep that beside the program or liblathe.so");
+                  "install an MPI (Debian: libopenmpi-dev openmpi-bin), build Lathe again, which then builds "
+                  "liblathe_mpi.so, and keep that file next to the program or liblathe.so");
 }
 
 template <class Function>

@@ -23,7 +23,7 @@ std::string other_text(const std::string& content) {
 }
 
 [[noreturn]] void fail_turn(std::size_t i) {
-  throw UserError(fmt::format("message {}: the template does not tell which part of the text is the assistant's", i),
+  throw UserError(fmt::format("message {}: the template does not mark which part of the text is the assistant's", i),
                   "chat_spans", "mark it in the template by {% generation %} and {% endgeneration %}");
 }
 

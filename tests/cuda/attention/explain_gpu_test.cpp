@@ -120,5 +120,5 @@ TEST_CASE("explain lists the matmuls of a mixed-precision step, and what keeps o
   INFO(text);
   CHECK_THAT(text, Contains("contract logits gpt.cpp:") && Contains(": warpgroups, ") &&
                        Contains(" multiplications and additions, by k") &&
-                       Contains("\n  not by warpgroups: its left operand does not lie in chunks of 16 bytes"));
+                       Contains("\n  not by warpgroups: its left operand is not in aligned chunks of 16 bytes"));
 }

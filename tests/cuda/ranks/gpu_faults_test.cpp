@@ -63,7 +63,7 @@ TEST_CASE("GPU ranks: a missing message is an error with rank, op and line") {
   gpus.control().fault = {.rank = 1, .after = 2, .code = 0};
   const auto found = run_lookup(gpus, 2, 0.5, 3);
   check_says(found[0], "rank_stalled",
-             {"lookup:3: all_reduce", "over m has not moved for 0.5 seconds", "rank 0 waits for position 1"});
+             {"lookup:3: all_reduce", "over m has made no progress for 0.5 seconds", "rank 0 waits for position 1"});
   check_says(found[1], "rank_failed", {"rank 0 of 2 failed", "all_reduce"});
   CHECK(gpus.control().stuck == 4);  // both phases of the all_reduce, on both ranks
   CHECK(gpus.control().aborted == 2);
@@ -150,7 +150,7 @@ TEST_CASE("GPU ranks: rejects two ranks on one GPU, and a GPU without ranks") {
     options.ranks = ranks;
     (void)compile(graph, options);
   });
-  for (const RankFailure& failure : alone) check_says(failure, "compile_options", {"not one of those of the ranks"});
+  for (const RankFailure& failure : alone) check_says(failure, "compile_options", {"does not belong to the ranks"});
 }
 
 TEST_CASE("GPU ranks: mixed CPU and GPU ranks are detected before they communicate") {
@@ -162,7 +162,7 @@ TEST_CASE("GPU ranks: mixed CPU and GPU ranks are detected before they communica
     (void)compile(graph, options);
   });
   for (const RankFailure& failure : found)
-    check_says(failure, "ranks_differ", {"what they compile for: rank 0 has a GPU, rank 1 has a CPU"});
+    check_says(failure, "ranks_differ", {"the target: rank 0 has a GPU, rank 1 has a CPU"});
 }
 
 TEST_CASE("GPU ranks: searches for NCCL in the usual places, and reports a missing or outdated library") {

@@ -233,7 +233,7 @@ std::string why_not_copied(const TensorParts& parts, const Side& side, const cha
                      program[0].dtype == parts.product.operands.dtype;
   return fmt::format(
       "its {} operand {}", name,
-      loads ? "does not lie in chunks of 16 bytes, or is written over" : "is computed where it is read");
+      loads ? "is not in aligned chunks of 16 bytes, or is overwritten" : "is computed where it is read");
 }
 
 /// Returns why a matmul does not use warpgroups on a GPU that has them.

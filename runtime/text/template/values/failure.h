@@ -42,8 +42,9 @@ class Failure : public UserError {
 
 [[noreturn]] inline void fail_operation(const std::string& message) { throw Failure(message, "template_operation"); }
 [[noreturn]] inline void fail_unsafe(const std::string& message) {
-  throw Failure(message, "template_unsafe",
-                "templates change nothing and see no private names: build anew, as in {% set l = l + [x] %}");
+  throw Failure(
+      message, "template_unsafe",
+      "templates cannot modify values or read private names: build a new value, as in {% set l = l + [x] %}");
 }
 [[noreturn]] inline void fail_unsupported(const std::string& message) {
   throw Failure(message, "template_unsupported", "docs/chat-templates.md lists what templates may use");

@@ -28,10 +28,10 @@ std::size_t kind_of(const JsonNode& place) {
 TokenId Model::unknown_token(const std::string& text) const {
   const auto found = tokens_.find(text);
   if (!found)
-    throw UserError(fmt::format("a text holds what has no token, and {}, which stands for the unknown, is not in the "
-                                "vocabulary",
-                                quote(text)),
-                    "tokenizer_unk");
+    throw UserError(
+        fmt::format("a text has a part without a token, and the unknown token {} is not in the vocabulary",
+                    quote(text)),
+        "tokenizer_unk");
   return *found;
 }
 
