@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "codegen/llvm/target_cpu.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 #include "ir/tensor/binding.h"

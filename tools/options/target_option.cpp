@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "codegen/llvm/target_cpu.h"
 #include "ir/support/nearest.h"
 #include "tools/environment.h"
 #include "tools/options/number_option.h"
