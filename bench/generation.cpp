@@ -14,8 +14,8 @@
 #include <iostream>
 #include <string>
 
-#include "frontend/generation/cached_lm.h"
-#include "frontend/pretrained/pretrained.h"
+#include "models/generation/cached_lm.h"
+#include "models/pretrained/pretrained.h"
 #include "runtime/machine/peak.h"
 
 namespace {

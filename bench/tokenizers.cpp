@@ -7,8 +7,8 @@
 #include <iterator>
 
 #include "ir/support/error.h"
+#include "models/text/tokenizer/tokenizer.h"
 #include "runtime/machine/seconds.h"
-#include "runtime/text/tokenizer/tokenizer.h"
 
 namespace {
 

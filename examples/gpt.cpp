@@ -8,8 +8,8 @@
 #include "frontend/decode/decoding.h"
 #include "frontend/initialize.h"
 #include "frontend/models/gpt.h"
-#include "frontend/text/corpus.h"
 #include "frontend/train/step.h"
+#include "models/text/corpus.h"
 #include "runtime/compile.h"
 
 using namespace lathe;

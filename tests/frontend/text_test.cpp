@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "frontend/text/corpus.h"
 #include "ir/support/error.h"
+#include "models/text/corpus.h"
 
 using namespace lathe;
 using namespace lathe::text;

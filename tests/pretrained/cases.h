@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/pretrained/pretrained.h"
+#include "models/pretrained/pretrained.h"
 #include "runtime/files/safetensors.h"
 
 namespace lathe::test {

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "frontend/pretrained/encoders/encoder.h"
-#include "frontend/pretrained/image_models/image_model.h"
-#include "frontend/pretrained/keys/families.h"
-#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 #include "ir/tensor/text/printer.h"
+#include "models/pretrained/encoders/encoder.h"
+#include "models/pretrained/image_models/image_model.h"
+#include "models/pretrained/keys/families.h"
+#include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/files/tensor_folder.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/test_data.h"

@@ -5,11 +5,11 @@
 #include <set>
 
 #include "frontend/initialize.h"
-#include "frontend/pretrained/token_loss.h"
 #include "frontend/train/step.h"
+#include "models/pretrained/token_loss.h"
+#include "models/text/dataset/token_batches.h"
 #include "passes/shard/plan/default_splits.h"
 #include "passes/shard/simulate.h"
-#include "runtime/text/dataset/token_batches.h"
 #include "tests/pretrained/token_case.h"
 
 /// Pretrained models sharded over processes, like in `lathe finetune`.

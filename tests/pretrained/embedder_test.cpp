@@ -1,4 +1,4 @@
-#include "frontend/pretrained/encoders/embedder.h"
+#include "models/pretrained/encoders/embedder.h"
 
 #include <fmt/core.h>
 

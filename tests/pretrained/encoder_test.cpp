@@ -1,4 +1,4 @@
-#include "frontend/pretrained/encoders/encoder.h"
+#include "models/pretrained/encoders/encoder.h"
 
 #include <fmt/core.h>
 

@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "frontend/pretrained/encoders/encoder.h"
-#include "frontend/pretrained/image_models/image_model.h"
-#include "frontend/pretrained/lora/adapted_model.h"
-#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
+#include "models/pretrained/encoders/encoder.h"
+#include "models/pretrained/image_models/image_model.h"
+#include "models/pretrained/lora/adapted_model.h"
+#include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/files/folder_save.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/test_data.h"

@@ -1,4 +1,4 @@
-#include "frontend/generation/generation_keys.h"
+#include "models/generation/generation_keys.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "frontend/generation/generator.h"
+#include "models/generation/generator.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"
 #include "tests/support/test_data.h"

@@ -3,7 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "frontend/generation/generator.h"
+#include "models/generation/generator.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernel_store.h"
 #include "tests/support/test_data.h"

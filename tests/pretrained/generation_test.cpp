@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "frontend/generation/generator.h"
+#include "models/generation/generator.h"
 #include "tests/pretrained/cases.h"
 #include "tests/pretrained/continuations.h"
 #include "tests/support/kernel_store.h"

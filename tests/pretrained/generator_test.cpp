@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "frontend/generation/generator.h"
+#include "models/generation/generator.h"
 #include "tests/pretrained/cases.h"
 #include "tests/support/error_label.h"
 #include "tests/support/kernel_store.h"

@@ -1,4 +1,4 @@
-#include "frontend/pretrained/image_models/image_model.h"
+#include "models/pretrained/image_models/image_model.h"
 
 #include <fmt/core.h>
 

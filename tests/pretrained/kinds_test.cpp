@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/grad.h"
-#include "frontend/pretrained/encoders/encoder.h"
-#include "frontend/pretrained/image_models/image_model.h"
-#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
+#include "models/pretrained/encoders/encoder.h"
+#include "models/pretrained/image_models/image_model.h"
+#include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "passes/compile/compile.h"
 #include "passes/cpu/cpu_machine.h"
 #include "passes/explain/explain_attention.h"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "frontend/nn/low_rank.h"
-#include "frontend/pretrained/lora/lora.h"
+#include "models/pretrained/lora/lora.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/test_data.h"
 

@@ -1,4 +1,4 @@
-#include "frontend/pretrained/lora/lora.h"
+#include "models/pretrained/lora/lora.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "frontend/graph.h"
-#include "frontend/pretrained/pretrained.h"
 #include "ir/support/tensors/tensors.h"
+#include "models/pretrained/pretrained.h"
 #include "tests/pretrained/cases.h"
 
 /// Checks for models of all kinds: outputs, loss, gradients, training, saving.

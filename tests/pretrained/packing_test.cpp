@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "frontend/initialize.h"
-#include "frontend/pretrained/token_loss.h"
 #include "frontend/train/step.h"
+#include "models/pretrained/token_loss.h"
+#include "models/text/dataset/token_batches.h"
 #include "runtime/compile.h"
-#include "runtime/text/dataset/token_batches.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/support/kernel_store.h"
 

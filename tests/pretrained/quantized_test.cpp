@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "frontend/generation/cached_lm.h"
-#include "frontend/generation/cached_seq2seq.h"
-#include "frontend/pretrained/pretrained.h"
-#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 #include "ir/support/error.h"
+#include "models/generation/cached_lm.h"
+#include "models/generation/cached_seq2seq.h"
+#include "models/pretrained/pretrained.h"
+#include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/compile.h"
 #include "tests/pretrained/continuations.h"
 #include "tests/pretrained/model_case.h"

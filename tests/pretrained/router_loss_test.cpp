@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/grad.h"
-#include "frontend/pretrained/token_loss.h"
+#include "models/pretrained/token_loss.h"
 #include "runtime/compile.h"
 #include "tests/pretrained/cases.h"
 #include "tests/runtime/files_scratch.h"

@@ -1,4 +1,4 @@
-#include "frontend/pretrained/encoders/sentence_encoder.h"
+#include "models/pretrained/encoders/sentence_encoder.h"
 
 #include <fmt/core.h>
 

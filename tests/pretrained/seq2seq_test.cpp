@@ -1,10 +1,10 @@
-#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
+#include "models/pretrained/seq2seq/seq2seq_lm.h"
 
 #include <fmt/core.h>
 
 #include <catch2/catch.hpp>
 
-#include "frontend/generation/generator.h"
+#include "models/generation/generator.h"
 #include "tests/pretrained/continuations.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"

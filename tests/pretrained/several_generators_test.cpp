@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "frontend/generation/cached_lm.h"
+#include "models/generation/cached_lm.h"
 #include "tests/pretrained/cases.h"
 #include "tests/pretrained/continuations.h"
 #include "tests/support/kernel_store.h"

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/decode/decoding.h"
-#include "frontend/generation/cached_lm.h"
+#include "models/generation/cached_lm.h"
 #include "tests/pretrained/continuations.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/support/error_label.h"

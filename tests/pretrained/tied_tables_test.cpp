@@ -2,9 +2,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "frontend/pretrained/encoders/encoder.h"
-#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 #include "ir/tensor/text/printer.h"
+#include "models/pretrained/encoders/encoder.h"
+#include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/compile.h"
 #include "runtime/files/tensor_folder.h"
 #include "tests/pretrained/cases.h"

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "frontend/graph.h"
-#include "frontend/pretrained/pretrained.h"
 #include "ir/support/tensors/tensors.h"
+#include "models/pretrained/pretrained.h"
 #include "tests/pretrained/cases.h"
 
 /// Cases of language models: their inputs, and the tolerances of results.

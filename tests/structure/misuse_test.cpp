@@ -85,7 +85,7 @@ std::string compiler_output(const std::string& program) {
   CHECK(std::fwrite(program.data(), 1, program.size(), source) == program.size());
   std::fclose(source);
   const std::string command = std::string("LC_ALL=C '") + LATHE_CXX_COMPILER + "' -std=c++20 -fsyntax-only -I '" +
-                              root + "/tools/include' -I '" + root + "' -x c++ '" + path + "' 2>&1";
+                              root + "/include' -I '" + root + "' -x c++ '" + path + "' 2>&1";
   std::FILE* compiler = popen(command.c_str(), "r");
   REQUIRE(compiler != nullptr);
   std::string output;

@@ -38,7 +38,7 @@ std::string without_detail(const std::string& name) {
 }
 
 bool is_library(const SourceFile& file) {
-  static const std::vector<std::string> rooms{"ir", "frontend", "passes", "codegen", "runtime", "tools"};
+  static const std::vector<std::string> rooms{"ir", "frontend", "passes", "codegen", "runtime", "models", "tools"};
   return file.is_cpp() && std::any_of(rooms.begin(), rooms.end(), [&](const auto& room) { return file.is_in(room); });
 }
 

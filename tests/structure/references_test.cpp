@@ -13,7 +13,8 @@ namespace {
 
 using Names = std::set<std::string>;
 
-const char* const library[] = {"ir", "frontend", "passes", "codegen", "runtime", "tools", "bench", "examples"};
+const char* const library[] = {"ir",     "frontend", "passes", "codegen", "runtime",
+                               "models", "tools",    "bench",  "examples"};
 
 struct Text {
   std::string place;  ///< "ir/support/dim.h:12"

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* const folders[] = {"ir",    "frontend", "passes", "codegen", "runtime", "tools",
+const char* const folders[] = {"ir",    "frontend", "passes", "codegen", "runtime", "models", "tools",
                                "tests", "examples", "bench",  "include", "cmake",   ".ci"};
 
 fs::path root() { return source_path("."); }
@@ -84,8 +84,8 @@ std::vector<Include> includes(const SourceFile& file) {
 }
 
 std::vector<const SourceFile*> public_headers() {
-  std::set<std::string> seen{"tools/include/lathe/lathe.h"};
-  std::vector<std::string> next{"tools/include/lathe/lathe.h"};
+  std::set<std::string> seen{"include/lathe/lathe.h"};
+  std::vector<std::string> next{"include/lathe/lathe.h"};
   std::vector<const SourceFile*> found;
   while (!next.empty()) {
     const std::string path = next.back();

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <map>
 
-#include "runtime/text/dataset/chat_spans.h"
+#include "models/text/dataset/chat_spans.h"
 #include "tests/support/test_data.h"
 #include "tests/text/random_templates.h"
 #include "tests/text/template_reference.h"

@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <set>
 
-#include "runtime/text/dataset/chat_spans.h"
-#include "runtime/text/dataset/read_examples.h"
-#include "runtime/text/dataset/token_batches.h"
+#include "models/text/dataset/chat_spans.h"
+#include "models/text/dataset/read_examples.h"
+#include "models/text/dataset/token_batches.h"
 #include "tests/support/test_data.h"
 #include "tests/text/template_reference.h"
 

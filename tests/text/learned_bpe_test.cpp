@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "models/text/tokenizer/learn/byte_level_bpe.h"
 #include "runtime/files/file_io.h"
-#include "runtime/text/tokenizer/learn/byte_level_bpe.h"
 #include "tests/support/error_label.h"
 #include "tests/support/test_data.h"
 

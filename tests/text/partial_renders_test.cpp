@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "runtime/text/template/partial/partial_renders.h"
+#include "models/text/template/partial/partial_renders.h"
 #include "tests/text/random_templates.h"
 
 using namespace lathe;

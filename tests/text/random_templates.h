@@ -3,7 +3,7 @@
 #include <random>
 #include <string>
 
-#include "runtime/text/template/values/value.h"
+#include "models/text/template/values/value.h"
 
 namespace lathe::test {
 

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "runtime/text/chat/chat_template.h"
+#include "models/text/chat/chat_template.h"
 #include "tests/support/test_data.h"
 #include "tests/text/template_reference.h"
 

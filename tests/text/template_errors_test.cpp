@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "runtime/text/chat/chat_template.h"
+#include "models/text/chat/chat_template.h"
 
 using namespace lathe;
 using Catch::Matchers::Contains;

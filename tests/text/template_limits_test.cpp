@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "runtime/text/chat/chat_template.h"
-#include "runtime/text/template/values/failure.h"
+#include "models/text/chat/chat_template.h"
+#include "models/text/template/values/failure.h"
 #include "tests/support/test_data.h"
 #include "tests/text/template_reference.h"
 

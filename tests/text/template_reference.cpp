@@ -5,7 +5,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "runtime/text/template/values/json.h"
+#include "models/text/template/values/json.h"
 #include "tests/support/test_data.h"
 
 namespace lathe::test {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "runtime/text/template/values/value.h"
+#include "models/text/template/values/value.h"
 
 namespace lathe::test {
 

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "runtime/text/template/template.h"
+#include "models/text/template/template.h"
 #include "tests/text/template_reference.h"
 
 using namespace lathe;

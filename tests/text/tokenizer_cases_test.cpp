@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "models/text/tokenizer/tokenizer.h"
 #include "runtime/files/file_io.h"
-#include "runtime/text/tokenizer/tokenizer.h"
 #include "tests/support/test_data.h"
 
 using namespace lathe;

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "runtime/text/chat/chat_template.h"
-#include "runtime/text/tokenizer/config/tokenizer_config.h"
-#include "runtime/text/tokenizer/tokenizer.h"
+#include "models/text/chat/chat_template.h"
+#include "models/text/tokenizer/config/tokenizer_config.h"
+#include "models/text/tokenizer/tokenizer.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/test_data.h"
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "runtime/text/tokenizer/tokenizer.h"
+#include "models/text/tokenizer/tokenizer.h"
 #include "tests/runtime/files_scratch.h"
 
 /// Untrusted files that would exhaust memory or run for hours.

@@ -7,14 +7,14 @@ set(parts lathe_support lathe_kernel lathe_ir lathe_passes lathe_frontend lathe_
           lathe_files lathe_text lathe_runtime lathe_pretrained lathe_generation)
 # One shared library, so that programs do not depend on the libraries with which Lathe is built.
 string(REPLACE ";" "," whole "${parts}")
-add_library(lathe_shared SHARED ${PROJECT_SOURCE_DIR}/tools/include/lathe/lathe.h)
+add_library(lathe_shared SHARED ${PROJECT_SOURCE_DIR}/include/lathe/lathe.h)
 set_target_properties(lathe_shared PROPERTIES OUTPUT_NAME lathe EXPORT_NAME lathe LINKER_LANGUAGE CXX
                                               LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${whole}"
                                               VERSION ${PROJECT_VERSION}
                                               SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 target_link_libraries(lathe_shared PRIVATE ${parts})
 target_compile_features(lathe_shared INTERFACE cxx_std_20)
-target_include_directories(lathe_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/tools/include>
+target_include_directories(lathe_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                                   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 add_library(Lathe::lathe ALIAS lathe_shared)  # same name as in an installed Lathe
 if(NOT LATHE_INSTALL)

@@ -23,7 +23,7 @@ if(LATHE_UNITY)
   list(TRANSFORM read_first REPLACE "(.+)" "<\\1>")
   # Programs precompile the public headers. Tests precompile no header of Lathe, because each must include what it
   # uses.
-  lathe_precompiled(program ${read_first} ${PROJECT_SOURCE_DIR}/tools/include/lathe/lathe.h)
+  lathe_precompiled(program ${read_first} ${PROJECT_SOURCE_DIR}/include/lathe/lathe.h)
   if(LATHE_TESTS)
     lathe_precompiled(test ${read_first} <catch2/catch.hpp>)
   endif()

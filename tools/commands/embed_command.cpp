@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "frontend/pretrained/encoders/embedder.h"
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
+#include "models/pretrained/encoders/embedder.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/safetensors.h"
 #include "tools/commands/commands.h"

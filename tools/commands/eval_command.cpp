@@ -3,10 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
-#include "frontend/pretrained/token_loss.h"
+#include "models/pretrained/token_loss.h"
+#include "models/text/dataset/token_batches.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/machine/seconds.h"
-#include "runtime/text/dataset/token_batches.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"

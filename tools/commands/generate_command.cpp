@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "frontend/generation/generator.h"
 #include "ir/support/error.h"
+#include "models/generation/generator.h"
 #include "runtime/cache/disk_cache.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"

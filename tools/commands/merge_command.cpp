@@ -2,12 +2,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include "frontend/pretrained/encoders/sentence_encoder.h"
-#include "frontend/pretrained/image_models/image_model.h"
-#include "frontend/pretrained/lora/adapted_model.h"
-#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
+#include "models/pretrained/encoders/sentence_encoder.h"
+#include "models/pretrained/image_models/image_model.h"
+#include "models/pretrained/lora/adapted_model.h"
+#include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/paths.h"
 #include "tools/commands/commands.h"

@@ -5,10 +5,10 @@
 #include <charconv>
 
 #include "ir/support/error.h"
+#include "models/text/chat/chat_template.h"
+#include "models/text/dataset/read_examples.h"
 #include "runtime/files/paths.h"
 #include "runtime/files/sha256.h"
-#include "runtime/text/chat/chat_template.h"
-#include "runtime/text/dataset/read_examples.h"
 #include "tools/pretrained/model_directory.h"
 #include "tools/train/training_text.h"
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "frontend/pretrained/lora/adapted_model.h"
-#include "runtime/text/dataset/token_batches.h"
+#include "models/pretrained/lora/adapted_model.h"
+#include "models/text/dataset/token_batches.h"
 
 namespace lathe::tools {
 

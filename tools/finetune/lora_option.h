@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "frontend/pretrained/lora/adapted_model.h"
-#include "frontend/pretrained/lora/lora_config.h"
+#include "models/pretrained/lora/adapted_model.h"
+#include "models/pretrained/lora/lora_config.h"
 
 namespace lathe::tools {
 

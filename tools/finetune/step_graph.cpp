@@ -1,6 +1,6 @@
 #include "tools/finetune/step_graph.h"
 
-#include "frontend/pretrained/token_loss.h"
+#include "models/pretrained/token_loss.h"
 
 namespace lathe::tools {
 

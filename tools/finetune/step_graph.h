@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "frontend/nn/module.h"
-#include "frontend/pretrained/causal_lm.h"
 #include "frontend/train/training.h"
 #include "ir/tensor/graph.h"
+#include "models/pretrained/causal_lm.h"
 
 namespace lathe::tools {
 

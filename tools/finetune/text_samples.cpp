@@ -1,6 +1,6 @@
 #include "tools/finetune/text_samples.h"
 
-#include "frontend/generation/generator.h"
+#include "models/generation/generator.h"
 #include "tools/pretrained/model_directory.h"
 
 namespace lathe::tools {

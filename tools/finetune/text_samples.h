@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "frontend/generation/generation_options.h"
-#include "frontend/generation/sequence_model.h"
-#include "frontend/pretrained/lora/adapted_model.h"
-#include "runtime/text/tokenizer/tokenizer.h"
+#include "models/generation/generation_options.h"
+#include "models/generation/sequence_model.h"
+#include "models/pretrained/lora/adapted_model.h"
+#include "models/text/tokenizer/tokenizer.h"
 
 namespace lathe::tools {
 

@@ -3,8 +3,8 @@
 #include <CLI/App.hpp>
 #include <string>
 
-#include "frontend/pretrained/quantize_weights.h"
 #include "ir/tensor/graph.h"
+#include "models/pretrained/quantize_weights.h"
 
 namespace lathe::tools {
 

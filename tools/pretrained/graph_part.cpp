@@ -1,8 +1,8 @@
 #include "tools/pretrained/graph_part.h"
 
-#include "frontend/generation/cached_lm.h"
-#include "frontend/generation/cached_seq2seq.h"
-#include "frontend/pretrained/language_model.h"
+#include "models/generation/cached_lm.h"
+#include "models/generation/cached_seq2seq.h"
+#include "models/pretrained/language_model.h"
 #include "passes/transforms/evaluation.h"
 
 namespace lathe::tools {

@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
-#include "frontend/pretrained/pretrained.h"
 #include "ir/support/dtype.h"
 #include "ir/tensor/graph.h"
+#include "models/pretrained/pretrained.h"
 #include "runtime/parameters/parameters.h"
 
 /// Graphs of Hugging Face models for all commands.

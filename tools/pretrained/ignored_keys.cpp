@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "frontend/pretrained/keys/families.h"
-#include "frontend/pretrained/lora/adapted_model.h"
+#include "models/pretrained/keys/families.h"
+#include "models/pretrained/lora/adapted_model.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {

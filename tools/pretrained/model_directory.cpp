@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "frontend/generation/generation_options.h"
 #include "ir/support/error.h"
+#include "models/generation/generation_options.h"
 #include "runtime/files/paths.h"
 #include "runtime/files/tensor_folder.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "frontend/pretrained/lora/adapted_model.h"
+#include "models/pretrained/lora/adapted_model.h"
+#include "models/text/tokenizer/tokenizer.h"
 #include "runtime/files/folder_save.h"
-#include "runtime/text/tokenizer/tokenizer.h"
 
 namespace CLI {
 class App;

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/support/error.h"
+#include "models/text/tokenizer/learn/byte_level_bpe.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/sha256.h"
-#include "runtime/text/tokenizer/learn/byte_level_bpe.h"
 
 namespace lathe::tools {
 

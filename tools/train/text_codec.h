@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/text/vocabulary.h"
-#include "runtime/text/tokenizer/tokenizer.h"
+#include "models/text/tokenizer/tokenizer.h"
+#include "models/text/vocabulary.h"
 #include "runtime/train/run_settings.h"
 
 namespace lathe::tools {

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "frontend/initialize.h"
-#include "frontend/text/corpus.h"
 #include "ir/support/visible.h"
 #include "ir/tensor/explain/explain.h"
+#include "models/text/corpus.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/sha256.h"

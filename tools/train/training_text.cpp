@@ -1,6 +1,6 @@
 #include "tools/train/training_text.h"
 
-#include "frontend/text/corpus.h"
+#include "models/text/corpus.h"
 
 namespace lathe::tools {
 

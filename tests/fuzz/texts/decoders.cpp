@@ -4,10 +4,10 @@
 #include <cmath>
 #include <memory>
 
-#include "frontend/generation/cached_lm.h"
-#include "frontend/pretrained/keys/model_keys.h"
-#include "frontend/pretrained/token_loss.h"
-#include "runtime/text/dataset/token_batches.h"
+#include "models/generation/cached_lm.h"
+#include "models/pretrained/keys/model_keys.h"
+#include "models/pretrained/token_loss.h"
+#include "models/text/dataset/token_batches.h"
 #include "tests/fuzz/texts/text_runs.h"
 
 namespace lathe::fuzz {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontend/generation/cached_seq2seq.h"
-#include "frontend/pretrained/encoders/encoder.h"
-#include "frontend/pretrained/keys/model_keys.h"
+#include "models/generation/cached_seq2seq.h"
+#include "models/pretrained/encoders/encoder.h"
+#include "models/pretrained/keys/model_keys.h"
 #include "tests/fuzz/texts/text_runs.h"
 
 namespace lathe::fuzz {

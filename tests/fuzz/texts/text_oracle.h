@@ -4,7 +4,7 @@
 
 #include "tests/fuzz/oracles.h"
 
-/// The results for a text must depend only on that text. Random f64 models of every family of frontend/pretrained:
+/// The results for a text must depend only on that text. Random f64 models of every family of models/pretrained:
 /// one pass over each text on its own, compared with batches with padding on either side, packed rows, losses of
 /// TokenBatches, and prompts in chunks with cached steps.
 namespace lathe::fuzz {

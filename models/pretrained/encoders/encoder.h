@@ -1,0 +1,153 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/nn/feed_forward.h"
+#include "frontend/nn/self_attention.h"
+#include "models/pretrained/pretrained.h"
+
+/// Encoders from Hugging Face files: BERT, RoBERTa, DistilBERT. A family is a function from config.json to
+/// EncoderOptions, and a line in load_encoder.cpp.
+namespace lathe::pretrained {
+
+/// The inputs of one encoder call.
+struct EncoderInputs {
+  Tensor ids;                            ///< i64 [B, T]
+  std::optional<Tensor> mask = {};       ///< i64 [B, T]: 0 for padding; none: no padding
+  std::optional<Tensor> types = {};      ///< i64 [B, T], the segment of each token; none: 0
+  std::optional<Tensor> positions = {};  ///< i64 [B, T]; none: the family's default
+  DType dtype = f32;                     ///< compute dtype, regardless of the dtype of the weights
+};
+
+/// Tensor names of the parts of a layer, which are the only difference between layers of the families.
+struct EncoderLayerNames {
+  std::string_view q, k, v, o;  ///< within "attention"
+  std::string_view attention_norm, up, down, output_norm;
+};
+
+/// The differences between families. Names are those in the files.
+struct EncoderOptions {
+  std::string_view kind;
+  Dim vocab, positions, d_ff;
+  std::optional<Dim> types = {};  ///< number of segments; none: the model has no segments
+  std::optional<std::int64_t> padding =
+      {};  ///< if set, positions skip this token and start at its id + 1; otherwise they start at 0
+  int layers = 12;
+  nn::Activation activation = nn::Activation::gelu;
+  double norm_eps = 1e-12;
+
+  std::string embeddings, layer;       ///< prefixes of the tables, and of a layer's number
+  nn::SelfAttentionOptions attention;  ///< without its names
+  EncoderLayerNames names;
+
+  /// The output layer of a masked language model: table(norm(activation(dense(x)))) + bias.
+  struct Head {
+    std::string dense, norm, table, bias;
+    nn::Activation activation = nn::Activation::gelu;
+    bool is_tied = true;  ///< shares the embedding table
+  };
+  std::optional<Head> head = {};
+  std::string pooler = {};  ///< the layer applied to the first token's state; empty: none
+};
+
+/// x = norm(x + attention(x)), then norm(x + feed_forward(x)) (Vaswani et al. 2017).
+class EncoderLayer : public nn::Module {
+ public:
+  EncoderLayer(const Module& parent, std::string_view name, const EncoderOptions& options);
+  Tensor operator()(const Tensor& x, const nn::AttentionContext& context) const;
+
+ private:
+  nn::SelfAttention attention_;
+  nn::LayerNorm attention_norm_;
+  nn::FeedForward feed_forward_;
+  nn::LayerNorm output_norm_;
+};
+
+/// Embeddings of tokens, positions and segments, a norm, and layers; an output layer and a pooler if the files have
+/// them.
+class Encoder : public nn::Module {
+ public:
+  explicit Encoder(const EncoderOptions& options);
+
+  /// Returns the embeddings and the output of each layer: [B, T, hidden] each. Throws UserError [encoder_part] for
+  /// segments if the model has none.
+  std::vector<Tensor> hidden_states(const EncoderInputs& inputs) const;
+
+  bool has_head() const { return head_dense_.has_value(); }
+  /// Returns the prefix that Hugging Face omits from names, except those of the output layer, if the model has no
+  /// output layer: "bert."; empty if it has one.
+  std::string root_name() const;
+  /// The embedding table, if the output layer shares it.
+  std::optional<nn::Parameter> tied() const {
+    return options_.head && options_.head->is_tied ? head_table_ : std::nullopt;
+  }
+  /// Returns the logits of a masked language model for each token: [B, T, vocab]. Throws UserError [encoder_part] if
+  /// there is no output layer.
+  Tensor logits(const EncoderInputs& inputs) const { return head(hidden_states(inputs).back()); }
+  /// Returns the mean loss over labels i64 [B, T] other than -100, each for the token at its own position.
+  Tensor loss(const EncoderInputs& inputs, const Tensor& labels) const;
+  /// Applies the output layer to states of the last layer: [.., hidden] -> [.., vocab].
+  Tensor head(const Tensor& states, Where at = Where::current()) const;
+
+  bool has_pooler() const { return pooler_.has_value(); }
+  /// Applies a layer and tanh to the first token's state: states of the last layer [B, T, hidden] -> [B, hidden].
+  /// Throws UserError [encoder_part] if there is no such layer.
+  Tensor pool(const Tensor& states, Where at = Where::current()) const;
+
+  const Dim& width() const { return options_.attention.hidden; }
+  /// Maximum number of tokens of a text.
+  std::int64_t longest() const;
+  /// The padding token, which positions do not count.
+  std::int64_t padding() const { return options_.padding.value_or(0); }
+
+ private:
+  Tensor embed(const EncoderInputs& inputs) const;
+  Tensor positions_of(const Tensor& ids) const;
+
+  EncoderOptions options_;
+  nn::Embedding words_, positions_;
+  std::optional<nn::Embedding> types_;
+  nn::LayerNorm norm_;
+  std::vector<EncoderLayer> layers_;
+  std::optional<nn::Linear> head_dense_, pooler_;
+  std::optional<nn::LayerNorm> head_norm_;
+  std::optional<nn::Parameter> head_table_, head_bias_;
+};
+
+using PretrainedEncoder = PretrainedModel<Encoder>;
+
+/// Loads a BERT, RoBERTa or DistilBERT directory. "architectures" decides whether the model has the output layer of a
+/// masked language model:
+///
+///   auto bert = pretrained::load_encoder("bert-base-uncased");
+///   Graph g{"states"};
+///   const Shape shape{Dim("B"), Dim("T")};
+///   const pretrained::EncoderInputs inputs{.ids = g.input("input_ids", i64, shape),
+///                                          .mask = g.input("attention_mask", i64, shape)};
+///   g.output("states", bert.model->hidden_states(inputs).back());
+///   Executable exe = compile(g.finish(), {.parameters = bert.weights});
+///
+/// If the output layer's values differ from the embeddings, it gets its own table, regardless of tie_word_embeddings.
+/// Throws the UserErrors of load().
+PretrainedEncoder load_encoder(const std::filesystem::path& folder);
+
+/// Whether a configuration is that of a known encoder.
+bool is_encoder(const Config& config);
+
+/// A family's options and the tensor names of its files.
+struct DescribedEncoder {
+  EncoderOptions options;
+  TensorNames names;
+};
+DescribedEncoder describe_bert(const Config& config);
+DescribedEncoder describe_roberta(const Config& config);  ///< and XLM-RoBERTa
+DescribedEncoder describe_distilbert(const Config& config);
+const KeyTable& bert_keys();
+const KeyTable& roberta_keys();
+const KeyTable& distilbert_keys();
+
+}  // namespace lathe::pretrained

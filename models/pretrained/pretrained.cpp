@@ -1,0 +1,59 @@
+#include "models/pretrained/pretrained.h"
+
+#include <fmt/core.h>
+
+#include "ir/support/error.h"
+#include "runtime/files/paths.h"
+
+namespace lathe::pretrained {
+
+Pretrained load(const std::filesystem::path& folder, const LoadOptions& options) {
+  Pretrained loaded{{read_config(folder)}, nullptr};
+  const TensorFolder tensors = TensorFolder::open(folder);
+  MadeCausalLm made = make_causal_lm(loaded, tensors);
+  take_weights(loaded, tensors, *made.model, made.names);
+  loaded.model = std::move(made.model);
+  if (options.weights == WeightFormat::q8) quantize_weights(loaded, *loaded.model, loaded.model->table());
+  return loaded;
+}
+
+void add_files(FolderSave& save, const ModelFiles& files) {
+  std::vector<PlacedTensor> tensors;
+  for (const auto& [parameter, place] : files.places) {
+    const HostTensor& value = files.weights.get(parameter);
+    if (is_byte(value.dtype()))
+      throw UserError(fmt::format("{} is quantized, which {} has no name for", parameter, place.tensor),
+                      "quantized_weights", "load the model with its weights as they are stored to save it");
+    tensors.push_back({place.file, view_of(place.tensor, value)});
+  }
+  add_tensor_files(save, tensors);
+  for (const auto& [path, text] : files.others) save.write(path, text);
+  save.write("config.json", files.config_text);
+}
+
+std::vector<std::string> files_written(const ModelFiles& files) {
+  std::set<std::string> tensor_files;
+  for (const auto& [parameter, place] : files.places) tensor_files.insert(place.file);
+  std::vector<std::string> names = lathe::files_written(tensor_files);
+  for (const auto& [path, text] : files.others) names.push_back(path);
+  names.emplace_back("config.json");
+  return names;
+}
+
+std::vector<std::string> model_files_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names = tensor_files_in(folder);
+  for (const char* name :
+       {"config.json", "adapter_config.json", "adapter_model.safetensors", "modules.json",
+        "config_sentence_transformers.json", "sentence_bert_config.json", "sentence_roberta_config.json",
+        "sentence_distilbert_config.json", "sentence_xlm-roberta_config.json"})
+    if (path_exists(folder / name)) names.emplace_back(name);
+  return names;
+}
+
+void save(const ModelFiles& files, const std::filesystem::path& folder) {
+  FolderSave save(folder);
+  add_files(save, files);
+  save.commit(model_files_in(folder));
+}
+
+}  // namespace lathe::pretrained

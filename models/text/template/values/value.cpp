@@ -1,0 +1,209 @@
+#include "models/text/template/values/value.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "models/text/template/values/budget.h"
+#include "models/text/template/values/compare_values.h"
+#include "models/text/template/values/failure.h"
+#include "models/text/template/values/list_view.h"
+#include "models/text/template/values/object.h"
+
+namespace lathe::jinja {
+
+namespace {
+
+/// Returns `within` + 1. Throws Failure [template_limit] above the maximum depth.
+int check_depth(int within) {
+  if (within >= Value::max_depth) fail_limit(fmt::format("lists and dicts nest more than {} deep", Value::max_depth));
+  return within + 1;
+}
+
+std::shared_ptr<const Sequence> make_sequence(std::vector<Value> items) {
+  int within = 0;
+  for (const Value& item : items) within = std::max(within, item.depth());
+  return std::make_shared<const Sequence>(Sequence{std::move(items), check_depth(within)});
+}
+
+}  // namespace
+
+Value::Value(std::string value, bool safe)
+    : data_(std::in_place_index<index(Kind::string)>, std::make_shared<const Text>(Text{std::move(value), safe})) {}
+
+Value Value::list(std::vector<Value> items) {
+  Value value;
+  value.data_.emplace<index(Kind::list)>(make_sequence(std::move(items)));
+  return value;
+}
+
+Value Value::list(ListView view, int depth) {
+  Value value;
+  value.data_.emplace<index(Kind::list)>(
+      std::make_shared<const Sequence>(Sequence{{}, depth, std::make_shared<const ListView>(std::move(view))}));
+  return value;
+}
+
+Value Value::tuple(std::vector<Value> items) {
+  Value value;
+  value.data_.emplace<index(Kind::tuple)>(make_sequence(std::move(items)));
+  return value;
+}
+
+Value Value::dict(std::vector<std::pair<Value, Value>> items) {
+  Budget unlimited(std::numeric_limits<std::uint64_t>::max());
+  DictBuilder builder;
+  for (auto& [key, value] : items) builder.set(std::move(key), std::move(value), unlimited);
+  return std::move(builder).finish();
+}
+
+Value Value::of(Dict dict) {
+  check_depth(dict.depth() - 1);
+  Value value;
+  value.data_.emplace<index(Kind::dict)>(std::make_shared<const Dict>(std::move(dict)));
+  return value;
+}
+
+Value Value::undefined(std::string message, bool unsafe) {
+  Value value;
+  value.data_.emplace<index(Kind::undefined)>(
+      std::make_shared<const Undefined>(Undefined{std::move(message), unsafe}));
+  return value;
+}
+
+Value Value::missing() {
+  Value value;
+  value.data_.emplace<index(Kind::missing)>();
+  return value;
+}
+
+std::int64_t Value::integer() const {
+  return is(Kind::boolean) ? std::int64_t{boolean()} : std::get<index(Kind::integer)>(data_);
+}
+
+double Value::real() const {
+  return is(Kind::real) ? std::get<index(Kind::real)>(data_) : static_cast<double>(integer());
+}
+
+const std::vector<Value>& Value::items() const {
+  if (is(Kind::tuple)) return std::get<index(Kind::tuple)>(data_)->items;
+  const Sequence& list = *std::get<index(Kind::list)>(data_);
+  if (list.view && list.items.empty()) list.items = list.view->items();
+  return list.items;
+}
+
+std::size_t Value::size() const { return view() ? view()->count : items().size(); }
+
+const Value& Value::item(std::size_t at) const { return view() ? view()->item(at) : items()[at]; }
+
+const ListView* Value::view() const {
+  return is(Kind::list) ? std::get<index(Kind::list)>(data_)->view.get() : nullptr;
+}
+
+bool Value::same_as(const Value& other) const { return data_ == other.data_; }
+
+int Value::depth() const {
+  switch (kind()) {
+    case Kind::list: return std::get<index(Kind::list)>(data_)->depth;
+    case Kind::tuple: return std::get<index(Kind::tuple)>(data_)->depth;
+    case Kind::dict: return dict().depth();
+    case Kind::none:
+    case Kind::missing:
+    case Kind::undefined:
+    case Kind::boolean:
+    case Kind::integer:
+    case Kind::real:
+    case Kind::string:
+    case Kind::object: break;
+  }
+  return 0;
+}
+
+template <class Same>
+std::size_t Dict::position(std::uint64_t hash, const Same& same) const {
+  if (slots_.empty()) return none;
+  for (std::size_t at = hash;; ++at) {
+    const Slot& slot = slots_[at & (slots_.size() - 1)];
+    if (slot.position == none || (slot.hash == hash && same(items_[slot.position].first))) return slot.position;
+  }
+}
+
+const Value* Dict::find(const Value& key, Budget& budget) const {
+  const auto at = position(hash_of(key, budget), [&](const Value& there) { return equal(there, key, budget); });
+  return at == none ? nullptr : &items_[at].second;
+}
+
+const Value* Dict::find(std::string_view key) const {
+  const auto at =
+      position(hash_of(key), [&](const Value& there) { return there.is_string() && there.string() == key; });
+  return at == none ? nullptr : &items_[at].second;
+}
+
+void DictBuilder::set(Value key, Value value, Budget& budget) {
+  const std::uint64_t hash = hash_of(key, budget);
+  const auto at = position(hash, [&](const Value& there) { return equal(there, key, budget); });
+  put(at, hash, std::move(key), std::move(value));
+}
+
+void DictBuilder::set(std::string_view key, Value value) {
+  const std::uint64_t hash = hash_of(key);
+  const auto at = position(hash, [&](const Value& there) { return there.is_string() && there.string() == key; });
+  put(at, hash, key, std::move(value));
+}
+
+void DictBuilder::put(std::size_t position, std::uint64_t hash, Value key, Value value) {
+  depth_ = std::max({depth_, key.depth(), value.depth()});
+  if (position != none) {
+    items_[position].second = std::move(value);
+    return;
+  }
+  items_.emplace_back(std::move(key), std::move(value));
+  if (2 * items_.size() <= slots_.size()) return enter(hash, items_.size() - 1);
+  const std::vector<Slot> old(std::exchange(slots_, std::vector<Slot>(std::max<std::size_t>(8, 2 * slots_.size()))));
+  for (const Slot& slot : old)
+    if (slot.position != none) enter(slot.hash, slot.position);
+  enter(hash, items_.size() - 1);
+}
+
+void DictBuilder::enter(std::uint64_t hash, std::size_t position) {
+  std::size_t at = hash & (slots_.size() - 1);
+  while (slots_[at].position != none) at = (at + 1) & (slots_.size() - 1);
+  slots_[at] = {hash, position};
+}
+
+Value DictBuilder::finish() && {
+  ++depth_;
+  return Value::of(static_cast<Dict&&>(*this));
+}
+
+std::string_view type_name(const Value& value) {
+  switch (value.kind()) {
+    case Kind::none: return "NoneType";
+    case Kind::missing: return "missing";
+    case Kind::undefined: return "Undefined";
+    case Kind::boolean: return "bool";
+    case Kind::integer: return "int";
+    case Kind::real: return "float";
+    case Kind::string: return value.text().safe ? "Markup" : "str";
+    case Kind::list: return "list";
+    case Kind::tuple: return "tuple";
+    case Kind::dict: return "dict";
+    case Kind::object: return value.object()->type_name();
+  }
+  return {};
+}
+
+std::string described(const Value& value) {
+  if (value.is_none()) return "None";
+  if (value.is_string() && value.text().safe) return "markupsafe.Markup object";
+  return fmt::format("{} object", type_name(value));
+}
+
+void require_defined(const Value& value) {
+  if (!value.is_undefined()) return;
+  const Undefined& what = value.undefined();
+  what.unsafe ? fail_unsafe(what.message) : fail_undefined(what.message);
+}
+
+}  // namespace lathe::jinja
