@@ -16,7 +16,7 @@
 #include "bench/op_cases.h"
 #include "passes/program/program.h"
 #include "runtime/compile.h"
-#include "runtime/machine/peak.h"
+#include "runtime/host/peak.h"
 
 namespace {
 

@@ -22,7 +22,7 @@
 #include "runtime/backend.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/compile.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/graph.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/nn/experts.h"
 #include "runtime/compile.h"
 

@@ -23,7 +23,7 @@
 #include "bench/gemm_peers.h"
 #include "bench/gemm_table.h"
 #include "runtime/cpu/cpu_backend.h"
-#include "runtime/machine/peak.h"
+#include "runtime/host/peak.h"
 
 namespace lathe::bench {
 namespace {

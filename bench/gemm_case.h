@@ -7,7 +7,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "passes/cpu/gemm/gemm.h"
-#include "runtime/machine/arena.h"
+#include "runtime/host/arena.h"
 #include "runtime/threads/thread_pool.h"
 
 /// One matmul c[b, m, n] = sum_k lhs[b, m, k] rhs[b, n, k] in f32, compiled and ready to run.

@@ -16,7 +16,7 @@
 
 #include "models/generation/cached_lm.h"
 #include "models/pretrained/pretrained.h"
-#include "runtime/machine/peak.h"
+#include "runtime/host/peak.h"
 
 namespace {
 

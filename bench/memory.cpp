@@ -13,7 +13,7 @@
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/known_sizes.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 #include "tests/support/lower.h"
 
 namespace {

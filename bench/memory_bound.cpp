@@ -7,7 +7,7 @@
 
 #include "bench/memory_cases.h"
 #include "runtime/compile.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "ir/support/error.h"
-#include "runtime/machine/arena.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/arena.h"
+#include "runtime/host/seconds.h"
 
 namespace lathe::bench {
 

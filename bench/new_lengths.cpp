@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "frontend/graph.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/models/loss_graph.h"
 #include "frontend/nn/self_attention.h"
 #include "frontend/ops/ops.h"

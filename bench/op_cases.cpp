@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "frontend/dsl.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 
 namespace lathe::bench {
 

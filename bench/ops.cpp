@@ -16,9 +16,9 @@
 #include "bench/memory_cases.h"
 #include "bench/op_cases.h"
 #include "runtime/compile.h"
-#include "runtime/machine/host_cpu.h"
-#include "runtime/machine/peak.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/host_cpu.h"
+#include "runtime/host/peak.h"
+#include "runtime/host/seconds.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "ir/tensor/graph.h"
 #include "ir/tensor/interpret/interpreter.h"
 

@@ -8,7 +8,7 @@
 
 #include "ir/support/error.h"
 #include "models/text/tokenizer/tokenizer.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 
 namespace {
 

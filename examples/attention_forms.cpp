@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include "examples/check_goldens.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/models/attentions.h"
 #include "ir/tensor/explain/explain.h"
 

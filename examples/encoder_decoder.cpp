@@ -9,7 +9,7 @@
 
 #include "examples/check_goldens.h"
 #include "frontend/decode/decoding.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/train/step.h"
 #include "ir/support/philox.h"

@@ -6,7 +6,7 @@
 
 #include "examples/check_goldens.h"
 #include "frontend/decode/decoding.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/models/gpt.h"
 #include "frontend/train/step.h"
 #include "models/text/corpus.h"

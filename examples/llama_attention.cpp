@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "examples/check_goldens.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/models/attentions.h"
 #include "frontend/nn/positions.h"
 #include "frontend/ops/ops.h"

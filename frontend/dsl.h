@@ -3,7 +3,7 @@
 /// All headers of the model DSL. <lathe/lathe.h> adds compilation and execution.
 #include "frontend/grad.h"
 #include "frontend/graph.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/nn/attention.h"
 #include "frontend/nn/experts.h"
 #include "frontend/nn/feed_forward.h"

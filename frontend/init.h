@@ -19,7 +19,7 @@ struct Uniform {
   double low = 0, high = 1;
 };
 
-/// The initial value of a parameter, as data: the runtime draws the numbers on the host (frontend/initialize.h).
+/// The initial value of a parameter, as data: the runtime draws the numbers on the host (frontend/initial_values.h).
 struct Init {
   enum class Kind {
     automatic,       ///< rank >= 2: normal with std = fan_in^-0.5, where fan_in is the last dim; otherwise zeros

@@ -21,7 +21,7 @@
 #include "runtime/compile_options.h"
 #include "runtime/executable_impl.h"
 #include "runtime/files/sha256.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 #include "runtime/ranks/agreement.h"
 #include "runtime/tune/tune.h"
 

@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/machine/gpu_info.h"
+#include "ir/hardware/gpu_info.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {

@@ -11,7 +11,7 @@
 #include "codegen/cuda/divisibility.h"
 #include "codegen/cuda/expressions.h"
 #include "codegen/cuda/index_text.h"
-#include "codegen/cuda/machine/hooks.h"
+#include "codegen/cuda/intrinsics/hooks.h"
 #include "codegen/cuda/mapping.h"
 #include "codegen/cuda/names.h"
 #include "codegen/cuda/prelude/prelude.h"
@@ -156,7 +156,7 @@ class Emitter : RegionText {
     return in_32 ? result() : indices_.narrowed(id, result());
   }
 
-  /// The view of the kernel for the hook of a machine operation.
+  /// The view of the kernel for the hook of an intrinsic.
   class Words : public KernelText {
    public:
     Words(const Emitter& emitter, ValueId id) : e_(emitter), id_(id) {}

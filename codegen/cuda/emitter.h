@@ -3,8 +3,8 @@
 #include <string>
 
 #include "codegen/cuda/index_width.h"
+#include "ir/hardware/gpu_info.h"
 #include "ir/kernel/kernel.h"
-#include "ir/machine/gpu_info.h"
 
 namespace lathe::cuda {
 

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "codegen/cuda/names.h"
-#include "ir/kernel/machine/record.h"
+#include "ir/kernel/intrinsics/record.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {

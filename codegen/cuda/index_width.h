@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "ir/hardware/gpu_info.h"
 #include "ir/kernel/kernel.h"
-#include "ir/machine/gpu_info.h"
 
 namespace lathe::cuda {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "codegen/cuda/machine/hooks.h"
+#include "codegen/cuda/intrinsics/hooks.h"
 #include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/verify/structure_rules.h"
 #include "ir/support/error.h"

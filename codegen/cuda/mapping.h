@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "ir/hardware/gpu_info.h"
 #include "ir/kernel/kernel.h"
-#include "ir/machine/gpu_info.h"
 
 namespace lathe::cuda {
 
@@ -22,7 +22,7 @@ struct Mapping {
 };
 
 /// Returns the mapping of a verified kernel. Throws InternalError with the label of the rule that the kernel breaks:
-///   machine_hook    machine operations have a hook
+///   machine_hook    intrinsics have a hook
 ///   mapped          no parallel loop: that is a CPU's schedule
 ///   thread_bounds   thread loops have constant bounds, and a block no more threads than the GPU allows
 ///   barrier_threads a thread loop that contains a barrier is the longest of its kind, so that all threads of the

@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "codegen/cuda/machine/hooks.h"
+#include "codegen/cuda/intrinsics/hooks.h"
 #include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/support/error.h"
 
@@ -71,7 +71,7 @@ const std::set<std::string, std::less<>>& reserved() {
   return words;
 }
 
-/// Returns whether the text of machine operations and regions uses this name.
+/// Returns whether the text of intrinsics and regions uses this name.
 bool is_machine_word(std::string_view name) {
   const auto families = machine_families();
   return std::any_of(families.begin(), families.end(), [&](const MachineFamily& family) {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "codegen/cuda/mapping.h"
-#include "ir/kernel/machine/region.h"
+#include "ir/kernel/intrinsics/region.h"
 #include "ir/kernel/verify/structure_rules.h"
 
 namespace lathe::cuda {
@@ -32,12 +32,12 @@ class Analysis {
   }
 
   /// Iterates to a fixed point, because a variable set in a loop affects the loop. Variables still growing after
-  /// `patience` rounds get the full range.
+  /// `timeout` rounds get the full range.
   Ranges run() {
-    constexpr int patience = 3;
+    constexpr int timeout = 3;
     for (int round = 0; round == 0 || changed_; ++round) {
       changed_ = false;
-      gives_up_ = round >= patience;
+      gives_up_ = round >= timeout;
       kernel::for_each_statement(kernel_.body, [this](const kernel::Statement& s) {
         std::visit([this](const auto& node) { tell(node); }, s.node);
       });

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "ir/hardware/gpu_info.h"
 #include "ir/kernel/build/integer_range.h"
 #include "ir/kernel/kernel.h"
-#include "ir/machine/gpu_info.h"
 
 namespace lathe::cuda {
 

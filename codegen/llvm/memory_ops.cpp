@@ -1,6 +1,6 @@
 #include "codegen/llvm/memory_ops.h"
 
-#include "ir/machine/memory_units.h"
+#include "ir/hardware/memory_units.h"
 #include "ir/support/error.h"
 
 namespace lathe::codegen {

@@ -14,7 +14,7 @@
 #include <llvm/TargetParser/Host.h>
 
 #include "codegen/llvm/amx_permission.h"
-#include "ir/machine/cpu_info.h"
+#include "ir/hardware/cpu_info.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/ops/ops.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"

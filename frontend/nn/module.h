@@ -117,7 +117,7 @@ class Module {
   std::int64_t count() const;
   /// Returns the initializers of all parameters by name, as initial_values() of a graph takes them.
   std::vector<Initializer> initializers() const;
-  /// Returns the initial values of all parameters, for a store. See initial_value() in frontend/initialize.h.
+  /// Returns the initial values of all parameters, for a store. See initial_value() in frontend/initial_values.h.
   Tensors initial_values(std::uint64_t seed) const;
   /// Returns the tree as text: kinds, names, shapes, counts. Equal neighbours are printed once.
   std::string print_tree() const;

@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/machine/record.h"
+#include "ir/kernel/intrinsics/record.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
@@ -69,7 +69,7 @@ std::string_view name(Opcode op) {
     case Opcode::load_strided: return "load_strided";
     case Opcode::gather: return "gather";
     case Opcode::get: return "get";
-    case Opcode::machine: return "machine operation";
+    case Opcode::machine: return "intrinsic";
   }
   throw InternalError("an opcode out of range");
 }

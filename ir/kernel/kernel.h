@@ -73,7 +73,7 @@ inline constexpr Type no_value{f32, 0};
 
 struct MachineRecord;
 
-/// A buffer that a machine operation accesses, and the kind of access.
+/// A buffer that an intrinsic accesses, and the kind of access.
 struct MachineBuffer {
   BufferId id = none;
   Access access = Access::read;
@@ -233,7 +233,7 @@ struct Kernel {
 
   int parameter_count() const;
   /// Returns whether all threads of a block, a warp or a warpgroup take part in the statement: a barrier, a machine
-  /// region, or a machine operation executed by several threads together. Does not look inside loops and branches.
+  /// region, or an intrinsic executed by several threads together. Does not look inside loops and branches.
   bool is_collective(const Statement& statement) const;
   /// Returns the top-level parallel loop, or null.
   const Loop* parallel_loop() const;

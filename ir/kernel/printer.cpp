@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/machine/region.h"
+#include "ir/kernel/intrinsics/region.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/support/error.h"
-#include "runtime/machine/arena.h"
+#include "runtime/host/arena.h"
 
 namespace lathe {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/machine/row_chunks.h"
+#include "ir/hardware/row_chunks.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe {

@@ -131,7 +131,7 @@ Program lower(ir::Graph primitives, const Machine& machine, const LowerOptions& 
 
 ir::Graph as_fused(const ir::Graph& graph) {
   const ir::Graph primitives = ir::run_pipeline(graph, ir::default_pipeline({.on = false})).graph;
-  return recompute_attention(prepare_for_fusion(primitives), {.result_dots = ResultDots{.converted = true}});
+  return recompute_attention(prepare_for_fusion(primitives), {.delta = AttentionDelta{.converted = true}});
 }
 
 }  // namespace lathe

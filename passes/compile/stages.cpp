@@ -43,10 +43,10 @@ using ir::Graph;
 using Request = CompileRequest;
 using Part = Stage::Part;
 
-AttentionOptions attention_of(const Request& request, const Machine& machine) {
+AttentionSearchOptions attention_of(const Request& request, const Machine& machine) {
   return {.costs = attention_costs(machine, request.lower),
           .few_rows = machine.fusion.attention_few_rows,
-          .result_dots = machine.fusion.attention_result_dots};
+          .delta = machine.fusion.attention_delta};
 }
 
 Graph required(Graph graph, const Machine& machine) {
@@ -212,7 +212,7 @@ const std::vector<Stage>& stages() {
        .name = "sums-from-results",
        .doc = "row sums of weight times gradient are computed from results",
        .enabled = [](const Request& r) { return r.lower.attention != AttentionFusion::off; },
-       .available = [](const Machine& m) { return m.fusion.attention_result_dots.has_value(); },
+       .available = [](const Machine& m) { return m.fusion.attention_delta.has_value(); },
        .pass = [](Graph g, const Request& r, const Machine& m) { return attention_sums(g, attention_of(r, m)); }},
       {.part = Part::target,
        .name = "recompute-attention",
@@ -303,7 +303,7 @@ Machine any_machine(const RowChunks& chunks) {
   machine.chunks = chunks;
   machine.casts_before_views = true;
   machine.padded_products = GpuProductSizes{};
-  machine.fusion.attention_result_dots = ResultDots{.block_bytes = cpu.l2.share()};
+  machine.fusion.attention_delta = AttentionDelta{.block_bytes = cpu.l2.share()};
   return machine;
 }
 

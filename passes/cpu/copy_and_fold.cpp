@@ -2,7 +2,7 @@
 
 namespace lathe::cpu {
 
-KernelContext::Built lower_copy(const MachineInfo& machine, DType dtype, int from, int to, const Dim& elements) {
+KernelContext::Built lower_copy(const HardwareInfo& machine, DType dtype, int from, int to, const Dim& elements) {
   const auto& cpu = std::get<CpuInfo>(machine);
   const std::int64_t chunk = task_elements(cpu);
   KernelContext context("copy", KernelRole::copy);
@@ -21,7 +21,7 @@ KernelContext::Built lower_copy(const MachineInfo& machine, DType dtype, int fro
   return built;
 }
 
-KernelContext::Built lower_fold(const MachineInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
+KernelContext::Built lower_fold(const HardwareInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
                                 const Dim& elements, std::int64_t ranks) {
   const auto& cpu = std::get<CpuInfo>(machine);
   const std::int64_t chunk = task_elements(cpu);

@@ -18,7 +18,7 @@ inline std::int64_t task_elements(const CpuInfo& cpu) { return cpu.l1.share() / 
 std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region);
 /// Lowers an elementwise region whose results are where(iota == row, new, state), written in place over that state.
 /// Only the row is touched, as in a KV-cache append. Returns nothing for other regions.
-std::optional<KernelContext::Built> lower_row_update(const LoweringContext& context, const Region& region);
+std::optional<KernelContext::Built> lower_cache_append(const LoweringContext& context, const Region& region);
 /// Lowers an elementwise region that reads some values transposed, such as y[i, j] = x[j, i]. Tiles are transposed in
 /// registers, so that a whole cache line is used while it is in a cache. Returns nothing for other regions.
 std::optional<KernelContext::Built> lower_transposed(const LoweringContext& context, const Region& region);
@@ -43,9 +43,9 @@ std::vector<KernelContext::Built> lower_sort(const LoweringContext& context, con
 /// time.
 std::vector<KernelContext::Built> lower_grouped(const LoweringContext& context, const Region& region);
 /// Copies one buffer to another in vectors.
-KernelContext::Built lower_copy(const MachineInfo& machine, DType dtype, int from, int to, const Dim& elements);
+KernelContext::Built lower_copy(const HardwareInfo& machine, DType dtype, int from, int to, const Dim& elements);
 /// Reduces the parts of all processes, which are stored one after the other; each element is combined in rank order.
-KernelContext::Built lower_fold(const MachineInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
+KernelContext::Built lower_fold(const HardwareInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
                                 const Dim& elements, std::int64_t ranks);
 /// Lowers a contraction with its epilogue: kernels that pack operands, then the matmul.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "ir/machine/network_info.h"
+#include "ir/hardware/network_info.h"
 #include "ir/ops/primitives/primitives.h"
 #include "passes/cpu/cpu_kernels.h"
 
@@ -11,7 +11,7 @@ namespace lathe {
 namespace {
 
 std::vector<KernelContext::Built> row_kernels(const LoweringContext& context, const Region& region) {
-  auto special = cpu::lower_row_update(context, region);
+  auto special = cpu::lower_cache_append(context, region);
   if (!special) special = cpu::lower_transposed(context, region);
   if (!special) return cpu::lower_rows(context, region);
   std::vector<KernelContext::Built> built;
@@ -69,7 +69,7 @@ Machine cpu_machine(const CpuInfo& cpu) {
           .fusion = {.attention_sums = OuterReductions::f32_and_f64,
                      .attention_costs = cpu,
                      .attention_few_rows = true,
-                     .attention_result_dots = ResultDots{.block_bytes = cpu.l2.share()},
+                     .attention_delta = AttentionDelta{.block_bytes = cpu.l2.share()},
                      .most_columns = cpu::task_elements(cpu),
                      .scatter_in_place = true,
                      .row_sums = true},

@@ -162,12 +162,12 @@ class Explanation {
 
 }  // namespace
 
-std::string explain_attention(const Lowered& lowered, const MachineInfo& machine) {
+std::string explain_attention(const Lowered& lowered, const HardwareInfo& machine) {
   LATHE_ASSERT(lowered.regions.attentions);
   return Explanation(lowered, std::holds_alternative<GpuInfo>(machine)).run();
 }
 
-std::string explain_fusion(const Lowered& lowered, const MachineInfo& machine) {
+std::string explain_fusion(const Lowered& lowered, const HardwareInfo& machine) {
   const std::string text = explain_attention(lowered, machine);
   return text + explain_products(lowered.program, std::holds_alternative<GpuInfo>(machine));
 }

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/machine/machine_info.h"
+#include "ir/hardware/hardware_info.h"
 #include "passes/lowering/lowered.h"
 
 namespace lathe {
@@ -23,9 +23,9 @@ namespace lathe {
 ///
 ///       by k0_attention_div_contract_mha_cpp_23: 17408 bytes of shared memory a block
 ///       not by tensor cores, which take bf16 or f16 alone: %12 contract multiplies f32 and f32 (mha.cpp:21)
-std::string explain_attention(const Lowered& lowered, const MachineInfo& machine);
+std::string explain_attention(const Lowered& lowered, const HardwareInfo& machine);
 
 /// Returns explain_attention() followed by explain_products().
-std::string explain_fusion(const Lowered& lowered, const MachineInfo& machine);
+std::string explain_fusion(const Lowered& lowered, const HardwareInfo& machine);
 
 }  // namespace lathe

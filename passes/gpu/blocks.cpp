@@ -1,4 +1,4 @@
-#include "ir/kernel/machine/exchange.h"
+#include "ir/kernel/intrinsics/exchange.h"
 #include "passes/gpu/gpu_kernels.h"
 
 namespace lathe::gpu {
@@ -106,7 +106,7 @@ std::vector<Value> SharedTree::reduce(const std::vector<std::size_t>& which, con
   return values;
 }
 
-KernelContext::Built lower_copy(const MachineInfo& machine, DType dtype, int from, int to, const Dim& elements) {
+KernelContext::Built lower_copy(const HardwareInfo& machine, DType dtype, int from, int to, const Dim& elements) {
   const auto& gpu = std::get<GpuInfo>(machine);
   KernelContext context("copy", KernelRole::copy);
   context.declare(from, dtype, true, false);

@@ -48,9 +48,9 @@ bool has_few_rows(const LoweringContext& context, const Region& region);
 /// the GPU has wgmma and a launch does not use it, the launch gives the reason.
 std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region);
 /// Copies one buffer to another.
-KernelContext::Built lower_copy(const MachineInfo& machine, DType dtype, int from, int to, const Dim& elements);
+KernelContext::Built lower_copy(const HardwareInfo& machine, DType dtype, int from, int to, const Dim& elements);
 /// Reduces the pieces of all processes, which are stored one after the other, in rank order: one element per thread.
-KernelContext::Built lower_fold(const MachineInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
+KernelContext::Built lower_fold(const HardwareInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
                                 const Dim& elements, std::int64_t ranks);
 
 // Building blocks of the schedules.

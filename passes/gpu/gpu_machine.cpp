@@ -83,7 +83,7 @@ Machine gpu_machine(const GpuInfo& gpu) {
           .copy = gpu::lower_copy,
           .fold = gpu::lower_fold,
           .fusion = {.attention_sums = OuterReductions::all,
-                     .attention_result_dots = ResultDots{.converted = true, .narrow_only = true},
+                     .attention_delta = AttentionDelta{.converted = true, .narrow_only = true},
                      .copied_operands = gpu.products.copied_rows},
           .chunks = gpu.chunks,
           .casts_before_views = true,

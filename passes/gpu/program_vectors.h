@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/machine/vector_registers.h"
+#include "ir/hardware/vector_registers.h"
 #include "passes/lowering/elementwise/elementwise_program.h"
 
 namespace lathe::gpu {

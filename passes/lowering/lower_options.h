@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "ir/machine/network_info.h"
-#include "ir/machine/row_chunks.h"
+#include "ir/hardware/network_info.h"
+#include "ir/hardware/row_chunks.h"
 #include "ir/support/dim.h"
 
 namespace lathe {

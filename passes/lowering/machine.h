@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/machine/gpu_product_sizes.h"
-#include "ir/machine/row_chunks.h"
+#include "ir/hardware/gpu_product_sizes.h"
+#include "ir/hardware/row_chunks.h"
 #include "passes/fusion/fusion.h"
 #include "passes/lowering/kernel_context.h"
 #include "passes/lowering/region_kernels.h"
@@ -28,12 +28,12 @@ struct CodeStage {
 /// Everything that compilation needs to know about one kind of hardware: the schedules of its regions, and facts for
 /// passes and fusion.
 struct Machine {
-  MachineInfo info;
+  HardwareInfo info;
   std::map<RegionKind, RegionSchedule> schedules;  ///< one per region kind that its fusion creates
   RegionSchedule before = nullptr;                 ///< builds kernels that run before those of a region
-  KernelContext::Built (*copy)(const MachineInfo&, DType, int from, int to, const Dim& elements) = nullptr;
+  KernelContext::Built (*copy)(const HardwareInfo&, DType, int from, int to, const Dim& elements) = nullptr;
   /// Reduces the chunks received from `ranks` processes. Null if the hardware only runs graphs of one process.
-  KernelContext::Built (*fold)(const MachineInfo&, DType, ScalarOp combine, int received, int folded,
+  KernelContext::Built (*fold)(const HardwareInfo&, DType, ScalarOp combine, int received, int folded,
                                const Dim& elements, std::int64_t ranks) = nullptr;
   std::int64_t folded_bytes = 0;    ///< chunk size per process: Exchange::Part::window; 0: no limit
   FusionOptions fusion = {};        ///< regions that the machine has schedules for

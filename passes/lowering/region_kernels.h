@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/machine/machine_info.h"
+#include "ir/hardware/hardware_info.h"
 #include "passes/lowering/elementwise/elementwise_emitter.h"
 #include "passes/lowering/kernel_context.h"
 #include "passes/lowering/lower_options.h"
@@ -15,7 +15,7 @@ namespace lathe {
 struct LoweringContext {
   const ir::Graph& graph;
   const FusionPlan& plan;
-  const MachineInfo& machine;
+  const HardwareInfo& machine;
   BufferOf buffer_of;
   /// Adds a temporary buffer of `elements` elements and returns its index.
   std::function<int(DType, const Dim& elements, std::string name)> workspace;

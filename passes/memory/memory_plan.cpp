@@ -6,7 +6,7 @@
 #include <iterator>
 #include <map>
 
-#include "ir/machine/memory_units.h"
+#include "ir/hardware/memory_units.h"
 #include "ir/support/error.h"
 #include "passes/memory/memory_planner.h"
 

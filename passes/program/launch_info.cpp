@@ -11,7 +11,7 @@ std::string_view words(KernelRole role) {
     case KernelRole::elementwise: return "element-wise";
     case KernelRole::row_reduction: return "row reduction";
     case KernelRole::combine_row_splits: return "combine row splits";
-    case KernelRole::row_update: return "row update";
+    case KernelRole::cache_append: return "row update";
     case KernelRole::column_reduction: return "column reduction";
     case KernelRole::combine_columns: return "combine column sums";
     case KernelRole::scatter_sort: return "sort positions";

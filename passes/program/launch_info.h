@@ -16,7 +16,7 @@ enum class KernelRole : std::uint8_t {
   elementwise,
   row_reduction,
   combine_row_splits,
-  row_update,
+  cache_append,
   column_reduction,
   combine_columns,  ///< of row chunks or splits
   scatter_sort,     ///< sorts the positions of each row's updates; on GPUs in chunks

@@ -11,8 +11,8 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "passes/shard/local_ops.h"
+#include "passes/shard/plan/form_plan.h"
 #include "passes/shard/plan/gather_plan.h"
-#include "passes/shard/plan/partial_plan.h"
 #include "passes/shard/ring/ring_attention.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/expand.h"
@@ -33,7 +33,7 @@ Forms with_form(Forms forms, int axis, Form form) {
 
 class LocalGraph {
  public:
-  LocalGraph(const Graph& graph, const SplitPlan& splits, std::vector<PartPlan> parts, bool gathers_again)
+  LocalGraph(const Graph& graph, const SplitPlan& splits, std::vector<ShardPlan> parts, bool gathers_again)
       : graph_(graph),
         splits_(splits),
         mesh_(splits.mesh()),
@@ -59,7 +59,7 @@ class LocalGraph {
       builder_->update(values_.at({update.state.index, forms, false}), updated);
       result_.results[state.name] = placement(update.state, forms);
     }
-    for (const PartPlan& plan : parts_)
+    for (const ShardPlan& plan : parts_)
       for (const ValueId id : plan.kept_whole) result_.kept_whole.push_back(graph_[id].name);
     note_unknowns();
     result_.mesh = mesh_;
@@ -77,7 +77,7 @@ class LocalGraph {
   };
 
   static std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-  const PartialPlan::Value& planned(ValueId id, int axis) const { return partials_[at(axis)][id]; }
+  const FormPlan::Value& planned(ValueId id, int axis) const { return partials_[at(axis)][id]; }
 
   template <class F>
   Forms forms_by(F form) const {
@@ -145,7 +145,7 @@ class LocalGraph {
         operand, forms, {fmt::format("{} at {}", node.op->name.value, node.loc.to_string()), node.loc.gradient()});
     const GraphBuilder::At here(*builder_, node.loc);
     for (int a = 0; a < mesh_.axis_count(); ++a) {
-      const PartialPlan::Value& result = planned(id, a);
+      const FormPlan::Value& result = planned(id, a);
       if (result.made == Form::partial && !result.born && form_along(forms, a) == Form::whole && adds_once(node))
         value = ir::where(ir::eq(mesh_index(*builder_, mesh_[a]), 0.0), value, ir::number_like(value, 0));
     }
@@ -254,10 +254,10 @@ class LocalGraph {
   const SplitPlan& splits_;
   const Mesh& mesh_;
   std::shared_ptr<GraphBuilder> builder_;
-  std::vector<PartPlan> parts_;        ///< by axis
-  std::vector<PartialPlan> partials_;  ///< by axis
-  std::vector<bool> gathered_again_;   ///< by node; empty: none
-  std::map<Key, Value> values_;        ///< by node, forms, and whether gathered again
+  std::vector<ShardPlan> parts_;      ///< by axis
+  std::vector<FormPlan> partials_;    ///< by axis
+  std::vector<bool> gathered_again_;  ///< by node; empty: none
+  std::map<Key, Value> values_;       ///< by node, forms, and whether gathered again
   Sharded result_;
 };
 
@@ -323,7 +323,7 @@ Sharded shard(const Graph& graph, const Mesh& mesh, const std::vector<Split>& sp
   const Graph& primitives = cut.graph;
   const FactoredGraph factored = factor_dims(primitives, cut.cuts);
   const SplitPlan plan(cut, factored, mesh, splits);
-  std::vector<PartPlan> parts;
+  std::vector<ShardPlan> parts;
   for (int a = 0; a < mesh.axis_count(); ++a)
     parts.push_back(plan_parts(primitives, plan, a, kinds_along(mesh, a, options), parts));
   Sharded sharded =

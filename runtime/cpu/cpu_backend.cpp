@@ -9,8 +9,8 @@
 #include "passes/cpu/cpu_machine.h"
 #include "runtime/cpu/cpu_runner.h"
 #include "runtime/files/sha256.h"
-#include "runtime/machine/host_cpu.h"
-#include "runtime/machine/peak.h"
+#include "runtime/host/host_cpu.h"
+#include "runtime/host/peak.h"
 
 namespace lathe {
 

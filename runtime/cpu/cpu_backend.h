@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "ir/machine/cpu_info.h"
+#include "ir/hardware/cpu_info.h"
 #include "runtime/backend.h"
 
 namespace lathe {

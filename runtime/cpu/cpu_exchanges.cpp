@@ -61,7 +61,7 @@ void CpuExchanges::carry_out(std::size_t exchange, Communicator& group) const {
       for (const ExchangeStep::Fold& its : round.folds) fold(its, group.size());
     };
     try {
-      group.exchange_in_rounds(step.sends, receives, ranks_->patience(), take);
+      group.exchange_in_rounds(step.sends, receives, ranks_->timeout(), take);
     } catch (const StalledExchange& stall) {
       throw stalled(exchange, stall);
     }

@@ -6,14 +6,14 @@
 #include <mutex>
 #include <optional>
 
-#include "ir/machine/memory_units.h"
+#include "ir/hardware/memory_units.h"
 #include "passes/memory/memory_planner.h"
 #include "runtime/cpu/cpu_exchanges.h"
 #include "runtime/cpu/launch_groups.h"
 #include "runtime/dim_table.h"
-#include "runtime/machine/arena.h"
-#include "runtime/machine/arena_guard.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/arena.h"
+#include "runtime/host/arena_guard.h"
+#include "runtime/host/seconds.h"
 #include "runtime/threads/thread_pool.h"
 
 namespace lathe {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "codegen/llvm/jit.h"
-#include "ir/machine/task_sizes.h"
+#include "ir/hardware/task_sizes.h"
 #include "runtime/program_runner.h"
 #include "runtime/ranks/ranks.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "ir/hardware/gpu_info.h"
 #include "ir/kernel/kernel.h"
-#include "ir/machine/gpu_info.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/kernel_cache.h"
 

@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "ir/machine/gpu_info.h"
+#include "ir/hardware/gpu_info.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {

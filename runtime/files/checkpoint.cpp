@@ -31,7 +31,7 @@ constexpr std::uint64_t max_json_bytes = 64 << 20;
 constexpr int format_version = 1;
 
 constexpr std::uint64_t largest_number = 999'999'999'999;
-constexpr std::chrono::seconds patience(30);
+constexpr std::chrono::seconds timeout(30);
 
 struct Numbered {
   std::uint64_t number = 0;
@@ -250,10 +250,10 @@ std::filesystem::path CheckpointStore::save(const CheckpointMeta& meta, std::spa
   std::vector<TensorView> tensors(states.begin(), states.end());
   tensors.insert(tensors.end(), records.begin(), records.end());
   create_folder(root_);
-  const auto lock = FileLock::take(root_ / lock_file, patience);
+  const auto lock = FileLock::take(root_ / lock_file, timeout);
   if (!lock)
     throw UserError(fmt::format("{}: {} has been saving there for {} s", root_.string(),
-                                FileLock::holder(root_ / lock_file), patience.count()),
+                                FileLock::holder(root_ / lock_file), timeout.count()),
                     "checkpoint_locked");
   remove_half_made(root_);
   const std::vector<Numbered> present = numbered_folders(root_);

@@ -34,13 +34,13 @@ void write_holder(const FileDescriptor& file) {
 
 }  // namespace
 
-std::optional<FileLock> FileLock::take(const std::filesystem::path& path, std::chrono::milliseconds patience) {
+std::optional<FileLock> FileLock::take(const std::filesystem::path& path, std::chrono::milliseconds timeout) {
   FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
   if (!file.is_open()) fail(path, errno);
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) fail(path, errno);
   if (!S_ISREG(status.st_mode)) fail(path, EINVAL);
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) fail(path, errno);

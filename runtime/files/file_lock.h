@@ -13,9 +13,9 @@ namespace lathe {
 /// the process id of its last holder.
 class FileLock {
  public:
-  /// Creates the file if it is missing. Waits up to `patience` for another holder; returns nullopt after that. Throws
+  /// Creates the file if it is missing. Waits up to `timeout` for another holder; returns nullopt after that. Throws
   /// UserError [file_lock] if files cannot be locked there.
-  static std::optional<FileLock> take(const std::filesystem::path& path, std::chrono::milliseconds patience = {});
+  static std::optional<FileLock> take(const std::filesystem::path& path, std::chrono::milliseconds timeout = {});
 
   /// Returns "process 4711", or "another process" if the file contains no process id.
   static std::string holder(const std::filesystem::path& path);

@@ -8,9 +8,9 @@ StalledExchange::StalledExchange(std::vector<int> waiting_for)
     : std::runtime_error(fmt::format("waiting for {}", fmt::join(waiting_for, ", "))),
       peers(std::move(waiting_for)) {}
 
-void Communicator::exchange(std::span<const Message> sends, std::vector<Message> receives, double patience) {
+void Communicator::exchange(std::span<const Message> sends, std::vector<Message> receives, double timeout) {
   const std::vector<std::vector<Message>> rounds{std::move(receives)};
-  exchange_in_rounds(sends, rounds, patience, [](std::size_t) {});
+  exchange_in_rounds(sends, rounds, timeout, [](std::size_t) {});
 }
 
 std::vector<int> others_of(const Communicator& group) {
@@ -20,7 +20,7 @@ std::vector<int> others_of(const Communicator& group) {
   return others;
 }
 
-std::vector<std::string> gather_texts(Communicator& group, const std::string& own, double patience) {
+std::vector<std::string> gather_texts(Communicator& group, const std::string& own, double timeout) {
   const auto ranks = static_cast<std::size_t>(group.size()), self = static_cast<std::size_t>(group.rank());
   const auto swap = [&](auto&& sent, auto&& received) {
     std::vector<Message> sends, receives;
@@ -29,7 +29,7 @@ std::vector<std::string> gather_texts(Communicator& group, const std::string& ow
       sends.push_back(sent(static_cast<int>(r)));
       receives.push_back(received(r));
     }
-    group.exchange(sends, std::move(receives), patience);
+    group.exchange(sends, std::move(receives), timeout);
   };
   const auto bytes_of = [](auto& object) { return reinterpret_cast<std::byte*>(&object); };
   std::vector<std::size_t> sizes(ranks, own.size());

@@ -39,16 +39,16 @@ class Communicator {
   /// Sends all messages, receives one round after another, and returns when everything is done. Calls `take(r)` when
   /// round r has arrived. After that, its memory is free for round r + 2, while messages of round r + 1 may be
   /// arriving. Messages between two ranks match in order and must have equal sizes; a rank sends none to itself.
-  /// Throws StalledExchange if no message was sent or received for `patience` seconds. Throws UserError [rank_failed]
+  /// Throws StalledExchange if no message was sent or received for `timeout` seconds. Throws UserError [rank_failed]
   /// if a rank has aborted all ranks or interrupt() was called.
   virtual void exchange_in_rounds(std::span<const Message> sends, std::span<const std::vector<Message>> rounds,
-                                  double patience, FunctionRef<void(std::size_t round)> take) = 0;
+                                  double timeout, FunctionRef<void(std::size_t round)> take) = 0;
   /// Exchanges messages in one round.
-  void exchange(std::span<const Message> sends, std::vector<Message> receives, double patience);
+  void exchange(std::span<const Message> sends, std::vector<Message> receives, double timeout);
 
   /// Returns the group of the ranks with the same color, in the order of their ranks in this group. Must be called by
   /// all ranks. Throws as exchange() does.
-  virtual std::unique_ptr<Communicator> split(int color, double patience) = 0;
+  virtual std::unique_ptr<Communicator> split(int color, double timeout) = 0;
 
   /// Throws UserError [rank_failed] as exchange() does. For loops that wait for something other than messages.
   virtual void check() = 0;
@@ -68,6 +68,6 @@ std::vector<int> others_of(const Communicator& group);
 using MakeCommunicator = std::function<std::unique_ptr<Communicator>()>;
 
 /// Returns the text of each rank, by rank. Must be called by all ranks.
-std::vector<std::string> gather_texts(Communicator& group, const std::string& own, double patience);
+std::vector<std::string> gather_texts(Communicator& group, const std::string& own, double timeout);
 
 }  // namespace lathe

@@ -48,7 +48,7 @@ std::vector<ExchangeStep> ProgramExchanges::steps(std::size_t exchange, int rank
 UserError ProgramExchanges::stalled(std::size_t exchange, const StalledExchange& stalled) const {
   const Exchange& its = program_.exchanges[exchange];
   const Exchange::Part& part = its.parts.front();
-  return rank_stalled(ranks_->rank(), ranks_->patience(), stalled, "the exchange of " + part.op.to_string(), its.axis,
+  return rank_stalled(ranks_->rank(), ranks_->timeout(), stalled, "the exchange of " + part.op.to_string(), its.axis,
                       part.loc, part.op.op_name());
 }
 

@@ -70,9 +70,9 @@ void Ranks::Impl::set_up(const MakeCommunicator& make) {
   for (int axis = 0; axis < mesh.axis_count(); ++axis) {
     // The ranks of a group differ only in this axis, so its first rank is a unique color.
     try {
-      axes.push_back(world->split(static_cast<int>(mesh.group(rank, axis).front()), options.patience));
+      axes.push_back(world->split(static_cast<int>(mesh.group(rank, axis).front()), options.timeout));
     } catch (const StalledExchange& stalled) {
-      const auto error = [&] { return rank_stalled(rank, options.patience, stalled, "the start of the ranks", ""); };
+      const auto error = [&] { return rank_stalled(rank, options.timeout, stalled, "the start of the ranks", ""); };
       world->abort(told(rank, size, error().what()));  // the communicator cannot be destroyed while other ranks hang
       throw error();
     }
@@ -126,8 +126,8 @@ std::uint64_t Ranks::Impl::add(Communicator& group, Job job) {
 
 Ranks::Ranks(const MakeCommunicator& make, shard::Mesh mesh, const RanksOptions& options)
     : impl_(std::make_unique<Impl>()) {
-  if (!(options.patience >= 0))
-    throw UserError(fmt::format("an exchange is to wait {} seconds", options.patience), "compile_options",
+  if (!(options.timeout >= 0))
+    throw UserError(fmt::format("an exchange is to wait {} seconds", options.timeout), "compile_options",
                     "give seconds, 0 to wait for ever");
   impl_->mesh = std::move(mesh);
   impl_->options = options;
@@ -152,7 +152,7 @@ Ranks::~Ranks() {
 int Ranks::rank() const { return impl_->rank; }
 int Ranks::size() const { return impl_->size; }
 const shard::Mesh& Ranks::mesh() const { return impl_->mesh; }
-double Ranks::patience() const { return impl_->options.patience; }
+double Ranks::timeout() const { return impl_->options.timeout; }
 const DimBindings& Ranks::positions() const { return impl_->positions; }
 
 std::uint64_t Ranks::start(const std::string& axis, Job job) {
@@ -174,20 +174,20 @@ void Ranks::Impl::carry_out(Ranks& ranks, const Job& job, const std::string& wha
   try {
     ranks.wait(axis.empty() ? ranks.start(job) : ranks.start(axis, job));
   } catch (const StalledExchange& stalled) {
-    throw rank_stalled(rank, options.patience, stalled, what, axis);
+    throw rank_stalled(rank, options.timeout, stalled, what, axis);
   }
 }
 
 void Ranks::exchange(std::span<const Message> sends, std::span<const Message> receives) {
   impl_->carry_out(
-      *this, [&](Communicator& group) { group.exchange(sends, {receives.begin(), receives.end()}, patience()); },
+      *this, [&](Communicator& group) { group.exchange(sends, {receives.begin(), receives.end()}, timeout()); },
       "an exchange", "");
 }
 
 std::vector<std::string> Ranks::gather(const std::string& own, const std::string& axis) {
   std::vector<std::string> texts;
   impl_->carry_out(
-      *this, [&](Communicator& group) { texts = gather_texts(group, own, patience()); }, "a gather", axis);
+      *this, [&](Communicator& group) { texts = gather_texts(group, own, timeout()); }, "a gather", axis);
   return texts;
 }
 

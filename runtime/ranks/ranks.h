@@ -16,7 +16,7 @@
 namespace lathe {
 
 struct RanksOptions {
-  double patience = 600;  ///< timeout of an exchange in seconds without a sent or received message; 0: no timeout
+  double timeout = 600;  ///< timeout of an exchange in seconds without a sent or received message; 0: no timeout
   /// Advice of the error for a wrong number of processes, such as a command line; empty: "start 8, as in mpirun -n
   /// 8".
   std::string how_to_start = {};
@@ -49,7 +49,7 @@ class Ranks {
   int rank() const;
   int size() const;
   const shard::Mesh& mesh() const;
-  double patience() const;
+  double timeout() const;
   /// Returns the position along each axis: the sizes of mesh_index_dim() (ir/ops/collectives.h).
   const DimBindings& positions() const;
 

@@ -63,7 +63,7 @@ class ThreadCommunicator final : public Communicator {
   std::string engine() const override { return "threads of one process"; }
 
   void exchange_in_rounds(std::span<const Message> sends, std::span<const std::vector<Message>> rounds,
-                          double patience, FunctionRef<void(std::size_t)> take) override {
+                          double timeout, FunctionRef<void(std::size_t)> take) override {
     std::vector<char> taken(sends.size());
     std::unique_lock lock(room_->mutex);
     try {
@@ -71,13 +71,13 @@ class ThreadCommunicator final : public Communicator {
         queue(rank_, sends[i].peer).push_back({sends[i].data, sends[i].bytes, &taken[i]});
       room_->changed.notify_all();
       for (std::size_t r = 0; r < rounds.size(); ++r) {
-        receive_all(lock, rounds[r], patience);
+        receive_all(lock, rounds[r], timeout);
         lock.unlock();
         take(r);
         lock.lock();
       }
       wait(
-          lock, patience, [&] { return std::ranges::all_of(taken, [](char t) { return t != 0; }); },
+          lock, timeout, [&] { return std::ranges::all_of(taken, [](char t) { return t != 0; }); },
           [&] {
             std::vector<int> peers;
             for (std::size_t i = 0; i < sends.size(); ++i)
@@ -91,10 +91,10 @@ class ThreadCommunicator final : public Communicator {
     }
   }
 
-  std::unique_ptr<Communicator> split(int color, double patience) override {
+  std::unique_ptr<Communicator> split(int color, double timeout) override {
     std::unique_lock lock(room_->mutex);
     const auto none = [] { return std::vector<int>(); };
-    wait(lock, patience, [&] { return room_->splits[group_].left == 0; }, none);  // all have left the last split
+    wait(lock, timeout, [&] { return room_->splits[group_].left == 0; }, none);  // all have left the last split
     Room::Split& split = room_->splits[group_];
     split.colors[rank_] = color;
     if (static_cast<int>(split.colors.size()) == size_) {
@@ -104,7 +104,7 @@ class ThreadCommunicator final : public Communicator {
       room_->changed.notify_all();
     }
     wait(
-        lock, patience, [&] { return split.left > 0; },
+        lock, timeout, [&] { return split.left > 0; },
         [&] {
           std::vector<int> peers;
           for (int r = 0; r < size_; ++r)
@@ -140,10 +140,10 @@ class ThreadCommunicator final : public Communicator {
  private:
   std::deque<Room::Sent>& queue(int from, int to) { return room_->sent[{group_, from, to}]; }
 
-  void receive_all(std::unique_lock<std::mutex>& lock, std::span<const Message> receives, double patience) {
+  void receive_all(std::unique_lock<std::mutex>& lock, std::span<const Message> receives, double timeout) {
     for (const Message& wanted : receives) {
       std::deque<Room::Sent>& from = queue(wanted.peer, rank_);
-      wait(lock, patience, [&] { return !from.empty(); }, [&] { return std::vector{wanted.peer}; });
+      wait(lock, timeout, [&] { return !from.empty(); }, [&] { return std::vector{wanted.peer}; });
       const Room::Sent message = from.front();
       LATHE_ASSERT(message.bytes == wanted.bytes);
       if (message.bytes > 0) std::memcpy(wanted.data, message.data, message.bytes);
@@ -154,10 +154,10 @@ class ThreadCommunicator final : public Communicator {
   }
 
   template <class Done, class Peers>
-  void wait(std::unique_lock<std::mutex>& lock, double patience, const Done& done, const Peers& peers) {
+  void wait(std::unique_lock<std::mutex>& lock, double timeout, const Done& done, const Peers& peers) {
     const auto stops = [&] { return done() || room_->failure || *interrupted_; };
-    if (patience > 0) {
-      if (!room_->changed.wait_for(lock, std::chrono::duration<double>(patience), stops))
+    if (timeout > 0) {
+      if (!room_->changed.wait_for(lock, std::chrono::duration<double>(timeout), stops))
         throw StalledExchange(peers());
     } else {
       room_->changed.wait(lock, stops);

@@ -15,7 +15,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/float_environment.h"
-#include "runtime/machine/host_cpu.h"
+#include "runtime/host/host_cpu.h"
 
 namespace lathe {
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "ir/machine/memory_units.h"
+#include "ir/hardware/memory_units.h"
 #include "runtime/threads/function_ref.h"
 
 namespace lathe {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "runtime/files/write_stream.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 
 namespace lathe {
 

@@ -8,7 +8,7 @@
 #include "passes/program/program.h"
 #include "runtime/compile_options.h"
 #include "runtime/files/finite.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 
 namespace lathe {
 

@@ -10,7 +10,7 @@
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
 #include "runtime/files/sha256.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 #include "runtime/trace/role.h"
 #include "runtime/tune/tile_race.h"
 

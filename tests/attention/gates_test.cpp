@@ -23,13 +23,13 @@ namespace {
 std::vector<AttentionSearch> searches(const ir::Graph& graph) {
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   std::vector<AttentionSearch> found;
-  for (const AttentionOptions& options :
-       {AttentionOptions{.sums = OuterReductions::f32_and_f64,
-                         .result_dots = ResultDots{.block_bytes = unnamed_cpu().l2.share()}},
-        AttentionOptions{.sums = OuterReductions::f32_and_f64,
-                         .costs = unnamed_cpu(),
-                         .result_dots = ResultDots{.block_bytes = unnamed_cpu().l2.share()}},
-        AttentionOptions{.sums = OuterReductions::all}})
+  for (const AttentionSearchOptions& options :
+       {AttentionSearchOptions{.sums = OuterReductions::f32_and_f64,
+                               .delta = AttentionDelta{.block_bytes = unnamed_cpu().l2.share()}},
+        AttentionSearchOptions{.sums = OuterReductions::f32_and_f64,
+                               .costs = unnamed_cpu(),
+                               .delta = AttentionDelta{.block_bytes = unnamed_cpu().l2.share()}},
+        AttentionSearchOptions{.sums = OuterReductions::all}})
     found.push_back(find_attention(recompute_attention(prepare_for_fusion(passed), options), options));
   return found;
 }

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "ir/kernel/interpret/scalar_eval.h"
-#include "ir/kernel/machine/split_bf16.h"
+#include "ir/kernel/intrinsics/split_bf16.h"
 #include "tests/codegen/harness.h"
 
 using namespace lathe;

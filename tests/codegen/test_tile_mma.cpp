@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/machine/tile_mma.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/verifier.h"
 #include "ir/support/error.h"

@@ -18,7 +18,7 @@
 #include "frontend/train/training.h"
 #include "ir/support/error.h"
 #include "passes/program/program.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 #include "tests/gpu/gpu_device.h"
 
 namespace {

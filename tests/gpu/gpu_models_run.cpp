@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/train/training.h"
 #include "ir/tensor/text/parser.h"
 #include "tests/gpu/gpu_device.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/kernel/interpret/interpreter.h"
-#include "ir/kernel/machine/fast_math.h"
+#include "ir/kernel/intrinsics/fast_math.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/verifier.h"
 

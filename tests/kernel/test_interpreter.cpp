@@ -3,7 +3,7 @@
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/interpret/interpreter.h"
-#include "ir/kernel/machine/split_bf16.h"
+#include "ir/kernel/intrinsics/split_bf16.h"
 
 using namespace lathe;
 using namespace lathe::kernel;

@@ -2,8 +2,8 @@
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/interpret/interpreter.h"
-#include "ir/kernel/machine/exchange.h"
-#include "ir/kernel/machine/run.h"
+#include "ir/kernel/intrinsics/exchange.h"
+#include "ir/kernel/intrinsics/run.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/parameter_use.h"
 #include "ir/kernel/verify/verifier.h"
@@ -72,7 +72,7 @@ static_assert(!MachineOperation<WithoutInterpretation> && !MachineOperation<With
 
 }  // namespace
 
-TEST_CASE("machine operation: printer and verifier and interpreter and walkers handle one defined only in its file") {
+TEST_CASE("intrinsic: printer and verifier and interpreter and walkers handle one defined only in its file") {
   const Kernel kernel = doubled(f32);
   CHECK_THAT(print(kernel), Catch::Contains("    twice y[i0] = x[i0]\n"));
   std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8}, y(8);
@@ -87,7 +87,7 @@ TEST_CASE("machine operation: printer and verifier and interpreter and walkers h
   CHECK_THROWS_WITH(interpret(kernel, bound, beyond), Catch::Contains("[out_of_bounds]"));
 }
 
-TEST_CASE("machine operation: its own rules and the operand rules are enforced") {
+TEST_CASE("intrinsic: its own rules and the operand rules are enforced") {
   CHECK_THROWS_WITH(doubled(f64), Catch::Contains("twice of f64") && Catch::Contains("[twice_type]"));
   CHECK_THROWS_WITH(doubled(f32, true), Catch::Contains("[access]"));
   CHECK_THROWS_WITH(doubled(f32, false, true), Catch::Contains("a twice of 2 values") && Catch::Contains("[arity]"));

@@ -5,10 +5,10 @@
 
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/interpret/scalar_eval.h"
-#include "ir/kernel/machine/async_copy.h"
-#include "ir/kernel/machine/copy_box.h"
-#include "ir/kernel/machine/stage_pipeline.h"
-#include "ir/kernel/machine/wgmma.h"
+#include "ir/kernel/intrinsics/async_copy.h"
+#include "ir/kernel/intrinsics/copy_box.h"
+#include "ir/kernel/intrinsics/stage_pipeline.h"
+#include "ir/kernel/intrinsics/wgmma.h"
 #include "ir/kernel/printer.h"
 #include "tests/support/wgmma_product.h"
 

@@ -9,7 +9,7 @@
 
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/interpret/scalar_eval.h"
-#include "ir/kernel/machine/tile_mma.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/verifier.h"
 #include "tests/support/tile_blocks.h"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "ir/kernel/build/builder.h"
-#include "ir/kernel/machine/split_bf16.h"
+#include "ir/kernel/intrinsics/split_bf16.h"
 #include "ir/kernel/verify/verifier.h"
 #include "tests/support/test_data.h"
 
@@ -193,7 +193,7 @@ std::set<std::string> labels(const std::string& source) {
 
 }  // namespace
 
-TEST_CASE("the reference lists every verifier and interpreter label and every machine operation") {
+TEST_CASE("the reference lists every verifier and interpreter label and every intrinsic") {
   const std::string reference = read("docs/kernel-ir.md");
   std::vector<std::string> paths = {"ir/kernel/verify/verifier.cpp",
                                     "ir/kernel/interpret/interpreter.cpp",
@@ -202,8 +202,9 @@ TEST_CASE("the reference lists every verifier and interpreter label and every ma
                                     "ir/kernel/verify/rules.cpp",
                                     "ir/kernel/verify/structure_rules.cpp",
                                     "ir/kernel/verify/sums_rules.cpp"};
-  for (const auto& entry : std::filesystem::directory_iterator(lathe::test::source_path("ir/kernel/machine")))
-    if (entry.path().extension() == ".cpp") paths.push_back("ir/kernel/machine/" + entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(lathe::test::source_path("ir/kernel/intrinsics")))
+    if (entry.path().extension() == ".cpp")
+      paths.push_back("ir/kernel/intrinsics/" + entry.path().filename().string());
   const char* const ends[] = {"`", " ", "."};  // operation names are next to their operands
   std::size_t found = 0;
   for (const std::string& path : paths)

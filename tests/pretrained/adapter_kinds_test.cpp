@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/grad.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
 #include "frontend/train/step.h"

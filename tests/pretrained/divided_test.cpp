@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/train/step.h"
 #include "models/pretrained/token_loss.h"
 #include "models/text/dataset/token_batches.h"

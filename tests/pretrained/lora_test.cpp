@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/grad.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/train/step.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/runtime/files_scratch.h"

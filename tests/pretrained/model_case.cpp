@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "frontend/grad.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/train/step.h"
 #include "runtime/compile.h"
 #include "tests/pretrained/token_case.h"

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/train/step.h"
 #include "models/pretrained/token_loss.h"
 #include "models/text/dataset/token_batches.h"

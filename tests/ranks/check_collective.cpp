@@ -14,7 +14,7 @@ void check_collective(const CollectiveCase& collective, const MachineOf& machine
   const shard::Mesh mesh({{"m", ranks}});
   std::vector<HostTensor> found(ranks);
   run_ranks(ranks, [&](int rank, const MakeCommunicator& make) {
-    const auto processes = std::make_shared<Ranks>(make, mesh, RanksOptions{.patience = 60});
+    const auto processes = std::make_shared<Ranks>(make, mesh, RanksOptions{.timeout = 60});
     found[static_cast<std::size_t>(rank)] =
         run_collective(collective, processes, machine ? machine(processes) : CompileOptions{});
   });

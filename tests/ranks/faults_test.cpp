@@ -34,7 +34,7 @@ TEST_CASE("ranks: a missing rank is an error with rank, op and line") {
   const auto found = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
     // Rank 0 has the shorter timeout.
     const auto ranks =
-        std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}), RanksOptions{.patience = rank == 0 ? 3.0 : 60.0});
+        std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}), RanksOptions{.timeout = rank == 0 ? 3.0 : 60.0});
     Executable executable = compile(graph, {.threads = 1, .ranks = ranks});
     if (rank == 0) (void)executable.run(lookup_arguments(2));
     if (rank == 1) ranks->gather("");  // never arrives at rank 0

@@ -77,7 +77,7 @@ TEST_CASE("ranks: a memory budget decides whether parameters are gathered again,
     std::int64_t bytes = 0;
     run_ranks(2, [&](int rank, const MakeCommunicator& make) {
       const auto ranks =
-          std::make_shared<Ranks>(make, shard::Mesh::parse(division.mesh), RanksOptions{.patience = 60});
+          std::make_shared<Ranks>(make, shard::Mesh::parse(division.mesh), RanksOptions{.timeout = 60});
       const Executable executable = compile(step, {.threads = 1,
                                                    .cache = shared_kernels(),
                                                    .ranks = ranks,
@@ -109,7 +109,7 @@ SummedBytes summed_of(std::string_view text) {
   const ir::Graph graph = ir::parse_graph(text, "summed");
   SummedBytes found;
   run_ranks(2, [&](int rank, const MakeCommunicator& make) {
-    const auto ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}), RanksOptions{.patience = 60});
+    const auto ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}), RanksOptions{.timeout = 60});
     Executable executable = compile(graph, {.threads = 1, .ranks = ranks});
     for (int i = 0; i < 2; ++i) (void)executable.run({{"x", HostTensor(f32, {8})}});
     if (rank == 0) found = ranks->summed();

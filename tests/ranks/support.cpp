@@ -79,7 +79,7 @@ Trained train_in_threads(const ir::Graph& step, int steps, const Division& divis
   Trained first;
   std::vector<ir::SentBytes> sent(static_cast<std::size_t>(mesh.size()));
   run_ranks(static_cast<int>(mesh.size()), [&](int rank, const MakeCommunicator& make) {
-    const auto ranks = std::make_shared<Ranks>(make, mesh, RanksOptions{.patience = 60});
+    const auto ranks = std::make_shared<Ranks>(make, mesh, RanksOptions{.timeout = 60});
     Trained own = train(step, steps, own_division, ranks, batch, machine);
     sent[static_cast<std::size_t>(rank)] = own.sent[0];
     if (rank == 0) first = std::move(own);

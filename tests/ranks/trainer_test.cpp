@@ -76,7 +76,7 @@ Ended run(const RunOfTest& run) {
   const shard::Mesh mesh = shard::Mesh::parse(run.division.mesh);
   std::vector<Ended> ended(static_cast<std::size_t>(mesh.size()));
   run_ranks(static_cast<int>(mesh.size()), [&](int rank, const MakeCommunicator& make) {
-    const auto ranks = std::make_shared<Ranks>(make, mesh, RanksOptions{.patience = 60});
+    const auto ranks = std::make_shared<Ranks>(make, mesh, RanksOptions{.timeout = 60});
     ending_all(*ranks, [&] { ended[static_cast<std::size_t>(rank)] = run_rank(run, ranks); });
   });
   for (const Ended& other : ended) CHECK((other.history == ended[0].history && other.is_done == ended[0].is_done));
@@ -131,7 +131,7 @@ TEST_CASE("ranks: initialization value by value matches initialization of all va
   const ir::Graph step = step_graph();
   const Tensors start = step_arguments(step, 1, 1, 0.3);
   run_ranks(2, [&](int, const MakeCommunicator& make) {
-    const auto ranks = std::make_shared<Ranks>(make, shard::Mesh::parse("data=2"), RanksOptions{.patience = 60});
+    const auto ranks = std::make_shared<Ranks>(make, shard::Mesh::parse("data=2"), RanksOptions{.timeout = 60});
     ending_all(*ranks, [&] {
       std::vector<std::string> asked;
       Trainer trainer(step,

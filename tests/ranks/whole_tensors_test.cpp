@@ -32,7 +32,7 @@ TEST_CASE("ranks: gathering the shards of a tensor gives the tensor on every ran
   for (const shard::Placement& placement : placements()) {
     std::vector<HostTensor> parts(4);
     run_ranks(4, [&](int rank, const MakeCommunicator& make) {
-      Ranks ranks(make, mesh, RanksOptions{.patience = 60});
+      Ranks ranks(make, mesh, RanksOptions{.timeout = 60});
       HostTensor& part = parts[static_cast<std::size_t>(rank)];
       part = own_part(ranks, whole, placement, "w");
       if (!whole_of(ranks, part, placement, "w").same_bits(whole)) throw InternalError("another tensor");
@@ -54,7 +54,7 @@ TEST_CASE("ranks: replicas that differ are an error on every rank, with the axis
     std::vector<std::string> labels(4), first_labels(4);
     try {
       run_ranks(4, [&](int rank, const MakeCommunicator& make) {
-        Ranks ranks(make, shard::Mesh::parse("a=2,b=2"), RanksOptions{.patience = 60});
+        Ranks ranks(make, shard::Mesh::parse("a=2,b=2"), RanksOptions{.timeout = 60});
         HostTensor part = own_part(ranks, numbers(), placement, "w");
         if (rank == 3) part.set(0, -1);
         const auto at = static_cast<std::size_t>(rank);

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "runtime/machine/host_cpu.h"
+#include "runtime/host/host_cpu.h"
 #include "tests/runtime/files_scratch.h"
 
 using namespace lathe;

@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 
-#include "runtime/machine/arena.h"
-#include "runtime/machine/host_cpu.h"
-#include "runtime/machine/peak.h"
-#include "runtime/machine/peak_kernels.h"
+#include "runtime/host/arena.h"
+#include "runtime/host/host_cpu.h"
+#include "runtime/host/peak.h"
+#include "runtime/host/peak_kernels.h"
 #include "tests/runtime/files_scratch.h"
 
 using namespace lathe;

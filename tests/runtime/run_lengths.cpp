@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 
 #include "frontend/dsl.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/models/loss_graph.h"
 #include "frontend/nn/self_attention.h"
 #include "frontend/train/training.h"

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/dsl.h"
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/nn/linear.h"
 #include "frontend/train/step.h"
 #include "runtime/compile.h"

@@ -20,7 +20,7 @@ struct Layer {
 const std::vector<Layer>& layers() {
   static const std::vector<Layer> all{
       {"ir/support/", {"ir/support/"}},
-      {"ir/machine/", {"ir/machine/", "ir/support/"}},
+      {"ir/hardware/", {"ir/hardware/", "ir/support/"}},
       {"ir/kernel/", {"ir/kernel/", "ir/support/"}},
       {"ir/tensor/", {"ir/tensor/", "ir/support/"}},
       {"ir/ops/", {"ir/ops/", "ir/tensor/", "ir/support/"}},
@@ -45,8 +45,8 @@ const std::vector<Layer>& layers() {
        {"passes/explain/", "passes/compile/", "passes/fusion/", "passes/program/", "passes/memory/",
         "passes/lowering/", "ir/"}},
       {"frontend/", {"frontend/", "passes/autodiff/", "passes/transforms/", "ir/"}},
-      {"codegen/llvm/", {"codegen/llvm/", "ir/kernel/", "ir/machine/", "ir/support/"}},
-      {"codegen/cuda/", {"codegen/cuda/", "ir/kernel/", "ir/machine/", "ir/support/"}},
+      {"codegen/llvm/", {"codegen/llvm/", "ir/kernel/", "ir/hardware/", "ir/support/"}},
+      {"codegen/cuda/", {"codegen/cuda/", "ir/kernel/", "ir/hardware/", "ir/support/"}},
       {"runtime/files/", {"runtime/files/", "ir/support/"}},
       // Nothing but a backend's own folder includes its code generator, and only targets know the backends.
       {"runtime/cpu/", {"runtime/", "codegen/llvm/", "passes/", "ir/"}},

@@ -9,7 +9,7 @@
 
 #include "tests/structure/sources.h"
 
-/// Machine operations and regions may be named only in their own files, in their hooks and where kernels are built
+/// Intrinsics and regions may be named only in their own files, in their hooks and where kernels are built
 /// from them.
 using namespace lathe::test;
 
@@ -27,7 +27,7 @@ std::vector<MachineOperation> machine_operations() {
       R"re(const Machine(Region)?Record (\w+) =\s*machine_(?:region_)?record<(\w+)>\(\s*\{\.name = "(\w+)")re");
   std::vector<MachineOperation> found;
   for (const SourceFile& file : source_files()) {
-    if (!file.is_in("ir/kernel/machine")) continue;
+    if (!file.is_in("ir/kernel/intrinsics")) continue;
     std::string text;
     for (const std::string& line : file.lines) text += line + "\n";
     for (std::sregex_iterator match(text.begin(), text.end(), definition), end; match != end; ++match)
@@ -91,7 +91,7 @@ std::map<std::string, std::set<std::string>> files_that_name(const MachineOperat
 
 }  // namespace
 
-TEST_CASE("machine operations: names appear only in their own files and hooks") {
+TEST_CASE("intrinsics: names appear only in their own files and hooks") {
   const auto operations = machine_operations();
   CHECK(operations.size() >= 14);
   std::set<std::string> names;
@@ -106,21 +106,22 @@ TEST_CASE("machine operations: names appear only in their own files and hooks") 
   }
 }
 
-TEST_CASE("machine operations: each has its header and source, and a hook per back end with its device text") {
+TEST_CASE("intrinsics: each has its header and source, and a hook per back end with its device text") {
   for (const MachineOperation& operation : machine_operations()) {
     const auto folders = files_that_name(operation);
     for (const auto& [folder, stems] : folders) {
       INFO(operation.name << " in " << folder << ": " << *stems.begin() << " to " << *stems.rbegin());
       CHECK(stems.size() == 1);
-      CHECK((folder == "ir/kernel/machine" || folder == "codegen/cuda/machine" || folder == "codegen/llvm/machine"));
+      CHECK((folder == "ir/kernel/intrinsics" || folder == "codegen/cuda/intrinsics" ||
+             folder == "codegen/llvm/intrinsics"));
     }
     INFO(operation.name);
     CHECK(folders.size() >= 2);
-    CHECK(folders.count("ir/kernel/machine") == 1);
+    CHECK(folders.count("ir/kernel/intrinsics") == 1);
   }
 }
 
-TEST_CASE("machine operations: a name in another file is detected") {
+TEST_CASE("intrinsics: a name in another file is detected") {
   CHECK(lines_that_name({"MachineRegion"}).size() > 1);
   CHECK(words_of("  x = WgmmaSums::of(wgmma_record);") ==
         std::set<std::string>{"x", "WgmmaSums", "of", "wgmma_record"});
@@ -137,10 +138,10 @@ TEST_CASE("machine operations: a name in another file is detected") {
   CHECK(files_that_name(record).size() > 2);
 }
 
-TEST_CASE("machine operations: each has a hook in some back end") {
+TEST_CASE("intrinsics: each has a hook in some back end") {
   std::set<std::string> hooked;
   for (const SourceFile& file : source_files())
-    if (file.is_in("codegen/cuda/machine") || file.is_in("codegen/llvm/machine"))
+    if (file.is_in("codegen/cuda/intrinsics") || file.is_in("codegen/llvm/intrinsics"))
       for (const std::string& line : file.lines)
         if (line.find("{&kernel::") != std::string::npos) hooked.merge(words_of(line));
   for (const MachineOperation& operation : machine_operations()) {

@@ -7,7 +7,7 @@
 
 #include "tests/structure/sources.h"
 
-/// Facts about machines that schedules and estimates use must be in ir/machine only.
+/// Facts about machines that schedules and estimates use must be in ir/hardware only.
 using namespace lathe::test;
 
 namespace {
@@ -44,7 +44,7 @@ std::string without_units(const std::string& code) {
 }
 
 /// Whether a schedule has a plain number with at least two digits: 2 * 64 * 48, "rows >= 512". It needs a name if it
-/// is the schedule's choice, or an entry in ir/machine if it is a property of the machine.
+/// is the schedule's choice, or an entry in ir/hardware if it is a property of the machine.
 bool is_plain_number(const std::string& code) {
   if (!has_digit(code)) return false;
   static const std::regex number(R"((^|[^\w.'"#<+]|[^p]\+)[1-9]['\d]*\d\b(?![.'"]))"), text(R"("([^"\\]|\\.)*")"),
@@ -59,23 +59,23 @@ struct OtherNumber {
 };
 const std::vector<OtherNumber>& other_numbers() {
   static const std::vector<OtherNumber> numbers{
-      {"passes/cpu/gemm/gemm_plan.cpp", "most_copied = 4096"},          // maximum scratch of a kernel
-      {"passes/cpu/gemm/gemm_plan.cpp", "most_packed = 4096"},          // the same
-      {"passes/cpu/gemm/gemm_few_rows.cpp", "usual_k = 4096"},          // common sizes of matmuls
-      {"passes/cpu/gemm/gemm_few_rows.cpp", "all_of_k = 1'048'576"},    // no limit
-      {"passes/gpu/reduction/long_reduction.cpp", "many = 1'048'576"},  // the same
-      {"passes/fusion/region_size.h", "most_code = 4096"},              // statements in a kernel
-      {"codegen/cuda/prelude/prelude_casts.cpp", "112u << 23"},         // an exponent of f32
-      {"codegen/llvm/casts.cpp", "112 << 23"},                          // the same
-      {"codegen/cuda/machine/wgmma.cpp", "u64(shared_address(first)"},  // fields of a descriptor
-      {"passes/shard/mesh.cpp", "most = 1 << 20"},                      // processes in a mesh
-      {"passes/shard/predict/rank_scaling.h", "most_ranks = 4096"},     // processes in a prediction
-      {"passes/shard/predict/step_rates.h", " flops = 1e12;"},          // default rate
-      {"passes/shard/predict/step_rates.h", "plain_flops = 1e12;"},     // the same
-      {"runtime/machine/host_cpu.cpp", "bytes >= 1 << 20 ?"},           // prints bytes in MiB
-      {"runtime/machine/host_cpu.cpp", "first + 1, 0, 1 << 20)"},       // limits the CPUs in a list
-      {"runtime/machine/host_cpu.cpp", "period + 1, 1, 1 << 20)"},      // the same for a quota
-      {"runtime/train/trainer.cpp", "steps_reserved = 65536"}};         // range of random numbers
+      {"passes/cpu/gemm/gemm_plan.cpp", "most_copied = 4096"},             // maximum scratch of a kernel
+      {"passes/cpu/gemm/gemm_plan.cpp", "most_packed = 4096"},             // the same
+      {"passes/cpu/gemm/gemm_few_rows.cpp", "usual_k = 4096"},             // common sizes of matmuls
+      {"passes/cpu/gemm/gemm_few_rows.cpp", "all_of_k = 1'048'576"},       // no limit
+      {"passes/gpu/reduction/long_reduction.cpp", "many = 1'048'576"},     // the same
+      {"passes/fusion/region_size.h", "most_code = 4096"},                 // statements in a kernel
+      {"codegen/cuda/prelude/prelude_casts.cpp", "112u << 23"},            // an exponent of f32
+      {"codegen/llvm/casts.cpp", "112 << 23"},                             // the same
+      {"codegen/cuda/intrinsics/wgmma.cpp", "u64(shared_address(first)"},  // fields of a descriptor
+      {"passes/shard/mesh.cpp", "most = 1 << 20"},                         // processes in a mesh
+      {"passes/shard/predict/rank_scaling.h", "most_ranks = 4096"},        // processes in a prediction
+      {"passes/shard/predict/step_rates.h", " flops = 1e12;"},             // default rate
+      {"passes/shard/predict/step_rates.h", "plain_flops = 1e12;"},        // the same
+      {"runtime/host/host_cpu.cpp", "bytes >= 1 << 20 ?"},                 // prints bytes in MiB
+      {"runtime/host/host_cpu.cpp", "first + 1, 0, 1 << 20)"},             // limits the CPUs in a list
+      {"runtime/host/host_cpu.cpp", "period + 1, 1, 1 << 20)"},            // the same for a quota
+      {"runtime/train/trainer.cpp", "steps_reserved = 65536"}};            // range of random numbers
   return numbers;
 }
 bool is_other_number(const std::string& path, const std::string& code) {
@@ -143,7 +143,7 @@ TEST_CASE("machine: runtime and sharding contain no such constants either") {
 
 TEST_CASE("machine: numbers in schedules are named, or come from the hardware entry") {
   CHECK(plain_numbers_in({"passes/cpu", "passes/gpu"}) == Faults{});
-  CHECK_FALSE(plain_numbers_in({"ir/machine"}).empty());
+  CHECK_FALSE(plain_numbers_in({"ir/hardware"}).empty());
   for (const char* code : {"tile.mc = 64;", "if (m <= 16) {", "at_most(query.n, 128)", "std::min(1024, scratch)",
                            "x ? 256 : 512;", "int steps_ = 16;", "{128, 128, 2}", "1'048'576 / n"})
     CHECK(is_plain_number(code));
@@ -165,7 +165,7 @@ TEST_CASE("machine: schedules and estimates receive a target entry, and do not c
                            "CpuInfo cpu{}", "GpuInfo gpu{}", "CpuInfo& cpu = {}", "GpuInfo& gpu = {}"})
     for (std::string& fault :
          lines_with({"ir", "frontend", "passes", "codegen", "runtime", "models", "tools", "bench"}, text)) {
-      if (!fault.starts_with("ir/machine/")) found.push_back(std::move(fault));
+      if (!fault.starts_with("ir/hardware/")) found.push_back(std::move(fault));
     }
   CHECK(found == Faults{});
 }
@@ -197,7 +197,7 @@ TEST_CASE("machine: the checker recognizes hardware constants") {
         "constexpr std::uint64_t line = cache_line_bytes;", "constexpr int most_threads = kernel::warp_threads;",
         "fma(k, 9.0580006145e-06f, s)", "inline constexpr int inline_limit = 64;"})
     CHECK_FALSE(is_number_of_a_machine(code));
-  CHECK_FALSE(numbers_in({"ir/machine"}).empty());
+  CHECK_FALSE(numbers_in({"ir/hardware"}).empty());
 }
 
 TEST_CASE("machine: launch properties come from its record, not from the kernel name") {

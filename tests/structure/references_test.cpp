@@ -143,7 +143,7 @@ TEST_CASE("references: the error page has every label that headers name, and onl
   std::vector<Text> headers = comments(true);
   std::erase_if(headers, [](const Text& text) {  // rules of kernels: docs/kernel-ir.md
     return text.folder.starts_with("ir/kernel/") || text.folder.starts_with("codegen/cuda/") ||
-           text.folder.starts_with("codegen/llvm/machine/") || text.folder.starts_with("passes/lowering/verify/");
+           text.folder.starts_with("codegen/llvm/intrinsics/") || text.folder.starts_with("passes/lowering/verify/");
   });
   CHECK(missing(headers, R"(\[([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\])",
                 [&](const Text&, const std::string& name) { return told.contains(name); }) == Faults{});

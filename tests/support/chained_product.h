@@ -1,10 +1,10 @@
 #pragma once
 
-#include "ir/kernel/machine/async_copy.h"
-#include "ir/kernel/machine/copy_box.h"
-#include "ir/kernel/machine/exchange.h"
-#include "ir/kernel/machine/stage_pipeline.h"
-#include "ir/kernel/machine/wgmma.h"
+#include "ir/kernel/intrinsics/async_copy.h"
+#include "ir/kernel/intrinsics/copy_box.h"
+#include "ir/kernel/intrinsics/exchange.h"
+#include "ir/kernel/intrinsics/stage_pipeline.h"
+#include "ir/kernel/intrinsics/wgmma.h"
 #include "tests/support/wgmma_product.h"
 
 /// Two matmuls by the operations of a warpgroup, as in attention: sums[64, 144] = n * narrow(left * right^T / 8) *

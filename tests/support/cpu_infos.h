@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/machine/cpu_info.h"
+#include "ir/hardware/cpu_info.h"
 
 namespace lathe::test {
 

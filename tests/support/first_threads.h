@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ir/kernel/machine/region.h"
-#include "ir/kernel/machine/run.h"
+#include "ir/kernel/intrinsics/region.h"
+#include "ir/kernel/intrinsics/run.h"
 
 namespace lathe::test {
 

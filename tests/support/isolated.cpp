@@ -36,18 +36,18 @@ void write_all(int to, const std::string& text) {
   }
 }
 
-constexpr unsigned patience = 20;  // wall time limit relative to the CPU time limit, because the machine is shared
+constexpr unsigned timeout = 20;  // wall time limit relative to the CPU time limit, because the machine is shared
 
 /// Terminates this process after `seconds` of CPU time, or of a much longer wait.
 void limit_time(unsigned seconds) {
   const rlimit limit{seconds, seconds + 5};
   ::setrlimit(RLIMIT_CPU, &limit);
-  ::alarm(patience * seconds);
+  ::alarm(timeout * seconds);
 }
 
 std::string death(int signal, unsigned seconds) {
   if (signal == SIGXCPU) return fmt::format("is not done after {} s of processor time", seconds);
-  if (signal == SIGALRM) return fmt::format("is not done after {} s", patience * seconds);
+  if (signal == SIGALRM) return fmt::format("is not done after {} s", timeout * seconds);
   return fmt::format("crashes with signal {}", signal);
 }
 

@@ -92,8 +92,8 @@ Ending Process::wait() {
   return ending_.value_or(Ending{});
 }
 
-std::optional<Ending> Process::wait_for(std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+std::optional<Ending> Process::wait_for(std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   for (int status = 0; !ending_;) {
     if (::waitpid(id_, &status, WNOHANG) == id_) {
       ending_ = ending_of(status);

@@ -47,7 +47,7 @@ class Process {
   /// Waits until it ends.
   Ending wait();
   /// Waits with a timeout.
-  std::optional<Ending> wait_for(std::chrono::milliseconds patience);
+  std::optional<Ending> wait_for(std::chrono::milliseconds timeout);
 
  private:
   pid_t id_ = -1;

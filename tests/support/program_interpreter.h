@@ -3,8 +3,8 @@
 #include <functional>
 #include <span>
 
+#include "ir/hardware/cpu_info.h"
 #include "ir/kernel/interpret/interpreter.h"
-#include "ir/machine/cpu_info.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "passes/lowering/lower_options.h"
 #include "passes/program/program.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ir/kernel/build/builder.h"
-#include "ir/kernel/machine/tile_mma.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 
 namespace lathe::test {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/memory_floor.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 
 namespace lathe::bench {
 

@@ -13,7 +13,7 @@
 #include "ir/support/error.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/cache/disk_cache.h"
-#include "runtime/machine/peak.h"
+#include "runtime/host/peak.h"
 #include "tools/bench/measure.h"
 #include "tools/files.h"
 

@@ -7,9 +7,9 @@
 
 #include "ir/support/visible.h"
 #include "passes/memory/memory_plan.h"
-#include "runtime/machine/host_cpu.h"
-#include "runtime/machine/peak.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/host_cpu.h"
+#include "runtime/host/peak.h"
+#include "runtime/host/seconds.h"
 #include "tools/bench/table.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"

@@ -13,8 +13,8 @@
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/ranks/nccl.h"
-#include "runtime/machine/host_cpu.h"
-#include "runtime/machine/peak.h"
+#include "runtime/host/host_cpu.h"
+#include "runtime/host/peak.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
@@ -94,7 +94,7 @@ std::string measured(int threads) {
 
 /// Returns the target facts that schedules and cost estimates use.
 std::string described(const std::string& target) {
-  const MachineInfo info = machine_of(Target::named(target)).info;
+  const HardwareInfo info = machine_of(Target::named(target)).info;
   return std::visit(
       [&](const auto& is) { return fmt::format("schedules for {} assume {}:\n{}", target, is.name, to_string(is)); },
       info);

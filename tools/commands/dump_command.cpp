@@ -13,7 +13,7 @@
 #include "ir/tensor/text/printer.h"
 #include "passes/compile/compile.h"
 #include "runtime/backend.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
 #include "tools/options/arguments.h"

@@ -6,7 +6,7 @@
 #include "models/pretrained/token_loss.h"
 #include "models/text/dataset/token_batches.h"
 #include "runtime/cache/disk_cache.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"

@@ -9,7 +9,7 @@
 #include "passes/fusion/attention/require_attention.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/backend.h"
-#include "runtime/machine/host_cpu.h"
+#include "runtime/host/host_cpu.h"
 #include "runtime/target.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"

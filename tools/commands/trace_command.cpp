@@ -1,5 +1,5 @@
 #include "ir/support/visible.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 #include "runtime/trace/trace.h"
 
 #include <fmt/core.h>
@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 
-#include "runtime/machine/host_cpu.h"
+#include "runtime/host/host_cpu.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"

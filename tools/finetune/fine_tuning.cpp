@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/visible.h"
 #include "passes/memory/memory_plan.h"

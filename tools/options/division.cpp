@@ -115,7 +115,7 @@ std::shared_ptr<Ranks> start_processes(const Division& division, const ProcessOp
   static_cast<void>(division.splits());  // throw before processes are started
   return std::make_shared<Ranks>(
       mpi_processes({.plugin = options.mpi}), mesh,
-      RanksOptions{.patience = options.watchdog,
+      RanksOptions{.timeout = options.watchdog,
                    .how_to_start = fmt::format("start them with the mpirun of that MPI: mpirun -n {} lathe {} {} ...",
                                                mesh.size(), command, division.to_string())});
 }

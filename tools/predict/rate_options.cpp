@@ -6,7 +6,7 @@
 #include <cmath>
 #include <span>
 
-#include "ir/machine/machine_info.h"
+#include "ir/hardware/hardware_info.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 #include "ir/support/visible.h"
@@ -48,7 +48,7 @@ double quantity(std::string_view option, const std::string& text, std::span<cons
   throw refuse(name.empty() ? "has no unit" : "has an unknown unit");
 }
 
-MachineInfo machine_named(const std::string& machine) {
+HardwareInfo machine_named(const std::string& machine) {
   std::vector<std::string_view> names;
   for (const CpuInfo& cpu : cpu_infos()) {
     if (cpu.name == machine) return cpu;
@@ -62,7 +62,7 @@ MachineInfo machine_named(const std::string& machine) {
                   did_you_mean_or_list(machine, names, "the known machines are"));
 }
 
-std::string_view name_of(const MachineInfo& machine) {
+std::string_view name_of(const HardwareInfo& machine) {
   return std::visit([](const auto& info) { return info.name; }, machine);
 }
 
@@ -101,7 +101,7 @@ shard::StepRates rates_of(const RateOptions& options) {
   return with_options(rates, options, options.machine);
 }
 
-shard::StepRates rates_of(const RateOptions& options, const MachineInfo& machine) {
+shard::StepRates rates_of(const RateOptions& options, const HardwareInfo& machine) {
   shard::StepRates rates = shard::table_rates(machine);
   rates.basis = shard::StepRates{}.basis;
   return with_options(rates, options, name_of(machine));

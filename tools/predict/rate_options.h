@@ -3,12 +3,12 @@
 #include <CLI/App.hpp>
 #include <string>
 
-#include "ir/machine/machine_info.h"
+#include "ir/hardware/hardware_info.h"
 #include "passes/shard/predict/step_rates.h"
 
 namespace lathe::tools {
 
-/// The hardware rates of a prediction, as given on the command line; "" uses those of the tables (ir/machine).
+/// The hardware rates of a prediction, as given on the command line; "" uses those of the tables (ir/hardware).
 struct RateOptions {
   std::string machine = "x86-64-v4", rate, bandwidth, latency;
 };
@@ -21,6 +21,6 @@ CLI::Option* add_rate_options(CLI::App& command, RateOptions& options);
 shard::StepRates rates_of(const RateOptions& options);
 /// Same for code compiled for `machine`, which replaces options.machine. For a GPU, includes its memory bandwidth and
 /// kernel launch cost.
-shard::StepRates rates_of(const RateOptions& options, const MachineInfo& machine);
+shard::StepRates rates_of(const RateOptions& options, const HardwareInfo& machine);
 
 }  // namespace lathe::tools

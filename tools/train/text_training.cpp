@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "ir/support/visible.h"
 #include "ir/tensor/explain/explain.h"
 #include "models/text/corpus.h"

@@ -1,6 +1,6 @@
 #include "codegen/cuda/prelude/prelude.h"
 
-#include "codegen/cuda/machine/hooks.h"
+#include "codegen/cuda/intrinsics/hooks.h"
 
 namespace lathe::cuda {
 

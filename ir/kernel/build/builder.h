@@ -139,7 +139,7 @@ class Builder {
     Bound first, stride;
   };
 
-  /// Emits a machine operation (machine/). Returns its value, or an empty one if it has none.
+  /// Emits an intrinsic (machine/). Returns its value, or an empty one if it has none.
   Value machine(Instruction operation);
   /// Converts an index or a bound to a value.
   Value bound(Bound b);
@@ -154,8 +154,8 @@ class Builder {
     std::vector<Dim> dims;
   };
   int tensor_map(Buffer from, const Boxes& boxes);
-  /// Emits a machine region (ir/kernel/machine/region.h). Passes the region's index to its bodies, or an empty value
-  /// if it has no index.
+  /// Emits a machine region (ir/kernel/intrinsics/region.h). Passes the region's index to its bodies, or an empty
+  /// value if it has no index.
   void region(const MachineRegionRecord& record, std::vector<std::int64_t> attributes,
               const std::vector<Body>& bodies);
 

@@ -5,7 +5,7 @@
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/build/builder_checks.h"
-#include "ir/kernel/machine/region.h"
+#include "ir/kernel/intrinsics/region.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {

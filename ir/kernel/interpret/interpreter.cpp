@@ -5,8 +5,8 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/machine/region.h"
-#include "ir/kernel/machine/run.h"
+#include "ir/kernel/intrinsics/region.h"
+#include "ir/kernel/intrinsics/run.h"
 #include "ir/kernel/verify/structure_rules.h"
 #include "ir/support/error.h"
 

@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/machine/run.h"
+#include "ir/kernel/intrinsics/run.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {

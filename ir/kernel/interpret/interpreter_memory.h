@@ -39,7 +39,7 @@ class RunningRegion;
 struct Actor {
   std::int64_t thread = 0;
   std::int64_t phase = 0;                        ///< barriers passed
-  std::span<RunningRegion* const> regions = {};  ///< enclosing regions (ir/kernel/machine/run.h)
+  std::span<RunningRegion* const> regions = {};  ///< enclosing regions (ir/kernel/intrinsics/run.h)
 };
 
 /// The buffer of an access: a parameter's memory, or scratch.

@@ -1,6 +1,6 @@
 #include "ir/kernel/verify/access_site.h"
 
-#include "ir/kernel/machine/region.h"
+#include "ir/kernel/intrinsics/region.h"
 
 namespace lathe::kernel {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/kernel/machine/record.h"
+#include "ir/kernel/intrinsics/record.h"
 #include "ir/kernel/verify/rules.h"
 
 namespace lathe::kernel {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/machine/region.h"
+#include "ir/kernel/intrinsics/region.h"
 #include "ir/kernel/verify/structure_rules.h"
 
 namespace lathe::kernel {

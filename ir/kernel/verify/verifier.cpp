@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "ir/kernel/intrinsics/region.h"
 #include "ir/kernel/limits.h"
-#include "ir/kernel/machine/region.h"
 #include "ir/kernel/verify/arithmetic_rules.h"
 #include "ir/kernel/verify/rules.h"
 #include "ir/kernel/verify/structure_rules.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "ir/support/error.h"
 #include "models/pretrained/folder_kind.h"
 #include "models/pretrained/lora/attach.h"

@@ -1,6 +1,6 @@
 #include "passes/cpu/attention/attention_tiles.h"
 
-#include "ir/kernel/machine/tile_mma.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "passes/cpu/gemm/gemm_split_bf16.h"
 
 namespace lathe::cpu {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <optional>
 
-#include "ir/kernel/machine/tile_mma.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "passes/cpu/attention/row_block_loops.h"
 #include "passes/cpu/gemm/gemm_pack.h"
 #include "passes/cpu/gemm/split_bf16_sums.h"

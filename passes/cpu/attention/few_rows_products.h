@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "ir/machine/memory_units.h"
+#include "ir/hardware/memory_units.h"
 #include "passes/cpu/attention/attention_output.h"
 #include "passes/cpu/attention/few_rows_loops.h"
 #include "passes/cpu/gemm/register_tile.h"

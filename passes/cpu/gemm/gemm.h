@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "ir/hardware/cpu_info.h"
 #include "ir/kernel/build/builder.h"
-#include "ir/kernel/machine/split_bf16.h"
-#include "ir/machine/cpu_info.h"
+#include "ir/kernel/intrinsics/split_bf16.h"
 #include "passes/lowering/operands/load_operand.h"
 #include "passes/program/launch_info.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/machine/memory_units.h"
+#include "ir/hardware/memory_units.h"
 #include "passes/cpu/gemm/gemm_fit.h"
 
 namespace lathe::cpu {

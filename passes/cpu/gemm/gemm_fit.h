@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "ir/kernel/limits.h"
-#include "ir/kernel/machine/tile_mma.h"
 #include "passes/cpu/gemm/gemm.h"
 #include "passes/cpu/gemm/register_tile.h"
 

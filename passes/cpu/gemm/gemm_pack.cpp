@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "ir/kernel/machine/tile_mma.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_split_bf16.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "ir/kernel/machine/tile_mma.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "ir/support/error.h"
 
 namespace lathe::cpu {

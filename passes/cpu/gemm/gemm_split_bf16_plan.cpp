@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/machine/tile_mma.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "passes/cpu/gemm/gemm_fit.h"
 #include "passes/cpu/gemm/split_bf16_sums.h"
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/kernel/machine/tile_mma.h"
-#include "ir/machine/memory_units.h"
+#include "ir/hardware/memory_units.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_pack.h"
 #include "passes/cpu/gemm/gemm_strategies.h"

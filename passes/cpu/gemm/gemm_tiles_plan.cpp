@@ -4,7 +4,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "ir/kernel/machine/tile_mma.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "passes/cpu/gemm/gemm_fit.h"
 
 namespace lathe::cpu {

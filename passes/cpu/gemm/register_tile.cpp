@@ -1,6 +1,6 @@
 #include "passes/cpu/gemm/register_tile.h"
 
-#include "ir/kernel/machine/split_bf16.h"
+#include "ir/kernel/intrinsics/split_bf16.h"
 
 namespace lathe::cpu {
 

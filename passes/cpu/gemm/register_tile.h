@@ -2,8 +2,8 @@
 
 #include <functional>
 
+#include "ir/hardware/vector_registers.h"
 #include "ir/kernel/build/builder.h"
-#include "ir/machine/vector_registers.h"
 
 namespace lathe::cpu {
 

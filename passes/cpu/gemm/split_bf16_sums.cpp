@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "ir/kernel/machine/tile_mma.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "passes/cpu/gemm/gemm_split_bf16.h"
 #include "passes/cpu/gemm/register_tile.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/kernel/machine/tile_mma.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "passes/cpu/gemm/gemm_pack.h"
 
 namespace lathe::cpu {

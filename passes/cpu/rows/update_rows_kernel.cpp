@@ -1,6 +1,6 @@
 #include "ir/ops/rules/operand_rules.h"
 #include "passes/cpu/cpu_kernels.h"
-#include "passes/lowering/operands/row_update_operands.h"
+#include "passes/lowering/operands/cache_append_operands.h"
 
 namespace lathe::cpu {
 
@@ -86,7 +86,7 @@ class UpdateRowsKernels {
   }
 
   KernelContext::Built update() {
-    KernelContext context("update_rows", KernelRole::row_update);
+    KernelContext context("update_rows", KernelRole::cache_append);
     kernel::Builder& b = context.builder;
     const ElementwiseProgram &rows = operands_.rows.program, &positions = operands_.positions.program;
     declare_buffers(context, {&rows, &positions}, lowering_);
@@ -127,7 +127,7 @@ class UpdateRowsKernels {
   }
 
   const LoweringContext& lowering_;
-  RowUpdateOperands operands_;
+  CacheAppendOperands operands_;
   int out_, lanes_;
 };
 

@@ -74,7 +74,7 @@ AttentionNotes::AttentionNotes(const Graph& graph) : states(graph.nodes.size(), 
 }
 
 AttentionGrower::AttentionGrower(const AttentionSubject& subject, AttentionNotes& notes, ValueId scores, char columns,
-                                 const AttentionOptions& options)
+                                 const AttentionSearchOptions& options)
     : s_(subject),
       graph_(subject.graph),
       sums_taken_(options.sums),

@@ -42,7 +42,7 @@ struct AttentionNotes {
 class AttentionGrower {
  public:
   AttentionGrower(const AttentionSubject& subject, AttentionNotes& notes, ir::ValueId scores, char columns,
-                  const AttentionOptions& options);
+                  const AttentionSearchOptions& options);
   ~AttentionGrower() { clear_notes(); }
   AttentionGrower(const AttentionGrower&) = delete;
   AttentionGrower& operator=(const AttentionGrower&) = delete;

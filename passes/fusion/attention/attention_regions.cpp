@@ -6,7 +6,7 @@ namespace lathe {
 
 using ir::ValueId;
 
-AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, const AttentionOptions& options) {
+AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, const AttentionSearchOptions& options) {
   plan.attentions = std::make_shared<const AttentionSearch>(find_attention(graph, options));
   for (AttentionGroup group : plan.attentions->groups) {
     const int r = static_cast<int>(plan.regions.size());

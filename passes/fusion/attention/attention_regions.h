@@ -12,7 +12,7 @@ class AttentionRegions {
  public:
   AttentionRegions() = default;
   /// Adds the regions to the plan and decides which nodes are inlined in them.
-  AttentionRegions(const ir::Graph& graph, FusionPlan& plan, const AttentionOptions& options);
+  AttentionRegions(const ir::Graph& graph, FusionPlan& plan, const AttentionSearchOptions& options);
 
   /// Returns the attention region whose values a contraction sums, or -1.
   int region_summed_by(ir::ValueId contraction) const;

@@ -21,7 +21,7 @@ bool is_point_wise(const Node& node) { return node.op->as<Elementwise>() || node
 
 class FusionSearch {
  public:
-  FusionSearch(const AttentionSubject& subject, const AttentionOptions& options)
+  FusionSearch(const AttentionSubject& subject, const AttentionSearchOptions& options)
       : subject_(subject),
         graph_(subject.graph),
         options_(options),
@@ -155,7 +155,7 @@ class FusionSearch {
 
   const AttentionSubject& subject_;
   const Graph& graph_;
-  AttentionOptions options_;
+  AttentionSearchOptions options_;
   std::vector<int> group_of_;
   AttentionNotes notes_;
   std::map<ValueId, AttentionGrower::Rejection> rejections_;  // the first one, by the matmul that computes the scores
@@ -264,7 +264,7 @@ bool all_inside(const Graph& graph, const std::vector<bool>& grouped, const std:
 
 }  // namespace
 
-AttentionSearch find_attention(const Graph& graph, const AttentionOptions& options) {
+AttentionSearch find_attention(const Graph& graph, const AttentionSearchOptions& options) {
   return FusionSearch(AttentionSubject(graph), options).run();
 }
 
@@ -300,16 +300,16 @@ std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionG
   return found;
 }
 
-Graph attention_sums(const Graph& graph, const AttentionOptions& options) {
+Graph attention_sums(const Graph& graph, const AttentionSearchOptions& options) {
   std::optional<std::set<ValueId>> results;
   const auto is_result = [&](ValueId product) {
     if (!results) results = consumers_of(find_attention(graph, options));
     return results->contains(product);
   };
-  return own_results(sums_from_results(graph, is_result, *options.result_dots));
+  return own_results(sums_from_results(graph, is_result, *options.delta));
 }
 
-Graph recompute_scores(Graph graph, const AttentionOptions& options) {
+Graph recompute_scores(Graph graph, const AttentionSearchOptions& options) {
   const AttentionSubject subject(graph);
   const AttentionSearch forward = FusionSearch(subject, options).run();
   std::vector<Recomputation> wanted;
@@ -330,8 +330,8 @@ Graph recompute_scores(Graph graph, const AttentionOptions& options) {
   return graph;
 }
 
-Graph recompute_attention(Graph graph, const AttentionOptions& options) {
-  if (options.result_dots) graph = attention_sums(graph, options);
+Graph recompute_attention(Graph graph, const AttentionSearchOptions& options) {
+  if (options.delta) graph = attention_sums(graph, options);
   return recompute_scores(std::move(graph), options);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/fusion/attention/result_dots.h"
+#include "passes/fusion/attention/attention_delta.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {
@@ -46,17 +46,17 @@ struct AttentionSearch {
   std::vector<ir::ValueId> gates = {};
 };
 
-struct AttentionOptions {
+struct AttentionSearchOptions {
   OuterReductions sums = OuterReductions::none;
   /// Do not fuse attentions that are faster as separate kernels on this CPU.
   std::optional<CpuInfo> costs = {};
   /// Also find attentions with few rows: one query, as in a decode step, or the few queries that share their keys.
   /// For targets whose kernel for this case has lanes along the columns.
   bool few_rows = false;
-  std::optional<ResultDots> result_dots = {};  ///< compute sums of weight times gradient from results
+  std::optional<AttentionDelta> delta = {};  ///< compute sums of weight times gradient from results
 };
 /// Finds the attentions of a graph of primitives (as plan_fusion accepts it).
-AttentionSearch find_attention(const ir::Graph& graph, const AttentionOptions& options = {});
+AttentionSearch find_attention(const ir::Graph& graph, const AttentionSearchOptions& options = {});
 
 /// Where a consumer reads a member: the operand number, and the domain dim of each dim of that operand (-1: size 1).
 struct MemberOperand {
@@ -68,13 +68,13 @@ struct MemberOperand {
 std::optional<MemberOperand> member_operand(const ir::Graph& graph, const AttentionGroup& group,
                                             ir::ValueId consumer);
 
-/// Applies sums_from_results (result_dots.h) to the products of attentions, with `options.result_dots`.
-ir::Graph attention_sums(const ir::Graph& prepared, const AttentionOptions& options);
+/// Applies sums_from_results (attention_delta.h) to the products of attentions, with `options.delta`.
+ir::Graph attention_sums(const ir::Graph& prepared, const AttentionSearchOptions& options);
 /// Lets the backward pass compute scores and weights again from what the forward pass keeps of each row, so that
 /// neither stores them: copies of the forward group's members for the readers that come after the group. Only if
 /// these readers form groups of their own.
-ir::Graph recompute_scores(ir::Graph prepared, const AttentionOptions& options = {});
-/// Prepares the attentions of a graph for fusion: attention_sums() with `result_dots`, then recompute_scores().
-ir::Graph recompute_attention(ir::Graph prepared, const AttentionOptions& options = {});
+ir::Graph recompute_scores(ir::Graph prepared, const AttentionSearchOptions& options = {});
+/// Prepares the attentions of a graph for fusion: attention_sums() with `delta`, then recompute_scores().
+ir::Graph recompute_attention(ir::Graph prepared, const AttentionSearchOptions& options = {});
 
 }  // namespace lathe

@@ -8,7 +8,7 @@ namespace lathe {
 
 using namespace ir;
 
-void require_fused_attention(const Graph& prepared, const AttentionOptions& options) {
+void require_fused_attention(const Graph& prepared, const AttentionSearchOptions& options) {
   for (const AttentionReport& report : find_attention(prepared, options).reports) {
     if (!report.attention || report.fused) continue;
     const Node& at = prepared[report.at];

@@ -8,6 +8,6 @@ namespace lathe {
 /// Throws [attention_unfused] for the first attention of a graph (as returned by recompute_attention) that is not
 /// fused: the condition that fails, its node and source line. A softmax whose weights no matmul sums is not an
 /// attention.
-void require_fused_attention(const ir::Graph& prepared, const AttentionOptions& options = {});
+void require_fused_attention(const ir::Graph& prepared, const AttentionSearchOptions& options = {});
 
 }  // namespace lathe

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ir/machine/network_info.h"
+#include "ir/hardware/network_info.h"
 #include "ir/ops/primitives/primitives.h"
 
 namespace lathe {

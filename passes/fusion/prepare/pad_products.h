@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/machine/gpu_product_sizes.h"
+#include "ir/hardware/gpu_product_sizes.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe {

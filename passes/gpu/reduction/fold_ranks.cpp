@@ -5,7 +5,7 @@ namespace lathe::gpu {
 
 using kernel::Value;
 
-KernelContext::Built lower_fold(const MachineInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
+KernelContext::Built lower_fold(const HardwareInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
                                 const Dim& elements, std::int64_t ranks) {
   const auto& gpu = std::get<GpuInfo>(machine);
   const DType compute = compute_type(dtype);

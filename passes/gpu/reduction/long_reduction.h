@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "ir/hardware/gpu_info.h"
 #include "ir/kernel/build/builder.h"
-#include "ir/machine/gpu_info.h"
 
 namespace lathe::gpu {
 

@@ -1,5 +1,5 @@
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/lowering/operands/row_update_operands.h"
+#include "passes/lowering/operands/cache_append_operands.h"
 
 namespace lathe::gpu {
 
@@ -9,8 +9,8 @@ using Scope = ElementwiseEmitter::Scope;
 namespace {
 
 /// One element per thread, which is written unless a later row has the same position.
-KernelContext::Built update(const LoweringContext& lowering, const RowUpdateOperands& operands) {
-  KernelContext context("update_rows", KernelRole::row_update);
+KernelContext::Built update(const LoweringContext& lowering, const CacheAppendOperands& operands) {
+  KernelContext context("update_rows", KernelRole::cache_append);
   kernel::Builder& b = context.builder;
   const int out = lowering.buffer_of(operands.id);
   const ElementwiseProgram &rows = operands.rows.program, &positions = operands.positions.program;
@@ -48,7 +48,7 @@ KernelContext::Built update(const LoweringContext& lowering, const RowUpdateOper
   return context.finish();
 }
 
-KernelContext::Built copy(const LoweringContext& lowering, const RowUpdateOperands& operands) {
+KernelContext::Built copy(const LoweringContext& lowering, const CacheAppendOperands& operands) {
   KernelContext context("copy_rows", KernelRole::copy_rows);
   kernel::Builder& b = context.builder;
   const OperandProgram old = operands.old();
@@ -68,7 +68,7 @@ KernelContext::Built copy(const LoweringContext& lowering, const RowUpdateOperan
 }  // namespace
 
 std::vector<KernelContext::Built> lower_update_rows(const LoweringContext& context, const Region& region) {
-  const RowUpdateOperands operands(context, region.members[0]);
+  const CacheAppendOperands operands(context, region.members[0]);
   std::vector<KernelContext::Built> built;
   if (operands.copies()) built.push_back(copy(context, operands));
   built.push_back(update(context, operands));

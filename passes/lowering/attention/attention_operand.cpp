@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/machine/memory_units.h"
+#include "ir/hardware/memory_units.h"
 
 namespace lathe {
 

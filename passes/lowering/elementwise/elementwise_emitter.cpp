@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/machine/fast_math.h"
+#include "ir/kernel/intrinsics/fast_math.h"
 #include "passes/lowering/attention/softmax_divisor.h"
 #include "passes/lowering/elementwise/philox_emitter.h"
 

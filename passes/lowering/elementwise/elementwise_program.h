@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "ir/machine/task_sizes.h"
+#include "ir/hardware/task_sizes.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {

@@ -30,8 +30,8 @@ struct GatheredValue {
 
 class GatherPlanner {
  public:
-  GatherPlanner(const Graph& graph, const SplitPlan& splits, std::span<const PartPlan> parts,
-                std::span<const PartialPlan> partials)
+  GatherPlanner(const Graph& graph, const SplitPlan& splits, std::span<const ShardPlan> parts,
+                std::span<const FormPlan> partials)
       : graph_(graph), splits_(splits), parts_(parts), partials_(partials), values_(graph.nodes.size()) {}
 
   std::vector<bool> run() {
@@ -101,16 +101,16 @@ class GatherPlanner {
 
   const Graph& graph_;
   const SplitPlan& splits_;
-  std::span<const PartPlan> parts_;
-  std::span<const PartialPlan> partials_;
+  std::span<const ShardPlan> parts_;
+  std::span<const FormPlan> partials_;
   std::vector<GatheredValue> values_;  ///< by node; without readers if it is not gathered
   std::vector<const GatheredValue*> gathered_;
 };
 
 }  // namespace
 
-std::vector<bool> plan_second_gathers(const Graph& graph, const SplitPlan& splits, std::span<const PartPlan> parts,
-                                      std::span<const PartialPlan> partials) {
+std::vector<bool> plan_second_gathers(const Graph& graph, const SplitPlan& splits, std::span<const ShardPlan> parts,
+                                      std::span<const FormPlan> partials) {
   return GatherPlanner(graph, splits, parts, partials).run();
 }
 

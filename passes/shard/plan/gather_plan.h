@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "passes/shard/plan/partial_plan.h"
+#include "passes/shard/plan/form_plan.h"
 
 namespace lathe::shard {
 
@@ -18,6 +18,6 @@ namespace lathe::shard {
 ///
 /// `parts` and `partials` are by axis of the mesh.
 std::vector<bool> plan_second_gathers(const ir::Graph& graph, const SplitPlan& splits,
-                                      std::span<const PartPlan> parts, std::span<const PartialPlan> partials);
+                                      std::span<const ShardPlan> parts, std::span<const FormPlan> partials);
 
 }  // namespace lathe::shard

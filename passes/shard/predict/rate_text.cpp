@@ -17,7 +17,7 @@ std::string three_digits(double number) {
 
 }  // namespace
 
-StepRates table_rates(const MachineInfo& machine) {
+StepRates table_rates(const HardwareInfo& machine) {
   StepRates rates;
   rates.flops = std::visit([](const auto& info) { return info.product_flops(); }, machine);
   rates.basis = fmt::format("the peak of {}", std::visit([](const auto& info) { return info.name; }, machine));

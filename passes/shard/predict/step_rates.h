@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "ir/machine/machine_info.h"
-#include "ir/machine/network_info.h"
+#include "ir/hardware/hardware_info.h"
+#include "ir/hardware/network_info.h"
 
 namespace lathe::shard {
 
@@ -20,9 +20,9 @@ struct StepRates {
   std::string basis = "given";  ///< where the rates come from, for people
 };
 
-/// Returns the rates of the tables for a machine (ir/machine); for a GPU including its memory and the cost of
+/// Returns the rates of the tables for a machine (ir/hardware); for a GPU including its memory and the cost of
 /// kernels.
-StepRates table_rates(const MachineInfo& machine);
+StepRates table_rates(const HardwareInfo& machine);
 
 /// Returns one line: "predicted, not measured: a process computes 1.28 TFLOP/s, sends 12.5 GB/s, ...".
 std::string to_string(const StepRates& rates);

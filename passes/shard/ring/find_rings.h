@@ -64,7 +64,7 @@ struct RingSearch {
 /// Finds the attentions of a process's graph of primitives that can use ring attention. Their keys and values must be
 /// gathered over one axis, in one block per process, and be used along the keys only in one softmax, matmuls, sums,
 /// and elementwise. Sums over keys in the backward pass must need no other sum over them: those of weight times
-/// gradient are computed from results before (passes/fusion/attention/result_dots.h).
+/// gradient are computed from results before (passes/fusion/attention/attention_delta.h).
 RingSearch find_rings(const ir::Graph& graph);
 
 }  // namespace lathe::shard

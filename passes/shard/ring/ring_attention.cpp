@@ -9,7 +9,7 @@
 #include "ir/ops/softmax_floors.h"
 #include "ir/support/error.h"
 #include "ir/tensor/ancestors.h"
-#include "passes/fusion/attention/result_dots.h"
+#include "passes/fusion/attention/attention_delta.h"
 #include "passes/shard/ring/ring_blocks.h"
 #include "passes/transforms/dce.h"
 

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "ir/support/error.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 
 namespace lathe::cuda {
 
@@ -143,7 +143,7 @@ void CudaExchanges::watch_until_over(Communicator& world) {
     while (over < now.put && done_[over].has_passed()) ++over;
     const bool waits = over == before && over < now.begun && ready_[over].has_passed();
     if (!waits) since = Clock::now();
-    if (ranks_->patience() > 0 && seconds_since(since) > ranks_->patience()) throw stalled(over, all_others(over));
+    if (ranks_->timeout() > 0 && seconds_since(since) > ranks_->timeout()) throw stalled(over, all_others(over));
   }
 }
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "ir/support/error.h"
-#include "runtime/machine/seconds.h"
+#include "runtime/host/seconds.h"
 #include "runtime/ranks/agreement.h"
 #include "runtime/ranks/rank_stalled.h"
 
@@ -64,7 +64,7 @@ void DeviceGroups::join(const std::string& axis) {
   try {
     ranks_->wait(ranks_->start(axis, job));
   } catch (const StalledExchange& stalled) {
-    throw rank_stalled(ranks_->rank(), ranks_->patience(), stalled, "the start of NCCL", axis);
+    throw rank_stalled(ranks_->rank(), ranks_->timeout(), stalled, "the start of NCCL", axis);
   }
   const std::lock_guard lock(mutex_);
   comms_[axis] = comm;
@@ -78,8 +78,7 @@ Nccl::Comm DeviceGroups::joined(Communicator& group, const std::string& id) cons
   try {
     while (!nccl_->is_ready(comm)) {
       group.check();
-      if (ranks_->patience() > 0 && seconds_since(start) > ranks_->patience())
-        throw StalledExchange(others_of(group));
+      if (ranks_->timeout() > 0 && seconds_since(start) > ranks_->timeout()) throw StalledExchange(others_of(group));
       rest();
     }
   } catch (...) {

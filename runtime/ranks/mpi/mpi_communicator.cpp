@@ -9,7 +9,7 @@
 #include <deque>
 #include <thread>
 
-#include "ir/machine/network_info.h"
+#include "ir/hardware/network_info.h"
 #include "ir/support/error.h"
 #include "runtime/ranks/mpi/mpi_library.h"
 
@@ -104,7 +104,7 @@ class MpiCommunicator final : public Communicator {
   std::string engine() const override { return session_->mpi.name(); }
 
   void exchange_in_rounds(std::span<const Message> sends, std::span<const std::vector<Message>> rounds,
-                          double patience, FunctionRef<void(std::size_t)> take) override {
+                          double timeout, FunctionRef<void(std::size_t)> take) override {
     UnderWay out(session_->mpi, pieces(sends), {}, group_);
     std::deque<UnderWay> in;  // at most two rounds; the first one is round `taken`
     std::size_t taken = 0;
@@ -123,13 +123,13 @@ class MpiCommunicator final : public Communicator {
       check();
       const auto now = Clock::now();
       if (has_moved) last = now;
-      if (patience > 0 && std::chrono::duration<double>(now - last).count() > patience)
+      if (timeout > 0 && std::chrono::duration<double>(now - last).count() > timeout)
         throw StalledExchange(waited_for(out, in));
       rest(now - last);
     }
   }
 
-  std::unique_ptr<Communicator> split(int color, double patience) override {
+  std::unique_ptr<Communicator> split(int color, double timeout) override {
     struct Asked {
       int color, next_group;
     };
@@ -141,7 +141,7 @@ class MpiCommunicator final : public Communicator {
       sends.push_back({r, reinterpret_cast<std::byte*>(&own), sizeof own});
       receives.push_back({r, reinterpret_cast<std::byte*>(&all[static_cast<std::size_t>(r)]), sizeof own});
     }
-    exchange(sends, std::move(receives), patience);
+    exchange(sends, std::move(receives), timeout);
     std::vector<int> members;
     int group = 0;
     for (std::size_t r = 0; r < all.size(); ++r) {

@@ -7,7 +7,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
-#include "ir/kernel/machine/fast_math.h"
+#include "ir/kernel/intrinsics/fast_math.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/support/lower.h"

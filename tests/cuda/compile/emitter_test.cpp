@@ -5,7 +5,7 @@
 #include "codegen/cuda/mapping.h"
 #include "codegen/llvm/jit.h"
 #include "ir/kernel/build/builder.h"
-#include "ir/kernel/machine/split_bf16.h"
+#include "ir/kernel/intrinsics/split_bf16.h"
 #include "ir/support/error.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/host/kernels.h"
@@ -289,7 +289,7 @@ TEST_CASE("a machine region without a back-end hook is rejected by name") {
                     Catch::Contains("kernel first: a first_threads in a kernel for the CPU"));
 }
 
-TEST_CASE("a CPU machine operation is rejected by name") {
+TEST_CASE("a CPU intrinsic is rejected by name") {
   const Kernel kernel = one_block("terms", 32, [](Builder& b, Value) {
     const Value x = b.constant(f32, 1, 16);
     split_bf16(b, x, x, 0);

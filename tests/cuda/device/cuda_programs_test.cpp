@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/models/loss_graph.h"
 #include "frontend/train/training.h"
-#include "ir/kernel/machine/mma.h"
+#include "ir/kernel/intrinsics/mma.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/compare_tensors.h"
 #include "tests/support/run_with_states.h"

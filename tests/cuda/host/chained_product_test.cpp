@@ -5,7 +5,7 @@
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/prelude/prelude.h"
 #include "ir/kernel/interpret/interpreter.h"
-#include "ir/kernel/machine/wgmma.h"
+#include "ir/kernel/intrinsics/wgmma.h"
 #include "ir/support/error.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
@@ -124,7 +124,7 @@ TEST_CASE("chained products compile to wgmma with register operands, overlapped,
   INFO(text);
   for (const char* part : {"start_pipeline<2, true>(pipeline_barriers, 1, 128);", "wgmma<48>(r",
                            "wait_sums(pipeline, r", "wait_own_sums(pipeline, r", "= tell_producers(pipeline, ",
-                           "= hear_consumers(pipeline);", ", transposed_tiles(values, "})
+                           "= observe_consumers(pipeline);", ", transposed_tiles(values, "})
     CHECK(text.find(part) != std::string::npos);
   CHECK(cuda::emit(kernels[4], gpu_info("sm_90a")).find("wgmma<48, true>(r") != std::string::npos);
   const auto nvrtc = test::local_nvrtc();

@@ -11,8 +11,8 @@
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/interpret/scalar_eval.h"
-#include "ir/kernel/machine/fast_math.h"
-#include "ir/kernel/machine/split_bf16.h"
+#include "ir/kernel/intrinsics/fast_math.h"
+#include "ir/kernel/intrinsics/split_bf16.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/function_accuracy.h"
 

@@ -12,17 +12,17 @@ namespace lathe::test {
 
 namespace {
 
-/// Returns the errors of `count` ranks; the first rank has a timeout of `patience_of_first` seconds.
+/// Returns the errors of `count` ranks; the first rank has a timeout of `timeout_of_first` seconds.
 std::vector<RankFailure> failures(int count, const std::function<void(const std::shared_ptr<Ranks>&)>& body,
-                                  double patience_of_first = 60) {
+                                  double timeout_of_first = 60) {
   return rank_failures(count, [&](int rank, const MakeCommunicator& make) {
     body(std::make_shared<Ranks>(make, shard::Mesh({{"m", count}}),
-                                 RanksOptions{.patience = rank == 0 ? patience_of_first : 60}));
+                                 RanksOptions{.timeout = rank == 0 ? timeout_of_first : 60}));
   });
 }
 
 /// Runs the lookup `times` times on two ranks, with `last_index` as the last index on the second one.
-std::vector<RankFailure> run_lookup(MockRanks& gpus, std::int64_t last_index, double patience_of_first = 60,
+std::vector<RankFailure> run_lookup(MockRanks& gpus, std::int64_t last_index, double timeout_of_first = 60,
                                     int times = 1) {
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
   return failures(
@@ -32,7 +32,7 @@ std::vector<RankFailure> run_lookup(MockRanks& gpus, std::int64_t last_index, do
         const std::int64_t last = ranks->rank() == 1 ? last_index : 2;
         for (int i = 0; i < times; ++i) (void)executable.run(lookup_arguments(last));
       },
-      patience_of_first);
+      timeout_of_first);
 }
 
 void check_says(const RankFailure& failure, const std::string& label, const std::vector<std::string>& parts) {

@@ -46,7 +46,7 @@ Seen one_step(Order order, std::int64_t bucket_bytes) {
   const ir::Graph step = small_step(f32, 0.5, 2);
   Seen seen;
   run_ranks(2, [&](int rank, const MakeCommunicator& make) {
-    const auto ranks = std::make_shared<Ranks>(make, shard::Mesh({{"data", 2}}), RanksOptions{.patience = 60});
+    const auto ranks = std::make_shared<Ranks>(make, shard::Mesh({{"data", 2}}), RanksOptions{.timeout = 60});
     CompileOptions options = gpus.options(ranks);
     options.split = {{"B", "data"}};
     options.lower.bucket_bytes = bucket_bytes;

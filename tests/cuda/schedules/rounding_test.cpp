@@ -6,7 +6,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
-#include "ir/kernel/machine/fast_math.h"
+#include "ir/kernel/intrinsics/fast_math.h"
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/support/lower.h"
 #include "tests/support/program_interpreter.h"

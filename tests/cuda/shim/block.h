@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <random>
 
-/// Services that the shim's machine operations need from the threads of a block. There are two backends: fibers.cpp,
+/// Services that the shim's intrinsics need from the threads of a block. There are two backends: fibers.cpp,
 /// and os_threads.cpp if SHIM_OS_THREADS is defined.
 
 inline constexpr std::size_t shim_warp_threads = 32, shim_warpgroup_threads = 128;
@@ -32,7 +32,7 @@ void shim_wake();
 /// The same for all copies of this thread; each thread has its own.
 bool shim_land_own_copies();
 
-// Events for ThreadSanitizer: the memory accesses of machine operations, on behalf of the thread, and what orders the
+// Events for ThreadSanitizer: the memory accesses of intrinsics, on behalf of the thread, and what orders the
 // accesses of two threads. Everything that one thread did before it passes on a position happens before what another
 // one does after taking up the same position. Copies run as if by another thread; passing on their position orders
 // them.

@@ -22,8 +22,8 @@ namespace {
 
 using Make = MakeCommunicator;
 
-std::shared_ptr<Ranks> join(const Make& make, const std::string& mesh, double patience = 60) {
-  return std::make_shared<Ranks>(make, shard::Mesh::parse(mesh), RanksOptions{.patience = patience});
+std::shared_ptr<Ranks> join(const Make& make, const std::string& mesh, double timeout = 60) {
+  return std::make_shared<Ranks>(make, shard::Mesh::parse(mesh), RanksOptions{.timeout = timeout});
 }
 
 std::string bytes_of(const HostTensor& tensor) {

@@ -12,7 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/kernel/interpret/interpreter.h"
-#include "ir/kernel/machine/tile_mma.h"
+#include "ir/kernel/intrinsics/tile_mma.h"
 #include "passes/cpu/gemm/gemm.h"
 
 /// Matmuls with small random operands, run by any kernel runner and compared with plain loops.

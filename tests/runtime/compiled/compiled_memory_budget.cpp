@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/train/training.h"
 #include "passes/memory/memory_plan.h"
 #include "tests/runtime/compiled/check_compiled.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/initialize.h"
+#include "frontend/initial_values.h"
 #include "frontend/train/training.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/chunks/chunk_rows.h"

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "codegen/llvm/jit.h"
+#include "ir/hardware/cpu_info.h"
 #include "ir/kernel/build/builder.h"
-#include "ir/machine/cpu_info.h"
 #include "runtime/cpu/cpu_runner.h"
 #include "runtime/launch_time.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/machine/mma.h"
+#include "ir/kernel/intrinsics/mma.h"
 
 namespace lathe::gpu {
 

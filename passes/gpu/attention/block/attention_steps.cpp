@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ir/kernel/machine/async_copy.h"
-#include "ir/kernel/machine/mma.h"
+#include "ir/kernel/intrinsics/async_copy.h"
+#include "ir/kernel/intrinsics/mma.h"
 
 namespace lathe::gpu {
 

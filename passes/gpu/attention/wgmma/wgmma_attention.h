@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/kernel/machine/wgmma.h"
+#include "ir/kernel/intrinsics/wgmma.h"
 #include "passes/gpu/attention/wgmma/wgmma_operands.h"
 
 namespace lathe::gpu {

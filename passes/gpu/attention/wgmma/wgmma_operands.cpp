@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ir/kernel/machine/mma.h"
-#include "ir/kernel/machine/swizzled_tiles.h"
-#include "ir/kernel/machine/wgmma.h"
+#include "ir/kernel/intrinsics/mma.h"
+#include "ir/kernel/intrinsics/swizzled_tiles.h"
+#include "ir/kernel/intrinsics/wgmma.h"
 #include "passes/gpu/chunks.h"
 #include "passes/gpu/gpu_kernels.h"
 

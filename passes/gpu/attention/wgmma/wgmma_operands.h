@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "ir/kernel/machine/wgmma.h"
+#include "ir/kernel/intrinsics/wgmma.h"
 #include "passes/gpu/attention/attention_plan.h"
 #include "passes/gpu/gemm/wgmma/tensor_boxes.h"
 

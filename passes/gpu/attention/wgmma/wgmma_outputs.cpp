@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "ir/kernel/machine/stage_pipeline.h"
-#include "ir/kernel/machine/wgmma.h"
+#include "ir/kernel/intrinsics/stage_pipeline.h"
+#include "ir/kernel/intrinsics/wgmma.h"
 #include "passes/gpu/attention/attention_known_rows.h"
 #include "passes/gpu/attention/wgmma/wgmma_elementwise.h"
 #include "passes/gpu/attention/wgmma/wgmma_positions.h"

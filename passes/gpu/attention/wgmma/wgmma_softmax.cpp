@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/machine/wgmma.h"
+#include "ir/kernel/intrinsics/wgmma.h"
 #include "passes/gpu/gpu_kernels.h"
 
 namespace lathe::gpu {

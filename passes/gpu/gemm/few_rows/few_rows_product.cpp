@@ -1,6 +1,6 @@
 #include "passes/gpu/gemm/few_rows/few_rows_product.h"
 
-#include "ir/kernel/machine/exchange.h"
+#include "ir/kernel/intrinsics/exchange.h"
 #include "passes/gpu/program_vectors.h"
 
 namespace lathe::gpu {

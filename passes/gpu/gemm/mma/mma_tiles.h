@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/machine/gpu_info.h"
+#include "ir/hardware/gpu_info.h"
 #include "passes/lowering/region_kernels.h"
 
 namespace lathe::gpu {

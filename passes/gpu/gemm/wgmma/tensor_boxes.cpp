@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ir/kernel/machine/copy_box.h"
-#include "ir/kernel/machine/wgmma.h"
+#include "ir/kernel/intrinsics/copy_box.h"
+#include "ir/kernel/intrinsics/wgmma.h"
 
 namespace lathe::gpu {
 

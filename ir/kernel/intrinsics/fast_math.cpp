@@ -1,0 +1,66 @@
+#include "ir/kernel/intrinsics/fast_math.h"
+
+#include <algorithm>
+
+#include "ir/kernel/build/builder_checks.h"
+#include "ir/kernel/interpret/scalar_eval.h"
+#include "ir/kernel/intrinsics/run.h"
+
+namespace lathe::kernel {
+
+constinit const MachineRecord fast_exp_record =
+    machine_record<FastExp>({.name = "fast_exp", .args = {1, 1}, .gives_value = true, .is_pure = true});
+
+FastExp FastExp::of(const Instruction& in) { return {in.type, in.args[0]}; }
+Instruction FastExp::instruction() const { return machine_instruction({.record = &fast_exp_record}, {value}, type); }
+
+void FastExp::verify(const MachineRules& rules) const {
+  want(rules.kernel, type, {f32, type.lanes}, "a fast_exp");
+  rules.want(value, type, "the operand of fast_exp");
+}
+
+std::string FastExp::text(const MachineText& text) const { return plain_text("fast_exp", {value}, text); }
+
+void FastExp::interpret(const MachineRun& run, ValueId id, Thread& t) const {
+  const Scalar* from = run.lanes(value, t);
+  Scalar* to = run.lanes(id, t);
+  for (int i = 0; i < type.lanes; ++i) to[i] = evaluate(ScalarOp::exp, f32, {from + i, 1});
+}
+
+Value fast_exp(Builder& builder, Value value) {
+  require(value.type.scalar == f32, "fast_exp of {}", value.type);
+  return builder.machine(FastExp{value.type, value.id}.instruction());
+}
+
+constinit const MachineRecord fast_div_record =
+    machine_record<FastDiv>({.name = "fast_div", .args = {2, 2}, .gives_value = true, .is_pure = true});
+
+FastDiv FastDiv::of(const Instruction& in) { return {in.type, in.args[0], in.args[1]}; }
+Instruction FastDiv::instruction() const {
+  return machine_instruction({.record = &fast_div_record}, {left, right}, type);
+}
+
+void FastDiv::verify(const MachineRules& rules) const {
+  want(rules.kernel, type, {f32, type.lanes}, "a fast_div");
+  for (const ValueId operand : {left, right}) rules.want(operand, type, "an operand of fast_div");
+}
+
+std::string FastDiv::text(const MachineText& text) const { return plain_text("fast_div", {left, right}, text); }
+
+void FastDiv::interpret(const MachineRun& run, ValueId id, Thread& t) const {
+  const Scalar *a = run.lanes(left, t), *b = run.lanes(right, t);
+  Scalar* to = run.lanes(id, t);
+  for (int i = 0; i < type.lanes; ++i) {
+    const Scalar operands[] = {a[i], b[i]};
+    to[i] = evaluate(ScalarOp::div, f32, operands);
+  }
+}
+
+Value fast_div(Builder& builder, Value left, Value right) {
+  require(left.type.scalar == f32 && right.type.scalar == f32, "fast_div of {}, {}", left.type, right.type);
+  const int lanes = std::max(left.type.lanes, right.type.lanes);
+  left = builder.broadcast(left, lanes), right = builder.broadcast(right, lanes);
+  return builder.machine(FastDiv{left.type, left.id, right.id}.instruction());
+}
+
+}  // namespace lathe::kernel

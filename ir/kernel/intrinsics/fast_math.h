@@ -1,0 +1,39 @@
+#pragma once
+
+#include "ir/kernel/build/builder.h"
+#include "ir/kernel/intrinsics/record.h"
+
+namespace lathe::kernel {
+
+/// f32 exp by the hardware instruction, within about 2 + |x| units in the last place. Use it for results that are
+/// then rounded to 16 bits. Results below 2^-126 may be zero; infinities and NaN are handled as in exp.
+struct FastExp {
+  Type type{};  ///< f32
+  ValueId value = none;
+
+  static FastExp of(const Instruction& in);
+  Instruction instruction() const;
+  void verify(const MachineRules& rules) const;
+  std::string text(const MachineText& text) const;
+  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+};
+extern const MachineRecord fast_exp_record;
+
+/// f32 left / right, within 2 units in the last place for all magnitudes.
+struct FastDiv {
+  Type type{};  ///< f32
+  ValueId left = none, right = none;
+
+  static FastDiv of(const Instruction& in);
+  Instruction instruction() const;
+  void verify(const MachineRules& rules) const;
+  std::string text(const MachineText& text) const;
+  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+};
+extern const MachineRecord fast_div_record;
+
+Value fast_exp(Builder& builder, Value value);
+/// Operands have equal lanes, or one is a scalar.
+Value fast_div(Builder& builder, Value left, Value right);
+
+}  // namespace lathe::kernel

@@ -1,0 +1,176 @@
+#pragma once
+
+#include <concepts>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/kernel/kernel.h"
+#include "ir/kernel/verify/rules.h"
+
+/// A record is the only interface to an intrinsic: the walkers, the printer, the verifier and the interpreter
+/// query it and name no operation. Each back end emits operations through its own table of hooks by record
+/// (codegen/llvm/intrinsics/hooks.h, codegen/cuda/intrinsics/hooks.h).
+namespace lathe::kernel {
+
+struct Thread;
+class MachineRun;
+
+struct OperandCount {
+  int least = 0, most = 0;
+};
+
+/// The threads that execute the operation together.
+enum class Together : std::uint8_t {
+  thread,     ///< each thread on its own
+  warp,       ///< all threads of a warp
+  warpgroup,  ///< all threads of a warpgroup
+  pipeline,   ///< all consumers of a pipeline; its producers get the value too
+};
+
+/// The producer threads of a pipeline that execute the operation for a stage. The stage is consumed after everything
+/// they started has arrived.
+enum class ProducedBy : std::uint8_t { nobody, each_producer, first_producer };
+
+/// The effect on its variables. After `adds_later` starts adding to sums, only further such operations may use them
+/// until a `waits` operation.
+enum class OfSums : std::uint8_t { nothing, adds_later, waits };
+
+/// An access to a block in memory: elements first + row * stride + column.
+struct BlockAccess {
+  MachineBuffer of{};
+  ValueId first = none, stride = none;
+  int rows = 1, columns = 1;
+};
+
+struct MachineTraits {
+  std::string_view name;  ///< as printed
+  OperandCount args{}, buffers{}, vars{};
+  std::size_t attributes = 0;
+  bool of_map = false;       ///< has a tensor map
+  bool gives_value = false;  ///< if false, its type is no_value
+  bool is_pure = false;      ///< its value depends only on its args
+  bool passes_on = false;    ///< its value is that of its first arg in some thread
+  Together together = Together::thread;
+  ProducedBy produced_by = ProducedBy::nobody;
+  OfSums sums = OfSums::nothing;
+  int shared_alignment = 16;  ///< alignment of its shared-memory buffers in bytes
+};
+
+/// A body of a machine region (region.h).
+struct RegionBody {
+  const MachineRegionRecord* record = nullptr;
+  std::size_t body = 0;
+};
+
+/// The context of a statement.
+struct MachineContext {
+  int thread_loops = 0;
+  int warp_loops = 0;  ///< loops over whole warps
+  int branches = 0;
+  const Loop* threads = nullptr;          ///< the innermost thread loop
+  std::span<const RegionBody> regions{};  ///< outermost first
+
+  bool is_in(const MachineRegionRecord& record) const;
+  bool is_in(const MachineRegionRecord& record, std::size_t body) const;
+};
+
+/// The input of the rules of intrinsics and regions.
+struct PlaceRules {
+  const Kernel& kernel;
+  const MachineContext& context;
+
+  template <class... Args>
+  void require(bool condition, std::string_view label, fmt::format_string<Args...> text, Args&&... args) const {
+    kernel::require(kernel, condition, label, text, std::forward<Args>(args)...);
+  }
+};
+
+/// The input of an operation's rules. The operands are in scope, match the record's counts, and their buffers allow
+/// the accesses.
+struct MachineRules : PlaceRules {
+  const Instruction& in;
+
+  void want(ValueId id, Type type, std::string_view what) const { kernel::want(kernel, value(id).type, type, what); }
+  const Instruction& value(ValueId id) const { return kernel.values[static_cast<std::size_t>(id)]; }
+  const BufferInfo& buffer(BufferId id) const { return kernel.buffers[static_cast<std::size_t>(id)]; }
+  /// Throws [alignment] if the value is a constant that is not a multiple of `of`.
+  void want_multiple(ValueId id, int of, std::string_view what) const;
+};
+
+/// The printed names of operands.
+class MachineText {
+ public:
+  virtual ~MachineText() = default;
+  virtual std::string value(ValueId id) const = 0;
+  virtual const std::string& buffer(BufferId id) const = 0;
+  virtual const std::string& var(VarId id) const = 0;
+};
+
+/// The interface that an operation's file implements: named operands, conversion from and to an instruction, rules
+/// (each failure has a label), text, and interpretation. `interpret` takes one thread, or all threads that execute
+/// the operation together, and the id of the computed value.
+template <class Op>
+concept MachineOperation =
+    requires(const Op& op, const Instruction& in, const MachineRules& rules, const MachineText& text) {
+      { Op::of(in) } -> std::same_as<Op>;
+      { op.instruction() } -> std::same_as<Instruction>;
+      { op.text(text) } -> std::same_as<std::string>;
+      op.verify(rules);
+    } &&
+    (requires(const Op& op, const MachineRun& run, ValueId id, Thread& thread) { op.interpret(run, id, thread); } ||
+     requires(const Op& op, const MachineRun& run, ValueId id, std::span<Thread* const> threads) {
+       op.interpret(run, id, threads);
+     });
+
+struct MachineRecord : MachineTraits {
+  void (*verify)(const MachineRules& rules);
+  std::string (*text)(const Instruction& in, const MachineText& text);
+  void (*interpret)(const Instruction& in, const MachineRun& run, ValueId id, std::span<Thread* const> threads);
+  /// Returns the blocks that it accesses directly, without a copy to shared memory.
+  std::vector<BlockAccess> (*blocks)(const Instruction& in);
+};
+
+/// Returns the record of an operation. Fails to compile if the operation lacks a part.
+template <MachineOperation Op>
+constexpr MachineRecord machine_record(const MachineTraits& traits) {
+  return {traits, [](const MachineRules& rules) { Op::of(rules.in).verify(rules); },
+          [](const Instruction& in, const MachineText& text) { return Op::of(in).text(text); },
+          [](const Instruction& in, const MachineRun& run, ValueId id, std::span<Thread* const> threads) {
+            const Op op = Op::of(in);
+            if constexpr (requires { op.interpret(run, id, threads); })
+              op.interpret(run, id, threads);
+            else
+              for (Thread* thread : threads) op.interpret(run, id, *thread);
+          },
+          []([[maybe_unused]] const Instruction& in) -> std::vector<BlockAccess> {
+            if constexpr (requires(const Op& op) { op.blocks(); })
+              return Op::of(in).blocks();
+            else
+              return {};
+          }};
+}
+
+/// Returns the instruction that executes an operation.
+Instruction machine_instruction(MachineOp op, std::vector<ValueId> args, Type type = no_value);
+/// Returns "name a, b", the text of an operation whose operands are all values.
+std::string plain_text(std::string_view name, const std::vector<ValueId>& args, const MachineText& text);
+
+/// Returns the record of an intrinsic; null for other instructions and statements.
+inline const MachineRecord* record_of(const Instruction& in) { return in.machine ? in.machine->record : nullptr; }
+const MachineRecord* record_of(const Kernel& kernel, const Statement& statement);
+/// Returns the intrinsic that a statement executes, or null.
+const Instruction* machine_operation(const Kernel& kernel, const Statement& statement);
+/// Returns the name of an intrinsic, or of another instruction's opcode.
+std::string_view name_of(const Instruction& in);
+/// Returns whether more than one thread takes part.
+bool is_collective(const Instruction& in);
+/// Returns whether it accesses no memory and involves no other threads.
+bool computes_alone(const Instruction& in);
+
+/// Checks that the operand counts match the record (arity), and that it has a value if the record says so (type).
+void verify_operands(const Kernel& kernel, const Instruction& in);
+
+}  // namespace lathe::kernel

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ir/kernel/build/builder.h"
+#include "ir/kernel/intrinsics/region.h"
+
+/// A multistage pipeline in shared memory between the threads of a block that copy data (producers) and those that
+/// use it (consumers).
+namespace lathe::kernel {
+
+/// The first `consumers` threads of a block use the data that the others copy to shared memory, up to `stages` stages
+/// ahead. All threads run the loops that lead to the body's one Stage, and the values computed there that `produce`
+/// needs. Only the producers run `produce`; only the consumers run everything else. The pipeline starts with a
+/// barrier.
+struct StagePipeline {
+  int stages = 0, consumers = 0;
+  int blocks = 1;  ///< blocks resident per multiprocessor; they share its registers
+  const Block& body;
+
+  static StagePipeline of(const MachineRegion& region);
+  /// Requires the kernel's only thread loop, of whole warps, and no enclosing branch (pipeline_context).
+  void verify_place(const MachineRegionRules& rules) const;
+  /// Checks that:
+  /// - the kernel has at most one pipeline, the last statement of its thread loop (pipeline_context);
+  /// - the consumers are whole warpgroups (pipeline_threads);
+  /// - there are 2 to 8 stages, one block or more per multiprocessor, one Stage in serial loops (pipeline_stage);
+  /// - the producers need no value that the consumers load or multiply, and no variable that they set
+  ///   (pipeline_producer).
+  void verify_bodies(const MachineRegionRules& rules) const;
+  std::string text(const MachineText& text) const;
+  int first_threads() const { return consumers; }
+  void interpret(MachineRun& run, std::span<Thread* const> threads) const;
+};
+extern const MachineRegionRecord stage_pipeline_record;
+
+/// One iteration of a pipeline: `produce`, then `consume` after its copies have arrived. `slot` is the iteration
+/// number modulo the pipeline's stages. A producer waits until the consumers, and the matmuls that they started, have
+/// finished the previous iteration of this slot. The matmuls of an iteration count as finished once those of the next
+/// one are started or waited for.
+struct Stage {
+  static constexpr std::size_t producing = 0, consuming = 1;  ///< its bodies
+
+  ValueId slot = none;
+  const Block &produce, &consume;
+
+  static Stage of(const MachineRegion& region);
+  /// Requires an enclosing pipeline (pipeline_stage).
+  void verify_place(const MachineRegionRules& rules) const;
+  /// Checks that the producer only copies to shared memory (pipeline_producer).
+  void verify_bodies(const MachineRegionRules& rules) const;
+  std::string text(const MachineText& text) const;
+  Range index_range(const Kernel& kernel) const;
+  void interpret(MachineRun& run, std::span<Thread* const> threads) const;
+};
+extern const MachineRegionRecord stage_record;
+
+/// Emits a pipeline whose body has one stage.
+void stage_pipeline(Builder& b, int stages, int consumers, const std::function<void()>& body, int blocks = 1);
+/// Emits the pipeline's stage. Both bodies receive the slot.
+void pipeline_stage(Builder& b, const Builder::Body& produce, const Builder::Body& consume);
+
+/// Returns whether the statement is, or contains, a Stage.
+bool leads_to_stage(const Statement& statement);
+
+/// Returns whether all producers take part in the copies; otherwise the first one starts all of them.
+bool copies_by_all(const Kernel& kernel, const StagePipeline& pipeline);
+/// Returns whether the producers of a pipeline receive its value from the consumers.
+bool is_told_to_producers(const Instruction& in);
+
+/// The values and variables computed in a pipeline's body that its producers, or the loops that lead to the stage,
+/// need.
+struct ProducerNeeds {
+  std::vector<bool> values, vars;
+  bool set_elsewhere = false;  ///< such a variable is also set outside the path of these loops
+};
+ProducerNeeds needs_of_producer(const Kernel& kernel, const StagePipeline& pipeline);
+
+/// Returns the number of consumers, the first threads, of the running pipeline; 0 outside a pipeline.
+int consumers_of(const MachineRun& run);
+
+}  // namespace lathe::kernel

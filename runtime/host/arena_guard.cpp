@@ -1,0 +1,58 @@
+#include "runtime/host/arena_guard.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LATHE_ADDRESS_SANITIZER
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define LATHE_ADDRESS_SANITIZER
+#endif
+
+#ifdef LATHE_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace lathe {
+
+namespace {
+
+#ifdef LATHE_ADDRESS_SANITIZER
+constexpr bool address_sanitizer = true;
+void close(std::span<std::byte> memory) { __asan_poison_memory_region(memory.data(), memory.size()); }
+void open(std::span<std::byte> memory) { __asan_unpoison_memory_region(memory.data(), memory.size()); }
+#else
+constexpr bool address_sanitizer = false;
+void close(std::span<std::byte>) {}
+void open(std::span<std::byte>) {}
+#endif
+
+}  // namespace
+
+void poison(std::span<std::byte> memory, DType dtype) {
+  if (!memory.empty()) std::memset(memory.data(), dtype == boolean ? 1 : 0xff, memory.size());
+}
+
+bool ArenaGuard::always_poisons() { return address_sanitizer; }
+
+ArenaGuard::~ArenaGuard() { open(arena_); }
+
+void ArenaGuard::before_launch(std::size_t launch) const {
+  if (!poisoned_ && !address_sanitizer) return;
+  if (program_.exchanges.empty()) close(arena_);  // exchanges in progress access other buffers
+  const std::vector<int>& used = program_.launches[launch].buffers;
+  for (const MemoryPlan::Block& block : plan_.blocks) {
+    if (std::find(used.begin(), used.end(), block.buffer) == used.end()) continue;
+    const ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(block.buffer)];
+    const std::int64_t own = buffer.elements.evaluate(dims_) * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
+    const auto bytes = static_cast<std::size_t>(buffer.kind == ProgramBuffer::Kind::scratch ? block.bytes : own);
+    const std::span<std::byte> memory = arena_.subspan(static_cast<std::size_t>(block.offset), bytes);
+    open(memory);
+    if (block.first == static_cast<int>(launch)) poison(memory, buffer.dtype);
+  }
+}
+
+}  // namespace lathe
