@@ -3,14 +3,19 @@
 #include <algorithm>
 
 #include "ir/support/hash.h"
-#include "ir/tensor/matcher.h"
 #include "ir/tensor/node_table.h"
+#include "ir/tensor/op/op.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 
 namespace lathe::ir {
 
 namespace {
+
+bool is_commutative(const Op& op) {
+  const auto* elementwise = op.as<Elementwise>();
+  return elementwise && traits(elementwise->op).commutes;
+}
 
 InlineList<ValueId, 4> operands_in_order(const Node& node) {
   InlineList<ValueId, 4> operands = node.operands;

@@ -29,7 +29,9 @@ void AttentionScore::stage_columns(Value outer, Value columns) {
 
 void AttentionScore::pack_rows(const RowBlockPosition& row_block, int vectors, Value rows) {
   if (tiled_) return tiled_->pack_rows(row_block, vectors, rows);
-  const GemmTile gemm{.compute = tile_.compute, .lanes = tile_.lanes, .pairs = part_.pairs};
+  using Operands = GemmTile::Operands;
+  const GemmTile gemm{
+      .compute = tile_.compute, .lanes = tile_.lanes, .operands = part_.pairs ? Operands::pairs : Operands::plain};
   const LoadOperand load = rows_.callback();
   const Value depth = context_.dim(part_.depth);
   const MicroPanelSource from{.batch = row_block.outer,

@@ -20,13 +20,14 @@ int whole_blocks(std::int64_t elements) { return static_cast<int>((elements + bl
 int elements_of_k(const GemmTile& tile) { return block * tile.terms(); }
 
 kernel::TileBlock sums_block(const GemmTile& tile, bool continues) {
-  return {.rows = block, .columns = block, .continues = continues, .split_bf16 = tile.split_bf16};
+  return {.rows = block, .columns = block, .continues = continues, .split_bf16 = tile.split_bf16()};
 }
 
 }  // namespace
 
 GemmTile tile_of(DType dtype) {
-  return {.compute = f32, .lanes = lanes, .pairs = true, .tiles = true, .split_bf16 = dtype == f32};
+  using Operands = GemmTile::Operands;
+  return {.compute = f32, .lanes = lanes, .operands = dtype == f32 ? Operands::split_tiles : Operands::tiles};
 }
 
 Dim tiled_elements(const Dim& rows, const Dim& depth, DType dtype) {
@@ -88,9 +89,9 @@ void TiledScore::multiply(const ScratchMatrix& slot, const RowBlockPosition& row
       const auto multiply = [&] {
         const Value first = column * slot.stride + v * lanes;
         tile_mma(b_, sums_block(tile_, false), {slot.buffer, first, slot.stride},
-                 {packed_columns_, column * of_row, tile_.split_bf16 ? block : depth_},
+                 {packed_columns_, column * of_row, tile_.split_bf16() ? block : depth_},
                  {packed_rows_, v * lanes * of_row, 2 * block}, depth_);
-        if (!tile_.split_bf16) return;
+        if (!tile_.split_bf16()) return;
         const Value row = row_block.row + v * lanes;
         MicroPanelSource left = micro_panel(row_block.outer, column, columns, columns_, load_columns),
                          right = micro_panel(row_block.outer, row, rows, rows_, load_rows);
@@ -137,7 +138,7 @@ void TiledOutput::stage_columns(Value outer, Value columns) {
 /// Returns the packed operand for a block of the depth, from column `lo` on.
 RowsTarget TiledOutput::other_columns(Value depth, Value lo) const {
   const Value first = depth * scratch_.columns;
-  if (!tile_.split_bf16) return {scratch_.other, first + lo, scratch_.columns};
+  if (!tile_.split_bf16()) return {scratch_.other, first + lo, scratch_.columns};
   return {scratch_.other, first * tile_.terms() + lo * elements_of_k(tile_), b_.index(block)};
 }
 
@@ -158,7 +159,7 @@ TiledOutput::Vector TiledOutput::vectors(const ScratchMatrix& slot, const RowBlo
 
 /// Stores two vectors, interleaved, as a row of a block; for split bf16 as that row of the block of each term.
 void TiledOutput::put(Value position, Value first, Value second) {
-  if (!tile_.split_bf16) return b_.store(*scratch_.values, position, interleave(b_, first, second));
+  if (!tile_.split_bf16()) return b_.store(*scratch_.values, position, interleave(b_, first, second));
   store_split_bf16(b_, *scratch_.values, position, first, second);
 }
 
@@ -169,7 +170,8 @@ void TiledOutput::columns_to_right(const ScratchMatrix& slot, const RowBlockPosi
   const auto columns = [&](Value column, bool whole) {
     const Vector vector = vectors(slot, row_block, {}, whole, false);
     b_.for_loop(0, lanes, 1, [&](Value i) {
-      const Value first = column + (tile_.split_bf16 ? i : 2 * i), second = first + (tile_.split_bf16 ? lanes : 1);
+      const Value first = column + (tile_.split_bf16() ? i : 2 * i),
+                  second = first + (tile_.split_bf16() ? lanes : 1);
       for (int v = 0; v < 2; ++v)
         put((column - lo) * elements_of_k(tile_) + i * (2 * block) + v * block, vector(first, 2 * half + v),
             vector(second, 2 * half + v));
@@ -200,7 +202,7 @@ void TiledOutput::sum_over_columns(const ScratchMatrix& slot, const RowBlockPosi
       });
     }
   });
-  if (tile_.split_bf16) finish_columns(slot, row_block, count);
+  if (tile_.split_bf16()) finish_columns(slot, row_block, count);
   transpose_sums(count, at, begun);
 }
 
@@ -330,7 +332,7 @@ void TiledOutput::rows_of_block(const ScratchMatrix& slot, const RowBlockPositio
     const ScratchMatrix& sums = scratch_.sums;
     const Value at = column * sums.stride + depth;
     const Builder::Rows right{scratch_.other, depth * (block_rows_ * tile_.terms()) + first_element, 2 * block};
-    if (!tile_.split_bf16)
+    if (!tile_.split_bf16())
       return tile_mma(b_, sums_block(tile_, true), {sums.buffer, at, sums.stride}, left, right, deep);
     tile_mma(b_, sums_block(tile_, false), {*scratch_.block, 0, block}, left, right, deep);
     finish_block(slot, row_block, column, depth, first, count);

@@ -31,7 +31,7 @@ class TiledScore {
 
   /// The type of the operands, and whether they are split into bf16 terms.
   DType dtype() const { return part_.rows.dtype(); }
-  bool split_bf16() const { return tile_.split_bf16; }
+  bool split_bf16() const { return tile_.split_bf16(); }
   /// Sets the bf16 buffers: a row block's rows as right operands and all columns as left operands. `exact` is for
   /// split bf16.
   void set_scratch(kernel::Buffer rows, kernel::Buffer columns, SplitBf16Sums* exact) {
@@ -77,9 +77,9 @@ class TiledOutput {
   int column_block() const { return column_block_; }
   /// The type of the operands, and whether they are split into bf16 terms.
   DType dtype() const { return part_.other.dtype(); }
-  bool split_bf16() const { return tile_.split_bf16; }
+  bool split_bf16() const { return tile_.split_bf16(); }
   /// Whether values are packed first. Sums over rows read bf16 in place.
-  bool packs_values() const { return tile_.split_bf16 || !part_.over_rows; }
+  bool packs_values() const { return tile_.split_bf16() || !part_.over_rows; }
   static int whole_depth(const AttentionParts::OutputProduct& part);
 
   void stage_columns(kernel::Value outer, kernel::Value columns);

@@ -28,8 +28,8 @@ void pairs_to(OperandLoader& operand, const ScratchMatrix& matrix, Value outer, 
                                    .width = static_cast<int>(*b.constant_value(matrix.stride)),
                                    .axis = operand.transposed_axis(),
                                    .load = &load};
-  emit_pack_micro_panel(b, {.compute = operand.compute(), .lanes = lanes, .pairs = true}, from,
-                        {matrix.buffer, b.index(0)});
+  emit_pack_micro_panel(b, {.compute = operand.compute(), .lanes = lanes, .operands = GemmTile::Operands::pairs},
+                        from, {matrix.buffer, b.index(0)});
 }
 
 }  // namespace lathe::cpu

@@ -36,19 +36,28 @@ struct GemmTile {
   int kc = 0;  ///< depth of a block of k
   int mc = 0;  ///< maximum rows of a task: a multiple of mr (and of lanes if the left operand is loaded)
   int nc = 0;  ///< maximum columns of a task: a multiple of nv * lanes
-  /// Operands are packed as bf16, and a step of k is a pair of consecutive k: packed[..][k / 2][row][2]. An odd last
-  /// k is paired with zero. kc counts pairs; a pair has the size of an f32. compute is f32: operands are loaded as
-  /// f32 values that bf16 represents exactly, and dot_pairs sums their products.
-  bool pairs = false;
-  /// With pairs: tile_mma computes the sums in blocks of mr = 32 rows and 32 columns. k is padded with zeros to a
-  /// multiple of 32, kc is a multiple of 16 pairs, and the left operand is packed as rows of k: packed[row][k].
-  bool tiles = false;
-  /// With tiles: operands are f32 and packed as split bf16, three terms that add up to an element. tile_mma
-  /// multiplies only the significant combinations of terms: see gemm_split_bf16.h. kc is still a number of pairs of
-  /// k.
-  bool split_bf16 = false;
-  int terms() const { return split_bf16 ? kernel::bf16_terms : 1; }
-  DType packed() const { return pairs ? bf16 : compute; }
+  /// How operands are packed and multiplied.
+  enum class Operands : std::uint8_t {
+    plain,  ///< elements of `compute`, multiplied by fma
+    /// bf16, and a step of k is a pair of consecutive k: packed[..][k / 2][row][2]. An odd last k is paired with
+    /// zero. kc counts pairs; a pair has the size of an f32. compute is f32: operands are loaded as f32 values that
+    /// bf16 represents exactly, and dot_pairs sums their products.
+    pairs,
+    /// Pairs that tile_mma multiplies, in blocks of mr = 32 rows and 32 columns. k is padded with zeros to a multiple
+    /// of 32, kc is a multiple of 16 pairs, and the left operand is packed as rows of k: packed[row][k].
+    tiles,
+    /// Tiles of f32 operands that are packed as split bf16, three terms that add up to an element. tile_mma
+    /// multiplies only the significant combinations of terms: see gemm_split_bf16.h. kc is still a number of pairs of
+    /// k.
+    split_tiles,
+  };
+  Operands operands = Operands::plain;
+
+  bool pairs() const { return operands != Operands::plain; }
+  bool tiles() const { return operands >= Operands::tiles; }
+  bool split_bf16() const { return operands == Operands::split_tiles; }
+  int terms() const { return split_bf16() ? kernel::bf16_terms : 1; }
+  DType packed() const { return pairs() ? bf16 : compute; }
   int n_step() const { return nv * lanes; }
   bool operator==(const GemmTile&) const = default;
 };

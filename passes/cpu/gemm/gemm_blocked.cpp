@@ -404,7 +404,7 @@ class BlockedGemm {
   Buffer sums_, left_, right_;
   std::optional<RemainderColumns> remainder_;
   bool copying_ = false;  ///< the emitted tiles copy the remaining columns, whose cache lines are then in L1
-  int unit_ = plan_.tile.pairs ? 2 : 1;  ///< elements per step of k
+  int unit_ = plan_.tile.pairs() ? 2 : 1;  ///< elements per step of k
   /// Rows that are packed at a time: whole vectors of rows, so that no lane is wasted.
   int left_rows_ = plan_.tile.mr;
 };

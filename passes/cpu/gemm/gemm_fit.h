@@ -58,8 +58,11 @@ inline int equal_share(std::int64_t size, int most) {
 
 /// Returns the tile of sums of tile_mma: two vectors of columns.
 inline GemmTile tile_of_mma() {
-  return {
-      .compute = f32, .lanes = kernel::tile_side, .mr = 2 * kernel::tile_side, .nv = 2, .pairs = true, .tiles = true};
+  return {.compute = f32,
+          .lanes = kernel::tile_side,
+          .mr = 2 * kernel::tile_side,
+          .nv = 2,
+          .operands = GemmTile::Operands::tiles};
 }
 
 /// Minimum rows, columns and k for a path to pay off.

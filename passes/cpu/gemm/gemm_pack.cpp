@@ -62,7 +62,7 @@ class MicroPanelPacker {
         groups_((from.width + tile.lanes - 1) / tile.lanes),
         from_(from),
         to_(to),
-        pairs_(tile.pairs),
+        pairs_(tile.pairs()),
         packed_(tile.packed()),
         steps_(b, tile, from) {}
 
@@ -180,20 +180,20 @@ void pack_zeros(Builder& b, const GemmTile& tile, const MicroPanelSource& from, 
 }  // namespace
 
 Value steps_of_k(Builder& b, const GemmTile& tile, Value k) {
-  if (tile.tiles) return b.round_up(k, kernel::tile_depth) / 2;
-  return tile.pairs ? b.ceil_div(k, 2) : k;
+  if (tile.tiles()) return b.round_up(k, kernel::tile_depth) / 2;
+  return tile.pairs() ? b.ceil_div(k, 2) : k;
 }
 
 void emit_pack_micro_panel(Builder& b, const GemmTile& tile, const MicroPanelSource& from,
                            const MicroPanelTarget& to) {
-  if (tile.split_bf16)
+  if (tile.split_bf16())
     return emit_pack_right_split_bf16(b, tile, from, to.buffer, to.base * (2 * kernel::bf16_terms));
   MicroPanelSource filled = from;
-  if (tile.tiles && !known_multiple(b, from.k, kernel::tile_depth))
+  if (tile.tiles() && !known_multiple(b, from.k, kernel::tile_depth))
     filled.depth = min(from.depth, b.ceil_div(from.k, 2) - from.k0);
   MicroPanelPacker packer(b, tile, filled, to);
   from.axis == LaneAxis::row ? packer.along_row() : packer.along_k();
-  if (tile.tiles && !known_multiple(b, from.k, kernel::tile_depth))
+  if (tile.tiles() && !known_multiple(b, from.k, kernel::tile_depth))
     pack_zeros(b, tile, from, to, filled.depth, from.depth);
 }
 
@@ -234,8 +234,8 @@ void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer 
 
 void emit_pack_lhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
                    const LoadOperand& load) {
-  tile.tiles ? emit_pack_row_blocks(b, tile, sizes, packed, axis, load)
-             : emit_pack(b, tile, sizes, packed, axis, load, tile.mr);
+  tile.tiles() ? emit_pack_row_blocks(b, tile, sizes, packed, axis, load)
+               : emit_pack(b, tile, sizes, packed, axis, load, tile.mr);
 }
 
 void emit_pack_rhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
@@ -247,9 +247,9 @@ namespace {
 PackedExtent extent(const GemmTile& tile, int micro_panel) {
   return {.extra_rows = micro_panel - 1,
           .micro_panel = micro_panel,
-          .unit_of_k = tile.tiles   ? kernel::tile_depth
-                       : tile.pairs ? 2
-                                    : 1,
+          .unit_of_k = tile.tiles()   ? kernel::tile_depth
+                       : tile.pairs() ? 2
+                                      : 1,
           .terms = tile.terms()};
 }
 }  // namespace

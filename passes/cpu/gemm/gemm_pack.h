@@ -48,7 +48,7 @@ struct MicroPanelTarget {
 class StepLoader {
  public:
   StepLoader(kernel::Builder& b, const GemmTile& tile, const MicroPanelSource& from)
-      : b_(b), lanes_(tile.lanes), from_(from), pairs_(tile.pairs), packed_(tile.packed()) {}
+      : b_(b), lanes_(tile.lanes), from_(from), pairs_(tile.pairs()), packed_(tile.packed()) {}
 
   /// Returns `lanes` rows from `row` on at one step of k.
   kernel::Value of_rows(kernel::Value row, kernel::Value step, kernel::Value mask) const;

@@ -110,8 +110,8 @@ class RowPacker {
 }  // namespace
 
 void emit_pack_rows(Builder& b, const GemmTile& tile, const MicroPanelSource& from, const RowsTarget& to) {
-  LATHE_ASSERT(tile.tiles && from.width % tile.lanes == 0);
-  if (tile.split_bf16) return emit_pack_left_split_bf16(b, tile, from, to.buffer, to.base);
+  LATHE_ASSERT(tile.tiles() && from.width % tile.lanes == 0);
+  if (tile.split_bf16()) return emit_pack_left_split_bf16(b, tile, from, to.buffer, to.base);
   RowPacker packer(b, tile, from, to);
   from.axis == LaneAxis::row ? packer.along_row() : packer.along_k();
 }
@@ -132,7 +132,7 @@ void emit_pack_row_blocks(Builder& b, const GemmTile& tile, const PackSizes& siz
                                 .width = tile.mr,
                                 .axis = axis,
                                 .load = &load};
-    const Value first = tile.split_bf16 ? (row_block * steps + k0) * tile.mr : row_block * tile.mr * steps + k0;
+    const Value first = tile.split_bf16() ? (row_block * steps + k0) * tile.mr : row_block * tile.mr * steps + k0;
     emit_pack_rows(b, tile, from, {packed, first * (2 * tile.terms()), steps * 2});
   });
 }

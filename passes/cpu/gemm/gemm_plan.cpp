@@ -236,9 +236,10 @@ GemmPlan plan_gemm(const GemmQuery& query) {
   };
   if (!query.pairs) return fitted(query);
   GemmPlan plan = fitted(in_pairs(query));
-  plan.tile.pairs =
-      plan.strategy == GemmStrategy::blocked && plan.lhs != Source::direct && plan.rhs != Source::direct;
-  if (plan.tile.pairs) return plan;
+  if (plan.strategy == GemmStrategy::blocked && plan.lhs != Source::direct && plan.rhs != Source::direct) {
+    plan.tile.operands = GemmTile::Operands::pairs;
+    return plan;
+  }
   missed.push_back(
       {Multiplier::dot_pairs, "an operand is read where it lies, and pairs are made when one is packed"});
   return fitted(query);
@@ -363,7 +364,7 @@ GemmPlan with_register_tile(GemmPlan plan, int mr, int nv) {
 
 std::vector<GemmPlan> candidate_plans(GemmQuery query, GemmQuery sizes) {
   const GemmPlan first = plan_gemm(query);
-  if (first.tile.pairs) query = in_pairs(query), sizes = in_pairs(sizes);
+  if (first.tile.pairs()) query = in_pairs(query), sizes = in_pairs(sizes);
   std::vector<GemmPlan> plans = {first};
   if (first.strategy != GemmStrategy::blocked) return plans;
   const auto add = [&](GemmPlan plan) {
@@ -372,7 +373,7 @@ std::vector<GemmPlan> candidate_plans(GemmQuery query, GemmQuery sizes) {
     if (std::none_of(plans.begin(), plans.end(), same)) plans.push_back(plan);
   };
   const GemmTile standard = choose_tile(query.compute, query.cpu);
-  const bool plain = first.tile.mr == standard.mr && first.tile.nv == standard.nv && !first.tile.pairs;
+  const bool plain = first.tile.mr == standard.mr && first.tile.nv == standard.nv && !first.tile.pairs();
   if (plain) {
     for (const GemmPlan& plan : with_other_sources(first, query)) add(plan);
     const int all = standard.mr * standard.nv;
@@ -405,7 +406,7 @@ std::string to_string(const GemmPlan& plan) {
   if (plan.prefetch_right) parts += ", right prefetched";
   if (plan.panel > 0) parts += fmt::format(", panels of {}", plan.panel);
   return fmt::format("{}x{} tiles{}, tasks of {}x{}, {} deep{}{}{}", tile.mr, tile.n_step(),
-                     tile.split_bf16 ? " of split bf16" : "", tile.mc, tile.nc, tile.kc, packing("left", plan.lhs),
+                     tile.split_bf16() ? " of split bf16" : "", tile.mc, tile.nc, tile.kc, packing("left", plan.lhs),
                      packing("right", plan.rhs), parts);
 }
 

@@ -15,7 +15,7 @@ using kernel::Value;
 RemainderColumns::RemainderColumns(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                                    const GemmOperand& rhs, const Epilogue& epilogue)
     : b_(b), plan_(plan), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {
-  LATHE_ASSERT(plan.remainder > 0 && plan.remainder <= tile_.lanes && plan.lhs == Source::direct && !tile_.pairs);
+  LATHE_ASSERT(plan.remainder > 0 && plan.remainder <= tile_.lanes && plan.lhs == Source::direct && !tile_.pairs());
   first_ = sizes.n - plan.remainder;
   stride_ = b.round_up(sizes.k, tile_.lanes);
 }

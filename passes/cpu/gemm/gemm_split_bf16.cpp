@@ -20,7 +20,7 @@ class SplitBf16Packer {
  public:
   SplitBf16Packer(Builder& b, const GemmTile& tile, const MicroPanelSource& from, Buffer buffer, Value base)
       : b_(b), from_(from), buffer_(buffer), base_(base) {
-    LATHE_ASSERT(tile.split_bf16 && from.width == 2 * side && tile.lanes == side);
+    LATHE_ASSERT(tile.split_bf16() && from.width == 2 * side && tile.lanes == side);
   }
 
   void left() {

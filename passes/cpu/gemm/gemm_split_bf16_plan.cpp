@@ -127,7 +127,7 @@ TriedPlan plan_split_bf16(const GemmQuery& query) {
     return {.why_not =
                 fmt::format("its sizes fill {:.0f}% of whole tiles, less than {}%", percent, limits.split_percent)};
   GemmPlan plan{.strategy = GemmStrategy::tiles, .tile = tile_of_mma()};
-  plan.tile.split_bf16 = true;
+  plan.tile.operands = GemmTile::Operands::split_tiles;
   if (!query.rhs_shared && !at_most(query.batch, 1)) return plan_batched(plan, query);
   const bool small_right = *query.n <= many(query) && (!query.k || *query.k <= many(query));
   if (query.m && *query.m > many(query)) {

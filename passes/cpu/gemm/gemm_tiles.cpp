@@ -21,7 +21,7 @@ class TileGemm {
   TileGemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs, const GemmOperand& rhs,
            const Epilogue& epilogue)
       : b_(b), plan_(plan), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {
-    LATHE_ASSERT(tile_.tiles && tile_.mr == 2 * kernel::tile_side && tile_.n_step() == tile_.mr &&
+    LATHE_ASSERT(tile_.tiles() && tile_.mr == 2 * kernel::tile_side && tile_.n_step() == tile_.mr &&
                  tile_.kc % (kernel::tile_depth / 2) == 0);
   }
 
@@ -42,7 +42,7 @@ class TileGemm {
     else if (copies_last_rows())
       left_ = b_.alloc(bf16, tile_.mr * depth(), kernel::Space::stack, "left");
     if (plan_.rhs == Source::loaded) right_ = b_.alloc(bf16, tile_.nc * depth(), kernel::Space::stack, "right");
-    if (tile_.split_bf16) exact_.emplace(b_);
+    if (tile_.split_bf16()) exact_.emplace(b_);
     for_each_pass(b_, steps_, passes_, tile_.kc, [&](const GemmPass& p) { pass(t, p); });
   }
 
@@ -100,10 +100,10 @@ class TileGemm {
   Builder::Rows left(const GemmTask& t, const GemmPass& p, Value m) {
     switch (plan_.lhs) {
       case Source::direct: return lhs_.rows_in_memory(t.batch, m, 2 * p.k0);
-      case Source::loaded: return {left_, (m - t.m0) * depth(), tile_.split_bf16 ? kernel::tile_depth : depth()};
+      case Source::loaded: return {left_, (m - t.m0) * depth(), tile_.split_bf16() ? kernel::tile_depth : depth()};
       case Source::packed: break;
     }
-    if (tile_.split_bf16) return {lhs_.packed, packed_row_block(t, p, m), kernel::tile_depth};
+    if (tile_.split_bf16()) return {lhs_.packed, packed_row_block(t, p, m), kernel::tile_depth};
     const Value rows = b_.round_up(sizes_.m, tile_.mr);
     return {lhs_.packed, ((lhs_.batch_in_workspace(t.batch) * rows + m) * steps_ + p.k0) * 2, steps_ * 2};
   }
@@ -117,7 +117,7 @@ class TileGemm {
   /// Returns the start of the next row block, if prefetching it pays off: row blocks come from L3, because a block of
   /// the right operand fills L2. After the last one of a task comes the first one of the next task.
   std::optional<Value> next_row_block(const GemmTask& t, const GemmPass& p, Value m) {
-    if (!tile_.split_bf16 || plan_.lhs != Source::packed || plan_.rhs != Source::packed) return {};
+    if (!tile_.split_bf16() || plan_.lhs != Source::packed || plan_.rhs != Source::packed) return {};
     const Value next = m + tile_.mr;
     return packed_row_block(t, p, b_.select(next < t.m1, next, t.m0));
   }
@@ -141,7 +141,7 @@ class TileGemm {
     const auto block = [&](int width) {
       const auto multiply = [&](bool continues) {
         kernel::TileBlock shape{
-            .rows = rows, .columns = width, .continues = continues, .split_bf16 = tile_.split_bf16};
+            .rows = rows, .columns = width, .continues = continues, .split_bf16 = tile_.split_bf16()};
         if (next)
           shape.prefetch_lines = prefetch_distance(), shape.prefetch = *next + (n - t.n0) / tile_.n_step() * share;
         tile_mma(b_, shape, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
@@ -179,7 +179,7 @@ class TileGemm {
 
   /// Passes the finished rows from m on to the epilogue.
   void finish(const GemmTask& t, Value m, Value sums) {
-    if (tile_.split_bf16) finish_sums(t, m, sums);
+    if (tile_.split_bf16()) finish_sums(t, m, sums);
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(f32)), step = tile_.n_step();
     const Value width = t.n1 - t.n0, even = width / step * step;
     b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {

@@ -84,7 +84,7 @@ class GroupedKernels {
     SegmentProduct product(lowering_, id_, segment);
     KernelContext& context = product.context;
     kernel::Builder& b = context.builder;
-    context.multiplies_by(plan.tile.pairs ? Multiplier::dot_pairs : Multiplier::fma, plan.missed);
+    context.multiplies_by(plan.tile.pairs() ? Multiplier::dot_pairs : Multiplier::fma, plan.missed);
     const Value columns = context.dim(o.n), zero = b.index(0);
     const bool keeps = segment.keeps_rows();
     Value first;

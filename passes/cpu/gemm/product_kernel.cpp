@@ -48,8 +48,8 @@ class PartOfK {
 };
 
 Multiplier multiplier_of(const GemmTile& tile) {
-  if (tile.tiles) return tile.split_bf16 ? Multiplier::split_bf16 : Multiplier::tile_mma;
-  return tile.pairs ? Multiplier::dot_pairs : Multiplier::fma;
+  if (tile.tiles()) return tile.split_bf16() ? Multiplier::split_bf16 : Multiplier::tile_mma;
+  return tile.pairs() ? Multiplier::dot_pairs : Multiplier::fma;
 }
 
 class ProductKernels {
@@ -173,7 +173,7 @@ class ProductKernels {
   }
 
   /// Whether a matmul reads an operand in place: unless it is packed, and for split bf16, which may recompute sums.
-  static bool loads(int packed, const GemmPlan& plan) { return packed < 0 || plan.tile.split_bf16; }
+  static bool loads(int packed, const GemmPlan& plan) { return packed < 0 || plan.tile.split_bf16(); }
 
   /// Emits the matmul, or its split or panel. Splits have no epilogue, and of the panels only the last one.
   KernelContext::Built product(const GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {

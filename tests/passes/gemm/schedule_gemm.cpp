@@ -349,7 +349,7 @@ TEST_CASE("blocked product: bf16 pairs, odd and even k, both lane axes, every so
                                   .rhs = rhs,
                                   .known = known};
               cpu::GemmTile tile = small_tile(f32);
-              tile.pairs = true;
+              tile.operands = cpu::GemmTile::Operands::pairs;
               check(p, {.tile = tile, .lhs = left, .rhs = right});
             }
 }
@@ -363,10 +363,10 @@ TEST_CASE("plans of bf16 matmuls use pairs only if both operands are packed") {
                                .rhs_loadable = false,
                                .rhs_shared = true,
                                .pairs = pairs};
-    CHECK(plan_gemm(query).tile.pairs == pairs);
+    CHECK(plan_gemm(query).tile.pairs() == pairs);
     cpu::GemmQuery one_row = query;
     one_row.m = 1;
-    CHECK_FALSE(plan_gemm(one_row).tile.pairs);
+    CHECK_FALSE(plan_gemm(one_row).tile.pairs());
     CHECK(plan_gemm(one_row).strategy == cpu::GemmStrategy::skinny_dot);
   }
 }

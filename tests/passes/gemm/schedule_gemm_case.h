@@ -33,9 +33,7 @@ inline cpu::GemmTile small_amx_tile(bool split_bf16) {
           .kc = 16,
           .mc = 64,
           .nc = 64,
-          .pairs = true,
-          .tiles = true,
-          .split_bf16 = split_bf16};
+          .operands = split_bf16 ? cpu::GemmTile::Operands::split_tiles : cpu::GemmTile::Operands::tiles};
 }
 
 struct GemmProblem {
@@ -142,7 +140,7 @@ class GemmRun {
   /// Returns the bytes of the result.
   std::string run(const Runner& runner) {
     const DType compute = p_.compute();
-    const std::int64_t unit = plan_.tile.tiles ? kernel::tile_depth : plan_.tile.pairs ? 2 : 1;
+    const std::int64_t unit = plan_.tile.tiles() ? kernel::tile_depth : plan_.tile.pairs() ? 2 : 1;
     const std::int64_t k = (p_.k + unit - 1) / unit * unit;
     Elements packed_lhs(plan_.tile.packed(), packed_lhs_extent(plan_.tile).exact(p_.batch, p_.m, k));
     Elements packed_rhs(plan_.tile.packed(), packed_rhs_extent(plan_.tile).exact(rhs_batches(), p_.n, k));

@@ -191,7 +191,7 @@ TEST_CASE("plans of split bf16: chosen by the known sizes") {
                     .split_bf16 = true};
   const auto sources = [](const GemmQuery& query) {
     const GemmPlan plan = plan_gemm(query);
-    return plan.tile.split_bf16 ? std::pair(plan.lhs, plan.rhs) : std::pair(Source::direct, Source::direct);
+    return plan.tile.split_bf16() ? std::pair(plan.lhs, plan.rhs) : std::pair(Source::direct, Source::direct);
   };
   const std::pair packed{Source::packed, Source::packed}, in_tasks{Source::packed, Source::loaded},
       rows{Source::loaded, Source::packed}, none{Source::direct, Source::direct};
@@ -261,8 +261,8 @@ TEST_CASE("plans of split bf16: attention heads, with both operands packed per t
                                           .lhs_axis = lhs,
                                           .rhs_axis = LaneAxis::row,
                                           .split_bf16 = true});
-    if (plan.tile.split_bf16) CHECK((plan.lhs == Source::loaded && plan.rhs == Source::loaded));
-    return plan.tile.split_bf16;
+    if (plan.tile.split_bf16()) CHECK((plan.lhs == Source::loaded && plan.rhs == Source::loaded));
+    return plan.tile.split_bf16();
   };
   CHECK(split_bf16(1024, 1024, 64));
   CHECK(split_bf16(256, 256, 128));
@@ -285,7 +285,7 @@ TEST_CASE("plans of split bf16: attention heads, with both operands packed per t
                             .lhs_axis = lhs,
                             .rhs_axis = rhs,
                             .split_bf16 = true};
-      CHECK(plan_gemm(heads).tile.split_bf16);
+      CHECK(plan_gemm(heads).tile.split_bf16());
       check({.batch = 2, .m = 256, .n = 90, .k = 75, .lhs = lhs, .rhs = rhs, .known = true}, plan_gemm(heads));
     }
 }

@@ -1,7 +1,6 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/builder.h"
-#include "ir/tensor/matcher.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/compile/compile.h"
 #include "passes/pipeline/pipeline.h"
