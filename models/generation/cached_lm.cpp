@@ -11,6 +11,7 @@
 #include "frontend/ops/ops.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
+#include "runtime/backend.h"
 
 namespace lathe {
 
@@ -74,6 +75,7 @@ CachedLm::CachedLm(const pretrained::CausalLm& model, const Parameters& weights,
     : model_(model),
       weights_(weights.borrowed()),
       options_(options),
+      streamed_rows_(machine_of(options.target).streamed_rows),
       most_positions_(model.most_positions().value_or(std::numeric_limits<std::int64_t>::max())) {
   if (options.chunk < 1)
     throw UserError(fmt::format("chunks of {} tokens", options.chunk), "generation_chunk", "give 1 or more");
@@ -90,9 +92,7 @@ std::int64_t CachedLm::cache_bytes() const {
 }
 
 CachedLm::Side& CachedLm::side(std::int64_t sequences) {
-  // Matmuls with at most this many rows stream their weights.
-  constexpr std::int64_t few = 4;
-  const std::int64_t known = sequences <= few ? sequences : 0;
+  const std::int64_t known = sequences <= streamed_rows_ ? sequences : 0;
   const auto found = sides_.find(known);
   if (found != sides_.end()) return found->second;
   const Dim size = known > 0 ? Dim("B", known) : Dim("B");

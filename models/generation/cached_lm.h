@@ -14,9 +14,9 @@
 namespace lathe {
 
 /// A causal language model compiled for generation. Keys and values are cached, so a new token costs one step.
-/// Sequences of a batch may differ in length. Code is compiled on first use: once for each batch size up to 4 and
-/// once for all larger ones. The cache grows in steps (256, 1024, 4096, .. positions), and growing needs no new
-/// compilation.
+/// Sequences of a batch may differ in length. Code is compiled on first use: once for each batch size for
+/// which the target streams weights (Machine::streamed_rows, 4 on CPUs) and once for all larger ones. The cache grows
+/// in steps (256, 1024, 4096, .. positions), and growing needs no new compilation.
 ///
 /// A sequence's logits equal those of one pass over its tokens alone, for any chunk size and any other sequences in
 /// the batch. If a new token changes the rotary angles of its sequence (CausalLm::has_same_rotation()), the step
@@ -92,6 +92,7 @@ class CachedLm final : public SequenceModel {
   const pretrained::CausalLm& model_;
   Parameters weights_;
   Options options_;
+  std::int64_t streamed_rows_;
   std::map<std::int64_t, Side> sides_;  ///< by batch size, 0 for any size
   std::int64_t capacity_ = 0, most_positions_ = 0;
   std::vector<std::int64_t> lengths_;

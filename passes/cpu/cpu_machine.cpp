@@ -74,6 +74,7 @@ Machine cpu_machine(const CpuInfo& cpu) {
                      .scatter_in_place = true,
                      .row_sums = true},
           .chunks = cpu.chunks,
+          .streamed_rows = cpu.products.limits.very_few_rows,
           .keeps_budgets = true};
 }
 

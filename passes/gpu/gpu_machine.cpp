@@ -88,7 +88,8 @@ Machine gpu_machine(const GpuInfo& gpu) {
           .chunks = gpu.chunks,
           .casts_before_views = true,
           .padded_products = gpu.products,
-          .finish = name_kernels};
+          .finish = name_kernels,
+          .streamed_rows = gpu.products.few_rows};
 }
 
 }  // namespace lathe

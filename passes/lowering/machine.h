@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -41,8 +42,10 @@ struct Machine {
   bool casts_before_views = false;  ///< runs the pass "cast-before-views"
   std::optional<GpuProductSizes> padded_products = {};  ///< runs the pass "pad-products" with these sizes
   void (*finish)(Program&) = nullptr;                   ///< final change to a program, such as kernel names
-  bool keeps_budgets = false;                           ///< supports LowerOptions::memory
-  std::vector<CodeStage> code = {};                     ///< in order; the last one is the code that is loaded
+  /// The most rows of a matmul for which it has a schedule that streams the weights, if the rows are a number.
+  std::int64_t streamed_rows = 0;
+  bool keeps_budgets = false;        ///< supports LowerOptions::memory
+  std::vector<CodeStage> code = {};  ///< in order; the last one is the code that is loaded
 };
 
 }  // namespace lathe
