@@ -163,7 +163,8 @@ class Planner {
       start(id, RegionKind::product, node.type.shape, 0);
       if (const int attention = attention_.region_summed_by(id); attention >= 0) {
         plan_.regions.back().output_of = attention;
-        plan_.regions[static_cast<std::size_t>(attention)].output_products.push_back(plan_.region_of[at(id)]);
+        plan_.regions[static_cast<std::size_t>(attention)].attention->output_products.push_back(
+            plan_.region_of[at(id)]);
       }
     } else if (const auto own = own_region(node)) {
       if (!join_other_segments(id)) start(id, *own, node.type.shape, 0);
@@ -366,7 +367,8 @@ void drop_empty_regions(FusionPlan& plan) {
   for (int& r : plan.region_of) renumber(r);
   for (Region& region : plan.regions) {
     renumber(region.output_of);
-    for (int& r : region.output_products) renumber(r);
+    if (!region.attention) continue;
+    for (int& r : region.attention->output_products) renumber(r);
   }
 }
 

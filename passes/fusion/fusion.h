@@ -15,6 +15,22 @@ namespace lathe {
 
 struct AttentionSearch;  // passes/fusion/attention/fuse_attention.h
 
+struct Region;
+
+/// The rest of an attention region.
+struct AttentionRegion {
+  int row = -1;                      ///< the domain dim of the rows
+  std::vector<int> sequential = {};  ///< outer dims that a part also sums over
+  /// Outer dims that only reductions among the members go over, which accumulate in memory.
+  std::vector<int> accumulated = {};
+  /// A rows region with the nodes over rows and columns, then a product region with its epilogue for each contraction
+  /// that reads it. Region::members has the nodes of all parts.
+  std::vector<Region> parts = {};
+  /// While the plan is under construction: the matmuls that sum its values, which are regions until they become
+  /// parts.
+  std::vector<int> output_products = {};
+};
+
 /// Nodes that become one kernel (a matmul also packs its operands first). The domain is the index space of the
 /// kernel: the shape of the elementwise nodes, of the contraction's result, or of the reduced operand.
 struct Region {
@@ -22,16 +38,8 @@ struct Region {
   Shape domain;
   int inner = 0;                     ///< rows: number of trailing dims that its reductions fold; 0 without reductions
   std::vector<ir::ValueId> members;  ///< in topological order; the first is the contraction, reduction or scatter
-  /// attention: a rows region with the nodes over rows and columns, then a product region with its epilogue for each
-  /// contraction that reads it. `members` has the nodes of all parts.
-  std::vector<Region> parts = {};
-  int row = -1;                      ///< attention: the domain dim of the rows
-  std::vector<int> sequential = {};  ///< attention: outer dims that a part also sums over
-  /// attention: outer dims that only reductions among the members go over, which accumulate in memory
-  std::vector<int> accumulated = {};
-  // While the plan is under construction, a matmul that sums values of an attention region is a separate region.
-  int output_of = -1;                     ///< product: that attention region
-  std::vector<int> output_products = {};  ///< attention: those matmuls
+  std::optional<AttentionRegion> attention = {};  ///< of kind attention
+  int output_of = -1;  ///< of kind product, while the plan is under construction: the attention region it sums
 };
 
 /// Which nodes run together, which are recomputed by each reader, and which results are stored. The graph is not

@@ -26,8 +26,8 @@ std::string_view role_of(const Node& node, const Region& region, std::size_t par
 
 std::string header(const Region& region, std::size_t number) {
   std::string text = fmt::format("region {} {} over {}", number, name(region.kind), region.domain.to_string());
-  if (region.kind == RegionKind::attention)
-    text += fmt::format(": rows along dim {}", region.row);
+  if (region.attention)
+    text += fmt::format(": rows along dim {}", region.attention->row);
   else if (region.inner > 0)
     text += fmt::format(": {} trailing dim{} reduced", region.inner, region.inner == 1 ? "" : "s");
   return text + "\n";
@@ -54,9 +54,9 @@ std::string print_regions(const FusionPlan& plan, const Graph& graph) {
   for (std::size_t r = 0; r < plan.regions.size(); ++r) {
     const Region& region = plan.regions[r];
     text += header(region, r);
-    if (region.parts.empty()) text += members(plan, graph, region, region.members, 0);
-    for (std::size_t part = 0; part < region.parts.size(); ++part)
-      text += members(plan, graph, region, region.parts[part].members, part);
+    const std::vector<Region> parts = region.attention ? region.attention->parts : std::vector{region};
+    for (std::size_t part = 0; part < parts.size(); ++part)
+      text += members(plan, graph, region, parts[part].members, part);
   }
   std::vector<std::string> inlined;
   for (const ValueId id : all_values(graph))

@@ -51,7 +51,8 @@ class RegionGraph {
   template <class F>
   void for_members(int unit, F&& f) const {
     for (const ir::ValueId member : region(unit).members) f(member);
-    for (const int output : region(unit).output_products)
+    if (!region(unit).attention) return;
+    for (const int output : region(unit).attention->output_products)
       for (const ir::ValueId member : region(output).members) f(member);
   }
   template <class F>

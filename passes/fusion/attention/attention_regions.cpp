@@ -22,10 +22,8 @@ AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, con
     for (const ValueId id : group.consumers) region_of_output_[id] = r;
     Region region{
         .kind = RegionKind::attention, .domain = group.domain, .inner = group.inner, .members = group.members};
-    region.row = group.row;
-    region.sequential = group.sequential;
-    region.accumulated = group.accumulated;
-    region.parts.push_back(
+    region.attention = {.row = group.row, .sequential = group.sequential, .accumulated = group.accumulated};
+    region.attention->parts.push_back(
         {.kind = RegionKind::attention, .domain = group.domain, .inner = group.inner, .members = group.members});
     // Dependences of the region must include the contractions that will become its output matmuls.
     region.members.insert(region.members.end(), group.consumers.begin(), group.consumers.end());
@@ -41,16 +39,16 @@ int AttentionRegions::region_summed_by(ValueId contraction) const {
 void absorb_output_products(FusionPlan& plan) {
   for (std::size_t r = 0; r < plan.regions.size(); ++r) {
     Region& region = plan.regions[r];
-    if (region.kind != RegionKind::attention) continue;
-    region.members = region.parts[0].members;
-    for (const int output : region.output_products) {
+    if (!region.attention) continue;
+    region.members = region.attention->parts[0].members;
+    for (const int output : region.attention->output_products) {
       Region& part = plan.regions[static_cast<std::size_t>(output)];
       for (const ValueId id : part.members) plan.region_of[static_cast<std::size_t>(id.index)] = static_cast<int>(r);
       region.members.insert(region.members.end(), part.members.begin(), part.members.end());
-      region.parts.push_back(std::move(part));
+      region.attention->parts.push_back(std::move(part));
       part = {};
     }
-    region.output_products.clear();
+    region.attention->output_products.clear();
     std::sort(region.members.begin(), region.members.end());
   }
   drop_empty_regions(plan);

@@ -43,7 +43,7 @@ AttentionOperand attention_operand(const LoweringContext& lowering, const Region
       if (dims[i] == d) domain_dims[i] = at;
   }
   for (int d = 0; d < region.domain.rank(); ++d) {
-    if (found.by_column ? d < columns : d != region.row) continue;
+    if (found.by_column ? d < columns : d != region.attention->row) continue;
     const int at = extend(found.position, region.domain[d]);
     for (std::size_t i = 0; i < dims.size(); ++i)
       if (dims[i] == d) domain_dims[i] = at;

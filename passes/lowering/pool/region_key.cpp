@@ -77,13 +77,14 @@ class KeyWriter {
     number(static_cast<std::int64_t>(region.kind));
     shape(region.domain);
     number(region.inner);
-    number(region.row);
-    list(region.sequential);
-    list(region.accumulated);
     number(static_cast<std::int64_t>(region.members.size()));
     for (const ValueId member : region.members) id(member);
-    number(static_cast<std::int64_t>(region.parts.size()));
-    for (const Region& part : region.parts) write(part);
+    if (!region.attention) return;
+    number(region.attention->row);
+    list(region.attention->sequential);
+    list(region.attention->accumulated);
+    number(static_cast<std::int64_t>(region.attention->parts.size()));
+    for (const Region& part : region.attention->parts) write(part);
   }
 
   void write(ValueId at) {
