@@ -6,7 +6,9 @@
 #include <cctype>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "ir/tensor/op/op.h"
@@ -21,7 +23,7 @@ using Kind = Declaration::Kind;
 constexpr std::string_view preamble = R"(# The DSL
 
 All types and functions with which a program builds, differentiates and trains a model. This page is generated from the
-headers of `frontend/` (`tests/structure/dsl_page.h`); a test keeps it current. `<lathe/lathe.h>` includes all of them.
+headers of `frontend/` (`tests/structure/dsl_page.cpp`); a test keeps it current. `<lathe/lathe.h>` includes all of them.
 Names are in namespace `lathe`.
 
 Declarations are shortened. A parameter `Tensor x` is a `const Tensor&`. The last parameter of most functions,
@@ -123,6 +125,17 @@ std::string prose(const std::string& text) {
   return result;
 }
 
+/// Returns a paragraph in lines of up to 150 characters, each with a line break.
+std::string wrapped(const std::string& text) {
+  std::istringstream words(text);
+  std::string result, line;
+  for (std::string word; words >> word;) {
+    if (!line.empty() && line.size() + 1 + word.size() > 150) result += std::exchange(line, "") + "\n";
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return result + line + "\n";
+}
+
 /// Returns a text as a sentence.
 std::string sentence(std::string text) {
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
@@ -222,7 +235,7 @@ std::string members_text(const std::vector<Declaration>& all, const std::string&
     if (each.kind == Kind::heading) {
       text += table_of(members);
       members.clear();
-      text += "\n" + sentence(prose(replaced(each.doc, " {2,}", " "))) + "\n";
+      text += "\n" + wrapped(sentence(prose(each.doc)));
     } else {
       members.push_back(each);
     }
@@ -232,7 +245,7 @@ std::string members_text(const std::vector<Declaration>& all, const std::string&
 
 std::string type_text(const std::vector<Declaration>& all, const Declaration& type) {
   std::string text = fmt::format("\n### `{}`\n", type.name);
-  if (!type.doc.empty()) text += "\n" + prose(summary_of(type.doc)) + "\n";
+  if (!type.doc.empty()) text += "\n" + wrapped(prose(summary_of(type.doc)));
   return text + members_text(all, type.name);
 }
 
@@ -250,7 +263,7 @@ std::string header_text(const std::string& path) {
   for (const Declaration& each : header.declarations)
     if (each.kind == Kind::type) text += type_text(header.declarations, each);
   const std::string doc = prose(summary_of(header.doc));
-  return fmt::format("\nFrom `{}`{}{}\n", path, doc.empty() ? "." : ". ", doc) + text;
+  return "\n" + wrapped(fmt::format("From `{}`. {}", path, doc)) + text;
 }
 
 }  // namespace
