@@ -10,11 +10,12 @@
 
 #include "frontend/models/loss_graph.h"
 #include "frontend/train/training.h"
+#include "passes/compile/compile.h"
+#include "passes/cpu/cpu_machine.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/host/seconds.h"
-#include "tests/support/lower.h"
 
 namespace {
 
@@ -22,7 +23,8 @@ using namespace lathe;
 
 void report(const std::string& title, const ir::Graph& step, const DimBindings& dims, int most,
             const RowChunks& chunks = {}) {
-  const Program program = lower_cpu(ir::run_pipeline(step, ir::default_pipeline(chunks)).graph, unnamed_cpu());
+  const Program program =
+      lower(ir::run_pipeline(step, ir::default_pipeline(chunks)).graph, cpu_machine(unnamed_cpu()));
   const MemoryPlan plan = plan_memory(program, dims);
   int copies = 0;
   for (const Launch& launch : program.launches) copies += launch.info.role == KernelRole::copy ? 1 : 0;
@@ -38,7 +40,7 @@ void budgets(const std::string& title, const ir::Graph& step, const DimBindings&
   const ir::Graph graph = ir::run_pipeline(step, ir::default_pipeline()).graph;
   std::string peak;
   const auto took = [&](std::int64_t budget) {
-    const Program program = lower_cpu(graph, unnamed_cpu(), {.memory = MemoryBudget{budget, dims}});
+    const Program program = lower(graph, cpu_machine(unnamed_cpu()), {.memory = MemoryBudget{budget, dims}});
     const MemoryPlan plan = plan_memory(program, dims);
     peak = most > 0 ? describe(plan, program, most) : "";
     return plan.total_bytes();

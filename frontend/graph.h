@@ -89,6 +89,7 @@ class Graph {
     return shared(at).is_frozen(parameter);
   }
 
+  /// Declares a result of each run.
   void output(std::string_view name, const Tensor& value, Where at = Where::current()) const;
   /// Sets `state` (a state or a parameter) to `value` after each run.
   void update(const Tensor& state, const Tensor& value, Where at = Where::current()) const;
@@ -102,6 +103,7 @@ class Graph {
     std::shared_ptr<ir::GraphBuilder> graph_;
     ir::GraphBuilder::At at_;
   };
+  /// Opens a scope until the result is destroyed.
   [[nodiscard]] Scope scope(std::string_view name, Where at = Where::current()) const {
     return Scope(*this, name, at);
   }

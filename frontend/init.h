@@ -36,6 +36,7 @@ struct Init {
   std::vector<double> list;
 
   static Init automatic() { return {}; }
+  /// `value` in every element.
   static Init constant(double value) { return {Kind::constant, value, 0, {}}; }
   static Init zeros() { return constant(0); }
   static Init ones() { return constant(1); }

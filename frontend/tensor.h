@@ -94,7 +94,9 @@ class Tensor {
   Tensor slice(DimIndex dim, const Dim& start, const Dim& stop, std::int64_t step = 1,
                Where at = Where::current()) const;
   Tensor select(DimIndex dim, const Dim& index, Where at = Where::current()) const;  ///< (1, 0) -> [B, h, d]
+  /// Returns slices of `size` indices of a dim each; the last one may have fewer. [split_size]
   std::vector<Tensor> split(const Dim& size, DimIndex dim, Where at = Where::current()) const;
+  /// Returns `chunks` slices of equal size along a dim. [chunk_size]
   std::vector<Tensor> chunk(std::int64_t chunks, DimIndex dim, Where at = Where::current()) const;
   Tensor diagonal(DimIndex dim0 = 0, DimIndex dim1 = 1, Where at = Where::current()) const;
   Tensor repeat_interleave(std::int64_t times, DimIndex dim,
@@ -137,7 +139,7 @@ struct Operand {
   Where at;
 };
 
-// Operators broadcast by NumPy's rule and require equal dtypes; a number takes the tensor's dtype.
+/// Operators broadcast by NumPy's rule and require equal dtypes; a number takes the tensor's dtype.
 Tensor operator+(const Operand& a, const Operand& b);
 Tensor operator+(const Operand& a, const Number& b);
 Tensor operator+(const Number& a, const Operand& b);

@@ -339,7 +339,7 @@ class Emitter : RegionText {
   kernel::Divisors divisors_;
   IndexText indices_;
   std::vector<bool> inlined_;  // by value
-  std::vector<bool> summed_;   // by variable: accumulated by wgmma
+  std::vector<bool> summed_;   // by variable: accumulated by an intrinsic
   UniqueNames names_;
   std::vector<Expression> values_;
   std::vector<std::string> vars_, buffers_, dims_, maps_;

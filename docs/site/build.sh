@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # The tree as GitHub shows it, so that links between pages and to programs hold.
 mkdir "$work/pages"
-cp "$root/README.md" "$work/pages/index.md"
+cp "$root/README.md" "$work/pages/index.md" && cp "$root/CONTRIBUTING.md" "$work/pages/"
 cp -r "$root/docs" "$root/examples" "$work/pages/"
 rm -r "$work/pages/docs/site"
 cp "$here/mkdocs.yml" "$work/" && cp "$here/wide.css" "$work/pages/"

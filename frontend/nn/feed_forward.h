@@ -22,6 +22,7 @@ enum class Activation {
   mish,  ///< x tanh(softplus(x)) (Misra 2020)
   linear,
 };
+/// Applies an activation to each element.
 Tensor activate(Activation activation, const Tensor& x, Where at = Where::current());
 
 struct FeedForwardOptions {

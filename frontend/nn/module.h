@@ -31,9 +31,11 @@ class Parameter {
 
   /// A frozen parameter is not trained: training_step() of a Graph skips it, whatever its options select.
   bool is_frozen() const { return info_->frozen; }
+  /// Freezes or unfreezes the parameter.
   void freeze(bool frozen = true) const { info_->frozen = frozen; }
   /// A label by which optimizers select parameters; empty by default.
   const std::string& group() const { return info_->group; }
+  /// Sets the label.
   void set_group(std::string_view group) const { info_->group = group; }
 
   /// Returns the parameter in a graph, or in the graph of a tensor, and declares it there at the first use. Throws
@@ -101,7 +103,7 @@ class Module {
   const std::string& path() const;
   /// Name within its parent.
   const std::string& name() const;
-  const std::string& kind() const;
+  const std::string& kind() const;  ///< "Linear": its name in print_tree()
   const std::vector<Module>& children() const;
   const std::vector<Parameter>& own_parameters() const;
   /// Returns all parameters of the subtree in declaration order.
@@ -111,6 +113,7 @@ class Module {
 
   /// Freezes or unfreezes all parameters of the subtree.
   void freeze(bool frozen = true) const;
+  /// Sets the group of all parameters of the subtree.
   void set_group(std::string_view group) const;
   /// Returns the number of elements of all parameters in the subtree. Throws UserError [dim_unbound] if a size is
   /// unknown.

@@ -17,6 +17,7 @@ Tensor rotary_frequencies(const Graph& g, const Dim& d, double theta = 10000, Wh
 struct RotaryTables {
   Tensor cos, sin;
 };
+/// Returns the tables of positions 0 .. n-1 and rotary_frequencies().
 RotaryTables rotary_tables(const Graph& g, const Dim& n, const Dim& d, DType dtype = f32, double theta = 10000,
                            Where at = Where::current());
 

@@ -54,11 +54,11 @@ Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, Dim
 Tensor take_along(const Tensor& a, const Tensor& indices, DimIndex dim, Where at = Where::current());
 
 // ---- along a dim
-/// Cumulative sum along dim. bf16 and f16 are summed in f32.
 struct CumsumOptions {
   bool exclusive = false;  ///< excludes the element itself
   bool reverse = false;    ///< sums from each element to the end
 };
+/// Cumulative sum along dim. bf16 and f16 are summed in f32.
 Tensor cumsum(const Tensor& a, DimIndex dim, const CumsumOptions& options = {}, Where at = Where::current());
 /// Sorted elements and their original indices, as i64.
 struct Ranked {
@@ -72,8 +72,10 @@ Tensor argsort(const Tensor& a, DimIndex dim = -1, Flag descending = false, Wher
 Ranked top_k(const Tensor& a, const Dim& k, DimIndex dim = -1, Flag largest = true, Where at = Where::current());
 Tensor concat(std::initializer_list<Tensor> parts, DimIndex dim, Where at = Where::current());
 Tensor concat(const std::vector<Tensor>& parts, DimIndex dim, Where at = Where::current());
+/// Joins tensors of one shape along a new dim: n times [a, b] -> [n, a, b] for dim 0.
 Tensor stack(std::initializer_list<Tensor> parts, DimIndex dim, Where at = Where::current());
 Tensor stack(const std::vector<Tensor>& parts, DimIndex dim, Where at = Where::current());
+/// Adds `low` zeros before and `high` zeros after the elements of a dim.
 Tensor pad(const Tensor& a, DimIndex dim, const Dim& low, const Dim& high, Where at = Where::current());
 
 // ---- networks

@@ -44,6 +44,7 @@ struct AdamW {
 
 using Optimizer = std::variant<SGD, Adam, AdamW>;
 
+/// Returns the schedule of an optimizer, whichever it is.
 const Schedule& learning_rate(const Optimizer& optimizer);
 
 /// Returns the first invalid option, such as "AdamW: beta1 is 1.5, not in [0, 1)"; nothing if all are valid.

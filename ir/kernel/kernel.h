@@ -80,8 +80,8 @@ struct MachineBuffer {
 };
 
 /// A target-specific operation of one or a few hardware instructions, such as a tile matmul, an asynchronous copy or
-/// an exchange between threads. Its record (machine/record.h) defines its semantics. Each operation has a file under
-/// machine/ that documents its operands; its value operands are the instruction's args.
+/// an exchange between threads. Its record (intrinsics/record.h) defines its semantics. Each operation has a file
+/// under intrinsics/ that documents its operands; its value operands are the instruction's args.
 struct MachineOp {
   const MachineRecord* record = nullptr;
   std::vector<MachineBuffer> buffers{};
@@ -186,8 +186,8 @@ struct Barrier {};
 struct MachineRegionRecord;
 
 /// Statements whose bodies are divided among the threads of a block. All threads enter it together. Its record
-/// (machine/region.h) defines its semantics and which threads run which body. Each region has a file under machine/
-/// that documents its attributes.
+/// (intrinsics/region.h) defines its semantics and which threads run which body. Each region has a file under
+/// intrinsics/ that documents its attributes.
 struct MachineRegion {
   const MachineRegionRecord* record = nullptr;
   std::vector<std::int64_t> attributes{};

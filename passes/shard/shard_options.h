@@ -5,13 +5,13 @@
 namespace lathe::shard {
 
 /// Whether gathered parameters are kept from the forward pass for the backward pass, or gathered again there: fewer
-/// bytes sent, or less memory. `decide`: kept if the step then fits its memory budget (passes/gather_choice.h);
-/// gathered again if not, or without a budget.
+/// bytes sent, or less memory. `decide`: kept if the step then fits its memory budget
+/// (passes/compile/gather_choice.h); gathered again if not, or without a budget.
 enum class SecondGather : unsigned char { decide, always, never };
 
 /// Whether keys and values of a split sequence use ring attention instead of being gathered (passes/shard/ring).
 /// `decide`: if the ring is predicted to be faster, or is the only way to fit a memory budget, for known sizes
-/// (passes/ring_choice.h); otherwise gathered.
+/// (passes/compile/ring_choice.h); otherwise gathered.
 enum class RingWay : unsigned char { decide, always, never };
 
 /// What is sharded along an axis of the mesh between steps ("" for nothing), and how values are communicated.

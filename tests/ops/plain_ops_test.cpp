@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ir/tensor/op/op.h"
-#include "tests/ops/committed_text.h"
+#include "tests/support/committed_text.h"
 
 namespace lathe::ir {
 

@@ -104,8 +104,8 @@ TEST_CASE("files: no machine-specific paths") {
         }) == Faults{});
 }
 
-TEST_CASE("files: the top level holds only the build file and the README") {
-  CHECK(top_level_files() == std::vector<std::string>{"CMakeLists.txt", "README.md"});
+TEST_CASE("files: the top level holds only the build file, the README and the page for contributors") {
+  CHECK(top_level_files() == std::vector<std::string>{"CMakeLists.txt", "CONTRIBUTING.md", "README.md"});
 }
 
 TEST_CASE("files: only tools/ and the mock libraries read the environment") {

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
+#include <regex>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "tests/structure/sources.h"
 
@@ -10,7 +14,7 @@ using namespace lathe::test;
 
 namespace {
 
-/// The files under `prefix` may include only the project's files under `knows`.
+/// The files under `prefix` may include only the project's files under `knows`. CONTRIBUTING.md has the same table.
 struct Layer {
   std::string prefix;
   std::vector<std::string> knows;
@@ -119,6 +123,45 @@ TEST_CASE("includes: every folder includes only its allowed layers") {
                         [&](const auto& known) { return include.target.starts_with(known); }));
     }
   }
+}
+
+namespace {
+
+/// Returns the names in backquotes of a table cell.
+std::vector<std::string> names_in(const std::string& cell) {
+  static const std::regex name("`([^`]+)`");
+  std::vector<std::string> names;
+  for (std::sregex_iterator at(cell.begin(), cell.end(), name), end; at != end; ++at) names.push_back((*at)[1]);
+  return names;
+}
+
+/// Returns the table of layers on a page, by folder: what each may include, without itself.
+std::map<std::string, std::set<std::string>> layers_on(const std::string& path) {
+  const auto& all = pages();
+  const auto page = std::ranges::find(all, path, &SourceFile::path);
+  REQUIRE(page != all.end());
+  auto line = std::ranges::find(page->lines, "| folder | may include |");
+  REQUIRE(page->lines.end() - line > 2);
+  std::map<std::string, std::set<std::string>> found;
+  for (line += 2; line != page->lines.end() && line->starts_with("| "); ++line) {
+    const auto middle = line->find(" | ");
+    const std::vector<std::string> known = names_in(line->substr(middle));
+    for (const std::string& folder : names_in(line->substr(0, middle))) found[folder] = {known.begin(), known.end()};
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("includes: the page for contributors has the same layers") {
+  std::map<std::string, std::set<std::string>> expected;
+  const auto folder = [](const std::string& prefix) { return prefix.substr(0, prefix.size() - 1); };
+  for (const Layer& layer : layers()) {
+    std::set<std::string>& known = expected[folder(layer.prefix)];
+    for (const std::string& other : layer.knows)
+      if (other != layer.prefix) known.insert(folder(other));
+  }
+  CHECK(layers_on("CONTRIBUTING.md") == expected);
 }
 
 TEST_CASE("includes: third-party headers are included only in allowed folders") {

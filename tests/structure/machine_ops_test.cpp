@@ -51,7 +51,7 @@ bool is_of_kernels(const SourceFile& file) { return file.is_in("ir/kernel") || f
 std::vector<std::string> lines_that_name(const std::set<std::string>& names) {
   std::vector<std::string> found;
   for (const SourceFile& file : source_files()) {
-    if (!is_of_kernels(file) || file.path.find("/machine/") != std::string::npos) continue;
+    if (!is_of_kernels(file) || file.path.find("/intrinsics/") != std::string::npos) continue;
     for (std::size_t i = 0; i < file.lines.size(); ++i)
       for (const std::string& word : words_of(file.lines[i]))
         if (names.count(word)) found.push_back(file.path + ":" + std::to_string(i + 1) + ": " + file.lines[i]);

@@ -95,7 +95,7 @@ using Faults = std::vector<std::string>;
 
 /// Whether a place is on a page for users: not one about internals and tests.
 bool is_guide(const std::string& place) {
-  const Names inside{"docs/testing.md", "docs/benchmarks.md", "docs/kernel-ir.md", "docs/ops.md"};
+  const Names inside{"CONTRIBUTING.md", "docs/testing.md", "docs/benchmarks.md", "docs/kernel-ir.md", "docs/ops.md"};
   return !place.starts_with("docs/internals/") && !place.starts_with("docs/contributing/") &&
          !inside.contains(place.substr(0, place.find(':')));
 }

@@ -58,7 +58,7 @@ const std::vector<SourceFile>& source_files() {
 
 const std::vector<SourceFile>& pages() {
   static const std::vector<SourceFile> files = [] {
-    std::vector<SourceFile> all{read(root() / "README.md")};
+    std::vector<SourceFile> all{read(root() / "README.md"), read(root() / "CONTRIBUTING.md")};
     for (const auto& entry : fs::recursive_directory_iterator(root() / "docs"))
       if (entry.path().extension() == ".md") all.push_back(read(entry.path()));
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.path < b.path; });

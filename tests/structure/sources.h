@@ -26,7 +26,7 @@ struct SourceFile {
 /// Files written by people: code, build files, scripts, the HTML page of the command. Excludes golden data.
 const std::vector<SourceFile>& source_files();
 
-/// Pages for readers: README.md and docs/.
+/// Pages for readers: README.md, CONTRIBUTING.md and docs/.
 const std::vector<SourceFile>& pages();
 
 /// Returns the installed headers: <lathe/lathe.h> and all headers that it includes, directly or indirectly.

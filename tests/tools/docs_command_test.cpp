@@ -50,7 +50,8 @@ int run_page(const std::string& page, bool compare,
 std::map<std::string, std::set<std::string>> options_on_pages() {
   const std::regex command(R"(\blathe ([a-z]+)((?: [^`|;#]*)?))"), option(R"((?:^|[ \[])(--[a-z][a-z0-9-]*))");
   std::map<std::string, std::set<std::string>> found;
-  std::vector<std::filesystem::path> files{lathe::test::source_path("README.md")};
+  std::vector<std::filesystem::path> files{lathe::test::source_path("README.md"),
+                                           lathe::test::source_path("CONTRIBUTING.md")};
   for (const auto& entry : std::filesystem::recursive_directory_iterator(lathe::test::source_path("docs")))
     if (entry.path().extension() == ".md") files.push_back(entry.path());
   for (const std::filesystem::path& path : files) {
@@ -107,6 +108,10 @@ TEST_CASE("the commands of the guides on attention and GPUs work, and print the 
 
 TEST_CASE("the commands of the guide on ops work in order", "[tools][docs]") {
   CHECK(run_page("docs/contributing/add-an-op.md", false) == 3);
+}
+
+TEST_CASE("the commands of the guide on schedules print the documented output", "[tools][docs]") {
+  CHECK(run_page("docs/contributing/add-a-schedule.md", true) == 2);
 }
 
 TEST_CASE("the commands of the page on several processes work in order", "[tools][docs]") {

@@ -25,10 +25,10 @@ struct Scaling {
   DimBindings dims;
   StepRates rates = {};
   std::int64_t most_ranks = 4096;
-  /// Returns the nodes that a process computes, in the order in which they run (passes/run_order.h). If not set: all
-  /// nodes, in graph order.
+  /// Returns the nodes that a process computes, in the order in which they run (passes/compile/run_order.h). If not
+  /// set: all nodes, in graph order.
   std::function<ir::Graph(const ir::Graph&)> order = {};
-  /// Compiles a graph for a machine (passes/explain/program_time.h), which then gives times and memory. For GPUs.
+  /// Compiles a graph for a machine (passes/compile/program_time.h), which then gives times and memory. For GPUs.
   std::function<CompiledStep(const ir::Graph&)> compile = {};
 };
 

@@ -1,4 +1,4 @@
-#include "tests/ops/committed_text.h"
+#include "tests/support/committed_text.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
