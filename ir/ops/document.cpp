@@ -160,12 +160,9 @@ std::string document_op(const Op& op) {
 std::string document_ops() {
   std::string text =
       "# Ops\n\n"
-      "The ops of the tensor IR. This page is generated from the op records (`ir/ops/document.h`); a test keeps it "
-      "current.\n"
-      "Element-wise ops broadcast by NumPy's rules. Negative dims count from the end. Views change only strides; "
-      "every "
-      "other\n"
-      "op returns a contiguous result.\n";
+      "The ops of the tensor IR. This page is generated from the op records (`ir/ops/document.h`); a test keeps it\n"
+      "current. Element-wise ops broadcast by NumPy's rules. Negative dims count from the end. Views change only\n"
+      "strides; every other op returns a contiguous result.\n";
   std::map<std::string_view, std::vector<std::string_view>> raised;
   for (std::size_t family = 0; family < std::variant_size_v<MeaningVariant>; ++family) {
     text += fmt::format("\n## {}\n", family_titles[family]);
@@ -177,9 +174,8 @@ std::string document_ops() {
   }
   text +=
       "\n## Constraints\n\n"
-      "The constraints that ops check, by the label in their error messages. `tests/ops/errors/LABEL.lathe` has "
-      "programs that\n"
-      "violate them, with the text of each error.\n\n| label | ops |\n|---|---|\n";
+      "The constraints that ops check, by the label in their error messages. `tests/ops/errors/LABEL.lathe` has\n"
+      "programs that violate them, with the text of each error.\n\n| label | ops |\n|---|---|\n";
   for (auto& [label, names] : raised) {
     std::sort(names.begin(), names.end());
     text += fmt::format("| `{}` | {} |\n", label, code_list(names));
