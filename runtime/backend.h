@@ -41,7 +41,7 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  /// The machine to lower graphs for, with all features that this device has.
+  /// Returns the machine to lower graphs for, with all features of this device.
   virtual Machine machine() const = 0;
   /// Compiles the kernels of a program and plans how it runs. The program and `skipped` must outlive the runner; the
   /// device need not.
@@ -52,14 +52,14 @@ class Device {
   /// Identifies everything that times depend on, such as the processor and the number of threads: part of the keys
   /// of tuned tiles.
   virtual std::string tuning_key() const = 0;
-  /// What ranks compare before they exchange values: they must compile for equal devices.
+  /// Returns the claim that ranks compare before they communicate: they must compile for equal devices.
   virtual Claim claim() const = 0;
-  /// Whether memory for LoadOptions::reserve is planned when a program is loaded.
+  /// Returns whether load() plans the memory for LoadOptions::reserve.
   virtual bool plans_reserved_sizes() const = 0;
 
-  /// For people: "2 threads", or the name of a GPU.
+  /// Returns a description for users: "2 threads", or the name of a GPU.
   virtual std::string description() const = 0;
-  /// Measured or reported by a driver.
+  /// Returns the measured or driver-reported rates.
   virtual DeviceRates rates() const = 0;
 };
 
