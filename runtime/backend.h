@@ -16,11 +16,12 @@
 /// folder asks which kind a target is.
 namespace lathe {
 
-/// How a program is loaded.
+/// Options of Device::load().
 struct LoadOptions {
-  bool poison = false;                         ///< CompileOptions::poison
-  DimBindings reserve = {};                    ///< CompileOptions::reserve
-  const std::vector<bool>* skipped = nullptr;  ///< launches that runs skip if set when the run starts; may be null
+  bool poison = false;       ///< CompileOptions::poison
+  DimBindings reserve = {};  ///< CompileOptions::reserve
+  const std::vector<bool>* skipped =
+      nullptr;  ///< by launch: runs skip it; read at the start of each run; may be null
 };
 
 /// A program that is ready to run.
@@ -70,14 +71,14 @@ struct DeviceOptions {
   std::shared_ptr<Ranks> ranks = nullptr;  ///< the processes that run programs together; null: one process
 };
 
-/// One kind of machine. A target is a backend and a name that it understands.
+/// One kind of machine. A target is a backend and a name that the backend resolves.
 class Backend {
  public:
   virtual ~Backend() = default;
 
   /// "a CPU", "a GPU": in messages, and what ranks compare first.
   virtual std::string_view kind() const = 0;
-  /// Whether a target's name, without what follows a comma or colon, is one of this backend's.
+  /// Returns whether a target's name, up to a comma or colon, is one of this backend's.
   virtual bool knows(std::string_view target) const = 0;
   /// The names it knows, for an error: "host, x86-64-v3".
   virtual std::string names() const = 0;
