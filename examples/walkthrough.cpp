@@ -1,4 +1,4 @@
-// Multi-head attention step by step: what each step does to the shape, and why. All text comes from the IR.
+// Multi-head attention step by step: how each step changes the shape, and why. All text comes from the IR.
 //
 //   example_walkthrough [GOLDENS_FOLDER]
 

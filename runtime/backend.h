@@ -16,11 +16,12 @@
 /// folder asks which kind a target is.
 namespace lathe {
 
-/// How a program is loaded.
+/// Options of Device::load().
 struct LoadOptions {
-  bool poison = false;                         ///< CompileOptions::poison
-  DimBindings reserve = {};                    ///< CompileOptions::reserve
-  const std::vector<bool>* skipped = nullptr;  ///< launches that runs skip if set when the run starts; may be null
+  bool poison = false;       ///< CompileOptions::poison
+  DimBindings reserve = {};  ///< CompileOptions::reserve
+  const std::vector<bool>* skipped =
+      nullptr;  ///< by launch: runs skip it; read at the start of each run; may be null
 };
 
 /// A program that is ready to run.
@@ -41,7 +42,7 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  /// The machine to lower graphs for, with all features that this device has.
+  /// Returns the machine to lower graphs for, with all features of this device.
   virtual Machine machine() const = 0;
   /// Compiles the kernels of a program and plans how it runs. The program and `skipped` must outlive the runner; the
   /// device need not.
@@ -52,14 +53,14 @@ class Device {
   /// Identifies everything that times depend on, such as the processor and the number of threads: part of the keys
   /// of tuned tiles.
   virtual std::string tuning_key() const = 0;
-  /// What ranks compare before they exchange values: they must compile for equal devices.
+  /// Returns the claim that ranks compare before they communicate: they must compile for equal devices.
   virtual Claim claim() const = 0;
-  /// Whether memory for LoadOptions::reserve is planned when a program is loaded.
+  /// Returns whether load() plans the memory for LoadOptions::reserve.
   virtual bool plans_reserved_sizes() const = 0;
 
-  /// For people: "2 threads", or the name of a GPU.
+  /// Returns a description for users: "2 threads", or the name of a GPU.
   virtual std::string description() const = 0;
-  /// Measured or reported by a driver.
+  /// Returns the measured or driver-reported rates.
   virtual DeviceRates rates() const = 0;
 };
 
@@ -70,14 +71,14 @@ struct DeviceOptions {
   std::shared_ptr<Ranks> ranks = nullptr;  ///< the processes that run programs together; null: one process
 };
 
-/// One kind of machine. A target is a backend and a name that it understands.
+/// One kind of machine. A target is a backend and a name that the backend resolves.
 class Backend {
  public:
   virtual ~Backend() = default;
 
   /// "a CPU", "a GPU": in messages, and what ranks compare first.
   virtual std::string_view kind() const = 0;
-  /// Whether a target's name, without what follows a comma or colon, is one of this backend's.
+  /// Returns whether a target's name, up to a comma or colon, is one of this backend's.
   virtual bool knows(std::string_view target) const = 0;
   /// The names it knows, for an error: "host, x86-64-v3".
   virtual std::string names() const = 0;

@@ -34,7 +34,7 @@ using Clock = std::chrono::steady_clock;
 int all_cpus() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 int threads_of(const CompileOptions& options) { return options.threads > 0 ? options.threads : all_cpus(); }
 
-/// That compile at once: no more than there are CPUs, since each takes memory.
+/// Returns the number of threads that compile, at most one per CPU, because each needs memory.
 int compiling_threads(const CompileOptions& options) { return std::min(threads_of(options), all_cpus()); }
 
 DeviceOptions device_options(const CompileOptions& options) {
@@ -44,13 +44,13 @@ DeviceOptions device_options(const CompileOptions& options) {
           .ranks = options.ranks};
 }
 
-/// What ranks compare before they talk as one kind of machine does.
+/// Checks that all ranks have the same kind of target before they communicate as that kind does.
 void compare_targets(const CompileOptions& options) {
   require_agreement(*options.ranks,
                     {{"the target", std::string(options.target.backend->kind()), "give all ranks the same target"}});
 }
 
-/// What ranks exchange, in the order in which they do.
+/// Returns a text of the program's collectives in execution order, for comparison between ranks.
 std::string exchanges_text(const Program& program) {
   std::string text;
   for (const Exchange& exchange : program.exchanges) {
@@ -63,7 +63,7 @@ std::string exchanges_text(const Program& program) {
   return text;
 }
 
-/// What ranks compare before the first run.
+/// Checks before the first run that all ranks have the same graph, devices and compiled code.
 void compare_ranks(Ranks& ranks, const Device& device, const ir::Graph& graph, const Program& program) {
   const auto digest = [](std::string_view text) { return sha256_hex(text).substr(0, 16); };
   std::string code = exchanges_text(program);
@@ -74,7 +74,7 @@ void compare_ranks(Ranks& ranks, const Device& device, const ir::Graph& graph, c
               {"the compiled code", digest(code), "run the same build of Lathe with the same options"}});
 }
 
-/// Tiles as they were measured, or are now.
+/// Returns the fastest tiles, from the cache or measured now.
 TuningChoices tuned_choices(const CompileOptions& options, const Device& device, const Compilation& prepared,
                             CompileSummary& summary) {
   const TuneMachine tune{.name = device.tuning_key(),
@@ -96,7 +96,7 @@ TuningChoices tuned_choices(const CompileOptions& options, const Device& device,
   return std::move(tuned.choices);
 }
 
-/// How this process lowers, its threads and its place among the ranks in the memory budget.
+/// Returns the lowering options with this process's threads and rank positions in the memory budget.
 LowerOptions lowering_of(const CompileOptions& options) {
   LowerOptions lowering = options.lower;
   if (!lowering.memory) return lowering;
@@ -106,14 +106,14 @@ LowerOptions lowering_of(const CompileOptions& options) {
   return lowering;
 }
 
-/// Whether every rank says so, which all of them learn.
+/// Returns whether `own` is true on every rank. Must be called by all ranks; all get the same result.
 bool all_ranks_say(Ranks& ranks, bool own) {
   const std::vector<std::string> all = ranks.gather(own ? "yes" : "no");
   return std::ranges::count(all, "yes") == std::ssize(all);
 }
 
-/// The options of the division, with what the memory budget says of gathered parameters: they are kept where all
-/// ranks have room for them.
+/// Returns the sharding options with a decision on gathered parameters: they are kept for the backward pass if they
+/// fit the memory budgets of all ranks.
 shard::ShardOptions chosen_parts(const ir::Graph& graph, const CompileOptions& options, CompileSummary& summary) {
   using shard::SecondGather;
   shard::ShardOptions parts = options.parts;
@@ -128,7 +128,7 @@ shard::ShardOptions chosen_parts(const ir::Graph& graph, const CompileOptions& o
   parts.second_gather = all_keep ? SecondGather::never : SecondGather::always;
   if (has_budget)
     summary.division +=
-        fmt::format("{}: with them a process takes {}, of a budget of {}\n",
+        fmt::format("{}: keeping them needs {} per process, of a budget of {}\n",
                     all_keep ? "gathered parameters are kept for the backward pass"
                     : keeps  ? "parameters are gathered again for the backward pass, as other ranks need"
                              : "parameters are gathered again for the backward pass",
@@ -136,15 +136,16 @@ shard::ShardOptions chosen_parts(const ir::Graph& graph, const CompileOptions& o
   return parts;
 }
 
-/// A graph that was divided is not divided again.
+/// Rejects splits of a graph that is already sharded.
 void require_no_division(const ir::Graph& graph, const CompileOptions& options) {
   if (options.split.empty() && options.parts == shard::ShardOptions{}) return;
   const std::string what = options.split.empty() ? "states or parameters are" : options.split[0].dim + " is";
-  throw UserError(fmt::format("compile: {} to be split, and @{} is divided over processes already", what, graph.name),
-                  "divided_already", "divide the whole graph, or compile this one as it is");
+  throw UserError(fmt::format("compile: {} to be split, but @{} is already sharded over processes", what, graph.name),
+                  "divided_already", "shard the global graph, or compile this one without splits");
 }
 
-/// Whether keys and values of a split sequence go around, as the options say or as it pays. All ranks go by it.
+/// Returns whether attention over a split sequence uses ring attention: by the options, or if it is faster or needed
+/// to fit the memory budget. All ranks get the same result.
 bool has_ring(const ir::Graph& gathered, const CompileOptions& options, CompileSummary& summary) {
   using shard::RingWay;
   if (options.parts.ring != RingWay::decide) return options.parts.ring == RingWay::always;
@@ -158,7 +159,7 @@ bool has_ring(const ir::Graph& gathered, const CompileOptions& options, CompileS
   return all;
 }
 
-/// The graph of this process, as it is evaluated or trained.
+/// Shards the graph if it is of one process, then runs the stages up to the graph of this process.
 void run_whole_graph(Compilation& now, const CompileOptions& options,
                      std::map<std::string, shard::Placement>& placements, CompileSummary& summary) {
   const ir::PipelineOptions shown{.dump_after = options.pipeline.dump_after,
@@ -166,7 +167,7 @@ void run_whole_graph(Compilation& now, const CompileOptions& options,
   if (options.ranks && is_of_one_process(now.graph)) {
     now.request.shard = [&](const ir::Graph& given) {
       shard::ShardOptions parts = chosen_parts(given, options, summary);
-      parts.ring = shard::RingWay::never;  // a stage of its own
+      parts.ring = shard::RingWay::never;  // the ring stage decides that later
       shard::Sharded sharded = shard::shard(given, options.ranks->mesh(), options.split, parts);
       placements = std::move(sharded.arguments);
       return std::move(sharded.graph);
@@ -178,7 +179,7 @@ void run_whole_graph(Compilation& now, const CompileOptions& options,
   run_through(now, Stage::Part::whole_graph, shown);
 }
 
-/// Where every size is known by now, so is the memory of all runs.
+/// Plans the memory of all runs if every size is known.
 void plan_known_sizes(ProgramRunner& runner, const ir::Graph& graph, const DimBindings& known,
                       CompileSummary& summary) {
   if (!ir::unbound_dims(graph, known).empty()) return;

@@ -23,7 +23,7 @@ struct CompileOptions;  // runtime/compile.h
 struct MemoryPlan;      // passes/memory/memory_plan.h
 struct Program;         // passes/program/program.h
 
-/// What compile() did, and how long it took.
+/// Statistics, timings and decisions of compile().
 struct CompileSummary {
   int ops = 0;       ///< nodes of the graph as given
   int nodes = 0;     ///< nodes of the graph after all passes

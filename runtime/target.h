@@ -11,7 +11,7 @@ namespace lathe {
 class Backend;  // runtime/backend.h
 class Ranks;    // runtime/ranks/ranks.h
 
-/// What a graph is compiled for: a kind of machine, and which one by its name with features.
+/// The target of a compilation: a backend, and the name of a machine with its features.
 struct Target {
   std::shared_ptr<const Backend> backend;
   std::string name;  ///< "host", "x86-64-v3", "host,-amx-bf16", "cuda", "cuda:sm_90a"

@@ -1,4 +1,4 @@
-"""The ops of models.py in PyTorch: its own fused functions wherever it has one."""
+"""The ops of models.py in PyTorch: its own fused functions where available."""
 import functools
 
 import numpy as np

@@ -11,7 +11,8 @@ namespace lathe::cuda {
 
 /// The width of index arithmetic in the emitted text. Indices that may exceed 32 bits use 64 bits, all others use 32.
 /// In 32 bits a division takes a third of the time, and a value takes one register. `int64` is valid for all dims.
-/// `int32` uses 32 bits wherever they suffice for small dims, which covers most sizes; check with int32_suffices().
+/// `int32` uses 32 bits for all indices that fit them for small dims, which covers most sizes; check with
+/// int32_suffices().
 enum class Indices : std::uint8_t { int32, int64 };
 
 /// The i64 values and variables computed in 32 bits. `once`, by loop index: the loop runs at most once, for all dims.

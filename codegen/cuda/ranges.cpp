@@ -31,15 +31,15 @@ class Analysis {
     }
   }
 
-  /// Iterates to a fixed point, because a variable set in a loop affects the loop. Variables still growing after
-  /// `timeout` rounds get the full range.
+  /// Iterates to a fixed point, because a variable set in a loop affects the loop. Variables that still grow after
+  /// `precise_rounds` rounds are widened to the full range.
   Ranges run() {
-    constexpr int timeout = 3;
+    constexpr int precise_rounds = 3;
     for (int round = 0; round == 0 || changed_; ++round) {
       changed_ = false;
-      gives_up_ = round >= timeout;
+      widens_ = round >= precise_rounds;
       kernel::for_each_statement(kernel_.body, [this](const kernel::Statement& s) {
-        std::visit([this](const auto& node) { tell(node); }, s.node);
+        std::visit([this](const auto& node) { update(node); }, s.node);
       });
     }
     for (const auto& var : vars_) all_.vars.push_back(var.value_or(Range{}));
@@ -52,32 +52,32 @@ class Analysis {
   const Instruction& info(ValueId id) const { return kernel_.values[at(id)]; }
 
   template <class Node>
-  void tell(const Node&) {}
-  void tell(const kernel::Compute& s) {
+  void update(const Node&) {}
+  void update(const kernel::Compute& s) {
     if (info(s.value).type.scalar == i64) all_.values[at(s.value)] = compute(info(s.value));
   }
-  void tell(const kernel::MachineRegion& s) {
+  void update(const kernel::MachineRegion& s) {
     if (s.index != kernel::none)
       all_.values[at(s.index)] = all_.counters[at(s.index)] = s.record->index_range(s, kernel_);
   }
 
-  void tell(const kernel::SetVar& s) {
+  void update(const kernel::SetVar& s) {
     if (kernel_.vars[at(s.var)].type.scalar != i64) return;
     std::optional<Range>& var = vars_[at(s.var)];
     const Range grown = var ? join(*var, of(s.value)) : of(s.value);
     if (var == grown) return;
     changed_ = true;
-    var = var && gives_up_ ? Range{} : grown;
+    var = var && widens_ ? Range{} : grown;
   }
 
-  void tell(const kernel::Loop& s) {
+  void update(const kernel::Loop& s) {
     const Range &lo = of(s.lo), &hi = of(s.hi), &step = of(s.step);
     const Range last = sub(hi, {1, 1});
     Range index{lo.lo, std::max(lo.lo, last.hi)},
         counter = join(lo, add(join(lo, last), {0, std::max<std::int64_t>(step.hi, 0)}));
     if (is_block(s.kind) || is_thread(s.kind)) {
-      const std::int64_t machines = is_thread(s.kind) ? gpu_.most_block_threads : gpu_.most_blocks[0];
-      const Range first = add(lo, mul(step, {0, machines - 1}));
+      const std::int64_t workers = is_thread(s.kind) ? gpu_.most_block_threads : gpu_.most_blocks[0];
+      const Range first = add(lo, mul(step, {0, workers - 1}));
       if (first != Range{}) index.hi = std::min(index.hi, std::max(first.hi, index.lo));
       // There are as many blocks as iterations, unless another loop has more.
       counter = is_thread(s.kind) || !is_alone(s) ? join(lo, first) : join(lo, index);
@@ -133,7 +133,7 @@ class Analysis {
   std::span<const Range> dims_;
   Ranges all_;
   std::vector<std::optional<Range>> vars_;  // nullopt: not set yet
-  bool changed_ = false, gives_up_ = false;
+  bool changed_ = false, widens_ = false;
 };
 
 }  // namespace

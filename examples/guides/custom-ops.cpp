@@ -18,7 +18,7 @@ CustomOp make_swish() {
 CustomOp make_clip() {
   CustomOpRecord record;
   record.name = "my.clip";
-  record.doc = "rows of numbers brought into low .. high";
+  record.doc = "rows of numbers limited to low .. high";
   record.attrs = {{"low", ir::AttrKind::real, true, {}, "the smallest value"},
                   {"high", ir::AttrKind::real, false, 1.0, "the largest value"}};
   record.labels = {"clip_rank"};

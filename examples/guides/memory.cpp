@@ -75,7 +75,7 @@ int main() {
 
   HostTensor result(f32, {2, 3});
   scores.run(inputs, OutputRefs{{"y", result}});
-  dlpack::ManagedTensor* given = to_dlpack(std::move(result));  // for whoever calls given->deleter(given) when done
+  dlpack::ManagedTensor* given = to_dlpack(std::move(result));  // the receiver calls given->deleter(given)
   print("given away", static_cast<const float*>(given->array.data));
   given->deleter(given);
   std::filesystem::remove("weights.safetensors");

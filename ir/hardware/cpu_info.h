@@ -44,8 +44,8 @@ struct AttentionCosts {
 
 /// Hardware facts of a CPU for schedules and estimates: the minimum that all CPUs of that name provide. Schedules and
 /// estimates take every hardware number from here, so that a new CPU only needs an entry in cpu_info.cpp, and code
-/// for a name is the same wherever it is compiled. The order of sums depends on these numbers, never on the CPU that
-/// runs the code.
+/// for a name does not depend on where it is compiled. The order of sums depends on these numbers, never on the CPU
+/// that runs the code.
 struct CpuInfo {
   std::string_view name = "x86-64-v4";
   std::string_view basis = {};     ///< the entry whose instructions it includes

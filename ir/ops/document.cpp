@@ -88,17 +88,17 @@ std::string expansion_ops(const Op& op, const Composite& composite) {
 struct MeaningText {
   const Op& op;
   std::string operator()(const Elementwise& m) const {
-    return fmt::format("element by element, the scalar operation `{}`", name(m.op));
+    return fmt::format("the element-wise scalar operation `{}`", name(m.op));
   }
   std::string operator()(const View&) const { return "a view: strides change, nothing is copied"; }
   std::string operator()(const Reduce& m) const {
-    return fmt::format("folds dims by `{}`, from {}", name(m.combine), print_real(m.identity));
+    return fmt::format("reduces dims by `{}`, from {}", name(m.combine), print_real(m.identity));
   }
   std::string operator()(const Contraction&) const { return "a contraction of two tensors over labelled dims"; }
   std::string operator()(const Composite& m) const { return "expands into " + expansion_ops(op, m); }
   std::string operator()(const Argument&) const { return "bound by the caller"; }
   std::string operator()(const Custom& m) const {
-    return m.kind == CustomKind::collective ? "an exchange between processes" : "a kernel of its own";
+    return m.kind == CustomKind::collective ? "a collective" : "its own kernel";
   }
 };
 
@@ -106,8 +106,8 @@ using MeaningVariant = std::variant<Elementwise, View, Reduce, Contraction, Comp
 const MeaningVariant& meaning_of(const Op& op) { return op.meaning; }
 
 struct GradientText {
-  std::string operator()(GradientRule) const { return "by a rule"; }
-  std::string operator()(FromExpansion) const { return "of its expansion"; }
+  std::string operator()(GradientRule) const { return "by a gradient rule"; }
+  std::string operator()(FromExpansion) const { return "from its expansion"; }
   std::string operator()(const NotDifferentiable& none) const { return fmt::format("none: {}", none.why); }
 };
 
@@ -115,8 +115,8 @@ std::string_view precision_text(MixedPrecision precision) {
   switch (precision) {
     case MixedPrecision::low_precision: return "low precision (bf16 or f16)";
     case MixedPrecision::f32: return "f32";
-    case MixedPrecision::follow: return "as its operands";
-    case MixedPrecision::expansion: return "as the ops of its expansion";
+    case MixedPrecision::follow: return "the dtype of its operands";
+    case MixedPrecision::expansion: return "per op of its expansion";
   }
   throw InternalError("a precision out of range");
 }
@@ -160,10 +160,9 @@ std::string document_op(const Op& op) {
 std::string document_ops() {
   std::string text =
       "# Ops\n\n"
-      "Every op of the tensor IR, written from its record (`ir/ops/document.h`); a test keeps this page current.\n"
-      "Element-wise ops broadcast by NumPy's rule. A dim that counts from the end is negative. Every op that "
-      "computes\n"
-      "gives a contiguous result; views change strides.\n";
+      "The ops of the tensor IR. This page is generated from the op records (`ir/ops/document.h`); a test keeps it\n"
+      "current. Element-wise ops broadcast by NumPy's rules. Negative dims count from the end. Views change only\n"
+      "strides; every other op returns a contiguous result.\n";
   std::map<std::string_view, std::vector<std::string_view>> raised;
   for (std::size_t family = 0; family < std::variant_size_v<MeaningVariant>; ++family) {
     text += fmt::format("\n## {}\n", family_titles[family]);
@@ -175,8 +174,8 @@ std::string document_ops() {
   }
   text +=
       "\n## Constraints\n\n"
-      "What an op refuses, by the label that its error carries. `tests/ops/errors/LABEL.lathe` holds programs that\n"
-      "break it, with the text of each error.\n\n| label | ops |\n|---|---|\n";
+      "The constraints that ops check, by the label in their error messages. `tests/ops/errors/LABEL.lathe` has\n"
+      "programs that violate them, with the text of each error.\n\n| label | ops |\n|---|---|\n";
   for (auto& [label, names] : raised) {
     std::sort(names.begin(), names.end());
     text += fmt::format("| `{}` | {} |\n", label, code_list(names));

@@ -15,7 +15,7 @@ using shard::SecondGather;
 
 namespace {
 
-/// Bytes that a process needs for arena, arguments and results.
+/// Returns the bytes that a process needs for arena, arguments and results.
 std::int64_t bytes_of(const Program& program, const MemoryBudget& sizes) {
   return plan_memory(program, sizes.dims, sizes.threads).total_bytes();
 }
@@ -57,17 +57,17 @@ GatherChoice choose_gathers(const ir::Graph& graph, const shard::Mesh& mesh, con
   const std::int64_t again = bytes_without_budget(gathers_again, machine, lowering);
   if (kept <= budget.bytes)
     return {SecondGather::never,
-            fmt::format("gathered parameters are kept for the backward pass: a process takes {} bytes so, {} where "
-                        "they are gathered again, of a budget of {}\n",
+            fmt::format("gathered parameters are kept for the backward pass: this needs {} bytes per process; "
+                        "gathering them again would need {} (budget: {} bytes)\n",
                         kept, again, budget.bytes)};
   std::string why = fmt::format(
-      "parameters are gathered again for the backward pass: a process takes {} bytes so, {} "
-      "where they are kept, of a budget of {}\n",
+      "parameters are gathered again for the backward pass: this needs {} bytes per process; keeping them would need "
+      "{} (budget: {} bytes)\n",
       again, kept, budget.bytes);
   if (again > budget.bytes) {
     const Program program = compile_graph(gathers_again, machine, {.lower = lowering}).program;
-    why +=
-        fmt::format("values are computed again to fit: a process takes {} bytes then\n", bytes_of(program, budget));
+    why += fmt::format("values are recomputed to fit the budget: a process then needs {} bytes\n",
+                       bytes_of(program, budget));
   }
   return {SecondGather::always, std::move(why)};
 }

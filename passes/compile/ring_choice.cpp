@@ -17,6 +17,8 @@ using shard::RingWay;
 
 namespace {
 
+constexpr std::string_view around = "are passed around a ring", together = "are gathered";
+
 double predicted_seconds(const ir::Graph& graph, const Machine& machine, LowerOptions lowering,
                          const shard::StepRates& rates, const DimBindings& dims) {
   lowering.memory.reset();
@@ -32,25 +34,28 @@ RingChoice choose_ring(const ir::Graph& gathered, const Machine& machine, const 
   const shard::RingGraph ring = shard::ring_attention(gathered);
   if (ring.rings == 0) return {};
   if (!ir::unbound_dims(gathered, dims).empty())
-    return {RingWay::never, "keys and values are gathered: no sizes are given that a ring would pay at\n"};
+    return {RingWay::never, "keys and values are gathered: without sizes, the benefit of a ring is unknown\n"};
   if (lowering.memory) {
-    const std::int64_t most = lowering.memory->bytes, so = bytes_without_budget(ring.graph, machine, lowering),
-                       other = bytes_without_budget(gathered, machine, lowering);
-    const auto told = [&](std::string_view what, std::int64_t takes, std::string_view instead, std::int64_t bytes) {
-      return fmt::format("keys and values {}: a process takes {} bytes so, {} where they {}, of a budget of {}\n",
-                         what, takes, bytes, instead, most);
+    const std::int64_t most = lowering.memory->bytes, by_ring = bytes_without_budget(ring.graph, machine, lowering),
+                       by_gather = bytes_without_budget(gathered, machine, lowering);
+    const auto reason = [&](std::string_view what, std::int64_t needed, std::string_view other, std::int64_t bytes) {
+      return fmt::format(
+          "keys and values {}: this needs {} bytes per process, compared with {} if they {} (budget: {} "
+          "bytes)\n",
+          what, needed, bytes, other, most);
     };
-    if (other > most && so < other) return {RingWay::always, told("go around in a ring", so, "are gathered", other)};
-    if (so > most) return {RingWay::never, told("are gathered", other, "go around in a ring", so)};
+    if (by_gather > most && by_ring < by_gather)
+      return {RingWay::always, reason(around, by_ring, together, by_gather)};
+    if (by_ring > most) return {RingWay::never, reason(together, by_gather, around, by_ring)};
   }
-  const double so = predicted_seconds(ring.graph, machine, lowering, rates, dims),
-               other = predicted_seconds(gathered, machine, lowering, rates, dims);
-  const auto told = [](std::string_view what, double takes, std::string_view instead, double seconds) {
-    return fmt::format("keys and values {}: a step is predicted to take {} so, {} where they {}\n", what,
-                       shard::seconds_text(takes), shard::seconds_text(seconds), instead);
+  const double by_ring = predicted_seconds(ring.graph, machine, lowering, rates, dims),
+               by_gather = predicted_seconds(gathered, machine, lowering, rates, dims);
+  const auto reason = [](std::string_view what, double predicted, std::string_view other, double seconds) {
+    return fmt::format("keys and values {}: a step is predicted to take {}, compared with {} if they {}\n", what,
+                       shard::seconds_text(predicted), shard::seconds_text(seconds), other);
   };
-  if (so < other) return {RingWay::always, told("go around in a ring", so, "are gathered", other)};
-  return {RingWay::never, told("are gathered", other, "go around in a ring", so)};
+  if (by_ring < by_gather) return {RingWay::always, reason(around, by_ring, together, by_gather)};
+  return {RingWay::never, reason(together, by_gather, around, by_ring)};
 }
 
 }  // namespace lathe

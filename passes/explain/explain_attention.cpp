@@ -55,16 +55,16 @@ class Explanation {
 
   std::string run() {
     if (search_.reports.empty()) text_ = "this graph has no softmax\n";
-    for (const AttentionReport& report : search_.reports) tell(report);
+    for (const AttentionReport& report : search_.reports) describe(report);
     for (std::size_t g = 0; g < search_.groups.size(); ++g)
-      if (!told_.contains(g)) {
+      if (!described_.contains(g)) {
         text_ += fmt::format("gradient of an attention at {}: fused\n", line(search_.groups[g].consumers.front()));
-        tell(g);
+        describe(g);
       }
     for (const ValueId gate : search_.gates)
       text_ += fmt::format(
           "exponentials at {}: no attention\n"
-          "  no row is divided by their sum, as in a softmax: the products around {} run separately\n",
+          "  no row is divided by its sum, unlike in a softmax: the matmuls around {} run separately\n",
           line(gate), node(gate));
     return text_;
   }
@@ -73,33 +73,32 @@ class Explanation {
   std::string line(ValueId id) const { return graph_[id].loc.place(); }
   std::string node(ValueId id) const { return fmt::format("%{} {}", id.index, graph_[id].op->name.value); }
 
-  void tell(const AttentionReport& report) {
+  void describe(const AttentionReport& report) {
     text_ += fmt::format("softmax at {}: {}\n", line(report.softmax), report.fused ? "fused" : "not fused");
     if (!report.attention)
-      text_ += report.fused ? "  with products around it, though none sums its weights\n"
-                            : "  it is no attention: no product sums its weights\n";
+      text_ += report.fused ? "  with adjacent matmuls, although none multiplies its weights\n"
+                            : "  it is not an attention: no matmul multiplies its weights\n";
     if (!report.fused && !report.attention) return;
     if (!report.fused) {
       text_ += fmt::format("  {} ({} at {})\n", report.reason, node(report.at), line(report.at));
       return;
     }
     for (std::size_t g = 0; g < search_.groups.size(); ++g)
-      if (search_.groups[g].dims.contains(report.softmax) && told_.insert(g).second) tell(g);
+      if (search_.groups[g].dims.contains(report.softmax) && described_.insert(g).second) describe(g);
   }
 
-  void tell(std::size_t number) {
+  void describe(std::size_t number) {
     const AttentionGroup& group = search_.groups[number];
     const auto scores = static_cast<std::size_t>(std::count_if(
         group.members.begin(), group.members.end(), [&](ValueId id) { return graph_[id].op->as<Contraction>(); }));
     const bool sums =
         std::any_of(group.members.begin(), group.members.end(), [&](ValueId id) { return sums_exp(id); });
-    text_ += fmt::format("  {} over {}: {} scores, {} what became of them; {}\n",
-                         sums ? "one kernel" : "one kernel, its scores computed again,", group.domain.to_string(),
-                         counted(scores, "product makes", "products make"),
-                         counted(group.consumers.size(), "product sums", "products sum"),
-                         group.domain[group.row].is(1)
-                             ? "one row"
-                             : fmt::format("rows run along {}", group.domain[group.row].to_string()));
+    text_ += fmt::format(
+        "  {} over {}: {} for scores, {}; {}\n", sums ? "one kernel" : "one kernel, which recomputes the scores,",
+        group.domain.to_string(), counted(scores, "matmul", "matmuls"),
+        counted(group.consumers.size(), "output matmul", "output matmuls"),
+        group.domain[group.row].is(1) ? "one row"
+                                      : fmt::format("rows along {}", group.domain[group.row].to_string()));
     std::string rows, squares;
     for (const ValueId id : group.members) {
       if (!plan_.is_stored(id)) continue;
@@ -107,17 +106,17 @@ class Explanation {
       list += (list.empty() ? "" : ", ") + node(id);
     }
     for (const ValueId id : group.sums)
-      text_ += fmt::format("    added up as its outer dims go by: {} {}\n", node(id), graph_[id].type.to_string());
-    if (!rows.empty()) text_ += fmt::format("    kept of each row: {}\n", rows);
+      text_ += fmt::format("    accumulated over its outer dims: {} {}\n", node(id), graph_[id].type.to_string());
+    if (!rows.empty()) text_ += fmt::format("    stored per row: {}\n", rows);
     if (squares.empty())
-      text_ += "    nothing over rows and columns is stored\n";
+      text_ += "    nothing of size rows x columns is stored\n";
     else
-      text_ += fmt::format("    stored over rows and columns, because something else reads it: {}\n", squares);
-    tell_kernels(group);
+      text_ += fmt::format("    stored with size rows x columns, because other ops read it: {}\n", squares);
+    describe_kernels(group);
   }
 
   /// Prints the kernels that run a group, with their multipliers.
-  void tell_kernels(const AttentionGroup& group) {
+  void describe_kernels(const AttentionGroup& group) {
     bool by_tensor_cores = false;
     for (const Launch& launch : program_.launches) {
       if (!launch.runs(group.consumers.front())) continue;
@@ -129,14 +128,14 @@ class Explanation {
       }
       const bool tensor_cores = is_tensor_core(launch.info.multiplier);
       by_tensor_cores = by_tensor_cores || tensor_cores;
-      text_ += fmt::format("    by {}: {}{}{} bytes of shared memory a block\n", kernel.name,
+      text_ += fmt::format("    by {}: {}{}{} bytes of shared memory per block\n", kernel.name,
                            launch.info.multiplier == Multiplier::wgmma ? "warpgroups, " : "",
                            tensor_cores ? "tensor cores, " : "", shared_bytes(kernel));
       if (!tensor_cores) continue;
       for (const MissedPath& missed : launch.info.missed) text_ += fmt::format("    {}\n", missed.to_string());
     }
     if (gpu_ && !by_tensor_cores)
-      text_ += fmt::format("    not by tensor cores, which take bf16 or f16 alone: {}\n",
+      text_ += fmt::format("    not by tensor cores, which multiply only bf16 or f16: {}\n",
                            why_not_on_tensor_cores(graph_, group));
   }
 
@@ -156,7 +155,7 @@ class Explanation {
   const AttentionSearch& search_;
   const Program& program_;
   bool gpu_;
-  std::set<std::size_t> told_;
+  std::set<std::size_t> described_;
   std::string text_;
 };
 

@@ -27,8 +27,8 @@ Cost cost_of(const Program& program, const MemoryBudget& budget) {
   return cost;
 }
 
-std::string takes(const Cost& cost) {
-  return fmt::format("{}, {} of it arena", format_bytes(cost.bytes), format_bytes(cost.arena));
+std::string memory_text(const Cost& cost) {
+  return fmt::format("{}, including an arena of {}", format_bytes(cost.bytes), format_bytes(cost.arena));
 }
 
 double percent_more(double before, double after) { return before > 0 ? 100 * (after / before - 1) : 0; }
@@ -53,16 +53,17 @@ std::string explain_memory(const ir::Graph& graph, const Machine& machine, const
   run_until(limited, "exchanges");
   const Program& within = limited.program;
   const Cost before = cost_of(now.program, budget), after = cost_of(within, budget);
-  std::string text = fmt::format("@{}{}: {}\nwithin a budget of {}: {}\n", visible(graph.name),
-                                 with_dims(budget.dims), takes(before), format_bytes(budget.bytes), takes(after));
-  if (within.recomputed.empty()) return text + "nothing is computed again\n";
-  text += "computed again for late readers, and what all takes then:\n";
+  std::string text =
+      fmt::format("@{}{}: {}\nwithin a budget of {}: {}\n", visible(graph.name), with_dims(budget.dims),
+                  memory_text(before), format_bytes(budget.bytes), memory_text(after));
+  if (within.recomputed.empty()) return text + "nothing is recomputed\n";
+  text += "recomputed for late uses, and the total memory after each:\n";
   for (const RecomputedKind& kind : within.recomputed)
     text += fmt::format("  {:>9}  {}, {} value{}\n", format_bytes(kind.bytes_together), kind.what, kind.values,
                         kind.values == 1 ? "" : "s");
   return text + fmt::format(
-                    "that costs {:.1f}% more products and sums ({:.4g} -> {:.4g} GFLOP), {:.1f}% more traffic "
-                    "({:.4g} -> {:.4g} GB) a run\n",
+                    "cost per run: {:.1f}% more arithmetic ({:.4g} -> {:.4g} GFLOP), {:.1f}% more memory traffic "
+                    "({:.4g} -> {:.4g} GB)\n",
                     percent_more(before.flops, after.flops), before.flops * 1e-9, after.flops * 1e-9,
                     percent_more(before.traffic, after.traffic), before.traffic * 1e-9, after.traffic * 1e-9);
 }

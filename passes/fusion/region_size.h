@@ -8,7 +8,7 @@
 
 /// The size of a region, which is limited. A region is compiled as one function, and compilers need more than twice
 /// the time and memory for a function twice as long, without gains beyond some length. A loop over a row recomputes
-/// values that the loops before it did not store, so many loops cost more than the memory that they save.
+/// values that earlier loops did not store, so a large number of loops costs more than the memory traffic it saves.
 namespace lathe {
 
 struct RegionSize {
@@ -23,7 +23,7 @@ struct RegionSize {
 
 inline constexpr std::int64_t most_code = 4096;
 inline constexpr int most_row_loops = 8;
-/// A loop over more tensors at a time needs more registers than there are, and gains nothing.
+/// A loop over more tensors at a time exceeds the available registers and gains nothing.
 inline constexpr int most_region_inputs = 128;
 /// Regions that grew separately are merged up to this limit.
 inline constexpr std::size_t most_merged_members = 256;

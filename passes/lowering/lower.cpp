@@ -229,8 +229,9 @@ class Lowering {
         if (pool_[launch.kernel].buffers[p].access != kernel::Access::read) stored.insert(launch.buffers[p]);
     for (const ValueId id : region.members)
       if (plan_.is_stored(plan_.placement[at(id)].base) && !stored.contains(buffer(id)))
-        throw InternalError(fmt::format("lowering of @{}: {} at {} is to be stored, and no kernel of its region does",
-                                        graph_.name, describe(id), graph_[id].loc.to_string()));
+        throw InternalError(
+            fmt::format("lowering of @{}: {} at {} must be stored, but no kernel of its region stores it",
+                        graph_.name, describe(id), graph_[id].loc.to_string()));
   }
 
   std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) const {

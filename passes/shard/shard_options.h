@@ -14,7 +14,8 @@ enum class SecondGather : unsigned char { decide, always, never };
 /// (passes/compile/ring_choice.h); otherwise gathered.
 enum class RingWay : unsigned char { decide, always, never };
 
-/// What is sharded along an axis of the mesh between steps ("" for nothing), and how values are communicated.
+/// The mesh axes over which states and parameters are sharded between steps ("": not sharded), and how values are
+/// communicated.
 struct ShardOptions {
   /// The axis over which optimizer states with the shape of a parameter are sharded (ZeRO-1). Gradients are
   /// reduce-scattered, each process updates its shard, and updated parameters are gathered.

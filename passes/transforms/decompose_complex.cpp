@@ -124,7 +124,7 @@ class Decomposer {
     return op == &ops::diagonal ? transpose(result, -1, -2) : result;
   }
 
-  /// Returns a dim of the complex value as a dim of the pair. Those of unsqueeze and scatter_add are dims of the
+  /// Returns a dim of the complex value as a dim of the pair. For unsqueeze and scatter_add it is a dim of the
   /// result.
   std::int64_t from_front(const Node& node, std::int64_t dim) const {
     const bool of_result = node.op == &ops::unsqueeze || node.op == &ops::scatter_add;

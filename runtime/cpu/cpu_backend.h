@@ -11,10 +11,10 @@ namespace codegen {
 struct TargetCpu;  // codegen/llvm/target_cpu.h
 }
 
-/// CPUs: LLVM code, run on a pool of threads. Target names are those of codegen::TargetCpu::named().
+/// Returns the CPU backend: LLVM code on a thread pool. Target names are those of codegen::TargetCpu::named().
 std::shared_ptr<const Backend> cpu_backend();
 
-/// The facts that schedules use of a CPU: see cpu_info_for().
+/// Returns the CPU facts that schedules use; see cpu_info_for().
 CpuInfo cpu_info(const codegen::TargetCpu& cpu);
 
 }  // namespace lathe

@@ -21,11 +21,11 @@ namespace lathe {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-/// How many iterations of a parallel loop make one chunk, each being `work` scalar operations: enough that handing it
-/// out costs little, and no more chunks than any number of threads needs
-/// to be evenly loaded, for each thread walks on through memory, and asks for its next rows, only inside a chunk: few
-/// chunks of light iterations, which are equal, more of heavy ones. Chunks are equally large, and few ones a number
-/// that threads share evenly.
+/// Returns the number of iterations per chunk of a parallel loop; an iteration has `work` scalar operations. A chunk
+/// has enough work to amortize scheduling. The number of chunks is limited to what load balancing needs, because
+/// threads access memory sequentially and prefetch only within a chunk. Light iterations take equal time and need few
+/// chunks; heavy ones get more. Chunks have equal sizes, and their number is at most 2 or rounded up to a multiple of
+/// 4, so that threads share them evenly.
 std::int64_t grain_of(const TaskSizes& sizes, std::int64_t extent, std::int64_t work) {
   const std::int64_t most_chunks = work < sizes.heavy_work ? sizes.light_chunks : sizes.heavy_chunks;
   const std::int64_t least = sizes.least_chunk_work / std::max<std::int64_t>(1, work);
@@ -34,7 +34,7 @@ std::int64_t grain_of(const TaskSizes& sizes, std::int64_t extent, std::int64_t 
   return chunks > 0 ? (extent + chunks - 1) / chunks : grain;
 }
 
-/// Collects who ran what, and when; threads report at the same time.
+/// Records the ranges that each thread ran, with their times. Thread-safe.
 class RangeRecorder {
  public:
   explicit RangeRecorder(Clock::time_point start) : start_(start) {}
@@ -47,7 +47,7 @@ class RangeRecorder {
     ranges_.push_back({thread, begin, end, started, seconds});
   }
 
-  /// What came together since the last call.
+  /// Returns the ranges recorded since the last call, by begin.
   std::vector<TaskRange> take() {
     std::vector<TaskRange> taken = std::exchange(ranges_, {});
     std::sort(taken.begin(), taken.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
@@ -72,21 +72,21 @@ class CpuRunner final : public ProgramRunner {
   std::int64_t plan(const DimBindings& dims) override;
 
  private:
-  /// What a launch asks of the dims: positions in the table of sizes.
+  /// The sizes that a launch depends on, as positions in the table of sizes.
   struct LaunchSizes {
     std::vector<std::size_t> dims;
     std::size_t work = 0, flops = 0, bytes = 0;
   };
-  /// Where the temporaries lie. A plan serves every binding under which no temporary is larger than it was planned.
+  /// The memory plan of the temporaries. It is valid for every binding of the dims whose temporaries fit it.
   struct Planned {
     DimBindings dims;
     MemoryPlan plan;
-    std::vector<std::int64_t> elements;  ///< by buffer
+    std::vector<std::int64_t> elements;  ///< planned elements, by buffer
     std::vector<LaunchGroup> groups;
   };
   /// A launch under one binding of the dims.
   struct Call {
-    std::vector<std::vector<void*>> buffers;  ///< by thread; the first serves all of a launch without scratch
+    std::vector<std::vector<void*>> buffers;  ///< by thread; a launch without scratch has one list for all threads
     std::vector<std::int64_t> dims;
     std::int64_t extent = 0, grain = 1;
     std::int64_t work = 0;  ///< scalar operations
@@ -129,7 +129,7 @@ class CpuRunner final : public ProgramRunner {
   std::vector<LaunchSizes> launch_sizes_;
   std::vector<std::size_t> buffer_elements_;  ///< by buffer: the position of its size
 
-  DimBindings bound_;  ///< what the rest was prepared for, once it was
+  DimBindings bound_;  ///< the dims that the members below were prepared for, if is_bound_
   bool is_bound_ = false;
   std::vector<std::int64_t> sizes_;  ///< by position in the table
   MemoryPlanner planner_;
@@ -180,7 +180,7 @@ bool CpuRunner::only_reads(std::span<StoredTensor* const> states) const {
   return true;
 }
 
-/// Whether a plan has room for the sizes as they are.
+/// Returns whether the temporaries of the current sizes fit a plan.
 bool CpuRunner::has_room(const Planned& planned) const {
   return std::ranges::all_of(planned.plan.blocks, [&](const MemoryPlan::Block& block) {
     const auto buffer = static_cast<std::size_t>(block.buffer);
@@ -188,7 +188,7 @@ bool CpuRunner::has_room(const Planned& planned) const {
   });
 }
 
-/// Plans for these dims, or for the reserved ones where those are larger.
+/// Plans memory for these dims, or for the reserved sizes of dims that are larger.
 void CpuRunner::make_plan(const DimBindings& dims) {
   Planned planned = planned_ ? std::move(*planned_) : Planned{};
   planned_.reset();
@@ -204,16 +204,16 @@ void CpuRunner::make_plan(const DimBindings& dims) {
     planned.plan = planner_.plan(planned.elements);
   };
   plan_for(largest);
-  if (!has_room(planned)) plan_for(dims);  // some temporary shrinks as a dim grows
+  if (!has_room(planned)) plan_for(dims);  // a temporary can shrink as a dim grows
   planned.groups = grouping_.groups(planned.plan);
   planned_ = std::move(planned);
 }
 
-/// An arena for the plan.
+/// Allocates the arena of the plan unless the current one is large enough.
 void CpuRunner::make_room() {
   const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(planned_->plan.arena_bytes, cache_line_bytes));
   if (arena_.size() >= bytes) return;
-  arena_ = {};  // it goes before the next one comes
+  arena_ = {};  // freed first, so that both do not exist at the same time
   arena_ = Arena(bytes);
 }
 
@@ -224,7 +224,7 @@ std::int64_t CpuRunner::plan(const DimBindings& dims) {
   return planned_->plan.arena_bytes;
 }
 
-/// Whether there is nothing for a launch to write with the sizes as they are.
+/// Returns whether everything that a launch writes is empty under the current sizes.
 bool CpuRunner::writes_nothing(const Launch& launch) const {
   const kernel::Kernel& kernel = program_.kernels[static_cast<std::size_t>(launch.kernel)];
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
@@ -262,7 +262,7 @@ void CpuRunner::prepare(const DimBindings& dims) {
 void CpuRunner::point_buffers(const RunArguments& arguments) {
   const auto at = [&](int buffer) -> void*& { return where_[static_cast<std::size_t>(buffer)]; };
   for (const MemoryPlan::Block& block : planned_->plan.blocks) at(block.buffer) = arena_.data() + block.offset;
-  // Kernels only read inputs and constants: the cast away of const is for the one signature of all kernels.
+  // Kernels only read inputs and constants; const is cast away because all kernels share one signature.
   for (std::size_t i = 0; i < program_.inputs.size(); ++i)
     at(program_.inputs[i].buffer) = const_cast<std::byte*>(arguments.inputs[i]);
   for (std::size_t i = 0; i < program_.states.size(); ++i) {
@@ -296,7 +296,7 @@ void CpuRunner::run_range(std::size_t index, std::int64_t begin, std::int64_t en
   const auto own = std::min(static_cast<std::size_t>(thread), call.buffers.size() - 1);
   kernels_[static_cast<std::size_t>(program_.launches[index].kernel)].run(call.buffers[own].data(), call.dims.data(),
                                                                           begin, end, &status);
-  // Of all checks that fail the least code stays, whatever the order of the threads.
+  // If several checks fail, the lowest code is kept, independently of the order of the threads.
   std::int64_t seen = failure;
   while (status != 0 && (seen == 0 || status < seen) && !failure.compare_exchange_weak(seen, status)) {
   }
@@ -318,9 +318,9 @@ void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
   check_status(program_.launches[index], failure);
 }
 
-/// Whether threads would have to wait for each other between the launches of a group for little work, or for the last
-/// part of a value. Of more work each thread has the same share in every launch, and finds in its caches what it
-/// wrote.
+/// Returns whether the launches of a group run concurrently. This avoids barriers between launches with little work,
+/// and idle threads at the end of each part of a value. Launches with more work run in sequence: each thread then
+/// gets the same share of every launch, so its data stays in its caches.
 bool CpuRunner::runs_together(const LaunchGroup& group) const {
   if (group.first == group.last || threads_->size() == 1) return false;
   std::int64_t work = 0;
@@ -334,7 +334,7 @@ bool CpuRunner::runs_together(const LaunchGroup& group) const {
   return parallel && (parts || work < tasks_.together_work);
 }
 
-/// The chunks of all launches of a group, one after the other, are shared by the threads.
+/// Runs a group as one parallel loop over the chunks of all its launches.
 void CpuRunner::launch_together(const LaunchGroup& group) {
   std::int64_t chunks = 0;
   for (int l = group.first; l <= group.last; ++l) chunks += calls_[static_cast<std::size_t>(l)].chunks();
@@ -351,10 +351,10 @@ void CpuRunner::launch_together(const LaunchGroup& group) {
 
 void CpuRunner::run_launches(const RunArguments& arguments, const ArenaGuard& guard) {
   RangeRecorder recorder(Clock::now());
-  // Where each launch is looked at, they run one by one.
-  const bool one_by_one = poison_ || skipped_ || arguments.times;
+  // Launches run separately if each one is checked, skipped or timed.
+  const bool separately = poison_ || skipped_ || arguments.times;
   for (const LaunchGroup& group : planned_->groups) {
-    if (!one_by_one && runs_together(group)) {
+    if (!separately && runs_together(group)) {
       exchanges_.before_launch(group.first);
       launch_together(group);
       continue;

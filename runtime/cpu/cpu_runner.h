@@ -13,14 +13,14 @@ struct CpuRunnerOptions {
   int threads = 1;
   bool poison = false;                         ///< see CompileOptions::poison
   DimBindings reserve = {};                    ///< see CompileOptions::reserve
-  TaskSizes tasks = {};                        ///< of the machine
-  const std::vector<bool>* skipped = nullptr;  ///< launches that runs leave out if they are set when the run starts
-  Ranks* ranks = nullptr;                      ///< that exchange with this process; null: exchanges are left out
+  TaskSizes tasks = {};                        ///< of this CPU
+  const std::vector<bool>* skipped = nullptr;  ///< by launch: runs skip it; read at the start of each run
+  Ranks* ranks = nullptr;                      ///< ranks of the collectives; null: collectives are skipped
 };
 
-/// Runs compiled kernels on a pool of threads; results are the same bits for any number of them. A binding of the
-/// dims is prepared once, and nothing is allocated in runs that have the dims of the run before; where temporaries
-/// fit the plan of an earlier binding, nothing is planned anew. The program, `skipped` and `ranks` must outlive it.
+/// Returns a runner of compiled kernels on a thread pool. Results are bit-identical for any number of threads. A run
+/// with the dims of the previous run allocates nothing. The memory plan of earlier dims is reused if all temporaries
+/// fit it. The program, `skipped` and `ranks` must outlive the runner.
 std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels,
                                                const CpuRunnerOptions& options);
 

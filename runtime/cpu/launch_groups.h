@@ -25,7 +25,7 @@ class LaunchGrouping {
   std::vector<LaunchGroup> groups(const MemoryPlan& plan) const;
 
  private:
-  /// How a launch uses a buffer.
+  /// A use of a buffer by a launch.
   struct Use {
     int buffer;
     bool writes;

@@ -20,7 +20,7 @@ struct RunSettings {
 /// that differ. Settings that are not in the checkpoint are ignored.
 void check_same_settings(const Settings& checkpoint, const Settings& run, const std::string& folder);
 
-/// Returns a line for each setting that differs: "going on with lr=0.0001; so far it was 0.001".
+/// Returns a line for each setting that differs: "resuming with lr=0.0001, previously 0.001".
 std::vector<std::string> changed_settings(const Settings& checkpoint, const Settings& run);
 
 }  // namespace lathe

@@ -107,7 +107,7 @@ class Trainer {
   /// Returns the number of completed steps, including those of earlier processes.
   std::int64_t step() const { return step_; }
   const LossHistory& history() const { return history_; }
-  /// Returns a line for each changeable setting that changed: "going on with lr=0.0001; so far it was 0.001".
+  /// Returns a line for each changeable setting that changed: "resuming with lr=0.0001, previously 0.001".
   const std::vector<std::string>& changed_settings() const { return changed_settings_; }
   /// Returns the parameters; with several processes, this process's parts.
   Parameters parameters() const { return train_.parameters(); }

@@ -105,7 +105,7 @@ TEST_CASE("explain reports exponentials that are not part of attention, and why"
   for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))})
     CHECK_THAT(explain_attention(lower_graph(graph, machine), machine.info),
                Contains("this graph has no softmax\nexponentials at ") && Contains("gates_test.cpp:") &&
-                   Contains(": no attention\n  no row is divided by their sum, as in a softmax"));
+                   Contains(": no attention\n  no row is divided by its sum, unlike in a softmax"));
 }
 
 TEST_CASE("training steps on a GPU contain only the attention ops of the model") {

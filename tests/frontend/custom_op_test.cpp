@@ -47,7 +47,7 @@ CustomOp make_swish() {
 CustomOpRecord clip_record() {
   CustomOpRecord record;
   record.name = "my.clip";
-  record.doc = "a matrix brought into low .. high";
+  record.doc = "a matrix limited to low .. high";
   record.attrs = {{"low", ir::AttrKind::real, true, {}, "the smallest value"},
                   {"high", ir::AttrKind::real, false, 1.0, "the largest value"}};
   record.labels = {"clip_rank", "clip_range"};
@@ -176,10 +176,10 @@ TEST_CASE("a custom op record has attributes, a rule with its own errors, and a 
   CHECK_THAT(message_of([&] { clip({x}, {{"low", 2.0}}); }), Contains("[clip_range]"));
   CHECK_THAT(message_of([&] { clip({x}); }), Contains("the attribute low is missing  [op_attribute]"));
   CHECK_THAT(message_of([&] { clip({x, x}, {{"low", 0.0}}); }), Contains("[op_arity]"));
-  CHECK_THAT(clip.document(), Contains("### `my.clip`") && Contains("a matrix brought into low .. high.") &&
+  CHECK_THAT(clip.document(), Contains("### `my.clip`") && Contains("a matrix limited to low .. high.") &&
                                   Contains("| `high` | number | 1.0 | the largest value |") &&
                                   Contains("`clip_rank`") && Contains("expands into clamp") &&
-                                  Contains("in mixed precision: as the ops of its expansion"));
+                                  Contains("in mixed precision: per op of its expansion"));
   CHECK_THAT(make_swish().document(), Contains("### `my.swish`"));
 }
 

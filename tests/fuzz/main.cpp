@@ -106,7 +106,7 @@ class Fuzzer {
       if (small) write_small(from, name, *oracle, *complaint);
       return;
     }
-    failed(fmt::format("{}: only all together: {}", name, *first));
+    failed(fmt::format("{}: fails only if all oracles run in one process: {}", name, *first));
   }
 
   std::optional<std::string> check_all(const Case& from) const {
@@ -133,7 +133,7 @@ class Fuzzer {
     const auto path = std::filesystem::path(options_.out) /
                       fmt::format("{}-{}.lathe", std::filesystem::path(name).stem().string(), oracle.name);
     std::ofstream(path) << text;
-    fmt::print("smaller, in {}:\n{}{}\n", path.string(), text, reason.value_or("does not fail any more"));
+    fmt::print("shrunk case, written to {}:\n{}{}\n", path.string(), text, reason.value_or("no longer fails"));
     std::fflush(stdout);
   }
 
@@ -162,34 +162,36 @@ std::string oracle_list() {
 int main(int argc, char** argv) {
   using namespace lathe::fuzz;
   Options options;
-  CLI::App app("Random graphs against everything that must hold of them");
+  CLI::App app("Checks invariants of random graphs");
   app.footer(oracle_list());
   bool print = false;
-  app.add_option("--seed", options.seed, "the first seed");
-  app.add_option("--count", options.count, "how many seeds");
-  app.add_option("--minutes", options.minutes, "instead of a count: how long");
-  app.add_option("--ops", options.kind.ops, "the size of a graph before its gradient")->capture_default_str();
-  app.add_flag("--wide", options.kind.wide, "dims of up to a few hundred, for tiles, split-K and blocks");
+  app.add_option("--seed", options.seed, "First seed");
+  app.add_option("--count", options.count, "Number of seeds");
+  app.add_option("--minutes", options.minutes, "Minutes to run, instead of a count");
+  app.add_option("--ops", options.kind.ops, "Number of ops of a graph before differentiation")->capture_default_str();
+  app.add_flag("--wide", options.kind.wide, "Dims of up to a few hundred, for tiles, split-K and blocks");
   app.add_flag("--scaled", options.kind.scaled,
-               fmt::format("arguments times powers of ten from 1e{} to 1e{}", least_power, largest_power));
-  app.add_flag("--models", options.models, "small models instead of random graphs");
+               fmt::format("Scale arguments by powers of ten from 1e{} to 1e{}", least_power, largest_power));
+  app.add_flag("--models", options.models, "Small models instead of random graphs");
   const std::map<std::string, Exposure::Kind> exposures{
       {"some", Exposure::Kind::some}, {"every", Exposure::Kind::every}, {"alone", Exposure::Kind::alone}};
   app.add_flag("--texts", options.texts,
-               "random language models instead: each text alone, and with others in batches and caches");
-  app.add_option("--expose", options.exposure.kind,
-                 "for the oracle exposed: some random sets of values, every value in a small set, or each alone")
+               "Random language models instead of graphs: each text alone, and with others in batches and caches");
+  app.add_option(
+         "--expose", options.exposure.kind,
+         "Values that the oracle exposed requests: some random sets, every value in a small set, or each alone")
       ->transform(CLI::CheckedTransformer(exposures))
       ->default_str("some");
-  app.add_option("--parts", options.exposure.parts, "only one in so many of these sets, others for each seed")
+  app.add_option("--parts", options.exposure.parts,
+                 "Run one in PARTS of the sets of --expose; each seed selects others")
       ->check(CLI::PositiveNumber);
-  app.add_option("--oracle", options.oracles, "only this one; may be repeated");
-  app.add_option("--replay", options.replay, "check these files, or the files of these folders, instead");
-  app.add_option("--out", options.out, "the folder for what failed")->capture_default_str();
-  app.add_option("--limit", options.limit, "seconds of processor time that one check may take")
-      ->capture_default_str();
-  app.add_option("--shrink", options.shrink, "seconds to make a failure smaller")->capture_default_str();
-  app.add_flag("--print", print, "print the graph of the seed, and check nothing");
+  app.add_option("--oracle", options.oracles, "Oracles to run (default: all); may be repeated");
+  app.add_option("--replay", options.replay,
+                 "Check these files, or the files of these folders, instead of random graphs");
+  app.add_option("--out", options.out, "Folder for failing cases")->capture_default_str();
+  app.add_option("--limit", options.limit, "CPU time limit of a check, in seconds")->capture_default_str();
+  app.add_option("--shrink", options.shrink, "Seconds to shrink a failing case")->capture_default_str();
+  app.add_flag("--print", print, "Print the graph of the seed without checking it");
   CLI11_PARSE(app, argc, argv);
   try {
     if (print && options.texts) {

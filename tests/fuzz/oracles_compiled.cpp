@@ -108,12 +108,13 @@ ObjectStore& compiled_kernels() {
 std::span<const Oracle> compiled_oracles() {
   static constexpr Oracle all[] = {
       {"compiled",
-       "machine code gives what the interpreter gives; the same bits again, on three threads, and between guard "
-       "pages",
+       "machine code agrees with the interpreter, and gives the same bits again, on three threads, and between "
+       "inaccessible pages",
        compiled},
-      {"exposed", "any values of the graph as its only outputs come out as of the interpreter", exposed, exposures},
-      {"targets", "code for x86-64-v2 and v3 gives what the interpreter gives", targets},
-      {"kernels", "the kernels read and write in bounds only, and nothing that nobody wrote", kernels},
+      {"exposed", "any values of the graph agree with the interpreter when they are its only outputs", exposed,
+       exposures},
+      {"targets", "code for x86-64-v2 and v3 agrees with the interpreter", targets},
+      {"kernels", "kernels access only their own memory, and read nothing uninitialized", kernels},
   };
   return all;
 }

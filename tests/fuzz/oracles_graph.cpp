@@ -156,14 +156,15 @@ Complaint gradients_after(const Case& from) {
 
 std::span<const Oracle> graph_oracles() {
   static constexpr Oracle all[] = {
-      {"text", "printed, parsed and printed again it reads the same", text},
-      {"passes", "each pass alone, and the default pipeline, keep the meaning", passes},
-      {"orders", "random passes in random order keep the meaning", orders},
-      {"idempotence", "a pass has nothing to do on its own result", idempotence},
+      {"text", "printing, parsing and printing again gives the same text", text},
+      {"passes", "each pass alone, and the default pipeline, preserve the meaning", passes},
+      {"orders", "random passes in random order preserve the meaning", orders},
+      {"idempotence", "a pass does not change its own result", idempotence},
       {"finite-differences", "gradients agree with central differences of the loss", finite_differences},
-      {"chunks", "a loss on top, in chunks of rows, and its gradients mean the same", in_chunks},
-      {"shard", "divided over processes it computes what one does, or is refused by name", divided},
-      {"derived", "gradients of the simplified graph mean the same", gradients_after},
+      {"chunks", "a loss on top, in chunks of rows, and its gradients have the same meaning", in_chunks},
+      {"shard", "sharded over processes, the graph gives the results of one process, or is rejected with a label",
+       divided},
+      {"derived", "gradients of the simplified graph have the same meaning", gradients_after},
   };
   return all;
 }

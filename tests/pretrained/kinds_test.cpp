@@ -188,7 +188,7 @@ TEST_CASE("models of all kinds: every attention can be fused, forward and backwa
     };
     CHECK(count(": fused") == 2 * attentions);
     CHECK(count("not fused") == 1);  // the softmax of the loss, which is not attention
-    CHECK(count("is no attention") == 1);
+    CHECK(count("is not an attention") == 1);
   };
   const Dim B{"B"}, S{"S"}, T{"T"};
   {

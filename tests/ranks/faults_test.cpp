@@ -125,7 +125,7 @@ TEST_CASE("ranks: a sharded graph accepts no further splits or shards") {
         CompileOptions{.parts = {.parameters = "m"}}}) {
     const auto found = with(options);
     for (const RankFailure& failure : found) CHECK(failure.label == "divided_already");
-    CHECK(contains(found[0].text, "@g is divided over processes already"));
+    CHECK(contains(found[0].text, "@g is already sharded over processes"));
   }
 }
 

@@ -93,8 +93,8 @@ TEST_CASE("ranks: a memory budget decides whether parameters are gathered again,
   REQUIRE(planned(shard::SecondGather::always) < room);
   const Trained within = trained_within(room, room), second_lacks_room = trained_within(room, room - 1);
   CHECK(within.sent[0].tensors == kept);
-  CHECK_THAT(within.decided, Catch::StartsWith("gathered parameters are kept for the backward pass: with them a "
-                                               "process takes "));
+  CHECK_THAT(within.decided, Catch::StartsWith("gathered parameters are kept for the backward pass: keeping "
+                                               "them needs "));
   CHECK(second_lacks_room.sent[0].tensors == again);
   CHECK_THAT(second_lacks_room.decided, Catch::StartsWith("parameters are gathered again for the backward pass, as "
                                                           "other ranks need: "));

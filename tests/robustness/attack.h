@@ -24,7 +24,7 @@ class Report {
  public:
   Report(const Options& options, std::string attack) : options_(options), attack_(std::move(attack)) {}
 
-  /// Counts a case that ended like this: "status 1", "refused".
+  /// Counts a case with the outcome `how`, such as "status 1" or "rejected".
   void count(const std::string& how, std::int64_t cases = 1) { counts_[how] += cases; }
   /// Records a failure. If `bytes` can reproduce it, they are written to the output folder.
   void fail(const std::string& name, const std::string& what, std::string_view bytes = {});

@@ -77,8 +77,8 @@ void try_mutants(Report& report, std::int64_t by_default, const Mutants& mutants
     const SharedProgress progress;
     const std::uint64_t to = seed + std::min(batch, last - seed);
     const auto complaint = test::isolated([&] { return check_range(mutants, seed, to, *progress); }, mutants.seconds);
-    report.count("taken", (*progress).taken);
-    report.count("refused", (*progress).refused);
+    report.count("accepted", (*progress).taken);
+    report.count("rejected", (*progress).refused);
     seed = to;
     if (!complaint) continue;
     const std::uint64_t culprit = (*progress).seed;

@@ -33,12 +33,12 @@ Answer check(const fs::path& folder, std::uint64_t seed, const std::string& muta
   write_bytes(entry, mutant);
   fs::permissions(entry, fs::perms::owner_read | fs::perms::owner_write);
   write_bytes(other, std::string(9000, 'o'));
-  if (const auto found = cache.get(key)) throw Wrong("a changed entry is found");
-  if (cache.get("another kernel")) throw Wrong("what nobody put there is found");
+  if (const auto found = cache.get(key)) throw Wrong("the cache returned a corrupted entry");
+  if (cache.get("another kernel")) throw Wrong("the cache returned an entry that was never stored");
   cache.put(key, code);
-  if (cache.get(key) != code) throw Wrong("what was put is not found");
+  if (cache.get(key) != code) throw Wrong("a stored entry is not found");
   for (std::uint64_t i = 0; i < seed % 10; ++i) cache.put(std::to_string(i), code);
-  if (fs::file_size(other) != 9000) throw Wrong("a file of somebody else has changed");
+  if (fs::file_size(other) != 9000) throw Wrong("an unrelated file has changed");
   return Answer::refused;
 }
 

@@ -106,10 +106,10 @@ Answer check(const Target& target, std::uint64_t seed) {
   target.restore();
   change(target, seed);
   const auto found = target.store().load_newest();
-  if (!found) throw Wrong("no checkpoint is found");
+  if (!found) throw Wrong("no checkpoint was found");
   const bool newest = found->folder == target.newest();
   if (!newest && (!same_as_original(*found, 1) || found->warnings.size() != 1))
-    throw Wrong("the older one is not whole");
+    throw Wrong("the older checkpoint is not intact");
   if (found->meta.step < 0 || found->meta.data_position < 0) throw Wrong("a count is negative");
   for (const std::string& tensor : found->tensors.names()) static_cast<void>(found->tensors.tensor(tensor));
   return newest ? Answer::taken : Answer::refused;
@@ -126,7 +126,8 @@ void attack_checkpoints(Report& report) {
   // Whatever the last modification was, the next save must succeed and be found.
   save(target.store(), 3);
   const auto found = target.store().load_newest();
-  if (!found || !same_as_original(*found, 3)) report.fail("after", "what is saved after all is not found");
+  if (!found || !same_as_original(*found, 3))
+    report.fail("after", "the checkpoint saved after the attack is not found");
 }
 
 }  // namespace lathe::robustness

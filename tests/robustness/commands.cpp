@@ -69,7 +69,7 @@ void round(Report& report, const WorkFolder& work, const std::string& tensors, s
   std::string name = fmt::format("{}", seed);
   for (const std::string& word : words) name += " " + word;
   if (judge(report, fmt::format("{}.lathe", seed), ran, text)) return;
-  fmt::print("  the command was {}\n", name);
+  fmt::print("  command: {}\n", name);
 }
 
 }  // namespace

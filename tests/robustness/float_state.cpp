@@ -56,7 +56,7 @@ std::optional<std::string> complaint(const State& state, int threads, bool compi
   const Tensors found = (again ? *again : executable).run(inputs);
   const unsigned after = _mm_getcsr();
   _mm_setcsr(before);
-  if ((after & ~0x3fu) != other) return fmt::format("the caller's state {:#x} has become {:#x}", other, after);
+  if ((after & ~0x3fu) != other) return fmt::format("the caller's state changed from {:#x} to {:#x}", other, after);
   for (const auto& [name, value] : expected)
     if (!test::same_bits(found.at(name), value)) return fmt::format("{} has other bits", name);
   return std::nullopt;
@@ -69,10 +69,10 @@ void attack_float_state(Report& report) {
     for (const int threads : {1, 3})
       for (const bool compile_too : {false, true}) {
         const auto wrong = test::isolated([&] { return complaint(state, threads, compile_too); }, 60);
-        report.count(wrong ? "wrong" : "as ever");
+        report.count(wrong ? "wrong" : "unaffected");
         if (wrong)
           report.fail(
-              fmt::format("{}, {} threads{}", state.name, threads, compile_too ? ", while compiling too" : ""),
+              fmt::format("{}, {} threads{}", state.name, threads, compile_too ? ", also while compiling" : ""),
               *wrong);
       }
 }

@@ -35,10 +35,10 @@ class Scene {
   Report& report() const { return report_; }
 
   /// Checks that the files of a disturbed run are intact, and that an undisturbed run completes the training.
-  void goes_on(const std::string& name) const {
+  void check_resumes(const std::string& name) const {
     try {
       if (const auto found = newest_checkpoint(work_); found && !found->warnings.empty())
-        report_.fail(name, "a checkpoint is torn: " + found->warnings.front());
+        report_.fail(name, "a checkpoint is corrupted: " + found->warnings.front());
     } catch (const std::exception& error) {
       report_.fail(name, error.what());
     }
@@ -46,7 +46,7 @@ class Scene {
     if (!judge(report_, name, ran)) return;
     const auto found = newest_checkpoint(work_);
     if (ran.ending.status != 0 || !found || digest(*found) != expected_)
-      report_.fail(name, "the training does not go on to what it comes to: " + ran.err);
+      report_.fail(name, "the resumed training does not give the expected result: " + ran.err);
   }
 
  private:
@@ -59,13 +59,13 @@ void full_disks(const Scene& scene) {
   for (const std::size_t kilobytes : {4, 24, 48, 64, 80, 120, 200}) {
     const std::string name = fmt::format("a disk of {} KiB", kilobytes);
     const Mount disk(scene.work() / "run", kilobytes);
-    if (!disk) return scene.report().skip("full disks: no right to mount one");
+    if (!disk) return scene.report().skip("full disks: no permission to mount a file system");
     const Ran ran = scene.work().run(train());
     judge(scene.report(), name, ran);
     if (ran.ending.status == 1 && ran.err.find("No space left") == std::string::npos)
-      scene.report().fail(name, "the message is: " + ran.err);
+      scene.report().fail(name, "the error does not say that the disk is full: " + ran.err);
     disk.grow();
-    scene.goes_on(name);
+    scene.check_resumes(name);
   }
   fs::remove_all(scene.work() / "run");
   const Mount cache(scene.work() / "full", 16);
@@ -74,12 +74,12 @@ void full_disks(const Scene& scene) {
   ::chmod((scene.work() / "full").c_str(), 0700);
   const Ran ran = scene.work().run(command);
   if (judge(scene.report(), "a full cache", ran) && ran.ending.status != 0)
-    scene.report().fail("a full cache", "a command fails for want of its cache: " + ran.err);
+    scene.report().fail("a full cache", "a command fails because its cache is full: " + ran.err);
 }
 
 void file_size_limits(const Scene& scene) {
   for (const rlim_t bytes : {0, 1, 100, 1000, 3000, 8000, 20000}) {
-    const std::string name = fmt::format("files of {} bytes at most", bytes);
+    const std::string name = fmt::format("a file size limit of {} bytes", bytes);
     write_bytes(scene.work() / "out.safetensors", "old");
     // The command's output goes to files too, so these are the same for all limits.
     test::Command training = scene.work().command(train()),
@@ -90,21 +90,21 @@ void file_size_limits(const Scene& scene) {
       command->out = command->err = "/dev/null";
     }
     judge(scene.report(), name, scene.work().run(training));
-    scene.goes_on(name);
+    scene.check_resumes(name);
     fs::remove_all(scene.work() / "run");
     const Ran ran = scene.work().run(writer);
     judge(scene.report(), name, ran);
     if (ran.ending.status != 0 && read_bytes(scene.work() / "out.safetensors") != "old")
-      scene.report().fail(name, "an output that could not be written has changed");
+      scene.report().fail(name, "a failed write changed the old output");
     for (const auto& item : fs::directory_iterator(scene.work().folder().path()))
       if (item.path().string().ends_with(".lathe-tmp"))
-        scene.report().fail(name, "left behind: " + item.path().string());
+        scene.report().fail(name, "leftover file: " + item.path().string());
   }
 }
 
 /// Tests folders of another user, because root can write anywhere.
 void folders_without_rights(const Scene& scene) {
-  if (::geteuid() != 0) return scene.report().skip("folders without rights: needs root, to be another user");
+  if (::geteuid() != 0) return scene.report().skip("read-only folders: need root to run as another user");
   const WorkFolder& work = scene.work();
   fs::permissions(work.folder().path(), fs::perms(0755));
   for (const char* name : {"closed", "closed/run"}) fs::create_directories(work / name);
@@ -124,21 +124,24 @@ void folders_without_rights(const Scene& scene) {
     command.environment["LATHE_CACHE_DIR"] = (work / "closed").string();
     // Streams are opened before the process changes its user.
     const Ran ran = work.run(command);
-    const std::string name = "no right to write: " + words.back();
-    if (judge(scene.report(), name, ran) && ran.ending.status != 1) scene.report().fail(name, "status 0");
+    const std::string name = "read-only folder: " + words.back();
+    if (judge(scene.report(), name, ran) && ran.ending.status != 1)
+      scene.report().fail(name, "exit status 0, although nothing could be written");
   }
-  if (read_bytes(work / "closed/run/out.safetensors") != "old") scene.report().fail("no right", "a file has changed");
+  if (read_bytes(work / "closed/run/out.safetensors") != "old")
+    scene.report().fail("read-only folder", "a file has changed");
   if (const Mount disk(work / "frozen", 64); disk) {
     disk.make_read_only();
     for (const std::vector<std::string>& words :
          {std::vector<std::string>{"dump", "small.lathe", "-o", "frozen/x.lathe"}, training(2, {}, "frozen"),
           training(2, {}, "frozen/run")}) {
       const Ran ran = work.run(words);
-      const std::string name = "a read-only disk: " + words.back();
-      if (judge(scene.report(), name, ran) && ran.ending.status != 1) scene.report().fail(name, "status 0");
+      const std::string name = "read-only disk: " + words.back();
+      if (judge(scene.report(), name, ran) && ran.ending.status != 1)
+        scene.report().fail(name, "exit status 0, although nothing could be written");
     }
   } else {
-    scene.report().skip("read-only disks: no right to mount one");
+    scene.report().skip("read-only disks: no permission to mount a file system");
   }
 }
 
@@ -149,7 +152,7 @@ void vanishing_folders(const Scene& scene) {
   for_each_seed(scene.report().options(), 20, [&](std::uint64_t seed) {
     Mutator random(seed);
     const std::string part = parts[random.below(std::size(parts))],
-                      name = fmt::format("{} vanishes, seed {}", part, seed);
+                      name = fmt::format("{} is removed, seed {}", part, seed);
     const WorkFolder& work = scene.work();
     test::Process process(work.command(train()));
     static_cast<void>(process.wait_for(std::chrono::milliseconds(random.below(400))));
@@ -163,7 +166,7 @@ void vanishing_folders(const Scene& scene) {
       if (fs::is_regular_file(work / each, ignored) && fs::file_size(work / each) == 0)
         fs::remove(work / each, ignored);
     write_bytes(work / "text.txt", training_text());
-    scene.goes_on(name);
+    scene.check_resumes(name);
     fs::remove_all(work / "run", ignored);
   });
 }

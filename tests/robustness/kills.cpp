@@ -53,28 +53,30 @@ class KilledTraining {
     const auto fail = [&](const std::string& what) { report_.fail(fmt::format("seed {}", seed), what); };
     const auto found = newest_checkpoint(work_);
     if (!found) {
-      if (last_ > 0) fail(fmt::format("the checkpoint of step {} is gone", last_));
+      if (last_ > 0) fail(fmt::format("the checkpoint of step {} is missing", last_));
       return;
     }
-    if (!found->warnings.empty()) fail("a checkpoint is torn: " + found->warnings.front());
-    if (found->meta.step < last_) fail(fmt::format("step {} after step {}", found->meta.step, last_));
+    if (!found->warnings.empty()) fail("a checkpoint is corrupted: " + found->warnings.front());
+    if (found->meta.step < last_)
+      fail(fmt::format("the newest checkpoint is of step {}, after one of step {}", found->meta.step, last_));
     last_ = found->meta.step;
     const std::string now = digest(*found);
     const auto [before, first] = seen_.emplace(last_, now);
-    if (!first && before->second != now) fail(fmt::format("step {} has other bits than before", last_));
+    if (!first && before->second != now)
+      fail(fmt::format("the checkpoint of step {} has other bits than before", last_));
   }
 
   void finished(std::uint64_t seed) {
     const auto found = newest_checkpoint(work_);
     if (!found || digest(*found) != expected_)
-      report_.fail(fmt::format("seed {}", seed), "the run went on to other bits than one that was not killed");
+      report_.fail(fmt::format("seed {}", seed), "the resumed run gives other bits than a run that was not killed");
     for (const auto& item : fs::recursive_directory_iterator(work_ / "run"))
       if (const std::string name = item.path().filename().string();
           name.starts_with(".work-") || name.ends_with(".lathe-tmp"))
-        report_.fail(fmt::format("seed {}", seed), "left behind: " + item.path().string());
+        report_.fail(fmt::format("seed {}", seed), "leftover file: " + item.path().string());
     fs::remove_all(work_ / "run");
     last_ = 0;
-    report_.count("gone on to the same bits");
+    report_.count("resumed to the same bits");
   }
 
   Report& report_;
@@ -103,7 +105,8 @@ void kill_writer(Report& report, const WorkFolder& work, std::uint64_t seed) {
   if (!process.wait_for(std::chrono::milliseconds(random.below(80)))) process.send(SIGKILL);
   report.count(process.wait().signal == SIGKILL ? "writers killed" : "writers done");
   const std::string now = read_bytes(work / "out.safetensors");
-  if (now != one && now != two) report.fail(fmt::format("seed {}", seed), "an output file is neither old nor new");
+  if (now != one && now != two)
+    report.fail(fmt::format("seed {}", seed), "an output file is neither the old nor the new version");
 }
 
 }  // namespace

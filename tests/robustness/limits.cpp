@@ -52,7 +52,7 @@ void attack_limits(Report& report) {
   std::vector<std::string> names;
   for (const Limit& limit : limits()) {
     if (limit.as_other_user && ::geteuid() != 0) {
-      report.skip(fmt::format("limits of {}: need root, to be another user", limit.name));
+      report.skip(fmt::format("limits of {}: need root to run as another user", limit.name));
       continue;
     }
     for (const rlim_t value : limit.values) {

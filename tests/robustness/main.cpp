@@ -16,21 +16,23 @@ namespace lathe::robustness {
 namespace {
 
 constexpr Attack all[] = {
-    {"text", "mutants of IR text are parsed, printed, explained, differentiated, lowered and compiled", attack_text},
-    {"tensors", "mutants of .safetensors are opened and read", attack_tensors},
-    {"checkpoints", "of two checkpoints the newer is a mutant: what is whole is found", attack_checkpoints},
-    {"cache", "mutants of cache entries are not found, and other files stay", attack_cache},
-    {"commands", "the command meets mutants of everything that it reads", attack_commands},
-    {"kills", "trainings and writers are killed; what was saved is whole, and they go on to the same bits",
+    {"text", "mutants of IR text: parsed, printed, explained, differentiated, lowered and compiled", attack_text},
+    {"tensors", "mutants of .safetensors: opened, read, written again", attack_tensors},
+    {"checkpoints", "two checkpoints, the newer one mutated: the newest valid one is found", attack_checkpoints},
+    {"cache", "mutants of cache entries: never used, and unrelated files are kept", attack_cache},
+    {"commands", "the command on mutants of its inputs and of its options", attack_commands},
+    {"kills",
+     "SIGKILL at random instants of a training: saved files are intact, and the run resumes to the same bits",
      attack_kills},
     {"saves",
-     "merges into the folder of another model are killed or run out of disk: it is the old one, the new one or "
-     "refused",
+     "SIGKILL and full disks during merges into the folder of another model: it holds the old model or the new one, "
+     "or is rejected",
      attack_saves},
-    {"streams", "commands with standard streams that are closed, full, or of a reader that goes", attack_streams},
-    {"folders", "full disks, limits of file sizes, folders that are read-only or vanish", attack_folders},
-    {"limits", "little memory and stack, few threads and files", attack_limits},
-    {"float-state", "a caller that has set the processor's floating-point state otherwise", attack_float_state},
+    {"streams", "standard streams that are closed, full or folders", attack_streams},
+    {"folders", "full disks, file size limits, folders that are read-only or vanish", attack_folders},
+    {"limits", "little memory and stack, few threads and open files", attack_limits},
+    {"float-state", "a caller with another rounding mode, flushed subnormals or trapping exceptions",
+     attack_float_state},
 };
 
 }  // namespace
@@ -43,7 +45,7 @@ void Report::fail(const std::string& name, const std::string& what, std::string_
   if (!bytes.empty()) {
     const auto path = options_.out / fmt::format("{}-{}", attack_, name);
     std::ofstream(path, std::ios::binary) << bytes;
-    fmt::print("  in {}\n", path.string());
+    fmt::print("  written to {}\n", path.string());
   }
   std::fflush(stdout);
 }
@@ -76,7 +78,7 @@ void for_each_seed(const Options& options, std::int64_t by_default, const std::f
 int main(int argc, char** argv) {
   using namespace lathe::robustness;
   Options options{.lathe = LATHE_BINARY, .out = "."};
-  CLI::App app("Hostile files and surroundings");
+  CLI::App app("Runs Lathe on hostile files and in hostile environments");
   std::vector<std::string> chosen;
   std::string list = "\nAttacks:\n";
   std::set<std::string> names;
@@ -85,12 +87,12 @@ int main(int argc, char** argv) {
     names.emplace(attack.name);
   }
   app.footer(list);
-  app.add_option("ATTACK", chosen, "only these")->check(CLI::IsMember(names));
-  app.add_option("--seed", options.seed, "the first seed");
-  app.add_option("--count", options.count, "how many cases of each attack");
-  app.add_option("--minutes", options.minutes, "instead of a count: how long each");
-  app.add_option("--lathe", options.lathe, "the command")->capture_default_str();
-  app.add_option("--out", options.out, "the folder for what failed")->capture_default_str();
+  app.add_option("ATTACK", chosen, "Attacks to run (default: all)")->check(CLI::IsMember(names));
+  app.add_option("--seed", options.seed, "First seed");
+  app.add_option("--count", options.count, "Number of cases per attack");
+  app.add_option("--minutes", options.minutes, "Minutes per attack, instead of a count");
+  app.add_option("--lathe", options.lathe, "The lathe command")->capture_default_str();
+  app.add_option("--out", options.out, "Folder for failing inputs")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
     std::int64_t failures = 0;

@@ -73,13 +73,13 @@ class Merges {
     for (const std::size_t kilobytes : {60, 100, 120, 140, 160, 180, 200, 220, 240}) {
       const std::string name = fmt::format("a disk of {} KiB", kilobytes);
       const Mount disk(work_ / "small", kilobytes);
-      if (!disk) return report_.skip("full disks: no right to mount one");
+      if (!disk) return report_.skip("full disks: no permission to mount a file system");
       for (const std::size_t which : {0, 1, 2, 0}) {
         const Contents before = visible_files(work_ / "small/out");
         const Ran ran = work_.run(merge(which, "small/out"));
         if (!judge(report_, name, ran)) continue;
         if (ran.ending.status == 1 && ran.err.find("No space left") == std::string::npos)
-          report_.fail(name, "the message is: " + ran.err);
+          report_.fail(name, "the error does not say that the disk is full: " + ran.err);
         look(name, "small/out", before, ran.ending.status == 0 ? expected_[which] : before);
       }
     }
@@ -97,8 +97,8 @@ class Merges {
     if (now == before || now == after) return;
     const Ran ran = work_.run({"model", folder, "-o", "/dev/null"});
     if (ran.ending.status != 1 || ran.err.find("interrupted") == std::string::npos)
-      report_.fail(name, "files of two models are not refused: " + ran.err);
-    report_.count("refused");
+      report_.fail(name, "a mix of two models' files is not rejected: " + ran.err);
+    report_.count("rejected");
   }
 
   /// Checks that an undisturbed merge afterwards gives the same result as in a fresh folder.
@@ -106,9 +106,9 @@ class Merges {
     const Ran ran = work_.run(merge(which, "out"));
     if (!judge(report_, name, ran)) return;
     if (ran.ending.status != 0 || visible_files(work_ / "out") != expected_[which])
-      report_.fail(name, "a merge over it does not give its model: " + ran.err);
+      report_.fail(name, "a later merge does not give the expected model: " + ran.err);
     for (const auto& item : fs::directory_iterator(work_ / "out"))
-      if (item.path().string().ends_with(".lathe-tmp")) report_.fail(name, "left behind: " + item.path().string());
+      if (item.path().string().ends_with(".lathe-tmp")) report_.fail(name, "leftover file: " + item.path().string());
   }
 
   Report& report_;

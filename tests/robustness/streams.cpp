@@ -56,7 +56,7 @@ void attack_streams(Report& report) {
     const std::string name = fmt::format("{}, in {}, out {}, err {}", all[i].words.size() > 1 ? all[i].words[1] : "",
                                          all[i].in, all[i].out, all[i].err);
     if (judge(report, name, ran) && all[i].out != fine_out && ran.ending.status == 0)
-      report.fail(name, "status 0, though nothing could be written");
+      report.fail(name, "exit status 0, although the output could not be written");
   }
 }
 

@@ -45,7 +45,7 @@ Answer check(const Folder& folder, const std::string& bytes) {
   const SafetensorsFile file = SafetensorsFile::open(folder / "mutant.safetensors");
   Tensors read;
   for (const std::string& name : file.names()) {
-    if (!file.contains(name)) throw Wrong("a name is not found");
+    if (!file.contains(name)) throw Wrong("a listed tensor is not found");
     try {
       static_cast<void>(file.info(name));
       const auto view = file.view(name);
@@ -53,7 +53,7 @@ Answer check(const Folder& folder, const std::string& bytes) {
       for (const std::byte byte : view) sum += static_cast<std::uint64_t>(byte);
       HostTensor tensor = file.tensor(name);
       for (std::size_t i = 0; i < tensor.bytes(); ++i) sum -= static_cast<std::uint64_t>(tensor.data()[i]);
-      if (sum != 0 || tensor.bytes() != view.size()) throw Wrong("tensor and view differ");
+      if (sum != 0 || tensor.bytes() != view.size()) throw Wrong("the tensor and the view differ");
       read.emplace(name, std::move(tensor));
     } catch (const UserError&) {  // a dtype that Lathe does not support
     }
@@ -61,9 +61,9 @@ Answer check(const Folder& folder, const std::string& bytes) {
   write_safetensors(folder / "again.safetensors", read, file.metadata());
   const SafetensorsFile again = SafetensorsFile::open(folder / "again.safetensors");
   if (again.metadata() != file.metadata() || again.names().size() != read.size())
-    throw Wrong("written, it reads otherwise");
+    throw Wrong("the rewritten file has other contents");
   for (const auto& [name, tensor] : read)
-    if (!again.tensor(name).same_bits(tensor)) throw Wrong("written, a tensor reads otherwise");
+    if (!again.tensor(name).same_bits(tensor)) throw Wrong("a tensor of the rewritten file has other bits");
   return Answer::taken;
 }
 

@@ -37,13 +37,14 @@ std::string make_text(std::uint64_t seed) {
 
 /// Checks that a parsed graph is valid, and that its printed text parses to the same graph.
 void check_printed(const ir::Graph& graph) {
-  if (const auto defect = ir::find_defect(graph)) throw Wrong("what was parsed is not sound: " + *defect);
+  if (const auto defect = ir::find_defect(graph)) throw Wrong("the parsed graph is invalid: " + *defect);
   const std::string text = ir::print(graph);
-  if (visible_lines(text) != text) throw Wrong("the printed text has control characters");
+  if (visible_lines(text) != text) throw Wrong("the printed graph has control characters");
   const ir::Graph again = ir::parse_graph(text, "printed.lathe");
-  if (const auto found = ir::difference(graph, again)) throw Wrong("printed, it reads otherwise: " + *found);
+  if (const auto found = ir::difference(graph, again))
+    throw Wrong("the printed graph parses to another graph: " + *found);
   for (const std::string& shown : {ir::print_short(graph), ir::explain(graph)})
-    if (visible_lines(shown) != shown) throw Wrong("what is shown has control characters");
+    if (visible_lines(shown) != shown) throw Wrong("the short or explained graph has control characters");
 }
 
 /// Lowers a graph for a CPU. Some seeds also lower it for a GPU or emit assembly.

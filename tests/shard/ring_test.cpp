@@ -68,10 +68,11 @@ TEST_CASE("ring: keys, values and their gradients are neither gathered nor scatt
     std::int64_t sends = 0;
     for (const Exchange& each : sharded.exchanges) sends += each.kind == ir::ExchangeKind::send_recv;
     CHECK(sends == 2 * 9 * layers);
-    CHECK_THAT(explain(sharded),
-               Catch::Contains("keys and values go around in a ring") &&
-                   Catch::Contains("go around again, for their gradients") &&
-                   Catch::Contains("the gradients of keys and values go around with them, and home"));
+    CHECK_THAT(
+        explain(sharded),
+        Catch::Contains("keys and values are passed around a ring") &&
+            Catch::Contains("passed around again, for their gradients") &&
+            Catch::Contains("the gradients of keys and values are passed along with them, back to their owners"));
   }
   const Sharded gathered = divided(gpt_step(1, 0.1), "seq=4", "T:seq", {.ring = RingWay::never});
   CHECK(count(gathered.graph, "send_recv") == 0);

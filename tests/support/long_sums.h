@@ -14,7 +14,7 @@ struct LongSum {
   using Numbers = std::vector<double>;
 
   std::string name;
-  std::vector<std::int64_t> dims;  ///< shape of input x; 0 stands for n
+  std::vector<std::int64_t> dims;  ///< shape of input x, in which 0 means n
   std::string body;                ///< ops that compute %y from %x, in f32, and from %i: i64[n], whose elements are 1
   std::function<Numbers(const Numbers& x)> expected;  ///< elements of %y
   double tolerance = 1e-6;

@@ -253,8 +253,8 @@ TEST_CASE("a memory budget: the same results in less memory, or the minimum that
   const auto told = run_lathe(scratch, "explain --memory-budget " + least + " " + sizes);
   INFO(told.out << told.err);
   CHECK(told.status == 0);
-  CHECK_THAT(told.out, Contains("within a budget of ") && Contains("computed again for late readers") &&
-                           Contains("gpt.cpp:") && Contains("more traffic"));
+  CHECK_THAT(told.out, Contains("within a budget of ") && Contains("recomputed for late uses") &&
+                           Contains("gpt.cpp:") && Contains("more memory traffic"));
   CHECK(run_lathe(scratch, "run --random -o free.safetensors " + sizes).status == 0);
   CHECK(run_lathe(scratch, "run --random -o least.safetensors --memory-budget " + least + " " + sizes).status == 0);
   CHECK(scratch.read("free.safetensors") == scratch.read("least.safetensors"));

@@ -128,23 +128,23 @@ TEST_CASE("finetune generates samples while it trains, without a change in the r
   const Scratch scratch;
   const std::string tune = prepare(scratch) + "--lora r=2 --steps 5 ";
   const auto ran = run_lathe(
-      scratch, tune + "--sample-prompt 'the for' --sample-prompt and --sample-every 2 --sample-tokens 5 -o told");
+      scratch, tune + "--sample-prompt 'the for' --sample-prompt and --sample-every 2 --sample-tokens 5 -o sampled");
   INFO(ran.out << ran.err);
   REQUIRE(ran.status == 0);
   CHECK_THAT(ran.out, Contains("step     2  prompt \"the for\", sample \"") &&
                           Contains("step     5  prompt \"and\", sample \""));
   std::vector<nlohmann::json> samples;
-  for (const auto& line : metrics(scratch, "told"))
+  for (const auto& line : metrics(scratch, "sampled"))
     if (line.contains("sample")) samples.push_back(line);
   REQUIRE(samples.size() == 6);  // for two prompts after 2, 4 and 5 steps
   CHECK(samples[1]["step"] == 2);
   CHECK(samples[1]["prompt"] == "and");
   CHECK(samples[5]["step"] == 5);
   // The last sample equals the output of the saved adapter.
-  const auto generated = run_lathe(scratch, "generate told and -n 5 -q --threads 1");
+  const auto generated = run_lathe(scratch, "generate sampled and -n 5 -q --threads 1");
   CHECK(generated.out == samples[5]["sample"].get<std::string>() + "\n");
-  REQUIRE(run_lathe(scratch, tune + "-o untold").status == 0);
-  CHECK(scratch.read("told/adapter_model.safetensors") == scratch.read("untold/adapter_model.safetensors"));
+  REQUIRE(run_lathe(scratch, tune + "-o plain").status == 0);
+  CHECK(scratch.read("sampled/adapter_model.safetensors") == scratch.read("plain/adapter_model.safetensors"));
   CHECK(run_lathe(scratch, tune + "--sample-every 2 -o other").status == 2);
   CHECK(run_lathe(scratch, tune + "--sample-prompt and --sample-chat --sample-tokens 2 -o chat").status == 0);
 }

@@ -19,7 +19,7 @@ double seconds_of_runs(Executable& executable, const Tensors& inputs, int count)
 
 }  // namespace
 
-Measured measure(Executable& executable, const Tensors& inputs, const std::function<double()>& beside,
+Measured measure(Executable& executable, const Tensors& inputs, const std::function<double()>& reference,
                  double budget) {
   executable.run(inputs);
   const double once = std::max(seconds_of_runs(executable, inputs, 1), 1e-7);
@@ -27,12 +27,12 @@ Measured measure(Executable& executable, const Tensors& inputs, const std::funct
   const int groups = std::clamp(static_cast<int>(budget / once) / group, 3, 60);
   constexpr int most_rounds = 6;
   const int rounds = std::min(groups, most_rounds);
-  std::vector<double> seconds, besides;
+  std::vector<double> seconds, references;
   for (int round = 0; round < rounds; ++round) {
-    besides.push_back(beside());
+    references.push_back(reference());
     for (int i = round; i < groups; i += rounds) seconds.push_back(seconds_of_runs(executable, inputs, group));
   }
-  return {median(seconds), median(besides)};
+  return {median(seconds), median(references)};
 }
 
 }  // namespace lathe::bench

@@ -80,11 +80,11 @@ void products(const TableOptions& options) {
     const std::string name = fmt::format("{} {}x{}x{}", shape.name, shape.m, shape.n, shape.k);
     const Measured one = measure_op(made, 1);
     print_line(name, time_text(one.seconds), rate_text(made.flops / one.seconds),
-               made.flops / one.seconds / one.beside, share(shape.goal));
+               made.flops / one.seconds / one.reference, share(shape.goal));
     if (options.threads < 2) continue;
     const Measured all = measure_op(made, options.threads);
     print_line(fmt::format("  {} threads, {:.2f} times as fast", options.threads, one.seconds / all.seconds),
-               time_text(all.seconds), rate_text(made.flops / all.seconds), made.flops / all.seconds / all.beside,
+               time_text(all.seconds), rate_text(made.flops / all.seconds), made.flops / all.seconds / all.reference,
                {});
   }
 }
@@ -96,9 +96,9 @@ void attention(const TableOptions& options) {
     const Measured first = measure_op(forward, options.threads), all = measure_op(both, options.threads);
     const double flops = both.flops - forward.flops, seconds = std::max(all.seconds - first.seconds, 1e-9);
     print_line(shape.name() + " forward", time_text(first.seconds), rate_text(forward.flops / first.seconds),
-               forward.flops / first.seconds / first.beside, share(0.7));
+               forward.flops / first.seconds / first.reference, share(0.7));
     print_line(shape.name() + " backward", time_text(seconds), rate_text(flops / seconds),
-               flops / seconds / all.beside, share(0.6));
+               flops / seconds / all.reference, share(0.6));
   }
 }
 
@@ -124,7 +124,7 @@ void memory_bound(const TableOptions& options) {
     made.states.clear();
     const Measured m = measure(executable, made.inputs, [&] { return measure_floor(pool, made.sweeps, 3); });
     print_line(fmt::format("{} {}x{}", op.name, rows, columns), time_text(m.seconds),
-               fmt::format("{:.1f} GB/s", 1e-9 * bytes / m.seconds), m.seconds / m.beside, multiple(1.15));
+               fmt::format("{:.1f} GB/s", 1e-9 * bytes / m.seconds), m.seconds / m.reference, multiple(1.15));
   }
 }
 
@@ -163,7 +163,7 @@ void steps(const TableOptions& options) {
     print_head(name + ": " + model.what, "of peak");
     print_line("training step", time_text(m.seconds),
                fmt::format("{:.0f} tokens/s", static_cast<double>(model.tokens) / m.seconds),
-               model.flops / m.seconds / m.beside, share(0.65));
+               model.flops / m.seconds / m.reference, share(0.65));
     const auto bound = static_cast<double>(std::max<std::int64_t>(plan.lower_bound, 1));
     print_line("arena " + format_bytes(plan.arena_bytes) + ", of its largest live set", "", "",
                static_cast<double>(plan.arena_bytes) / bound, multiple(1.03));
@@ -187,7 +187,7 @@ void decode(const TableOptions& options) {
       return measure_read_bandwidth(options.threads, bandwidth_probe_bytes(), 0.05).best;
     });
     print_line(fmt::format("cache of {} tokens", context), time_text(m.seconds),
-               fmt::format("{:.1f} GB/s", 1e-9 * made.bytes / m.seconds), made.bytes / m.seconds / m.beside,
+               fmt::format("{:.1f} GB/s", 1e-9 * made.bytes / m.seconds), made.bytes / m.seconds / m.reference,
                share(0.8));
   }
 }

@@ -13,7 +13,7 @@
 namespace lathe::tools {
 
 /// Returns whether a path is a model: a directory or a GGUF file. Loading a directory that contains neither a model
-/// nor an adapter throws UserError [model_folder], which says what the path is.
+/// nor an adapter throws UserError [model_folder], which names the kind of path.
 bool is_model_folder(const std::filesystem::path& path);
 
 /// Graphs of a language model. For a decoder-only model:

@@ -20,14 +20,14 @@ std::string copy_box_text(const kernel::Instruction& in, const KernelText& k) {
 }
 
 constexpr std::string_view box_device_text = R"cuda(
-// ---- boxes of tensors, copied to the stage of a pipeline ----
+// ---- TMA copies of boxes of tensors into a stage of a pipeline ----
 
-/// A tensor as TMA knows it, made by cuTensorMapEncodeTiled.
+/// A TMA descriptor, encoded by cuTensorMapEncodeTiled.
 struct alignas(64) TensorMap {
   u64 words[16];
 };
-/// A box of the tensor, from the coordinates on, the innermost first, sets out for shared memory; its bytes arrive at
-/// the barrier.
+/// Starts an asynchronous copy of a box of the tensor to shared memory. `coordinates` are the box's first element,
+/// innermost dim first. The copied bytes count toward the barrier's transaction count.
 template <class... At>
 LATHE_FUNCTION void copy_tensor_box(void* to, const TensorMap& from, u64* barrier, At... coordinates) {
   const i32 at[] = {i32(coordinates)...};
@@ -49,7 +49,7 @@ LATHE_FUNCTION void copy_tensor_box(void* to, const TensorMap& from, u64* barrie
   shim_copy_box(to, &from, barrier, at, sizeof...(At));
 #endif
 }
-/// By one thread. Of each box so many rows of 128 bytes arrive.
+/// Copies a box of `rows` rows of 128 bytes; only the first producer thread issues the copy.
 template <int rows, class Pipeline, class T, class... At>
 LATHE_FUNCTION void copy_box(const Pipeline& pipeline, T* to, i64 first, const TensorMap& from, At... coordinates) {
   if (threadIdx.x != pipeline.first_producer) return;

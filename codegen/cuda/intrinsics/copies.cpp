@@ -31,7 +31,7 @@ LATHE_FUNCTION u32 shared_address(const void* p) {
 #endif
 }
 
-/// The first `bytes` of 16 from global memory, zeros behind.
+/// Copies the first `bytes` of 16 bytes from global memory and fills the rest with zeros.
 LATHE_FUNCTION void cp_async(void* to, const void* from, int bytes) {
 #ifdef __CUDA_ARCH__
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes));
@@ -44,13 +44,13 @@ template <class T>
 LATHE_FUNCTION void async_copy(T* to, i64 at, const T* from, i64 from_at) {
   cp_async(to + at, from + from_at, 16);
 }
-/// Zeros beyond the first `count` elements, which are the only ones that are read.
+/// Copies up to `count` elements and fills the rest with zeros; elements past `count` are not read.
 template <class T, class Count>
 LATHE_FUNCTION void async_copy(T* to, i64 at, const T* from, i64 from_at, Count count) {
   const Count inside = min(max(count, Count(0)), Count(16 / sizeof(T)));
   cp_async(to + at, inside > 0 ? from + from_at : from, static_cast<int>(inside * sizeof(T)));
 }
-/// What this thread has started since its last commit becomes a group.
+/// Groups the copies that this thread has started since its last commit.
 LATHE_FUNCTION void commit_copies() {
 #ifdef __CUDA_ARCH__
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -58,7 +58,7 @@ LATHE_FUNCTION void commit_copies() {
   shim_commit_copies();
 #endif
 }
-/// Waits until at most the latest `pending` groups of this thread are under way.
+/// Waits until at most the latest `pending` groups of this thread are in flight.
 template <int pending>
 LATHE_FUNCTION void wait_copies() {
 #ifdef __CUDA_ARCH__

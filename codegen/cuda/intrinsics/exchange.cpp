@@ -15,13 +15,13 @@ std::string from_lane_text(const kernel::Instruction&, const KernelText& k) {
 /// Producers do not compute the argument.
 std::string from_consumers_text(const kernel::Instruction&, const KernelText& k) {
   return pipeline_role(k.role()).produces ? "observe_consumers(pipeline)"
-                                          : fmt::format("tell_producers(pipeline, {})", k.arg(0));
+                                          : fmt::format("broadcast_to_producers(pipeline, {})", k.arg(0));
 }
 
 constexpr std::string_view exchange_device_text = R"cuda(
-// ---- values that threads have from others ----
+// ---- values exchanged between threads ----
 
-/// The value that thread `lane` of the warp has; all 32 threads ask.
+/// Returns the `x` of thread `lane` of the warp. Called by all 32 threads.
 template <class T>
 LATHE_FUNCTION T from_lane(T x, i64 lane) {
   if constexpr (same_type<T, bool>::value)
@@ -29,30 +29,31 @@ LATHE_FUNCTION T from_lane(T x, i64 lane) {
   else
     return __shfl_sync(0xffffffffu, x, static_cast<i32>(lane));
 }
-/// By all consumers, who have the same value; one of them tells it.
+/// Called by all consumers with a uniform value; thread 0 publishes it to the producers.
 template <class Pipeline>
-LATHE_FUNCTION bool tell_producers(Pipeline& pipeline, bool value) {
-  u64* const there = pipeline.told_words();
+LATHE_FUNCTION bool broadcast_to_producers(Pipeline& pipeline, bool value) {
+  u64* const words = pipeline.broadcast_words();
   if (threadIdx.x == 0) {
-    wait_barrier(there + 1, pipeline.told ^ 1);
-    there[2] = value;
-    arrive(there);
+    wait_barrier(words + 1, pipeline.broadcast_parity ^ 1);
+    words[2] = value;
+    arrive(words);
   }
-  pipeline.told ^= 1;
+  pipeline.broadcast_parity ^= 1;
   return value;
 }
+/// Called by the producers; returns the uniform value that the consumers published.
 template <class Pipeline>
 LATHE_FUNCTION bool observe_consumers(Pipeline& pipeline) {
-  u64* const there = pipeline.told_words();
-  wait_barrier(there, pipeline.told);
-  const bool value = there[2] != 0;
-  arrive(there + 1);
-  pipeline.told ^= 1;
+  u64* const words = pipeline.broadcast_words();
+  wait_barrier(words, pipeline.broadcast_parity);
+  const bool value = words[2] != 0;
+  arrive(words + 1);
+  pipeline.broadcast_parity ^= 1;
   return value;
 }
 )cuda";
 
-constexpr std::string_view exchange_words[] = {"from_lane", "tell_producers", "observe_consumers"};
+constexpr std::string_view exchange_words[] = {"from_lane", "broadcast_to_producers", "observe_consumers"};
 constexpr MachineHook exchange_table[] = {{&kernel::from_lane_record, from_lane_text},
                                           {&kernel::from_consumers_record, from_consumers_text}};
 

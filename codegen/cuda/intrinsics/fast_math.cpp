@@ -18,7 +18,7 @@ std::string fast_div_text(const kernel::Instruction&, const KernelText& k) {
 // PTX ISA: "ex2.approx" is 2^x within 2 units in the last place, with subnormals flushed to zero (ftz). "div.full" is
 // within 2 units for all magnitudes, without the branch for rare operands of a rounded division.
 constexpr std::string_view fast_math_device_text = R"cuda(
-// ---- functions by the machine's own instructions, for what is rounded to 16 bits ----
+// ---- approximate hardware functions, for results that are rounded to 16 bits ----
 
 LATHE_FUNCTION f32 fast_exp(f32 x) {
 #ifdef __CUDA_ARCH__

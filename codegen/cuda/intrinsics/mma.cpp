@@ -19,9 +19,9 @@ std::string mma_text(const kernel::Instruction& in, const KernelText& k) {
 }
 
 constexpr std::string_view mma_device_text = R"cuda(
-// ---- tensor cores: the 32 threads of a warp multiply tiles that lie in shared memory ----
+// ---- tensor cores: the 32 threads of a warp multiply tiles in shared memory ----
 
-/// Rows of 16 elements: element (row, k) is first[row * stride + k], or first[k * stride + row] where it lies transposed.
+/// Rows of 16 elements. Element (row, k) is first[row * stride + k], or first[k * stride + row] if transposed.
 template <class T, bool is_transposed>
 struct Matrix {
   const T* first;
@@ -36,13 +36,13 @@ LATHE_FUNCTION Matrix<T, true> transposed(const T* p, i32 first, i32 stride) {
   return {p + first, stride};
 }
 
-/// What a thread holds of 16 rows: of each 8 x 8 part, two neighbours k = 2 (lane % 4) of row lane / 4. Parts: rows
-/// 0 .. 7, rows 8 .. 15, and both again for k from 8 on.
+/// A thread's elements of a 16 x 16 tile. The thread holds elements k = 2 (lane % 4) and k + 1 of row lane / 4 of each
+/// 8 x 8 part. The parts are rows 0 .. 7 and rows 8 .. 15 for k < 8, then the same rows for k >= 8.
 struct fragment {
   u32 part[4];
 };
 
-/// Threads 8 i .. 8 i + 7 point at the rows of part i.
+/// Loads a fragment. Threads 8 i .. 8 i + 7 pass the addresses of the rows of part i.
 template <bool is_transposed>
 LATHE_FUNCTION fragment ldmatrix(const void* row) {
   fragment r;
@@ -95,8 +95,8 @@ LATHE_FUNCTION void mma_16x8x16(f32* sum, const u32* a, u32 b_low, u32 b_high) {
 #endif
 }
 
-/// sums + left * right^T, for all threads of a warp together. Sums go by tiles of 16 x 8, row by row; a thread has
-/// four of each: rows lane / 4 and 8 more, columns 2 (lane % 4) and 1 more.
+/// Returns sums + left * right^T. Called by all threads of a warp. Sums are stored as 16 x 8 tiles in row-major order.
+/// A thread holds four sums of each tile: rows lane / 4 and lane / 4 + 8, columns 2 (lane % 4) and 2 (lane % 4) + 1.
 template <int rows, int columns, class T, bool A, bool B>
 LATHE_FUNCTION vec<f32, rows * columns / 32> mma(Matrix<T, A> left, Matrix<T, B> right,
                                                  vec<f32, rows * columns / 32> sums) {

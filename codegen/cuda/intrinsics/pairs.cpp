@@ -14,7 +14,7 @@ std::string dot_pairs_text(const kernel::Instruction&, const KernelText& k) {
 constexpr std::string_view pair_device_text = R"cuda(
 // ---- dot products of pairs of bf16 ----
 
-/// A subnormal as the zero of its sign.
+/// Flushes subnormals to zero of the same sign.
 LATHE_FUNCTION f32 flushed(f32 x) { return abs(x) < 0x1p-126f ? ::copysignf(0.0f, x) : x; }
 LATHE_FUNCTION f32 dot_pair(bf16 a0, bf16 b0, bf16 a1, bf16 b1, f32 c) {
   const f32 odd = flushed(fma(flushed(widen(a1)), flushed(widen(b1)), flushed(c)));

@@ -21,7 +21,7 @@ bool PipelineRole::takes_part(const kernel::Statement& s) const {
   const auto* compute = std::get_if<kernel::Compute>(&s.node);
   if (!compute) return kernel::leads_to_stage(s);
   return needs_.values[static_cast<std::size_t>(compute->value)] ||
-         kernel::is_told_to_producers(kernel::value(kernel_, compute->value));
+         kernel::is_broadcast_to_producers(kernel::value(kernel_, compute->value));
 }
 
 std::string PipelineRole::barrier() const { return fmt::format("consumer_barrier<{}>();", consumers_); }
@@ -35,14 +35,14 @@ const PipelineRole& pipeline_role(const RegionRole* role) {
 namespace {
 
 /// Returns whether the consumers broadcast a value to the producers.
-bool tells_producers(const kernel::Kernel& kernel) {
+bool broadcasts_to_producers(const kernel::Kernel& kernel) {
   return std::any_of(kernel.values.begin(), kernel.values.end(),
-                     [](const kernel::Instruction& in) { return kernel::is_told_to_producers(in); });
+                     [](const kernel::Instruction& in) { return kernel::is_broadcast_to_producers(in); });
 }
 
 /// Returns the words for two barriers per stage, plus two barriers and a word if consumers broadcast a value.
 std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::MachineRegion& region) {
-  return 2 * kernel::StagePipeline::of(region).stages + (tells_producers(kernel) ? 3 : 0);
+  return 2 * kernel::StagePipeline::of(region).stages + (broadcasts_to_producers(kernel) ? 3 : 0);
 }
 
 int pipeline_blocks(const kernel::MachineRegion& region) { return kernel::StagePipeline::of(region).blocks; }
@@ -59,7 +59,7 @@ void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
   const bool all_produce = role.copied_by_all || shares;
   text.shared_words("pipeline_barriers", pipeline_words(text.kernel(), region));
   text.write(fmt::format("StagePipeline<{0}> pipeline = start_pipeline<{0}{1}>(pipeline_barriers, {2}, {3});",
-                         pipeline.stages, tells_producers(text.kernel()) ? ", true" : "",
+                         pipeline.stages, broadcasts_to_producers(text.kernel()) ? ", true" : "",
                          role.copied_by_all ? threads - consumers : 1, consumers));
   text.write(fmt::format("if (threadIdx.x {} {}) {{", all_produce ? ">=" : "==", consumers));
   if (shares) text.write(fmt::format("  give_registers<{}>();", registers.producer));
@@ -95,7 +95,7 @@ void write_stage(const kernel::MachineRegion& region, RegionText& text) {
 }
 
 constexpr std::string_view pipeline_device_text = R"cuda(
-// ---- pipelines of stages in shared memory: some threads produce what others consume ----
+// ---- pipelines of stages in shared memory: producer threads fill stages, consumer threads read them ----
 
 LATHE_FUNCTION void init_barrier(u64* barrier, u32 arrivals) {
 #ifdef __CUDA_ARCH__
@@ -111,7 +111,7 @@ LATHE_FUNCTION void arrive(u64* barrier) {
   shim_arrive(barrier);
 #endif
 }
-/// This thread arrives when all copies that it has started have ended.
+/// Makes this thread arrive when all copies that it has started are complete.
 LATHE_FUNCTION void arrive_with_copies(u64* barrier) {
 #ifdef __CUDA_ARCH__
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
@@ -119,7 +119,7 @@ LATHE_FUNCTION void arrive_with_copies(u64* barrier) {
   shim_arrive_with_copies(barrier);
 #endif
 }
-/// The phase that is under way ends when so many bytes more have arrived.
+/// Adds `bytes` to the transaction count of the barrier's current phase.
 LATHE_FUNCTION void expect_bytes(u64* barrier, u32 bytes) {
 #ifdef __CUDA_ARCH__
   asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
@@ -128,7 +128,7 @@ LATHE_FUNCTION void expect_bytes(u64* barrier, u32 bytes) {
   shim_expect_bytes(barrier, bytes);
 #endif
 }
-/// Waits until the phase of this parity is over: all have arrived.
+/// Waits until the phase of this parity is complete.
 LATHE_FUNCTION void wait_barrier(u64* barrier, u32 parity) {
 #ifdef __CUDA_ARCH__
   u32 over;
@@ -145,19 +145,19 @@ LATHE_FUNCTION void wait_barrier(u64* barrier, u32 parity) {
   shim_wait_barrier(barrier, parity);
 #endif
 }
-/// A thread that has started copies ends after them.
+/// Waits for all copies of this thread, which must not exit before they are complete.
 LATHE_FUNCTION void wait_all_copies() {
 #ifdef __CUDA_ARCH__
   asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
 }
-/// What threads and their copies have written is seen by wgmma and TMA, which go through another proxy.
+/// Makes writes of threads and their copies visible to wgmma and TMA, which use the async proxy.
 LATHE_FUNCTION void show_to_other_proxy() {
 #ifdef __CUDA_ARCH__
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
-/// From here on the threads of this warpgroup have so many registers: others, or they themselves, get the rest.
+/// Lowers or raises the number of registers per thread of this warpgroup (setmaxnreg).
 template <int registers>
 LATHE_FUNCTION void give_registers() {
 #ifdef __CUDA_ARCH__
@@ -170,7 +170,7 @@ LATHE_FUNCTION void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
 #endif
 }
-/// Of the first `threads` threads of the block.
+/// Synchronizes the first `threads` threads of the block.
 template <int threads>
 LATHE_FUNCTION void consumer_barrier() {
 #ifdef __CUDA_ARCH__
@@ -180,10 +180,10 @@ LATHE_FUNCTION void consumer_barrier() {
 #endif
 }
 
-/// A thread's state in a pipeline: the slot of its present iteration, the parity of its rounds, and the slot that its
-/// products under way still read, or -1. Of each slot a barrier says that it is full, and one behind these that it is empty.
-/// What consumers tell the producers goes through a word behind a barrier that says that it is there, and one that it
-/// was heard; `told` is the parity of that.
+/// A thread's state in a pipeline: the slot of the current iteration (`at`), the parity of its round (`round`), and the
+/// slot that matmuls in flight still read (`held`, or -1). `barriers` has a "full" barrier per slot, then an "empty"
+/// barrier per slot. If consumers broadcast a value, three words follow: a barrier for "published", one for "observed",
+/// and the value. `broadcast_parity` is the parity of these two barriers.
 template <int stages>
 struct StagePipeline {
   u64* barriers;
@@ -191,7 +191,7 @@ struct StagePipeline {
   u32 round;
   int held;
   u32 first_producer;
-  u32 told;
+  u32 broadcast_parity;
 
   LATHE_FUNCTION i32 slot() const { return at; }
   LATHE_FUNCTION void wait_empty() const { wait_barrier(barriers + stages + at, round ^ 1); }
@@ -212,7 +212,7 @@ struct StagePipeline {
     empty(at);
     advance();
   }
-  /// The products of this iteration stay under way; those of the iteration before are done.
+  /// Commits the matmuls of this iteration and waits for the previous iteration's, whose slot becomes free.
   LATHE_FUNCTION void multiplied() {
     commit_wgmma();
     wait_wgmma<1>();
@@ -220,14 +220,14 @@ struct StagePipeline {
     held = at;
     advance();
   }
-  /// The barriers and the word by which consumers tell something.
-  LATHE_FUNCTION u64* told_words() const { return barriers + 2 * stages; }
-  /// The slot whose products were under way is free.
+  /// Returns the two barriers and the value that consumers broadcast.
+  LATHE_FUNCTION u64* broadcast_words() const { return barriers + 2 * stages; }
+  /// Frees the slot of the matmuls that were in flight.
   LATHE_FUNCTION void release_held() {
     empty(held);
     held = -1;
   }
-  /// One thread of a warp arrives for all.
+  /// Marks a slot empty: one thread per warp arrives for the whole warp.
   LATHE_FUNCTION void empty(int slot) const {
     if (slot < 0) return;
     __syncwarp();
@@ -238,16 +238,16 @@ struct StagePipeline {
   }
 };
 
-/// For all threads of a block: `producers` of them and `consumers`. What they have stored in shared memory is seen by all,
-/// and by wgmma, from here on.
-template <int stages, bool tells = false>
+/// Initializes the barriers for `producers` and `consumers` threads. Called by all threads of a block. Makes earlier
+/// stores to shared memory visible to the whole block and to wgmma.
+template <int stages, bool broadcasts = false>
 LATHE_FUNCTION StagePipeline<stages> start_pipeline(u64* barriers, u32 producers, u32 consumers) {
   if (threadIdx.x == 0)
     for (int i = 0; i < stages; ++i) {
       init_barrier(barriers + i, producers);
       init_barrier(barriers + stages + i, consumers / 32);
     }
-  if (tells && threadIdx.x == 0) {
+  if (broadcasts && threadIdx.x == 0) {
     init_barrier(barriers + 2 * stages, 1);
     init_barrier(barriers + 2 * stages + 1, producers);
   }

@@ -42,9 +42,9 @@ std::string wait_sums_text(const kernel::Instruction& in, const KernelText& k) {
 //   "wgmma.commit_group", "wgmma.wait_group": registers, including those of A, must not be accessed before the wait.
 //   "Async proxy": the threads that store data make it visible to wgmma by fence.proxy.async.
 constexpr std::string_view wgmma_device_text = R"cuda(
-// ---- tensor cores of sm_90a: the 128 threads of a warpgroup multiply tiles that lie in shared memory ----
+// ---- tensor cores of sm_90a: the 128 threads of a warpgroup multiply tiles in shared memory ----
 
-/// Rows of 64 elements, 64 of them a tile; of each row the 16-byte chunk number i stands at i ^ (row % 8).
+/// Tiles of 64 rows of 64 elements. The 128-byte swizzle stores 16-byte chunk i of a row at chunk i ^ (row % 8).
 template <class T, bool is_transposed>
 struct SwizzledTiles {
   const T* first;
@@ -58,12 +58,12 @@ LATHE_FUNCTION SwizzledTiles<T, true> transposed_tiles(const T* p, i32 first) {
   return {p + first};
 }
 
-/// What wgmma is told of an operand: its address; from one tile to the next, 8192 bytes; from 8 rows to the next 8,
-/// 1024 bytes; the 128-byte swizzle. All but the last in units of 16 bytes.
+/// Returns the matrix descriptor of an operand: its address, the distance of tiles (8192 bytes), the distance of groups
+/// of 8 rows (1024 bytes), and the 128-byte swizzle. The address and distances are in units of 16 bytes.
 LATHE_FUNCTION u64 tile_descriptor(const void* first) {
   return u64(shared_address(first) % (1 << 18) / 16) | u64(8192 / 16) << 16 | u64(1024 / 16) << 32 | u64(1) << 62;
 }
-/// From there to the next 16 elements that are summed over: along a row, or 16 rows on.
+/// Returns the descriptor offset of the next 16 elements of k: along a row, or 16 rows further if transposed.
 template <bool is_transposed>
 LATHE_FUNCTION u64 next_sixteen() {
   return (is_transposed ? 16 * 128 : 16 * 2) / 16;
@@ -96,7 +96,7 @@ LATHE_FUNCTION u64 next_sixteen() {
     LATHE_WGMMA(lanes, columns, "f16", operands, __VA_ARGS__)
 #endif
 
-/// sum[64 x 2 lanes] = or += a[64 x 16] * b[16 x 2 lanes], started
+/// Starts sum[64 x 2 lanes] += a[64 x 16] * b[16 x 2 lanes]; = if is_first.
 template <class T, bool is_first, int lanes, bool A, bool B>
 LATHE_FUNCTION void wgmma_of_tiles(f32* sum, u64 a, u64 b) {
 #ifdef __CUDA_ARCH__
@@ -116,7 +116,7 @@ LATHE_FUNCTION void wgmma_of_tiles(f32* sum, u64 a, u64 b) {
   shim_wgmma(value, sum, lanes, a, nullptr, b, A, B, is_first);
 #endif
 }
-/// The same of a in registers.
+/// Starts the same += with a in registers.
 template <class T, int lanes, bool B>
 LATHE_FUNCTION void wgmma_of_registers(f32* sum, const u32* a, u64 b) {
 #ifdef __CUDA_ARCH__
@@ -136,14 +136,14 @@ LATHE_FUNCTION void wgmma_of_registers(f32* sum, const u32* a, u64 b) {
   shim_wgmma(value, sum, lanes, 0, a, b, false, B, false);
 #endif
 }
-/// Sums, or a left operand, change before what follows. It stands before every product of other registers.
+/// Orders register accesses (sums, or a left operand) before wgmma; required whenever registers have changed.
 LATHE_FUNCTION void fence_wgmma() {
 #ifdef __CUDA_ARCH__
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #endif
 }
-/// Nothing is known of the sums from here on: ptxas makes wgmma one after the other that start from zeros which it
-/// knows (C7518, C7520); and what is done with them after a wait stays behind it.
+/// Makes the sums opaque to the compiler. Otherwise ptxas serializes wgmma whose sums start from known zeros (C7518,
+/// C7520), and it could move uses of the sums before a wait.
 template <int lanes>
 LATHE_FUNCTION void touch(vec<f32, lanes>& sums) {
 #ifdef __CUDA_ARCH__
@@ -151,7 +151,7 @@ LATHE_FUNCTION void touch(vec<f32, lanes>& sums) {
   for (int i = 0; i < lanes; ++i) asm volatile("" : "+f"(sums.lane[i])::"memory");
 #endif
 }
-/// What has been started becomes a group; waits until at most the `pending` latest groups are under way.
+/// Groups the matmuls started since the last commit.
 LATHE_FUNCTION void commit_wgmma() {
 #ifdef __CUDA_ARCH__
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
@@ -159,6 +159,7 @@ LATHE_FUNCTION void commit_wgmma() {
   shim_commit_wgmma();
 #endif
 }
+/// Waits until at most the `pending` latest groups are in flight.
 template <int pending>
 LATHE_FUNCTION void wait_wgmma() {
 #ifdef __CUDA_ARCH__
@@ -168,9 +169,9 @@ LATHE_FUNCTION void wait_wgmma() {
 #endif
 }
 
-/// Starts sums += left * right^T, or = where it starts them, over `depth` elements, for all threads of a warpgroup
-/// together: 64 rows, 16 of which a warp has. A thread's sums are those of mma of 16 rows; they stay where they are, and
-/// nobody else touches them before a wait.
+/// Starts sums += left * right^T over `depth` elements of k; = if `starts`. Called by all threads of a warpgroup. Each
+/// warp computes 16 of the 64 rows, and its threads hold the same sums as for a 16-row mma. The sums must not be
+/// accessed before a wait.
 template <int depth = 64, bool starts = false, int lanes, class T, bool A, bool B>
 LATHE_FUNCTION void wgmma(vec<f32, lanes>& sums, SwizzledTiles<T, A> left, SwizzledTiles<T, B> right) {
   const u64 a = tile_descriptor(left.first), b = tile_descriptor(right.first);
@@ -184,7 +185,7 @@ LATHE_FUNCTION void wgmma(vec<f32, lanes>& sums, SwizzledTiles<T, A> left, Swizz
       wgmma_of_tiles<T, false, lanes, A, B>(sums.lane, a_k, b_k);
   }
 }
-/// The same of a left operand that the threads hold, positions as of sums: 4 elements of each 16 x 8.
+/// The same with the left operand in registers, laid out like sums: each thread holds 4 elements of each 16 x 8 tile.
 template <int lanes, int held, class T, bool B>
 LATHE_FUNCTION void wgmma(vec<f32, lanes>& sums, const vec<T, held>& left, SwizzledTiles<T, B> right) {
   const u64 b = tile_descriptor(right.first);
@@ -202,14 +203,14 @@ LATHE_FUNCTION void wgmma(vec<f32, lanes>& sums, const vec<T, held>& left, Swizz
     wgmma_of_registers<T, lanes, B>(sums.lane, a + 4 * k, b + k * next_sixteen<B>());
 }
 
-/// All products of the iterations before are done.
+/// Waits for all matmuls of earlier iterations.
 template <class Pipeline, class... Sums>
 LATHE_FUNCTION void wait_sums(Pipeline& pipeline, Sums&... sums) {
   wait_wgmma<0>();
   (touch(sums), ...);
   pipeline.release_held();
 }
-/// Those of this iteration are too. (Where none have been started, ptxas makes wgmma one after the other: C7520.)
+/// Also waits for the matmuls of this iteration. If an iteration starts none, ptxas serializes wgmma (C7520).
 template <class Pipeline, class... Sums>
 LATHE_FUNCTION void wait_own_sums(Pipeline& pipeline, Sums&... sums) {
   commit_wgmma();

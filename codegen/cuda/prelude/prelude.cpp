@@ -7,7 +7,7 @@ namespace lathe::cuda {
 namespace {
 
 constexpr std::string_view head =
-    R"cuda(// lathe.cuh: what the kernels that Lathe prints are written in. Compile with -fmad=false.
+    R"cuda(// lathe.cuh: types and functions used by the kernels that Lathe emits. Compile with -fmad=false.
 #pragma once
 
 #define LATHE_FUNCTION __device__ __forceinline__

@@ -5,7 +5,7 @@ namespace lathe::cuda::detail {
 std::string_view prelude_arithmetic() {
   return R"cuda(
 // ---- arithmetic ----
-// Integers wrap, x / 0 = x rem 0 = 0, shifts by the width or more give 0. Floats are written with + - * / < <=.
+// Integers wrap, x / 0 = x rem 0 = 0, and shifts by the width or more give 0. Emitted code uses operators for floats.
 
 LATHE_FUNCTION i32 add(i32 a, i32 b) { return static_cast<i32>(static_cast<u32>(a) + static_cast<u32>(b)); }
 LATHE_FUNCTION i64 add(i64 a, i64 b) { return static_cast<i64>(static_cast<u64>(a) + static_cast<u64>(b)); }
@@ -38,7 +38,7 @@ LATHE_FUNCTION f64 neg(f64 a) { return -a; }
 LATHE_FUNCTION f32 fma(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
 LATHE_FUNCTION f64 fma(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
 
-/// NaN if either is NaN; the second where both are equal, but that the machine's own of f32 take +0 for greater than -0.
+/// Returns NaN if either is NaN, and b if both are equal. The f32 instructions on a GPU order -0 before +0.
 template <class T>
 LATHE_FUNCTION T min(T a, T b) {
   return a != a ? a : a < b ? a : b;
@@ -59,7 +59,7 @@ LATHE_FUNCTION f32 max(f32 a, f32 b) {
   return r;
 }
 #endif
-/// Keeps NaN and zeros.
+/// Returns NaN and zeros unchanged.
 template <class T>
 LATHE_FUNCTION T sign(T a) {
   return a > T(0) ? T(1) : a < T(0) ? T(-1) : a;

@@ -8,13 +8,13 @@ std::string_view prelude_casts() {
 
 LATHE_FUNCTION f32 widen(bf16 x) { return from_bits(static_cast<i32>(static_cast<u32>(x.bits) << 16)); }
 
-/// To nearest, ties to even; subnormals stay; NaN becomes quiet.
+/// Rounds to nearest, ties to even; keeps subnormals; quiets NaN.
 LATHE_FUNCTION bf16 narrow_bf16(f32 x) {
   const u32 bits = static_cast<u32>(bits_of(x));
   return {static_cast<u16>(x != x ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
 
-/// Moving the exponent by a product also normalises subnormals.
+/// Multiplying by a power of 2 rebiases the exponent and normalizes subnormals.
 LATHE_FUNCTION f32 widen(f16 x) {
   const i32 sign = (x.bits & 0x8000) << 16, magnitude = (x.bits & 0x7fff) << 13;
   const i32 finite = bits_of(from_bits(magnitude) * 0x1p112f);
@@ -33,8 +33,8 @@ LATHE_FUNCTION f16 narrow_f16(f32 x) {
   return {static_cast<u16>(sign | result)};
 }
 
-/// As one of the f32 next to it, of two the one whose last bit is 1: rounding that to 16 bits gives what rounding x
-/// gives.
+/// Rounds to odd: if x is not an f32, returns the adjacent f32 whose last bit is 1. Rounding the result to 16 bits
+/// then equals rounding x once.
 LATHE_FUNCTION f32 to_odd(f64 x) {
   const f32 nearest = static_cast<f32>(x);
   const f64 back = static_cast<f64>(nearest), magnitude = x < 0 ? -x : x;
@@ -42,7 +42,7 @@ LATHE_FUNCTION f32 to_odd(f64 x) {
   return from_bits(static_cast<i32>((static_cast<u32>(bits_of(nearest)) - ((back < 0 ? -back : back) > magnitude)) | 1));
 }
 
-/// From 2^53 on the last bit that is kept says whether those below it are 0.
+/// From 2^53 on, the lowest kept bit is a sticky bit: it is set if any bit below it is.
 LATHE_FUNCTION f32 to_odd(i64 x) {
   const i64 exact = 1LL << 53, rest = x & 0x7ff;
   return to_odd(static_cast<f64>(-exact <= x && x <= exact ? x : ((x - rest) | (rest != 0 ? 0x800 : 0))));
@@ -53,7 +53,7 @@ LATHE_FUNCTION f32 to_odd(bool x) { return static_cast<f32>(x); }
 LATHE_FUNCTION f32 to_odd(i8 x) { return static_cast<f32>(x); }
 LATHE_FUNCTION f32 to_odd(u8 x) { return static_cast<f32>(x); }
 
-/// Truncates and saturates; NaN gives 0.
+/// Truncates and saturates; returns 0 for NaN.
 template <class F>
 LATHE_FUNCTION i32 to_i32(F x) {
   if (x != x) return 0;
@@ -66,7 +66,7 @@ LATHE_FUNCTION i64 to_i64(F x) {
   return x <= F(-0x1p63) ? -most - 1 : x >= F(0x1p63) ? most : static_cast<i64>(x);
 }
 
-/// To i8 or u8.
+/// Converts to i8 or u8 like to_i32: truncates and saturates.
 template <class Byte, class F>
 LATHE_FUNCTION Byte to_byte(F x) {
   const i32 least = Byte(-1) < 0 ? -128 : 0, most = least + 255, number = to_i32(x);
@@ -82,7 +82,7 @@ struct same_type<A, A> {
   enum : bool { value = true };
 };
 
-/// Between any two element types; floats are rounded once.
+/// Converts between any two element types; rounds floats once.
 template <class To, class From>
 LATHE_FUNCTION To cast(From x) {
   if constexpr (same_type<To, From>::value) {

@@ -4,12 +4,12 @@ namespace lathe::cuda::detail {
 
 std::string_view prelude_f64_math() {
   return R"cuda(
-/// sin (quadrant 0) and cos (quadrant 1) in f64 inside: x = n pi/2 + r, |r| <= pi/4, Taylor series.
+/// Returns sin x (quadrant 0) or cos x (quadrant 1), computed in f64: x = n pi/2 + r, |r| <= pi/4, and Taylor series.
 LATHE_FUNCTION f32 sine(f32 x, i32 quadrant) {
   const f64 wide = x;
   if (!(abs(x) <= 0x1p22f)) return static_cast<f32>(quadrant == 0 ? ::sin(wide) : ::cos(wide));
   const f64 n = ::rint(wide * 0.63661977236758134308);
-  // pi/2 in two parts; n has at most 22 bits, the first part 24.
+  // pi/2 in two parts: n has at most 22 bits and the first part 24, so their product is exact.
   f64 r = fma(n, -1.5707962512969971, wide);
   r = fma(n, -7.5497899548918822e-8, r);
   const f64 z = r * r;
@@ -19,11 +19,11 @@ LATHE_FUNCTION f32 sine(f32 x, i32 quadrant) {
   const f64 value = quadrant & 1 ? c : s;
   return static_cast<f32>(quadrant & 2 ? -value : value);
 }
-/// The reduction would lose the sign of -0.
+/// Zeros skip the range reduction, which would lose the sign of -0.
 LATHE_FUNCTION f32 sin(f32 x) { return x == 0.0f ? x : sine(x, 0); }
 LATHE_FUNCTION f32 cos(f32 x) { return sine(x, 1); }
 
-/// log2 of a positive f32 number: k + 2/ln 2 * atanh(s), s = (m - 1) / (m + 1).
+/// Returns log2 of a positive f32 number as k + 2/ln 2 * atanh(s), s = (m - 1) / (m + 1).
 LATHE_FUNCTION f64 log2_f64(f64 a) {
   const i64 offset = sub(bits_of(a), 0x3fe6a09e667f3bcdLL);
   const f64 k = static_cast<f64>(static_cast<i32>(offset >> 52));
@@ -34,7 +34,7 @@ LATHE_FUNCTION f64 log2_f64(f64 a) {
   return fma(s, series, k);
 }
 
-/// 2^p for |p| <= 1000.
+/// Returns 2^p for |p| <= 1000.
 LATHE_FUNCTION f64 exp2_f64(f64 p) {
   const f64 n = ::rint(p), t = (p - n) * 0.69314718055994530942;
   const f64 e = horner(t, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
@@ -42,7 +42,7 @@ LATHE_FUNCTION f64 exp2_f64(f64 p) {
   return e * from_bits((static_cast<i64>(static_cast<i32>(n)) + 1023) << 52);
 }
 
-/// |x|^y = 2^(y log2 |x|) in f64, then the cases of the C standard.
+/// |x|^y = 2^(y log2 |x|) in f64, then the special cases of the C standard.
 LATHE_FUNCTION f32 pow(f32 x, f32 y) {
   const f32 infinite = from_bits(0x7f800000), nan = from_bits(0x7fc00000);
   const f64 wide = abs(x), most = infinite;

@@ -4,9 +4,9 @@ namespace lathe::cuda::detail {
 
 std::string_view prelude_math() {
   return R"cuda(
-// ---- functions in f32, accurate as docs/kernel-ir.md states; f64 goes to the device's library ----
+// ---- math functions: f32 as accurate as docs/kernel-ir.md states; f64 from the device's library ----
 
-/// A polynomial, coefficients from the highest degree.
+/// Evaluates a polynomial; coefficients start with the highest degree.
 template <class T, class... C>
 LATHE_FUNCTION T horner_step(T x, T sum, T c, C... rest) {
   if constexpr (sizeof...(rest) == 0)
@@ -19,13 +19,13 @@ LATHE_FUNCTION T horner(T x, T first, T second, C... rest) {
   return horner_step(x, first, second, rest...);
 }
 
-/// x * 2^n for |n| <= 252, rounded once: two factors in the normal range. Where x is a NaN, so is the result.
+/// Returns x * 2^n for |n| <= 252, rounded once: both factors are normal numbers. NaN if x is NaN.
 LATHE_FUNCTION f32 scale_by_power(f32 x, i32 n) {
   const i32 half = n >> 1;
   return x * from_bits((half + 127) << 23) * from_bits((n - half + 127) << 23);
 }
 
-/// 2^(i/16) for the last four bits i.
+/// Returns 2^(i/16), where only the last four bits of i count.
 LATHE_FUNCTION f32 sixteenth_power(i32 i) {
   static const f32 powers[16] = {0x1.000000p+0f, 0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f,
                                  0x1.306fe0p+0f, 0x1.3dea64p+0f, 0x1.4bfdaep+0f, 0x1.5ab07ep+0f,
@@ -34,10 +34,10 @@ LATHE_FUNCTION f32 sixteenth_power(i32 i) {
   return powers[i & 15];
 }
 
-// exp, log, tanh and erf are those of CUDA's library, by the machine's ex2 and rcp. What follows stands for them where
-// this is compiled for a host.
+// On a GPU, exp, log, tanh and erf are those of CUDA's library, which uses the hardware's ex2 and rcp. Host builds use
+// the polynomials below.
 
-/// x = n ln 2 + r, n in sixteenths, by Cody and Waite: ln 2 in two parts, n times the first is exact.
+/// Cody-Waite reduction x = n ln 2 + r, with n a multiple of 1/16 and ln 2 in two parts; n times the first is exact.
 LATHE_FUNCTION f32 exp(f32 x) {
 #ifdef __CUDA_ARCH__
   return ::expf(x);
@@ -54,7 +54,7 @@ LATHE_FUNCTION f32 exp(f32 x) {
 #endif
 }
 
-/// log x = k ln 2 + log m, m in [sqrt(1/2), sqrt(2)); log(1 + f) by s = f / (2 + f).
+/// log x = k ln 2 + log m with m in [sqrt(1/2), sqrt(2)); log(1 + f) is a series in s = f / (2 + f).
 LATHE_FUNCTION f32 log(f32 x) {
 #ifdef __CUDA_ARCH__
   return ::logf(x);
@@ -74,7 +74,7 @@ LATHE_FUNCTION f32 log(f32 x) {
 #endif
 }
 
-/// |x| < 0.675: x + x^3 P(x^2), minimax; else 1 - 2 / (e^2|x| + 1).
+/// x + x^3 P(x^2) for |x| < 0.675, with a minimax P; otherwise 1 - 2 / (e^2|x| + 1).
 LATHE_FUNCTION f32 tanh(f32 x) {
 #ifdef __CUDA_ARCH__
   return ::tanhf(x);
@@ -86,7 +86,7 @@ LATHE_FUNCTION f32 tanh(f32 x) {
 #endif
 }
 
-/// |x| < 0.9375: x + x R(x^2); else 1 - e^(-t + t S(t)), t = min(|x|, 4). Both minimax.
+/// x + x R(x^2) for |x| < 0.9375; otherwise 1 - e^(-t + t S(t)) with t = min(|x|, 4). R and S are minimax.
 LATHE_FUNCTION f32 erf(f32 x) {
 #ifdef __CUDA_ARCH__
   return ::erff(x);

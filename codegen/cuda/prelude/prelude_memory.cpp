@@ -13,7 +13,7 @@ LATHE_FUNCTION vec<T, N> load(const T* p, i64 at) {
   for (int i = 0; i < N; ++i) r.lane[i] = p[at + i];
   return r;
 }
-/// Of an address that is a multiple of the vector's size (of 16 bytes for larger ones).
+/// The address must be aligned to the vector's size, or to 16 bytes for larger vectors.
 template <int N, class T>
 LATHE_FUNCTION vec<T, N> load_aligned(const T* p, i64 at) {
   return *reinterpret_cast<const vec<T, N>*>(p + at);
@@ -44,7 +44,7 @@ LATHE_FUNCTION vec<T, N> load_if(vec<bool, N> mask, const T* p, i64 at) {
   for (int i = 0; i < N; ++i) r.lane[i] = load_if(mask.lane[i], p, at + i);
   return r;
 }
-/// The same of an address as that of load_aligned; all lanes of the mask are alike.
+/// The address must be aligned as for load_aligned, and all lanes of the mask must be equal.
 template <class T, int N>
 LATHE_FUNCTION vec<T, N> load_aligned_if(vec<bool, N> mask, const T* p, i64 at) {
   return mask.lane[0] ? load_aligned<N>(p, at) : vec<T, N>{};
@@ -111,7 +111,8 @@ LATHE_FUNCTION void prefetch(const T* p, i64 at) {
 #endif
 }
 
-/// Of all checks that fail in a launch, the least code stays in the status word, whatever the order of the threads.
+/// Records a failed check. The final status word is the lowest code of all failed checks of the launch, whatever the
+/// order of the threads.
 LATHE_FUNCTION void check(bool condition, u64 code, u64* status) {
   if (condition) return;
   u64 seen = *status;

@@ -16,7 +16,7 @@ using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long long;
 
-/// Stored, moved and cast, never computed with.
+/// Storage types: loaded, stored and cast; arithmetic is in f32.
 struct bf16 {
   u16 bits;
 };
@@ -24,7 +24,7 @@ struct f16 {
   u16 bits;
 };
 
-/// A vector: as many lanes as fit are read and written by one access of up to 16 bytes.
+/// A vector, aligned so that one memory access reads or writes up to 16 bytes.
 template <class T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) vec {
   T lane[N];

@@ -7,7 +7,7 @@ namespace lathe::cuda::detail {
 
 std::string prelude_vectors() {
   std::string text = R"cuda(
-// ---- vectors, lane by lane ----
+// ---- lane-wise vector operations ----
 
 #define LATHE_UNARY(f)                              \
   template <class T, int N>                         \
@@ -68,7 +68,7 @@ template <class To, class From, int N>
 LATHE_FUNCTION vec<To, N> cast(vec<From, N> a) {
   vec<To, N> r;
 #ifdef __CUDA_ARCH__
-  // The same as lane by lane, but for the bits of a NaN.
+  // Equals the lane-wise conversion, except for the bits of a NaN.
   constexpr bool to_bf16 = same_type<To, bf16>::value;
   if constexpr (same_type<From, f32>::value && (to_bf16 || same_type<To, f16>::value) && N % 2 == 0) {
 #pragma unroll
@@ -88,7 +88,7 @@ LATHE_FUNCTION vec<To, N> cast(vec<From, N> a) {
   for (int i = 0; i < N; ++i) r.lane[i] = cast<To>(a.lane[i]);
   return r;
 }
-/// base + lane * step
+/// Returns base + lane * step for each lane.
 template <int N, class T>
 LATHE_FUNCTION vec<T, N> ramp(T base, T step) {
   vec<T, N> r;
@@ -96,7 +96,7 @@ LATHE_FUNCTION vec<T, N> ramp(T base, T step) {
   for (int i = 0; i < N; ++i) r.lane[i] = add(base, mul(T(i), step));
   return r;
 }
-/// Lanes [0, n/2) combined with lanes [n/2, n), until one is left.
+/// Combines lanes [0, n/2) with lanes [n/2, n) until one lane is left.
 template <class F, class T, int N>
 LATHE_FUNCTION T reduce(F combine, vec<T, N> a) {
 #pragma unroll
@@ -105,7 +105,7 @@ LATHE_FUNCTION T reduce(F combine, vec<T, N> a) {
     for (int i = 0; i < half; ++i) a.lane[i] = combine(a.lane[i], a.lane[i + half]);
   return a.lane[0];
 }
-/// Lane numbers count the lanes of a, then those of b.
+/// Selects lanes by number: [0, N) are the lanes of a, [N, 2 N) the lanes of b.
 template <int... L, class T, int N>
 LATHE_FUNCTION vec<T, static_cast<int>(sizeof...(L))> shuffle(vec<T, N> a, vec<T, N> b) {
   return {{(L < N ? a.lane[L < N ? L : 0] : b.lane[L < N ? 0 : L - N])...}};

@@ -237,12 +237,12 @@ Value operator-(Value a) {
 }
 
 Value number_like(Value like, double value) {
-  require(like.builder != nullptr, "a number beside an empty value");
+  require(like.builder != nullptr, "number_like of an empty value");
   return like.builder->constant(like.type.scalar, value, like.type.lanes);
 }
 
 Value number_like(Value like, std::int64_t value) {
-  require(like.builder != nullptr, "a number beside an empty value");
+  require(like.builder != nullptr, "number_like of an empty value");
   return like.builder->constant_int(like.type.scalar, value, like.type.lanes);
 }
 

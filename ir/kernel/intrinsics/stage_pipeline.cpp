@@ -57,7 +57,7 @@ bool copies_by_all(const Kernel& kernel, const StagePipeline& pipeline) {
   return found;
 }
 
-bool is_told_to_producers(const Instruction& in) {
+bool is_broadcast_to_producers(const Instruction& in) {
   const MachineRecord* record = record_of(in);
   return record && record->together == Together::pipeline;
 }
@@ -103,7 +103,7 @@ class Wants {
       ++found_;
       const Instruction& in = value(kernel_, id);
       if (in.op == Opcode::get) vars_[static_cast<std::size_t>(in.integer)] = true;
-      if (is_told_to_producers(in)) continue;  // only the consumers compute its operand
+      if (is_broadcast_to_producers(in)) continue;  // only the consumers compute its operand
       work.insert(work.end(), in.args.begin(), in.args.end());
       work.push_back(in.mask);
     }
@@ -176,7 +176,7 @@ void verify_path(const MachineRegionRules& rules, const Block& statements) {
 /// operations that involve other threads.
 bool fits_producer(const Instruction& in) {
   const MachineRecord* record = record_of(in);
-  return !record || record->gives_value || record->produced_by != ProducedBy::nobody;
+  return !record || record->gives_value || record->produced_by != ProducedBy::none;
 }
 
 }  // namespace
@@ -205,7 +205,7 @@ void StagePipeline::verify_bodies(const MachineRegionRules& rules) const {
   const ProducerNeeds needs = needs_of_producer(rules.kernel, *this);
   for (std::size_t i = 0; i < needs.values.size(); ++i) {
     const Instruction& in = rules.kernel.values[i];
-    rules.require(!needs.values[i] || computes_alone(in) || is_told_to_producers(in), "pipeline_producer",
+    rules.require(!needs.values[i] || computes_alone(in) || is_broadcast_to_producers(in), "pipeline_producer",
                   "a producer wants a {} of the consumers", name_of(in));
   }
   rules.require(!needs.set_elsewhere, "pipeline_producer", "a producer wants a variable that consumers set");
@@ -258,7 +258,7 @@ class RunningPipeline : public RunningRegion {
     if (leads_to_stage(s) || (set && needs_.vars[static_cast<std::size_t>(set->var)])) return threads;
     const auto* compute = std::get_if<Compute>(&s.node);
     const Instruction* in = compute ? &value(kernel_, compute->value) : nullptr;
-    const bool by_all = in && (computes_alone(*in) || is_told_to_producers(*in));
+    const bool by_all = in && (computes_alone(*in) || is_broadcast_to_producers(*in));
     return by_all ? threads : threads.first(std::min(threads.size(), consumers));
   }
 

@@ -67,7 +67,7 @@ bool leads_to_stage(const Statement& statement);
 /// Returns whether all producers take part in the copies; otherwise the first one starts all of them.
 bool copies_by_all(const Kernel& kernel, const StagePipeline& pipeline);
 /// Returns whether the producers of a pipeline receive its value from the consumers.
-bool is_told_to_producers(const Instruction& in);
+bool is_broadcast_to_producers(const Instruction& in);
 
 /// The values and variables computed in a pipeline's body that its producers, or the loops that lead to the stage,
 /// need.

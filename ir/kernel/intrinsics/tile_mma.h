@@ -9,9 +9,9 @@ namespace lathe::kernel {
 inline constexpr int tile_side = 16, tile_depth = 32;
 inline constexpr int term_elements = 2 * tile_side * tile_depth;
 
-/// The products of bf16 terms that make up an f32 product to its last bits, smallest first (Henry, Tang and Heinecke
-/// 2019, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations"). Each product
-/// shares an operand with the previous one.
+/// The products of bf16 terms whose sum is an f32 product accurate to its last bits, smallest first (Henry, Tang and
+/// Heinecke 2019, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations"). Each
+/// product shares an operand with the previous one.
 struct TermProduct {
   int left, right;
 };

@@ -10,8 +10,9 @@ namespace {
 
 constexpr AttrSpec gelu_attrs[] = {
     {"approximate", AttrKind::text, false, std::string_view("none"), "\"none\" (by erf) or \"tanh\""}};
-constexpr AttrSpec clamp_attrs[] = {{"low", AttrKind::number, true, {}, "the smallest value of the result"},
-                                    {"high", AttrKind::number, true, {}, "the largest; it wins over low"}};
+constexpr AttrSpec clamp_attrs[] = {
+    {"low", AttrKind::number, true, {}, "the smallest value of the result"},
+    {"high", AttrKind::number, true, {}, "the largest value of the result; takes precedence over low"}};
 constexpr std::string_view kind_labels[] = {"dtype_kind"};
 constexpr std::string_view gelu_labels[] = {"dtype_kind", "gelu_approximate"};
 
@@ -158,8 +159,8 @@ constinit const Op relu = composite("relu", "max(a, 0)", {1, 1}, MixedPrecision:
                                     infer_unary<rules::reals>, expand_relu, relu_gradient, with_integers);
 
 constinit const Op gelu =
-    composite("gelu", "a times the normal distribution function of a", {1, 1}, MixedPrecision::follow, gelu_attrs,
-              gelu_labels, infer_gelu, expand_gelu, gelu_gradient, gelu_samples);
+    composite("gelu", "a times the cumulative distribution function of the normal distribution at a", {1, 1},
+              MixedPrecision::follow, gelu_attrs, gelu_labels, infer_gelu, expand_gelu, gelu_gradient, gelu_samples);
 
 constinit const Op silu = composite("silu", "a * sigmoid(a)", {1, 1}, MixedPrecision::follow, {}, kind_labels,
                                     infer_unary<rules::floats>, expand_silu, silu_gradient, plain_samples);
@@ -180,7 +181,7 @@ constinit const Op reciprocal =
               expand_reciprocal, reciprocal_gradient, [] { return unary_composite_samples({}, 0.5, 3); });
 
 constinit const Op clamp =
-    composite("clamp", "a brought into low .. high", {1, 1}, MixedPrecision::follow, clamp_attrs, kind_labels,
+    composite("clamp", "a limited to low .. high", {1, 1}, MixedPrecision::follow, clamp_attrs, kind_labels,
               infer_unary<rules::reals>, expand_clamp, clamp_gradient, clamp_samples);
 
 }  // namespace ops

@@ -192,7 +192,7 @@ std::vector<Sample> einsum_samples() {
 namespace ops {
 
 constinit const Op einsum =
-    composite("einsum", "the sum of products that an equation of labels says, as torch.einsum", {1, -1},
+    composite("einsum", "the sum of products given by an equation of labels, as in torch.einsum", {1, -1},
               MixedPrecision::low_precision, einsum_attrs, einsum_labels, infer_einsum, expand_einsum,
               FromExpansion{}, einsum_samples);
 

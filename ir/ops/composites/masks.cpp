@@ -6,7 +6,7 @@ namespace lathe::ir {
 
 namespace {
 
-constexpr AttrSpec fill_attrs[] = {{"value", AttrKind::number, true, {}, "what stands where the mask is true"}};
+constexpr AttrSpec fill_attrs[] = {{"value", AttrKind::number, true, {}, "the value where the mask is true"}};
 constexpr AttrSpec triangle_attrs[] = {
     {"diagonal", AttrKind::integer, false, std::int64_t{0}, "0 is the main diagonal, 1 the one above it"}};
 constexpr AttrSpec one_hot_attrs[] = {{"classes", AttrKind::dim, true, {}, "the size of the new last dim"},
@@ -139,7 +139,7 @@ constinit const Op one_hot =
 
 constinit const Op stop_gradient =
     composite("stop_gradient", "a itself; no gradient flows through it", {1, 1}, MixedPrecision::follow, {}, {},
-              infer_same_as_operand, expand_stop_gradient, NotDifferentiable{"stop_gradient says so"},
+              infer_same_as_operand, expand_stop_gradient, NotDifferentiable{"stop_gradient blocks gradients"},
               [] { return unary_composite_samples({}); });
 
 }  // namespace ops

@@ -10,10 +10,10 @@ namespace lathe::ir {
 namespace {
 
 constexpr AttrSpec softmax_attrs[] = {
-    {"dim", AttrKind::integer, true, {}, "the dim that sums to 1"},
-    {"zero_masked", AttrKind::boolean, false, false, "where all elements are -inf the result is 0, not NaN"}};
+    {"dim", AttrKind::integer, true, {}, "the dim along which the result sums to 1"},
+    {"zero_masked", AttrKind::boolean, false, false, "the result is 0, not NaN, if all elements are -inf"}};
 constexpr AttrSpec log_softmax_attrs[] = {
-    {"dim", AttrKind::integer, true, {}, "the dim whose exponentials sum to 1"}};
+    {"dim", AttrKind::integer, true, {}, "the dim along which the exponentials of the result sum to 1"}};
 constexpr AttrSpec norm_attrs[] = {{"eps", AttrKind::real, false, 1e-5, "added to the variance or mean square"}};
 constexpr std::string_view softmax_labels[] = {"dtype_kind", "dim_range"};
 constexpr std::string_view norm_labels[] = {"dtype_kind", "dtype_match", "norm_rank", "norm_eps", "norm_weight"};
@@ -195,10 +195,10 @@ std::vector<Sample> norm_samples(int most) {
 
 namespace ops {
 
-constinit const Op softmax =
-    composite("softmax", "exp(a) / sum(exp(a)) along a dim, without overflow; zero_masked: 0 where all is -inf",
-              {1, 1}, MixedPrecision::f32, softmax_attrs, softmax_labels, infer_softmax, expand_softmax,
-              softmax_gradient, zero_masked_samples);
+constinit const Op softmax = composite(
+    "softmax", "exp(a) / sum(exp(a)) along a dim, without overflow; zero_masked: 0 if all elements are -inf", {1, 1},
+    MixedPrecision::f32, softmax_attrs, softmax_labels, infer_softmax, expand_softmax, softmax_gradient,
+    zero_masked_samples);
 
 constinit const Op log_softmax = composite("log_softmax", "log(softmax(a)) along a dim, without overflow", {1, 1},
                                            MixedPrecision::f32, log_softmax_attrs, softmax_labels, infer_softmax,

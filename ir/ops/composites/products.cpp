@@ -177,11 +177,12 @@ std::vector<Sample> linear_samples() {
 namespace ops {
 
 constinit const Op matmul = composite(
-    "matmul", "the product of matrices, batched and broadcast as torch.matmul; vectors lose their dim", {2, 2},
-    MixedPrecision::low_precision, {}, matmul_labels, infer_matmul, expand_matmul, FromExpansion{}, matmul_samples);
+    "matmul", "the matrix product, batched and broadcast as in torch.matmul; the dim of a vector operand is removed",
+    {2, 2}, MixedPrecision::low_precision, {}, matmul_labels, infer_matmul, expand_matmul, FromExpansion{},
+    matmul_samples);
 
 constinit const Op linear = composite(
-    "linear", "x [.., in] times the transpose of weight [out, in], plus bias [out] where it is given", {2, 3},
+    "linear", "x [.., in] times the transpose of weight [out, in], plus bias [out] if given", {2, 3},
     MixedPrecision::low_precision, {}, linear_labels, infer_linear, expand_linear, FromExpansion{}, linear_samples);
 
 }  // namespace ops

@@ -7,14 +7,14 @@ namespace lathe::ir {
 
 namespace {
 
-constexpr AttrSpec dims_attr{"dims", AttrKind::integers, true, {}, "the dims that go; [] for none"};
-constexpr AttrSpec keepdim_attr{"keepdim", AttrKind::boolean, false, false, "keep them with size 1"};
-constexpr AttrSpec dim_attr{"dim", AttrKind::integer, true, {}, "the dim that goes"};
+constexpr AttrSpec dims_attr{"dims", AttrKind::integers, true, {}, "the dims to reduce; [] reduces none"};
+constexpr AttrSpec keepdim_attr{"keepdim", AttrKind::boolean, false, false, "keep the reduced dims with size 1"};
+constexpr AttrSpec dim_attr{"dim", AttrKind::integer, true, {}, "the dim to reduce"};
 constexpr AttrSpec mean_attrs[] = {dims_attr, keepdim_attr};
 constexpr AttrSpec var_attrs[] = {
     dims_attr,
     keepdim_attr,
-    {"correction", AttrKind::integer, false, std::int64_t{1}, "divide by the number of elements less this"}};
+    {"correction", AttrKind::integer, false, std::int64_t{1}, "the divisor is the number of elements minus this"}};
 constexpr AttrSpec logsumexp_attrs[] = {dim_attr, keepdim_attr};
 constexpr AttrSpec argmax_attrs[] = {dim_attr};
 constexpr std::string_view statistic_labels[] = {"dtype_kind", "dim_range", "dim_repeat"};

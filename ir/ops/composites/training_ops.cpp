@@ -12,11 +12,12 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 constexpr AttrSpec cross_entropy_attrs[] = {
-    {"ignore_index", AttrKind::integer, false, {}, "targets of this value do not count"},
-    {"label_smoothing", AttrKind::real, false, 0.0, "the share of the target that is spread over all classes"}};
+    {"ignore_index", AttrKind::integer, false, {}, "targets with this value are ignored"},
+    {"label_smoothing", AttrKind::real, false, 0.0,
+     "the share of the target probability that is spread over all classes"}};
 constexpr AttrSpec dropout_attrs[] = {
     {"p", AttrKind::real, true, {}, "the probability of dropping an element"},
-    {"stream", AttrKind::integer, true, {}, "tells this draw from others of the same random state"}};
+    {"stream", AttrKind::integer, true, {}, "distinguishes this draw from others that use the same random state"}};
 constexpr std::string_view cross_entropy_labels[] = {"dtype_kind", "cross_entropy_rank", "cross_entropy_targets",
                                                      "cross_entropy_shape", "cross_entropy_smoothing"};
 constexpr std::string_view dropout_labels[] = {"dtype_kind", "dropout_p", "dropout_state"};
@@ -169,17 +170,18 @@ std::vector<Sample> dropout_samples() {
 
 namespace ops {
 
-constinit const Op cross_entropy = composite(
-    "cross_entropy",
-    "the mean of -log softmax(logits)[target] over the targets that are not ignored, with label smoothing; NaN when "
-    "all are ignored; any other target out of range is an error",
-    {2, 2}, MixedPrecision::f32, cross_entropy_attrs, cross_entropy_labels, infer_cross_entropy, expand_cross_entropy,
-    cross_entropy_gradient, cross_entropy_samples);
+constinit const Op cross_entropy =
+    composite("cross_entropy",
+              "the mean of -log softmax(logits)[target] over the targets that are not ignored, with label smoothing; "
+              "NaN if all are ignored; any other target out of range is an error",
+              {2, 2}, MixedPrecision::f32, cross_entropy_attrs, cross_entropy_labels, infer_cross_entropy,
+              expand_cross_entropy, cross_entropy_gradient, cross_entropy_samples);
 
-constinit const Op dropout =
-    composite("dropout", "each element 0 with probability p, else a / (1 - p); the draw depends on the state alone",
-              {2, 2}, MixedPrecision::follow, dropout_attrs, dropout_labels, infer_dropout, expand_dropout,
-              FromExpansion{}, dropout_samples);
+constinit const Op dropout = composite(
+    "dropout",
+    "sets each element to 0 with probability p, otherwise to a / (1 - p); the draw depends only on the state", {2, 2},
+    MixedPrecision::follow, dropout_attrs, dropout_labels, infer_dropout, expand_dropout, FromExpansion{},
+    dropout_samples);
 
 }  // namespace ops
 

@@ -10,9 +10,9 @@ namespace lathe::ir {
 namespace {
 
 constexpr AttrSpec attention_attrs[] = {
-    {"scale", AttrKind::real, true, {}, "what the scores are multiplied by, such as 1/sqrt(d)"},
+    {"scale", AttrKind::real, true, {}, "the factor of the scores, such as 1/sqrt(d)"},
     {"causal", AttrKind::boolean, false, false,
-     "query i sees keys 0 .. i only, also where there are more keys than queries"},
+     "query i sees only keys 0 .. i, even if there are more keys than queries"},
     {"offset", AttrKind::boolean, false, false,
      "the last operand is the position of the first query: query i sees keys 0 .. offset + i"},
     {"zero_masked", AttrKind::boolean, false, false, "a query that sees no key gives 0, not NaN"}};
@@ -227,8 +227,9 @@ std::vector<Sample> rope_samples() {
 namespace ops {
 
 constinit const Op attention = composite(
-    "attention", "softmax(q k^T * scale, masked) v; a bool mask is true where a key is seen, any other is added",
-    {3, 5}, MixedPrecision::low_precision, attention_attrs, attention_labels, infer_attention, expand_attention,
+    "attention",
+    "softmax(q k^T * scale, masked) v; a bool mask is true where a query sees a key, any other mask is added", {3, 5},
+    MixedPrecision::low_precision, attention_attrs, attention_labels, infer_attention, expand_attention,
     FromExpansion{}, attention_samples);
 
 constinit const Op rope =

@@ -10,7 +10,7 @@ TensorType argument_infer(const InferContext& ctx) {
 }
 
 constexpr std::string_view argument_labels[] = {"argument_name"};
-constexpr NotDifferentiable argument{"an argument is where a gradient arrives, it has no operands"};
+constexpr NotDifferentiable argument{"an argument has no operands to pass a gradient to"};
 
 constexpr Op record(std::string_view name, std::string_view doc) {
   return Op{.name = name,

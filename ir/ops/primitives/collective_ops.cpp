@@ -14,7 +14,7 @@ using Sizes = std::vector<std::int64_t>;
 using Operands = std::span<const HostTensor* const>;
 
 constexpr NotDifferentiable after_autodiff{
-    "processes are divided after differentiation: apply shard to the gradient"};
+    "graphs are sharded after differentiation: apply shard to the gradient graph"};
 constexpr Replicated added_by_shard{"it is what a graph of one process exchanges with the others"};
 
 // ---- common checks
@@ -154,32 +154,32 @@ std::vector<Sample> send_recv_samples() { return samples_with(on_axis(Entry{"off
 
 // ---- attributes
 
-constexpr AttrSpec axis_attr = {"axis", AttrKind::text, true, {}, "the mesh axis along which processes exchange"};
-constexpr AttrSpec ranks_attr = {"ranks", AttrKind::integer, true, {}, "how many processes the axis has"};
+constexpr AttrSpec axis_attr = {"axis", AttrKind::text, true, {}, "the mesh axis of the collective"};
+constexpr AttrSpec ranks_attr = {"ranks", AttrKind::integer, true, {}, "the number of processes along the axis"};
 constexpr AttrSpec index_attrs[] = {axis_attr, ranks_attr};
 constexpr AttrSpec all_reduce_attrs[] = {
     axis_attr, ranks_attr, {"combine", AttrKind::text, true, {}, "sum, max or min"}};
 constexpr AttrSpec block_attrs[] = {
     axis_attr,
     ranks_attr,
-    {"dim", AttrKind::integer, true, {}, "the dim of which each process holds a part"},
-    {"outer", AttrKind::dim, true, {}, "the dim is so many blocks, of each of which a process holds its part"}};
+    {"dim", AttrKind::integer, true, {}, "the sharded dim"},
+    {"outer", AttrKind::dim, true, {}, "the number of blocks of the dim; a process holds one shard of each block"}};
 constexpr AttrSpec all_gather_attrs[] = {
     block_attrs[0],
     block_attrs[1],
     block_attrs[2],
     block_attrs[3],
-    {"again", AttrKind::boolean, false, false, "it gathers what was gathered before and not kept"}};
+    {"again", AttrKind::boolean, false, false, "repeats an earlier gather whose result was not kept"}};
 constexpr AttrSpec all_to_all_attrs[] = {
     axis_attr,
     ranks_attr,
-    {"split_dim", AttrKind::integer, true, {}, "the dim whose parts go to the processes"},
-    {"concat_dim", AttrKind::integer, true, {}, "the dim along which the parts that come are joined"}};
+    {"split_dim", AttrKind::integer, true, {}, "the dim that is split over the processes"},
+    {"concat_dim", AttrKind::integer, true, {}, "the dim along which the received parts are concatenated"}};
 constexpr AttrSpec send_recv_attrs[] = {
     axis_attr,
     ranks_attr,
-    {"offset", AttrKind::integer, true, {}, "how many places further along the axis it goes, round its end"},
-    {"again", AttrKind::boolean, false, false, "it sends what was sent before and not kept where it came"}};
+    {"offset", AttrKind::integer, true, {}, "the distance to the receiving process along the axis, with wraparound"},
+    {"again", AttrKind::boolean, false, false, "repeats an earlier transfer whose result was not kept"}};
 constexpr std::string_view index_labels[] = {"mesh_ranks", "mesh_axis"};
 constexpr std::string_view all_reduce_labels[] = {"mesh_ranks", "mesh_axis", "mesh_combine", "dtype_kind"};
 constexpr std::string_view all_gather_labels[] = {"mesh_ranks", "mesh_axis", "mesh_divide", "dim_range"};
@@ -206,7 +206,7 @@ constexpr Op exchange(std::string_view name, std::string_view doc, std::span<con
 
 constinit const Op mesh_index = {
     .name = "mesh_index",
-    .doc = "the process's own position along a mesh axis, i64",
+    .doc = "the i64 position of the process along a mesh axis",
     .arity = Arity{0, 0},
     .attrs = index_attrs,
     .labels = index_labels,
@@ -217,18 +217,19 @@ constinit const Op mesh_index = {
     .samples = index_samples,
 };
 
-constinit const Op all_reduce = exchange("all_reduce", "the values of all processes of a mesh axis, combined",
+constinit const Op all_reduce = exchange("all_reduce", "the values of all processes of a mesh axis, reduced",
                                          all_reduce_attrs, all_reduce_labels, all_reduce_infer, all_reduce_samples);
-constinit const Op all_gather = exchange("all_gather", "the parts of all processes of a mesh axis, joined",
+constinit const Op all_gather = exchange("all_gather", "the shards of all processes of a mesh axis, concatenated",
                                          all_gather_attrs, all_gather_labels, all_gather_infer, block_samples);
 constinit const Op reduce_scatter =
-    exchange("reduce_scatter", "each process's part of the sum of the values of all processes of a mesh axis",
+    exchange("reduce_scatter", "the sum of the values of all processes of a mesh axis, sharded over them",
              block_attrs, reduce_scatter_labels, reduce_scatter_infer, block_samples);
-constinit const Op all_to_all = exchange(
-    "all_to_all", "parts of one dim go to the processes of a mesh axis; received parts are joined along another dim",
-    all_to_all_attrs, all_to_all_labels, all_to_all_infer, all_to_all_samples);
-constinit const Op send_recv = exchange(
-    "send_recv", "the value of the process that is offset places before it along a mesh axis, with wraparound",
-    send_recv_attrs, index_labels, send_recv_infer, send_recv_samples);
+constinit const Op all_to_all =
+    exchange("all_to_all",
+             "splits one dim over the processes of a mesh axis and concatenates the received parts along another dim",
+             all_to_all_attrs, all_to_all_labels, all_to_all_infer, all_to_all_samples);
+constinit const Op send_recv =
+    exchange("send_recv", "the value of the process offset places earlier along a mesh axis, with wraparound",
+             send_recv_attrs, index_labels, send_recv_infer, send_recv_samples);
 
 }  // namespace lathe::ir::ops

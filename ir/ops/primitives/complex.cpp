@@ -120,7 +120,7 @@ constexpr std::string_view polar_labels[] = {"dtype_match", "dtype_kind", "broad
 
 constinit const Op view_as_complex = {
     .name = "view_as_complex",
-    .doc = "pairs of reals in the last dim as complex numbers",
+    .doc = "reinterprets pairs of real numbers in the last dim as complex numbers",
     .arity = Arity{1, 1},
     .attrs = std::span<const AttrSpec>(),
     .labels = to_complex_labels,
@@ -133,7 +133,7 @@ constinit const Op view_as_complex = {
 
 constinit const Op view_as_real = {
     .name = "view_as_real",
-    .doc = "complex numbers as pairs of reals in a new last dim",
+    .doc = "reinterprets complex numbers as pairs of real numbers in a new last dim",
     .arity = Arity{1, 1},
     .attrs = std::span<const AttrSpec>(),
     .labels = complex_labels,

@@ -119,7 +119,7 @@ constexpr std::string_view contract_labels[] = {"dtype_match", "dtype_kind", "co
 
 constinit const Op contract = {
     .name = "contract",
-    .doc = "the product of two tensors, summed over the labels that both have and the result has not",
+    .doc = "the product of two tensors, summed over the labels that both operands have and the result does not",
     .arity = Arity{2, 2},
     .attrs = contract_attrs,
     .labels = contract_labels,

@@ -176,7 +176,7 @@ std::vector<Sample> segment_outer_samples() {
 }
 
 constexpr AttrSpec segment_outer_attrs[] = {
-    {"segment", AttrKind::integer, true, {}, "which of the segments, from 0; there is one fewer than offsets"}};
+    {"segment", AttrKind::integer, true, {}, "the index of the segment; there is one segment fewer than offsets"}};
 constexpr std::string_view grouped_labels[] = {"dtype_kind",   "dtype_match",     "index_dtype",
                                                "grouped_rank", "grouped_offsets", "grouped_inner"};
 
@@ -185,8 +185,8 @@ constexpr std::string_view grouped_labels[] = {"dtype_kind",   "dtype_match",   
 constinit const Op grouped_matmul = {
     .name = "grouped_matmul",
     .doc =
-        "x [s, k], offsets [g+1] and g weights [n, k]: rows offsets[i] up to offsets[i+1] times weight i transposed; "
-        "other rows are 0",
+        "x [s, k], offsets [g+1] and g weights [n, k]: rows offsets[i] .. offsets[i+1] - 1 times weight i "
+        "transposed; other rows are 0",
     .arity = Arity{3, -1},
     .attrs = std::span<const AttrSpec>(),
     .labels = grouped_labels,
@@ -200,8 +200,8 @@ constinit const Op grouped_matmul = {
 constinit const Op segment_outer = {
     .name = "segment_outer",
     .doc =
-        "a [s, n], b [s, k], offsets [g+1] -> [n, k]: a transposed times b, of rows offsets[segment] up to "
-        "offsets[segment+1]",
+        "a [s, n], b [s, k], offsets [g+1] -> [n, k]: a transposed times b, over rows offsets[segment] .. "
+        "offsets[segment+1] - 1",
     .arity = Arity{3, 3},
     .attrs = segment_outer_attrs,
     .labels = grouped_labels,

@@ -72,7 +72,7 @@ std::vector<Sample> gather_samples() {
 }
 
 constexpr AttrSpec gather_attrs[] = {
-    {"dim", AttrKind::integer, false, std::int64_t{0}, "the dim of the table that the indices run over"}};
+    {"dim", AttrKind::integer, false, std::int64_t{0}, "the dim of the table that the indices address"}};
 constexpr std::string_view gather_labels[] = {"index_dtype", "dim_range"};
 
 // ---- scatter_add: indices [i..], updates [.., i.., ..] -> [.., size, ..]
@@ -153,8 +153,8 @@ std::vector<Sample> scatter_samples() {
 }
 
 constexpr AttrSpec scatter_attrs[] = {
-    {"size", AttrKind::dim, true, {}, "the size of the dim that is scattered to"},
-    {"dim", AttrKind::integer, false, std::int64_t{0}, "where that dim stands in the result"}};
+    {"size", AttrKind::dim, true, {}, "the size of the dim to scatter to"},
+    {"dim", AttrKind::integer, false, std::int64_t{0}, "the position of that dim in the result"}};
 constexpr std::string_view scatter_labels[] = {"index_dtype", "dtype_kind", "scatter_shape", "dim_range",
                                                "dim_negative"};
 
@@ -162,7 +162,7 @@ constexpr std::string_view scatter_labels[] = {"index_dtype", "dtype_kind", "sca
 
 constinit const Op gather = {
     .name = "gather",
-    .doc = "the slices of a table that the indices name, an embedding at dim 0; an index out of range is an error",
+    .doc = "the slices of a table at the given indices (an embedding for dim 0); an index out of range is an error",
     .arity = Arity{2, 2},
     .attrs = gather_attrs,
     .labels = gather_labels,
@@ -175,7 +175,7 @@ constinit const Op gather = {
 
 constinit const Op scatter_add = {
     .name = "scatter_add",
-    .doc = "zeros to which each update is added at its index, in order: gather transposed",
+    .doc = "adds each update, in order, to a tensor of zeros at its index: the transpose of gather",
     .arity = Arity{2, 2},
     .attrs = scatter_attrs,
     .labels = scatter_labels,

@@ -84,7 +84,7 @@ std::vector<Sample> concat_samples() {
           sample({{2}, {3}}, 0, i8),   sample({{2, 1}, {2, 1}}, 1, c128)};
 }
 
-constexpr AttrSpec concat_attrs[] = {{"dim", AttrKind::integer, true, {}, "the dim along which they are joined"}};
+constexpr AttrSpec concat_attrs[] = {{"dim", AttrKind::integer, true, {}, "the dim to concatenate along"}};
 constexpr std::string_view concat_labels[] = {"dtype_match", "dim_range", "concat_rank", "concat_shape"};
 
 // ---- pad
@@ -143,16 +143,16 @@ std::vector<Sample> pad_samples() {
           sample({2}, 0, 1, 1, boolean), sample({2}, 0, 1, 1, c128)};
 }
 
-constexpr AttrSpec pad_attrs[] = {{"dim", AttrKind::integer, true, {}, "the dim that grows"},
-                                  {"low", AttrKind::dim, true, {}, "how many zeros come before"},
-                                  {"high", AttrKind::dim, true, {}, "how many zeros come after"}};
+constexpr AttrSpec pad_attrs[] = {{"dim", AttrKind::integer, true, {}, "the dim to pad"},
+                                  {"low", AttrKind::dim, true, {}, "the number of zeros before the elements"},
+                                  {"high", AttrKind::dim, true, {}, "the number of zeros after the elements"}};
 constexpr std::string_view pad_labels[] = {"dim_range", "pad_size"};
 
 }  // namespace
 
 constinit const Op concat = {
     .name = "concat",
-    .doc = "the operands one after the other along a dim",
+    .doc = "the operands concatenated along a dim",
     .arity = Arity{1, -1},
     .attrs = concat_attrs,
     .labels = concat_labels,

@@ -81,19 +81,19 @@ std::vector<Sample> contiguous_samples() {
 }
 
 constexpr AttrSpec shape_attrs[] = {
-    {"shape", AttrKind::shape, true, {}, "the shape of the result; one size may be -1, to be worked out"}};
+    {"shape", AttrKind::shape, true, {}, "the shape of the result; one size may be -1, which is inferred"}};
 constexpr std::string_view view_labels[] = {"view_numel", "view_stride", "view_infer", "dim_negative"};
 constexpr std::string_view reshape_labels[] = {"view_numel", "view_infer", "dim_negative"};
 
 }  // namespace
 
 constinit const Op view =
-    view_op("view", "the same elements in another shape, where the strides allow it; never a copy", shape_attrs,
-            view_labels, view_infer, view_map, view_gradient, view_samples);
+    view_op("view", "the same elements in another shape, without a copy; an error if the strides do not allow it",
+            shape_attrs, view_labels, view_infer, view_map, view_gradient, view_samples);
 
 constinit const Op reshape = {
     .name = "reshape",
-    .doc = "the same elements in another shape: a view where the strides allow it, a copy where they do not",
+    .doc = "the same elements in another shape: a view if the strides allow it, otherwise a copy",
     .arity = Arity{1, 1},
     .attrs = shape_attrs,
     .labels = reshape_labels,
@@ -106,7 +106,7 @@ constinit const Op reshape = {
 
 constinit const Op contiguous = {
     .name = "contiguous",
-    .doc = "the same tensor laid out row-major: a copy where it was strided",
+    .doc = "the same tensor in row-major layout; copies a strided tensor",
     .arity = Arity{1, 1},
     .attrs = std::span<const AttrSpec>(),
     .labels = std::span<const std::string_view>(),

@@ -105,7 +105,7 @@ constinit const Op lt = binary(
     comparison, order_samples);
 
 constinit const Op le = binary(
-    "le", "whether a is at most b, broadcast; false with NaN", ScalarOp::le, MixedPrecision::follow,
+    "le", "whether a is less than or equal to b, broadcast; false with NaN", ScalarOp::le, MixedPrecision::follow,
     [](span<const double> x) { return x[0] <= x[1] ? 1.0 : 0.0; }, infer_comparison<rules::reals | rules::bytes>,
     comparison, order_samples);
 

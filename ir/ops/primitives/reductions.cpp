@@ -65,8 +65,8 @@ std::vector<Sample> reduce_samples(const std::vector<DType>& dtypes) {
 }
 
 constexpr AttrSpec attrs[] = {
-    {"dims", AttrKind::integers, true, {}, "the dims that are folded; none for []"},
-    {"keepdim", AttrKind::boolean, false, false, "whether they stay, with size 1"},
+    {"dims", AttrKind::integers, true, {}, "the dims to reduce; [] reduces none"},
+    {"keepdim", AttrKind::boolean, false, false, "keep the reduced dims with size 1"},
 };
 constexpr std::string_view reduction_labels[] = {"dtype_kind", "dim_range", "dim_repeat"};
 
@@ -74,7 +74,7 @@ constexpr std::string_view reduction_labels[] = {"dtype_kind", "dim_range", "dim
 
 constinit const Op sum = {
     .name = "sum",
-    .doc = "the sum over dims, 0 over no elements",
+    .doc = "the sum over dims; 0 over no elements",
     .arity = Arity{1, 1},
     .attrs = attrs,
     .labels = reduction_labels,
@@ -92,7 +92,7 @@ constinit const Op sum = {
 
 constinit const Op max = {
     .name = "max",
-    .doc = "the largest over dims, -inf (for integers the smallest there is) over no elements; NaN if any is",
+    .doc = "the maximum over dims; -inf (for integers the lowest value) over no elements; NaN if any element is NaN",
     .arity = Arity{1, 1},
     .attrs = attrs,
     .labels = reduction_labels,
@@ -105,7 +105,7 @@ constinit const Op max = {
 
 constinit const Op min = {
     .name = "min",
-    .doc = "the smallest over dims, inf (for integers the largest there is) over no elements; NaN if any is",
+    .doc = "the minimum over dims; inf (for integers the highest value) over no elements; NaN if any element is NaN",
     .arity = Arity{1, 1},
     .attrs = attrs,
     .labels = reduction_labels,

@@ -166,8 +166,8 @@ constexpr std::string_view update_rows_labels[] = {"dtype_kind", "index_dtype", 
 constinit const Op update_rows = {
     .name = "update_rows",
     .doc =
-        "the first operand with rows replaced at positions [t], or [b, t] by the index of dim 0, or elements at "
-        "positions of the rows' shape; of equal ones the last",
+        "the first operand with rows replaced at positions [t], or [b, t] per index of dim 0, or with elements "
+        "replaced at positions of the rows' shape; if positions repeat, the last wins",
     .arity = Arity{3, 3},
     .attrs = update_rows_attrs,
     .labels = update_rows_labels,

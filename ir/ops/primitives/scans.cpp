@@ -60,16 +60,16 @@ std::vector<Sample> cumsum_samples() {
 }
 
 constexpr AttrSpec cumsum_attrs[] = {
-    {"dim", AttrKind::integer, true, {}, "the dim that the sums run along"},
-    {"exclusive", AttrKind::boolean, false, false, "leave the element itself out"},
-    {"reverse", AttrKind::boolean, false, false, "sum the elements from each on instead of those up to it"}};
+    {"dim", AttrKind::integer, true, {}, "the dim to sum along"},
+    {"exclusive", AttrKind::boolean, false, false, "exclude the element itself"},
+    {"reverse", AttrKind::boolean, false, false, "sum from each element to the end instead of from the start"}};
 constexpr std::string_view cumsum_labels[] = {"dtype_kind", "dim_range"};
 
 }  // namespace
 
 constinit const Op cumsum = {
     .name = "cumsum",
-    .doc = "the sums along a dim of the elements up to each; bf16 and f16 are summed in f32",
+    .doc = "the running sum along a dim; bf16 and f16 are summed in f32",
     .arity = Arity{1, 1},
     .attrs = cumsum_attrs,
     .labels = cumsum_labels,

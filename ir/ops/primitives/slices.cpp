@@ -84,7 +84,7 @@ std::vector<Sample> slice_samples() {
 }
 
 constexpr AttrSpec slice_attrs[] = {
-    {"dim", AttrKind::integer, true, {}, "the dim that is cut"},
+    {"dim", AttrKind::integer, true, {}, "the dim to slice"},
     {"start", AttrKind::dim, true, {}, "the first index; a negative number counts from the end"},
     {"stop", AttrKind::dim, true, {}, "one past the last index; a negative number counts from the end"},
     {"step", AttrKind::integer, false, std::int64_t{1}, "the distance between indices"},
@@ -161,11 +161,11 @@ constexpr std::string_view diagonal_labels[] = {"dim_range", "dim_repeat", "diag
 }  // namespace
 
 constinit const Op slice =
-    view_op("slice", "the indices start, start + step, .. below stop of one dim; nothing is copied", slice_attrs,
+    view_op("slice", "the elements start, start + step, .. below stop of one dim, without a copy", slice_attrs,
             slice_labels, slice_infer, slice_map, slice_gradient, slice_samples);
 
 constinit const Op diagonal =
-    view_op("diagonal", "two dims of one size go, their diagonal comes last", diagonal_attrs, diagonal_labels,
-            diagonal_infer, diagonal_map, diagonal_gradient, diagonal_samples);
+    view_op("diagonal", "removes two dims of equal size and appends their diagonal as the last dim", diagonal_attrs,
+            diagonal_labels, diagonal_infer, diagonal_map, diagonal_gradient, diagonal_samples);
 
 }  // namespace lathe::ir::ops

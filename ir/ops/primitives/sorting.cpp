@@ -102,23 +102,20 @@ std::vector<Sample> top_k_samples() {
           sample({4, 1}, 1, -1, false),   sample({9}, 4, 0, true, i64, 3), sample({2, 9}, 3, 1, false, i32, 2)};
 }
 
-constexpr AttrSpec argsort_attrs[] = {
-    {"dim", AttrKind::integer, false, std::int64_t{-1}, "the dim whose elements are put in order"},
-    {"descending", AttrKind::boolean, false, false, "the largest first"}};
+constexpr AttrSpec argsort_attrs[] = {{"dim", AttrKind::integer, false, std::int64_t{-1}, "the dim to sort along"},
+                                      {"descending", AttrKind::boolean, false, false, "sort in descending order"}};
 constexpr std::string_view argsort_labels[] = {"dtype_kind", "dim_range"};
 constexpr AttrSpec top_k_attrs[] = {
-    {"k", AttrKind::dim, true, {}, "how many are wanted"},
-    {"dim", AttrKind::integer, false, std::int64_t{-1}, "the dim along which they are searched"},
-    {"largest", AttrKind::boolean, false, true, "the largest, else the smallest"}};
+    {"k", AttrKind::dim, true, {}, "the number of positions to return"},
+    {"dim", AttrKind::integer, false, std::int64_t{-1}, "the dim to search along"},
+    {"largest", AttrKind::boolean, false, true, "return the largest elements; otherwise the smallest"}};
 constexpr std::string_view top_k_labels[] = {"dtype_kind", "dim_range", "dim_negative", "top_k_size"};
 
 }  // namespace
 
 constinit const Op argsort = {
     .name = "argsort",
-    .doc =
-        "the positions, as i64, of the elements along a dim in their order; equal ones keep theirs; NaN counts as "
-        "larger than every number",
+    .doc = "the i64 positions that sort the elements along a dim; stable; NaN is larger than every number",
     .arity = Arity{1, 1},
     .attrs = argsort_attrs,
     .labels = argsort_labels,
@@ -131,7 +128,7 @@ constinit const Op argsort = {
 
 constinit const Op top_k = {
     .name = "top_k",
-    .doc = "the positions, as i64, of the k largest elements along a dim, the largest first: the start of an argsort",
+    .doc = "the i64 positions of the k largest elements along a dim, in descending order",
     .arity = Arity{1, 1},
     .attrs = top_k_attrs,
     .labels = top_k_labels,

@@ -94,7 +94,7 @@ constexpr AttrSpec constant_attrs[] = {
      AttrKind::numbers,
      true,
      {},
-     "one value for all elements, or each in row-major order; complex: re, im"},
+     "one value for all elements, or one per element in row-major order; complex: re, im"},
 };
 constexpr std::string_view constant_labels[] = {"constant_count", "constant_value", "dim_negative"};
 
@@ -127,7 +127,7 @@ std::vector<Sample> iota_samples() {
 
 constexpr AttrSpec iota_attrs[] = {
     {"shape", AttrKind::shape, true, {}, "the shape of the result"},
-    {"dim", AttrKind::integer, true, {}, "the dim along which it counts"},
+    {"dim", AttrKind::integer, true, {}, "the dim whose index is returned"},
     {"dtype", AttrKind::dtype, true, {}, "the dtype of the result: a float or an integer"},
 };
 constexpr std::string_view iota_labels[] = {"dim_range", "dtype_kind", "dim_negative"};
@@ -192,7 +192,7 @@ std::vector<Sample> random_samples() {
 constexpr AttrSpec random_attrs[] = {
     {"shape", AttrKind::shape, true, {}, "the shape of the result"},
     {"dtype", AttrKind::dtype, true, {}, "the dtype of the result: a float"},
-    {"stream", AttrKind::integer, true, {}, "tells the draws of one graph apart"},
+    {"stream", AttrKind::integer, true, {}, "distinguishes the draws of a graph"},
 };
 constexpr std::string_view random_labels[] = {"random_state", "dtype_kind", "dim_negative"};
 
@@ -225,7 +225,7 @@ std::vector<Sample> random_at_samples() {
 
 constexpr AttrSpec random_at_attrs[] = {
     {"dtype", AttrKind::dtype, true, {}, "the dtype of the result: a float"},
-    {"stream", AttrKind::integer, true, {}, "tells the draws of one graph apart"},
+    {"stream", AttrKind::integer, true, {}, "distinguishes the draws of a graph"},
 };
 constexpr std::string_view random_at_labels[] = {"random_state", "index_dtype", "dtype_kind"};
 
@@ -233,7 +233,7 @@ constexpr std::string_view random_at_labels[] = {"random_state", "index_dtype", 
 
 constinit const Op constant = {
     .name = "constant",
-    .doc = "numbers written in the graph",
+    .doc = "numbers stored in the graph",
     .arity = Arity{0, 0},
     .attrs = constant_attrs,
     .labels = constant_labels,
@@ -272,7 +272,7 @@ constinit const Op random_uniform = {
 
 constinit const Op random_uniform_at = {
     .name = "random_uniform_at",
-    .doc = "random_uniform where each element's number is given: the part of a draw that a process holds",
+    .doc = "random_uniform with explicit element numbers, for a process's shard of a draw",
     .arity = Arity{2, 2},
     .attrs = random_at_attrs,
     .labels = random_at_labels,

@@ -238,27 +238,26 @@ std::vector<Sample> squeeze_samples() {
 }
 
 constexpr AttrSpec unsqueeze_attrs[] = {
-    {"dim", AttrKind::integer, true, {}, "where the new dim stands in the result"}};
-constexpr AttrSpec squeeze_attrs[] = {{"dim", AttrKind::integer, true, {}, "the dim of size 1 that goes"}};
+    {"dim", AttrKind::integer, true, {}, "the position of the new dim in the result"}};
+constexpr AttrSpec squeeze_attrs[] = {{"dim", AttrKind::integer, true, {}, "the dim of size 1 to remove"}};
 constexpr std::string_view squeeze_labels[] = {"dim_range", "squeeze_size"};
 
 }  // namespace
 
-constinit const Op transpose =
-    view_op("transpose", "two dims are swapped; nothing is copied", transpose_attrs, axis_labels, transpose_infer,
-            transpose_map, transpose_gradient, transpose_samples);
+constinit const Op transpose = view_op("transpose", "swaps two dims without a copy", transpose_attrs, axis_labels,
+                                       transpose_infer, transpose_map, transpose_gradient, transpose_samples);
 
-constinit const Op permute = view_op("permute", "the dims in another order; nothing is copied", permute_attrs,
-                                     permute_labels, permute_infer, permute_map, permute_gradient, permute_samples);
+constinit const Op permute = view_op("permute", "permutes the dims without a copy", permute_attrs, permute_labels,
+                                     permute_infer, permute_map, permute_gradient, permute_samples);
 
 constinit const Op expand =
-    view_op("expand", "dims of size 1, or new ones in front, repeat; nothing is copied", expand_attrs, expand_labels,
+    view_op("expand", "repeats dims of size 1, or new leading dims, without a copy", expand_attrs, expand_labels,
             expand_infer, expand_map, expand_gradient, expand_samples);
 
-constinit const Op unsqueeze = view_op("unsqueeze", "a new dim of size 1", unsqueeze_attrs, axis_labels,
+constinit const Op unsqueeze = view_op("unsqueeze", "inserts a dim of size 1", unsqueeze_attrs, axis_labels,
                                        unsqueeze_infer, unsqueeze_map, unsqueeze_gradient, unsqueeze_samples);
 
-constinit const Op squeeze = view_op("squeeze", "a dim of size 1 goes", squeeze_attrs, squeeze_labels, squeeze_infer,
-                                     squeeze_map, squeeze_gradient, squeeze_samples);
+constinit const Op squeeze = view_op("squeeze", "removes a dim of size 1", squeeze_attrs, squeeze_labels,
+                                     squeeze_infer, squeeze_map, squeeze_gradient, squeeze_samples);
 
 }  // namespace lathe::ir::ops

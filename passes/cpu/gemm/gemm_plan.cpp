@@ -82,17 +82,17 @@ void fit_columns(GemmTile& tile, const GemmQuery& query) {
 /// Whether there is one right operand for all rows.
 bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.batch, 1); }
 
-/// Whether a packed copy of the right operand may pay off. A copy that exceeds all caches is written to memory and
-/// read back, so each task should pack its own part. The exception is a copy that so many rows share that this
-/// traffic is negligible.
+/// Returns whether a packed copy of the right operand may pay off. A copy that exceeds all caches is written to
+/// memory and read back, so each task should pack its own part, unless enough rows share the copy to make this
+/// traffic negligible.
 bool may_pack_right(const GemmQuery& query) {
   const bool many = query.m && *query.m >= query.cpu.products.limits.packed_rows && query.n && query.k &&
                     *query.n * *query.k <= query.cpu.last_level.bytes;
   return reused(query) && (many || !large_right(query));
 }
 
-/// Whether the right operand is read in place from a cache, for so few rows that packing it does not pay off. The
-/// right operand of a weight gradient was computed just before; weights come from memory.
+/// Returns whether the right operand is read in place from a cache because there are too few rows to amortize
+/// packing. The right operand of a weight gradient was computed just before; weights come from memory.
 bool stays_cached(const GemmQuery& query) {
   const ProductLimits& limits = query.cpu.products.limits;
   const bool fresh = query.lhs_axis == LaneAxis::row && at_most(query.m, limits.few_rows);
@@ -240,8 +240,7 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     plan.tile.operands = GemmTile::Operands::pairs;
     return plan;
   }
-  missed.push_back(
-      {Multiplier::dot_pairs, "an operand is read where it lies, and pairs are made when one is packed"});
+  missed.push_back({Multiplier::dot_pairs, "an operand is read in place, but pairs are formed only when packing"});
   return fitted(query);
 }
 

@@ -107,8 +107,8 @@ std::optional<double> diagonal(const Graph& graph, const Node& comparison) {
   return times.begin()->second * most;
 }
 
-/// Returns the share of the columns that rows use: with a mask that compares positions, probably half of them, or as
-/// many as there are between two diagonals. `beyond`: additional columns computed per row.
+/// Returns the share of the columns that rows use. With a mask that compares positions, this is estimated as half of
+/// the columns, or the number of columns between two diagonals. `beyond`: additional columns computed per row.
 double share_of_columns(const AttentionSubject& subject, const AttentionGroup& group, double columns, double beyond) {
   const auto behind = [&](ValueId id) {
     return subject.is_transparent(id) ? std::span<const ValueId>(subject.node(id).operands)

@@ -7,10 +7,10 @@
 
 namespace lathe {
 
-/// Which sums are computed from results. By default, those that differ only in the order of summation.
+/// Selects the sums that are computed from results. By default, only sums that differ just in the order of summation.
 struct AttentionDelta {
-  /// Not 0: only if the columns' values are so many, or of unknown number, that a kernel gains by processing them in
-  /// blocks of this size: keys, values and the gradients of both need more than two blocks.
+  /// If not 0, only attentions whose kernel gains from processing columns in blocks of this size: their keys, values
+  /// and both gradients need more than two blocks, or their size is unknown.
   std::int64_t block_bytes = 0;
   /// Also if factors are converted, as in mixed precision: a sum then differs by the rounding of result and weights.
   bool converted = false;

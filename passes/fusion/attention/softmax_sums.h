@@ -10,8 +10,8 @@ namespace lathe {
 bool is_exponential(const ir::Node& node);
 
 /// Returns the exponentials that a sum adds up, each times a factor: its operand, or values in which its operand is
-/// linear as far as its ops show. A softmax has such a sum, and so has its gradient. A sigmoid divides by its
-/// exponentials and does not add them up.
+/// provably linear. A softmax and its gradient have such a sum. A sigmoid divides by its exponentials without adding
+/// them up.
 std::vector<ir::ValueId> exponentials_in_sum(const ir::Graph& graph, ir::ValueId sum);
 
 /// Whether two matmuls multiply the same values. Values that were sent around the processes, once or again, are the

@@ -9,7 +9,7 @@ using namespace ir;
 
 namespace {
 
-/// Whether so many blocks read the operand that it should be stored. The blocks go along the rows of the other
+/// Returns whether enough blocks read the operand that storing it pays off. Blocks run along the rows of the other
 /// operand.
 bool many_read(const Graph& graph, const Node& product, std::size_t which, std::int64_t few) {
   const ContractionRoles roles = product.op->as<Contraction>()->roles(product);

@@ -19,8 +19,8 @@ using namespace ir;
 
 namespace {
 
-/// The dim of a value along which a reduction has run that it is made of, point-wise, as weights are along their
-/// columns; -1 where there is none, or the value is something else.
+/// Returns the dim along which a reduction ran whose result the value uses pointwise, such as the columns for softmax
+/// weights; -1 if there is no such dim.
 int reduced_along(const Graph& graph, ValueId value) {
   const Shape& shape = graph[value].type.shape;
   std::vector<ValueId> work = {value};

@@ -55,7 +55,7 @@ class Account {
       return fmt::format("%{} {} at {}", id.index, graph_[id].op->name.value, graph_[id].loc.to_string());
     };
     const auto held = holds_.find(buffer_of_(value));
-    throw InternalError(fmt::format("lowering of @{}: {} wants {} where {} lies  [placement]", graph_.name,
+    throw InternalError(fmt::format("lowering of @{}: {} reads {}, but its buffer holds {}  [placement]", graph_.name,
                                     text(reader), text(value),
                                     held == holds_.end() ? "nothing" : text(held->second)));
   }

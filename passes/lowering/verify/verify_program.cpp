@@ -158,22 +158,22 @@ class Verifier {
         fail(part, part.to, "it is written");
       if (!part.fold) continue;
       if (buffer(part.received).elements != received_elements(part, exchange.ranks))
-        fail(part, part.received, "it has other elements than come to it");
+        fail(part, part.received, "its number of elements differs from the received one");
       fold_ = &*part.fold;
       check_arguments();
       fold_ = nullptr;
     }
-    for (int l = exchange.start; l < exchange.done; ++l) check_beside(exchange, l);
+    for (int l = exchange.start; l < exchange.done; ++l) check_concurrent(exchange, l);
   }
 
   /// Checks a launch that may overlap with the exchange.
-  void check_beside(const Exchange& exchange, int l) {
+  void check_concurrent(const Exchange& exchange, int l) {
     launch_ = l;
     for (std::size_t p = 0; p < launch().buffers.size(); ++p)
       for (const Exchange::Part& part : exchange.parts) {
         const int b = launch().buffers[p];
         const bool own = b == part.to || b == part.received || b == part.folded;
-        if (own || (b == part.from && use().stored[p])) fail(part, b, "a launch beside it touches it");
+        if (own || (b == part.from && use().stored[p])) fail(part, b, "a concurrent launch accesses it");
       }
   }
 

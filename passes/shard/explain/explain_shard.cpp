@@ -80,12 +80,12 @@ std::string explain(const Sharded& sharded, const StepRates& rates, const DimBin
     text += fmt::format("a process has at most {} bytes of gathered values at a time: {} in use, {} ahead of use\n",
                         held.gathered, gathered_text(held, false), gathered_text(held, true));
   if (sharded.rings > 0)
-    text += fmt::format("{} attention{} of which keys and values go around in a ring\n", sharded.rings,
+    text += fmt::format("{} attention{} with keys and values passed around a ring\n", sharded.rings,
                         sharded.rings == 1 ? "" : "s");
   for (const GatheredAttention& each : sharded.gathered)
     text += fmt::format("keys and values at {} stay gathered: {}\n", each.loc.to_string(), each.why);
   for (const std::string& name : sharded.kept_whole)
-    text += fmt::format("{} is whole on every process: no dim of it divides\n", name);
+    text += fmt::format("{} is whole on every process: none of its dims is divisible\n", name);
   if (!sharded.exchanges.empty()) text += to_string(rates);
   return text;
 }

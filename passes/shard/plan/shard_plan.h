@@ -15,22 +15,23 @@ namespace lathe::shard {
 struct ShardPlan {
   std::vector<std::optional<SplitDim>> parts;  ///< by node
   std::vector<bool> held;                      ///< by node: an argument of which each process holds only its shard
-  std::vector<ir::ValueId> kept_whole;         ///< arguments to be sharded that have no dim that divides
+  std::vector<ir::ValueId> kept_whole;         ///< arguments to shard that have no divisible dim
 
   bool has(ir::ValueId id) const { return parts[static_cast<std::size_t>(id.index)].has_value(); }
   const SplitDim& operator[](ir::ValueId id) const { return *parts[static_cast<std::size_t>(id.index)]; }
   bool is_held(ir::ValueId id) const { return held[static_cast<std::size_t>(id.index)]; }
 };
 
-/// Which arguments are shards along an axis between steps.
+/// Selects the arguments that are shards along an axis between steps.
 struct PartKinds {
-  /// Those that have the shape of a parameter and are elementwise with it.
+  /// States that have the shape of a parameter and are elementwise with it.
   bool states = false;
   bool parameters = false;  ///< parameters too
 };
 
-/// `earlier` has the plans of the axes before, whose shards this one splits further. The dim is the first whose local
-/// size divides. It is split inside of the splits by name and by earlier axes.
+/// Plans the shards along an axis. `earlier` has the plans of previous axes, whose shards this one splits further.
+/// The sharded dim is the first whose local size is divisible. It is split inside the splits by name and by earlier
+/// axes.
 ShardPlan plan_parts(const ir::Graph& graph, const SplitPlan& splits, int axis, const PartKinds& kinds,
                      const std::vector<ShardPlan>& earlier);
 

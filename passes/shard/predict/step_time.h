@@ -10,8 +10,8 @@ struct StepTime {
   double products = 0;  ///< of its matmuls
   /// Of launches, in addition to their matmuls: memory traffic, and the cost of each launch. 0 if ignored.
   double memory = 0;
-  double exchanges = 0;  ///< of its collectives, one after the other
-  double waiting = 0;    ///< of these, what nothing else hides
+  double exchanges = 0;  ///< of its collectives, in sequence
+  double waiting = 0;    ///< the part of `exchanges` that does not overlap with nodes
   double step() const { return products + memory + waiting; }
 };
 

@@ -261,9 +261,10 @@ RingGraph ring_attention(const Graph& graph) {
 }
 
 std::string_view reason_of_send(const Node& send_recv) {
-  if (send_recv.attrs.get<bool>("again")) return "keys and values go around again, for their gradients";
-  return send_recv.loc.gradient() ? "the gradients of keys and values go around with them, and home"
-                                  : "keys and values go around in a ring";
+  if (send_recv.attrs.get<bool>("again")) return "keys and values are passed around again, for their gradients";
+  return send_recv.loc.gradient()
+             ? "the gradients of keys and values are passed along with them, back to their owners"
+             : "keys and values are passed around a ring";
 }
 
 }  // namespace lathe::shard

@@ -46,10 +46,10 @@ TEST_CASE("explain lists the kernels of attention on a GPU and their tensor core
     INFO(text);
     CHECK_THAT(text, Contains("softmax at net.cpp:9: fused") && Contains("by k0_attention_") &&
                          Contains(warpgroups ? ": warpgroups, tensor cores, " : ": tensor cores, ") &&
-                         Contains(" bytes of shared memory a block") && !Contains("not by warpgroups") &&
+                         Contains(" bytes of shared memory per block") && !Contains("not by warpgroups") &&
                          !Contains("not by tensor cores"));
   }
-  CHECK_THAT(told("f32", "f32"), Contains("not by tensor cores, which take bf16 or f16 alone: %") &&
+  CHECK_THAT(told("f32", "f32"), Contains("not by tensor cores, which multiply only bf16 or f16: %") &&
                                      Contains("contract multiplies f32 and f32 (net.cpp:7)"));
   CHECK_THAT(told("bf16", "f32"), Contains("contract multiplies f32 and f32 (net.cpp:11)"));
   CHECK_THAT(told("f16", "bf16"), Contains("contract multiplies bf16 and bf16 (net.cpp:11)"));

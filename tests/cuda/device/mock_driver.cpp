@@ -190,11 +190,11 @@ void MockDriver::begin_capture(Handle stream) {
   call("cuStreamBeginCapture");
   ++captures;
   want_stream(stream);
-  if (capturing_) throw std::logic_error("a capture goes on");
+  if (capturing_) throw std::logic_error("a capture is already active");
   capturing_ = stream;
 }
 MockDriver::Handle MockDriver::end_capture(Handle stream) {
-  if (capturing_ != stream) throw std::logic_error("no such capture");
+  if (capturing_ != stream) throw std::logic_error("the stream has no active capture");
   capturing_ = nullptr;
   std::vector<Recorded> launches = std::exchange(captured_, {});
   call("cuStreamEndCapture");

@@ -91,9 +91,9 @@ TEST_CASE("the host detects errors in the text of register operands, and of wait
   finds("k < depth / 16", "k < 2", {.boxes = true});
   finds("if (starts && k == 0)", "if (starts)", {.starts = true});
   finds("if (starts && k == 0)", "if (false)", {.starts = true});
-  finds("there[2] = value;", "there[2] = !value;");
-  finds("  pipeline.told ^= 1;\n  return value;\n}\ntemplate <class Pipeline>\nLATHE_FUNCTION bool hear",
-        "  return value;\n}\ntemplate <class Pipeline>\nLATHE_FUNCTION bool hear");
+  finds("words[2] = value;", "words[2] = !value;");
+  finds("  pipeline.broadcast_parity ^= 1;\n  return value;\n}\n/// Called by the producers",
+        "  return value;\n}\n/// Called by the producers");
 }
 
 TEST_CASE("races: none in chained products, and a pipeline that starts without a barrier is detected") {
@@ -122,9 +122,10 @@ TEST_CASE("chained products compile to wgmma with register operands, overlapped,
   for (const ChainedProduct& p : variants) kernels.push_back(chained_product(p));
   const std::string text = cuda::emit(kernels[2], gpu_info("sm_80"));
   INFO(text);
-  for (const char* part : {"start_pipeline<2, true>(pipeline_barriers, 1, 128);", "wgmma<48>(r",
-                           "wait_sums(pipeline, r", "wait_own_sums(pipeline, r", "= tell_producers(pipeline, ",
-                           "= observe_consumers(pipeline);", ", transposed_tiles(values, "})
+  for (const char* part :
+       {"start_pipeline<2, true>(pipeline_barriers, 1, 128);", "wgmma<48>(r", "wait_sums(pipeline, r",
+        "wait_own_sums(pipeline, r", "= broadcast_to_producers(pipeline, ", "= observe_consumers(pipeline);",
+        ", transposed_tiles(values, "})
     CHECK(text.find(part) != std::string::npos);
   CHECK(cuda::emit(kernels[4], gpu_info("sm_90a")).find("wgmma<48, true>(r") != std::string::npos);
   const auto nvrtc = test::local_nvrtc();

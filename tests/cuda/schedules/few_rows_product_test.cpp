@@ -73,7 +73,7 @@ constexpr FewRowsCase few_rows_cases[] = {
   output "y" %3
 })",
      "load_aligned<2>", 1e-12},
-    {"heads: scores and weighted sums of a token beside a cache of unknown length",
+    {"heads: scores and weighted sums of a token with a cache of unknown length",
      R"(graph @heads(input %q: f32[3, 1, 16], input %k: f32[3, t, 16], input %v: f32[3, t, 16], input %row: f32[3, 1, 16],
     input %here: bool[t, 1]) {
   %1 = where %here, %row, %k

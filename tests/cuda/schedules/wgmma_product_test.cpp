@@ -59,7 +59,7 @@ constexpr Case cases[] = {
   output "y" %3
 })",
      3},
-    {"rows in unequal steps, which are no boxes, beside weights that are",
+    {"rows with unequal steps, which cannot be TMA boxes, and weights that can",
      R"(graph @mixed(input %x: bf16[2, 3, s, 64], input %w: bf16[136, 64]) {
   %1 = permute %x {dims=[0, 2, 1, 3]}
   %2 = linear %1, %w

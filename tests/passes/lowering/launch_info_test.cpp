@@ -133,8 +133,7 @@ TEST_CASE("launch info of CPU matmuls reports why a faster path does not apply")
   const LaunchInfo info = at_line(lower_cpu(graph, pairs), 7).back().info;
   REQUIRE(info.missed.size() == 1);
   CHECK(info.missed[0].to_string() ==
-        "not by dot products of pairs of bf16: an operand is read where it lies, and pairs are made when one is "
-        "packed");
+        "not by dot products of pairs of bf16: an operand is read in place, but pairs are formed only when packing");
 }
 
 TEST_CASE("launch info of CPU attention reports why tiles do not apply") {

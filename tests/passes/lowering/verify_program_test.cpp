@@ -366,7 +366,7 @@ TEST_CASE("verify placement: rejects reads of memory that another value overwrot
   CHECK_NOTHROW(verify([&](ir::ValueId id) { return base(id); }));
   // All values are placed at one address: %3 overlaps %2, which is still live.
   CHECK_THROWS_WITH(verify([&](ir::ValueId id) { return graph[id].op->as<ir::Argument>() ? base(id) : 1000; }),
-                    Contains("wants") && Contains("lies  [placement]"));
+                    Contains("but its buffer holds") && Contains("[placement]"));
   copies.clear();
   CHECK_THROWS_WITH(verify([&](ir::ValueId id) { return base(id); }), Contains("mul at") && Contains("[placement]"));
 }

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-/// Text searches in linear time. Those of std::string are quadratic in the worst case.
+/// Text searches in linear time; the searches of std::string are quadratic in the worst case.
 namespace lathe::jinja {
 
 /// Returns the first position of `wanted` at or after `from`, or npos.

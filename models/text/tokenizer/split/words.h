@@ -19,7 +19,7 @@ struct Word {
 struct Words {
   AlignedText text;
   std::vector<Word> words;
-  /// Each byte stands for its character in GPT-2's alphabet, which is not written out.
+  /// Each byte represents its character in GPT-2's byte alphabet; the text is not converted to that alphabet.
   bool is_byte_level = false;
 
   std::string_view text_of(const Word& word) const { return text.text().substr(word.begin, word.end - word.begin); }

@@ -101,7 +101,7 @@ class Translator {
     if (cursor_.skip("[")) return {.text = translate_class(cursor_)};
     if (cursor_.skip("\\")) return {.text = escape()};
     if (cursor_.starts("*") || cursor_.starts("+") || cursor_.starts("?"))
-      cursor_.fail("a quantifier stands after nothing");
+      cursor_.fail("a quantifier follows nothing");
     const std::string_view next = cursor_.take();
     if (next == "." || next == "^" || next == "$") return {.text = std::string(next)};
     const bool is_mark = next.size() == 1 && std::ispunct(static_cast<unsigned char>(next[0]));

@@ -194,7 +194,7 @@ std::vector<Tiling> tilings(const GpuInfo& gpu, const ProductOperands& operands)
 }
 
 /// Returns the tilings with splits, if few tiles have long sums, as for gradients of weights, and if the estimated
-/// time is shorter. The estimate assumes that as many blocks run at a time as there are multiprocessors; a second
+/// time is shorter. The estimate assumes one block per multiprocessor at a time; a second
 /// kernel costs a launch and the traffic of the splits. A sum of unknown length is treated as long.
 std::vector<Tiling> split_tilings(const GpuInfo& gpu, const ProductOperands& operands) {
   constexpr int counts[] = {2, 3, 4, 6, 8, 12, 16};
