@@ -27,6 +27,13 @@ struct Twice {
   std::string text(const MachineText& text) const {
     return fmt::format("twice {}[{}] = {}[{}]", text.buffer(to), text.value(at), text.buffer(from), text.value(at));
   }
+  static Twice parse(MachineReader& in) {
+    Twice twice{.to = in.buffer()};
+    in.element();
+    in.expect("=");
+    twice.from = in.buffer(), twice.at = in.element();
+    return twice;
+  }
   void interpret(const MachineRun& run, ValueId, Thread& t) const {
     for (std::int64_t i = run.integer(at, t), end = i + 4; i < end; ++i)
       run.target(to, t).store(i, {.real = 2 * run.target(from, t).load(i, run.actor(t)).real}, run.actor(t));
@@ -59,16 +66,26 @@ struct WithoutInterpretation {
   Instruction instruction() const;
   void verify(const MachineRules&) const;
   std::string text(const MachineText&) const;
+  static WithoutInterpretation parse(MachineReader&);
 };
 struct WithoutRules {
   static WithoutRules of(const Instruction&);
   Instruction instruction() const;
   std::string text(const MachineText&) const;
+  static WithoutRules parse(MachineReader&);
+  void interpret(const MachineRun&, ValueId, Thread&) const;
+};
+struct WithoutParser {
+  static WithoutParser of(const Instruction&);
+  Instruction instruction() const;
+  void verify(const MachineRules&) const;
+  std::string text(const MachineText&) const;
   void interpret(const MachineRun&, ValueId, Thread&) const;
 };
 
 static_assert(MachineOperation<Twice> && MachineOperation<FromLane>);
-static_assert(!MachineOperation<WithoutInterpretation> && !MachineOperation<WithoutRules>);
+static_assert(!MachineOperation<WithoutInterpretation> && !MachineOperation<WithoutRules> &&
+              !MachineOperation<WithoutParser>);
 
 }  // namespace
 

@@ -56,6 +56,7 @@ struct WithoutPlace {
   static WithoutPlace of(const MachineRegion&);
   void verify_bodies(const MachineRegionRules&) const;
   std::string text(const MachineText&) const;
+  static MachineRegion parse(MachineReader&);
   void interpret(MachineRun&, std::span<Thread* const>) const;
 };
 struct WithoutMeaning {
@@ -63,6 +64,7 @@ struct WithoutMeaning {
   void verify_place(const MachineRegionRules&) const;
   void verify_bodies(const MachineRegionRules&) const;
   std::string text(const MachineText&) const;
+  static MachineRegion parse(MachineReader&);
 };
 
 static_assert(MachineRegionOf<FirstThreads>);
@@ -72,7 +74,7 @@ static_assert(!MachineRegionOf<WithoutPlace> && !MachineRegionOf<WithoutMeaning>
 
 TEST_CASE("machine region: printer and walkers handle one defined only in its file") {
   const Kernel kernel = shared_out();
-  CHECK_THAT(print(kernel), Catch::Contains("    first 3 threads i1 run {\n"
+  CHECK_THAT(print(kernel), Catch::Contains("    first_threads 3 i1 run {\n"
                                             "      %0 = add i1, 10 : i64\n") &&
                                 Catch::Contains("    }\n    barrier\n"));
   CHECK(print(kernel) == print(shared_out()));

@@ -49,7 +49,7 @@ Kernel everything(const std::string& kernel_name, const std::string& prefix) {
 
 TEST_CASE("kernels print as text") {
   CHECK(print(everything("all", "")) == R"(kernel @all(x: read f32, y: write bf16, z: readwrite i64 aliased; n, m) {
-  // %5 softmax mha.cpp:14
+  note "%5 softmax mha.cpp:14"
   %0 = div n, 2 : i64
   for i0 in 0..%0 step 4 @parallel {
     alloc tmp: f32[32] @stack

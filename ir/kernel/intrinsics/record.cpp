@@ -10,6 +10,13 @@ void MachineRules::want_multiple(ValueId id, int of, std::string_view what) cons
           given.integer, of);
 }
 
+ValueId MachineReader::element() {
+  expect("[");
+  const ValueId id = value();
+  expect("]");
+  return id;
+}
+
 Instruction machine_instruction(MachineOp op, std::vector<ValueId> args, Type type) {
   return {.op = Opcode::machine,
           .type = type,

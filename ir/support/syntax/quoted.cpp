@@ -19,6 +19,10 @@ std::string quoted(std::string_view text) {
   return result + "\"";
 }
 
+std::string name_or_quoted(std::string_view name) {
+  return is_dim_name(name) && !name.ends_with('.') ? std::string(name) : quoted(name);
+}
+
 std::string sigiled(char sigil, std::string_view name) {
   return is_dim_name(name) ? fmt::format("{}{}", sigil, name) : sigil + quoted(name);
 }
