@@ -7,6 +7,7 @@
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/parameter_use.h"
 #include "ir/kernel/verify/verifier.h"
+#include "tests/support/round_trip.h"
 
 using namespace lathe;
 using namespace lathe::kernel;
@@ -43,6 +44,9 @@ struct Twice {
 constinit const MachineRecord twice_record =
     machine_record<Twice>({.name = "twice", .args = {1, 1}, .buffers = {2, 2}});
 
+constexpr const MachineRecord* twice_records[] = {&twice_record};
+constexpr IntrinsicFamily twice_family{.operations = twice_records};
+
 Twice Twice::of(const Instruction& in) { return {in.machine->buffers[0].id, in.machine->buffers[1].id, in.args[0]}; }
 Instruction Twice::instruction() const {
   return machine_instruction({.record = &twice_record, .buffers = {{to, Access::write}, {from, Access::read}}}, {at});
@@ -57,7 +61,7 @@ Kernel doubled(DType dtype, bool to_input = false, bool later = false) {
     if (later) in.args.push_back(i.id);
     b.machine(in);
   });
-  return b.finish();
+  return test::round_trip(b.finish(), twice_family);
 }
 
 /// Incomplete operations, each without one required part.

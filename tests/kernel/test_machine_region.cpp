@@ -7,6 +7,7 @@
 #include "ir/kernel/verify/structure_rules.h"
 #include "ir/kernel/verify/verifier.h"
 #include "tests/support/first_threads.h"
+#include "tests/support/round_trip.h"
 
 /// Machine regions: how walkers handle one that they do not know.
 using namespace lathe;
@@ -32,7 +33,7 @@ Kernel shared_out(bool with_barrier = true) {
     b.if_(t >= 3, [&] { b.store(y, t, b.load(tile, t % 3) * 2.0); });
   };
   b.for_loop(0, 8, 1, thread, LoopKind::thread_x);
-  return b.finish();
+  return test::round_trip(b.finish(), test::first_threads_family);
 }
 
 MachineRegion& region_in(Kernel& kernel) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/intrinsics/region.h"
+#include "ir/kernel/intrinsics/families.h"
 #include "ir/kernel/intrinsics/run.h"
 
 namespace lathe::test {
@@ -41,6 +41,9 @@ struct FirstThreads {
 inline constexpr kernel::RegionBodyTraits first_threads_bodies[] = {{"run", kernel::RunBy::first}};
 inline constexpr kernel::MachineRegionRecord first_threads_record = kernel::machine_region_record<FirstThreads>(
     {.name = "first_threads", .bodies = first_threads_bodies, .attributes = 1, .index = "thread number"});
+
+inline constexpr const kernel::MachineRegionRecord* first_threads_regions[] = {&first_threads_record};
+inline constexpr kernel::IntrinsicFamily first_threads_family{.regions = first_threads_regions};
 
 inline kernel::MachineRegion FirstThreads::parse(kernel::MachineReader& in) {
   const int count = in.number();

@@ -59,7 +59,7 @@ std::string Mma::text(const MachineText& text) const {
 Mma Mma::parse(MachineReader& in) {
   const auto matrix = [&] {
     SharedOperand m{.rows = in.number()};
-    for (const char* word : {"rows", "of"}) in.expect(word);
+    in.words("rows of");
     m.buffer = in.buffer();
     in.expect("[");
     m.first = in.value();

@@ -129,6 +129,8 @@ class MachineReader {
   /// Defines the index of a region by the name that is next.
   virtual ValueId index() = 0;
 
+  /// Takes words, separated by spaces in `text`.
+  void words(std::string_view text);
   /// "[value]"
   ValueId element();
   /// "item, item, ..."; `item` takes one.

@@ -54,7 +54,7 @@ MachineRegion StagePipeline::parse(MachineReader& in) {
   int blocks = 1;
   if (in.accept(",")) {
     blocks = in.number();
-    for (const char* word : {"blocks", "a", "multiprocessor"}) in.expect(word);
+    in.words("blocks a multiprocessor");
   }
   return {.record = &stage_pipeline_record, .attributes = {stages, consumers, blocks}, .bodies = {}};
 }

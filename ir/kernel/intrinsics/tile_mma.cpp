@@ -102,12 +102,11 @@ TileMma TileMma::parse(MachineReader& in) {
   product.columns = in.number();
   in.expect("x");
   product.depth = in.value();
-  if ((product.split_bf16 = in.accept("as")))
-    for (const char* word : {"split", "bf16"}) in.expect(word);
+  if ((product.split_bf16 = in.accept("as"))) in.words("split bf16");
   if (!in.accept(",")) return product;
   in.expect("prefetch");
   product.prefetch_lines = in.number();
-  for (const char* word : {"lines", "from"}) in.expect(word);
+  in.words("lines from");
   product.prefetch = in.value();
   return product;
 }
