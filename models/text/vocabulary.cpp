@@ -6,7 +6,7 @@ namespace lathe::text {
 
 namespace {
 
-constexpr char32_t replacement = 0xfffd;
+constexpr char32_t replacement_character = 0xfffd;
 
 /// Length of the sequence that a leading byte starts; 0 for an invalid one.
 std::size_t sequence_length(unsigned char lead) {
@@ -37,7 +37,7 @@ std::u32string decode_utf8(std::string_view text) {
       c = (c << 6) | (next & 0x3fu);
     }
     good = good && valid(c, length);
-    characters.push_back(good ? c : replacement);
+    characters.push_back(good ? c : replacement_character);
     i += good ? length : 1;
   }
   return characters;
@@ -68,7 +68,7 @@ Vocabulary::Vocabulary(std::u32string characters) : characters_(std::move(charac
 Vocabulary Vocabulary::of(std::string_view text, std::size_t limit) {
   std::map<char32_t, std::size_t> counts;
   for (const char32_t c : decode_utf8(text))
-    if (c != replacement) ++counts[c];
+    if (c != replacement_character) ++counts[c];
   std::vector<std::pair<char32_t, std::size_t>> order(counts.begin(), counts.end());
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::u32string kept;
@@ -91,7 +91,7 @@ std::vector<std::int64_t> Vocabulary::encode(std::string_view text) const {
 std::string Vocabulary::decode(const std::vector<std::int64_t>& ids) const {
   std::u32string characters;
   for (const std::int64_t id : ids)
-    characters.push_back(id >= 1 && id < size() ? characters_[static_cast<std::size_t>(id - 1)] : replacement);
+    characters.push_back(id >= 1 && id < size() ? characters_[static_cast<std::size_t>(id - 1)] : replacement_character);
   return encode_utf8(characters);
 }
 
