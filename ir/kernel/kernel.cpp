@@ -37,6 +37,25 @@ const Loop* Kernel::parallel_loop() const {
   return nullptr;
 }
 
+std::string_view name(Access access) {
+  switch (access) {
+    case Access::read: return "read";
+    case Access::write: return "write";
+    case Access::read_write: return "readwrite";
+  }
+  throw InternalError("an access out of range");
+}
+
+std::string_view name(Space space) {
+  switch (space) {
+    case Space::parameter: return "parameter";
+    case Space::register_: return "register";
+    case Space::shared: return "shared";
+    case Space::stack: return "stack";
+  }
+  throw InternalError("a space out of range");
+}
+
 std::string_view name(LoopKind kind) {
   switch (kind) {
     case LoopKind::serial: return "serial";

@@ -92,7 +92,7 @@ struct MachineOp {
 
 struct Instruction {
   Opcode op = Opcode::constant;
-  Type type;
+  Type type{};
   ScalarOp scalar_op = ScalarOp::add;
   std::vector<ValueId> args{};
   std::int64_t integer = 0;
@@ -239,6 +239,8 @@ struct Kernel {
   const Loop* parallel_loop() const;
 };
 
+std::string_view name(Access access);
+std::string_view name(Space space);
 std::string_view name(LoopKind kind);
 std::string_view name(Opcode op);
 

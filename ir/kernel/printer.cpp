@@ -1,5 +1,6 @@
 #include "ir/kernel/printer.h"
 
+#include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <iterator>
@@ -9,29 +10,11 @@
 
 #include "ir/kernel/intrinsics/region.h"
 #include "ir/support/error.h"
+#include "ir/support/syntax/quoted.h"
 
 namespace lathe::kernel {
 
 namespace {
-
-std::string_view name(Access access) {
-  switch (access) {
-    case Access::read: return "read";
-    case Access::write: return "write";
-    case Access::read_write: return "readwrite";
-  }
-  throw InternalError("an access out of range");
-}
-
-std::string_view name(Space space) {
-  switch (space) {
-    case Space::parameter: return "parameter";
-    case Space::register_: return "register";
-    case Space::shared: return "shared";
-    case Space::stack: return "stack";
-  }
-  throw InternalError("a space out of range");
-}
 
 class Printer : MachineText {
  public:
@@ -42,10 +25,10 @@ class Printer : MachineText {
   }
 
   std::string run() {
-    add("kernel @", canonical_ ? "k" : kernel_.name, "(");
+    add("kernel ", canonical_ ? "@k" : syntax::sigiled('@', kernel_.name), "(");
     for (int i = 0; i < kernel_.parameter_count(); ++i) {
       const BufferInfo& buffer = kernel_.buffers[static_cast<std::size_t>(i)];
-      add(i ? ", " : "", buffer_names_[static_cast<std::size_t>(i)], ": ", name(buffer.access), " ",
+      add(i ? ", " : "", buffer_names_[static_cast<std::size_t>(i)], ": ", kernel::name(buffer.access), " ",
           lathe::name(buffer.dtype), buffer.noalias ? "" : " aliased");
     }
     for (std::size_t i = 0; i < kernel_.dims.size(); ++i) {
@@ -54,7 +37,7 @@ class Printer : MachineText {
     }
     out_ += ") {\n";
     if (!canonical_)
-      for (const std::string& note : kernel_.notes) add("  // ", note, "\n");
+      for (const std::string& note : kernel_.notes) add("  note ", syntax::quoted(note), "\n");
     for (std::size_t i = 0; i < kernel_.maps.size(); ++i) map(i);
     depth_ = 1;
     block(kernel_.body);
@@ -104,7 +87,7 @@ class Printer : MachineText {
     if (canonical_)
       put(out, Name{'d', static_cast<int>(i)});
     else
-      put(out, kernel_.dims[i]);
+      put(out, syntax::name_or_quoted(kernel_.dims[i]));
   }
   static void put_constant(std::string& out, const Instruction& in) {
     if (is_float(in.type.scalar))
@@ -123,7 +106,7 @@ class Printer : MachineText {
     for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
       std::string unique = canonical_ ? "b" + std::to_string(i) : kernel_.buffers[i].name;
       for (int n = 2; !taken.insert(unique).second; ++n) unique = kernel_.buffers[i].name + "_" + std::to_string(n);
-      buffer_names_.push_back(unique);
+      buffer_names_.push_back(syntax::name_or_quoted(unique));
     }
   }
 
@@ -136,6 +119,15 @@ class Printer : MachineText {
     std::string text;
     put(text, Named{id});
     return text;
+  }
+
+  /// Names the index of a loop or a region: i0, i1, ..., without the names of dims.
+  void name_index(ValueId id) {
+    const auto is_dim = [&](int number) {
+      return !canonical_ && std::count(kernel_.dims.begin(), kernel_.dims.end(), "i" + std::to_string(number)) > 0;
+    };
+    while (is_dim(next_index_)) ++next_index_;
+    value_names_[static_cast<std::size_t>(id)] = {'i', next_index_++};
   }
 
   void suffix(ValueId mask, int alignment) {
@@ -240,7 +232,8 @@ class Printer : MachineText {
   void statement(const Alloc& s) {
     const BufferInfo& info = kernel_.buffers[static_cast<std::size_t>(s.buffer)];
     indent();
-    add("alloc ", buffer(s.buffer), ": ", lathe::name(info.dtype), "[", info.count, "] @", name(info.space), "\n");
+    add("alloc ", buffer(s.buffer), ": ", lathe::name(info.dtype), "[", info.count, "] @", kernel::name(info.space),
+        "\n");
   }
 
   void statement(const Prefetch& s) {
@@ -260,7 +253,7 @@ class Printer : MachineText {
 
   void statement(const Loop& s) {
     indent();
-    value_names_[static_cast<std::size_t>(s.index)] = {'i', next_index_++};
+    name_index(s.index);
     add("for ", Named{s.index}, " in ", Named{s.lo}, "..", Named{s.hi}, " step ", Named{s.step}, " @",
         kernel::name(s.kind), " {\n");
     nested(s.body);
@@ -280,7 +273,7 @@ class Printer : MachineText {
 
   void statement(const MachineRegion& s) {
     indent();
-    if (s.index != none) value_names_[static_cast<std::size_t>(s.index)] = {'i', next_index_++};
+    if (s.index != none) name_index(s.index);
     out_ += s.record->text(s, *this);
     for (std::size_t i = 0; i < s.bodies.size(); ++i) {
       const std::string_view body = s.record->bodies[i].name;

@@ -10,7 +10,7 @@ namespace lathe::kernel {
 /// text.
 ///
 ///   kernel @scale(x: read f32, y: write f32; rows, cols) {
-///     // %3 mul mlp.cpp:14
+///     note "%3 mul mlp.cpp:14"
 ///     for i0 in 0..rows step 1 @parallel {
 ///       for i1 in 0..cols step 16 @serial {
 ///         %0 = mul i0, cols : i64

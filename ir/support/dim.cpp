@@ -87,6 +87,7 @@ std::string print(const Dim::Term& term) {
 
 bool is_dim_name(std::string_view text) {
   if (text.empty() || (!std::isalpha(static_cast<unsigned char>(text[0])) && text[0] != '_')) return false;
+  if (text.find("..") != std::string_view::npos) return false;  // a range in kernel text
   return std::all_of(text.begin(), text.end(),
                      [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '@'; });
 }
@@ -103,7 +104,7 @@ SharedBox<const Dim::Detail> Dim::make_detail(std::vector<Term> terms, std::stri
 Dim::Dim(std::string_view name) {
   if (!is_dim_name(name))
     throw UserError(fmt::format("'{}' cannot name a dim", name), "dim_name",
-                    "a name is a letter or underscore followed by letters, digits, underscores, dots or @");
+                    "a name is a letter or underscore followed by letters, digits, underscores, single dots or @");
   detail_ = make_detail({{{{std::string(name), 1}}, 1}}, std::string(name));
 }
 

@@ -98,7 +98,8 @@ class Dim {
   SharedBox<const Detail> detail_;
 };
 
-/// Returns whether `text` is a valid dim name: a letter or underscore, then letters, digits, underscores, dots, @.
+/// Returns whether `text` is a valid dim name: a letter or underscore, then letters, digits, underscores, single
+/// dots, @.
 bool is_dim_name(std::string_view text);
 
 }  // namespace lathe

@@ -1,5 +1,8 @@
 #include <fmt/core.h>
 
+#include "passes/compile/compile.h"
+#include "passes/cpu/cpu_machine.h"
+#include "passes/gpu/gpu_machine.h"
 #include "tests/fuzz/every_kernel.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
@@ -7,6 +10,7 @@
 #include "tests/support/guarded_program.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
+#include "tests/support/round_trip.h"
 #include "tests/support/run_with_states.h"
 
 namespace lathe::fuzz {
@@ -96,6 +100,17 @@ Complaint kernels(const Case& from) {
   return std::nullopt;
 }
 
+/// Checks that the text of each kernel parses to the same kernel, on a CPU and a GPU.
+Complaint loops(const Case& from) {
+  for (const Machine& machine : {cpu_machine(*find_cpu_info("x86-64-v4")), gpu_machine(gpu_info("sm_90a"))})
+    for (const kernel::Kernel& kernel : compile_graph(from.graph, machine).program.kernels) try {
+        test::round_trip(kernel);
+      } catch (const Error& error) {
+        return fmt::format("{} {}", kernel.name, error.what());
+      }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ObjectStore& compiled_kernels() {
@@ -115,6 +130,7 @@ std::span<const Oracle> compiled_oracles() {
        exposures},
       {"targets", "code for x86-64-v2 and v3 agrees with the interpreter", targets},
       {"kernels", "kernels access only their own memory, and read nothing uninitialized", kernels},
+      {"loops", "kernels for x86-64-v4 and sm_90a print the same after parsing", loops},
   };
   return all;
 }

@@ -11,6 +11,7 @@
 #include "ir/kernel/verify/access_search.h"
 #include "ir/kernel/verify/parameter_use.h"
 #include "tests/support/first_threads.h"
+#include "tests/support/round_trip.h"
 #include "tests/support/tile_blocks.h"
 
 /// Elements that a kernel's statements access, compared with those that the interpreter writes.
@@ -73,7 +74,7 @@ Kernel kernel_of(const std::function<void(Builder&, Buffer)>& body) {
   Builder b("k");
   const Buffer y = b.buffer("y", f32, Access::write);
   body(b, y);
-  return b.finish();
+  return test::round_trip(b.finish(), test::first_threads_family);
 }
 
 /// Columns of each row by vectors, the last one masked; task numbers count columns within rows.
@@ -180,7 +181,7 @@ TEST_CASE("access search: data-dependent accesses are undecided", "[access]") {
     b.store(y, b.load(x, i), b.constant(f32, 1));
     b.if_(b.get(on), [&] { b.store(y, i, b.constant(f32, 1)); });
   });
-  const Kernel kernel = b.finish();
+  const Kernel kernel = test::round_trip(b.finish());
   std::vector<AccessSearch> sites = searches(kernel, 0, {});
   REQUIRE(sites.size() == 2);
   std::int64_t budget = plenty;
@@ -257,7 +258,7 @@ TEST_CASE("parameter use: loads, stores and checks, independent of declarations"
   b.prefetch(p, 0);
   b.check(b.load(x, 1) < b.load(z, 0), 3);
   b.store(z, 0, b.constant(f32, 1));
-  const ParameterUse use = parameter_use(b.finish());
+  const ParameterUse use = parameter_use(test::round_trip(b.finish()));
   CHECK(use.loaded == std::vector<bool>{true, false, true, false});
   CHECK(use.stored == std::vector<bool>{false, true, true, false});
   CHECK(use.largest_code == 3);

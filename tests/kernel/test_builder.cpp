@@ -3,6 +3,7 @@
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/printer.h"
+#include "tests/support/round_trip.h"
 
 using namespace lathe;
 using namespace lathe::kernel;
@@ -20,7 +21,7 @@ struct Folding {
 
   std::string text(Value value) {
     b.store(value.type.scalar == f32 ? out : ints, 0, value);
-    const std::string all = canonical_text(b.finish());
+    const std::string all = canonical_text(test::round_trip(b.finish()));
     return all.substr(all.find('\n') + 1);
   }
 };
@@ -78,7 +79,8 @@ TEST_CASE("constant branches, loops and masks leave no code") {
   b.check(b.index(1) < 2, 1);
   b.store(x, 2, b.load(x, 3, 4, b.constant(boolean, 0)), b.constant(boolean, 1));
   b.store(x, 3, b.constant(f32, 1, 4), b.constant(boolean, 0, 4));
-  CHECK(print(b.finish()) == "kernel @k(x: readwrite f32) {\n  store x[0] = 1:f32\n  store x[2] = 0:f32x4\n}\n");
+  CHECK(print(test::round_trip(b.finish())) ==
+        "kernel @k(x: readwrite f32) {\n  store x[0] = 1:f32\n  store x[2] = 0:f32x4\n}\n");
 }
 
 TEST_CASE("the builder rejects wrong types") {
@@ -112,7 +114,7 @@ std::string condition(const std::function<Value(Builder& b, Value index, Value n
   const Value n = b.dim("n");
   const Buffer x = b.buffer("x", f32, Access::read), out = b.buffer("out", f32, Access::write);
   b.for_loop(0, n, 16, [&](Value index) { b.store(out, index, b.load(x, index, 16), make(b, index, n)); });
-  return canonical_text(b.finish());
+  return canonical_text(test::round_trip(b.finish()));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "ir/kernel/intrinsics/fast_math.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/verifier.h"
+#include "tests/support/round_trip.h"
 
 /// Functions that use a machine's own instructions.
 using namespace lathe;
@@ -29,7 +30,7 @@ Kernel quotients(int lanes, bool one_divisor) {
     b.store(fast, i, fast_div(b, fast_exp(b, from), by));
     b.store(rounded, i, b.apply(ScalarOp::exp, {from}) / by);
   });
-  return b.finish();
+  return test::round_trip(b.finish());
 }
 
 }  // namespace

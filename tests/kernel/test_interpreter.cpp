@@ -4,6 +4,7 @@
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/intrinsics/split_bf16.h"
+#include "tests/support/round_trip.h"
 
 using namespace lathe;
 using namespace lathe::kernel;
@@ -36,7 +37,7 @@ Kernel reverse_blocks(bool with_barrier, int threads = 8) {
             LoopKind::thread_x);
       },
       LoopKind::block_x);
-  return b.finish();
+  return test::round_trip(b.finish());
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ TEST_CASE("out-of-bounds accesses report kernel, buffer, index and size") {
   Buffer x = b.buffer("x", f32, Access::read_write);
   Value n = b.dim("n");
   b.for_loop(0, n, 1, [&](Value i) { b.store(x, i + 1, b.load(x, i)); });
-  const Kernel kernel = b.finish();
+  const Kernel kernel = test::round_trip(b.finish());
   std::vector<float> data(4, 1.0f);
   CHECK(run(kernel, {&data}, {3}) == 0);
   CHECK_THROWS_WITH(run(kernel, {&data}, {4}),
@@ -60,7 +61,7 @@ TEST_CASE("negative indices and masked lanes") {
   Value lanes = b.ramp(b.index(0), 4) - shift;
   Value loaded = b.gather(x, lanes, b.constant_int(i64, 0, 4) <= lanes);
   b.store(x, 0, loaded);
-  const Kernel kernel = b.finish();
+  const Kernel kernel = test::round_trip(b.finish());
   std::vector<float> data{1, 2, 3, 4};
   run(kernel, {&data}, {2});
   CHECK(data == std::vector<float>{0, 0, 1, 2});
@@ -73,7 +74,7 @@ TEST_CASE("scratch must be written before it is read") {
   Buffer tmp = b.alloc(f32, 4, Space::stack, "tmp");
   b.store(tmp, 0, b.constant(f32, 1));
   b.store(y, 0, b.load(tmp, 0) + b.load(tmp, 1));
-  const Kernel kernel = b.finish();
+  const Kernel kernel = test::round_trip(b.finish());
   std::vector<float> data(1);
   CHECK_THROWS_WITH(run(kernel, {&data}), Catch::Contains("tmp[1], which was never written  [uninitialised]"));
 }
@@ -83,7 +84,7 @@ TEST_CASE("ranges of the parallel loop and its extent") {
   Buffer y = b.buffer("y", f32, Access::read_write);
   Value n = b.dim("n");
   b.parallel_for(1, n * 2, 3, [&](Value i) { b.store(y, i, b.load(y, i) + 1.0); });
-  const Kernel kernel = b.finish();
+  const Kernel kernel = test::round_trip(b.finish());
   const std::vector<std::int64_t> dims{6}, none_left{0};
   CHECK(extent(kernel, dims) == 4);
   CHECK(extent(kernel, none_left) == 0);
@@ -99,7 +100,7 @@ TEST_CASE("bindings are checked, steps are limited") {
   Buffer x = b.buffer("x", f32, Access::read_write);
   Value n = b.dim("n");
   b.for_loop(0, 1000000000, n, [&](Value) { b.store(x, 0, b.constant(f32, 1)); });
-  const Kernel kernel = b.finish();
+  const Kernel kernel = test::round_trip(b.finish());
   std::vector<float> data(1);
   CHECK_THROWS_WITH(run(kernel, {&data}), Catch::Contains("[binding]"));
   CHECK_THROWS_WITH(run(kernel, {}, {1}), Catch::Contains("[binding]"));
@@ -112,7 +113,7 @@ TEST_CASE("alignment assumptions are checked") {
   Buffer x = b.buffer("x", f32, Access::read_write);
   Value n = b.dim("n");
   b.store(x, n, b.constant(f32, 1, 4), {}, 16);
-  const Kernel kernel = b.finish();
+  const Kernel kernel = test::round_trip(b.finish());
   alignas(16) float data[8] = {};
   const BoundBuffer bound{data, 8};
   const std::int64_t four[] = {4}, two[] = {2};
@@ -143,7 +144,7 @@ TEST_CASE("detects a missing barrier") {
           if (!write) b.store(x, t, b.load(tile, max(t - 1, 0)));
         },
         LoopKind::thread_x);
-    CHECK_THROWS_WITH(run(b.finish(), {&data}), Catch::Contains("[race]"));
+    CHECK_THROWS_WITH(run(test::round_trip(b.finish()), {&data}), Catch::Contains("[race]"));
   }
 }
 
@@ -176,7 +177,7 @@ TEST_CASE("a tree reduction over a 2-D block of threads") {
       LoopKind::thread_y);
   std::vector<float> in(64), out(4);
   std::iota(in.begin(), in.end(), 0.0f);
-  run(b.finish(), {&in, &out});
+  run(test::round_trip(b.finish()), {&in, &out});
   CHECK(out == std::vector<float>{120, 376, 632, 888});
 }
 
@@ -185,7 +186,7 @@ TEST_CASE("detects threads that reach a barrier a different number of times") {
   b.buffer("x", f32, Access::read);
   b.for_loop(0, 4, 1, [&](Value t) { b.for_loop(0, t, 1, [&](Value) { b.barrier(); }); }, LoopKind::thread_x);
   std::vector<float> data(1);
-  CHECK_THROWS_WITH(run(b.finish(), {&data}), Catch::Contains("[divergent_barrier]"));
+  CHECK_THROWS_WITH(run(test::round_trip(b.finish()), {&data}), Catch::Contains("[divergent_barrier]"));
 }
 
 TEST_CASE("dot_pairs: the odd product first, each step rounded once, subnormals flushed to zero") {
@@ -205,7 +206,7 @@ TEST_CASE("dot_pairs: the odd product first, each step rounded once, subnormals 
   store(5, pair(0, 0), pair(0, 0), 0x1p-140);
   // 2^-126 - 2^-150 has 24 bits below the smallest normal number; as a subnormal it would be rounded up to that.
   store(6, pair(0, 0x1p-75), pair(0, -0x1p-75), 0x1p-126);
-  const Kernel kernel = b.finish();
+  const Kernel kernel = test::round_trip(b.finish());
   std::vector<float> results(7, -1.0f);
   run(kernel, {&results});
   CHECK(results == std::vector<float>{131, 1, 0, 0, 0, 0, 0});

@@ -10,6 +10,7 @@
 #include "ir/kernel/intrinsics/mma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/verifier.h"
+#include "tests/support/round_trip.h"
 #include "tests/support/tile_product.h"
 
 /// mma and asynchronous copies.
@@ -102,7 +103,7 @@ Kernel warp(const std::function<void(Builder&, Buffer, Buffer, Value)>& body, in
     body(b, tile, x, t);
   };
   b.for_loop(0, threads, 1, thread, LoopKind::thread_x);
-  return b.finish();
+  return test::round_trip(b.finish());
 }
 
 Value multiply(Builder& b, Buffer tile, Builder::Bound first, int rows = 16, int lanes = 8) {
@@ -177,7 +178,7 @@ TEST_CASE("mma and copies that no GPU can run are rejected with the label of the
       [] {
         Builder b("outside");
         commit_copies(b);
-        return b.finish();
+        return test::round_trip(b.finish());
       },
       "copy_context");
 }
@@ -197,7 +198,7 @@ TEST_CASE("a thread reads a value from another lane of its warp") {
               LoopKind::thread_x);
         },
         LoopKind::thread_y);
-    return b.finish();
+    return test::round_trip(b.finish());
   };
   std::vector<std::int32_t> x(128), y(128), expected;
   for (int i = 0; i < 128; ++i) x[static_cast<std::size_t>(i)] = i * 3;

@@ -7,6 +7,7 @@
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/parameter_use.h"
 #include "ir/kernel/verify/verifier.h"
+#include "tests/support/round_trip.h"
 
 using namespace lathe;
 using namespace lathe::kernel;
@@ -27,6 +28,13 @@ struct Twice {
   std::string text(const MachineText& text) const {
     return fmt::format("twice {}[{}] = {}[{}]", text.buffer(to), text.value(at), text.buffer(from), text.value(at));
   }
+  static Twice parse(MachineReader& in) {
+    Twice twice{.to = in.buffer()};
+    in.element();
+    in.expect("=");
+    twice.from = in.buffer(), twice.at = in.element();
+    return twice;
+  }
   void interpret(const MachineRun& run, ValueId, Thread& t) const {
     for (std::int64_t i = run.integer(at, t), end = i + 4; i < end; ++i)
       run.target(to, t).store(i, {.real = 2 * run.target(from, t).load(i, run.actor(t)).real}, run.actor(t));
@@ -35,6 +43,9 @@ struct Twice {
 
 constinit const MachineRecord twice_record =
     machine_record<Twice>({.name = "twice", .args = {1, 1}, .buffers = {2, 2}});
+
+constexpr const MachineRecord* twice_records[] = {&twice_record};
+constexpr IntrinsicFamily twice_family{.operations = twice_records};
 
 Twice Twice::of(const Instruction& in) { return {in.machine->buffers[0].id, in.machine->buffers[1].id, in.args[0]}; }
 Instruction Twice::instruction() const {
@@ -50,7 +61,7 @@ Kernel doubled(DType dtype, bool to_input = false, bool later = false) {
     if (later) in.args.push_back(i.id);
     b.machine(in);
   });
-  return b.finish();
+  return test::round_trip(b.finish(), twice_family);
 }
 
 /// Incomplete operations, each without one required part.
@@ -59,16 +70,26 @@ struct WithoutInterpretation {
   Instruction instruction() const;
   void verify(const MachineRules&) const;
   std::string text(const MachineText&) const;
+  static WithoutInterpretation parse(MachineReader&);
 };
 struct WithoutRules {
   static WithoutRules of(const Instruction&);
   Instruction instruction() const;
   std::string text(const MachineText&) const;
+  static WithoutRules parse(MachineReader&);
+  void interpret(const MachineRun&, ValueId, Thread&) const;
+};
+struct WithoutParser {
+  static WithoutParser of(const Instruction&);
+  Instruction instruction() const;
+  void verify(const MachineRules&) const;
+  std::string text(const MachineText&) const;
   void interpret(const MachineRun&, ValueId, Thread&) const;
 };
 
 static_assert(MachineOperation<Twice> && MachineOperation<FromLane>);
-static_assert(!MachineOperation<WithoutInterpretation> && !MachineOperation<WithoutRules>);
+static_assert(!MachineOperation<WithoutInterpretation> && !MachineOperation<WithoutRules> &&
+              !MachineOperation<WithoutParser>);
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "ir/kernel/verify/structure_rules.h"
 #include "ir/kernel/verify/verifier.h"
 #include "tests/support/first_threads.h"
+#include "tests/support/round_trip.h"
 
 /// Machine regions: how walkers handle one that they do not know.
 using namespace lathe;
@@ -32,7 +33,7 @@ Kernel shared_out(bool with_barrier = true) {
     b.if_(t >= 3, [&] { b.store(y, t, b.load(tile, t % 3) * 2.0); });
   };
   b.for_loop(0, 8, 1, thread, LoopKind::thread_x);
-  return b.finish();
+  return test::round_trip(b.finish(), test::first_threads_family);
 }
 
 MachineRegion& region_in(Kernel& kernel) {
@@ -56,6 +57,7 @@ struct WithoutPlace {
   static WithoutPlace of(const MachineRegion&);
   void verify_bodies(const MachineRegionRules&) const;
   std::string text(const MachineText&) const;
+  static MachineRegion parse(MachineReader&);
   void interpret(MachineRun&, std::span<Thread* const>) const;
 };
 struct WithoutMeaning {
@@ -63,6 +65,7 @@ struct WithoutMeaning {
   void verify_place(const MachineRegionRules&) const;
   void verify_bodies(const MachineRegionRules&) const;
   std::string text(const MachineText&) const;
+  static MachineRegion parse(MachineReader&);
 };
 
 static_assert(MachineRegionOf<FirstThreads>);
@@ -72,7 +75,7 @@ static_assert(!MachineRegionOf<WithoutPlace> && !MachineRegionOf<WithoutMeaning>
 
 TEST_CASE("machine region: printer and walkers handle one defined only in its file") {
   const Kernel kernel = shared_out();
-  CHECK_THAT(print(kernel), Catch::Contains("    first 3 threads i1 run {\n"
+  CHECK_THAT(print(kernel), Catch::Contains("    first_threads 3 i1 run {\n"
                                             "      %0 = add i1, 10 : i64\n") &&
                                 Catch::Contains("    }\n    barrier\n"));
   CHECK(print(kernel) == print(shared_out()));

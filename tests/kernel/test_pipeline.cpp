@@ -10,6 +10,7 @@
 #include "ir/kernel/intrinsics/stage_pipeline.h"
 #include "ir/kernel/intrinsics/wgmma.h"
 #include "ir/kernel/printer.h"
+#include "tests/support/round_trip.h"
 #include "tests/support/wgmma_product.h"
 
 /// StagePipelines and wgmma.
@@ -126,7 +127,7 @@ Kernel block(const Body& body, int threads = 256) {
   const Buffer x = b.buffer("x", bf16, Access::read);
   const Buffer tile = b.alloc(bf16, 2 * 3 * swizzled_elements, Space::shared, "tile");
   b.for_loop(0, threads, 1, [&](Value t) { body({b, tile, x, t}); }, LoopKind::thread_x);
-  return b.finish();
+  return test::round_trip(b.finish());
 }
 
 /// A pipeline of two stages for 128 threads, one iteration.

@@ -3,6 +3,7 @@
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/printer.h"
+#include "tests/support/round_trip.h"
 
 using namespace lathe;
 using namespace lathe::kernel;
@@ -42,14 +43,14 @@ Kernel everything(const std::string& kernel_name, const std::string& prefix) {
     Value single = b.cast(b.extract(last, 1), bf16);
     b.store(y, i + 2, single);
   });
-  return b.finish();
+  return test::round_trip(b.finish());
 }
 
 }  // namespace
 
 TEST_CASE("kernels print as text") {
   CHECK(print(everything("all", "")) == R"(kernel @all(x: read f32, y: write bf16, z: readwrite i64 aliased; n, m) {
-  // %5 softmax mha.cpp:14
+  note "%5 softmax mha.cpp:14"
   %0 = div n, 2 : i64
   for i0 in 0..%0 step 4 @parallel {
     alloc tmp: f32[32] @stack
@@ -113,7 +114,7 @@ TEST_CASE("the canonical text omits only names and notes, and keeps everything e
         "kernel @k(b0: read f32, b1: write bf16, b2: readwrite i64 aliased; d0, d1)");
   Builder b("other");
   b.buffer("x", f32, Access::read);
-  CHECK(canonical_text(b.finish()) == "kernel @k(b0: read f32) {\n}\n");
+  CHECK(canonical_text(test::round_trip(b.finish())) == "kernel @k(b0: read f32) {\n}\n");
 }
 
 TEST_CASE("printing is deterministic") { CHECK(print(everything("k", "")) == print(everything("k", ""))); }
@@ -136,7 +137,7 @@ TEST_CASE("loop kinds and shared memory print") {
             LoopKind::thread_x);
       },
       LoopKind::block_x);
-  CHECK(print(b.finish()) == R"(kernel @gpu(x: readwrite f32) {
+  CHECK(print(test::round_trip(b.finish())) == R"(kernel @gpu(x: readwrite f32) {
   for i0 in 0..4 step 1 @block.x {
     alloc tile: f32[32] @shared
     for i1 in 0..32 step 1 @thread.x {

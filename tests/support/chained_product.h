@@ -5,6 +5,7 @@
 #include "ir/kernel/intrinsics/exchange.h"
 #include "ir/kernel/intrinsics/stage_pipeline.h"
 #include "ir/kernel/intrinsics/wgmma.h"
+#include "tests/support/round_trip.h"
 #include "tests/support/wgmma_product.h"
 
 /// Two matmuls by the operations of a warpgroup, as in attention: sums[64, 144] = n * narrow(left * right^T / 8) *
@@ -136,7 +137,7 @@ inline kernel::Kernel chained_product(const ChainedProduct& p) {
     parts.pipeline(t, left, stages);
   };
   b.for_loop(0, 2 * consumers, 1, thread, LoopKind::thread_x);
-  return b.finish();
+  return test::round_trip(b.finish());
 }
 
 }  // namespace lathe::test

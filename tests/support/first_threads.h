@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/intrinsics/region.h"
+#include "ir/kernel/intrinsics/families.h"
 #include "ir/kernel/intrinsics/run.h"
 
 namespace lathe::test {
@@ -25,8 +25,9 @@ struct FirstThreads {
     rules.require(!body.empty(), "first_threads_body", "a first_threads of {} that does nothing", count);
   }
   std::string text(const kernel::MachineText& text) const {
-    return fmt::format("first {} threads {}", count, text.value(number));
+    return fmt::format("first_threads {} {}", count, text.value(number));
   }
+  static kernel::MachineRegion parse(kernel::MachineReader& in);
   kernel::Range index_range(const kernel::Kernel&) const { return {0, count - 1}; }
   int first_threads() const { return static_cast<int>(count); }
   void interpret(kernel::MachineRun& run, std::span<kernel::Thread* const> threads) const {
@@ -40,5 +41,13 @@ struct FirstThreads {
 inline constexpr kernel::RegionBodyTraits first_threads_bodies[] = {{"run", kernel::RunBy::first}};
 inline constexpr kernel::MachineRegionRecord first_threads_record = kernel::machine_region_record<FirstThreads>(
     {.name = "first_threads", .bodies = first_threads_bodies, .attributes = 1, .index = "thread number"});
+
+inline constexpr const kernel::MachineRegionRecord* first_threads_regions[] = {&first_threads_record};
+inline constexpr kernel::IntrinsicFamily first_threads_family{.regions = first_threads_regions};
+
+inline kernel::MachineRegion FirstThreads::parse(kernel::MachineReader& in) {
+  const int count = in.number();
+  return {.record = &first_threads_record, .attributes = {count}, .index = in.index(), .bodies = {}};
+}
 
 }  // namespace lathe::test

@@ -2,6 +2,7 @@
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/intrinsics/tile_mma.h"
+#include "tests/support/round_trip.h"
 
 namespace lathe::test {
 
@@ -29,7 +30,7 @@ inline kernel::Kernel tile_block(int rows, int columns, bool continues, int stri
       for (int n = 0; n < columns; n += 16) b.store(out, m * columns + n, b.load(sums, m * stride_of_sums + n, 16));
     });
   });
-  return b.finish();
+  return test::round_trip(b.finish());
 }
 
 }  // namespace lathe::test

@@ -3,6 +3,7 @@
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/intrinsics/async_copy.h"
 #include "ir/kernel/intrinsics/mma.h"
+#include "tests/support/round_trip.h"
 
 /// A matmul by tensor core operations only: sums[left_rows, right_rows] = left * right^T, by one warp.
 namespace lathe::test {
@@ -57,7 +58,7 @@ inline kernel::Kernel tile_product(const TileProduct& p) {
     }
   };
   b.for_loop(0, warp_threads, 1, thread, LoopKind::thread_x);
-  return b.finish();
+  return test::round_trip(b.finish());
 }
 
 }  // namespace lathe::test

@@ -5,6 +5,7 @@
 #include "ir/kernel/intrinsics/stage_pipeline.h"
 #include "ir/kernel/intrinsics/swizzled_tiles.h"
 #include "ir/kernel/intrinsics/wgmma.h"
+#include "tests/support/round_trip.h"
 
 /// A matmul by warpgroup operations only: sums[64 * tiles, 128] = left * right^T, with 128 producer threads and 128
 /// consumer threads.
@@ -134,7 +135,7 @@ inline kernel::Kernel wgmma_product(const WgmmaProduct& p) {
   };
   b.for_loop(0, consumers + (p.left_boxes && p.right_boxes ? warp_threads : warpgroup_threads), 1, thread,
              LoopKind::thread_x);
-  return b.finish();
+  return test::round_trip(b.finish());
 }
 
 }  // namespace lathe::test

@@ -1,5 +1,6 @@
 #include "ir/kernel/intrinsics/async_copy.h"
 
+#include "ir/kernel/intrinsics/families.h"
 #include "ir/kernel/intrinsics/run.h"
 
 namespace lathe::kernel {
@@ -39,6 +40,15 @@ std::string AsyncCopy::text(const MachineText& text) const {
   return result;
 }
 
+AsyncCopy AsyncCopy::parse(MachineReader& in) {
+  AsyncCopy copy;
+  copy.to = in.buffer(), copy.to_index = in.element();
+  in.expect("=");
+  copy.from = in.buffer(), copy.from_index = in.element();
+  if (in.accept("count")) copy.count = in.value();
+  return copy;
+}
+
 void AsyncCopy::interpret(const MachineRun& run, ValueId, Thread& t) const {
   const Target target = run.target(to, t), source = run.target(from, t);
   const std::int64_t at = run.integer(to_index, t), from_at = run.integer(from_index, t);
@@ -68,6 +78,8 @@ void CommitCopies::verify(const MachineRules& rules) const {
 
 std::string CommitCopies::text(const MachineText&) const { return "commit_copies"; }
 
+CommitCopies CommitCopies::parse(MachineReader&) { return {}; }
+
 void CommitCopies::interpret(const MachineRun&, ValueId, Thread& t) const { t.copies.commit(); }
 
 void commit_copies(Builder& builder) { builder.machine(CommitCopies{}.instruction()); }
@@ -87,8 +99,16 @@ void WaitCopies::verify(const MachineRules& rules) const {
 
 std::string WaitCopies::text(const MachineText&) const { return fmt::format("wait_copies {}", pending); }
 
+WaitCopies WaitCopies::parse(MachineReader& in) { return {in.number()}; }
+
 void WaitCopies::interpret(const MachineRun& run, ValueId, Thread& t) const { t.copies.wait(pending, run.actor(t)); }
 
 void wait_copies(Builder& builder, int pending) { builder.machine(WaitCopies{pending}.instruction()); }
+
+namespace {
+constexpr const MachineRecord* copy_records[] = {&async_copy_record, &commit_copies_record, &wait_copies_record};
+}  // namespace
+extern const IntrinsicFamily copy_intrinsics;
+constinit const IntrinsicFamily copy_intrinsics{.operations = copy_records};
 
 }  // namespace lathe::kernel

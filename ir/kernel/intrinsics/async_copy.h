@@ -19,6 +19,7 @@ struct AsyncCopy {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static AsyncCopy parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, Thread& t) const;
 };
 extern const MachineRecord async_copy_record;
@@ -29,6 +30,7 @@ struct CommitCopies {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static CommitCopies parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, Thread& t) const;
 };
 extern const MachineRecord commit_copies_record;
@@ -42,6 +44,7 @@ struct WaitCopies {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static WaitCopies parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, Thread& t) const;
 };
 extern const MachineRecord wait_copies_record;

@@ -1,5 +1,6 @@
 #include "ir/kernel/intrinsics/copy_box.h"
 
+#include "ir/kernel/intrinsics/families.h"
 #include "ir/kernel/intrinsics/run.h"
 #include "ir/kernel/intrinsics/stage_pipeline.h"
 #include "ir/kernel/intrinsics/swizzled_tiles.h"
@@ -44,6 +45,17 @@ std::string CopyBox::text(const MachineText& text) const {
   std::string result = fmt::format("copy_box {}[{}] = m{}[", text.buffer(to), text.value(to_index), map);
   for (std::size_t i = 0; i < at.size(); ++i) result += (i ? ", " : "") + text.value(at[i]);
   return result + "]";
+}
+
+CopyBox CopyBox::parse(MachineReader& in) {
+  CopyBox copy;
+  copy.to = in.buffer(), copy.to_index = in.element();
+  in.expect("=");
+  copy.map = in.map();
+  in.expect("[");
+  in.list([&] { copy.at.push_back(in.value()); });
+  in.expect("]");
+  return copy;
 }
 
 namespace {
@@ -102,5 +114,11 @@ void copy_box(Builder& builder, Buffer to, Builder::Bound to_index, int map, con
   for (const Value v : at) copy.at.push_back(v.id);
   builder.machine(copy.instruction());
 }
+
+namespace {
+constexpr const MachineRecord* box_records[] = {&copy_box_record};
+}  // namespace
+extern const IntrinsicFamily box_intrinsics;
+constinit const IntrinsicFamily box_intrinsics{.operations = box_records};
 
 }  // namespace lathe::kernel

@@ -19,6 +19,7 @@ struct CopyBox {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static CopyBox parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, Thread& t) const;
 };
 extern const MachineRecord copy_box_record;

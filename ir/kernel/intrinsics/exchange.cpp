@@ -1,5 +1,6 @@
 #include "ir/kernel/intrinsics/exchange.h"
 
+#include "ir/kernel/intrinsics/families.h"
 #include "ir/kernel/intrinsics/run.h"
 #include "ir/kernel/intrinsics/stage_pipeline.h"
 
@@ -22,6 +23,13 @@ void FromLane::verify(const MachineRules& rules) const {
 }
 
 std::string FromLane::text(const MachineText& text) const { return plain_text("from_lane", {value, lane}, text); }
+
+FromLane FromLane::parse(MachineReader& in) {
+  FromLane read{.value = in.value()};
+  in.expect(",");
+  read.lane = in.value();
+  return read;
+}
 
 void FromLane::interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const {
   for (std::size_t i = 0; i < threads.size(); ++i) {
@@ -60,6 +68,8 @@ void FromConsumers::verify(const MachineRules& rules) const {
 
 std::string FromConsumers::text(const MachineText& text) const { return plain_text("from_consumers", {value}, text); }
 
+FromConsumers FromConsumers::parse(MachineReader& in) { return {.value = in.value()}; }
+
 void FromConsumers::interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const {
   const auto consumers = static_cast<std::size_t>(consumers_of(run));
   for (std::size_t i = 0; i < threads.size(); ++i) {
@@ -72,5 +82,11 @@ void FromConsumers::interpret(const MachineRun& run, ValueId id, std::span<Threa
 Value from_consumers(Builder& builder, Value value) {
   return builder.machine(FromConsumers{value.type, value.id}.instruction());
 }
+
+namespace {
+constexpr const MachineRecord* exchange_records[] = {&from_lane_record, &from_consumers_record};
+}  // namespace
+extern const IntrinsicFamily exchange_intrinsics;
+constinit const IntrinsicFamily exchange_intrinsics{.operations = exchange_records};
 
 }  // namespace lathe::kernel

@@ -15,6 +15,7 @@ struct FromLane {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static FromLane parse(MachineReader& in);
   /// Requires threads in warp order: thread.x is the innermost thread loop, or the only one.
   void interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const;
 };
@@ -29,6 +30,7 @@ struct FromConsumers {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static FromConsumers parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const;
 };
 extern const MachineRecord from_consumers_record;

@@ -4,6 +4,7 @@
 
 #include "ir/kernel/build/builder_checks.h"
 #include "ir/kernel/interpret/scalar_eval.h"
+#include "ir/kernel/intrinsics/families.h"
 #include "ir/kernel/intrinsics/run.h"
 
 namespace lathe::kernel {
@@ -20,6 +21,8 @@ void FastExp::verify(const MachineRules& rules) const {
 }
 
 std::string FastExp::text(const MachineText& text) const { return plain_text("fast_exp", {value}, text); }
+
+FastExp FastExp::parse(MachineReader& in) { return {.value = in.value()}; }
 
 void FastExp::interpret(const MachineRun& run, ValueId id, Thread& t) const {
   const Scalar* from = run.lanes(value, t);
@@ -47,6 +50,13 @@ void FastDiv::verify(const MachineRules& rules) const {
 
 std::string FastDiv::text(const MachineText& text) const { return plain_text("fast_div", {left, right}, text); }
 
+FastDiv FastDiv::parse(MachineReader& in) {
+  FastDiv div{.left = in.value()};
+  in.expect(",");
+  div.right = in.value();
+  return div;
+}
+
 void FastDiv::interpret(const MachineRun& run, ValueId id, Thread& t) const {
   const Scalar *a = run.lanes(left, t), *b = run.lanes(right, t);
   Scalar* to = run.lanes(id, t);
@@ -62,5 +72,11 @@ Value fast_div(Builder& builder, Value left, Value right) {
   left = builder.broadcast(left, lanes), right = builder.broadcast(right, lanes);
   return builder.machine(FastDiv{left.type, left.id, right.id}.instruction());
 }
+
+namespace {
+constexpr const MachineRecord* fast_math_records[] = {&fast_exp_record, &fast_div_record};
+}  // namespace
+extern const IntrinsicFamily fast_math_intrinsics;
+constinit const IntrinsicFamily fast_math_intrinsics{.operations = fast_math_records};
 
 }  // namespace lathe::kernel

@@ -15,6 +15,7 @@ struct FastExp {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static FastExp parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, Thread& t) const;
 };
 extern const MachineRecord fast_exp_record;
@@ -28,6 +29,7 @@ struct FastDiv {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static FastDiv parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, Thread& t) const;
 };
 extern const MachineRecord fast_div_record;

@@ -1,5 +1,6 @@
 #include "ir/kernel/intrinsics/mma.h"
 
+#include "ir/kernel/intrinsics/families.h"
 #include "ir/kernel/intrinsics/run.h"
 
 namespace lathe::kernel {
@@ -55,6 +56,25 @@ std::string Mma::text(const MachineText& text) const {
   return fmt::format("mma {}, {}, {}", matrix(left), matrix(right), text.value(sums));
 }
 
+Mma Mma::parse(MachineReader& in) {
+  const auto matrix = [&] {
+    SharedOperand m{.rows = in.number()};
+    in.words("rows of");
+    m.buffer = in.buffer();
+    in.expect("[");
+    m.first = in.value();
+    in.expect("by");
+    m.stride = in.value();
+    in.expect("]");
+    if ((m.transposed = in.accept("^"))) in.expect("T");
+    in.expect(",");
+    return m;
+  };
+  Mma product;
+  product.left = matrix(), product.right = matrix(), product.sums = in.value();
+  return product;
+}
+
 namespace {
 /// Returns 16 elements of each given row of a tile.
 std::vector<Scalar> read_rows(const SharedOperand& tile, const std::vector<int>& rows, const MachineRun& run,
@@ -93,5 +113,11 @@ Value mma(Builder& builder, const MmaOperand& left, const MmaOperand& right, Val
   };
   return builder.machine(Mma{sums.type, tile(left), tile(right), sums.id}.instruction());
 }
+
+namespace {
+constexpr const MachineRecord* mma_records[] = {&mma_record};
+}  // namespace
+extern const IntrinsicFamily mma_intrinsics;
+constinit const IntrinsicFamily mma_intrinsics{.operations = mma_records};
 
 }  // namespace lathe::kernel

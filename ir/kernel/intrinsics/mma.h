@@ -21,6 +21,7 @@ struct Mma {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static Mma parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const;
 };
 extern const MachineRecord mma_record;

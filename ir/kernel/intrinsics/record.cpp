@@ -1,5 +1,6 @@
 #include "ir/kernel/intrinsics/record.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace lathe::kernel {
@@ -8,6 +9,20 @@ void MachineRules::want_multiple(ValueId id, int of, std::string_view what) cons
   const Instruction& given = value(id);
   require(given.op != Opcode::constant || given.integer % of == 0, "alignment", "{} is {}, no multiple of {}", what,
           given.integer, of);
+}
+
+void MachineReader::words(std::string_view text) {
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = std::min(text.find(' ', at), text.size());
+    expect(text.substr(at, end - at));
+  }
+}
+
+ValueId MachineReader::element() {
+  expect("[");
+  const ValueId id = value();
+  expect("]");
+  return id;
 }
 
 Instruction machine_instruction(MachineOp op, std::vector<ValueId> args, Type type) {

@@ -109,15 +109,50 @@ class MachineText {
   virtual const std::string& var(VarId id) const = 0;
 };
 
+/// The text after the name of an operation or a region, and the operands that it names. Each function takes what it
+/// returns from the text, and throws ParseError if something else is there.
+class MachineReader {
+ public:
+  virtual ~MachineReader() = default;
+  virtual ValueId value() = 0;
+  virtual BufferId buffer() = 0;
+  virtual VarId var() = 0;
+  virtual int map() = 0;     ///< an index into the kernel's tensor maps
+  virtual int number() = 0;  ///< an integer of 32 bits
+  virtual int suffix() = 0;  ///< the number after the name and a dot
+  /// Takes a word or a punctuation mark; `accept` returns whether it is there.
+  virtual void expect(std::string_view token) = 0;
+  virtual bool accept(std::string_view token) = 0;
+  /// Returns whether the name of a buffer and "[" are next.
+  virtual bool at_access() const = 0;
+  virtual Type type(VarId var) const = 0;
+  /// Defines the index of a region by the name that is next.
+  virtual ValueId index() = 0;
+
+  /// Takes words, separated by spaces in `text`.
+  void words(std::string_view text);
+  /// "[value]"
+  ValueId element();
+  /// "item, item, ..."; `item` takes one.
+  template <class Item>
+  void list(const Item& item) {
+    do item();
+    while (accept(","));
+  }
+};
+
 /// The interface that an operation's file implements: named operands, conversion from and to an instruction, rules
-/// (each failure has a label), text, and interpretation. `interpret` takes one thread, or all threads that execute
-/// the operation together, and the id of the computed value.
+/// (each failure has a label), text and its parser, and interpretation. `parse` takes what `text` puts after the
+/// name, and leaves the type of the value open. `interpret` takes one thread, or all threads that execute the
+/// operation together, and the id of the computed value.
 template <class Op>
 concept MachineOperation =
-    requires(const Op& op, const Instruction& in, const MachineRules& rules, const MachineText& text) {
+    requires(const Op& op, const Instruction& in, const MachineRules& rules, const MachineText& text,
+             MachineReader& reader) {
       { Op::of(in) } -> std::same_as<Op>;
       { op.instruction() } -> std::same_as<Instruction>;
       { op.text(text) } -> std::same_as<std::string>;
+      { Op::parse(reader) } -> std::same_as<Op>;
       op.verify(rules);
     } &&
     (requires(const Op& op, const MachineRun& run, ValueId id, Thread& thread) { op.interpret(run, id, thread); } ||
@@ -128,6 +163,7 @@ concept MachineOperation =
 struct MachineRecord : MachineTraits {
   void (*verify)(const MachineRules& rules);
   std::string (*text)(const Instruction& in, const MachineText& text);
+  Instruction (*parse)(MachineReader& in);
   void (*interpret)(const Instruction& in, const MachineRun& run, ValueId id, std::span<Thread* const> threads);
   /// Returns the blocks that it accesses directly, without a copy to shared memory.
   std::vector<BlockAccess> (*blocks)(const Instruction& in);
@@ -136,8 +172,10 @@ struct MachineRecord : MachineTraits {
 /// Returns the record of an operation. Fails to compile if the operation lacks a part.
 template <MachineOperation Op>
 constexpr MachineRecord machine_record(const MachineTraits& traits) {
-  return {traits, [](const MachineRules& rules) { Op::of(rules.in).verify(rules); },
+  return {traits,
+          [](const MachineRules& rules) { Op::of(rules.in).verify(rules); },
           [](const Instruction& in, const MachineText& text) { return Op::of(in).text(text); },
+          [](MachineReader& in) { return Op::parse(in).instruction(); },
           [](const Instruction& in, const MachineRun& run, ValueId id, std::span<Thread* const> threads) {
             const Op op = Op::of(in);
             if constexpr (requires { op.interpret(run, id, threads); })

@@ -39,22 +39,25 @@ struct MachineRegionRules : PlaceRules {
 };
 
 /// The interface that a region's file implements: named attributes, the rule for its place (checked first), the rules
-/// for its bodies (each failure has a label), text up to the first body, and interpretation for all threads that
-/// reach it.
+/// for its bodies (each failure has a label), text up to the first body and its parser, and interpretation for all
+/// threads that reach it. `parse` takes what `text` puts after the name.
 template <class Region>
-concept MachineRegionOf = requires(const Region& region, const MachineRegion& in, const MachineRegionRules& rules,
-                                   const MachineText& text, MachineRun& run, std::span<Thread* const> threads) {
-  { Region::of(in) } -> std::same_as<Region>;
-  { region.text(text) } -> std::same_as<std::string>;
-  region.verify_place(rules);
-  region.verify_bodies(rules);
-  region.interpret(run, threads);
-};
+concept MachineRegionOf =
+    requires(const Region& region, const MachineRegion& in, const MachineRegionRules& rules, const MachineText& text,
+             MachineReader& reader, MachineRun& run, std::span<Thread* const> threads) {
+      { Region::of(in) } -> std::same_as<Region>;
+      { region.text(text) } -> std::same_as<std::string>;
+      { Region::parse(reader) } -> std::same_as<MachineRegion>;
+      region.verify_place(rules);
+      region.verify_bodies(rules);
+      region.interpret(run, threads);
+    };
 
 struct MachineRegionRecord : MachineRegionTraits {
   void (*verify_place)(const MachineRegionRules& rules);
   void (*verify_bodies)(const MachineRegionRules& rules);
   std::string (*text)(const MachineRegion& region, const MachineText& text);
+  MachineRegion (*parse)(MachineReader& in);  ///< without bodies
   void (*interpret)(const MachineRegion& region, MachineRun& run, std::span<Thread* const> threads);
   /// Returns the range of its index; null without an index.
   Range (*index_range)(const MachineRegion& region, const Kernel& kernel);
@@ -70,6 +73,7 @@ constexpr MachineRegionRecord machine_region_record(const MachineRegionTraits& t
       [](const MachineRegionRules& rules) { Region::of(rules.region).verify_place(rules); },
       [](const MachineRegionRules& rules) { Region::of(rules.region).verify_bodies(rules); },
       [](const MachineRegion& region, const MachineText& text) { return Region::of(region).text(text); },
+      [](MachineReader& in) { return Region::parse(in); },
       [](const MachineRegion& region, MachineRun& run, std::span<Thread* const> threads) {
         Region::of(region).interpret(run, threads);
       },

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "ir/kernel/build/builder_checks.h"
+#include "ir/kernel/intrinsics/families.h"
 #include "ir/kernel/intrinsics/run.h"
 
 namespace lathe::kernel {
@@ -39,6 +40,15 @@ void DotPairs::verify(const MachineRules& rules) const {
 
 std::string DotPairs::text(const MachineText& text) const { return plain_text("dot_pairs", {a, b, sum}, text); }
 
+DotPairs DotPairs::parse(MachineReader& in) {
+  DotPairs dot{.a = in.value()};
+  in.expect(",");
+  dot.b = in.value();
+  in.expect(",");
+  dot.sum = in.value();
+  return dot;
+}
+
 void DotPairs::interpret(const MachineRun& run, ValueId id, Thread& t) const {
   const Scalar *left = run.lanes(a, t), *right = run.lanes(b, t), *sums = run.lanes(sum, t);
   Scalar* out = run.lanes(id, t);
@@ -72,6 +82,14 @@ std::string SplitBf16::text(const MachineText& text) const {
   return plain_text(fmt::format("split_bf16.{}", term), {a, b}, text);
 }
 
+SplitBf16 SplitBf16::parse(MachineReader& in) {
+  SplitBf16 split{.term = in.suffix()};
+  split.a = in.value();
+  in.expect(",");
+  split.b = in.value();
+  return split;
+}
+
 void SplitBf16::interpret(const MachineRun& run, ValueId id, Thread& t) const {
   const Scalar *even = run.lanes(a, t), *odd = run.lanes(b, t);
   Scalar* out = run.lanes(id, t);
@@ -85,5 +103,11 @@ Value split_bf16(Builder& builder, Value a, Value b, int term) {
   require(a.type == b.type && a.type.scalar == f32, "split_bf16 of {}, {}", a.type, b.type);
   return builder.machine(SplitBf16{{bf16, 2 * a.type.lanes}, a.id, b.id, term}.instruction());
 }
+
+namespace {
+constexpr const MachineRecord* pair_records[] = {&dot_pairs_record, &split_bf16_record};
+}  // namespace
+extern const IntrinsicFamily pair_intrinsics;
+constinit const IntrinsicFamily pair_intrinsics{.operations = pair_records};
 
 }  // namespace lathe::kernel

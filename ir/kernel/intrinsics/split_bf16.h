@@ -24,6 +24,7 @@ struct DotPairs {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static DotPairs parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, Thread& t) const;
 };
 extern const MachineRecord dot_pairs_record;
@@ -38,6 +39,7 @@ struct SplitBf16 {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static SplitBf16 parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, Thread& t) const;
 };
 extern const MachineRecord split_bf16_record;

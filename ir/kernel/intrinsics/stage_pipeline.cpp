@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "ir/kernel/build/builder.h"
+#include "ir/kernel/intrinsics/families.h"
 #include "ir/kernel/intrinsics/run.h"
 #include "ir/kernel/verify/structure_rules.h"
 
@@ -44,7 +45,23 @@ std::string StagePipeline::text(const MachineText&) const {
                      blocks > 1 ? fmt::format(", {} blocks a multiprocessor", blocks) : "");
 }
 
+MachineRegion StagePipeline::parse(MachineReader& in) {
+  in.expect("of");
+  const int stages = in.number();
+  in.expect("for");
+  const int consumers = in.number();
+  in.expect("threads");
+  int blocks = 1;
+  if (in.accept(",")) {
+    blocks = in.number();
+    in.words("blocks a multiprocessor");
+  }
+  return {.record = &stage_pipeline_record, .attributes = {stages, consumers, blocks}, .bodies = {}};
+}
+
 std::string Stage::text(const MachineText& text) const { return "stage " + text.value(slot); }
+
+MachineRegion Stage::parse(MachineReader& in) { return {.record = &stage_record, .index = in.index(), .bodies = {}}; }
 
 bool leads_to_stage(const Statement& statement) { return holds_region(statement, &stage_record); }
 
@@ -371,5 +388,11 @@ void Stage::interpret(MachineRun& run, std::span<Thread* const> threads) const {
   run.run_together(consume, threads.first(pipeline->consumers));
   pipeline->end();
 }
+
+namespace {
+constexpr const MachineRegionRecord* pipeline_regions[] = {&stage_pipeline_record, &stage_record};
+}  // namespace
+extern const IntrinsicFamily pipeline_intrinsics;
+constinit const IntrinsicFamily pipeline_intrinsics{.regions = pipeline_regions};
 
 }  // namespace lathe::kernel

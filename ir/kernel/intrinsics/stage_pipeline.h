@@ -30,6 +30,7 @@ struct StagePipeline {
   ///   (pipeline_producer).
   void verify_bodies(const MachineRegionRules& rules) const;
   std::string text(const MachineText& text) const;
+  static MachineRegion parse(MachineReader& in);
   int first_threads() const { return consumers; }
   void interpret(MachineRun& run, std::span<Thread* const> threads) const;
 };
@@ -51,6 +52,7 @@ struct Stage {
   /// Checks that the producer only copies to shared memory (pipeline_producer).
   void verify_bodies(const MachineRegionRules& rules) const;
   std::string text(const MachineText& text) const;
+  static MachineRegion parse(MachineReader& in);
   Range index_range(const Kernel& kernel) const;
   void interpret(MachineRun& run, std::span<Thread* const> threads) const;
 };

@@ -1,5 +1,6 @@
 #include "ir/kernel/intrinsics/tile_mma.h"
 
+#include "ir/kernel/intrinsics/families.h"
 #include "ir/kernel/intrinsics/run.h"
 
 namespace lathe::kernel {
@@ -78,6 +79,36 @@ std::string TileMma::text(const MachineText& text) const {
       prefetch == none ? "" : fmt::format(", prefetch {} lines from {}", prefetch_lines, text.value(prefetch));
   return fmt::format("tile_mma {} {} {}, {}, {} x {} x {}{}{}", matrix(sums), continues ? "+=" : "=", matrix(left),
                      matrix(right), rows, columns, text.value(depth), split_bf16 ? " as split bf16" : "", prefetched);
+}
+
+TileMma TileMma::parse(MachineReader& in) {
+  const auto matrix = [&] {
+    Matrix m{.buffer = in.buffer()};
+    in.expect("[");
+    m.first = in.value();
+    in.expect("by");
+    m.stride = in.value();
+    in.expect("]");
+    return m;
+  };
+  TileMma product{.sums = matrix(), .continues = in.accept("+=")};
+  if (!product.continues) in.expect("=");
+  product.left = matrix();
+  in.expect(",");
+  product.right = matrix();
+  in.expect(",");
+  product.rows = in.number();
+  in.expect("x");
+  product.columns = in.number();
+  in.expect("x");
+  product.depth = in.value();
+  if ((product.split_bf16 = in.accept("as"))) in.words("split bf16");
+  if (!in.accept(",")) return product;
+  in.expect("prefetch");
+  product.prefetch_lines = in.number();
+  in.words("lines from");
+  product.prefetch = in.value();
+  return product;
 }
 
 std::vector<BlockAccess> TileMma::blocks() const {
@@ -173,5 +204,11 @@ void tile_mma(Builder& builder, const TileBlock& block, const Builder::Rows& sum
                           .prefetch_lines = block.prefetch_lines}
                       .instruction());
 }
+
+namespace {
+constexpr const MachineRecord* tile_records[] = {&tile_mma_record};
+}  // namespace
+extern const IntrinsicFamily tile_intrinsics;
+constinit const IntrinsicFamily tile_intrinsics{.operations = tile_records};
 
 }  // namespace lathe::kernel

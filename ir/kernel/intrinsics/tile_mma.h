@@ -47,6 +47,7 @@ struct TileMma {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static TileMma parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, Thread& t) const;
   std::vector<BlockAccess> blocks() const;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/kernel/intrinsics/families.h"
 #include "ir/kernel/intrinsics/run.h"
 #include "ir/kernel/intrinsics/stage_pipeline.h"
 
@@ -89,6 +90,24 @@ std::string Wgmma::text(const MachineText& text) const {
   return result;
 }
 
+Wgmma Wgmma::parse(MachineReader& in) {
+  const auto tiles = [&](int rows) {
+    SharedOperand m{.buffer = in.buffer(), .first = in.element(), .rows = rows};
+    if ((m.transposed = in.accept("^"))) in.expect("T");
+    return m;
+  };
+  Wgmma product{.sums = in.var(), .starts = in.accept("=")};
+  if (!product.starts) in.expect("+=");
+  if (in.at_access())
+    product.left = tiles(wgmma_rows);
+  else
+    product.left_value = in.value();
+  in.expect(",");
+  product.right = tiles(2 * in.type(product.sums).lanes);
+  if (in.accept("depth")) product.depth = in.number();
+  return product;
+}
+
 namespace {
 
 /// Returns `depth` elements of each given row. Throws if the first tile is not at a multiple of 1024 bytes.
@@ -173,7 +192,7 @@ void wgmma(Builder& builder, Var sums, Value left, const SwizzledTiles& right) {
 }
 
 constinit const MachineRecord wait_sums_record = machine_record<WaitSums>(
-    {.name = "wait_sums", .vars = {0, 64}, .together = Together::warpgroup, .sums = OfSums::waits});
+    {.name = "wait_sums", .vars = {1, 64}, .together = Together::warpgroup, .sums = OfSums::waits});
 
 WaitSums WaitSums::of(const Instruction& in) { return {in.machine->vars}; }
 Instruction WaitSums::instruction() const {
@@ -192,6 +211,12 @@ std::string WaitSums::text(const MachineText& text) const {
   return result;
 }
 
+WaitSums WaitSums::parse(MachineReader& in) {
+  WaitSums wait;
+  in.list([&] { wait.sums.push_back(in.var()); });
+  return wait;
+}
+
 /// Does nothing: the interpreter completes products when they start.
 void WaitSums::interpret(const MachineRun&, ValueId, Thread&) const {}
 
@@ -200,5 +225,11 @@ void wait_sums(Builder& builder, std::span<const Var> sums) {
   for (const Var v : sums) wait.sums.push_back(v.id);
   builder.machine(wait.instruction());
 }
+
+namespace {
+constexpr const MachineRecord* warpgroup_records[] = {&wgmma_record, &wait_sums_record};
+}  // namespace
+extern const IntrinsicFamily warpgroup_intrinsics;
+constinit const IntrinsicFamily warpgroup_intrinsics{.operations = warpgroup_records};
 
 }  // namespace lathe::kernel

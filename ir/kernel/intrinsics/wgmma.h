@@ -36,6 +36,7 @@ struct Wgmma {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static Wgmma parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const;
 };
 extern const MachineRecord wgmma_record;
@@ -48,6 +49,7 @@ struct WaitSums {
   Instruction instruction() const;
   void verify(const MachineRules& rules) const;
   std::string text(const MachineText& text) const;
+  static WaitSums parse(MachineReader& in);
   void interpret(const MachineRun& run, ValueId id, Thread& t) const;
 };
 extern const MachineRecord wait_sums_record;

@@ -257,7 +257,7 @@ class GraphParser {
     graph.checks.insert(graph.checks.end(), raised.begin(), raised.end());
   }
 
-  TokenStream in_;
+  GraphTokens in_;
   const OpSet& ops_;
   GraphBuilder builder_;
   std::unordered_map<std::string, Value> values_;
@@ -268,7 +268,7 @@ class GraphParser {
 template <class Parse>
 auto parse_all(std::string_view text, std::string_view file, Parse&& parse) {
   const Source source(text, file);
-  TokenStream in(source, {});
+  GraphTokens in(source, {});
   auto result = parse(in);
   if (in.peek().kind != TokenKind::end) in.fail_expected("the end of the text");
   return result;
@@ -290,11 +290,11 @@ Graph parse_graph(std::string_view text, const OpSet& ops, std::string_view file
 }
 
 Dim parse_dim(std::string_view text, std::string_view file) {
-  return parse_all(text, file, [](TokenStream& in) { return detail::parse_dim(in); });
+  return parse_all(text, file, [](GraphTokens& in) { return detail::parse_dim(in); });
 }
 
 TensorType parse_type(std::string_view text, std::string_view file) {
-  return parse_all(text, file, [](TokenStream& in) {
+  return parse_all(text, file, [](GraphTokens& in) {
     const WrittenType type = detail::parse_type(in);
     if (type.strided) in.fail_since(type.first, "a type alone is never strided");
     return TensorType::contiguous(type.dtype, type.shape);

@@ -16,7 +16,7 @@ std::string dtype_names() {
   return names;
 }
 
-DType parse_dtype(TokenStream& in) {
+DType parse_dtype(GraphTokens& in) {
   const Token token = in.peek();
   const auto dtype = token.kind == TokenKind::word ? lathe::parse_dtype(token.spelling) : std::nullopt;
   if (!dtype) in.fail_expected("a dtype", "the dtypes are " + dtype_names());
@@ -24,19 +24,10 @@ DType parse_dtype(TokenStream& in) {
   return *dtype;
 }
 
-/// Converts the digits of an integer token.
-std::int64_t to_integer(TokenStream& in, const Token& token, bool negative) {
-  const std::string digits = (negative ? "-" : "") + std::string(token.spelling);
-  std::int64_t number = 0;
-  if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec != std::errc())
-    in.fail(token, fmt::format("the number {} does not fit 64 bits", digits));
-  return number;
-}
-
-Dim parse_sum(TokenStream& in, int depth);
+Dim parse_sum(GraphTokens& in, int depth);
 
 /// number | name | ( sum )
-Dim parse_factor(TokenStream& in, int depth) {
+Dim parse_factor(GraphTokens& in, int depth) {
   if (in.peek().is("(")) {
     const Token open = in.take();
     if (depth >= in.limits().nesting)
@@ -45,22 +36,19 @@ Dim parse_factor(TokenStream& in, int depth) {
     in.expect(")");
     return inner;
   }
-  if (in.peek().kind == TokenKind::integer) {
-    const Token token = in.take();
-    return Dim(to_integer(in, token, false));
-  }
+  if (in.peek().kind == TokenKind::integer) return Dim(parse_integer(in));
   return Dim(in.expect(TokenKind::word, "a dim (a name, a number or an expression of them)").spelling);
 }
 
 /// factor * factor * ...
-Dim parse_product(TokenStream& in, int depth) {
+Dim parse_product(GraphTokens& in, int depth) {
   Dim product = parse_factor(in, depth);
   while (in.accept("*")) product = product * parse_factor(in, depth);
   return product;
 }
 
 /// [-] product +- product ...
-Dim parse_sum(TokenStream& in, int depth) {
+Dim parse_sum(GraphTokens& in, int depth) {
   Dim sum = in.accept("-") ? Dim(-1) * parse_product(in, depth) : parse_product(in, depth);
   for (;;) {
     if (in.accept("+"))
@@ -74,7 +62,7 @@ Dim parse_sum(TokenStream& in, int depth) {
 
 /// [ item, item, ... ] with at most `limit` items.
 template <class Item>
-void parse_list(TokenStream& in, std::size_t limit, std::string_view what, Item&& item) {
+void parse_list(GraphTokens& in, std::size_t limit, std::string_view what, Item&& item) {
   const Token open = in.expect("[");
   if (in.accept("]")) return;
   for (std::size_t count = 1;; ++count) {
@@ -85,7 +73,7 @@ void parse_list(TokenStream& in, std::size_t limit, std::string_view what, Item&
   }
 }
 
-Attribute parse_attribute(TokenStream& in, AttrKind kind) {
+Attribute parse_attribute(GraphTokens& in, AttrKind kind) {
   switch (kind) {
     case AttrKind::boolean:
       if (in.accept_word("true")) return true;
@@ -117,7 +105,7 @@ Attribute parse_attribute(TokenStream& in, AttrKind kind) {
   throw InternalError("an attribute kind out of range");
 }
 
-const AttrSpec& find_spec(TokenStream& in, const Op& op, const Token& name) {
+const AttrSpec& find_spec(GraphTokens& in, const Op& op, const Token& name) {
   std::vector<std::string_view> names;
   std::string list;
   for (const AttrSpec& spec : op.attrs.value) {
@@ -134,7 +122,7 @@ const AttrSpec& find_spec(TokenStream& in, const Op& op, const Token& name) {
 
 }  // namespace
 
-Dim parse_dim(TokenStream& in) {
+Dim parse_dim(GraphTokens& in) {
   const Token first = in.peek();
   try {
     Dim dim = parse_sum(in, 0);
@@ -148,13 +136,13 @@ Dim parse_dim(TokenStream& in) {
   }
 }
 
-Shape parse_shape(TokenStream& in) {
+Shape parse_shape(GraphTokens& in) {
   Shape shape;
   parse_list(in, static_cast<std::size_t>(in.limits().rank), "dims", [&] { shape.push_back(parse_dim(in)); });
   return shape;
 }
 
-WrittenType parse_type(TokenStream& in) {
+WrittenType parse_type(GraphTokens& in) {
   WrittenType type;
   type.first = in.peek();
   type.dtype = parse_dtype(in);
@@ -171,37 +159,7 @@ WrittenType parse_type(TokenStream& in) {
   return type;
 }
 
-std::int64_t parse_integer(TokenStream& in) {
-  const bool negative = in.accept("-");
-  const Token token = in.expect(TokenKind::integer, "an integer");
-  return to_integer(in, token, negative);
-}
-
-double parse_real(TokenStream& in) { return parse_number(in).real(); }
-
-Number parse_number(TokenStream& in) {
-  const bool negative = in.accept("-");
-  const double sign = negative ? -1 : 1;
-  if (in.accept_word("inf")) return sign * std::numeric_limits<double>::infinity();
-  if (in.accept_word("nan")) return std::numeric_limits<double>::quiet_NaN();
-  const Token token = in.peek();
-  if (token.kind != TokenKind::integer && token.kind != TokenKind::real) in.fail_expected("a number");
-  in.take();
-  const char* const start = token.spelling.data();
-  const char* const end = start + token.spelling.size();
-  std::uint64_t integer = 0;
-  // A zero may be the negative zero of a float.
-  if (token.kind == TokenKind::integer && std::from_chars(start, end, integer).ec == std::errc() && integer != 0 &&
-      integer <= (negative ? std::uint64_t{1} << 63 : std::numeric_limits<std::uint64_t>::max()))
-    return negative ? Number(static_cast<std::int64_t>(0 - integer)) : Number(integer);
-  double number = 0;
-  const auto [stop, error] = std::from_chars(start, end, number);
-  if (error != std::errc() || stop != end)
-    in.fail(token, "the number is too large or too small for f64", "write inf or 0.0");
-  return sign * number;
-}
-
-Attributes parse_attributes(TokenStream& in, const Op& op) {
+Attributes parse_attributes(GraphTokens& in, const Op& op) {
   Attributes attributes;
   if (!in.accept("{")) return attributes;
   for (;;) {
@@ -215,7 +173,7 @@ Attributes parse_attributes(TokenStream& in, const Op& op) {
   }
 }
 
-std::optional<Location> parse_location(TokenStream& in) {
+std::optional<Location> parse_location(GraphTokens& in) {
   if (!in.accept_word("loc")) return std::nullopt;
   in.expect("(");
   const bool gradient = in.accept_word("gradient");

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/support/syntax/quoted.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe::ir {
@@ -41,9 +42,8 @@ std::string print_type(const TensorType& type, bool strides = false);  ///< "f32
 std::string print_location(const Location& loc);  ///< loc(gradient "mha.cpp":14 in "encoder.0"), loc(unknown)
 std::string print_real(double value);  ///< the shortest text that reads back: "0.1", "1.0", "-1e9", "inf", "nan"
 std::string print_number(const Number& number);  ///< same; large integers in full
-std::string quoted(std::string_view text);       ///< in double quotes, with escapes, on one line
-/// Returns `%x`, or `%"odd name"` if `name` is not a plain name. `sigil` is % or @.
-std::string sigiled(char sigil, std::string_view name);
+using syntax::quoted;
+using syntax::sigiled;
 
 /// Returns whether the attribute equals its default.
 bool is_default(const Op& op, std::string_view attribute, const Attribute& value);

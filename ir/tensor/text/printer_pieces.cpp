@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "ir/support/visible.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 
@@ -53,22 +52,6 @@ std::string print_real(double value) {
 
 std::string print_number(const Number& number) {
   return number.is_double() ? print_real(number.real()) : number.to_string();
-}
-
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  while (!text.empty()) {
-    const Character character = first_character(text);
-    const std::string_view shown = text.substr(0, character.bytes);
-    if (shown == "\"" || shown == "\\") result += '\\';
-    result += character.hidden ? visible(shown) : std::string(shown);
-    text.remove_prefix(character.bytes);
-  }
-  return result + "\"";
-}
-
-std::string sigiled(char sigil, std::string_view name) {
-  return is_dim_name(name) ? fmt::format("{}{}", sigil, name) : sigil + quoted(name);
 }
 
 std::string print_attribute(const Attribute& attribute) { return std::visit(AttributePrinter{}, attribute); }

@@ -29,7 +29,7 @@ std::string copy_of(const std::string& type) {
 
 TEST_CASE("a transposed copy loads and stores whole vectors, with shuffles between them", "[lowering]") {
   CHECK(kernel_of(copy_of("f32[4, 8]"), 128) == R"(kernel @k0_transposed(b0: read f32, b1: write f32) {
-  // %2 contiguous t.lathe:3
+  note "%2 contiguous t.lathe:3"
   for i0 in 0..1 step 1 @parallel {
     alloc square: f32[16] @stack
     for i1 in 0..4 step 4 @serial {

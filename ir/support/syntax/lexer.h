@@ -4,17 +4,18 @@
 #include <string>
 #include <string_view>
 
-namespace lathe::ir {
+/// The lexical structure shared by the texts of the tensor IR and the kernel IR.
+namespace lathe::syntax {
 
 /// The tokens of IR text. Comments run from // to the end of the line.
 enum class TokenKind {
-  word,         ///< n_seq, softmax, encoder.0.W_q
+  word,         ///< n_seq, softmax, encoder.0.W_q; contains no ".."
   integer,      ///< 12
   real,         ///< 0.5, 1e-5
   text,         ///< "..."; `value` is unescaped
   value,        ///< %x, %12, %"odd name"; `value` is the name
   graph_name,   ///< @mha, @"odd name"
-  punctuation,  ///< ( ) [ ] { } , : = == <= <- + - *
+  punctuation,  ///< ( ) [ ] { } , : ; = == <= <- += + - * ^ ..
   end,
 };
 
@@ -62,6 +63,7 @@ class Lexer {
 
  private:
   void skip_space();
+  bool in_word() const;  ///< whether the next byte continues a word
   Token number();
   Token sigiled_name();
   std::string quoted_text();
@@ -73,4 +75,4 @@ class Lexer {
   int line_ = 1;
 };
 
-}  // namespace lathe::ir
+}  // namespace lathe::syntax

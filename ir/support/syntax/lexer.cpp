@@ -1,4 +1,4 @@
-#include "ir/tensor/text/lexer.h"
+#include "ir/support/syntax/lexer.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 
 #include "ir/support/error.h"
 
-namespace lathe::ir {
+namespace lathe::syntax {
 
 namespace {
 
@@ -67,6 +67,8 @@ void Lexer::skip_space() {
   }
 }
 
+bool Lexer::in_word() const { return continues_word(at(pos_)) && (at(pos_) != '.' || at(pos_ + 1) != '.'); }
+
 Token Lexer::finish(TokenKind kind, std::size_t start) const {
   return {kind, source_.text().substr(start, pos_ - start), {}, false, start, line_};
 }
@@ -85,17 +87,16 @@ Token Lexer::next() {
     return token;
   }
   if (starts_word(c)) {
-    while (continues_word(at(pos_))) ++pos_;
+    while (in_word()) ++pos_;
     return finish(TokenKind::word, start);
   }
   const std::string_view two = source_.text().substr(pos_, 2);
-  if (two == "==" || two == "<=" || two == "<-") {
+  if (two == "==" || two == "<=" || two == "<-" || two == "+=" || two == "..") {
     pos_ += 2;
-  } else if (std::string_view("()[]{},:=+-*").find(c) != std::string_view::npos) {
+  } else if (std::string_view("()[]{},:;=+-*^").find(c) != std::string_view::npos) {
     ++pos_;
   } else {
-    source_.fail(start, 1, fmt::format("unexpected {}", describe(c)),
-                 "text outside of quotes is plain ASCII; see docs/ir.md");
+    source_.fail(start, 1, fmt::format("unexpected {}", describe(c)), "text outside of quotes is plain ASCII");
   }
   return finish(TokenKind::punctuation, start);
 }
@@ -116,7 +117,7 @@ Token Lexer::number() {
     if (!is_digit(at(pos_))) source_.fail(start, pos_ - start, "this number has no digits in its exponent");
     while (is_digit(at(pos_))) ++pos_;
   }
-  if (continues_word(at(pos_)))
+  if (in_word())
     source_.fail(start, pos_ + 1 - start, fmt::format("a number cannot continue with {}", describe(at(pos_))),
                  "a name starts with a letter or underscore; write 2*n for a product");
   return finish(kind, start);
@@ -132,7 +133,7 @@ Token Lexer::sigiled_name() {
     name = quoted_text();
   } else {
     const bool number = is_digit(at(pos_));
-    while (number ? is_digit(at(pos_)) : continues_word(at(pos_))) name += at(pos_++);
+    while (number ? is_digit(at(pos_)) : in_word()) name += at(pos_++);
   }
   if (!quotes && (name.empty() || (sigil == '@' && is_digit(name[0]))))
     source_.fail(start, 1, fmt::format("a name must follow {}", sigil),
@@ -170,4 +171,4 @@ std::string Lexer::quoted_text() {
   return value;
 }
 
-}  // namespace lathe::ir
+}  // namespace lathe::syntax

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+
+#include "ir/kernel/intrinsics/region.h"
+
+namespace lathe::kernel {
+
+/// The records of a file in this folder.
+struct IntrinsicFamily {
+  std::span<const MachineRecord* const> operations{};
+  std::span<const MachineRegionRecord* const> regions{};
+};
+
+/// Returns all families. The parser finds the records of intrinsics and regions here, by name.
+std::span<const IntrinsicFamily* const> intrinsic_families();
+
+}  // namespace lathe::kernel
