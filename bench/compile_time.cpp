@@ -16,7 +16,7 @@
 #include "frontend/train/training.h"
 #include "ir/tensor/verifier.h"
 
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/fusion/fusion.h"
 #include "passes/lowering/verify/verify_program.h"
 #include "runtime/backend.h"

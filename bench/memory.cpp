@@ -10,8 +10,8 @@
 
 #include "frontend/models/loss_graph.h"
 #include "frontend/train/training.h"
-#include "passes/compile/compile.h"
-#include "passes/cpu/cpu_machine.h"
+#include "passes/compile/compilation.h"
+#include "passes/machines/cpu_machine.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/known_sizes.h"

@@ -21,7 +21,7 @@
 #include "frontend/nn/self_attention.h"
 #include "frontend/ops/ops.h"
 #include "frontend/train/training.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/memory/memory_planner.h"
 #include "runtime/backend.h"
 #include "runtime/compile.h"

@@ -15,7 +15,7 @@
 #include "bench/scaling_cases.h"
 #include "codegen/llvm/jit.h"
 #include "ir/tensor/verifier.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/fusion/fusion.h"
 #include "runtime/backend.h"
 #include "runtime/compile.h"

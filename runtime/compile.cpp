@@ -10,7 +10,7 @@
 #include "ir/support/float_environment.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/text/printer.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/compile/gather_choice.h"
 #include "passes/compile/ring_choice.h"
 #include "passes/memory/memory_plan.h"

@@ -10,7 +10,7 @@
 #include <llvm/Config/llvm-config.h>
 #include <openssl/evp.h>
 
-#include "codegen/llvm/compile.h"
+#include "codegen/llvm/compile_module.h"
 #include "codegen/llvm/loader.h"
 #include "ir/kernel/printer.h"
 #include "ir/support/error.h"

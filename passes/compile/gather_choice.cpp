@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "ir/tensor/binding.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/shard.h"
 

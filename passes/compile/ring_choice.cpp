@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "ir/tensor/binding.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/compile/gather_choice.h"
 #include "passes/compile/program_time.h"
 #include "passes/compile/run_order.h"

@@ -11,7 +11,7 @@
 
 namespace lathe {
 
-struct Compilation;  // passes/compile/compile.h
+struct Compilation;  // passes/compile/compilation.h
 
 /// A stage of compilation: a row of the table in stages.cpp. A stage is either a pass, from graph to graph, or a step
 /// that produces the next form: regions, a program, a memory plan. Stages that print code have neither.

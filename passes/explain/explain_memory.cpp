@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "ir/support/visible.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/memory/memory_plan.h"
 
 namespace lathe {

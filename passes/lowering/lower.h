@@ -8,8 +8,8 @@
 #include "passes/lowering/machine.h"
 #include "passes/lowering/pool/kernel_pool.h"
 
-/// Lowers a prepared graph to a program of kernels. passes/compile/compile.h runs these functions in order, after all
-/// graph passes.
+/// Lowers a prepared graph to a program of kernels. passes/compile/compilation.h runs these functions in order, after
+/// all graph passes.
 namespace lathe {
 
 /// Returns the costs that decide whether attention is fused: those of the hardware for AttentionFusion::automatic,

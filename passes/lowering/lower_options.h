@@ -37,7 +37,7 @@ struct TuningChoices {
 struct LowerOptions {
   AttentionFusion attention = AttentionFusion::automatic;
   std::optional<RowChunks> chunks = {};     ///< of "chunk-rows", the last pass; default: Machine::chunks
-  std::optional<MemoryBudget> memory = {};  ///< recomputes values to fit: passes/compile/budget.h
+  std::optional<MemoryBudget> memory = {};  ///< recomputes values to fit: passes/compile/fit_budget.h
   /// With several processes: all_reduces of known sizes are grouped into buckets of up to this many bytes. A bucket
   /// starts when its last value is ready. 0: no grouping.
   std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;

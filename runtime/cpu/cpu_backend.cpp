@@ -6,7 +6,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "ir/support/nearest.h"
-#include "passes/cpu/cpu_machine.h"
+#include "passes/machines/cpu_machine.h"
 #include "runtime/cpu/cpu_runner.h"
 #include "runtime/files/sha256.h"
 #include "runtime/host/host_cpu.h"

@@ -7,7 +7,7 @@
 #include "codegen/cuda/emitter.h"
 #include "ir/kernel/printer.h"
 #include "ir/support/error.h"
-#include "passes/gpu/gpu_machine.h"
+#include "passes/machines/gpu_machine.h"
 #include "runtime/cuda/cuda_runner.h"
 #include "runtime/cuda/platform.h"
 #include "runtime/cuda/ranks/device_groups.h"

@@ -4,9 +4,9 @@
 #include "frontend/graph.h"
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
-#include "passes/compile/compile.h"
-#include "passes/cpu/cpu_machine.h"
+#include "passes/compile/compilation.h"
 #include "passes/explain/explain_attention.h"
+#include "passes/machines/cpu_machine.h"
 #include "tests/attention/attention_check.h"
 
 /// A loss with a frozen output layer: logits, their softmax and the matmul with the weights form an attention from

@@ -5,10 +5,10 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/ops/ops.h"
 #include "frontend/train/training.h"
-#include "passes/compile/compile.h"
-#include "passes/cpu/cpu_machine.h"
+#include "passes/compile/compilation.h"
 #include "passes/explain/explain_attention.h"
-#include "passes/gpu/gpu_machine.h"
+#include "passes/machines/cpu_machine.h"
+#include "passes/machines/gpu_machine.h"
 #include "tests/attention/attention_search.h"
 #include "tests/support/small_models.h"
 

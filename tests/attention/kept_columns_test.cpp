@@ -3,9 +3,9 @@
 
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
-#include "passes/compile/compile.h"
-#include "passes/cpu/cpu_machine.h"
-#include "passes/gpu/gpu_machine.h"
+#include "passes/compile/compilation.h"
+#include "passes/machines/cpu_machine.h"
+#include "passes/machines/gpu_machine.h"
 #include "tests/attention/attention_check.h"
 
 /// Values per row of an attention that are outputs for each of its columns.

@@ -3,7 +3,7 @@
 #include "ir/ops/functional/functional_composites.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/chunks/chunk_rows.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/known_sizes.h"
 #include "passes/transforms/rebuild.h"

@@ -1,8 +1,8 @@
 #include <fmt/core.h>
 
-#include "passes/compile/compile.h"
-#include "passes/cpu/cpu_machine.h"
-#include "passes/gpu/gpu_machine.h"
+#include "passes/compile/compilation.h"
+#include "passes/machines/cpu_machine.h"
+#include "passes/machines/gpu_machine.h"
 #include "tests/fuzz/every_kernel.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"

@@ -9,7 +9,7 @@
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/autodiff/autodiff.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "passes/check/results.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/transforms/expand.h"
 
 namespace lathe::fuzz {

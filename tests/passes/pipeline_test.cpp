@@ -7,9 +7,9 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/printer.h"
-#include "passes/compile/compile.h"
-#include "passes/cpu/cpu_machine.h"
-#include "passes/gpu/gpu_machine.h"
+#include "passes/compile/compilation.h"
+#include "passes/machines/cpu_machine.h"
+#include "passes/machines/gpu_machine.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/support/error.h"
-#include "passes/cpu/cpu_machine.h"
+#include "passes/machines/cpu_machine.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/predict/rank_scaling.h"
 #include "tests/shard/support.h"

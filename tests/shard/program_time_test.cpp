@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "passes/compile/compile.h"
-#include "passes/gpu/gpu_machine.h"
+#include "passes/compile/compilation.h"
+#include "passes/machines/gpu_machine.h"
 #include "passes/memory/memory_plan.h"
 #include "tests/shard/support.h"
 

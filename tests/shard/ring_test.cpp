@@ -4,10 +4,10 @@
 
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/compile/gather_choice.h"
 #include "passes/compile/ring_choice.h"
-#include "passes/cpu/cpu_machine.h"
+#include "passes/machines/cpu_machine.h"
 #include "passes/shard/explain/explain_shard.h"
 #include "passes/shard/predict/rank_scaling.h"
 #include "passes/shard/ring/ring_attention.h"

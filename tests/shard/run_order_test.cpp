@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "passes/compile/compile.h"
-#include "passes/cpu/cpu_machine.h"
+#include "passes/compile/compilation.h"
+#include "passes/machines/cpu_machine.h"
 #include "passes/shard/predict/rank_scaling.h"
 #include "tests/shard/support.h"
 #include "tests/support/distance.h"

@@ -7,8 +7,8 @@
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
-#include "passes/compile/compile.h"
-#include "passes/cpu/cpu_machine.h"
+#include "passes/compile/compilation.h"
+#include "passes/machines/cpu_machine.h"
 #include "tests/support/distance.h"
 #include "tests/support/error_label.h"
 

@@ -42,6 +42,9 @@ const std::vector<Layer>& layers() {
       // CPUs and GPUs share the lowering code, and do not include each other.
       {"passes/cpu/", {"passes/cpu/", "passes/lowering/", "passes/program/", "passes/fusion/", "ir/"}},
       {"passes/gpu/", {"passes/gpu/", "passes/lowering/", "passes/program/", "passes/fusion/", "ir/"}},
+      {"passes/machines/",
+       {"passes/machines/", "passes/cpu/", "passes/gpu/", "passes/lowering/", "passes/program/", "passes/fusion/",
+        "ir/"}},
       {"passes/compile/",
        {"passes/compile/", "passes/pipeline/", "passes/transforms/", "passes/fusion/", "passes/shard/",
         "passes/chunks/", "passes/remat/", "passes/program/", "passes/memory/", "passes/lowering/", "ir/"}},

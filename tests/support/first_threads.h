@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/intrinsics/families.h"
+#include "ir/kernel/intrinsics/intrinsic_families.h"
 #include "ir/kernel/intrinsics/run.h"
 
 namespace lathe::test {

@@ -6,7 +6,7 @@
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/prelude/prelude.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "runtime/backend.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/kernel_cache.h"

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "passes/chunks/explain_chunks.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/explain/explain_memory.h"
 #include "passes/fusion/attention/require_attention.h"

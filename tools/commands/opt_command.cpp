@@ -5,13 +5,13 @@
 
 #include "ir/support/error.h"
 #include "ir/tensor/text/printer.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "runtime/backend.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
+#include "tools/list_stages.h"
 #include "tools/options/arguments.h"
 #include "tools/options/graph_options.h"
-#include "tools/stages.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {

@@ -7,7 +7,7 @@
 #include "ir/tensor/text/printer.h"
 #include "passes/check/find_fault.h"
 #include "passes/check/results.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"

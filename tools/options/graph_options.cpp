@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/shard/shard.h"
 #include "tools/options/arguments.h"
 #include "tools/options/precision_option.h"

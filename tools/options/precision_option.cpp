@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 
 namespace lathe::tools {
 

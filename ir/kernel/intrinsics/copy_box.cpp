@@ -1,6 +1,6 @@
 #include "ir/kernel/intrinsics/copy_box.h"
 
-#include "ir/kernel/intrinsics/families.h"
+#include "ir/kernel/intrinsics/intrinsic_families.h"
 #include "ir/kernel/intrinsics/run.h"
 #include "ir/kernel/intrinsics/stage_pipeline.h"
 #include "ir/kernel/intrinsics/swizzled_tiles.h"

@@ -4,7 +4,7 @@
 
 #include "ir/kernel/build/builder_checks.h"
 #include "ir/kernel/interpret/scalar_eval.h"
-#include "ir/kernel/intrinsics/families.h"
+#include "ir/kernel/intrinsics/intrinsic_families.h"
 #include "ir/kernel/intrinsics/run.h"
 
 namespace lathe::kernel {

@@ -1,6 +1,6 @@
 #include "ir/kernel/intrinsics/mma.h"
 
-#include "ir/kernel/intrinsics/families.h"
+#include "ir/kernel/intrinsics/intrinsic_families.h"
 #include "ir/kernel/intrinsics/run.h"
 
 namespace lathe::kernel {

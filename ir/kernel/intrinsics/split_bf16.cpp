@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "ir/kernel/build/builder_checks.h"
-#include "ir/kernel/intrinsics/families.h"
+#include "ir/kernel/intrinsics/intrinsic_families.h"
 #include "ir/kernel/intrinsics/run.h"
 
 namespace lathe::kernel {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "ir/kernel/build/builder.h"
-#include "ir/kernel/intrinsics/families.h"
+#include "ir/kernel/intrinsics/intrinsic_families.h"
 #include "ir/kernel/intrinsics/run.h"
 #include "ir/kernel/verify/structure_rules.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ir/kernel/intrinsics/families.h"
+#include "ir/kernel/intrinsics/intrinsic_families.h"
 #include "ir/kernel/intrinsics/run.h"
 #include "ir/kernel/intrinsics/stage_pipeline.h"
 

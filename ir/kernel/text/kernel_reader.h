@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "ir/kernel/intrinsics/families.h"
+#include "ir/kernel/intrinsics/intrinsic_families.h"
 #include "ir/kernel/kernel.h"
 #include "ir/kernel/text/name_scope.h"
 #include "ir/support/syntax/token_stream.h"

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/kernel/intrinsics/families.h"
+#include "ir/kernel/intrinsics/intrinsic_families.h"
 #include "ir/kernel/kernel.h"
 
 namespace lathe::kernel {

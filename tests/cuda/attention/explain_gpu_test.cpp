@@ -1,5 +1,5 @@
 #include "passes/explain/explain_attention.h"
-#include "passes/gpu/gpu_machine.h"
+#include "passes/machines/gpu_machine.h"
 
 #include <catch2/catch.hpp>
 
@@ -7,7 +7,7 @@
 
 #include "frontend/train/training.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/cuda/attention/forward_attention.h"
 #include "tests/support/small_models.h"

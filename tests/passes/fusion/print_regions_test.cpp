@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/compile/compile.h"
-#include "passes/cpu/cpu_machine.h"
+#include "passes/compile/compilation.h"
+#include "passes/machines/cpu_machine.h"
 
 using namespace lathe;
 

@@ -3,9 +3,9 @@
 #include <set>
 #include <string>
 
-#include "passes/cpu/cpu_machine.h"
 #include "passes/cpu/gemm/gemm.h"
-#include "passes/gpu/gpu_machine.h"
+#include "passes/machines/cpu_machine.h"
+#include "passes/machines/gpu_machine.h"
 #include "tests/support/cpu_infos.h"
 
 using namespace lathe;

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "ir/kernel/printer.h"
-#include "passes/compile/compile.h"
-#include "passes/cpu/cpu_machine.h"
-#include "passes/gpu/gpu_machine.h"
+#include "passes/compile/compilation.h"
+#include "passes/machines/cpu_machine.h"
+#include "passes/machines/gpu_machine.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/passes/support.h"
 

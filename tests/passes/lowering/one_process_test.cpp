@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/compile/compile.h"
-#include "passes/cpu/cpu_machine.h"
-#include "passes/gpu/gpu_machine.h"
+#include "passes/compile/compilation.h"
+#include "passes/machines/cpu_machine.h"
+#include "passes/machines/gpu_machine.h"
 #include "passes/pipeline/pipeline.h"
 
 using namespace lathe;

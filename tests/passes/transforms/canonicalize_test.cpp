@@ -5,7 +5,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/support/error.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/canonicalize/canonicalize_rules.h"
 #include "passes/transforms/expand.h"

@@ -4,7 +4,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "passes/autodiff/autodiff.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/mixed_precision.h"
 #include "tests/passes/support.h"

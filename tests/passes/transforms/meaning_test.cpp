@@ -2,7 +2,7 @@
 
 #include "ir/tensor/builder.h"
 #include "passes/autodiff/autodiff.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/expand.h"
 #include "passes/transforms/rebuild.h"

@@ -7,7 +7,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/verifier.h"
 #include "passes/autodiff/autodiff.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/convert_dtype.h"
 #include "tests/passes/support.h"

@@ -4,7 +4,7 @@
 
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/printer.h"
-#include "passes/cpu/cpu_machine.h"
+#include "passes/machines/cpu_machine.h"
 
 namespace lathe::test {
 

@@ -4,7 +4,7 @@
 #include "frontend/initial_values.h"
 #include "frontend/train/step.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "runtime/compile.h"
 #include "tests/runtime/backend/interpreter_backend.h"
 

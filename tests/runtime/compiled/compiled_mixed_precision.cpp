@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "passes/compile/compile.h"
-#include "passes/cpu/cpu_machine.h"
+#include "passes/compile/compilation.h"
 #include "passes/explain/explain_attention.h"
+#include "passes/machines/cpu_machine.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/compiled/check_compiled.h"

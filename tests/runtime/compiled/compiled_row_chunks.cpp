@@ -6,7 +6,7 @@
 #include "frontend/train/training.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/chunks/chunk_rows.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/known_sizes.h"

@@ -1,4 +1,4 @@
-#include "codegen/llvm/compile.h"
+#include "codegen/llvm/compile_module.h"
 
 #include <cctype>
 
@@ -7,9 +7,9 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include "codegen/llvm/backend.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/jit.h"
+#include "codegen/llvm/llvm_backend.h"
 #include "codegen/llvm/sanitizer.h"
 #include "ir/kernel/verify/verifier.h"
 #include "ir/support/error.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 
 namespace lathe {
 

@@ -1,4 +1,4 @@
-#include "ir/kernel/intrinsics/families.h"
+#include "ir/kernel/intrinsics/intrinsic_families.h"
 
 namespace lathe::kernel {
 

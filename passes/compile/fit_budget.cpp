@@ -1,4 +1,4 @@
-#include "passes/compile/budget.h"
+#include "passes/compile/fit_budget.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>

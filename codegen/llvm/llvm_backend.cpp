@@ -1,4 +1,4 @@
-#include "codegen/llvm/backend.h"
+#include "codegen/llvm/llvm_backend.h"
 
 #include <mutex>
 

@@ -1,4 +1,4 @@
-#include "tools/stages.h"
+#include "tools/list_stages.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "ir/support/nearest.h"
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 #include "runtime/backend.h"
 
 namespace lathe::tools {

@@ -1,4 +1,4 @@
-#include "passes/compile/compile.h"
+#include "passes/compile/compilation.h"
 
 #include <fmt/core.h>
 

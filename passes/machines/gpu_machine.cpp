@@ -1,4 +1,4 @@
-#include "passes/gpu/gpu_machine.h"
+#include "passes/machines/gpu_machine.h"
 
 #include <algorithm>
 #include <set>

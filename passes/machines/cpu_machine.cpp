@@ -1,4 +1,4 @@
-#include "passes/cpu/cpu_machine.h"
+#include "passes/machines/cpu_machine.h"
 
 #include <set>
 
