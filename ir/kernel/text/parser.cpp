@@ -127,7 +127,7 @@ class KernelParser {
     return {Compute{reader_.define_value(name, std::move(made))}};
   }
 
-  /// async_copy t[i0] = x[%2] count 8
+  /// An intrinsic without a value is a statement.
   Statement operation(const MachineRecord& record) {
     if (record.gives_value)
       in_.fail(in_.peek(), fmt::format("{} has a value", record.name), "name its value: %0 = ... : f32");
