@@ -121,6 +121,19 @@ TEST_CASE("intrinsics: each has its header and source, and a hook per back end w
   }
 }
 
+TEST_CASE("intrinsics: the family of its file lists each record, so that its text parses") {
+  for (const MachineOperation& operation : machine_operations()) {
+    std::string text;
+    for (const SourceFile& file : source_files())
+      if (file.path == operation.file)
+        for (const std::string& line : file.lines) text += line + "\n";
+    INFO(operation.name);
+    const std::regex list("_(records|regions)\\[\\] = \\{[^}]*&" + operation.record + "\\b");
+    CHECK(std::regex_search(text, list));
+    CHECK(text.find("constinit const IntrinsicFamily ") != std::string::npos);
+  }
+}
+
 TEST_CASE("intrinsics: a name in another file is detected") {
   CHECK(lines_that_name({"MachineRegion"}).size() > 1);
   CHECK(words_of("  x = WgmmaSums::of(wgmma_record);") ==

@@ -101,6 +101,7 @@ WgmmaOutputParts wgmma_output_parts(const AttentionPlan& plan, bool over_rows) {
 
 WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool over_rows) {
   const WgmmaOutputParts parts = wgmma_output_parts(plan, over_rows);
+  if (parts.outputs.empty()) return {};
   WgmmaPlan<WgmmaOutputTile> found{std::nullopt, why_not(plan, parts)};
   if (!found.why_not.empty()) return found;
   const GpuInfo& gpu = plan.lowering.gpu();
