@@ -36,7 +36,8 @@ ParseError::ParseError(std::string_view file, int line, int column, std::string_
       column_(column) {}
 
 InternalError::InternalError(std::string_view message)
-    : Error(fmt::format("internal error in Lathe: {} (please report this)", visible_lines(message))) {}
+    : Error(fmt::format("internal error in Lathe: {} (please report this)", visible_lines(message))),
+      message_(message) {}
 
 void detail::assert_failed(const char* condition, const char* file, int line) {
   throw InternalError(fmt::format("{}:{}: {}", file, line, condition));

@@ -55,6 +55,10 @@ class ParseError : public Error {
 class InternalError : public Error {
  public:
   explicit InternalError(std::string_view message);
+  const std::string& message() const { return message_; }  ///< without the request to report it
+
+ private:
+  std::string message_;
 };
 
 /// Throws InternalError("<file>:<line>: <condition>") unless `condition` holds.

@@ -7,6 +7,7 @@
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
+#include "tools/kernel_file.h"
 #include "tools/options/arguments.h"
 #include "tools/options/graph_options.h"
 #include "tools/options/memory_budget.h"
@@ -24,12 +25,17 @@ struct RunOptions {
   ExecuteOptions execute;
 };
 
-void run(const RunOptions& options) {
+Tensors results_of(const RunOptions& options) {
+  if (is_kernel_file(options.file)) return run_kernel_file(options.file, options.arguments);
   const ir::Graph graph = as_asked(load_graph(options.file), options.graph);
   const Arguments arguments = load_arguments(graph, options.arguments, !options.graph.dtype.empty());
   ExecuteOptions how = options.execute;
   how.lower = options.graph.lower;
-  const Tensors results = execute(graph, arguments, how);
+  return execute(graph, arguments, how);
+}
+
+void run(const RunOptions& options) {
+  const Tensors results = results_of(options);
   if (!options.output.empty()) {
     write_safetensors(options.output, results);
     return;
@@ -43,8 +49,12 @@ void run(const RunOptions& options) {
 
 void add_run(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand("run", "Run a graph once, and print or save its outputs and updated states");
-  command->add_option("FILE", options->file, "IR text file, or model directory")->required();
+  CLI::App* command =
+      app.add_subcommand("run", "Run a graph or a kernel once, and print or save its outputs and updated states");
+  command
+      ->add_option("FILE", options->file,
+                   "IR text file, kernel file (.kernel, which is interpreted), or model directory")
+      ->required();
   add_argument_options(*command, options->arguments);
   command->add_option("-o,--output", options->output, "Output file, .safetensors (default: print the results)");
   add_graph_options(*command, options->graph);
@@ -57,7 +67,8 @@ void add_run(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  lathe run mha.lathe --input weights.safetensors --input batch.safetensors -o out.safetensors\n"
-      "  lathe run mha.lathe --random --dim n_seq=16,nbatches=2 --interpret");
+      "  lathe run mha.lathe --random --dim n_seq=16,nbatches=2 --interpret\n"
+      "  lathe run scale.kernel --random --dim rows=2,cols=8");
   command->callback([options] {
     add_weights_of(options->file, options->arguments);
     run(*options);

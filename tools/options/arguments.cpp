@@ -21,22 +21,6 @@ namespace {
 
 std::string spaced(const std::string& text) { return text.empty() ? text : text + " "; }
 
-DimBindings parse_dims(const std::vector<std::string>& options) {
-  DimBindings dims;
-  for (const std::string& option : options) {
-    const auto equals = option.find('=');
-    std::int64_t size = -1;
-    const char* end = option.data() + option.size();
-    const bool number =
-        equals != std::string::npos && std::from_chars(option.data() + equals + 1, end, size).ptr == end && size >= 0;
-    if (!number)
-      throw UserError(fmt::format("--dim {} is not of the form NAME=SIZE", option), "dim_option",
-                      "give a name and a size, such as --dim n_seq=16");
-    dims[option.substr(0, equals)] = size;
-  }
-  return dims;
-}
-
 /// Checks that --dim names unknown dims of the graph.
 void check_dim_names(const ir::Graph& graph, const DimBindings& dims) {
   std::set<std::string> known;
@@ -157,6 +141,22 @@ void add_lower_options(CLI::App& command, LowerOptions& options) {
           "--no-fused-attention", [&options] { options.attention = AttentionFusion::off; },
           "Run the matmuls and the softmax of attentions as separate kernels")
       ->excludes(required);
+}
+
+DimBindings parse_dims(const std::vector<std::string>& options) {
+  DimBindings dims;
+  for (const std::string& option : options) {
+    const auto equals = option.find('=');
+    std::int64_t size = -1;
+    const char* end = option.data() + option.size();
+    const bool number =
+        equals != std::string::npos && std::from_chars(option.data() + equals + 1, end, size).ptr == end && size >= 0;
+    if (!number)
+      throw UserError(fmt::format("--dim {} is not of the form NAME=SIZE", option), "dim_option",
+                      "give a name and a size, such as --dim n_seq=16");
+    dims[option.substr(0, equals)] = size;
+  }
+  return dims;
 }
 
 DimBindings given_dims(const ir::Graph& graph, const std::vector<std::string>& options) {

@@ -32,6 +32,8 @@ void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks);
 DimBindings sizes_for_chunks(const LowerOptions& options, const DimBindings& sizes);
 /// Adds --require-fused, --no-fused-attention and --chunk-rows.
 void add_lower_options(CLI::App& command, LowerOptions& options);
+/// Parses --dim options. Throws UserError [dim_option].
+DimBindings parse_dims(const std::vector<std::string>& options);
 /// Returns the sizes of unknown dims given by --dim options. Throws UserError [dim_option].
 DimBindings given_dims(const ir::Graph& graph, const std::vector<std::string>& options);
 

@@ -21,6 +21,7 @@ class Interpreter : MachineRun {
   Interpreter(const Kernel& kernel, std::span<const BoundBuffer> buffers, std::span<const std::int64_t> dims,
               const RunOptions& options)
       : MachineRun(kernel), kernel_(kernel), buffers_(buffers), options_(options) {
+    LATHE_ASSERT(options.reached.empty() || options.reached.size() == buffers.size());
     if (buffers.size() != static_cast<std::size_t>(kernel.parameter_count()) || dims.size() != kernel.dims.size())
       fail(fmt::format("{} buffers and {} dims are bound", buffers.size(), dims.size()), "binding");
     main_.values.resize(value_lanes());
@@ -74,7 +75,8 @@ class Interpreter : MachineRun {
     const BufferInfo& buffer = kernel_.buffers[at_index(id)];
     if (buffer.space == Space::parameter) {
       const BoundBuffer& bound = buffers_[at_index(id)];
-      return {&kernel_, &buffer, static_cast<std::byte*>(bound.data), bound.count, nullptr};
+      return {&kernel_,    &buffer, static_cast<std::byte*>(bound.data),
+              bound.count, nullptr, options_.reached.empty() ? nullptr : &options_.reached[at_index(id)]};
     }
     Scratch* scratch = t.scratch[at_index(id)].get();
     return {&kernel_, &buffer, scratch->bytes.data(), buffer.count, scratch};

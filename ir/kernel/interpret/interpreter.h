@@ -18,6 +18,8 @@ struct RunOptions {
   std::int64_t begin = 0;      ///< first iteration of the parallel loop
   std::int64_t end = -1;       ///< -1: all
   std::int64_t max_steps = 0;  ///< throw InternalError after this many statements; 0: no limit
+  /// By buffer parameter: raised to the number of elements up to the last one that is accessed.
+  std::span<std::int64_t> reached = {};
 };
 
 /// Interprets the kernel with the semantics of builder.h and docs/kernel-ir.md, one scalar at a time, and returns the

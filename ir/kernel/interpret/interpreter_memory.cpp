@@ -1,5 +1,6 @@
 #include "ir/kernel/interpret/interpreter_memory.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/core.h>
@@ -80,6 +81,7 @@ void Target::check_alignment(int alignment, std::int64_t index) const {
 std::byte* Target::element(std::int64_t index, const char* verb) const {
   if (index < 0 || index >= count)
     fail(fmt::format("{} {}[{}], which has {} elements", verb, info->name, index, count), "out_of_bounds");
+  if (reached) *reached = std::max(*reached, index + 1);
   return data + static_cast<std::size_t>(index) * size_in_bytes(info->dtype);
 }
 

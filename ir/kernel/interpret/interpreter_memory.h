@@ -49,6 +49,7 @@ struct Target {
   std::byte* data = nullptr;
   std::int64_t count = 0;
   Scratch* scratch = nullptr;
+  std::int64_t* reached = nullptr;  ///< RunOptions::reached of a parameter
 
   Scalar load(std::int64_t index, const Actor& actor) const;
   /// Loads `all` elements starting at `index`: the first `given` from memory, zeros for the rest.
