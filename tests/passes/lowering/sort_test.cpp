@@ -25,7 +25,7 @@ TEST_CASE("argsort on a GPU counts the elements that rank before each one", "[lo
   %1 = argsort %x {dim=1, descending=false}
   output "order" %1
 })") == R"(kernel @k0_argsort_argsort_t_lathe_2(b0: read i64, b1: write i64; d0, d1) {
-  // %1 argsort t.lathe:2
+  note "%1 argsort t.lathe:2"
   %0 = mul d1, d0 : i64
   for i0 in 0..%0 step 256 @block.x {
     for i1 in 0..256 step 1 @thread.x {
