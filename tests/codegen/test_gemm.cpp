@@ -74,7 +74,7 @@ TEST_CASE("compiled product: bf16 pairs, with and without the instruction") {
   for (const codegen::TargetCpu& target : {codegen::TargetCpu::host(), codegen::TargetCpu::named("x86-64-v3")}) {
     if (!target.runs_here()) continue;
     cpu::GemmTile tile = cpu::choose_tile(f32, info_of(target));
-    tile.pairs = true;
+    tile.operands = cpu::GemmTile::Operands::pairs;
     for (const std::int64_t k : {36, 37, 130})
       for (const LaneAxis lhs : {LaneAxis::k, LaneAxis::row})
         for (const Source source : {Source::packed, Source::loaded}) {

@@ -36,6 +36,8 @@ TEST_CASE("run interprets a kernel file", "[tools]") {
   CHECK_THAT(run_lathe(scratch, "run " + file + " --random --dim n=5").out, Contains("y f32[5]"));
   check_kernel_refused(run_lathe(scratch, "run " + file + " --dim n=5"), "[argument_missing]");
   check_kernel_refused(run_lathe(scratch, "run " + file + " --random"), "[dim_option]");
+  check_kernel_refused(run_lathe(scratch, "run " + file + " --random --dim n=5 --target x86-64-v3"),
+                       "--target has no effect on a kernel file");
   check_kernel_refused(run_lathe(scratch, "run " + file + " --random --dim n=5,m=3"), "[dim_option]");
   check_kernel_refused(run_lathe(scratch, "run " + file + " --random --dim n=10"), "[kernel_check]");
   check_kernel_refused(run_lathe(scratch, "run " + file + " --dim n=4 -i " + scratch.path("in.safetensors")),

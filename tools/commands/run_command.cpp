@@ -1,7 +1,10 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <set>
+#include <string>
 
+#include "ir/support/error.h"
 #include "ir/support/visible.h"
 #include "runtime/files/safetensors.h"
 #include "tools/commands/commands.h"
@@ -32,6 +35,15 @@ Tensors results_of(const RunOptions& options) {
   ExecuteOptions how = options.execute;
   how.lower = options.graph.lower;
   return execute(graph, arguments, how);
+}
+
+/// Throws [usage] for an option that has no effect on a kernel file.
+void require_kernel_options(const CLI::App& command) {
+  const std::set<std::string> known{"FILE", "--input", "--dim", "--seed", "--random", "--output"};
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() > 0 && !known.contains(option->get_name()))
+      throw UserError(fmt::format("{} has no effect on a kernel file, which is interpreted", option->get_name()),
+                      "usage", "leave it out, or give a graph");
 }
 
 void run(const RunOptions& options) {
@@ -69,7 +81,8 @@ void add_run(CLI::App& app) {
       "  lathe run mha.lathe --input weights.safetensors --input batch.safetensors -o out.safetensors\n"
       "  lathe run mha.lathe --random --dim n_seq=16,nbatches=2 --interpret\n"
       "  lathe run scale.kernel --random --dim rows=2,cols=8");
-  command->callback([options] {
+  command->callback([options, command] {
+    if (is_kernel_file(options->file)) require_kernel_options(*command);
     add_weights_of(options->file, options->arguments);
     run(*options);
   });
