@@ -23,8 +23,7 @@ namespace lathe::codegen {
 namespace {
 
 /// Features that can be added to or removed from a named CPU.
-constexpr std::string_view optional_features[] = {"avx512bf16", "amx-tile", "amx-bf16", "prefer-128-bit",
-                                                  "prefer-256-bit"};
+constexpr std::string_view optional_features[] = {"avx512bf16", "amx-tile", "amx-bf16"};
 
 TargetCpu base_of(std::string_view name) {
   if (name == "host") return TargetCpu::host();
@@ -82,14 +81,17 @@ std::span<const std::string_view> TargetCpu::names() {
 TargetCpu TargetCpu::named(std::string_view name) {
   TargetCpu target = base_of(name.substr(0, name.find(',')));
   for (const std::string_view feature : at_commas(name) | std::views::drop(1)) {
+    if (feature == "+prefer-128-bit" || feature == "+prefer-256-bit") {  // shorter vectors, the same instructions
+      target.vector_bits = std::min(target.vector_bits, feature == "+prefer-128-bit" ? 128 : 256);
+      continue;
+    }
     const bool known = feature.starts_with('+') || feature.starts_with('-');
     if (!known || std::ranges::find(optional_features, feature.substr(1)) == std::end(optional_features))
       throw UserError(fmt::format("\"{}\" is no feature to add to a target CPU", feature), "unknown_cpu",
-                      fmt::format("give {} with + or - before", fmt::join(optional_features, ", ")));
+                      fmt::format("give {} with + or - before, +prefer-256-bit or +prefer-128-bit",
+                                  fmt::join(optional_features, ", ")));
     target.features = with_feature(target.features, feature);
   }
-  for (const int bits : {128, 256})
-    if (target.has(fmt::format("prefer-{}-bit", bits))) target.vector_bits = std::min(target.vector_bits, bits);
   return target;
 }
 

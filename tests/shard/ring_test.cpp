@@ -244,7 +244,7 @@ TEST_CASE("ring choice: gathers if faster, a ring if only a ring fits the budget
   }
   dims.erase("B");
   CHECK(choose().way == RingWay::never);
-  CHECK_THAT(choose().why, Catch::Contains("no sizes are given"));
+  CHECK_THAT(choose().why, Catch::Contains("without sizes"));
   CHECK(choose_ring(divided(gpt_step(1, 0), "data=2", "B:data").graph, machine, {}, rates, {}).why.empty());
 }
 
