@@ -105,6 +105,12 @@ TEST_CASE("a target CPU name can add and remove features") {
   CHECK(without.runs_here());
   CHECK(without.vector_bits == host.vector_bits);
   CHECK(TargetCpu::named("x86-64-v3,+amx-tile").features == TargetCpu::named("x86-64-v3").features + ",+amx-tile");
+  const TargetCpu wide = TargetCpu::named("x86-64-v4"), shorter = TargetCpu::named("x86-64-v4,+prefer-256-bit");
+  CHECK(wide.vector_bits == 512);
+  CHECK(shorter.vector_bits == 256);
+  CHECK(shorter.features == wide.features);
+  CHECK(TargetCpu::named("x86-64-v2,+prefer-256-bit").vector_bits == 128);
+  CHECK_THROWS_WITH(TargetCpu::named("host,-prefer-256-bit"), Catch::Contains("[unknown_cpu]"));
   CHECK_THROWS_WITH(TargetCpu::named("x86-64-v4,+sse9"), Catch::Contains("[unknown_cpu]") && Catch::Contains("sse9"));
   CHECK_THROWS_WITH(TargetCpu::named("x86-64-v4,"), Catch::Contains("[unknown_cpu]"));
 }
