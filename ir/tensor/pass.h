@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "ir/tensor/graph.h"
@@ -17,11 +16,5 @@ struct Pass {
   std::function<Graph(Graph)> run;
 };
 using Pipeline = std::vector<Pass>;
-
-/// The passes one after the other, without the checks of run_pipeline() (passes/pipeline/pipeline.h).
-inline Graph apply_passes(const Pipeline& pipeline, Graph graph) {
-  for (const Pass& pass : pipeline) graph = pass.run(std::move(graph));
-  return graph;
-}
 
 }  // namespace lathe::ir

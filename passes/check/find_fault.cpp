@@ -21,7 +21,7 @@ ValueId result_value(const Graph& graph, const std::string& name) {
   throw InternalError("no result is called " + name);
 }
 
-/// Returns, by node, whether it is one of these values or one of them depends on it.
+/// Returns, by node, whether it is in `values` or a value in it depends on the node.
 std::vector<bool> ancestors(const Graph& graph, const std::vector<ValueId>& values) {
   std::vector<bool> reached(graph.nodes.size());
   for (const ValueId id : values) reached[static_cast<std::size_t>(id.index)] = true;
@@ -52,7 +52,7 @@ class FaultSearch {
     options_.interpret.dims = bind_dims(graph, shapes, options.interpret.dims);
   }
 
-  /// Returns the value to blame for some of these results.
+  /// Returns the value at fault for the results in `wrong`, by name.
   Fault find(const std::vector<std::string>& wrong) {
     if (auto fault = wrong_op(wrong)) return *fault;
     for (const std::string& name : wrong)

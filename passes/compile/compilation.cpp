@@ -15,7 +15,7 @@ namespace lathe {
 
 namespace {
 
-/// The enabled passes among stages [first, last), with their labels.
+/// Passes that the request enables, with their labels.
 struct EnabledPasses {
   ir::Pipeline pipeline;
   std::vector<std::string> labels;

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <numeric>
 
@@ -269,13 +268,9 @@ std::vector<Stage> stages_of(const Machine& machine) {
 }
 
 std::vector<std::string> stage_labels(const std::vector<Stage>& stages) {
-  std::map<std::string_view, int> times;
-  std::vector<std::string> labels;
-  for (const Stage& stage : stages) {
-    const int time = ++times[stage.name];
-    labels.push_back(time == 1 ? stage.name : fmt::format("{}.{}", stage.name, time));
-  }
-  return labels;
+  std::vector<std::string> names;
+  for (const Stage& stage : stages) names.push_back(stage.name);
+  return ir::numbered(std::move(names));
 }
 
 bool is_enabled(const Stage& stage, const CompileRequest& request) {

@@ -15,14 +15,17 @@
 
 namespace lathe::ir {
 
-std::vector<std::string> stage_names(const Pipeline& pipeline) {
+std::vector<std::string> numbered(std::vector<std::string> names) {
   std::map<std::string, int> times;
-  std::vector<std::string> names;
-  for (const Pass& pass : pipeline) {
-    const int time = ++times[pass.name];
-    names.push_back(time == 1 ? pass.name : fmt::format("{}.{}", pass.name, time));
-  }
+  for (std::string& name : names)
+    if (const int time = ++times[name]; time > 1) name = fmt::format("{}.{}", name, time);
   return names;
+}
+
+std::vector<std::string> stage_names(const Pipeline& pipeline) {
+  std::vector<std::string> names;
+  for (const Pass& pass : pipeline) names.push_back(pass.name);
+  return numbered(std::move(names));
 }
 
 namespace {

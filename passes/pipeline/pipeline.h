@@ -9,6 +9,8 @@
 
 namespace lathe::ir {
 
+/// Numbers repeated names: the second "canonicalize" becomes "canonicalize.2".
+std::vector<std::string> numbered(std::vector<std::string> names);
 /// Returns unique names of the passes; the second run of a pass is "canonicalize.2".
 std::vector<std::string> stage_names(const Pipeline& pipeline);
 

@@ -9,7 +9,7 @@
 
 namespace lathe::kernel {
 
-/// The names that are visible at a place in a text, and the ids that they stand for.
+/// The names that are visible at a position in a text, with the id of each.
 class NameScope {
  public:
   /// Returns false if the name is visible already.
