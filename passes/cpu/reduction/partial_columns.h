@@ -13,7 +13,7 @@ namespace lathe::cpu {
 /// (block_sums.h): after each block, a chunk's partial results are added to its row of totals.
 class PartialColumns {
  public:
-  /// Removes the stores of column sums from the program and allocates a workspace for each sum.
+  /// Removes the stores of column reductions from the program and allocates a workspace for each reduction.
   PartialColumns(const LoweringContext& lowering, ElementwiseProgram& program, std::vector<int> outer,
                  std::vector<int> inner);
 
