@@ -26,17 +26,16 @@ void run_step(Compilation& now, const Stage& stage) {
   const int before = now.graph.size();
   std::string result = stage.step(now);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  now.runs.push_back({stage.name, seconds.count(), before, now.graph.size(), std::move(result)});
+  now.runs.push_back({stage.label, seconds.count(), before, now.graph.size(), std::move(result)});
 }
 
 /// Returns the remaining passes up to `last`, or up to the first step.
 EnabledPasses next_passes(Compilation& now, const std::vector<Stage>& all, std::size_t last) {
-  const std::vector<std::string> labels = stage_labels(all);
   EnabledPasses passes;
   for (; now.next <= last && all[now.next].pass; ++now.next) {
     const Stage& stage = all[now.next];
     if (!is_enabled(stage, now.request)) continue;
-    passes.labels.push_back(labels[now.next]);
+    passes.labels.push_back(stage.label);
     passes.pipeline.push_back({stage.name, stage.doc, [&stage, &now](ir::Graph graph) {
                                  return stage.pass(std::move(graph), now.request, now.machine);
                                }});
@@ -56,7 +55,8 @@ void run_up_to(Compilation& now, const std::vector<Stage>& all, std::size_t last
     if (is_enabled(all[now.next], now.request)) run_step(now, all[now.next]);
 }
 
-[[noreturn]] void throw_unknown_stage(std::string_view label, const std::vector<std::string>& labels) {
+[[noreturn]] void throw_unknown_stage(std::string_view label, const std::vector<Stage>& all) {
+  const std::vector<std::string> labels = labels_of(all);
   throw UserError(fmt::format("there is no stage named '{}'", label), "pass_name",
                   did_you_mean_or_list(label, {labels.begin(), labels.end()}, "the stages are"));
 }
@@ -84,9 +84,8 @@ Compilation begin_at_target(ir::Graph primitives, const Machine& machine, const 
 
 void run_until(Compilation& now, std::string_view label, const ir::PipelineOptions& options) {
   const std::vector<Stage> all = stages_of(now.machine);
-  const std::vector<std::string> labels = stage_labels(all);
-  const auto found = static_cast<std::size_t>(std::ranges::find(labels, label) - labels.begin());
-  if (found == labels.size() || !is_enabled(all[found], now.request)) throw_unknown_stage(label, labels);
+  const std::size_t found = find_stage(all, label);
+  if (found == all.size() || !is_enabled(all[found], now.request)) throw_unknown_stage(label, all);
   run_up_to(now, all, found, options);
 }
 
@@ -99,9 +98,8 @@ void run_through(Compilation& now, Stage::Part part, const ir::PipelineOptions& 
 
 std::string print_stage(const Compilation& now, std::string_view label) {
   const std::vector<Stage> all = stages_of(now.machine);
-  const std::vector<std::string> labels = stage_labels(all);
-  const auto found = static_cast<std::size_t>(std::ranges::find(labels, label) - labels.begin());
-  if (found == labels.size()) throw_unknown_stage(label, labels);
+  const std::size_t found = find_stage(all, label);
+  if (found == all.size()) throw_unknown_stage(label, all);
   if (all[found].print) return all[found].print(now);
   if (all[found].part != Stage::Part::code) return ir::print(now.graph);
   return print_code(now.program, *std::ranges::find(now.machine.code, label, &CodeStage::name));

@@ -33,7 +33,7 @@ Compilation begin_compilation(ir::Graph graph, const Machine& machine, CompileRe
 /// The same for a graph of primitives, as ir::default_pipeline() returns it: the first stage is the target's first.
 Compilation begin_at_target(ir::Graph primitives, const Machine& machine, const LowerOptions& options = {});
 
-/// Runs the remaining stages, up to and including the one with this label (stage_labels()). Verifies the graph before
+/// Runs the remaining stages, up to and including the one with this label (Stage::label). Verifies the graph before
 /// the first pass and after each pass. `options` are those of ir::run_pipeline. Throws UserError [pass_name] for a
 /// stage that the machine does not have or the request does not enable. Errors of the passes propagate.
 void run_until(Compilation& now, std::string_view label, const ir::PipelineOptions& options = {});

@@ -32,14 +32,17 @@ struct Stage {
   bool needs_request = false;                          ///< `lathe opt` cannot run the pass by its name alone
   std::string (*step)(Compilation&) = nullptr;         ///< returns its result as text: "12 regions"
   std::string (*print)(const Compilation&) = nullptr;  ///< prints the form that a step produced
+  std::string label = {};  ///< unique among stages_of(): a second stage "canonicalize" is "canonicalize.2"
 };
 
 /// All stages in order, except code stages: the single list from the first rewrite to the memory plan.
 const std::vector<Stage>& stages();
-/// Returns the stages that a machine has, followed by its code stages.
+/// Returns the stages that a machine has, with labels, followed by its code stages.
 std::vector<Stage> stages_of(const Machine& machine);
-/// Returns the unique names of stages; a second stage "canonicalize" is named "canonicalize.2".
-std::vector<std::string> stage_labels(const std::vector<Stage>& stages);
+/// Returns the position of the stage with this label; the number of stages if there is none.
+std::size_t find_stage(const std::vector<Stage>& stages, std::string_view label);
+/// Returns the labels of stages, in order.
+std::vector<std::string> labels_of(const std::vector<Stage>& stages);
 /// Returns whether a request enables a stage.
 bool is_enabled(const Stage& stage, const CompileRequest& request);
 

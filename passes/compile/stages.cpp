@@ -264,13 +264,21 @@ std::vector<Stage> stages_of(const Machine& machine) {
     if (!stage.available || stage.available(machine)) found.push_back(stage);
   for (const CodeStage& code : machine.code)
     found.push_back({.part = Part::code, .name = code.name, .doc = code.doc});
+  std::vector<std::string> names;
+  for (const Stage& stage : found) names.push_back(stage.name);
+  names = ir::numbered(std::move(names));
+  for (std::size_t i = 0; i < found.size(); ++i) found[i].label = std::move(names[i]);
   return found;
 }
 
-std::vector<std::string> stage_labels(const std::vector<Stage>& stages) {
-  std::vector<std::string> names;
-  for (const Stage& stage : stages) names.push_back(stage.name);
-  return ir::numbered(std::move(names));
+std::size_t find_stage(const std::vector<Stage>& stages, std::string_view label) {
+  return static_cast<std::size_t>(std::ranges::find(stages, label, &Stage::label) - stages.begin());
+}
+
+std::vector<std::string> labels_of(const std::vector<Stage>& stages) {
+  std::vector<std::string> labels;
+  for (const Stage& stage : stages) labels.push_back(stage.label);
+  return labels;
 }
 
 bool is_enabled(const Stage& stage, const CompileRequest& request) {

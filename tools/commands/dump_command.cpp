@@ -53,12 +53,11 @@ class Dump {
     request.lower.memory = memory_budget(options.memory_budget, dims);
     request.plan_sizes = dims;
     stages_ = stages_of(machine);
-    labels_ = stage_labels(stages_);
     now_ = begin_compilation(graph, machine, std::move(request));
   }
 
   std::string after(const std::string& label) {
-    const auto found = static_cast<std::size_t>(std::ranges::find(labels_, label) - labels_.begin());
+    const std::size_t found = find_stage(stages_, label);
     const bool exists = found < stages_.size();
     if ((options_.html || options_.dot) && (label == "all" || (exists && !is_graph(stages_[found]))))
       throw UserError(fmt::format("--after {} does not give a single graph to draw", label), "usage",
@@ -66,7 +65,7 @@ class Dump {
     if (label == "all") return after_all();
     if (!exists || !is_enabled(stages_[found], now_.request)) throw_missing_stage(label, options_.target);
     if (label == "memory-plan") require_sizes();
-    return text_after(found);
+    return text_after(stages_[found]);
   }
 
   /// Returns the stages that ran.
@@ -76,11 +75,11 @@ class Dump {
   static bool is_graph(const Stage& stage) { return stage.pass || stage.name == "rematerialize"; }
 
   /// Runs the remaining stages up to this one.
-  std::string text_after(std::size_t stage) {
-    const std::string& label = labels_[stage];
-    const bool is_code = stages_[stage].part == Stage::Part::code;
+  std::string text_after(const Stage& stage) {
+    const std::string& label = stage.label;
+    const bool is_code = stage.part == Stage::Part::code;
     run_until(now_, is_code ? "exchanges" : label);
-    if (is_graph(stages_[stage])) return render(now_.graph, options_);
+    if (is_graph(stage)) return render(now_.graph, options_);
     const auto start = std::chrono::steady_clock::now();
     std::string text = print_stage(now_, label);
     if (is_code)
@@ -108,13 +107,12 @@ class Dump {
     const bool has_sizes = ir::unbound_dims(now_.graph, now_.request.plan_sizes).empty();
     for (std::size_t i = now_.next; i < stages_.size(); ++i)
       if (is_enabled(stages_[i], now_.request) && (has_sizes || stages_[i].name != "memory-plan"))
-        text += fmt::format("\n// after {}\n{}", labels_[i], text_after(i));
+        text += fmt::format("\n// after {}\n{}", stages_[i].label, text_after(stages_[i]));
     return text;
   }
 
   const DumpOptions& options_;
   std::vector<Stage> stages_;
-  std::vector<std::string> labels_;
   Compilation now_;
 };
 
