@@ -90,7 +90,7 @@ struct MeaningText {
   std::string operator()(const Elementwise& m) const {
     return fmt::format("the element-wise scalar operation `{}`", name(m.op));
   }
-  std::string operator()(const View&) const { return "a view: strides change, nothing is copied"; }
+  std::string operator()(const View&) const { return "a view: changes strides, no copy"; }
   std::string operator()(const Reduce& m) const {
     return fmt::format("reduces dims by `{}`, from {}", name(m.combine), print_real(m.identity));
   }

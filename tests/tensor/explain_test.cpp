@@ -44,33 +44,32 @@ std::vector<ValueId> computed(const Graph& graph) {
 }  // namespace
 
 TEST_CASE("reasons come from the IR", "[explain]") {
-  CHECK(reason("%1 = transpose %x {dim0=0, dim1=1}") == "B and n are swapped; nothing is copied");
-  CHECK(reason("%1 = permute %x {dims=[2, 0, 1]}") == "the dims are reordered to [d=6, B, n]; nothing is copied");
-  CHECK(reason("%1 = view %x {shape=[B, n, h=2, d_k=3]}") == "d=6 splits into h=2 x d_k=3; nothing is copied");
-  CHECK(reason("%1 = view %x {shape=[B*n, 6]}") == "B x n join into B*n; d=6 is now called 6; nothing is copied");
-  CHECK(reason("%1 = view %x {shape=[B, n, 1, d=6]}") == "a dim of size 1 appears; nothing is copied");
-  CHECK(reason("%1 = unsqueeze %x {dim=0}\n%2 = squeeze %1 {dim=0}") == "a dim of size 1 goes; nothing is copied");
-  CHECK(reason("%1 = slice %x {dim=2, start=0, stop=3}") == "3 of d=6 are kept, from index 0 on; nothing is copied");
-  CHECK(reason("%1 = slice %x {dim=2, start=1, stop=6, step=2}") ==
-        "every 2. of d=6 from 1 on gives 3; nothing is copied");
-  CHECK(reason("%1 = expand %v {shape=[n, d=6]}") == "repeated along n, with stride 0; nothing is copied");
+  CHECK(reason("%1 = transpose %x {dim0=0, dim1=1}") == "swaps B and n; no copy");
+  CHECK(reason("%1 = permute %x {dims=[2, 0, 1]}") == "permutes the dims to [d=6, B, n]; no copy");
+  CHECK(reason("%1 = view %x {shape=[B, n, h=2, d_k=3]}") == "splits d=6 into h=2 x d_k=3; no copy");
+  CHECK(reason("%1 = view %x {shape=[B*n, 6]}") == "merges B x n into B*n; renames d=6 to 6; no copy");
+  CHECK(reason("%1 = view %x {shape=[B, n, 1, d=6]}") == "inserts a dim of size 1; no copy");
+  CHECK(reason("%1 = unsqueeze %x {dim=0}\n%2 = squeeze %1 {dim=0}") == "removes a dim of size 1; no copy");
+  CHECK(reason("%1 = slice %x {dim=2, start=0, stop=3}") == "takes 3 of d=6 from index 0; no copy");
+  CHECK(reason("%1 = slice %x {dim=2, start=1, stop=6, step=2}") == "takes 3 of d=6 from index 1, step 2; no copy");
+  CHECK(reason("%1 = expand %v {shape=[n, d=6]}") == "repeats along n with stride 0; no copy");
   CHECK(reason("%1 = transpose %x {dim0=1, dim1=2}\n%2 = reshape %1 {shape=[B, 6*n]}") ==
-        "d=6 x n join into 6*n; the strides demand a copy");
-  CHECK(reason("%1 = reshape %x {shape=[B, 6*n]}") == "n x d=6 join into 6*n; nothing is copied");
-  CHECK(reason("%1 = transpose %x {dim0=1, dim1=2}\n%2 = contiguous %1") == "copied into row-major order");
-  CHECK(reason("%1 = sum %x {dims=[0, -1]}") == "the sum over B and d=6, which go");
-  CHECK(reason("%1 = max %x {dims=[2], keepdim=true}") == "the max over d=6, which stays with size 1");
+        "merges d=6 x n into 6*n; copies, because the strides allow no view");
+  CHECK(reason("%1 = reshape %x {shape=[B, 6*n]}") == "merges n x d=6 into 6*n; no copy");
+  CHECK(reason("%1 = transpose %x {dim0=1, dim1=2}\n%2 = contiguous %1") == "copies into row-major order");
+  CHECK(reason("%1 = sum %x {dims=[0, -1]}") == "sum over B and d=6, removed");
+  CHECK(reason("%1 = max %x {dims=[2], keepdim=true}") == "max over d=6, kept with size 1");
   CHECK(reason("%1 = contract %x, %y {spec=\"bnd,bmd->bnm\"}") ==
-        "d=6 is summed over; B runs along; n from the first, m from the second");
+        "sums over d=6; batch dim B; n from the left, m from the right");
   CHECK(reason("%1 = transpose %y {dim0=1, dim1=2}\n%2 = matmul %x, %1") ==
-        "d=6 is summed over; B runs along; n from the first, m from the second");
-  CHECK(reason("%1 = linear %x, %W") == "each row of d=6 numbers becomes out=4 numbers");
-  CHECK(reason("%1 = add %x, %v") == "element by element; [d=6] is stretched to fit");
-  CHECK(reason("%1 = cast %x {dtype=f64}") == "f32 becomes f64, element by element");
-  CHECK(reason("%1 = gather %v, %i") == "each index picks a slice of v: d=6 gives way to [n]");
-  CHECK(reason("%1 = softmax %x {dim=-1}") == "normalised along d=6; the shape stays");
-  CHECK(reason("%1 = concat %x, %y {dim=1}") == "n and m stand one after the other");
-  CHECK(reason("%1 = constant {dtype=i64, shape=[], values=[3]}") == "the number 3");
+        "sums over d=6; batch dim B; n from the left, m from the right");
+  CHECK(reason("%1 = linear %x, %W") == "maps the last dim d=6 to out=4");
+  CHECK(reason("%1 = add %x, %v") == "elementwise; broadcasts [d=6]");
+  CHECK(reason("%1 = cast %x {dtype=f64}") == "elementwise, f32 to f64");
+  CHECK(reason("%1 = gather %v, %i") == "looks up slices of v: [n] replaces d=6");
+  CHECK(reason("%1 = softmax %x {dim=-1}") == "normalizes along d=6; same shape");
+  CHECK(reason("%1 = concat %x, %y {dim=1}") == "concatenates n and m");
+  CHECK(reason("%1 = constant {dtype=i64, shape=[], values=[3]}") == "scalar 3");
 }
 
 TEST_CASE("every sample of every op has a reason", "[explain]") {

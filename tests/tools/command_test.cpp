@@ -182,8 +182,8 @@ TEST_CASE("explain prints shapes and reasons", "[tools]") {
   const Scratch scratch;
   const auto ran = run_lathe(scratch, "explain " + scratch.write("small.lathe", test::small_program));
   REQUIRE(ran.status == 0);
-  CHECK_THAT(ran.out, Contains("n and d=4 are swapped; nothing is copied"));
-  CHECK_THAT(ran.out, Contains("d=4 is summed over; n from the first, n from the second"));
+  CHECK_THAT(ran.out, Contains("swaps n and d=4; no copy"));
+  CHECK_THAT(ran.out, Contains("sums over d=4; n from the left, n from the right"));
   CHECK_THAT(ran.out, Contains("small.cpp:7 in layer.0"));
 }
 

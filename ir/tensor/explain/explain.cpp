@@ -81,12 +81,12 @@ std::string count_text(const Graph& graph, std::string_view op) {
   return fmt::format("{} {}{} ({} numbers)", count, op, count == 1 ? "" : "s", elements.to_string());
 }
 
-class Story {
+class Explanation {
  public:
-  Story(const Graph& graph, const ExplainOptions& options)
+  Explanation(const Graph& graph, const ExplainOptions& options)
       : graph_(graph), options_(options), labels_(value_labels(graph)) {}
 
-  std::string tell() {
+  std::string text() {
     text_ = fmt::format("graph @{}: ", visible(graph_.name));
     std::string counts;
     for (const std::string_view op : {"input", "parameter", "state"})
@@ -139,13 +139,13 @@ class Story {
 
   void results() {
     const auto name = [&](ValueId id) { return labels_[static_cast<std::size_t>(id.index)]; };
-    if (!graph_.outputs.empty() || !graph_.updates.empty()) text_ += "\nwhat goes out\n";
+    if (!graph_.outputs.empty() || !graph_.updates.empty()) text_ += "\nresults\n";
     for (const Output& output : graph_.outputs)
       text_ += fmt::format("  output {}: {} {}\n", visible(output.name), name(output.value),
                            print_type(graph_[output.value].type));
     for (const Update& update : graph_.updates)
       text_ += fmt::format("  {} becomes {}\n", name(update.state), name(update.value));
-    if (!graph_.checks.empty()) text_ += "\nwhat is checked when the dims are known\n";
+    if (!graph_.checks.empty()) text_ += "\nchecks when the dims are known\n";
     for (const DimCheck& check : graph_.checks)
       text_ += fmt::format("  {} {} {}  for {} at {} [{}]\n", check.left.to_string(),
                            check.relation == DimCheck::Relation::equal ? "==" : "<=", check.right.to_string(),
@@ -188,6 +188,6 @@ std::string print_short(const Graph& graph) {
   return text + "}\n";
 }
 
-std::string explain(const Graph& graph, const ExplainOptions& options) { return Story(graph, options).tell(); }
+std::string explain(const Graph& graph, const ExplainOptions& options) { return Explanation(graph, options).text(); }
 
 }  // namespace lathe::ir

@@ -19,10 +19,10 @@ struct ExplainOptions {
 /// Explains the shapes of a graph: its inputs; for every value its op, shape with named dims, the reason for the
 /// shape, and the source line; then outputs and run-time checks. Uses only the IR.
 ///   %2 q     view       [nbatches, n_seq, h=8, d_k=64]           mha.cpp:14
-///            d_model=512 splits into h=8 x d_k=64; nothing is copied
+///            splits d_model=512 into h=8 x d_k=64; no copy
 std::string explain(const Graph& graph, const ExplainOptions& options = {});
 
-/// Returns one line on why a value has its shape: "n_seq and h=8 are swapped; nothing is copied". Describes
+/// Returns one line on why a value has its shape: "swaps n_seq and h=8; no copy". Describes
 /// arguments by their kind.
 std::string shape_reason(const Graph& graph, ValueId id);
 

@@ -9,13 +9,13 @@
 /// Helpers of shape_reason (explain.h).
 namespace lathe::ir::detail {
 
-inline constexpr std::string_view no_copy = "; nothing is copied";
+inline constexpr std::string_view no_copy = "; no copy";
 
 std::string joined(const std::vector<std::string>& items, std::string_view between);
 /// Returns "a, b and c".
 std::string listed(std::vector<std::string> items);
 
-/// Describes how a shape becomes another of equal size in row-major order: "d_model=512 splits into h=8 x d_k=64".
+/// Describes how a shape becomes another of equal size in row-major order: "splits d_model=512 into h=8 x d_k=64".
 std::string regrouping_text(const Shape& from, const Shape& to);
 
 /// Explains a view's shape from its index map.

@@ -14,34 +14,26 @@ using namespace detail;
 
 namespace {
 
-std::string plural(std::size_t n, std::string_view one, std::string_view many) {
-  return std::string(n == 1 ? one : many);
-}
-
 std::string reduce_text(const Graph& graph, const Node& node) {
   const Shape& from = graph[node.operands[0]].type.shape;
   std::vector<std::string> gone;
   for (const std::int64_t dim : node.attrs.get<std::vector<std::int64_t>>("dims"))
     gone.push_back(from[static_cast<int>(dim < 0 ? dim + from.rank() : dim)].to_string());
-  if (gone.empty()) return "no dim is folded";
+  if (gone.empty()) return "reduces no dim";
   const auto* keep = node.attrs.find("keepdim");
   const bool kept = keep && std::get<bool>(*keep);
-  return fmt::format(
-      "the {} over {}, which {}", node.op->name.value, listed(gone),
-      kept ? plural(gone.size(), "stays with size 1", "stay with size 1") : plural(gone.size(), "goes", "go"));
+  return fmt::format("{} over {}, {}", node.op->name.value, listed(gone), kept ? "kept with size 1" : "removed");
 }
 
-/// Describes a contraction by its dims: "k=64 is summed over; B and h=8 run along; m from the first operand, n from
-/// the second".
+/// Describes a contraction by its dims: "sums over k=64; batch dims B and h=8; m from the left, n from the right".
 std::string product_text(const std::vector<std::string>& summed, const std::vector<std::string>& batch,
                          const std::vector<std::string>& left, const std::vector<std::string>& right) {
   std::vector<std::string> parts;
-  parts.push_back(summed.empty() ? std::string("nothing is summed over")
-                                 : listed(summed) + plural(summed.size(), " is", " are") + " summed over");
-  if (!batch.empty()) parts.push_back(listed(batch) + plural(batch.size(), " runs", " run") + " along");
+  parts.push_back(summed.empty() ? std::string("outer product, no sum") : "sums over " + listed(summed));
+  if (!batch.empty()) parts.push_back((batch.size() == 1 ? "batch dim " : "batch dims ") + listed(batch));
   std::vector<std::string> free;
-  if (!left.empty()) free.push_back(listed(left) + " from the first");
-  if (!right.empty()) free.push_back(listed(right) + " from the second");
+  if (!left.empty()) free.push_back(listed(left) + " from the left");
+  if (!right.empty()) free.push_back(listed(right) + " from the right");
   if (!free.empty()) parts.push_back(joined(free, ", "));
   return joined(parts, "; ");
 }
@@ -72,20 +64,18 @@ std::string matmul_text(const Graph& graph, const Node& node) {
 
 std::string linear_text(const Graph& graph, const Node& node) {
   const Shape& weight = graph[node.operands[1]].type.shape;
-  return fmt::format("each row of {} numbers becomes {} numbers", weight[1].to_string(), weight[0].to_string());
+  return fmt::format("maps the last dim {} to {}", weight[1].to_string(), weight[0].to_string());
 }
 
 std::string elementwise_text(const Graph& graph, const Node& node) {
-  std::vector<std::string> stretched;
+  std::vector<std::string> broadcast;
   for (const ValueId operand : node.operands)
     if (const Shape& shape = graph[operand].type.shape; shape != node.type.shape)
-      stretched.push_back(shape.rank() == 0 ? std::string("the scalar") : shape.to_string());
-  std::string text = "element by element";
+      broadcast.push_back(shape.rank() == 0 ? std::string("the scalar") : shape.to_string());
+  std::string text = "elementwise";
   const DType from = graph[node.operands.back()].type.dtype;
-  if (from != node.type.dtype)
-    text = fmt::format("{} becomes {}, element by element", name(from), name(node.type.dtype));
-  if (!stretched.empty())
-    text += "; " + listed(stretched) + plural(stretched.size(), " is", " are") + " stretched to fit";
+  if (from != node.type.dtype) text += fmt::format(", {} to {}", name(from), name(node.type.dtype));
+  if (!broadcast.empty()) text += "; broadcasts " + listed(broadcast);
   return text;
 }
 
@@ -103,19 +93,19 @@ bool is_view(const Graph& graph, const Node& node) {
 }
 
 std::string argument_text(const Node& node) {
-  std::string_view what = node.op->name.value == "input"       ? "given by the caller at each run"
-                          : node.op->name.value == "parameter" ? "learned, kept between runs"
-                                                               : "kept between runs";
+  std::string_view what = node.op->name.value == "input"       ? "passed by the caller at each run"
+                          : node.op->name.value == "parameter" ? "weights, stored between runs"
+                                                               : "stored between runs";
   return std::string(what);
 }
 
-/// Returns "each index picks a slice of wte: vocab=256 gives way to [B, T]".
+/// Returns "looks up slices of wte: [B, T] replaces vocab=256".
 std::string gather_text(const Graph& graph, const Node& node) {
   const Node &table = graph[node.operands[0]], &indices = graph[node.operands[1]];
   const std::int64_t dim = node.attrs.get<std::int64_t>("dim");
   const Dim& gone = table.type.shape[static_cast<int>(dim < 0 ? dim + table.type.rank() : dim)];
-  return fmt::format("each index picks a slice of {}: {} gives way to {}",
-                     table.name.empty() ? "the table" : table.name, gone.to_string(), indices.type.shape.to_string());
+  return fmt::format("looks up slices of {}: {} replaces {}", table.name.empty() ? "the table" : table.name,
+                     indices.type.shape.to_string(), gone.to_string());
 }
 
 std::string concat_text(const Graph& graph, const Node& node) {
@@ -125,21 +115,21 @@ std::string concat_text(const Graph& graph, const Node& node) {
     const Shape& shape = graph[operand].type.shape;
     sizes.push_back(shape[static_cast<int>(dim < 0 ? dim + shape.rank() : dim)].to_string());
   }
-  return joined(sizes, " and ") + " stand one after the other";
+  return "concatenates " + listed(sizes);
 }
 
 std::string constant_text(const Graph& graph, ValueId id) {
   const auto value = written_number(graph, id);
-  if (!value) return "numbers written in the graph";
+  if (!value) return "values given in the graph";
   const TensorType& type = graph[id].type;
   const std::string number = is_float(type.dtype) ? print_number(*value) : value->to_string();
-  return type.rank() == 0 ? fmt::format("the number {}", number) : fmt::format("{} everywhere", number);
+  return type.rank() == 0 ? fmt::format("scalar {}", number) : fmt::format("filled with {}", number);
 }
 
 std::string masked_fill_text(const Graph& graph, const Node& node) {
   const Shape& mask = graph[node.operands[1]].type.shape;
   std::string text = fmt::format("{} where the mask is true", print_number(node.attrs.get<Number>("value")));
-  if (mask != node.type.shape) text += fmt::format("; the mask {} is stretched to fit", mask.to_string());
+  if (mask != node.type.shape) text += fmt::format("; broadcasts the mask {}", mask.to_string());
   return text;
 }
 
@@ -150,7 +140,7 @@ std::string composite_text(const Graph& graph, const Node& node) {
   if (name == "linear") return linear_text(graph, node);
   if (name == "reshape")
     return regrouping_text(graph[node.operands[0]].type.shape, node.type.shape) +
-           (is_view(graph, node) ? std::string(no_copy) : "; the strides demand a copy");
+           (is_view(graph, node) ? std::string(no_copy) : "; copies, because the strides allow no view");
   if (name == "masked_fill") return masked_fill_text(graph, node);
   if (name == "gather") return gather_text(graph, node);
   if (name == "concat") return concat_text(graph, node);
@@ -160,11 +150,11 @@ std::string composite_text(const Graph& graph, const Node& node) {
     const std::int64_t axis = std::get<std::int64_t>(*dim);
     const auto at = static_cast<int>(axis < 0 ? axis + from.rank() : axis);
     if (name == "softmax" || name == "log_softmax")
-      return fmt::format("normalised along {}; the shape stays", from[at].to_string());
+      return fmt::format("normalizes along {}; same shape", from[at].to_string());
     if (at >= 0 && at < from.rank()) text = fmt::format("along {}: {}", from[at].to_string(), text);
   }
   const bool keeps = !node.operands.empty() && graph[node.operands[0]].type.shape == node.type.shape;
-  return keeps ? text + "; the shape stays" : text;
+  return keeps ? text + "; same shape" : text;
 }
 
 }  // namespace
@@ -173,7 +163,7 @@ std::string shape_reason(const Graph& graph, ValueId id) {
   const Node& node = graph[id];
   if (node.op->as<Argument>()) return argument_text(node);
   if (node.op->name.value == "contiguous")
-    return graph[node.operands[0]].type.is_contiguous() ? "row-major already" : "copied into row-major order";
+    return graph[node.operands[0]].type.is_contiguous() ? "already row-major" : "copies into row-major order";
   if (node.op->name.value == "constant") return constant_text(graph, id);
   if (const auto* view = node.op->as<View>()) return view_text(graph, node, *view);
   if (node.op->as<Reduce>()) return reduce_text(graph, node);

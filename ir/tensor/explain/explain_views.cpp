@@ -74,17 +74,17 @@ std::string regrouping_text(const Shape& from, const Shape& to) {
     const std::size_t before = run.before.size(), after = run.after.size();
     if (before == 1 && after == 1) {
       if (run.before[0].to_string() != run.after[0].to_string())
-        parts.push_back(fmt::format("{} is now called {}", run.before[0].to_string(), run.after[0].to_string()));
+        parts.push_back(fmt::format("renames {} to {}", run.before[0].to_string(), run.after[0].to_string()));
     } else if (before == 0) {
-      parts.push_back("a dim of size 1 appears");
+      parts.push_back("inserts a dim of size 1");
     } else if (after == 0) {
-      parts.push_back("a dim of size 1 goes");
+      parts.push_back("removes a dim of size 1");
     } else {
-      const std::string_view verb = before == 1 ? "splits into" : after == 1 ? "join into" : "become";
-      parts.push_back(fmt::format("{} {} {}", product(run.before), verb, product(run.after)));
+      const std::string_view verb = before == 1 ? "splits" : after == 1 ? "merges" : "regroups";
+      parts.push_back(fmt::format("{} {} into {}", verb, product(run.before), product(run.after)));
     }
   }
-  return parts.empty() ? "the shape stays" : joined(parts, "; ");
+  return parts.empty() ? "same shape" : joined(parts, "; ");
 }
 
 namespace {
@@ -103,9 +103,9 @@ std::string permutation_text(const IndexMap& map, const Shape& from, const Shape
     seen[static_cast<std::size_t>(c.dim)] = true;
     if (c.dim != i) moved.push_back(from[i].to_string());
   }
-  if (moved.empty()) return "every dim keeps its place";
-  if (moved.size() == 2) return listed(moved) + " are swapped";
-  return fmt::format("the dims are reordered to {}", to.to_string());
+  if (moved.empty()) return "keeps the order of the dims";
+  if (moved.size() == 2) return "swaps " + listed(moved);
+  return fmt::format("permutes the dims to {}", to.to_string());
 }
 
 std::string cut_text(const IndexMap& map, const Shape& from, const Shape& to) {
@@ -114,26 +114,26 @@ std::string cut_text(const IndexMap& map, const Shape& from, const Shape& to) {
     const auto& c = map.components[static_cast<std::size_t>(i)];
     const std::string dim = from[i].to_string();
     if (c.dim < 0) {
-      if (!from[i].is(1)) parts.push_back(fmt::format("index {} of {} is taken", c.offset.to_string(), dim));
+      if (!from[i].is(1)) parts.push_back(fmt::format("takes index {} of {}", c.offset.to_string(), dim));
       continue;
     }
     const std::string kept = to[c.dim].to_string();
     if (c.scale != 1)
-      parts.push_back(fmt::format("every {}. of {} from {} on gives {}", c.scale, dim, c.offset.to_string(), kept));
+      parts.push_back(fmt::format("takes {} of {} from index {}, step {}", kept, dim, c.offset.to_string(), c.scale));
     else if (!c.offset.is(0) || from[i] != to[c.dim])
-      parts.push_back(fmt::format("{} of {} are kept, from index {} on", kept, dim, c.offset.to_string()));
+      parts.push_back(fmt::format("takes {} of {} from index {}", kept, dim, c.offset.to_string()));
   }
   return joined(parts, "; ");
 }
 
-std::string stretch_text(const IndexMap& map, const Shape& to) {
-  std::vector<std::string> stretched;
+std::string repeat_text(const IndexMap& map, const Shape& to) {
+  std::vector<std::string> repeated;
   for (int d = 0; d < to.rank(); ++d) {
     const bool read = std::any_of(map.components.begin(), map.components.end(),
                                   [&](const IndexMap::Component& c) { return c.dim == d; });
-    if (!read && !to[d].is(1)) stretched.push_back(to[d].to_string());
+    if (!read && !to[d].is(1)) repeated.push_back(to[d].to_string());
   }
-  return stretched.empty() ? std::string() : fmt::format("repeated along {}, with stride 0", listed(stretched));
+  return repeated.empty() ? std::string() : fmt::format("repeats along {} with stride 0", listed(repeated));
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ std::string view_text(const Graph& graph, const Node& node, const View& view) {
     return regrouping_text(from, to) + std::string(no_copy);
   if (const std::string moved = permutation_text(map, from, to); !moved.empty()) return moved + std::string(no_copy);
   std::vector<std::string> parts;
-  for (std::string part : {cut_text(map, from, to), stretch_text(map, to)})
+  for (std::string part : {cut_text(map, from, to), repeat_text(map, to)})
     if (!part.empty()) parts.push_back(std::move(part));
   if (parts.empty()) parts.push_back(regrouping_text(from, to));
   return joined(parts, "; ") + std::string(no_copy);
