@@ -141,11 +141,12 @@ MemoryCase adamw(std::int64_t rows, std::int64_t columns) {
   HostTensor step = HostTensor::from_ints({}, {10});
   const Tensor count = c.graph().state("count", i64, {});
   const OptimizerStep shared{
-      .count = count.to(f64).value(),
-      .rate = c.graph().constant(1e-4, f64).value(),
+      .count = count.to(f64),
+      .rate = c.graph().constant(1e-4, f64),
       .scope = "optimizer",
       .update = [&](const ir::Value& state, const ir::Value& value) { c.graph().builder().update(state, value); }};
-  add_update(AdamW{}, shared, p.value(), gradient.value(), true);
+  ParameterUpdate update(shared, p.value(), gradient.value(), true);
+  Optimizer(AdamW{}).add_updates({&update, 1});
   MemoryCase made = c.finish({{.reads = 4, .writes = 3, .count = c.size(), .in_place = true}});
   made.states.set("count", step);
   for (const char* moment : {"optimizer.m.p", "optimizer.v.p"})

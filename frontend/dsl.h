@@ -10,6 +10,7 @@
 #include "frontend/nn/linear.h"
 #include "frontend/nn/norm.h"
 #include "frontend/nn/positions.h"
+#include "frontend/nn/substitution.h"
 #include "frontend/ops/check_custom_op.h"
 #include "frontend/ops/custom_op.h"
 #include "frontend/ops/losses.h"

@@ -30,6 +30,11 @@ bool detail::GraphState::is_frozen(std::string_view parameter) const {
   return found != frozen_marks_.end() && std::ranges::any_of(found->second, [](const auto& mark) { return *mark; });
 }
 
+std::shared_ptr<detail::GraphState> detail::state_of(const Graph& graph) {
+  if (!graph.state_) Graph::throw_moved(Where::current());
+  return graph.state_;
+}
+
 Graph::Graph(std::string_view name) : state_(std::make_shared<detail::GraphState>(name)) {}
 
 void Graph::throw_moved(const Where& at) {

@@ -27,10 +27,16 @@ struct GraphState final : ir::GraphBuilder {
   bool is_frozen(std::string_view parameter) const;
 
   std::vector<Initializer> initializers;
+  /// Of nn::Substitution, innermost last.
+  using Substitutions = std::vector<std::function<std::optional<Tensor>(const nn::Parameter&)>>;
+  Substitutions substitutions;
 
  private:
   std::map<std::string, std::vector<std::shared_ptr<const bool>>, std::less<>> frozen_marks_;
 };
+
+/// Returns the state of a graph, which its copies and tensors share.
+std::shared_ptr<GraphState> state_of(const Graph& graph);
 
 }  // namespace detail
 
@@ -126,6 +132,7 @@ class Graph {
  private:
   friend class Tensor;
   friend class nn::Parameter;
+  friend std::shared_ptr<detail::GraphState> detail::state_of(const Graph& graph);
   explicit Graph(std::shared_ptr<detail::GraphState> state) : state_(std::move(state)) {}
   [[noreturn]] static void throw_moved(const Where& at);
   detail::GraphState& shared(const Where& at) const {

@@ -34,7 +34,8 @@ LibraryFunction function(const char* name, F* address) {
   return {name, reinterpret_cast<void*>(address)};
 }
 
-/// Returns the library functions that compiled kernels may call.
+/// Returns the library functions that compiled kernels may call. LLVM emits fminf and fmaxf for comparisons and
+/// selections of f16 scalars on CPUs without f16 arithmetic.
 std::vector<LibraryFunction> library() {
   using Unary = double(double);
   using Binary = double(double, double);
@@ -47,6 +48,10 @@ std::vector<LibraryFunction> library() {
                                          function<Binary>("pow", std::pow),
                                          function<double(double, double, double)>("fma", std::fma),
                                          function<float(float, float, float)>("fmaf", std::fma),
+                                         function<float(float, float)>("fminf", std::fmin),
+                                         function<float(float, float)>("fmaxf", std::fmax),
+                                         function<Binary>("fmin", std::fmin),
+                                         function<Binary>("fmax", std::fmax),
                                          function<void*(void*, const void*, std::size_t)>("memcpy", std::memcpy),
                                          function<void*(void*, const void*, std::size_t)>("memmove", std::memmove),
                                          function<void*(void*, int, std::size_t)>("memset", std::memset)};

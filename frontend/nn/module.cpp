@@ -66,7 +66,40 @@ Shape Parameter::stored_shape() const {
   return info_->transposed ? Shape{info_->shape[1], info_->shape[0]} : info_->shape;
 }
 
-Tensor Parameter::in(const Graph& graph) const { return declared(graph, info_->name, info_->dtype, stored_shape()); }
+std::optional<Tensor> Parameter::replaced(const Graph& graph) const {
+  using Substitutions = detail::GraphState::Substitutions;
+  /// Restores the list, because a function sees only the substitutions around it while it runs.
+  struct Restored {
+    explicit Restored(Substitutions& to) : active(to), all(to) {}
+    ~Restored() { active = std::move(all); }
+    Restored(const Restored&) = delete;
+    Restored& operator=(const Restored&) = delete;
+    Substitutions& active;
+    Substitutions all;
+  };
+  std::optional<Tensor> found;
+  const Restored list(graph.state_->substitutions);
+  for (std::size_t i = list.all.size(); i > 0 && !found; --i) {
+    list.active.pop_back();
+    found = list.all[i - 1](*this);
+  }
+  if (!found) return std::nullopt;
+  const std::string given = found->is_empty() ? "an empty tensor" : found->value().type().to_string();
+  if (is_quantized() || found->is_empty() || found->dtype() != dtype() || found->shape() != shape())
+    throw UserError(
+        graph.builder().location(), "substitution",
+        is_quantized() ? fmt::format("{} is stored quantized", name())
+                       : fmt::format("{} is {}{}, and its substitute {}", name(), lathe::name(dtype()),
+                                     shape().to_string(), given),
+        "parameter_replaced",
+        is_quantized() ? "load the model without quantization" : "give it a tensor of its dtype and shape");
+  return found;
+}
+
+Tensor Parameter::in(const Graph& graph) const {
+  if (const std::optional<Tensor> other = replaced(graph)) return *other;
+  return declared(graph, info_->name, info_->dtype, stored_shape());
+}
 
 Tensor Parameter::scales(const Graph& graph) const {
   const Shape stored = stored_shape();

@@ -2,12 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "frontend/graph.h"
-#include "frontend/train/optim.h"
+#include "frontend/train/parameter_filter.h"
 #include "ir/support/tensors/tensors.h"
 
 /// Modules are named trees of parameters with a call that adds ops. A module belongs to no graph: a call builds in
@@ -73,6 +74,8 @@ class Parameter {
     bool transposed = false;
   };
   Tensor declared(const Graph& graph, const std::string& name, DType dtype, const Shape& shape) const;
+  /// Returns the tensor that an nn::Substitution gives the parameter, if any.
+  std::optional<Tensor> replaced(const Graph& graph) const;
   Shape stored_shape() const;
   Tensor scales(const Graph& graph) const;
   explicit Parameter(Info info) : info_(std::make_shared<Info>(std::move(info))) {}

@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <initializer_list>
 #include <numbers>
-#include <utility>
-#include <vector>
 
+#include "frontend/ops/ops.h"
+#include "frontend/train/own_lines.h"
 #include "ir/ops/functional/functional.h"
 
 namespace lathe {
@@ -21,25 +22,83 @@ void require(bool condition, const At& at, std::string_view message, std::string
 
 double to_double(std::int64_t steps) { return static_cast<double>(steps); }
 
-template <class... Handlers>
-struct Overload : Handlers... {
-  using Handlers::operator()...;
+struct NamedNumber {
+  std::string_view name;
+  double value;
 };
-template <class... Handlers>
-Overload(Handlers...) -> Overload<Handlers...>;
+
+std::optional<std::string> fault_in(std::initializer_list<NamedNumber> numbers) {
+  for (const auto& [name, value] : numbers)
+    if (!(value >= 0 && std::isfinite(value)))
+      return fmt::format("{} is {}, not a finite number of 0 or more", name, value);
+  return std::nullopt;
+}
+
+Tensor constant(const Tensor& like, double value) { return Tensor(ir::constant(like.builder(), value, f64)); }
+
+/// Returns (cos(pi * progress) + 1) / 2 scaled to go from `from` at progress 0 to `to` at 1.
+Tensor half_cosine(const Tensor& progress, double from, double to) {
+  return (cos(progress * std::numbers::pi) + 1.0) * (0.5 * (from - to)) + to;
+}
+
+/// Returns the part of the steps from `first` to `last` that are done, at most 1.
+Tensor progress(const Tensor& step, double first, double last) {
+  return minimum((step - first) / (last - first), 1.0);
+}
+
+/// Returns the line from 0 up to `peak` at step `warmup`, and `after` from there on.
+Tensor after_warmup(const Tensor& step, std::int64_t warmup, double peak, const Tensor& after) {
+  if (warmup == 0) return after;
+  return where(step <= to_double(warmup), step * (peak / to_double(warmup)), after);
+}
+
+void require_warmup(std::int64_t warmup, std::int64_t total, const At& at) {
+  require(warmup >= 0 && total > warmup, at, fmt::format("{} steps of warm-up in {} steps in all", warmup, total),
+          "the warm-up takes 0 steps or more, and fewer than all");
+}
 
 }  // namespace
 
+Schedule::Schedule(double rate)
+    : Schedule(Rate([rate](const Tensor& step) { return constant(step, rate); }), fault_in({{"lr", rate}})) {}
+
 Schedule Schedule::warmup_cosine(const WarmupCosine& of, const At& at) {
-  require(of.warmup >= 0 && of.total > of.warmup, at,
-          fmt::format("{} steps of warm-up in {} steps in all", of.warmup, of.total),
-          "the warm-up takes 0 steps or more, and fewer than all");
-  return Schedule(Kind(of));
+  require_warmup(of.warmup, of.total, at);
+  const auto rate = [of](const Tensor& step) {
+    const Tensor done = progress(step, to_double(of.warmup), to_double(of.total));
+    return after_warmup(step, of.warmup, of.peak, half_cosine(done, of.peak, of.floor));
+  };
+  return {Rate(rate), fault_in({{"the peak of lr", of.peak}, {"the floor of lr", of.floor}})};
+}
+
+Schedule Schedule::warmup_linear(const WarmupLinear& of, const At& at) {
+  require_warmup(of.warmup, of.total, at);
+  const auto rate = [of](const Tensor& step) {
+    const Tensor done = progress(step, to_double(of.warmup), to_double(of.total));
+    return after_warmup(step, of.warmup, of.peak, of.peak - done * (of.peak - of.floor));
+  };
+  return {Rate(rate), fault_in({{"the peak of lr", of.peak}, {"the floor of lr", of.floor}})};
+}
+
+Schedule Schedule::warmup_stable_decay(const WarmupStableDecay& of, const At& at) {
+  require_warmup(of.warmup, of.total, at);
+  require(of.decay >= 1 && of.warmup + of.decay <= of.total, at,
+          fmt::format("{} steps of warm-up and {} of decay in {} steps in all", of.warmup, of.decay, of.total),
+          "the decay takes 1 step or more, and both fit into all steps");
+  const auto rate = [of](const Tensor& step) {
+    const double total = to_double(of.total), first = to_double(of.total - of.decay);
+    const Tensor done = maximum(progress(step, first, total), 0.0);
+    return after_warmup(step, of.warmup, of.peak, of.peak - done * (of.peak - of.floor));
+  };
+  return {Rate(rate), fault_in({{"the peak of lr", of.peak}, {"the floor of lr", of.floor}})};
 }
 
 Schedule Schedule::inverse_sqrt(const InverseSqrt& of, const At& at) {
   require(of.warmup >= 1, at, fmt::format("{} steps of warm-up", of.warmup), "give 1 or more");
-  return Schedule(Kind(of));
+  const auto rate = [of](const Tensor& step) {
+    return minimum(pow(step, -0.5), step * std::pow(to_double(of.warmup), -1.5)) * of.scale;
+  };
+  return {Rate(rate), fault_in({{"the scale of lr", of.scale}})};
 }
 
 Schedule Schedule::noam(const Noam& of, const At& at) {
@@ -49,60 +108,39 @@ Schedule Schedule::noam(const Noam& of, const At& at) {
 
 Schedule Schedule::step_decay(const StepDecay& of, const At& at) {
   require(of.every >= 1, at, fmt::format("a decay every {} steps", of.every), "give 1 or more");
-  return Schedule(Kind(of));
+  const auto rate = [of](const Tensor& step) {
+    return pow(constant(step, of.gamma), floor((step - 1.0) / to_double(of.every))) * of.rate;
+  };
+  return {Rate(rate), fault_in({{"lr", of.rate}, {"gamma", of.gamma}})};
 }
 
-std::optional<std::string> Schedule::fault() const {
-  using Numbers = std::vector<std::pair<std::string_view, double>>;
-  const Numbers numbers = std::visit(
-      Overload{
-          [](const Constant& s) { return Numbers{{"lr", s.rate}}; },
-          [](const WarmupCosine& s) { return Numbers{{"the peak of lr", s.peak}, {"the floor of lr", s.floor}}; },
-          [](const InverseSqrt& s) { return Numbers{{"the scale of lr", s.scale}}; },
-          [](const StepDecay& s) { return Numbers{{"lr", s.rate}, {"gamma", s.gamma}}; }},
-      kind_);
-  for (const auto& [name, value] : numbers)
-    if (!(value >= 0 && std::isfinite(value)))
-      return fmt::format("{} is {}, not a finite number of 0 or more", name, value);
-  return std::nullopt;
+Schedule Schedule::one_cycle(const OneCycle& of, const At& at) {
+  require(of.total >= 2, at, fmt::format("a cycle of {} steps", of.total), "give 2 or more");
+  const double peak_step = of.rising * to_double(of.total);  // counted from 1
+  require(peak_step > 1 && of.rising < 1, at, fmt::format("{} of {} steps before the peak", of.rising, of.total),
+          "give a fraction below 1 that is more than one step");
+  const double first = of.peak / of.start_factor, last = first / of.end_factor;
+  const auto rate = [=](const Tensor& step) {
+    const Tensor up = half_cosine(progress(step, 1, peak_step), first, of.peak);
+    const Tensor down = half_cosine(progress(step, peak_step, to_double(of.total)), of.peak, last);
+    return where(step <= peak_step, up, down);
+  };
+  return {Rate(rate), fault_in({{"the peak of lr", of.peak}, {"the first lr", first}, {"the last lr", last}})};
 }
 
-ir::Value Schedule::at(const ir::Value& step) const {
-  const auto constant = [&](const Constant& s) { return ir::constant(step.builder(), s.rate, f64); };
-  const auto cosine = [&](const WarmupCosine& s) {
-    const double warmup = to_double(s.warmup);
-    const auto progress = ir::minimum(ir::div(ir::sub(step, warmup), to_double(s.total) - warmup), 1.0);
-    const auto wave = ir::add(ir::cos(ir::mul(progress, std::numbers::pi)), 1.0);
-    const auto down = ir::add(ir::mul(wave, 0.5 * (s.peak - s.floor)), s.floor);
-    if (s.warmup == 0) return down;
-    return ir::where(ir::le(step, warmup), ir::mul(step, s.peak / warmup), down);
-  };
-  const auto inverse_sqrt = [&](const InverseSqrt& s) {
-    return ir::mul(ir::minimum(ir::pow(step, -0.5), ir::mul(step, std::pow(to_double(s.warmup), -1.5))), s.scale);
-  };
-  const auto decay = [&](const StepDecay& s) {
-    const auto times = ir::floor(ir::div(ir::sub(step, 1.0), to_double(s.every)));
-    return ir::mul(ir::pow(ir::constant(step.builder(), s.gamma, f64), times), s.rate);
-  };
-  return std::visit(Overload{constant, cosine, inverse_sqrt, decay}, kind_);
-}
-
-double Schedule::at(std::int64_t step) const {
-  const auto t = static_cast<double>(step);
-  const auto cosine = [&](const WarmupCosine& s) {
-    const double warmup = to_double(s.warmup);
-    if (t <= warmup) return s.peak * t / warmup;
-    const double progress = std::min((t - warmup) / (to_double(s.total) - warmup), 1.0);
-    return s.floor + (s.peak - s.floor) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
-  };
-  const auto inverse_sqrt = [&](const InverseSqrt& s) {
-    return s.scale * std::min(std::pow(t, -0.5), t * std::pow(to_double(s.warmup), -1.5));
-  };
-  return std::visit(Overload{[](const Constant& s) { return s.rate; }, cosine, inverse_sqrt,
-                             [&](const StepDecay& s) {
-                               return s.rate * std::pow(s.gamma, std::floor((t - 1) / to_double(s.every)));
-                             }},
-                    kind_);
+Tensor Schedule::at(const Tensor& step) const {
+  ir::GraphBuilder& builder = step.builder();
+  const Location line = builder.location();
+  const Tensor rate = [&] {
+    if (built_in_) return rate_(step);
+    const detail::OwnLines own(builder);
+    return rate_(step);
+  }();
+  const std::string given = rate.is_empty() ? "no tensor" : rate.value().type().to_string();
+  if (rate.is_empty() || rate.dtype() != f64 || rate.rank() != 0)
+    throw UserError(line, "learning rate", fmt::format("the schedule returns {}, not an f64 scalar", given),
+                    "optimizer_options", "compute it from the step, which is an f64 scalar");
+  return rate;
 }
 
 }  // namespace lathe

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "frontend/graph.h"
@@ -30,7 +29,7 @@ using ir::Value;
 
 namespace {
 
-constexpr std::string_view about_options = "frontend/train/optim.h says what each option does";
+constexpr std::string_view about_options = "docs/optimizers.md describes each option";
 
 DType f32_or_f64(DType dtype) { return dtype == f64 ? f64 : f32; }
 
@@ -50,7 +49,7 @@ void check_groups(const Location& line, const std::vector<ParameterGroup>& group
     require_at(line, group.parameters != nullptr,
                fmt::format("the group {} does not say which parameters", group.name), "train_groups",
                "give it a ParameterFilter, such as names_with({\"bias\"})");
-    if (const auto fault = fault_of(group.optimizer))
+    if (const auto fault = group.optimizer.fault())
       require_at(line, false, fmt::format("the group {}: {}", group.name, *fault), "optimizer_options",
                  about_options);
   }
@@ -59,7 +58,9 @@ void check_groups(const Location& line, const std::vector<ParameterGroup>& group
 /// Rejects optimizer names whose states "optimizer.<name>.<kind>.<parameter>" could clash with those of an unnamed
 /// optimizer.
 void check_name(const Location& line, const std::string& name) {
-  constexpr std::string_view kinds[] = {"step", "micro_step", "accumulated", "loss_scale", "momentum", "m", "v"};
+  constexpr std::string_view kinds[] = {"step", "micro_step", "accumulated", "loss_scale", "momentum",
+                                        "m",    "v",          "average",     "row",        "column",
+                                        "z",    "m_scale",    "v_scale"};
   const auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
   require_at(line, std::ranges::all_of(name, is_letter),
              fmt::format("the optimizer's name '{}' has other characters than letters, digits, _ and -", name),
@@ -82,11 +83,14 @@ void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
                       loss.node().name.empty() ? loss.node().op->name.value : std::string_view(loss.node().name),
                       loss.node().loc.place(), loss.type().to_string()),
           "train_loss", "take its sum or mean over every dim");
-  if (const auto fault = fault_of(optimizer)) require(false, *fault, "optimizer_options", about_options);
+  if (const auto fault = optimizer.fault()) require(false, *fault, "optimizer_options", about_options);
   check_groups(line, options.groups);
   check_name(line, options.name);
   require(options.accumulate >= 1, fmt::format("{} micro-batches an update", options.accumulate), "train_options",
           "accumulate is 1 or more");
+  require(options.average_decay >= 0 && options.average_decay < 1,
+          fmt::format("an average with decay {}", options.average_decay), "train_options",
+          "average_decay is 0 (no average) or below 1");
   require(options.clip_norm >= 0, fmt::format("clipping to the norm {}", options.clip_norm), "train_options",
           "clip_norm is 0 (no clipping) or positive");
   const LossScaling& scaling = options.loss_scaling;
@@ -210,6 +214,14 @@ Value skip_if_not_finite(const LossScale& scaling, const Value& norm, const std:
   return complete ? ir::logical_and(*complete, finite) : finite;
 }
 
+/// Declares the next value of a state.
+using UpdateState = std::function<void(const Value& state, const Value& value)>;
+
+OptimizerStep step_of(const Optimizer& optimizer, const Tensor& count, const std::string& scope,
+                      const std::string& group, const UpdateState& update) {
+  return {count, optimizer.learning_rate().at(count), scope, group, update};
+}
+
 /// Counts the updates and returns the state shared by the updates of all parameters.
 OptimizerStep begin_update(GraphBuilder& builder, const Optimizer& optimizer, const std::optional<Value>& complete,
                            const std::string& scope) {
@@ -218,7 +230,35 @@ OptimizerStep begin_update(GraphBuilder& builder, const Optimizer& optimizer, co
   const Value next = ir::add(done, 1.0);
   update(done, next);
   const Value count = ir::cast(next, f64);
-  return {count, learning_rate(optimizer).at(count), scope, update};
+  return step_of(optimizer, Tensor(count), scope, {}, update);
+}
+
+/// Declares updates like `step`, and for parameters also those of their moving averages.
+UpdateState with_averages(const OptimizerStep& step, double decay) {
+  return
+      [update = step.update, count = step.count, scope = step.scope, decay](const Value& state, const Value& next) {
+        update(state, next);
+        if (state.node().op != &ir::ops::parameter) return;
+        GraphBuilder& builder = state.builder();
+        const DType dtype = f32_or_f64(state.dtype());
+        const std::string name = fmt::format("{}.average.{}", scope, state.node().name);
+        const Value average = builder.argument(ir::ops::state, name, state.dtype(), Shape(state.shape()));
+        const Value p = ir::cast(next, dtype), before = ir::cast(average, dtype);
+        const Value moved = ir::add(before, ir::mul(ir::sub(p, before), 1 - decay));
+        const Value first = ir::eq(count.value(), 1.0);
+        update(average, ir::cast(ir::where(first, p, moved), state.dtype()));
+      };
+}
+
+/// Adds the updates of the parameters of a group; null: of those in no group.
+void add_updates(const std::vector<Trained>& trained, const ParameterGroup* group, const Optimizer& optimizer,
+                 const OptimizerStep& step, const TrainingOptions& options) {
+  std::vector<ParameterUpdate> updates;
+  for (const Trained& each : trained)
+    if (each.group == group)
+      updates.emplace_back(step, each.parameter, each.gradient,
+                           !options.decayed || options.decayed(each.parameter.node()));
+  optimizer.add_updates(updates);
 }
 
 /// Builds everything except the output of the loss.
@@ -243,21 +283,18 @@ void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
   const std::optional<Value> norm = norm_of(trained, options);
   if (options.clip_norm > 0) clip(trained, options.clip_norm, *norm);
   if (scaling) complete = skip_if_not_finite(*scaling, *norm, complete);
-  const OptimizerStep step = begin_update(builder, optimizer, complete, scope);
-  std::map<const ParameterGroup*, OptimizerStep> steps;  // the same at the group's own rate
-  for (const ParameterGroup& group : options.groups)
-    steps.emplace(&group,
-                  OptimizerStep{step.count, learning_rate(group.optimizer).at(step.count), scope, step.update});
-  for (const Trained& each : trained) {
-    const bool decay = !options.decayed || options.decayed(each.parameter.node());
-    add_update(each.group ? each.group->optimizer : optimizer, each.group ? steps.at(each.group) : step,
-               each.parameter, each.gradient, decay);
+  OptimizerStep step = begin_update(builder, optimizer, complete, scope);
+  if (options.average_decay > 0) step.update = with_averages(step, options.average_decay);
+  add_updates(trained, nullptr, optimizer, step, options);
+  std::vector<std::pair<std::string, Tensor>> rates{{"learning_rate", step.rate}};
+  for (const ParameterGroup& group : options.groups) {
+    const OptimizerStep own = step_of(group.optimizer, step.count, scope, group.name, step.update);
+    add_updates(trained, &group, group.optimizer, own, options);
+    rates.emplace_back("learning_rate." + group.name, own.rate);
   }
   advance_random_states(builder);
   if (options.report_norm) builder.output("grad_norm", ir::cast(*norm, loss.dtype()));
-  builder.output("learning_rate", ir::cast(step.rate, loss.dtype()));
-  for (const ParameterGroup& group : options.groups)
-    builder.output("learning_rate." + group.name, ir::cast(steps.at(&group).rate, loss.dtype()));
+  for (const auto& [name, rate] : rates) builder.output(name, ir::cast(rate.value(), loss.dtype()));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "frontend/train/gradient_hook.h"
 #include "frontend/train/loss_scaling.h"
-#include "frontend/train/optim.h"
+#include "frontend/train/optimizers/optimizers.h"
 #include "ir/tensor/builder.h"
 
 /// Whole training steps as one graph: forward, backward, clipping, and the optimizer's in-place update of every
@@ -43,6 +43,10 @@ struct TrainingOptions {
   /// Parameters with their own optimizer. A parameter belongs to the first group that selects it, or else uses the
   /// step's own optimizer. Clipping uses the norm of all gradients together.
   std::vector<ParameterGroup> groups = {};
+  /// Decay of an exponential moving average of each trained parameter: average = decay * average + (1 - decay) * p
+  /// after each update, and p after the first, as torch.optim.swa_utils.AveragedModel. 0: none. The averages are the
+  /// states "optimizer.average.<parameter>", in the parameter's dtype; nn::Substitution evaluates a model with them.
+  double average_decay = 0;
   /// Selects gradients that are outputs, "grad.<parameter>": unscaled, before clipping, with accumulation the mean so
   /// far. Empty: none. A filter that selects no trained parameter is an error [reported_gradients].
   ParameterFilter reported_gradients = {};

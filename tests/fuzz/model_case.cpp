@@ -132,10 +132,13 @@ DimBindings random_sizes(const ir::Graph& graph, Random& random) {
   return sizes;
 }
 
+/// Optimizers without discontinuities: a sign or an 8-bit code may differ where rounding errors do.
 Optimizer random_optimizer(Random& random) {
-  switch (random() % 3) {
+  switch (random() % 5) {
     case 0: return SGD{.momentum = 0.9, .weight_decay = 0.01, .nesterov = random() % 2 == 0};
     case 1: return Adam{};
+    case 2: return Adafactor{.weight_decay = 0.1};
+    case 3: return ScheduleFreeAdamW{.weight_decay = 0.1};
     default: return AdamW{.lr = Schedule::warmup_cosine({.peak = 3e-4, .warmup = 10, .total = 100})};
   }
 }

@@ -54,7 +54,11 @@ const std::vector<Section>& sections() {
       {"Training steps",
        {"frontend/train/step.h", "frontend/train/training.h", "frontend/train/gradient_hook.h",
         "frontend/train/named_gradient.h", "frontend/train/loss_scaling.h"}},
-      {"Optimizers", {"frontend/train/optim.h", "frontend/train/schedule.h"}},
+      {"Optimizers",
+       {"frontend/train/optimizers/sgd.h", "frontend/train/optimizers/adam.h", "frontend/train/optimizers/lion.h",
+        "frontend/train/optimizers/adafactor.h", "frontend/train/optimizers/muon.h",
+        "frontend/train/optimizers/adamw_8bit.h", "frontend/train/optimizers/schedule_free.h",
+        "frontend/train/optimizer.h", "frontend/train/parameter_filter.h", "frontend/train/schedule.h"}},
       {"Custom ops", {"frontend/ops/custom_op.h", "frontend/ops/check_custom_op.h"}},
       {"Choice of tokens",
        {"frontend/decode/decoding.h", "frontend/decode/token_rules.h", "frontend/decode/beam_search.h"}}};

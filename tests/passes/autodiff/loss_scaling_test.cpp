@@ -17,7 +17,7 @@ using Catch::Contains;
 namespace {
 
 /// The mean of (x w)^2 for one matrix.
-Graph model() {
+ir::Graph model() {
   return parse(R"(graph @m(input %x: f32[4, 3], parameter %w: f32[3, 2]) {
   %1 = matmul %x, %w
   %2 = square %1
@@ -57,7 +57,7 @@ class Run {
   const Tensors& arguments() const { return arguments_; }
 
  private:
-  Graph step_;
+  ir::Graph step_;
   Tensors arguments_;
 };
 
@@ -151,7 +151,7 @@ TEST_CASE("mixed precision training in bf16 has no scale, and keeps parameters a
           "[loss_scaling]") {
   TrainingOptions options;
   options.precision = bf16;
-  const Graph step = training_step(model(), "loss", AdamW{}, options);
+  const ir::Graph step = training_step(model(), "loss", AdamW{}, options);
   CHECK_FALSE(step.find_argument("optimizer.loss_scale.exponent").valid());
   for (const char* name : {"w", "optimizer.m.w", "optimizer.v.w"})
     CHECK(step[step.find_argument(name)].type.dtype == f32);

@@ -19,7 +19,7 @@ namespace {
 using Vector = std::vector<double>;
 
 /// loss = mean over rows of (x w + b - y)^2: one matrix, one bias.
-Graph regression() {
+ir::Graph regression() {
   return parse(
       R"(graph @regression(input %x: f64[n, 3], input %y: f64[n], parameter %w: f64[3, 1], parameter %b: f64[1]) {
   %1 = matmul %x, %w
@@ -53,7 +53,7 @@ struct ByHand {
 };
 
 /// Returns the arguments of a step: the given tensors, and zeros for every state.
-Tensors with_states(const Graph& step, const Tensors& given) {
+Tensors with_states(const ir::Graph& step, const Tensors& given) {
   Tensors arguments = given;
   for (const ValueId id : step.arguments()) {
     const Node& node = step[id];
@@ -64,7 +64,7 @@ Tensors with_states(const Graph& step, const Tensors& given) {
 }
 
 /// Runs the step once and stores its updates in `arguments`.
-Tensors advance(const Graph& step, Tensors& arguments) {
+Tensors advance(const ir::Graph& step, Tensors& arguments) {
   Tensors results = interpret(step, arguments);
   for (const Update& update : step.updates) {
     const std::string& name = step[update.state].name;
@@ -91,7 +91,7 @@ Problem make_problem(std::int64_t rows) {
 /// Trains with the graph and with `update(p, grad, t)`, and compares loss, norm and parameters at every step.
 void compare(const Optimizer& optimizer, const TrainingOptions& options,
              const std::function<void(Vector& p, Vector& grad, double t)>& update) {
-  const Graph step = training_step(regression(), "loss", optimizer, options);
+  const ir::Graph step = training_step(regression(), "loss", optimizer, options);
   verify(step);
   const Problem problem = make_problem(5);
   Tensors arguments = with_states(step, problem.given);
@@ -180,8 +180,8 @@ TEST_CASE("accumulated micro-batches match the large batch", "[training]") {
   TrainingOptions big, small;
   big.clip_norm = small.clip_norm = 0.7;
   small.accumulate = 3;
-  const Graph whole = training_step(regression(), "loss", adamw, big);
-  const Graph parts = training_step(regression(), "loss", adamw, small);
+  const ir::Graph whole = training_step(regression(), "loss", adamw, big);
+  const ir::Graph parts = training_step(regression(), "loss", adamw, small);
   verify(parts);
   const Problem problem = make_problem(6);
   Tensors of_whole = with_states(whole, problem.given), of_parts = with_states(parts, problem.given);
@@ -203,44 +203,20 @@ TEST_CASE("accumulated micro-batches match the large batch", "[training]") {
   }
 }
 
-TEST_CASE("learning-rate schedules: graphs, numbers and formulas match", "[training]") {
-  const auto as_graph = [](const Schedule& schedule, double step) {
-    GraphBuilder b("g");
-    b.output("rate", schedule.at(ir::constant(b, step, f64)));
-    return interpret(b.finish(), {}).at("rate").get(0);
-  };
-  const auto cosine = Schedule::warmup_cosine({.peak = 1.0, .warmup = 10, .total = 110, .floor = 0.1});
-  CHECK(cosine.at(5) == Approx(0.5));
-  CHECK(cosine.at(10) == Approx(1.0));
-  CHECK(cosine.at(60) == Approx(0.55));
-  CHECK(cosine.at(110) == Approx(0.1));
-  CHECK(cosine.at(500) == Approx(0.1));
-  const auto noam = Schedule::noam({.factor = 0.5, .d_model = 32, .warmup = 8});
-  CHECK(noam.at(3) == Approx(0.5 * std::pow(32, -0.5) * 3 * std::pow(8, -1.5)));
-  CHECK(noam.at(20) == Approx(0.5 * std::pow(32, -0.5) * std::pow(20, -0.5)));
-  const auto steps = Schedule::step_decay({.rate = 1.0, .every = 3, .gamma = 0.5});
-  CHECK(steps.at(3) == 1.0);
-  CHECK(steps.at(4) == 0.5);
-  CHECK(steps.at(7) == 0.25);
-  for (const Schedule& schedule :
-       {Schedule(0.3), cosine, Schedule::warmup_cosine({.peak = 2, .warmup = 0, .total = 50}), noam, steps})
-    for (const int step : {1, 2, 3, 4, 8, 9, 10, 11, 60, 110, 111, 1000})
-      CHECK(as_graph(schedule, step) == Approx(schedule.at(step)).epsilon(1e-12));
-}
-
 TEST_CASE("the learning rate of a step depends on the step number", "[training]") {
   const auto schedule = Schedule::inverse_sqrt({.scale = 0.1, .warmup = 3});
-  const Graph step = training_step(regression(), "loss", Adam{.lr = schedule});
+  const ir::Graph step = training_step(regression(), "loss", Adam{.lr = schedule});
   Tensors arguments = with_states(step, make_problem(4).given);
   for (int t = 1; t <= 5; ++t)
-    CHECK(advance(step, arguments).at("learning_rate").get(0) == Approx(schedule.at(t)).epsilon(1e-14));
+    CHECK(advance(step, arguments).at("learning_rate").get(0) ==
+          Approx(0.1 * std::min(std::pow(t, -0.5), t * std::pow(3, -1.5))).epsilon(1e-14));
 }
 
 TEST_CASE("16-bit parameters keep f32 moments", "[training]") {
   GraphBuilder b("g");
   const Value w = b.argument(ops::parameter, "w", bf16, {4});
   add_training_step(cast(sum(mul(w, w)), f32), AdamW{}, {});
-  const Graph step = b.finish();
+  const ir::Graph step = b.finish();
   verify(step);
   CHECK(step[step.find_argument("optimizer.m.w")].type.dtype == f32);
   CHECK(step[step.updates.back().state].type.dtype == step[step.updates.back().value].type.dtype);
@@ -256,7 +232,7 @@ TEST_CASE("random states advance by themselves, once per step", "[training]") {
     return b.finish();
   };
   for (const bool by_hand : {false, true}) {
-    const Graph step = build(by_hand);
+    const ir::Graph step = build(by_hand);
     Tensors arguments = with_states(step, {{"w", HostTensor::from({8}, Vector(8, 1), f64)}});
     arguments.at("rng").set_int(0, 42);
     advance(step, arguments);
@@ -276,7 +252,7 @@ TEST_CASE("parameters that the loss does not use are unchanged and reported", "[
   options.trainable = names_without({"frozen"});
   options.note = [&](std::string_view note) { notes.emplace_back(note); };
   add_training_step(sum(mul(w, frozen)), SGD{}, options);
-  const Graph step = b.finish();
+  const ir::Graph step = b.finish();
   CHECK(notes ==
         std::vector<std::string>{"trains 1 of 3 parameters, 2 of 6 numbers; not chosen by `trainable`: frozen; "
                                  "not used by the loss: idle"});
@@ -286,14 +262,14 @@ TEST_CASE("parameters that the loss does not use are unchanged and reported", "[
 }
 
 TEST_CASE("the gradient norm is an output unless disabled", "[training]") {
-  const auto outputs = [](const Graph& step) {
+  const auto outputs = [](const ir::Graph& step) {
     std::vector<std::string> names;
     for (const Output& output : step.outputs) names.push_back(output.name);
     return names;
   };
   for (const double clip : {0.0, 0.1}) {
-    const Graph with = training_step(regression(), "loss", SGD{}, {.clip_norm = clip});
-    const Graph without = training_step(regression(), "loss", SGD{}, {.clip_norm = clip, .report_norm = false});
+    const ir::Graph with = training_step(regression(), "loss", SGD{}, {.clip_norm = clip});
+    const ir::Graph without = training_step(regression(), "loss", SGD{}, {.clip_norm = clip, .report_norm = false});
     CHECK(outputs(with) == std::vector<std::string>{"loss", "grad_norm", "learning_rate"});
     CHECK(outputs(without) == std::vector<std::string>{"loss", "learning_rate"});
     const Problem problem = make_problem(5);
@@ -305,7 +281,7 @@ TEST_CASE("the gradient norm is an output unless disabled", "[training]") {
 }
 
 TEST_CASE("errors of training steps", "[training]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[3], parameter %w: f64[3]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[3], parameter %w: f64[3]) {
   %1 = mul %x, %w
   %2 = sum %x {dims=[0]}
   output "vector" %1

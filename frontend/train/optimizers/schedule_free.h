@@ -1,0 +1,26 @@
+#pragma once
+
+#include "frontend/train/optimizer.h"
+
+namespace lathe {
+
+/// Schedule-free AdamW (Defazio et al. 2024): replaces a decaying rate by an average of all iterates. The step trains
+/// y, which is the parameter itself. The states are z, "optimizer.z.<parameter>", the second moment
+/// "optimizer.v.<parameter>", and for the whole group the f64 scalars "optimizer.weight_sum" and
+/// "optimizer.largest_rate". Evaluate and save the average x = y + (z - y) * (1 - 1 / beta1): schedule_free_average()
+/// returns it.
+struct ScheduleFreeAdamW {
+  Schedule lr = 2.5e-3;  ///< constant, or with a warm-up; do not let it decay
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  double step_power = 0;  ///< weights of the average are step^step_power * (largest rate)^rate_power
+  double rate_power = 2;
+
+  operator Optimizer() const;  // NOLINT(google-explicit-constructor)
+};
+
+/// Returns the average x from the parameter y and its state z; `beta1` is that of the optimizer.
+Tensor schedule_free_average(const Tensor& y, const Tensor& z, double beta1, Where at = Where::current());
+
+}  // namespace lathe
