@@ -74,10 +74,6 @@ class Rematerializer {
     return copies;
   }
 
-  double memory_work() const {
-    return std::visit([](const auto& info) { return info.memory_work; }, from_.machine.info);
-  }
-
   Attempt attempt(Graph graph, std::vector<Origin> origins) const {
     const LowerOptions& options = from_.request.lower;
     FusionPlan regions = fuse_regions(graph, from_.machine, options, copies_among(origins));
@@ -110,8 +106,7 @@ class Rematerializer {
 
   /// Copies the best kind that has not been tried and does not raise the peak.
   std::optional<Attempt> improve(const Attempt& now) {
-    for (const RematCandidate& kind :
-         remat_candidates(now.graph, now.regions, peak_region(now), budget_.dims, memory_work())) {
+    for (const RematCandidate& kind : remat_candidates(now.graph, now.regions, peak_region(now), budget_.dims)) {
       if (!tried_.insert(kind.key).second) continue;
       std::vector<std::vector<ValueId>> copies;
       Graph graph = recompute(now.graph, kind.copies, &copies);

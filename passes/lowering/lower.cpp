@@ -371,7 +371,7 @@ class Lowering {
 
 }  // namespace
 
-std::optional<CpuInfo> attention_costs(const Machine& machine, const LowerOptions& options) {
+std::optional<AttentionCostModel> attention_costs(const Machine& machine, const LowerOptions& options) {
   return options.attention == AttentionFusion::automatic ? machine.fusion.attention_costs : std::nullopt;
 }
 

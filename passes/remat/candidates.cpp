@@ -24,17 +24,17 @@ using namespace ir;
 namespace {
 
 constexpr std::size_t most_copied = 128;  // nodes per value
+constexpr double memory_work = 32;        // of moving an element through memory, in multiply-adds; rough
 constexpr int negligible = 16;            // a value this many times smaller may be kept longer
 
 class CandidateFinder {
  public:
-  CandidateFinder(const Graph& graph, const FusionPlan& plan, int peak, const DimBindings& dims, double memory_work)
+  CandidateFinder(const Graph& graph, const FusionPlan& plan, int peak, const DimBindings& dims)
       : graph_(graph),
         users_(graph),
         plan_(plan),
         peak_(peak),
         dims_(dims),
-        memory_work_(memory_work),
         last_(graph.nodes.size(), -1),
         readers_(last_.size()) {
     find_readers();
@@ -213,10 +213,10 @@ class CandidateFinder {
     if (const auto* contraction = node.op->as<Contraction>()) {
       const ContractionRoles roles = contraction->roles(node);
       const auto depth = static_cast<double>(roles.size_of(roles.contracted(), graph_, node).evaluate(dims_));
-      return elements(id) * (depth + memory_work_);
+      return elements(id) * (depth + memory_work);
     }
     const double points = node.op->as<Reduce>() ? elements(node.operands[0]) : elements(id);
-    return points * (memory_work_ + arithmetic_cost(node));
+    return points * (memory_work + arithmetic_cost(node));
   }
 
   const Graph& graph_;
@@ -224,7 +224,6 @@ class CandidateFinder {
   const FusionPlan& plan_;
   int peak_;
   const DimBindings& dims_;
-  double memory_work_;                         // see CpuInfo
   std::vector<int> last_;                      // by node: the last region that reads it
   std::vector<std::vector<ValueId>> readers_;  // by node: members of regions
   std::vector<bool> only_late_;                // by node: whether it is read only after the peak
@@ -234,8 +233,8 @@ class CandidateFinder {
 }  // namespace
 
 std::vector<RematCandidate> remat_candidates(const Graph& graph, const FusionPlan& plan, int peak,
-                                             const DimBindings& dims, double memory_work) {
-  return CandidateFinder(graph, plan, peak, dims, memory_work).run();
+                                             const DimBindings& dims) {
+  return CandidateFinder(graph, plan, peak, dims).run();
 }
 
 }  // namespace lathe

@@ -8,13 +8,13 @@ namespace lathe::cpu {
 
 using kernel::Value;
 
-AttentionOutput::AttentionOutput(KernelContext& context, const LoweringContext& lowering,
+AttentionOutput::AttentionOutput(KernelContext& context, const CpuContext& lowering,
                                  const AttentionParts::OutputProduct& part, const RegisterTile& tile,
                                  const ColumnBounds& bounds, bool tiled)
     : context_(context),
       b_(context.builder),
       part_(part),
-      blocks_(lowering.cpu().attention_blocks),
+      blocks_(lowering.tuned.attention),
       tile_(tile),
       bounds_(bounds),
       dtype_(lowering.graph[part.node].type.dtype),

@@ -6,8 +6,8 @@ namespace lathe::cpu {
 
 using kernel::Value;
 
-AttentionScore::AttentionScore(KernelContext& context, const LoweringContext& lowering,
-                               const AttentionParts::Score& part, const RegisterTile& tile, bool tiled)
+AttentionScore::AttentionScore(KernelContext& context, const CpuContext& lowering, const AttentionParts::Score& part,
+                               const RegisterTile& tile, bool tiled)
     : context_(context),
       b_(context.builder),
       part_(part),

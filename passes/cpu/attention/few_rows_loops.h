@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "passes/cpu/attention/operand_copies.h"
+#include "passes/cpu/cpu_context.h"
 #include "passes/lowering/attention/row_block_plan.h"
 #include "passes/lowering/elementwise/elementwise_emitter.h"
-#include "passes/lowering/region_kernels.h"
 
 namespace lathe::cpu {
 

@@ -9,7 +9,7 @@ namespace lathe::cpu {
 using kernel::Value;
 using Columns = FewRowsLoops::Columns;
 
-FewRowsScore::FewRowsScore(KernelContext& context, const LoweringContext& lowering, const AttentionParts::Score& part,
+FewRowsScore::FewRowsScore(KernelContext& context, const CpuContext& lowering, const AttentionParts::Score& part,
                            const FewRowsShape& shape)
     : context_(context),
       b_(context.builder),

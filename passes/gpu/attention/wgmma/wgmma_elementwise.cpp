@@ -24,8 +24,8 @@ WgmmaElementwise::WgmmaElementwise(const AttentionPlan& plan, KernelContext& con
       own_count_(parts.over_rows ? plan.attention.column_count : plan.attention.rows),
       streamed_count_(parts.over_rows ? plan.attention.rows : plan.attention.column_count) {
   emitter_.round_at_the_end();
-  const GpuInfo& gpu = plan.lowering.gpu();
-  find_saved(tile.blocks.registers(gpu) - gpu.attention.others);
+  const GpuInfo& gpu = plan.lowering.gpu;
+  find_saved(tile.blocks.registers(gpu) - attention_registers.others);
 }
 
 namespace {

@@ -16,7 +16,7 @@ namespace {
 /// flight each. The few rows of the left operand come from caches.
 class FewRowsProduct {
  public:
-  FewRowsProduct(const LoweringContext& lowering, const Region& region)
+  FewRowsProduct(const GpuContext& lowering, const Region& region)
       : parts_(lowering, region),
         operands_(parts_.operands),
         b_(parts_.builder()),
@@ -30,8 +30,8 @@ class FewRowsProduct {
   }
 
  private:
-  FewRowsPlan plan(const LoweringContext& lowering) const {
-    const GpuInfo& gpu = lowering.gpu();
+  FewRowsPlan plan(const GpuContext& lowering) const {
+    const GpuInfo& gpu = lowering.gpu;
     const ProductOperands& o = operands_;
     const int lanes = program_vectors(o.right.operand.program, gpu.vectors).lanes(o.compute);
     const auto bytes = static_cast<int>(size_in_bytes(o.compute));
@@ -159,17 +159,17 @@ class FewRowsProduct {
 
 }  // namespace
 
-bool has_few_rows(const LoweringContext& context, const Region& region) {
+bool has_few_rows(const GpuContext& context, const Region& region) {
   const ir::Node& contraction = context.graph[region.members[0]];
   if (!is_float(contraction.type.dtype)) return false;
   const auto m = ProductOperands(context, contraction).m.value();
-  return m && *m >= 1 && *m <= context.gpu().products.few_rows;
+  return m && *m >= 1 && *m <= context.tuned.products.few_rows;
 }
 
-std::vector<KernelContext::Built> lower_few_rows_product(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_few_rows_product(const GpuContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
   built.push_back(FewRowsProduct(context, region).run());
-  if (context.gpu().wgmma && suits_tensor_cores(context, region))
+  if (context.gpu.wgmma && suits_tensor_cores(context, region))
     built[0].launch.info.missed.push_back({Multiplier::wgmma, "its rows are few"});
   return built;
 }
