@@ -129,17 +129,16 @@ class Rematerializer {
   static std::vector<Origin> origins_of(const std::vector<Origin>& old, const Graph& graph,
                                         const std::vector<Recomputation>& wanted,
                                         const std::vector<std::vector<ValueId>>& copies) {
-    const std::vector<bool> needed = needed_nodes(graph);
-    std::vector<int> copied(graph.nodes.size(), -1);  // the node that it is a copy of, in the graph without copies
+    const NodeMap<bool> needed = needed_nodes(graph);
+    NodeMap<int> copied(graph, -1);  // the node that it is a copy of, in the graph without copies
     for (std::size_t w = 0; w < wanted.size(); ++w)
       for (std::size_t v = 0; v < wanted[w].values.size(); ++v)
-        copied[static_cast<std::size_t>(copies[w][v].index)] =
-            old[static_cast<std::size_t>(wanted[w].values[v].index)].node;
+        copied[copies[w][v]] = old[static_cast<std::size_t>(wanted[w].values[v].index)].node;
     std::vector<Origin> result;
     std::size_t next = 0;
-    for (std::size_t i = 0; i < copied.size(); ++i) {
-      const Origin origin = copied[i] >= 0 ? Origin{copied[i], true} : old[next++];
-      if (needed[i]) result.push_back(origin);
+    for (const ValueId id : all_values(graph)) {
+      const Origin origin = copied[id] >= 0 ? Origin{copied[id], true} : old[next++];
+      if (needed[id]) result.push_back(origin);
     }
     LATHE_ASSERT(next == old.size());
     return result;

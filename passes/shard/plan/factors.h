@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/tensor/graph.h"
+#include "ir/tensor/node_map.h"
 
 namespace lathe::shard {
 
@@ -66,12 +67,10 @@ struct Blocked {
 /// The dims of every value as factors.
 struct FactoredGraph {
   Factors factors;
-  std::vector<std::vector<FactorList>> dims;  ///< by node, then by dim; resolve() before use
+  ir::NodeMap<std::vector<FactorList>> dims;  ///< by node, then by dim; resolve() before use
   std::vector<Blocked> blocked;
 
-  const FactorList& dim(ir::ValueId id, int d) const {
-    return dims[static_cast<std::size_t>(id.index)][static_cast<std::size_t>(d)];
-  }
+  const FactorList& dim(ir::ValueId id, int d) const { return dims[id][static_cast<std::size_t>(d)]; }
 };
 
 struct Cut;  // passes/shard/plan/sequence_cuts.h

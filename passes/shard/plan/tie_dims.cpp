@@ -17,12 +17,12 @@ namespace {
 class DimTies {
  public:
   DimTies(const Graph& graph, const std::map<ValueId, Cut>& cuts) : graph_(graph), cuts_(cuts) {
-    result_.dims.resize(graph.nodes.size());
+    result_.dims = NodeMap<std::vector<FactorList>>(graph);
   }
 
   FactoredGraph run() {
     for (const ValueId id : all_values(graph_)) {
-      auto& dims = result_.dims[static_cast<std::size_t>(id.index)];
+      auto& dims = result_.dims[id];
       for (const Dim& size : graph_[id].type.shape) dims.push_back(result_.factors.make(size));
       tie_node(id);
     }
