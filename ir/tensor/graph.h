@@ -64,8 +64,8 @@ struct Graph {
   std::vector<Update> updates;
   std::vector<DimCheck> checks;
 
-  const Node& operator[](ValueId id) const { return nodes[static_cast<std::size_t>(id.index)]; }
-  Node& operator[](ValueId id) { return nodes[static_cast<std::size_t>(id.index)]; }
+  const Node& operator[](ValueId id) const { return nodes[id.index]; }
+  Node& operator[](ValueId id) { return nodes[id.index]; }
   int size() const { return static_cast<int>(nodes.size()); }
   /// Returns the ids of the input, parameter and state nodes, in signature order.
   std::vector<ValueId> arguments() const;

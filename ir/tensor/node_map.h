@@ -15,8 +15,8 @@ class NodeMap {
   explicit NodeMap(const Graph& graph) : values_(graph.nodes.size()) {}
   NodeMap(const Graph& graph, const T& initial) : values_(graph.nodes.size(), initial) {}
 
-  decltype(auto) operator[](ValueId id) { return values_[static_cast<std::size_t>(id.index)]; }
-  decltype(auto) operator[](ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
+  decltype(auto) operator[](ValueId id) { return values_[id.index]; }
+  decltype(auto) operator[](ValueId id) const { return values_[id.index]; }
   bool contains(ValueId id) const { return id.valid() && static_cast<std::size_t>(id.index) < values_.size(); }
 
   /// Adds entries for nodes that the graph has gained.

@@ -98,7 +98,7 @@ class Grower {
     const Node& node = graph_[id];
     std::optional<RowsThrough> rows, columns;
     for (int i = 0; i < static_cast<int>(node.operands.size()); ++i) {
-      const ValueId operand = node.operands[static_cast<std::size_t>(i)];
+      const ValueId operand = node.operands[i];
       if (!is_affected(operand)) continue;
       const RowRegion::Member& from = region_.members.at(operand);
       if (!from.rows.result) return fail(id, "it needs a sum over all rows"), std::nullopt;

@@ -59,7 +59,7 @@ void name_kernels(Program& program) {
   std::set<int> named;
   const auto name_kernel = [&](const Launch& launch) {
     if (!named.insert(launch.kernel).second) return;
-    std::string& name = program.kernels[static_cast<std::size_t>(launch.kernel)].name;
+    std::string& name = program.kernels[launch.kernel].name;
     name += origin(launch);
     for (char& c : name)
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';

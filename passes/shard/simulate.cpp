@@ -92,8 +92,7 @@ class Simulation {
       const std::int64_t index = sharded_.mesh.index(process, axis);
       std::vector<const HostTensor*> group;
       for (const std::int64_t member : sharded_.mesh.group(process, axis))
-        for (const ValueId operand : node.operands)
-          group.push_back(&values_[operand][static_cast<std::size_t>(member)]);
+        for (const ValueId operand : node.operands) group.push_back(&values_[operand][member]);
       results[p] = exchange_value(node, group, index, bindings_);
     }
     return results;
@@ -104,9 +103,8 @@ class Simulation {
     std::vector<HostTensor> parts;
     for (const HostTensor& value : values_[output.value]) parts.push_back(to_result(value, dtype, options_.round));
     const Placement& lies = sharded_.results.at(output.name);
-    require_same_copies(lies, sharded_.mesh, output.name, [&](std::int64_t a, std::int64_t b) {
-      return parts[static_cast<std::size_t>(a)].same_bits(parts[static_cast<std::size_t>(b)]);
-    });
+    require_same_copies(lies, sharded_.mesh, output.name,
+                        [&](std::int64_t a, std::int64_t b) { return parts[a].same_bits(parts[b]); });
     return join_parts(parts, lies, sharded_.mesh, output.name, bindings_);
   }
 

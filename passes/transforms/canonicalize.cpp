@@ -9,9 +9,7 @@ namespace lathe::ir {
 
 namespace canonical {
 
-Value operand_of(const Value& value, int i) {
-  return {value.builder(), value.node().operands[static_cast<std::size_t>(i)]};
-}
+Value operand_of(const Value& value, int i) { return {value.builder(), value.node().operands[i]}; }
 
 bool is(const Value& value, const Op& op) { return value.node().op == &op; }
 

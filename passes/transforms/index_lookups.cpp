@@ -211,8 +211,7 @@ class Tracer {
     if (map.reshape) return {id, position_of(sizes_of(id), flat(node.type.shape.evaluate(dims_), at))};
     Sizes there;
     for (const IndexMap::Component& part : map.components)
-      there.push_back(part.offset.evaluate(dims_) +
-                      (part.dim >= 0 ? part.scale * at[static_cast<std::size_t>(part.dim)] : 0));
+      there.push_back(part.offset.evaluate(dims_) + (part.dim >= 0 ? part.scale * at[part.dim] : 0));
     return {id, std::move(there)};
   }
 

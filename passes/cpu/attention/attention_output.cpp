@@ -75,7 +75,7 @@ TileVector AttentionOutput::depth_vectors(Value outer, Value first, Value depth0
     const Value d = depth0 + v * lanes;
     const int step = part_.pairs ? 2 : 1;
     if (staged_) return b_.load(staged_->buffer, (k * staged_->stride + d) * step, step * lanes, {}, bytes());
-    return other_.load(outer, first + k, d, LaneAxis::k, lanes, masks[static_cast<std::size_t>(v)]);
+    return other_.load(outer, first + k, d, LaneAxis::k, lanes, masks[v]);
   };
 }
 

@@ -79,7 +79,7 @@ class ProductKernels {
                           .epilogue_small = epilogue_.size() <= 6};
     const auto plans = lowering_.tuning ? candidate_plans(query, sizes_of_runs(lowering_.tuning->dims))
                                         : std::vector{plan_gemm(query)};
-    const GemmPlan& plan = plans[static_cast<std::size_t>(lowering_.candidate)];
+    const GemmPlan& plan = plans[lowering_.candidate];
     std::vector<KernelContext::Built> built;
     if (plan.panel > 0) {
       panels(plan, built);
@@ -302,8 +302,7 @@ class ProductKernels {
   }
 
   static bool varies(const Linear& form, const std::vector<int>& dims) {
-    return std::any_of(dims.begin(), dims.end(),
-                       [&](int d) { return !form.coefficients[static_cast<std::size_t>(d)].is(0); });
+    return std::any_of(dims.begin(), dims.end(), [&](int d) { return !form.coefficients[d].is(0); });
   }
 
   const CpuContext& lowering_;

@@ -123,7 +123,7 @@ class ScatterKernel {
       const Value t = b_.load(positions, order + listed);
       for (std::int64_t v = 0; v < vectors; ++v) {
         Scope scope(updates, {{pre_, pre, 1}, {index_, t, 1}, {post_, column + v * lanes_, lanes_}}, mask);
-        const kernel::Var sum = sums[static_cast<std::size_t>(v)];
+        const kernel::Var sum = sums[v];
         b_.set(sum, b_.get(sum) + b_.broadcast(updates.emit(updates_.result, scope), lanes_));
       }
     };
@@ -149,7 +149,7 @@ class ScatterKernel {
       });
     const bool streams = clears_ && !mask && outgrows_caches(node_.type, lowering_.cpu);
     for (std::int64_t v = 0; v < vectors; ++v) {
-      const Value sum = b_.cast(b_.get(sums[static_cast<std::size_t>(v)]), node_.type.dtype);
+      const Value sum = b_.cast(b_.get(sums[v]), node_.type.dtype);
       const Value at = start + column + v * lanes_;
       streams ? b_.stream(out, at, sum) : b_.store(out, at, sum, mask);
     }

@@ -36,8 +36,7 @@ bool names_row(const ElementwiseProgram& program, int condition, CacheAppend& up
     const int index = args[swapped ? 1 : 0], row = args[swapped ? 0 : 1];
     update.dim = index_dim(program[index]);
     update.row = row;
-    if (update.dim >= 0 && program[row].dtype == i64 && program.depends[static_cast<std::size_t>(row)] == 0)
-      return true;
+    if (update.dim >= 0 && program[row].dtype == i64 && program.depends[row] == 0) return true;
   }
   return false;
 }

@@ -62,7 +62,7 @@ class RowsKernel {
   }
 
  private:
-  const RowLoop& row_loop(int l) const { return plan_.loops.loops()[static_cast<std::size_t>(l)]; }
+  const RowLoop& row_loop(int l) const { return plan_.loops.loops()[l]; }
 
   std::vector<DType> reduction_types() const {
     std::vector<DType> types;

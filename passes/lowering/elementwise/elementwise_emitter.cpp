@@ -85,10 +85,9 @@ void ElementwiseEmitter::hoist(Scope& scope, std::uint64_t varying) {
   std::vector<bool> waits;
   for (int i = 0; i < program_.size(); ++i) {
     const ElementwiseInstruction& in = program_[i];
-    waits.push_back(
-        in.kind == Kind::reduce || in.kind == Kind::column || in.kind == Kind::accumulator ||
-        std::any_of(in.args.begin(), in.args.end(), [&](int a) { return bool(waits[static_cast<std::size_t>(a)]); }));
-    if (!waits.back() && (program_.depends[static_cast<std::size_t>(i)] & varying) == 0) emit(i, scope);
+    waits.push_back(in.kind == Kind::reduce || in.kind == Kind::column || in.kind == Kind::accumulator ||
+                    std::any_of(in.args.begin(), in.args.end(), [&](int a) { return bool(waits[a]); }));
+    if (!waits.back() && (program_.depends[i] & varying) == 0) emit(i, scope);
   }
 }
 

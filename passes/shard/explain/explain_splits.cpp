@@ -152,7 +152,7 @@ std::string explain_splits(const Graph& graph, const Sharded& sharded, const std
     Alike own{without_numbers(argument.name), argument.type.to_string(), {}, argument.name, {}, 1};
     const Placement& placement = sharded.arguments.at(argument.name);
     for (int axis = 0; axis < sharded.mesh.axis_count(); ++axis)
-      if (const auto* part = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(axis)])) {
+      if (const auto* part = std::get_if<SplitDim>(&placement[axis])) {
         own.kind += reasons.reason(id, axis, *part, Lines::hidden) + "\n";
         own.reasons += fmt::format("  {}\n", reasons.reason(id, axis, *part, Lines::shown));
       }

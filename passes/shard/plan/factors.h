@@ -47,8 +47,8 @@ class Factors {
     FactorList parts;  ///< the factors whose product it is
     std::optional<Obstacle> obstacle = {};
   };
-  const Entry& at(Factor factor) const { return entries_[static_cast<std::size_t>(find(factor))]; }
-  Entry& entry(Factor factor) { return entries_[static_cast<std::size_t>(factor)]; }
+  const Entry& at(Factor factor) const { return entries_[find(factor)]; }
+  Entry& entry(Factor factor) { return entries_[factor]; }
   void unite(Factor a, Factor b);
   /// Makes `factor` the product of `parts`.
   void part(Factor factor, const FactorList& parts);
@@ -70,7 +70,7 @@ struct FactoredGraph {
   ir::NodeMap<std::vector<FactorList>> dims;  ///< by node, then by dim; resolve() before use
   std::vector<Blocked> blocked;
 
-  const FactorList& dim(ir::ValueId id, int d) const { return dims[id][static_cast<std::size_t>(d)]; }
+  const FactorList& dim(ir::ValueId id, int d) const { return dims[id][d]; }
 };
 
 struct Cut;  // passes/shard/plan/sequence_cuts.h

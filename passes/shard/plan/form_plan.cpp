@@ -100,9 +100,7 @@ class PartialPlanner {
   /// Returns how the value is combined, if the op folds a dim that is split over the axis.
   std::optional<Combine> birth(ValueId id) const {
     const Node& node = graph_[id];
-    const auto split = [&](int operand, int dim) {
-      return splits_.is_split(node.operands[static_cast<std::size_t>(operand)], dim, axis_);
-    };
+    const auto split = [&](int operand, int dim) { return splits_.is_split(node.operands[operand], dim, axis_); };
     if (const auto* meaning = node.op->as<Reduce>()) {
       const int rank = graph_[node.operands[0]].type.rank();
       for (const int d : rules::normalize_axes(node.attrs.get<std::vector<std::int64_t>>("dims"), rank))
@@ -259,9 +257,7 @@ class PartialPlanner {
     FormPlan plan;
     plan.values = NodeMap<FormPlan::Value>(graph_);
     const auto form = [&](int part, int whole) {
-      return no[static_cast<std::size_t>(part)]    ? Form::partial
-             : no[static_cast<std::size_t>(whole)] ? Form::part
-                                                   : Form::whole;
+      return no[part] ? Form::partial : no[whole] ? Form::part : Form::whole;
     };
     for (const ValueId id : all_values(graph_)) {
       if (!may(id) && !parts_.has(id)) continue;

@@ -68,7 +68,7 @@ class Sequence {
       const std::string why = fmt::format("{} at {} has {} twice, of which it splits one", node.op->name.value,
                                           node.loc.to_string(), size().to_string());
       for (int i = 0; i < static_cast<int>(node.operands.size()); ++i)
-        if (dims(node.operands[static_cast<std::size_t>(i)]).size() == 1) marks.reads[{id, i}] = why;
+        if (dims(node.operands[i]).size() == 1) marks.reads[{id, i}] = why;
       if (dims(id).size() == 1) marks.results[id] = why;
     }
     return marks;
@@ -83,7 +83,7 @@ class Sequence {
       if (dims(blocked.node).size() == 1) marks.results[blocked.node] = why;
       const auto& operands = graph_[blocked.node].operands;
       for (int i = 0; i < static_cast<int>(operands.size()); ++i)
-        if (operands[static_cast<std::size_t>(i)] == blocked.value) marks.reads[{blocked.node, i}] = why;
+        if (operands[i] == blocked.value) marks.reads[{blocked.node, i}] = why;
     }
   }
 
@@ -123,10 +123,9 @@ class Cutter {
                        std::ranges::all_of(node.operands, [this](ValueId operand) { return is_source_[operand]; });
       Node copy = node;
       for (int i = 0; i < static_cast<int>(node.operands.size()); ++i) {
-        const ValueId operand = node.operands[static_cast<std::size_t>(i)];
+        const ValueId operand = node.operands[i];
         const auto mark = marks_.reads.find({id, i});
-        copy.operands[static_cast<std::size_t>(i)] =
-            mark == marks_.reads.end() ? now(operand) : whole_of(operand, mark->second);
+        copy.operands[i] = mark == marks_.reads.end() ? now(operand) : whole_of(operand, mark->second);
       }
       now_[id] = push(std::move(copy));
       if (const auto cut = given_.cuts.find(id); cut != given_.cuts.end())
@@ -223,7 +222,7 @@ class KeySide {
     Marks marks;
     for (const auto& [edge, why] : borders_.reads) {
       const Node& reader = apart_.graph[cutter_.made(edge.reader)];
-      const ValueId read = reader.operands[static_cast<std::size_t>(edge.operand)];
+      const ValueId read = reader.operands[edge.operand];
       if (is_key(kind_of(read, apart_.cuts.at(read).dim))) marks.reads[edge] = why;
     }
     for (const auto& [id, why] : borders_.results)

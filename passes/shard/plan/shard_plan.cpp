@@ -60,8 +60,7 @@ class PartPlanner {
     for (int d = 0; d < graph_[id].type.rank(); ++d) {
       Dim outer(1);
       for (int a = 0; a < splits_.mesh().axis_count(); ++a)
-        if (const auto* split = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(a)]);
-            split && split->dim == d) {
+        if (const auto* split = std::get_if<SplitDim>(&placement[a]); split && split->dim == d) {
           const Dim inside = split->outer * Dim(splits_.mesh()[a].ranks);
           if (inside.divided_by(outer)) outer = inside;
         }
@@ -117,7 +116,7 @@ Placement placement_of_parts(const SplitPlan& splits, const std::vector<ShardPla
 Dim held_blocks(const SplitDim& split, const Placement& placement, const Mesh& mesh) {
   Dim blocks = split.outer;
   for (int a = 0; a < mesh.axis_count(); ++a) {
-    const auto* other = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(a)]);
+    const auto* other = std::get_if<SplitDim>(&placement[a]);
     if (!other || other->dim != split.dim || other->outer == split.outer) continue;
     const Dim inside = other->outer * Dim(mesh[a].ranks);
     if (!split.outer.divided_by(inside)) continue;  // it splits this one's shards further
@@ -132,7 +131,7 @@ Shape part_shape(const SplitPlan& splits, ValueId id, const Placement& placement
   Shape shape = splits.local_shape(id);
   const Mesh& mesh = splits.mesh();
   for (int a = 0; a < mesh.axis_count(); ++a) {
-    const auto* split = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(a)]);
+    const auto* split = std::get_if<SplitDim>(&placement[a]);
     if (!split || splits.is_split(id, a)) continue;
     const Dim& whole = shape[split->dim];
     const auto part = whole.unnamed().divided_by(Dim(mesh[a].ranks));

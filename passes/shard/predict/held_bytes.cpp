@@ -39,7 +39,7 @@ std::vector<Gathered> gathered_values(const Graph& graph) {
         source[id] = source[operand];
         continue;
       }
-      Gathered& value = all[static_cast<std::size_t>(source[operand])];
+      Gathered& value = all[source[operand]];
       value.times.done = std::min(value.times.done, id.index);
       value.times.last = id.index;
     }
@@ -66,7 +66,7 @@ std::vector<GatheredBytes> most_gathered(const Graph& graph) {
   limit_prefetch(times);
   std::vector<std::int64_t> change(graph.nodes.size() + 1, 0);
   for (const ir::ExchangeTimes& each : times) {
-    change[static_cast<std::size_t>(each.start)] += each.bytes;
+    change[each.start] += each.bytes;
     change[static_cast<std::size_t>(each.last) + 1] -= each.bytes;
   }
   std::int64_t now = 0, most = 0;

@@ -221,10 +221,9 @@ class RingFinder {
   bool add_result(Ring& ring, ValueId product) {
     const Node& node = graph_[product];
     for (int s = 0; s < static_cast<int>(ring.softmaxes.size()); ++s) {
-      const RingSoftmax& softmax = ring.softmaxes[static_cast<std::size_t>(s)];
+      const RingSoftmax& softmax = ring.softmaxes[s];
       for (const int k : {0, 1}) {
-        const ValueId own = node.operands[static_cast<std::size_t>(k)],
-                      other = node.operands[static_cast<std::size_t>(1 - k)];
+        const ValueId own = node.operands[k], other = node.operands[1 - k];
         if (!is_made_of(own, softmax) || is_made_of(other, softmax) || !is_linear(own, softmax)) continue;
         const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
         if (roles.contracted().size() != 1) return false;

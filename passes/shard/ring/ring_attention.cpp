@@ -74,9 +74,7 @@ class ForwardRing {
   };
 
   const Graph& graph() const { return to_.from(); }
-  const RingSoftmax& softmax_of(const RingResult& result) const {
-    return ring_.softmaxes[static_cast<std::size_t>(result.softmax)];
-  }
+  const RingSoftmax& softmax_of(const RingResult& result) const { return ring_.softmaxes[result.softmax]; }
 
   /// Adds a block to the saved values of each row; returns the weights, for all blocks but the first one.
   std::optional<Weights> softmax_of_block(std::size_t i, int step) {
@@ -104,7 +102,7 @@ class ForwardRing {
     const RingResult& result = ring_.results[i];
     const Value block = wide(blocks_.sum_of(result.product, step));
     const GraphBuilder::At here(b_, graph()[result.product].loc);
-    const auto& of_rows = weights[static_cast<std::size_t>(result.softmax)];
+    const auto& of_rows = weights[result.softmax];
     if (!of_rows) {
       summed_[i] = block;
       return;

@@ -19,7 +19,7 @@ struct Context {
   std::span<const Value> operands;
   const NodeMap<int>& use_counts;  ///< by value of the builder
 
-  const Value& operand(int i) const { return operands[static_cast<std::size_t>(i)]; }
+  const Value& operand(int i) const { return operands[i]; }
   const Shape& shape() const { return node.type.shape; }
   /// Whether operand i alone has the result's shape.
   bool full_shape(int i) const { return operand(i).shape() == shape(); }

@@ -96,11 +96,10 @@ void AttentionScores::multiply_by_tensor_cores(Product& p, const AttentionThread
   }
   b_.barrier();
   for (int r = 0; r < own; ++r)
-    b_.set(p.sums[static_cast<std::size_t>(r)],
-           b_.load(exchange_, (thread.y * own + r) * stride + thread.x * own, own));
+    b_.set(p.sums[r], b_.load(exchange_, (thread.y * own + r) * stride + thread.x * own, own));
   b_.barrier();
 }
 
-Value AttentionScores::sum(int value, int r) { return b_.get(product(value).sums[static_cast<std::size_t>(r)]); }
+Value AttentionScores::sum(int value, int r) { return b_.get(product(value).sums[r]); }
 
 }  // namespace lathe::gpu

@@ -121,7 +121,7 @@ void AttentionSums::finish(Value outer, Value first, const AttentionThread& thre
   const auto count = static_cast<std::int64_t>(sums_.size());
   const kernel::Buffer kept = b_.alloc(tile_.compute, count * lanes_, kernel::Space::stack, "sums");
   for (std::int64_t i = 0; i < count; ++i) {
-    b_.store(kept, b_.index(i * lanes_), b_.get(sums_[static_cast<std::size_t>(i)]));
+    b_.store(kept, b_.index(i * lanes_), b_.get(sums_[i]));
   }
   b_.for_loop(0, count, 1, [&](Value i) {
     const Value position = first + thread.y * tile_.own() + i / vectors_;

@@ -20,7 +20,7 @@ bool are_rows(const AttentionOperand& operand, DType held) { return axis_of_chun
 
 /// Whether the operand is the same for all outer dims that a block iterates over.
 bool stationary_operand(const AttentionOperand& operand, const AttentionParts& parts) {
-  const std::uint64_t depends = operand.code.program.depends[static_cast<std::size_t>(operand.code.result)];
+  const std::uint64_t depends = operand.code.program.depends[operand.code.result];
   for (std::size_t d = 0; d < parts.outer.size(); ++d) {
     const bool sequential =
         std::find(parts.result_dims.begin(), parts.result_dims.end(), parts.outer[d]) == parts.result_dims.end();

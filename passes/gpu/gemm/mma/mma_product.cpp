@@ -253,7 +253,7 @@ std::vector<KernelContext::Built> lower_tensor_product(const GpuContext& context
   const bool suits =
       warpgroups && !o.k.is(0) && parts.copies(parts.product.left) && parts.copies(parts.product.right);
   const auto plans = plan_tensor_product(context.gpu, o.batch.value(), o.m.value(), o.n.value(), o.k.value(), suits);
-  const TensorPlan& plan = plans[static_cast<std::size_t>(context.candidate)];
+  const TensorPlan& plan = plans[context.candidate];
   auto built = plan.tile.of_warpgroups ? lower_wgmma_product(context, region, plan)
                                        : TensorProduct(context, region, plan).run(context, region);
   if (warpgroups && !plan.tile.of_warpgroups)

@@ -111,14 +111,14 @@ class ProductKernel {
   void bring(Side& s, Value batch, Value first_row, Value first_k, Value slot, const std::vector<kernel::Var>& into) {
     for (int g = 0; g < groups_; ++g) {
       const Chunk chunk = chunk_of(s, slot, g);
-      parts_.bring(s, batch, first_row + chunk.row, first_k + chunk.k, into[static_cast<std::size_t>(g)]);
+      parts_.bring(s, batch, first_row + chunk.row, first_k + chunk.k, into[g]);
     }
   }
 
   void put(const Side& s, Value slot, const std::vector<kernel::Var>& from) {
     for (int g = 0; g < groups_; ++g) {
       const Chunk chunk = chunk_of(s, slot, g);
-      const Value at = chunk.k * stride_ + chunk.row, value = b_.get(from[static_cast<std::size_t>(g)]);
+      const Value at = chunk.k * stride_ + chunk.row, value = b_.get(from[g]);
       if (s.along_k())
         b_.store_strided(s.shared, at, stride_, value);
       else
@@ -233,7 +233,7 @@ std::vector<Tiling> split_tilings(const GpuContext& lowering, const ProductOpera
 
 std::vector<KernelContext::Built> lower_product(const GpuContext& context, const Region& region) {
   const auto tiles = split_tilings(context, ProductOperands(context, context.graph[region.members[0]]));
-  const Tiling& tiling = tiles[static_cast<std::size_t>(context.candidate)];
+  const Tiling& tiling = tiles[context.candidate];
   auto built = ProductKernel(context, region, tiling.groups, tiling.splits).run(context, region);
   name_candidates(context, tiles, built);
   return built;
