@@ -78,7 +78,7 @@ std::function<double(std::int64_t)> sampler(const Init& init, const Draw& draw) 
       };
     case Init::Kind::uniform:
       return [init, draw](std::int64_t i) { return init.a + (init.b - init.a) * draw(i).first; };
-    case Init::Kind::values: return [init](std::int64_t i) { return init.list[static_cast<std::size_t>(i)]; };
+    case Init::Kind::values: return [init](std::int64_t i) { return init.list[i]; };
     case Init::Kind::constant:
     case Init::Kind::automatic:
     case Init::Kind::xavier_uniform:

@@ -34,6 +34,9 @@ using kernel::ValueId;
 namespace {
 
 constexpr std::size_t longest_inlined = 60;
+/// Threads of a block with accumulator tiles at or above which ptxas needs a limit of one block per multiprocessor.
+/// Without it, ptxas spills.
+constexpr int lone_block_threads = 256;
 constexpr char axes[] = {'x', 'y', 'z'};
 
 class Emitter : RegionText {
@@ -82,7 +85,7 @@ class Emitter : RegionText {
  private:
   /// A block that takes half of the static shared memory has accumulator tiles to keep in registers.
   std::string blocks_at_once() const {
-    const bool alone = mapping_.block_size() >= gpu_.lone_block_threads &&
+    const bool alone = mapping_.block_size() >= lone_block_threads &&
                        mapping_.shared_bytes >= gpu_.static_shared_bytes / 2 &&
                        mapping_.shared_bytes <= gpu_.static_shared_bytes;
     const int blocks = mapping_.blocks_at_once > 0 ? mapping_.blocks_at_once : alone ? 1 : 0;

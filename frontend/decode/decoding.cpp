@@ -82,7 +82,7 @@ class Ranking {
  private:
   void sort_more() {
     const auto likelier = [&](std::int64_t a, std::int64_t b) {
-      const double x = logits_[static_cast<std::size_t>(a)], y = logits_[static_cast<std::size_t>(b)];
+      const double x = logits_[a], y = logits_[b];
       return x > y || (x == y && a < b);
     };
     const std::size_t wanted = std::min(order_.size(), std::max<std::size_t>(64, sorted_ * 4));
@@ -145,10 +145,8 @@ std::vector<Candidate> candidates(std::span<const double> logits, const Sampling
   check(sampling);
   const std::int64_t best = greedy(logits);
   if (sampling.greedy()) return {{best, 1}};
-  const double top = logits[static_cast<std::size_t>(best)];
-  const auto weight = [&](std::int64_t token) {
-    return std::exp((logits[static_cast<std::size_t>(token)] - top) / sampling.temperature);
-  };
+  const double top = logits[best];
+  const auto weight = [&](std::int64_t token) { return std::exp((logits[token] - top) / sampling.temperature); };
   if (sampling.top_k == 0 && sampling.top_p == 1 && sampling.min_p == 0)
     return typical(all_of(logits, weight), sampling.typical_p);
   Ranking ranking(logits);
@@ -175,8 +173,7 @@ std::vector<Candidate> candidates(std::span<const double> logits, const Sampling
 
 std::vector<double> probabilities(std::span<const double> logits, const Sampling& sampling) {
   std::vector<double> all(logits.size(), 0.0);
-  for (const auto& [token, probability] : candidates(logits, sampling))
-    all[static_cast<std::size_t>(token)] = probability;
+  for (const auto& [token, probability] : candidates(logits, sampling)) all[token] = probability;
   return all;
 }
 

@@ -20,7 +20,7 @@ bool contains(Tokens tokens, std::int64_t token) {
 }
 
 void exclude(std::int64_t token, std::span<double> logits) {
-  if (token >= 0 && token < std::ssize(logits)) logits[static_cast<std::size_t>(token)] = excluded;
+  if (token >= 0 && token < std::ssize(logits)) logits[token] = excluded;
 }
 void exclude(Tokens tokens, std::span<double> logits) {
   for (const std::int64_t token : tokens) exclude(token, logits);
@@ -29,7 +29,7 @@ void exclude(Tokens tokens, std::span<double> logits) {
 /// Excludes all other tokens and makes these equally likely.
 void force(Tokens tokens, std::span<double> logits) {
   std::fill(logits.begin(), logits.end(), excluded);
-  for (const std::int64_t token : tokens) logits[static_cast<std::size_t>(token)] = 0;
+  for (const std::int64_t token : tokens) logits[token] = 0;
 }
 
 /// Excludes the tokens that would repeat an n-gram: those that followed an earlier occurrence of the last n - 1

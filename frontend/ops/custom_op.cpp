@@ -130,7 +130,7 @@ void backward(const Definition& definition, const ir::GradientContext& g) {
       fail_gradient(definition, g,
                     fmt::format("the backward gives {} gradients for {} operands", found.size(), g.operands.size()));
     for (int i = 0; i < static_cast<int>(found.size()); ++i)
-      if (const Tensor& gradient = found[static_cast<std::size_t>(i)]; g.needs(i) && !gradient.is_empty())
+      if (const Tensor& gradient = found[i]; g.needs(i) && !gradient.is_empty())
         set_gradient(definition, g, i, gradient.value());
   });
 }

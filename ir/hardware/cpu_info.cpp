@@ -11,12 +11,6 @@ namespace lathe {
 
 namespace {
 
-/// Costs on CPUs whose bf16 matmuls, and bf16 attentions, use AMX.
-constexpr AttentionCosts amx_attention{.forward_bf16 = {1, 1, 0.5, 124, 160, 160, 9, 12},
-                                       .training = {4, 3, 3, 148, 190, 275, 30, 14},
-                                       .forward_by_tiles = {0.34, 0.34, 0.32, 75, 100, 112, 25, 30},
-                                       .training_by_tiles = {4.1, 4.1, 5, 118, 100, 112, 182, 40}};
-
 /// VDPBF16PS has twice the rate of an f32 fma on a Zen, and half of it on an Intel CPU. Xeons with AMX have an L3
 /// behind a mesh; no feature flag distinguishes it from older ones.
 constexpr CpuInfo cpus[] = {
@@ -38,8 +32,7 @@ constexpr CpuInfo cpus[] = {
      .vectors = {512, 32},
      .tiles = true,
      .l2 = {2 << 20, 2},
-     .slow_last_level = true,
-     .attention = amx_attention},
+     .slow_last_level = true},
     {.name = "znver4",
      .basis = "x86-64-v4",
      .features = "+avx512bf16",
@@ -103,10 +96,7 @@ CpuInfo cpu_info_for(std::string_view name, std::string_view features, int vecto
   }
   if (!by_features) throw InternalError(fmt::format("no CPU is known with vectors of {} bits", vector_bits));
   CpuInfo info = by_name ? *std::max(by_name, by_features) : *by_features;
-  if (info.tiles && !(has(features, "+amx-tile") && has(features, "+amx-bf16"))) {
-    info.tiles = false;
-    info.attention = {};
-  }
+  info.tiles = info.tiles && has(features, "+amx-tile") && has(features, "+amx-bf16");
   info.dot_pairs = info.dot_pairs && has(features, "+avx512bf16");
   return info;
 }

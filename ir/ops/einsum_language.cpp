@@ -141,7 +141,7 @@ std::map<char, Dim> einsum_sizes(const EinsumTerms& terms, std::span<const Shape
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     std::map<char, Dim> own;  // a label repeated within an operand is a diagonal: 1 does not broadcast
     for (int d = 0; d < shapes[i].rank(); ++d) {
-      const char label = terms.inputs[i][static_cast<std::size_t>(d)];
+      const char label = terms.inputs[i][d];
       const Dim& size = shapes[i][d];
       const auto [at, fresh] = own.emplace(label, size);
       if (!fresh && at->second != size) mismatch(label, static_cast<int>(i), size, at->second);

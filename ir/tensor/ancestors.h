@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/tensor/graph.h"
+#include "ir/tensor/node_map.h"
 
 namespace lathe::ir {
 
@@ -30,6 +30,13 @@ std::vector<ValueId> ancestors(const Graph& graph, std::span<const ValueId> from
 template <class Follow>
 std::vector<ValueId> ancestors(const Graph& graph, ValueId from, Follow&& follow) {
   return ancestors(graph, std::span<const ValueId>(&from, 1), follow);
+}
+
+/// Marks the transitive operands of the marked values. Linear in the size of the graph.
+inline void mark_ancestors(const Graph& graph, NodeMap<bool>& marked) {
+  for (const ValueId id : reversed_values(graph))
+    if (marked[id])
+      for (const ValueId operand : graph[id].operands) marked[operand] = true;
 }
 
 }  // namespace lathe::ir

@@ -66,7 +66,7 @@ std::vector<SizedDim> sized_dims(const Graph& graph, const std::map<std::string,
     if (static_cast<int>(given.sizes.size()) != node.type.rank())
       fail("argument_rank", fmt::format("give a tensor of rank {}", node.type.rank()));
     for (int d = 0; d < node.type.rank(); ++d) {
-      const std::int64_t size = given.sizes[static_cast<std::size_t>(d)];
+      const std::int64_t size = given.sizes[d];
       const auto number = node.type.shape[d].value();
       if (number && *number != size)
         fail("argument_shape", fmt::format("dim {} has size {} instead of {}", d, size, *number));

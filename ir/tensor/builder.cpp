@@ -242,10 +242,9 @@ void GraphBuilder::output(std::string_view name, const Value& value) {
 
 /// Records an update of a state; returns false if it is updated already.
 bool GraphBuilder::is_first_update(ValueId state) {
-  const auto at = static_cast<std::size_t>(state.index);
-  if (updated_.size() <= at) updated_.resize(std::max(at + 1, graph_.nodes.size()), false);
-  const bool is_first = !updated_[at];
-  updated_[at] = true;
+  if (!updated_.contains(state)) updated_.grow(graph_);
+  const bool is_first = !updated_[state];
+  updated_[state] = true;
   return is_first;
 }
 
@@ -304,7 +303,7 @@ Graph GraphBuilder::finish() {
   inferred_ = std::make_unique<InferredTypes>();
   pure_.clear();
   arguments_.clear();
-  updated_.clear();
+  updated_ = {};
   owned_.clear();
   return std::exchange(graph_, {});
 }

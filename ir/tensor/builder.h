@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/tensor/graph.h"
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/node_table.h"
 #include "ir/tensor/op/op.h"
 
@@ -115,7 +116,7 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   NodeTable pure_;                                         // for hash-consing
   NodeTable arguments_;                                    // by name
   std::vector<TensorType> argument_types_;                 // shared by some of them
-  std::vector<bool> updated_;                              // by node
+  NodeMap<bool> updated_;                                  // by node
   std::unordered_map<std::string_view, const Op*> owned_;  // user-defined ops by name
   std::int64_t next_stream_ = 0;
 };

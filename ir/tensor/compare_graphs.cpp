@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 
@@ -21,10 +22,9 @@ std::vector<ValueId> text_order(const Graph& graph) {
   return order;
 }
 
-std::vector<std::int32_t> positions(const Graph& graph, const std::vector<ValueId>& order) {
-  std::vector<std::int32_t> at(graph.nodes.size(), -1);
-  for (std::size_t i = 0; i < order.size(); ++i)
-    at[static_cast<std::size_t>(order[i].index)] = static_cast<std::int32_t>(i);
+NodeMap<std::int32_t> positions(const Graph& graph, const std::vector<ValueId>& order) {
+  NodeMap<std::int32_t> at(graph, -1);
+  for (std::size_t i = 0; i < order.size(); ++i) at[order[i]] = static_cast<std::int32_t>(i);
   return at;
 }
 
@@ -74,9 +74,7 @@ class Comparison {
   }
 
  private:
-  bool same_value(ValueId a, ValueId b) const {
-    return a_at_[static_cast<std::size_t>(a.index)] == b_at_[static_cast<std::size_t>(b.index)];
-  }
+  bool same_value(ValueId a, ValueId b) const { return a_at_[a] == b_at_[b]; }
 
   /// Describes which part of two nodes differs.
   Difference node(ValueId a_id, ValueId b_id) const {
@@ -121,7 +119,7 @@ class Comparison {
   const Graph &a_, &b_;
   CompareOptions options_;
   std::vector<ValueId> a_order_, b_order_;
-  std::vector<std::int32_t> a_at_, b_at_;
+  NodeMap<std::int32_t> a_at_, b_at_;
 };
 
 }  // namespace

@@ -64,8 +64,8 @@ struct Graph {
   std::vector<Update> updates;
   std::vector<DimCheck> checks;
 
-  const Node& operator[](ValueId id) const { return nodes[static_cast<std::size_t>(id.index)]; }
-  Node& operator[](ValueId id) { return nodes[static_cast<std::size_t>(id.index)]; }
+  const Node& operator[](ValueId id) const { return nodes[id.index]; }
+  Node& operator[](ValueId id) { return nodes[id.index]; }
   int size() const { return static_cast<int>(nodes.size()); }
   /// Returns the ids of the input, parameter and state nodes, in signature order.
   std::vector<ValueId> arguments() const;
@@ -75,7 +75,8 @@ struct Graph {
   std::vector<ValueId> results() const;
 };
 
-/// An iterable range of the ids 0 .. size-1.
+/// An iterable range of consecutive ids, ascending or descending.
+template <std::int32_t step>
 class ValueRange {
  public:
   class Iterator {
@@ -83,7 +84,7 @@ class ValueRange {
     explicit Iterator(std::int32_t index) : id_{index} {}
     ValueId operator*() const { return id_; }
     Iterator& operator++() {
-      ++id_.index;
+      id_.index += step;
       return *this;
     }
     bool operator==(const Iterator&) const = default;
@@ -91,15 +92,17 @@ class ValueRange {
    private:
     ValueId id_;
   };
-  explicit ValueRange(std::int32_t size) : size_(size) {}
-  Iterator begin() const { return Iterator(0); }
-  Iterator end() const { return Iterator(size_); }
+  ValueRange(std::int32_t first, std::int32_t end) : first_(first), end_(end) {}
+  Iterator begin() const { return Iterator(first_); }
+  Iterator end() const { return Iterator(end_); }
 
  private:
-  std::int32_t size_;
+  std::int32_t first_, end_;
 };
 
-/// Returns the ids of the nodes that the graph has now.
-inline ValueRange all_values(const Graph& graph) { return ValueRange(graph.size()); }
+/// Returns the ids of the nodes that the graph has now: operands before their users.
+inline ValueRange<1> all_values(const Graph& graph) { return {0, graph.size()}; }
+/// Same in reverse: users before their operands.
+inline ValueRange<-1> reversed_values(const Graph& graph) { return {graph.size() - 1, -1}; }
 
 }  // namespace lathe::ir

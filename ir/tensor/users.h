@@ -13,7 +13,7 @@ class Users {
  public:
   explicit Users(const Graph& graph);
 
-  std::span<const ValueId> operator[](ValueId id) const { return users_[static_cast<std::size_t>(id.index)]; }
+  std::span<const ValueId> operator[](ValueId id) const { return users_[id.index]; }
 
  private:
   JaggedList<ValueId> users_;  // by node

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/node_table.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
@@ -119,7 +120,7 @@ Defect result_defect(const Graph& graph) {
     if (!exists(graph, output.value)) return fmt::format("output {} has no value", quoted(output.name));
     if (!names.insert(output.name).second) return fmt::format("two outputs are named {}", quoted(output.name));
   }
-  std::vector<bool> updated(graph.nodes.size());
+  NodeMap<bool> updated(graph);
   for (const Update& update : graph.updates) {
     if (!exists(graph, update.state) || !exists(graph, update.value)) return "an update has no state or no value";
     const Node& state = graph[update.state];
@@ -128,8 +129,8 @@ Defect result_defect(const Graph& graph) {
       return fmt::format("an update of value {}, which is neither parameter nor state", update.state.index);
     if (state.type.dtype != type.dtype || state.type.shape != type.shape)
       return fmt::format("the update of {} changes {} to {}", state.name, print_type(state.type), print_type(type));
-    if (updated[static_cast<std::size_t>(update.state.index)]) return fmt::format("{} is updated twice", state.name);
-    updated[static_cast<std::size_t>(update.state.index)] = true;
+    if (updated[update.state]) return fmt::format("{} is updated twice", state.name);
+    updated[update.state] = true;
   }
   return std::nullopt;
 }

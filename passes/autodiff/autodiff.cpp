@@ -54,13 +54,13 @@ void fail_unused(const GraphBuilder& builder, std::span<const ValueId> outputs, 
   if (std::binary_search(region.begin(), region.end(), wrt.id())) {
     why = "the outputs depend on it only through values without a gradient";
     // Find the first op after it that stops the gradient.
-    std::vector<bool> below(graph.nodes.size());
-    below[static_cast<std::size_t>(wrt.id().index)] = true;
+    NodeMap<bool> below(graph);
+    below[wrt.id()] = true;
     for (const ValueId id : region) {
       const Node& node = graph[id];
-      const auto on_path = [&](ValueId operand) { return below[static_cast<std::size_t>(operand.index)]; };
+      const auto on_path = [&](ValueId operand) { return below[operand]; };
       if (id == wrt.id() || std::none_of(node.operands.begin(), node.operands.end(), on_path)) continue;
-      below[static_cast<std::size_t>(id.index)] = true;
+      below[id] = true;
       if (passes_gradient(node)) continue;
       const auto* blocked = std::get_if<NotDifferentiable>(&node.op->gradient);
       why += fmt::format(": {} at {} stops it{}{}", node.op->name.value, node.loc.to_string(), blocked ? ": " : "",

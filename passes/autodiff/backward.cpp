@@ -129,7 +129,7 @@ class Sweep {
     std::vector<std::optional<Value>> grads(operands.size());
     for (std::size_t t = 0; t < targets.size(); ++t) {
       const auto first = std::find(node.operands.begin(), node.operands.end(), targets[t]);
-      grads[static_cast<std::size_t>(first - node.operands.begin())] = found[t];
+      grads[first - node.operands.begin()] = found[t];
     }
     return grads;
   }

@@ -40,7 +40,7 @@ Difference difference(const HostTensor& a, const HostTensor& b, const std::vecto
   if (a.shape() != b.shape()) return {infinite, 0};
   Difference found;
   for (std::int64_t i = 0; i < a.numel(); ++i) {
-    if (!skipped.empty() && skipped[static_cast<std::size_t>(i)]) continue;
+    if (!skipped.empty() && skipped[i]) continue;
     if (const double d = element_difference(a, b, i); d > found.largest) found = {d, i};
   }
   return found;

@@ -72,7 +72,7 @@ std::vector<ExpectedValues::Spread> ExpectedValues::spread(const Way& way, const
           moved[v].largest = std::max(moved[v].largest, by);
         } else {
           moved[v].undecided.resize(static_cast<std::size_t>(expected.numel()));
-          moved[v].undecided[static_cast<std::size_t>(i)] = true;
+          moved[v].undecided[i] = true;
         }
       }
     }
@@ -99,7 +99,7 @@ const std::vector<ExpectedValues::Spread>& ExpectedValues::spreads(int sample) {
     if (in_rewritten && !rewritten_) rewritten_ = rewritten();
     spreads_.push_back(spread(in_rewritten ? *rewritten_ : given_, options));
   }
-  return spreads_[static_cast<std::size_t>(sample)];
+  return spreads_[sample];
 }
 
 double ExpectedValues::base(std::size_t i) const {

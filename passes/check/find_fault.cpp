@@ -5,6 +5,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
+#include "ir/tensor/ancestors.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/builder.h"
 #include "passes/check/results.h"
@@ -22,12 +23,10 @@ ValueId result_value(const Graph& graph, const std::string& name) {
 }
 
 /// Returns, by node, whether it is in `values` or a value in it depends on the node.
-std::vector<bool> ancestors(const Graph& graph, const std::vector<ValueId>& values) {
-  std::vector<bool> reached(graph.nodes.size());
-  for (const ValueId id : values) reached[static_cast<std::size_t>(id.index)] = true;
-  for (std::size_t i = reached.size(); i-- > 0;)
-    if (reached[i])
-      for (const ValueId operand : graph.nodes[i].operands) reached[static_cast<std::size_t>(operand.index)] = true;
+NodeMap<bool> ancestors(const Graph& graph, const std::vector<ValueId>& values) {
+  NodeMap<bool> reached(graph);
+  for (const ValueId id : values) reached[id] = true;
+  mark_ancestors(graph, reached);
   return reached;
 }
 
@@ -64,10 +63,10 @@ class FaultSearch {
   std::vector<ValueId> computed_for(const std::vector<std::string>& results) const {
     std::vector<ValueId> values;
     for (const std::string& name : results) values.push_back(result_value(graph_, name));
-    const std::vector<bool> reached = ancestors(graph_, values);
+    const NodeMap<bool> reached = ancestors(graph_, values);
     values.clear();
     for (const ValueId id : all_values(graph_))
-      if (reached[static_cast<std::size_t>(id.index)] && !graph_[id].op->as<Argument>()) values.push_back(id);
+      if (reached[id] && !graph_[id].op->as<Argument>()) values.push_back(id);
     return values;
   }
 
@@ -170,7 +169,7 @@ std::vector<Fault> find_faults(const Graph& graph, const Tensors& arguments, std
   while (!wrong.empty()) {
     Fault fault = search.find(wrong);
     const auto inherits = [&](const std::string& name) -> bool {
-      return ancestors(graph, {result_value(graph, name)})[static_cast<std::size_t>(fault.value.index)];
+      return ancestors(graph, {result_value(graph, name)})[fault.value];
     };
     const auto rest = std::stable_partition(wrong.begin(), wrong.end(), inherits);
     fault.inherits.assign(wrong.begin(), rest);

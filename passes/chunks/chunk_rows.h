@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/hardware/row_chunks.h"
+#include "passes/chunks/row_chunks.h"
 #include "passes/chunks/row_region.h"
 
 namespace lathe {

@@ -46,8 +46,8 @@ std::optional<RowsThrough> rows_through(const Graph& graph, const Node& node, in
   }
   const auto labels = dim_labels(graph, node);
   if (!labels) return std::nullopt;
-  const std::vector<int>& known = from < 0 ? labels->result : labels->operands[static_cast<std::size_t>(from)];
-  const int label = known[static_cast<std::size_t>(axis.dim)];
+  const std::vector<int>& known = from < 0 ? labels->result : labels->operands[from];
+  const int label = known[axis.dim];
   if (label < 0 || (label == labels->cut && !resized)) return std::nullopt;
   RowsThrough found{{}, labelled(labels->result, label, axis.unit)};
   for (const std::vector<int>& operand : labels->operands)

@@ -18,7 +18,7 @@ constexpr const char* too_many = "too many values are made of it before its colu
 class Grower {
  public:
   Grower(const Graph& graph, const Readers& readers, ValueId product)
-      : graph_(graph), readers_(readers), affected_(static_cast<std::size_t>(graph.size()), false) {
+      : graph_(graph), readers_(readers), affected_(graph) {
     region_.product = product;
   }
 
@@ -37,7 +37,7 @@ class Grower {
   }
 
  private:
-  bool is_affected(ValueId id) const { return affected_[static_cast<std::size_t>(id.index)]; }
+  bool is_affected(ValueId id) const { return affected_[id]; }
 
   ValueId unpermuted(ValueId id) const {
     while (canonical::permutation(graph_[id])) id = graph_[id].operands[0];
@@ -46,10 +46,10 @@ class Grower {
 
   /// Finds the nodes that depend on the product.
   void find_affected() {
-    affected_[static_cast<std::size_t>(region_.product.index)] = true;
-    for (std::int32_t i = region_.product.index + 1; i < graph_.size(); ++i)
-      for (const ValueId operand : graph_[ValueId{i}].operands)
-        if (is_affected(operand)) affected_[static_cast<std::size_t>(i)] = true;
+    affected_[region_.product] = true;
+    for (ValueId id{region_.product.index + 1}; id.index < graph_.size(); ++id.index)
+      for (const ValueId operand : graph_[id].operands)
+        if (is_affected(operand)) affected_[id] = true;
   }
 
   bool fail(ValueId at, std::string reason) {
@@ -98,7 +98,7 @@ class Grower {
     const Node& node = graph_[id];
     std::optional<RowsThrough> rows, columns;
     for (int i = 0; i < static_cast<int>(node.operands.size()); ++i) {
-      const ValueId operand = node.operands[static_cast<std::size_t>(i)];
+      const ValueId operand = node.operands[i];
       if (!is_affected(operand)) continue;
       const RowRegion::Member& from = region_.members.at(operand);
       if (!from.rows.result) return fail(id, "it needs a sum over all rows"), std::nullopt;
@@ -147,8 +147,8 @@ class Grower {
 
   const Graph& graph_;
   const Readers& readers_;
-  std::vector<bool> affected_;  // by node: depends on the product
-  std::set<ValueId> wanted_;    // readers of values with rows and columns
+  NodeMap<bool> affected_;    // by node: depends on the product
+  std::set<ValueId> wanted_;  // readers of values with rows and columns
   ValueId table_;
   bool folds_columns_ = false;
   RowRegion region_;
@@ -156,8 +156,8 @@ class Grower {
 
 }  // namespace
 
-Readers::Readers(const Graph& graph) : users(graph), results(graph.nodes.size(), false) {
-  for (const ValueId id : graph.results()) results[static_cast<std::size_t>(id.index)] = true;
+Readers::Readers(const Graph& graph) : users(graph), results(graph) {
+  for (const ValueId id : graph.results()) results[id] = true;
 }
 
 bool RowRegion::is_result(ValueId member, const Readers& readers) const {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/users.h"
 #include "passes/chunks/row_axis.h"
 
@@ -13,9 +14,9 @@ namespace lathe {
 struct Readers {
   explicit Readers(const ir::Graph& graph);
   std::span<const ir::ValueId> of(ir::ValueId id) const { return users[id]; }
-  bool is_result(ir::ValueId id) const { return results[static_cast<std::size_t>(id.index)]; }
+  bool is_result(ir::ValueId id) const { return results[id]; }
   ir::Users users;
-  std::vector<bool> results;
+  ir::NodeMap<bool> results;
 };
 
 /// A product whose result has rows, from one operand, and columns, from the other one (its table), and the nodes that

@@ -74,10 +74,6 @@ class Rematerializer {
     return copies;
   }
 
-  double memory_work() const {
-    return std::visit([](const auto& info) { return info.memory_work; }, from_.machine.info);
-  }
-
   Attempt attempt(Graph graph, std::vector<Origin> origins) const {
     const LowerOptions& options = from_.request.lower;
     FusionPlan regions = fuse_regions(graph, from_.machine, options, copies_among(origins));
@@ -110,8 +106,7 @@ class Rematerializer {
 
   /// Copies the best kind that has not been tried and does not raise the peak.
   std::optional<Attempt> improve(const Attempt& now) {
-    for (const RematCandidate& kind :
-         remat_candidates(now.graph, now.regions, peak_region(now), budget_.dims, memory_work())) {
+    for (const RematCandidate& kind : remat_candidates(now.graph, now.regions, peak_region(now), budget_.dims)) {
       if (!tried_.insert(kind.key).second) continue;
       std::vector<std::vector<ValueId>> copies;
       Graph graph = recompute(now.graph, kind.copies, &copies);
@@ -134,17 +129,16 @@ class Rematerializer {
   static std::vector<Origin> origins_of(const std::vector<Origin>& old, const Graph& graph,
                                         const std::vector<Recomputation>& wanted,
                                         const std::vector<std::vector<ValueId>>& copies) {
-    const std::vector<bool> needed = needed_nodes(graph);
-    std::vector<int> copied(graph.nodes.size(), -1);  // the node that it is a copy of, in the graph without copies
+    const NodeMap<bool> needed = needed_nodes(graph);
+    NodeMap<int> copied(graph, -1);  // the node that it is a copy of, in the graph without copies
     for (std::size_t w = 0; w < wanted.size(); ++w)
       for (std::size_t v = 0; v < wanted[w].values.size(); ++v)
-        copied[static_cast<std::size_t>(copies[w][v].index)] =
-            old[static_cast<std::size_t>(wanted[w].values[v].index)].node;
+        copied[copies[w][v]] = old[static_cast<std::size_t>(wanted[w].values[v].index)].node;
     std::vector<Origin> result;
     std::size_t next = 0;
-    for (std::size_t i = 0; i < copied.size(); ++i) {
-      const Origin origin = copied[i] >= 0 ? Origin{copied[i], true} : old[next++];
-      if (needed[i]) result.push_back(origin);
+    for (const ValueId id : all_values(graph)) {
+      const Origin origin = copied[id] >= 0 ? Origin{copied[id], true} : old[next++];
+      if (needed[id]) result.push_back(origin);
     }
     LATHE_ASSERT(next == old.size());
     return result;

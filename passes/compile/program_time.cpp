@@ -23,7 +23,7 @@ double moving_seconds(const Launch& launch, const StepRates& rates, const DimBin
 /// One value of an exchange, as an exchange of the graph.
 shard::Exchange one_value(const Exchange& exchange, const Exchange::Part& part, const Program& program) {
   const Dim gathered = exchange.kind == Exchange::Kind::all_gather ? Dim(exchange.ranks) : Dim(1);
-  const DType dtype = program.buffers[static_cast<std::size_t>(part.from)].dtype;
+  const DType dtype = program.buffers[part.from].dtype;
   return {.kind = exchange.kind,
           .axis = {exchange.axis, exchange.ranks},
           .value = {},

@@ -305,7 +305,7 @@ Machine any_machine(const RowChunks& chunks) {
   machine.info = cpu;
   machine.chunks = chunks;
   machine.casts_before_views = true;
-  machine.padded_products = GpuProductSizes{};
+  machine.padded_products = PaddingLimits{};
   machine.fusion.attention_delta = AttentionDelta{.block_bytes = cpu.l2.share()};
   return machine;
 }

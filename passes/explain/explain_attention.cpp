@@ -120,7 +120,7 @@ class Explanation {
     bool by_tensor_cores = false;
     for (const Launch& launch : program_.launches) {
       if (!launch.runs(group.consumers.front())) continue;
-      const kernel::Kernel& kernel = program_.kernels[static_cast<std::size_t>(launch.kernel)];
+      const kernel::Kernel& kernel = program_.kernels[launch.kernel];
       if (!gpu_) {
         text_ += fmt::format("    by {}: {}\n", kernel.name, words(launch.info.multiplier));
         for (const MissedPath& missed : launch.info.missed) text_ += fmt::format("    {}\n", missed.to_string());

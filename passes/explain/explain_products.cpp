@@ -38,7 +38,7 @@ std::string explain_products(const Program& program, bool of_gpu) {
     text += fmt::format("product {} {}: {}{}, {} multiplications and additions, by {}\n", product.to_string(),
                         product.loc.to_string(), units(launch->info.multiplier, of_gpu),
                         count > 1 ? fmt::format(", {} times", count) : "", launch->flops.to_string(),
-                        program.kernels[static_cast<std::size_t>(launch->kernel)].name);
+                        program.kernels[launch->kernel].name);
     for (const MissedPath& missed : launch->info.missed) text += fmt::format("  {}\n", missed.to_string());
   }
   return text;

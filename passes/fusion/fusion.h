@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/hardware/cpu_info.h"
 #include "passes/fusion/affine.h"
 #include "passes/fusion/attention/attention_delta.h"
+#include "passes/fusion/attention/attention_rates.h"
 #include "passes/fusion/region_kind.h"
 
 namespace lathe {
@@ -76,7 +76,7 @@ enum class OuterReductions : std::uint8_t { none, f32_and_f64, all };
 struct FusionOptions {
   bool attention = false;  ///< create attention regions
   OuterReductions attention_sums = OuterReductions::none;
-  std::optional<CpuInfo> attention_costs = {};         ///< unless that is slower on this CPU: see attention_cost.h
+  std::optional<AttentionCostModel> attention_costs = {};  ///< unless that is slower: see attention_cost.h
   bool attention_few_rows = false;                     ///< also attentions with few rows: see AttentionSearchOptions
   std::optional<AttentionDelta> attention_delta = {};  ///< sums of rows come from results: see AttentionSearchOptions
   /// Maximum number of columns that rows regions sum over their rows in the same pass: see join_columns.h.

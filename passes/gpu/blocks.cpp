@@ -6,8 +6,8 @@ namespace lathe::gpu {
 using kernel::LoopKind;
 using kernel::Value;
 
-void for_threads(kernel::Builder& b, const GpuInfo& gpu, Value n, int width, const std::function<void(Value)>& body) {
-  const int step = gpu.block_threads * width;
+void for_threads(kernel::Builder& b, Value n, int width, const std::function<void(Value)>& body) {
+  const int step = block_threads * width;
   const auto block = [&](Value first) {
     const auto thread = [&](Value offset) {
       const Value at = first + offset;
@@ -114,7 +114,7 @@ KernelContext::Built lower_copy(const HardwareInfo& machine, DType dtype, int fr
   kernel::Builder& b = context.builder;
   const int lanes = gpu.vectors.lanes(dtype);
   const Value n = context.dim(elements);
-  for_threads(b, gpu, n, lanes, [&](Value at) {
+  for_threads(b, n, lanes, [&](Value at) {
     unmasked_or_masked(b, at, n, lanes, elements, [&](Value mask) {
       b.store(context.buffer(to), at, b.load(context.buffer(from), at, lanes, mask), mask);
     });

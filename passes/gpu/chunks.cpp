@@ -10,11 +10,10 @@ bool lies_in_chunks(const ElementwiseProgram& program, const std::vector<int>& a
   int innermost = -1;
   for (const int d : along)
     if (!program.domain[d].is(1)) innermost = d;
-  if (innermost < 0 || !load.form.coefficients[static_cast<std::size_t>(innermost)].is(1)) return false;
+  if (innermost < 0 || !load.form.coefficients[innermost].is(1)) return false;
   bool fits = is_multiple(program.domain[innermost]) && is_multiple(load.form.offset);
   for (int d = 0; d < program.domain.rank(); ++d)
-    fits = fits && (d == innermost || program.domain[d].is(1) ||
-                    is_multiple(load.form.coefficients[static_cast<std::size_t>(d)]));
+    fits = fits && (d == innermost || program.domain[d].is(1) || is_multiple(load.form.coefficients[d]));
   return fits;
 }
 

@@ -4,49 +4,49 @@
 #include <span>
 #include <vector>
 
-#include "passes/lowering/region_kernels.h"
+#include "passes/gpu/gpu_context.h"
 
 namespace lathe::gpu {
 
 /// Lowers elementwise nodes without reductions: one vector per thread, over all points of the domain.
-KernelContext::Built lower_points(const LoweringContext& lowering, const Region& region);
+KernelContext::Built lower_points(const GpuContext& lowering, const Region& region);
 /// Lowers reductions over inner dims: several threads per row, depending on its length, and several rows per block.
 /// Each loop over the row strides by these threads, and a tree in shared memory combines their results. If rows are
 /// few and long, they are split, and each loop over them is a separate kernel: see rows_plan.h.
-std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region);
+std::vector<KernelContext::Built> lower_rows(const GpuContext& context, const Region& region);
 /// Lowers a reduction over outer dims: some threads go along the columns, others down the rows, combined by a tree.
 /// Long columns are split, depending on the sizes and not on measurements; a second kernel combines the splits in the
 /// same way.
-std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);
+std::vector<KernelContext::Built> lower_columns(const GpuContext& context, const Region& region);
 /// Lowers scatter_add: one kernel clears the result, one sorts positions by index in chunks, one links runs of equal
 /// indices from chunk to chunk. In the last one, the first run of a row adds the updates of all its runs in order. If
 /// there is known to be only one chunk, the kernel that sorts also links.
-std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region);
+std::vector<KernelContext::Built> lower_scatter(const GpuContext& context, const Region& region);
 /// Lowers update_rows: copies the old value unless the result is in place, then writes one element of the rows per
 /// thread.
-std::vector<KernelContext::Built> lower_update_rows(const LoweringContext& context, const Region& region);
+std::vector<KernelContext::Built> lower_update_rows(const GpuContext& context, const Region& region);
 /// Lowers cumsum: one column per thread. If no dims follow, one row per block: its threads take one element each, add
 /// them up in steps, and continue with the next elements.
-std::vector<KernelContext::Built> lower_scan(const LoweringContext& context, const Region& region);
+std::vector<KernelContext::Built> lower_scan(const GpuContext& context, const Region& region);
 /// Lowers argsort and top_k: one element per thread, which counts the elements before it in the order. The cost is
 /// quadratic in the length of a row; rows are assumed to be short.
-std::vector<KernelContext::Built> lower_sort(const LoweringContext& context, const Region& region);
+std::vector<KernelContext::Built> lower_sort(const GpuContext& context, const Region& region);
 /// Lowers grouped_matmul and segment_outer: for each segment, one result per thread.
-std::vector<KernelContext::Built> lower_grouped(const LoweringContext& context, const Region& region);
+std::vector<KernelContext::Built> lower_grouped(const GpuContext& context, const Region& region);
 /// Lowers a contraction with its epilogue: tiles of 128 x 128 or 64 x 64, 16 deep, in shared memory; 8 x 8 or 4 x 4
 /// results per thread.
-std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
+std::vector<KernelContext::Built> lower_product(const GpuContext& context, const Region& region);
 /// Lowers a contraction of bf16 or f16 by tensor cores. Long sums of few tiles are split, and a second kernel adds
 /// the splits. If the GPU has wgmma, it is used where its estimated time is shorter.
-std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region);
-bool suits_tensor_cores(const LoweringContext& context, const Region& region);
+std::vector<KernelContext::Built> lower_tensor_product(const GpuContext& context, const Region& region);
+bool suits_tensor_cores(const GpuContext& context, const Region& region);
 /// Lowers a contraction with as few rows as a decode step has. Threads that read the right operand in memory order
 /// share each sum, without tiles: few_rows_product.h.
-std::vector<KernelContext::Built> lower_few_rows_product(const LoweringContext& context, const Region& region);
-bool has_few_rows(const LoweringContext& context, const Region& region);
+std::vector<KernelContext::Built> lower_few_rows_product(const GpuContext& context, const Region& region);
+bool has_few_rows(const GpuContext& context, const Region& region);
 /// Lowers an attention region: blocks of rows and, if matmuls sum over rows, blocks of columns: attention_plan.h. If
 /// the GPU has wgmma and a launch does not use it, the launch gives the reason.
-std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region);
+std::vector<KernelContext::Built> lower_attention(const GpuContext& context, const Region& region);
 /// Copies one buffer to another.
 KernelContext::Built lower_copy(const HardwareInfo& machine, DType dtype, int from, int to, const Dim& elements);
 /// Reduces the pieces of all processes, which are stored one after the other, in rank order: one element per thread.
@@ -56,9 +56,8 @@ KernelContext::Built lower_fold(const HardwareInfo& machine, DType dtype, Scalar
 // Building blocks of the schedules.
 
 /// for i in 0..n step s @block.x { for t in 0..threads @thread.x { body(i + t * width) } }, s = threads * width, with
-/// the GPU's block_threads. Every thread gets the first of `width` indices; indices from n on are skipped.
-void for_threads(kernel::Builder& b, const GpuInfo& gpu, kernel::Value n, int width,
-                 const std::function<void(kernel::Value)>& body);
+/// block_threads. Every thread gets the first of `width` indices; indices from n on are skipped.
+void for_threads(kernel::Builder& b, kernel::Value n, int width, const std::function<void(kernel::Value)>& body);
 
 /// Emits body({}) if all of [at, at + lanes) is below `end`, otherwise body(mask of the lanes that are). Emits only
 /// the first version if `size` is known to be a multiple of the lanes (`end` is `size` or a multiple of it).

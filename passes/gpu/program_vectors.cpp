@@ -10,7 +10,7 @@ VectorRegisters program_vectors(const ElementwiseProgram& program, VectorRegiste
   if (last < 0) return vectors;
   bool varies = false;
   const auto fits = [&](const Linear& form, DType dtype) {
-    if (form.coefficients.empty() || form.coefficients[static_cast<std::size_t>(last)].is(0)) return true;
+    if (form.coefficients.empty() || form.coefficients[last].is(0)) return true;
     varies = true;
     return size_in_bytes(dtype) <= 2;
   };

@@ -125,13 +125,13 @@ struct ReadingRegions {
 };
 
 /// Indexed by node; entries of views are unused.
-std::vector<ReadingRegions> readers_of(const Graph& graph, const FusionPlan& plan) {
-  std::vector<ReadingRegions> readers(graph.nodes.size());
+NodeMap<ReadingRegions> readers_of(const Graph& graph, const FusionPlan& plan) {
+  NodeMap<ReadingRegions> readers(graph);
   for (std::size_t r = 0; r < plan.regions.size(); ++r)
     for (const ValueId member : plan.regions[r].members)
       for (const Read& read : reads_of(graph, member, plan.inlined)) {
         const ValueId place = plan.placement[static_cast<std::size_t>(read.value.index)].base;
-        auto& [first, last] = readers[static_cast<std::size_t>(place.index)];
+        auto& [first, last] = readers[place];
         last = static_cast<int>(r);
         if (first < 0) first = last;
       }
@@ -145,13 +145,13 @@ bool may_overwrite(const Graph& graph, const FusionPlan& plan, ValueId value, Va
   return Overwriting(graph, plan, region).allowed(value, old);
 }
 
-std::vector<ValueId> overwritten_values(const Graph& graph, const FusionPlan& plan,
-                                        const std::function<bool(ValueId)>& temporary) {
-  std::vector<ValueId> overwritten(graph.nodes.size());
+NodeMap<ValueId> overwritten_values(const Graph& graph, const FusionPlan& plan,
+                                    const std::function<bool(ValueId)>& temporary) {
+  NodeMap<ValueId> overwritten(graph);
   std::vector<std::vector<ValueId>> dying(plan.regions.size());  // by the last region that reads them
-  const std::vector<ReadingRegions> readers = readers_of(graph, plan);
+  const NodeMap<ReadingRegions> readers = readers_of(graph, plan);
   for (const ValueId id : all_values(graph)) {
-    const int region = readers[static_cast<std::size_t>(id.index)].last;
+    const int region = readers[id].last;
     if (region >= 0 && temporary(id)) dying[static_cast<std::size_t>(region)].push_back(id);
   }
   for (std::size_t r = 0; r < plan.regions.size(); ++r) {
@@ -171,7 +171,7 @@ std::vector<ValueId> overwritten_values(const Graph& graph, const FusionPlan& pl
       };
       const auto found = std::find_if(dying[r].begin(), dying[r].end(), fits);
       if (found == dying[r].end()) continue;
-      overwritten[static_cast<std::size_t>(value.index)] = *found;
+      overwritten[value] = *found;
       dying[r].erase(found);
     }
   }
@@ -182,8 +182,8 @@ void place_gathered_parts(const Graph& graph, std::span<const Update> updates,
                           const std::function<bool(ValueId)>& temporary, FusionPlan& plan) {
   const auto is_gathered = [&](ValueId value) { return graph[value].op == &ops::all_gather; };
   if (std::ranges::none_of(updates, is_gathered, &Update::value)) return;
-  const std::vector<ReadingRegions> readers = readers_of(graph, plan);
-  const auto of = [&](ValueId id) -> const ReadingRegions& { return readers[static_cast<std::size_t>(id.index)]; };
+  const NodeMap<ReadingRegions> readers = readers_of(graph, plan);
+  const auto of = [&](ValueId id) -> const ReadingRegions& { return readers[id]; };
   const auto placement = [&](ValueId id) -> Placement& { return plan.placement[static_cast<std::size_t>(id.index)]; };
   std::map<ValueId, Placement> moved;
   for (const auto& [state, whole] : updates) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/tensor/node_map.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {
@@ -16,7 +17,7 @@ bool may_overwrite(const ir::Graph& graph, const FusionPlan& plan, ir::ValueId v
 /// Returns, for each node, the dead value whose memory its region reuses, or an invalid id for values with their own
 /// memory. For example, logits and their gradient, or the gradients before and after an activation, share a buffer.
 /// `temporary` returns whether a value may give or take memory.
-std::vector<ir::ValueId> overwritten_values(const ir::Graph& graph, const FusionPlan& plan,
+ir::NodeMap<ir::ValueId> overwritten_values(const ir::Graph& graph, const FusionPlan& plan,
                                             const std::function<bool(ir::ValueId)>& temporary);
 
 /// Places the shards of all-gathered state updates. If one region computes a shard, and no other region still reads

@@ -11,6 +11,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/visible.h"
 #include "ir/tensor/constants.h"
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/verifier.h"
 #include "passes/lowering/in_place.h"
 #include "passes/lowering/pool/kernel_pool.h"
@@ -34,7 +35,7 @@ class Lowering {
         machine_(machine),
         pool_(pool),
         tuning_(options.tuning),
-        buffer_of_(graph.nodes.size(), -1) {
+        buffer_of_(graph, -1) {
     program_.name = graph.name;
     program_.checks = graph.checks;
     program_.regions = static_cast<int>(plan_.regions.size());
@@ -67,10 +68,10 @@ class Lowering {
   }
 
  private:
-  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+  const Placement& placement(ValueId id) const { return plan_.placement[static_cast<std::size_t>(id.index)]; }
 
   int buffer(ValueId id) const {
-    const int found = buffer_of_[at(plan_.placement[at(id)].base)];
+    const int found = buffer_of_[placement(id).base];
     LATHE_ASSERT(found >= 0);
     return found;
   }
@@ -115,7 +116,7 @@ class Lowering {
                                 .elements = node.type.shape.numel(),
                                 .data = {},
                                 .loc = node.loc});
-      buffer_of_[at(id)] = b;
+      buffer_of_[id] = b;
       (input ? program_.inputs : program_.states)
           .push_back({node.name, node.type.dtype, node.type.shape, b, node.op == &ops::parameter});
     }
@@ -130,7 +131,7 @@ class Lowering {
                                 .elements = type.shape.numel(),
                                 .data = {},
                                 .loc = graph_[output.value].loc});
-      buffer_of_[at(output.value)] = b;
+      buffer_of_[output.value] = b;
       program_.outputs.push_back({output.name, type.dtype, type.shape, b});
     }
   }
@@ -146,10 +147,10 @@ class Lowering {
     std::vector<Update> in_place;
     for (std::size_t u = 0; u < graph_.updates.size(); ++u) {
       const Update& update = graph_.updates[u];
-      const int state = buffer_of_[at(update.state)];
+      const int state = buffer_of_[update.state];
       slot_of(state).is_updated = true;
       if (plan_.last_reader_first[u] && may_overwrite(graph_, plan_, update.value, update.state)) {
-        buffer_of_[at(update.value)] = state;
+        buffer_of_[update.value] = state;
         in_place.push_back(update);
       } else {
         copies_.emplace_back(update.state, update.value);
@@ -161,38 +162,36 @@ class Lowering {
 
   /// Whether a value has its own memory in the arena, or shares that of a value that it overwrites.
   bool is_temporary(ValueId id) const {
-    return !is_alias(graph_[id]) && graph_[id].op != &ops::constant && buffer_of_[at(id)] < 0 &&
-           plan_.is_stored(id) && plan_.region(id) >= 0 && plan_.placement[at(id)].base == id &&
-           !copied_.contains(id);
+    return !is_alias(graph_[id]) && graph_[id].op != &ops::constant && buffer_of_[id] < 0 && plan_.is_stored(id) &&
+           plan_.region(id) >= 0 && placement(id).base == id && !copied_.contains(id);
   }
 
   /// Assigns buffers. A value overwrites a dead one if its region allows it.
   void place_temporaries() {
     const auto over = overwritten_values(graph_, plan_, [this](ValueId id) { return is_temporary(id); });
-    std::vector<ValueId> first(graph_.nodes.size());
+    NodeMap<ValueId> first(graph_);
     for (const ValueId id : all_values(graph_)) {
-      first[at(id)] = id;
-      while (over[at(first[at(id)])].valid()) first[at(id)] = over[at(first[at(id)])];
+      first[id] = id;
+      while (over[first[id]].valid()) first[id] = over[first[id]];
     }
     for (const ValueId id : all_values(graph_)) {
       const Node& node = graph_[id];
-      if (is_alias(node) || buffer_of_[at(id)] >= 0 || first[at(id)] != id) continue;
+      if (is_alias(node) || buffer_of_[id] >= 0 || first[id] != id) continue;
       if (node.op == &ops::constant && !is_splat(node)) {
-        buffer_of_[at(id)] = add_buffer({.kind = ProgramBuffer::Kind::constant,
-                                         .name = describe(id),
-                                         .dtype = node.type.dtype,
-                                         .elements = node.type.shape.numel(),
-                                         .data = constant_values(node),
-                                         .loc = node.loc});
-      } else if (plan_.is_stored(id) && plan_.region(id) >= 0 && plan_.placement[at(id)].base == id) {
-        buffer_of_[at(id)] = temporary(node.type.dtype, node.type.shape.numel(), describe(id), node.loc);
+        buffer_of_[id] = add_buffer({.kind = ProgramBuffer::Kind::constant,
+                                     .name = describe(id),
+                                     .dtype = node.type.dtype,
+                                     .elements = node.type.shape.numel(),
+                                     .data = constant_values(node),
+                                     .loc = node.loc});
+      } else if (plan_.is_stored(id) && plan_.region(id) >= 0 && placement(id).base == id) {
+        buffer_of_[id] = temporary(node.type.dtype, node.type.shape.numel(), describe(id), node.loc);
       } else if (plan_.is_inlined(id) && node.op == &ops::scatter_add) {
-        buffer_of_[at(id)] =
-            temporary(i64, scatter_positions_size(graph_, id), describe(id) + " positions", node.loc);
+        buffer_of_[id] = temporary(i64, scatter_positions_size(graph_, id), describe(id) + " positions", node.loc);
       }
     }
     for (const ValueId id : all_values(graph_))
-      if (first[at(id)] != id) buffer_of_[at(id)] = buffer_of_[at(first[at(id)])];
+      if (first[id] != id) buffer_of_[id] = buffer_of_[first[id]];
   }
 
   void lower_region(const LoweringContext& context, int number) {
@@ -228,7 +227,7 @@ class Lowering {
       for (std::size_t p = 0; p < launch.buffers.size(); ++p)
         if (pool_[launch.kernel].buffers[p].access != kernel::Access::read) stored.insert(launch.buffers[p]);
     for (const ValueId id : region.members)
-      if (plan_.is_stored(plan_.placement[at(id)].base) && !stored.contains(buffer(id)))
+      if (plan_.is_stored(placement(id).base) && !stored.contains(buffer(id)))
         throw InternalError(
             fmt::format("lowering of @{}: {} at {} must be stored, but no kernel of its region stores it",
                         graph_.name, describe(id), graph_[id].loc.to_string()));
@@ -305,8 +304,8 @@ class Lowering {
   void add_exchange(ValueId id, int region) {
     const Node& node = graph_[id];
     const ValueId operand = node.operands[0];
-    const Placement& placement = plan_.placement[at(operand)];
-    LATHE_ASSERT(plan_.is_stored(placement.base) && (placement.offset.is(0) || placement.base == id));
+    const Placement& placed = placement(operand);
+    LATHE_ASSERT(plan_.is_stored(placed.base) && (placed.offset.is(0) || placed.base == id));
     const auto now = static_cast<int>(program_.launches.size());
     auto [axis, ranks] = axis_of(node);
     const ExchangeKind kind = exchange_kind(*node.op);
@@ -362,7 +361,7 @@ class Lowering {
   const Machine& machine_;
   KernelPool& pool_;
   std::optional<TuningChoices> tuning_;
-  std::vector<int> buffer_of_;                       // by node
+  NodeMap<int> buffer_of_;                           // by node
   std::vector<std::pair<ValueId, ValueId>> copies_;  // (state, value copied into it)
   std::set<ValueId> copied_;                         // the values in copies_
   std::unordered_map<int, int> kernel_of_;           // pool index to program index
@@ -371,7 +370,7 @@ class Lowering {
 
 }  // namespace
 
-std::optional<CpuInfo> attention_costs(const Machine& machine, const LowerOptions& options) {
+std::optional<AttentionCostModel> attention_costs(const Machine& machine, const LowerOptions& options) {
   return options.attention == AttentionFusion::automatic ? machine.fusion.attention_costs : std::nullopt;
 }
 

@@ -14,7 +14,7 @@ namespace lathe {
 
 /// Returns the costs that decide whether attention is fused: those of the hardware for AttentionFusion::automatic,
 /// otherwise nullopt. A memory budget has no influence, because it must not change the bits of results.
-std::optional<CpuInfo> attention_costs(const Machine& machine, const LowerOptions& options);
+std::optional<AttentionCostModel> attention_costs(const Machine& machine, const LowerOptions& options);
 
 /// Partitions a prepared graph into regions that the hardware has schedules for. `recomputed`: see FusionOptions.
 /// Throws UserError [one_process] for a graph with collectives if the machine does not support them.

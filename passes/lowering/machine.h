@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/hardware/gpu_product_sizes.h"
-#include "ir/hardware/row_chunks.h"
+#include "passes/chunks/row_chunks.h"
 #include "passes/fusion/fusion.h"
+#include "passes/fusion/prepare/pad_products.h"
 #include "passes/lowering/kernel_context.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/program/program.h"
@@ -17,7 +17,7 @@
 namespace lathe {
 
 /// Builds the kernels of a region, each with its launch.
-using RegionSchedule = std::vector<KernelContext::Built> (*)(const LoweringContext&, const Region&);
+using RegionSchedule = std::function<std::vector<KernelContext::Built>(const LoweringContext&, const Region&)>;
 
 /// A representation of kernels that the code generator can print: LLVM IR, assembly, CUDA C++.
 struct CodeStage {
@@ -36,12 +36,12 @@ struct Machine {
   /// Reduces the chunks received from `ranks` processes. Null if the hardware only runs graphs of one process.
   KernelContext::Built (*fold)(const HardwareInfo&, DType, ScalarOp combine, int received, int folded,
                                const Dim& elements, std::int64_t ranks) = nullptr;
-  std::int64_t folded_bytes = 0;    ///< chunk size per process: Exchange::Part::window; 0: no limit
-  FusionOptions fusion = {};        ///< regions that the machine has schedules for
-  RowChunks chunks = {};            ///< default of "chunk-rows"
-  bool casts_before_views = false;  ///< runs the pass "cast-before-views"
-  std::optional<GpuProductSizes> padded_products = {};  ///< runs the pass "pad-products" with these sizes
-  void (*finish)(Program&) = nullptr;                   ///< final change to a program, such as kernel names
+  std::int64_t folded_bytes = 0;                      ///< chunk size per process: Exchange::Part::window; 0: no limit
+  FusionOptions fusion = {};                          ///< regions that the machine has schedules for
+  RowChunks chunks = {};                              ///< default of "chunk-rows"
+  bool casts_before_views = false;                    ///< runs the pass "cast-before-views"
+  std::optional<PaddingLimits> padded_products = {};  ///< runs the pass "pad-products" with these limits
+  void (*finish)(Program&) = nullptr;                 ///< final change to a program, such as kernel names
   /// The most rows of a matmul for which it has a schedule that streams the weights, if the rows are a number.
   std::int64_t streamed_rows = 0;
   bool keeps_budgets = false;        ///< supports LowerOptions::memory

@@ -14,12 +14,11 @@ std::string print_launches(const Program& program) {
   for (std::size_t i = 0; i < program.launches.size(); ++i) {
     const Launch& launch = program.launches[i];
     std::vector<std::string> buffers, dims;
-    for (const int buffer : launch.buffers) buffers.push_back(program.buffers[static_cast<std::size_t>(buffer)].name);
+    for (const int buffer : launch.buffers) buffers.push_back(program.buffers[buffer].name);
     for (const Dim& dim : launch.dims) dims.push_back(dim.to_string());
     text += fmt::format("// launch {}: kernel {} @{}({}){}{}  from {} at {}\n", i, launch.kernel,
-                        program.kernels[static_cast<std::size_t>(launch.kernel)].name, fmt::join(buffers, ", "),
-                        dims.empty() ? "" : " for ", fmt::join(dims, ", "), fmt::join(launch.names(), ", "),
-                        launch.loc.to_string());
+                        program.kernels[launch.kernel].name, fmt::join(buffers, ", "), dims.empty() ? "" : " for ",
+                        fmt::join(dims, ", "), fmt::join(launch.names(), ", "), launch.loc.to_string());
   }
   return text;
 }

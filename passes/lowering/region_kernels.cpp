@@ -14,7 +14,7 @@ namespace {
 /// Whether a stored value occupies only a part of the memory that it is placed in.
 bool is_part(const LoweringContext& lowering, ir::ValueId id) {
   const auto elements = [&](ir::ValueId value) { return lowering.graph[value].type.shape.numel(); };
-  const ir::ValueId base = lowering.plan.placement[static_cast<std::size_t>(id.index)].base;
+  const ir::ValueId base = lowering.plan.placement[id.index].base;
   return base != id && elements(base) != elements(id);
 }
 
@@ -73,20 +73,6 @@ kernel::Value reduction_identity(kernel::Builder& b, const ElementwiseInstructio
 
 const VectorRegisters& LoweringContext::vectors() const {
   return std::visit([](const auto& info) -> const VectorRegisters& { return info.vectors; }, machine);
-}
-
-bool outgrows_caches(const ir::TensorType& type, const CpuInfo& cpu) {
-  const auto elements = type.shape.numel().value();
-  return elements && *elements * static_cast<std::int64_t>(size_in_bytes(type.dtype)) > cpu.last_level.bytes;
-}
-
-bool goes_past_caches(const LoweringContext& lowering, const ElementwiseProgram& program,
-                      const ElementwiseStore& store) {
-  const int buffer = lowering.buffer_of(store.node);
-  const bool reads = std::any_of(program.code.begin(), program.code.end(), [&](const ElementwiseInstruction& i) {
-    return i.buffer.valid() && lowering.buffer_of(i.buffer) == buffer;
-  });
-  return !reads && outgrows_caches(lowering.graph[store.node].type, lowering.cpu());
 }
 
 int program_lanes(const ElementwiseProgram& program, const VectorRegisters& vectors) {

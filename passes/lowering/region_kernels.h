@@ -11,7 +11,7 @@
 
 namespace lathe {
 
-/// The input of all schedules.
+/// The input of all schedules. Those of a CPU or a GPU also receive its entry and its tuned sizes.
 struct LoweringContext {
   const ir::Graph& graph;
   const FusionPlan& plan;
@@ -24,8 +24,6 @@ struct LoweringContext {
   const TuningChoices* tuning = nullptr;  ///< if set, matmuls report their tuning candidates
   int candidate = 0;                      ///< the tuning candidate that a matmul uses
 
-  const CpuInfo& cpu() const { return std::get<CpuInfo>(machine); }
-  const GpuInfo& gpu() const { return std::get<GpuInfo>(machine); }
   /// Returns nullptr for a GPU.
   const CpuInfo* if_cpu() const { return std::get_if<CpuInfo>(&machine); }
   const VectorRegisters& vectors() const;
@@ -49,12 +47,6 @@ void declare_buffers(KernelContext& context, const std::vector<const Elementwise
 
 /// Returns the identity of a reduction in its compute type. For integers, the limits of the type replace infinities.
 kernel::Value reduction_identity(kernel::Builder& b, const ElementwiseInstruction& reduce);
-/// Returns whether a tensor is known to exceed the caches, so that it is evicted before it is read.
-bool outgrows_caches(const ir::TensorType& type, const CpuInfo& cpu);
-/// Returns whether a store should bypass the caches: the result is larger than they are, and the program does not
-/// read it. A normal store would first read each cache line, which is a third of a copy's traffic.
-bool goes_past_caches(const LoweringContext& lowering, const ElementwiseProgram& program,
-                      const ElementwiseStore& store);
 /// Returns the number of lanes for a program. The widest dtype of its instructions decides.
 int program_lanes(const ElementwiseProgram& program, const VectorRegisters& vectors);
 

@@ -54,7 +54,7 @@ std::map<int, Dim> touched_elements(const std::vector<const ElementwiseProgram*>
       };
       if (std::any_of(read.seen.begin(), read.seen.end(), same)) continue;
       read.seen.emplace_back(program, &code);
-      const std::uint64_t dims = gathers ? program->depends[static_cast<std::size_t>(i)] : dims_of(code.form);
+      const std::uint64_t dims = gathers ? program->depends[i] : dims_of(code.form);
       read.elements = read.elements + (sums ? read.size : points_along(*program, dims));
     }
     for (const ElementwiseStore& store : program->stores) {
@@ -73,7 +73,7 @@ Dim launch_bytes(const kernel::Kernel& kernel, const Launch& launch, const std::
                  const std::map<int, Dim>& touched) {
   Dim bytes = 0;
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
-    const ProgramBuffer& buffer = buffers[static_cast<std::size_t>(launch.buffers[i])];
+    const ProgramBuffer& buffer = buffers[launch.buffers[i]];
     const auto known = touched.find(launch.buffers[i]);
     const bool both = kernel.buffers[i].access == kernel::Access::read_write;
     const Dim elements = known != touched.end() ? known->second : buffer.elements.unnamed() * Dim(both ? 2 : 1);

@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "ir/hardware/network_info.h"
 #include "ir/ops/primitives/primitives.h"
 #include "passes/cpu/cpu_kernels.h"
 
@@ -10,7 +9,10 @@ namespace lathe {
 
 namespace {
 
-std::vector<KernelContext::Built> row_kernels(const LoweringContext& context, const Region& region) {
+using cpu::CpuContext;
+using cpu::CpuSizes;
+
+std::vector<KernelContext::Built> row_kernels(const CpuContext& context, const Region& region) {
   auto special = cpu::lower_cache_append(context, region);
   if (!special) special = cpu::lower_transposed(context, region);
   if (!special) return cpu::lower_rows(context, region);
@@ -20,7 +22,7 @@ std::vector<KernelContext::Built> row_kernels(const LoweringContext& context, co
 }
 
 /// The scatter_adds whose updates a region sums for itself.
-std::set<ir::ValueId> row_sums(const LoweringContext& context, const Region& region) {
+std::set<ir::ValueId> row_sums(const CpuContext& context, const Region& region) {
   std::set<ir::ValueId> found;
   std::vector<ir::ValueId> work = region.members;
   while (!work.empty()) {
@@ -37,44 +39,58 @@ std::set<ir::ValueId> row_sums(const LoweringContext& context, const Region& reg
   return found;
 }
 
-std::vector<KernelContext::Built> scatter_kernels(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> scatter_kernels(const CpuContext& context, const Region& region) {
   const bool replaces = context.graph[region.members[0]].op == &ir::ops::update_rows;
   return replaces ? cpu::lower_update_rows(context, region) : cpu::lower_scatter(context, region);
 }
 
 /// Positions of the updates that a region sums for itself.
-std::vector<KernelContext::Built> sort_positions(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> sort_positions(const CpuContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
   for (const ir::ValueId scatter : row_sums(context, region))
     built.push_back(cpu::scatter_positions(context, scatter, context.buffer_of(scatter)));
   return built;
 }
 
+/// Bytes of each process that a reduction in memory processes at a time: the most recently received ones are still in
+/// a cache.
+constexpr std::int64_t folded_bytes = 512 << 10;
+
+using CpuSchedule = std::vector<KernelContext::Built> (*)(const CpuContext&, const Region&);
+
+/// Returns a schedule for this CPU and these sizes.
+RegionSchedule bind(CpuSchedule schedule, const CpuInfo& cpu, const CpuSizes& sizes) {
+  return
+      [=](const LoweringContext& context, const Region& region) { return schedule({context, cpu, sizes}, region); };
+}
+
 }  // namespace
 
-Machine cpu_machine(const CpuInfo& cpu) {
+Machine cpu_machine(const CpuInfo& cpu) { return cpu_machine(cpu, cpu::cpu_sizes(cpu)); }
+
+Machine cpu_machine(const CpuInfo& cpu, const cpu::CpuSizes& sizes) {
+  const auto of = [&](CpuSchedule schedule) { return bind(schedule, cpu, sizes); };
   return {.info = cpu,
-          .schedules = {{RegionKind::rows, row_kernels},
-                        {RegionKind::product, cpu::lower_product},
-                        {RegionKind::columns, cpu::lower_columns},
-                        {RegionKind::scatter, scatter_kernels},
-                        {RegionKind::attention, cpu::lower_attention},
-                        {RegionKind::scan, cpu::lower_scan},
-                        {RegionKind::sort, cpu::lower_sort},
-                        {RegionKind::grouped, cpu::lower_grouped}},
-          .before = sort_positions,
+          .schedules = {{RegionKind::rows, of(row_kernels)},
+                        {RegionKind::product, of(cpu::lower_product)},
+                        {RegionKind::columns, of(cpu::lower_columns)},
+                        {RegionKind::scatter, of(scatter_kernels)},
+                        {RegionKind::attention, of(cpu::lower_attention)},
+                        {RegionKind::scan, of(cpu::lower_scan)},
+                        {RegionKind::sort, of(cpu::lower_sort)},
+                        {RegionKind::grouped, of(cpu::lower_grouped)}},
+          .before = of(sort_positions),
           .copy = cpu::lower_copy,
           .fold = cpu::lower_fold,
-          .folded_bytes = NetworkInfo{}.folded_bytes,
+          .folded_bytes = folded_bytes,
           .fusion = {.attention_sums = OuterReductions::f32_and_f64,
-                     .attention_costs = cpu,
+                     .attention_costs = AttentionCostModel{cpu, sizes.attention_costs},
                      .attention_few_rows = true,
                      .attention_delta = AttentionDelta{.block_bytes = cpu.l2.share()},
                      .most_columns = cpu::task_elements(cpu),
                      .scatter_in_place = true,
                      .row_sums = true},
-          .chunks = cpu.chunks,
-          .streamed_rows = cpu.products.limits.very_few_rows,
+          .streamed_rows = sizes.products.limits.very_few_rows,
           .keeps_budgets = true};
 }
 

@@ -13,7 +13,13 @@ namespace lathe {
 
 namespace {
 
-std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region) {
+using gpu::GpuContext;
+using gpu::GpuSizes;
+
+/// Larger than on a CPU: a GPU has more bandwidth relative to compute, and a chunk costs more.
+constexpr RowChunks gpu_chunks{.least_rows = 8192};
+
+std::vector<KernelContext::Built> lower_rows(const GpuContext& context, const Region& region) {
   const bool reduces = std::any_of(region.members.begin(), region.members.end(),
                                    [&](ir::ValueId id) { return context.graph[id].op->as<ir::Reduce>() != nullptr; });
   if (reduces) return gpu::lower_rows(context, region);
@@ -23,12 +29,12 @@ std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, con
 }
 
 /// Rows are summed where updates say, or replaced.
-std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_scatter(const GpuContext& context, const Region& region) {
   return context.graph[region.members[0]].op == &ir::ops::update_rows ? gpu::lower_update_rows(context, region)
                                                                       : gpu::lower_scatter(context, region);
 }
 
-std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_product(const GpuContext& context, const Region& region) {
   if (gpu::has_few_rows(context, region)) return gpu::lower_few_rows_product(context, region);
   return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region)
                                                   : gpu::lower_product(context, region);
@@ -53,7 +59,7 @@ void name_kernels(Program& program) {
   std::set<int> named;
   const auto name_kernel = [&](const Launch& launch) {
     if (!named.insert(launch.kernel).second) return;
-    std::string& name = program.kernels[static_cast<std::size_t>(launch.kernel)].name;
+    std::string& name = program.kernels[launch.kernel].name;
     name += origin(launch);
     for (char& c : name)
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
@@ -64,32 +70,41 @@ void name_kernels(Program& program) {
       if (part.fold) name_kernel(*part.fold);
 }
 
+using GpuSchedule = std::vector<KernelContext::Built> (*)(const GpuContext&, const Region&);
+
+/// Returns a schedule for this GPU and these sizes.
+RegionSchedule bind(GpuSchedule schedule, const GpuInfo& gpu, const GpuSizes& sizes) {
+  return
+      [=](const LoweringContext& context, const Region& region) { return schedule({context, gpu, sizes}, region); };
+}
+
 }  // namespace
 
-Machine gpu_machine(const GpuInfo& gpu) {
+Machine gpu_machine(const GpuInfo& gpu, const gpu::GpuSizes& sizes) {
   if (gpu.warp_threads != kernel::warp_threads)
     throw InternalError(
         fmt::format("{} has warps of {} threads; those of the loop IR, of its mma and from_lane, have {}", gpu.name,
                     gpu.warp_threads, kernel::warp_threads));
+  const auto of = [&](GpuSchedule schedule) { return bind(schedule, gpu, sizes); };
   return {.info = gpu,
-          .schedules = {{RegionKind::rows, lower_rows},
-                        {RegionKind::product, lower_product},
-                        {RegionKind::columns, gpu::lower_columns},
-                        {RegionKind::scatter, lower_scatter},
-                        {RegionKind::attention, gpu::lower_attention},
-                        {RegionKind::scan, gpu::lower_scan},
-                        {RegionKind::sort, gpu::lower_sort},
-                        {RegionKind::grouped, gpu::lower_grouped}},
+          .schedules = {{RegionKind::rows, of(lower_rows)},
+                        {RegionKind::product, of(lower_product)},
+                        {RegionKind::columns, of(gpu::lower_columns)},
+                        {RegionKind::scatter, of(lower_scatter)},
+                        {RegionKind::attention, of(gpu::lower_attention)},
+                        {RegionKind::scan, of(gpu::lower_scan)},
+                        {RegionKind::sort, of(gpu::lower_sort)},
+                        {RegionKind::grouped, of(gpu::lower_grouped)}},
           .copy = gpu::lower_copy,
           .fold = gpu::lower_fold,
           .fusion = {.attention_sums = OuterReductions::all,
                      .attention_delta = AttentionDelta{.converted = true, .narrow_only = true},
-                     .copied_operands = gpu.products.copied_rows},
-          .chunks = gpu.chunks,
+                     .copied_operands = sizes.products.copied_rows},
+          .chunks = gpu_chunks,
           .casts_before_views = true,
-          .padded_products = gpu.products,
+          .padded_products = sizes.padding,
           .finish = name_kernels,
-          .streamed_rows = gpu.products.few_rows};
+          .streamed_rows = sizes.products.few_rows};
 }
 
 }  // namespace lathe

@@ -83,7 +83,7 @@ std::string print_plan(const MemoryPlan& plan, const Program& program) {
     text += fmt::format(
         "{:>14} {:>14} {:>11}  {}\n", block.offset, block.bytes,
         block.first == block.last ? fmt::format("{}", block.first) : fmt::format("{}..{}", block.first, block.last),
-        program.buffers[static_cast<std::size_t>(block.buffer)].name);
+        program.buffers[block.buffer].name);
   return text;
 }
 
@@ -104,7 +104,7 @@ std::string describe(const MemoryPlan& plan, const Program& program, int most) {
       fmt::format("memory: arena {} (lower bound {}), arguments and results {}\n", format_bytes(plan.arena_bytes),
                   format_bytes(plan.lower_bound), format_bytes(plan.argument_bytes));
   if (plan.peak_launch < 0 || program.launches.empty()) return text;
-  const Launch& peak = program.launches[static_cast<std::size_t>(plan.peak_launch)];
+  const Launch& peak = program.launches[plan.peak_launch];
   text += fmt::format("  at the peak, in {} ({}):\n", peak.info.ops.empty() ? "?" : peak.info.ops.back().to_string(),
                       peak.loc.to_string());
   std::vector<const Block*> live;
@@ -112,7 +112,7 @@ std::string describe(const MemoryPlan& plan, const Program& program, int most) {
     if (block.first <= plan.peak_launch && plan.peak_launch <= block.last) live.push_back(&block);
   std::stable_sort(live.begin(), live.end(), [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
   for (std::size_t i = 0; i < live.size() && i < static_cast<std::size_t>(most); ++i) {
-    const ProgramBuffer& buffer = program.buffers[static_cast<std::size_t>(live[i]->buffer)];
+    const ProgramBuffer& buffer = program.buffers[live[i]->buffer];
     text += fmt::format("    {:>9}  {}  {}\n", format_bytes(live[i]->bytes), buffer.name, buffer.loc.to_string());
   }
   if (live.size() > static_cast<std::size_t>(most)) text += fmt::format("    and {} more\n", live.size() - most);

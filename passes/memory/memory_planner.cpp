@@ -23,18 +23,18 @@ std::vector<Block> lifetimes(const Program& program) {
   std::vector<Block> blocks;
   std::vector<int> block_of(program.buffers.size(), -1);
   const auto touch = [&](int buffer, int first, int last) {
-    if (!in_arena(program.buffers[static_cast<std::size_t>(buffer)])) return;
-    int& at = block_of[static_cast<std::size_t>(buffer)];
+    if (!in_arena(program.buffers[buffer])) return;
+    int& at = block_of[buffer];
     if (at < 0) {
       at = static_cast<int>(blocks.size());
       blocks.push_back({.buffer = buffer, .offset = 0, .bytes = 0, .first = first, .last = last});
     }
-    Block& block = blocks[static_cast<std::size_t>(at)];
+    Block& block = blocks[at];
     block.first = std::min(block.first, first);
     block.last = std::max(block.last, last);
   };
   for (int l = 0; l < static_cast<int>(program.launches.size()); ++l)
-    for (const int buffer : program.launches[static_cast<std::size_t>(l)].buffers) touch(buffer, l, l);
+    for (const int buffer : program.launches[l].buffers) touch(buffer, l, l);
   for (const Exchange& exchange : program.exchanges) {
     const ExchangeSpan span = span_of(exchange, program);
     for_buffers(exchange, [&](int buffer, bool) { touch(buffer, span.first, span.last); });
@@ -73,10 +73,10 @@ const MemoryPlan& MemoryPlanner::plan(std::span<const std::int64_t> elements) {
 void MemoryPlanner::find_sizes(std::span<const std::int64_t> elements) {
   std::fill(change_.begin(), change_.end(), 0);
   for (Block& block : plan_.blocks) {
-    const ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(block.buffer)];
-    block.bytes = aligned_bytes(buffer.dtype, elements[static_cast<std::size_t>(block.buffer)]);
+    const ProgramBuffer& buffer = program_.buffers[block.buffer];
+    block.bytes = aligned_bytes(buffer.dtype, elements[block.buffer]);
     if (buffer.kind == ProgramBuffer::Kind::scratch) block.bytes += (threads_ - 1) * scratch_stride(block.bytes);
-    change_[static_cast<std::size_t>(block.first)] += block.bytes;
+    change_[block.first] += block.bytes;
     change_[static_cast<std::size_t>(block.last) + 1] -= block.bytes;
   }
   plan_.lower_bound = 0, plan_.peak_launch = -1;
@@ -100,17 +100,17 @@ MemoryPlanner::Placement MemoryPlanner::placement() const {
   Placement found{.order = std::vector<int>(blocks.size()), .first = {0}, .below = {}, .waste = waste_of(plan_)};
   std::iota(found.order.begin(), found.order.end(), 0);
   const auto place = [&](int b) {
-    const Block& block = blocks[static_cast<std::size_t>(b)];
+    const Block& block = blocks[b];
     return std::pair(block.offset, block.offset + block.bytes);
   };
   std::ranges::stable_sort(found.order, {}, place);
   std::vector<int> top(change_.size(), -1);         // topmost block, by launch
   std::vector<int> counted_for(blocks.size(), -1);  // the last block above it
   for (const int b : found.order) {
-    const Block& block = blocks[static_cast<std::size_t>(b)];
+    const Block& block = blocks[b];
     for (int l = block.first; l <= block.last; ++l) {
-      const int under = std::exchange(top[static_cast<std::size_t>(l)], b);
-      if (under < 0 || std::exchange(counted_for[static_cast<std::size_t>(under)], b) == b) continue;
+      const int under = std::exchange(top[l], b);
+      if (under < 0 || std::exchange(counted_for[under], b) == b) continue;
       found.below.push_back(under);
     }
     found.first.push_back(found.below.size());
@@ -122,10 +122,10 @@ MemoryPlanner::Placement MemoryPlanner::placement() const {
 bool MemoryPlanner::place_by(const Placement& placement) {
   std::int64_t end = 0;
   for (std::size_t i = 0; i < placement.order.size(); ++i) {
-    Block& block = plan_.blocks[static_cast<std::size_t>(placement.order[i])];
+    Block& block = plan_.blocks[placement.order[i]];
     block.offset = 0;
     for (std::size_t j = placement.first[i]; j < placement.first[i + 1]; ++j) {
-      const Block& under = plan_.blocks[static_cast<std::size_t>(placement.below[j])];
+      const Block& under = plan_.blocks[placement.below[j]];
       block.offset = std::max(block.offset, under.offset + under.bytes);
     }
     end = std::max(end, block.offset + block.bytes);

@@ -10,6 +10,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/ancestors.h"
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/users.h"
 #include "passes/fusion/affine.h"
@@ -24,19 +25,13 @@ using namespace ir;
 namespace {
 
 constexpr std::size_t most_copied = 128;  // nodes per value
+constexpr double memory_work = 32;        // of moving an element through memory, in multiply-adds; rough
 constexpr int negligible = 16;            // a value this many times smaller may be kept longer
 
 class CandidateFinder {
  public:
-  CandidateFinder(const Graph& graph, const FusionPlan& plan, int peak, const DimBindings& dims, double memory_work)
-      : graph_(graph),
-        users_(graph),
-        plan_(plan),
-        peak_(peak),
-        dims_(dims),
-        memory_work_(memory_work),
-        last_(graph.nodes.size(), -1),
-        readers_(last_.size()) {
+  CandidateFinder(const Graph& graph, const FusionPlan& plan, int peak, const DimBindings& dims)
+      : graph_(graph), users_(graph), plan_(plan), peak_(peak), dims_(dims), last_(graph, -1), readers_(graph) {
     find_readers();
     find_only_late();
   }
@@ -64,7 +59,6 @@ class CandidateFinder {
   }
 
  private:
-  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
   double elements(ValueId id) const { return static_cast<double>(graph_[id].type.shape.numel().evaluate(dims_)); }
   double bytes(ValueId id) const { return elements(id) * static_cast<double>(size_in_bytes(graph_[id].type.dtype)); }
 
@@ -82,26 +76,26 @@ class CandidateFinder {
     std::vector<ValueId> work = {operand};
     std::set<ValueId> seen;
     while (!work.empty()) {
-      const ValueId base = plan_.placement[at(work.back())].base;
+      const ValueId base = plan_.placement[static_cast<std::size_t>(work.back().index)].base;
       work.pop_back();
       if (plan_.is_inlined(base)) {
         const auto& inner = graph_[base].operands;
         if (seen.insert(base).second) work.insert(work.end(), inner.begin(), inner.end());
         continue;
       }
-      if (!readers_[at(base)].empty() && readers_[at(base)].back() == reader) continue;
-      readers_[at(base)].push_back(reader);
-      last_[at(base)] = std::max(last_[at(base)], plan_.region(reader));
+      if (!readers_[base].empty() && readers_[base].back() == reader) continue;
+      readers_[base].push_back(reader);
+      last_[base] = std::max(last_[base], plan_.region(reader));
     }
   }
 
   /// Finds the values that only late readers use, directly or through views and inlined nodes.
   void find_only_late() {
-    only_late_.assign(graph_.nodes.size(), true);
-    for (std::int32_t i = graph_.size() - 1; i >= 0; --i)
-      for (const ValueId user : users_[ValueId{i}]) {
-        const bool late = looked_through(user) ? only_late_[at(user)] : plan_.region(user) > peak_;
-        only_late_[at({i})] = only_late_[at({i})] && late;
+    only_late_ = NodeMap<bool>(graph_, true);
+    for (const ValueId id : reversed_values(graph_))
+      for (const ValueId user : users_[id]) {
+        const bool late = looked_through(user) ? only_late_[user] : plan_.region(user) > peak_;
+        only_late_[id] = only_late_[id] && late;
       }
   }
 
@@ -109,9 +103,8 @@ class CandidateFinder {
   /// itself.
   bool alive_but_idle(ValueId id) const {
     const int made = plan_.region(id);
-    if (made < 0 || made >= peak_ || last_[at(id)] <= peak_ || !plan_.is_stored(id) || held_.contains(id))
-      return false;
-    const auto& readers = readers_[at(id)];
+    if (made < 0 || made >= peak_ || last_[id] <= peak_ || !plan_.is_stored(id) || held_.contains(id)) return false;
+    const auto& readers = readers_[id];
     return std::none_of(readers.begin(), readers.end(), [&](ValueId r) { return plan_.region(r) == peak_; });
   }
 
@@ -119,7 +112,7 @@ class CandidateFinder {
   std::optional<std::pair<Recomputation, double>> copies_of(ValueId id) {
     std::set<ValueId> copied, readers;
     int first = std::numeric_limits<int>::max();
-    for (const ValueId reader : readers_[at(id)]) {
+    for (const ValueId reader : readers_[id]) {
       if (plan_.region(reader) <= peak_) continue;
       readers.insert(reader);
       first = std::min(first, plan_.region(reader));
@@ -141,7 +134,7 @@ class CandidateFinder {
       const bool leads = id != to && looked_through(id) &&
                          std::any_of(operands.begin(), operands.end(), [&](ValueId o) { return shows.contains(o); });
       if (!leads) continue;
-      if (only_late_[at(id)]) {
+      if (only_late_[id]) {
         readers.insert(id);
       } else {
         copied.insert(id);
@@ -194,7 +187,7 @@ class CandidateFinder {
 
   /// Whether a value that a copy needs is in memory throughout, or may be kept there.
   bool is_saved(ValueId id, int first, double size) const {
-    return plan_.is_stored(id) && (last_[at(id)] >= first || elements(id) * negligible <= size);
+    return plan_.is_stored(id) && (last_[id] >= first || elements(id) * negligible <= size);
   }
 
   static bool shows_copy(const Node& node, const std::set<ValueId>& copied) {
@@ -213,10 +206,10 @@ class CandidateFinder {
     if (const auto* contraction = node.op->as<Contraction>()) {
       const ContractionRoles roles = contraction->roles(node);
       const auto depth = static_cast<double>(roles.size_of(roles.contracted(), graph_, node).evaluate(dims_));
-      return elements(id) * (depth + memory_work_);
+      return elements(id) * (depth + memory_work);
     }
     const double points = node.op->as<Reduce>() ? elements(node.operands[0]) : elements(id);
-    return points * (memory_work_ + arithmetic_cost(node));
+    return points * (memory_work + arithmetic_cost(node));
   }
 
   const Graph& graph_;
@@ -224,18 +217,17 @@ class CandidateFinder {
   const FusionPlan& plan_;
   int peak_;
   const DimBindings& dims_;
-  double memory_work_;                         // see CpuInfo
-  std::vector<int> last_;                      // by node: the last region that reads it
-  std::vector<std::vector<ValueId>> readers_;  // by node: members of regions
-  std::vector<bool> only_late_;                // by node: whether it is read only after the peak
-  std::set<ValueId> held_;                     // results
+  NodeMap<int> last_;                      // by node: the last region that reads it
+  NodeMap<std::vector<ValueId>> readers_;  // by node: members of regions
+  NodeMap<bool> only_late_;                // by node: whether it is read only after the peak
+  std::set<ValueId> held_;                 // results
 };
 
 }  // namespace
 
 std::vector<RematCandidate> remat_candidates(const Graph& graph, const FusionPlan& plan, int peak,
-                                             const DimBindings& dims, double memory_work) {
-  return CandidateFinder(graph, plan, peak, dims, memory_work).run();
+                                             const DimBindings& dims) {
+  return CandidateFinder(graph, plan, peak, dims).run();
 }
 
 }  // namespace lathe

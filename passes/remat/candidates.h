@@ -17,9 +17,8 @@ struct RematCandidate {
   double bytes = 0, work = 0;  ///< bytes that it frees; rough number of operations to compute them again
 };
 
-/// Returns the candidates at region `peak`, those with most bytes for their work first. `memory_work`: that of the
-/// machine (CpuInfo).
+/// Returns the candidates at region `peak`, those with most bytes for their work first.
 std::vector<RematCandidate> remat_candidates(const ir::Graph& graph, const FusionPlan& plan, int peak,
-                                             const DimBindings& dims, double memory_work);
+                                             const DimBindings& dims);
 
 }  // namespace lathe

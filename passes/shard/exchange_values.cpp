@@ -28,7 +28,7 @@ using ops::copy_elements;
 HostTensor take_blocks(const HostTensor& whole, int dim, std::int64_t outer, std::int64_t ranks, std::int64_t index) {
   std::vector<std::int64_t> sizes = whole.shape();
   const Blocks blocks = blocks_of(sizes, dim);
-  sizes[static_cast<std::size_t>(dim)] = blocks.size / ranks;
+  sizes[dim] = blocks.size / ranks;
   HostTensor part(whole.dtype(), sizes);
   const std::int64_t run = blocks.size / ranks / std::max<std::int64_t>(outer, 1) * blocks.inner;
   for (std::int64_t o = 0; run > 0 && o < blocks.outer * outer; ++o)
@@ -41,12 +41,12 @@ HostTensor join_blocks(std::span<const HostTensor* const> parts, int dim, std::i
   const auto ranks = static_cast<std::int64_t>(parts.size());
   std::vector<std::int64_t> sizes = parts[0]->shape();
   const Blocks blocks = blocks_of(sizes, dim);
-  sizes[static_cast<std::size_t>(dim)] *= ranks;
+  sizes[dim] *= ranks;
   HostTensor whole(parts[0]->dtype(), sizes);
   const std::int64_t run = blocks.size / std::max<std::int64_t>(outer, 1) * blocks.inner;
   for (std::int64_t r = 0; r < ranks; ++r)
     for (std::int64_t o = 0; run > 0 && o < blocks.outer * outer; ++o)
-      copy_elements(*parts[static_cast<std::size_t>(r)], o * run, whole, (o * ranks + r) * run, run);
+      copy_elements(*parts[r], o * run, whole, (o * ranks + r) * run, run);
   return whole;
 }
 
@@ -65,8 +65,7 @@ bool is_outside(const SplitDim& a, const SplitDim& b) {
 std::vector<OneSplit> outer_first(const Placement& placement, const Mesh& mesh) {
   std::vector<OneSplit> splits;
   for (int a = 0; a < mesh.axis_count(); ++a)
-    if (const auto* split = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(a)]))
-      splits.push_back({a, *split, 1});
+    if (const auto* split = std::get_if<SplitDim>(&placement[a])) splits.push_back({a, *split, 1});
   std::stable_sort(splits.begin(), splits.end(), [](const OneSplit& a, const OneSplit& b) {
     return a.split.dim != b.split.dim ? a.split.dim < b.split.dim : is_outside(a.split, b.split);
   });
@@ -114,15 +113,14 @@ HostTensor part_of(HostTensor whole, const Placement& placement, const Mesh& mes
 
 bool holds_first_copy(const Placement& placement, const Mesh& mesh, std::int64_t process) {
   for (int a = 0; a < mesh.axis_count(); ++a)
-    if (std::holds_alternative<Whole>(placement[static_cast<std::size_t>(a)]) && mesh.index(process, a) != 0)
-      return false;
+    if (std::holds_alternative<Whole>(placement[a]) && mesh.index(process, a) != 0) return false;
   return true;
 }
 
 void require_same_copies(const Placement& placement, const Mesh& mesh, const std::string& name,
                          const std::function<bool(std::int64_t a, std::int64_t b)>& same) {
   for (int a = 0; a < mesh.axis_count(); ++a) {
-    if (!std::holds_alternative<Whole>(placement[static_cast<std::size_t>(a)])) continue;
+    if (!std::holds_alternative<Whole>(placement[a])) continue;
     for (std::int64_t p = 0; p < mesh.size(); ++p)
       if (const std::int64_t first = mesh.group(p, a).front(); p != first && !same(p, first))
         throw UserError(fmt::format("processes along {} hold different values of {}", mesh[a].name, name),
@@ -138,7 +136,7 @@ HostTensor join_parts(std::span<const HostTensor> parts, const Placement& placem
   std::map<std::int64_t, HostTensor> joined;
   const auto value_of = [&](std::int64_t process) -> const HostTensor& {
     const auto found = joined.find(process);
-    return found == joined.end() ? parts[static_cast<std::size_t>(process)] : found->second;
+    return found == joined.end() ? parts[process] : found->second;
   };
   for (const OneSplit& one : outer_first(placement, mesh)) {
     std::erase_if(first, [&](std::int64_t process) { return mesh.index(process, one.axis) != 0; });
@@ -146,7 +144,7 @@ HostTensor join_parts(std::span<const HostTensor> parts, const Placement& placem
     for (const std::int64_t p : first) {
       std::vector<const HostTensor*> group;
       for (const std::int64_t member : mesh.group(p, one.axis)) group.push_back(&value_of(member));
-      const std::int64_t size = group[0]->shape()[static_cast<std::size_t>(one.split.dim)];
+      const std::int64_t size = group[0]->shape()[one.split.dim];
       next.emplace(p, join_blocks(group, one.split.dim, block_count(one, size, 1, bindings, name)));
     }
     joined = std::move(next);
@@ -157,7 +155,7 @@ HostTensor join_parts(std::span<const HostTensor> parts, const Placement& placem
 HostTensor join_gathered(HostTensor own, const Placement& placement, const Mesh& mesh, const std::string& name,
                          const GatherParts& gather, const DimBindings& bindings) {
   for (const OneSplit& one : outer_first(placement, mesh)) {
-    const std::int64_t size = own.shape()[static_cast<std::size_t>(one.split.dim)];
+    const std::int64_t size = own.shape()[one.split.dim];
     const std::vector<HostTensor> parts = gather(own, one.axis);
     std::vector<const HostTensor*> group;
     for (const HostTensor& part : parts) group.push_back(&part);
@@ -208,7 +206,7 @@ HostTensor exchange_value(const Node& node, std::span<const HostTensor* const> g
     case ExchangeKind::all_gather: return join_blocks(group, dim("dim"), outer());
     case ExchangeKind::reduce_scatter:
       return take_blocks(combine_all(group, fold_of(node)), dim("dim"), outer(), ranks, index);
-    case ExchangeKind::send_recv: return *group[static_cast<std::size_t>((index + ranks - places_on(node)) % ranks)];
+    case ExchangeKind::send_recv: return *group[(index + ranks - places_on(node)) % ranks];
     case ExchangeKind::all_to_all: break;
   }
   std::vector<HostTensor> parts;

@@ -55,7 +55,7 @@ class LocalOp {
  private:
   Value same(Attributes attrs) const { return builder_.add(*node_.op, operands_, std::move(attrs)); }
   int dim_attr(int rank) const { return rules::normalize_axis(node_.attrs.get<std::int64_t>("dim"), rank); }
-  const Shape& operand_shape(int i) const { return graph_[node_.operands[static_cast<std::size_t>(i)]].type.shape; }
+  const Shape& operand_shape(int i) const { return graph_[node_.operands[i]].type.shape; }
 
   /// Returns a position in dim `dim` of the value, a multiple of the size of its blocks, in local terms.
   Dim position(const Dim& whole, ValueId id, int dim) const {
@@ -255,8 +255,7 @@ Value take_part(const Value& whole, const Placement& placement, const Mesh& mesh
   // The innermost split of a dim comes first, so that the sizes outside of it are still those of the whole.
   std::vector<std::pair<int, const SplitDim*>> splits;
   for (int a = 0; a < mesh.axis_count(); ++a)
-    if (const auto* split = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(a)]))
-      splits.emplace_back(a, split);
+    if (const auto* split = std::get_if<SplitDim>(&placement[a])) splits.emplace_back(a, split);
   const auto inner_first = [](const auto& a, const auto& b) {
     if (a.second->dim != b.second->dim) return a.second->dim < b.second->dim;
     return b.second->outer != a.second->outer && a.second->outer.divided_by(b.second->outer).has_value();

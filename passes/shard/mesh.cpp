@@ -76,8 +76,8 @@ Mesh Mesh::parse(std::string_view text) {
 int Mesh::find(std::string_view name) const {
   std::vector<std::string> known;
   for (int a = 0; a < axis_count(); ++a) {
-    if (axes_[static_cast<std::size_t>(a)].name == name) return a;
-    known.push_back(axes_[static_cast<std::size_t>(a)].name);
+    if (axes_[a].name == name) return a;
+    known.push_back(axes_[a].name);
   }
   std::string list;
   for (const std::string& each : known) list += (list.empty() ? "" : ", ") + each;

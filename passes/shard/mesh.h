@@ -29,7 +29,7 @@ class Mesh {
 
   const std::vector<MeshAxis>& axes() const { return axes_; }
   int axis_count() const { return static_cast<int>(axes_.size()); }
-  const MeshAxis& operator[](int axis) const { return axes_[static_cast<std::size_t>(axis)]; }
+  const MeshAxis& operator[](int axis) const { return axes_[axis]; }
   /// Returns the position of the axis with that name. Throws UserError [mesh_axis] if there is none.
   int find(std::string_view name) const;
   /// Returns the number of processes.

@@ -29,7 +29,7 @@ std::string describe(const AxisPlacement& placement) {
 std::string to_string(const Placement& placement, const Mesh& mesh) {
   std::string text;
   for (int a = 0; a < mesh.axis_count(); ++a)
-    if (const std::string part = describe(placement[static_cast<std::size_t>(a)]); !part.empty())
+    if (const std::string part = describe(placement[a]); !part.empty())
       text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", mesh[a].name, part);
   return text.empty() ? "whole" : text;
 }

@@ -174,8 +174,8 @@ class LocalGraph {
         last = step;
         axis = a;
       }
-    const bool again = last == Step::gather && reader.in_gradient && !gathered_again_.empty() &&
-                       gathered_again_[at(id.index)] && is_held(id, axis);
+    const bool again =
+        last == Step::gather && reader.in_gradient && gathered_again_ && (*gathered_again_)[id] && is_held(id, axis);
     if (const auto found = values_.find({id.index, to, again}); found != values_.end()) return found->second;
     LATHE_ASSERT(axis >= 0);
     const Form before = last == Step::slice ? Form::whole : last == Step::gather ? Form::part : Form::partial;
@@ -254,10 +254,10 @@ class LocalGraph {
   const SplitPlan& splits_;
   const Mesh& mesh_;
   std::shared_ptr<GraphBuilder> builder_;
-  std::vector<ShardPlan> parts_;      ///< by axis
-  std::vector<FormPlan> partials_;    ///< by axis
-  std::vector<bool> gathered_again_;  ///< by node; empty: none
-  std::map<Key, Value> values_;       ///< by node, forms, and whether gathered again
+  std::vector<ShardPlan> parts_;    ///< by axis
+  std::vector<FormPlan> partials_;  ///< by axis
+  std::optional<NodeMap<bool>> gathered_again_;
+  std::map<Key, Value> values_;  ///< by node, forms, and whether gathered again
   Sharded result_;
 };
 

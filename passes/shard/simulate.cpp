@@ -4,6 +4,7 @@
 #include "ir/support/float_environment.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/interpret/evaluate.h"
+#include "ir/tensor/node_map.h"
 #include "passes/shard/exchange_values.h"
 
 namespace lathe::shard {
@@ -25,12 +26,12 @@ class Simulation {
     for (const Update& update : graph_.updates) wanted.push_back({graph_[update.state].name, update.value});
     std::vector<ValueId> ids;
     for (const Output& output : wanted) ids.push_back(output.value);
-    const std::vector<std::int32_t> last = last_readers(graph_, ids);
+    const NodeMap<std::int32_t> last = last_readers(graph_, ids);
     for (const ValueId id : all_values(graph_)) {
-      if (last[slot(id)] < 0) continue;
+      if (last[id] < 0) continue;
       compute(id);
       for (const ValueId operand : graph_[id].operands)
-        if (last[slot(operand)] == id.index) values_[slot(operand)].clear();
+        if (last[operand] == id.index) values_[operand].clear();
     }
     Tensors results;
     for (const Output& output : wanted) results.set(output.name, joined(output));
@@ -38,12 +39,11 @@ class Simulation {
   }
 
  private:
-  static std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
   std::size_t processes() const { return static_cast<std::size_t>(sharded_.mesh.size()); }
 
   /// Gives each process its shards, and derives the dims from those of the first process; they are the same on all.
   void give(const Tensors& arguments) {
-    values_.resize(graph_.nodes.size());
+    values_ = NodeMap<std::vector<HostTensor>>(graph_);
     std::map<std::string, ArgumentShape> shapes;
     for (const auto& [name, tensor] : arguments) {
       const auto placement = sharded_.arguments.find(name);
@@ -57,10 +57,9 @@ class Simulation {
       const Node& node = graph_[id];
       const HostTensor whole = arguments.at(node.name).cast(evaluation_dtype(node.type.dtype));
       for (std::size_t p = 0; p < processes(); ++p)
-        values_[slot(id)].push_back(
-            to_evaluation_dtype(part_of(whole, sharded_.arguments.at(node.name), sharded_.mesh,
-                                        static_cast<std::int64_t>(p), node.name, bindings_),
-                                node.type.dtype, options_.round));
+        values_[id].push_back(to_evaluation_dtype(part_of(whole, sharded_.arguments.at(node.name), sharded_.mesh,
+                                                          static_cast<std::int64_t>(p), node.name, bindings_),
+                                                  node.type.dtype, options_.round));
     }
   }
 
@@ -75,12 +74,12 @@ class Simulation {
         results.push_back(evaluate_node(graph_, node, operands_of(node, p), bindings_, options_));
     }
     for (HostTensor& value : results)
-      values_[slot(id)].push_back(to_evaluation_dtype(std::move(value), node.type.dtype, options_.round));
+      values_[id].push_back(to_evaluation_dtype(std::move(value), node.type.dtype, options_.round));
   }
 
   std::vector<const HostTensor*> operands_of(const Node& node, std::size_t process) const {
     std::vector<const HostTensor*> operands;
-    for (const ValueId operand : node.operands) operands.push_back(&values_[slot(operand)][process]);
+    for (const ValueId operand : node.operands) operands.push_back(&values_[operand][process]);
     return operands;
   }
 
@@ -93,8 +92,7 @@ class Simulation {
       const std::int64_t index = sharded_.mesh.index(process, axis);
       std::vector<const HostTensor*> group;
       for (const std::int64_t member : sharded_.mesh.group(process, axis))
-        for (const ValueId operand : node.operands)
-          group.push_back(&values_[slot(operand)][static_cast<std::size_t>(member)]);
+        for (const ValueId operand : node.operands) group.push_back(&values_[operand][member]);
       results[p] = exchange_value(node, group, index, bindings_);
     }
     return results;
@@ -103,12 +101,10 @@ class Simulation {
   HostTensor joined(const Output& output) const {
     const DType dtype = graph_[output.value].type.dtype;
     std::vector<HostTensor> parts;
-    for (const HostTensor& value : values_[slot(output.value)])
-      parts.push_back(to_result(value, dtype, options_.round));
+    for (const HostTensor& value : values_[output.value]) parts.push_back(to_result(value, dtype, options_.round));
     const Placement& lies = sharded_.results.at(output.name);
-    require_same_copies(lies, sharded_.mesh, output.name, [&](std::int64_t a, std::int64_t b) {
-      return parts[static_cast<std::size_t>(a)].same_bits(parts[static_cast<std::size_t>(b)]);
-    });
+    require_same_copies(lies, sharded_.mesh, output.name,
+                        [&](std::int64_t a, std::int64_t b) { return parts[a].same_bits(parts[b]); });
     return join_parts(parts, lies, sharded_.mesh, output.name, bindings_);
   }
 
@@ -116,7 +112,7 @@ class Simulation {
   const Graph& graph_;
   const InterpretOptions& options_;
   DimBindings bindings_;
-  std::vector<std::vector<HostTensor>> values_;  ///< by node, then by process
+  NodeMap<std::vector<HostTensor>> values_;  ///< by node, then by process
 };
 
 }  // namespace

@@ -9,9 +9,7 @@ namespace lathe::ir {
 
 namespace canonical {
 
-Value operand_of(const Value& value, int i) {
-  return {value.builder(), value.node().operands[static_cast<std::size_t>(i)]};
-}
+Value operand_of(const Value& value, int i) { return {value.builder(), value.node().operands[i]}; }
 
 bool is(const Value& value, const Op& op) { return value.node().op == &op; }
 
@@ -44,7 +42,7 @@ std::optional<Value> apply_first(const Context& context) {
 }
 
 /// Applies rules to the result of a rule until none fires.
-Value apply_to_fixpoint(Value value, const std::vector<int>& use_counts) {
+Value apply_to_fixpoint(Value value, const NodeMap<int>& use_counts) {
   // Far above any chain of rules; the rest waits for the next run over the graph.
   constexpr int rounds = 16;
   for (int i = 0; i < rounds; ++i) {
@@ -59,19 +57,18 @@ Value apply_to_fixpoint(Value value, const std::vector<int>& use_counts) {
   return value;
 }
 
-std::vector<int> count_uses(const Graph& graph) {
-  std::vector<int> uses(graph.nodes.size());
-  const auto count = [&](ValueId id) { ++uses[static_cast<std::size_t>(id.index)]; };
+NodeMap<int> count_uses(const Graph& graph) {
+  NodeMap<int> uses(graph);
   for (const Node& node : graph.nodes)
-    for (const ValueId id : node.operands) count(id);
-  for (const ValueId id : graph.results()) count(id);
+    for (const ValueId id : node.operands) ++uses[id];
+  for (const ValueId id : graph.results()) ++uses[id];
   return uses;
 }
 
 /// Whether no rule fires on any node of a graph without equal nodes. The graph is not changed.
 bool is_canonical(Graph& graph) {
   const std::size_t nodes = graph.nodes.size(), checks = graph.checks.size();
-  const std::vector<int> use_counts = count_uses(graph);
+  const NodeMap<int> use_counts = count_uses(graph);
   GraphBuilder builder(std::move(graph));
   bool fires = false;
   for (std::size_t i = 0; i < nodes && !fires; ++i) {
@@ -96,7 +93,7 @@ std::optional<Graph> run_once(const Graph& graph) {
   builder.add_checks(graph.checks);  // first, because they refer to the ops that the user wrote
   Rebuilder to(builder, graph);
   const auto uses = count_uses(graph);
-  std::vector<int> use_counts;
+  NodeMap<int> use_counts;
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
     std::optional<Value> now;
@@ -108,8 +105,8 @@ std::optional<Graph> run_once(const Graph& graph) {
       fired = fired || now;
     }
     to.set(id, now ? *now : to.copy(node));
-    use_counts.resize(static_cast<std::size_t>(builder.graph().size()));
-    use_counts[static_cast<std::size_t>(to[id].id().index)] += uses[static_cast<std::size_t>(id.index)];
+    use_counts.grow(builder.graph());
+    use_counts[to[id].id()] += uses[id];
   }
   if (!fired && builder.graph().size() == graph.size()) return std::nullopt;
   to.close();

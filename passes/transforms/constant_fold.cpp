@@ -7,6 +7,7 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/lookups.h"
 #include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/node_map.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 
@@ -21,19 +22,17 @@ bool small(const Node& node, std::int64_t limit) {
 }
 
 /// Returns which nodes depend on small constants alone.
-std::vector<bool> constant_nodes(const Graph& graph, std::int64_t limit) {
-  std::vector<bool> known(graph.nodes.size());
+NodeMap<bool> constant_nodes(const Graph& graph, std::int64_t limit) {
+  NodeMap<bool> known(graph);
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
     const bool source = node.operands.empty() && !node.op->as<Argument>();
     // An index out of range must be an error of the run, not of the compilation.
-    const bool computed = !node.operands.empty() && !is_lookup(*node.op) &&
-                          std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
-                            return known[static_cast<std::size_t>(operand.index)];
-                          });
+    const bool computed =
+        !node.operands.empty() && !is_lookup(*node.op) &&
+        std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) { return known[operand]; });
     // Values that come from other processes, or distinguish them, are known only at run time.
-    known[static_cast<std::size_t>(id.index)] =
-        (source || computed) && !is_collective(*node.op) && small(node, limit);
+    known[id] = (source || computed) && !is_collective(*node.op) && small(node, limit);
   }
   return known;
 }
@@ -59,7 +58,7 @@ Graph constant_fold(Graph graph, std::int64_t limit) {
   std::vector<ValueId> wanted, positions;
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
-    if (!known[static_cast<std::size_t>(id.index)]) continue;
+    if (!known[id]) continue;
     constants.set(id, constants.copy(node));
     if (node.operands.empty() || node.op->as<View>()) continue;
     wanted.push_back(id);

@@ -5,6 +5,7 @@
 
 #include "ir/ops/composites/composites.h"
 #include "ir/ops/primitives/primitives.h"
+#include "ir/tensor/ancestors.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 
@@ -23,26 +24,23 @@ std::set<std::string> drawn_from(const Graph& graph) {
 
 /// Whether only the state's own update uses it.
 bool is_unused(const Graph& graph, ValueId state) {
-  std::vector<bool> live(graph.nodes.size());
-  const auto mark = [&](ValueId id) { live[static_cast<std::size_t>(id.index)] = true; };
-  for (const Output& output : graph.outputs) mark(output.value);
+  NodeMap<bool> live(graph);
+  for (const Output& output : graph.outputs) live[output.value] = true;
   for (const Update& update : graph.updates)
-    if (update.state != state) mark(update.value);
-  for (std::size_t i = graph.nodes.size(); i-- > 0;)
-    if (live[i])
-      for (const ValueId operand : graph.nodes[i].operands) mark(operand);
-  return !live[static_cast<std::size_t>(state.index)];
+    if (update.state != state) live[update.value] = true;
+  mark_ancestors(graph, live);
+  return !live[state];
 }
 
 /// Returns the graph without these arguments and their updates.
 Graph without(Graph graph, const std::set<ValueId>& dropped) {
   std::erase_if(graph.updates, [&](const Update& update) { return dropped.contains(update.state); });
-  const std::vector<bool> needed = needed_nodes(graph);
+  const NodeMap<bool> needed = needed_nodes(graph);
   GraphBuilder builder(graph.name);
   builder.add_checks(graph.checks);
   Rebuilder to(builder, graph);
   for (const ValueId id : all_values(graph))
-    if (needed[static_cast<std::size_t>(id.index)] && !dropped.contains(id)) to.set(id, to.copy(graph[id]));
+    if (needed[id] && !dropped.contains(id)) to.set(id, to.copy(graph[id]));
   to.close();
   return builder.finish();
 }

@@ -7,6 +7,7 @@
 #include "ir/ops/lookups.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
+#include "ir/tensor/ancestors.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/walk.h"
 #include "passes/transforms/dce.h"
@@ -15,8 +16,6 @@
 namespace lathe::ir {
 
 namespace {
-
-std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 /// Whether each element of the result is read from a few elements of the operands.
 bool only_reads(const Node& node) {
@@ -47,22 +46,15 @@ bool only_reads(const Node& node) {
 }
 
 /// By node: whether it and everything that it depends on only read elements; `changing` arguments are excluded.
-std::vector<bool> readable_nodes(const Graph& graph, const std::vector<bool>& changing) {
-  std::vector<bool> readable(graph.nodes.size());
+NodeMap<bool> readable_nodes(const Graph& graph, const NodeMap<bool>& changing) {
+  NodeMap<bool> readable(graph);
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
-    readable[slot(id)] = !changing[slot(id)] && only_reads(node) &&
-                         std::all_of(node.operands.begin(), node.operands.end(),
-                                     [&](ValueId operand) { return readable[slot(operand)]; });
+    readable[id] =
+        !changing[id] && only_reads(node) &&
+        std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) { return readable[operand]; });
   }
   return readable;
-}
-
-/// Adds the operands, direct and indirect, of the values marked in `needed`.
-void mark_operands(const Graph& graph, std::vector<bool>& needed) {
-  for (std::size_t i = graph.nodes.size(); i-- > 0;)
-    if (needed[i])
-      for (const ValueId operand : graph.nodes[i].operands) needed[slot(operand)] = true;
 }
 
 /// Rebuilds the lookups of a graph, with the computation of their indices, in primitives.
@@ -71,19 +63,19 @@ class LookupFinder {
   explicit LookupFinder(const Graph& from) : from_(from), builder_(from.name), to_(builder_, from) {}
 
   IndexLookups run() {
-    std::vector<bool> changing(from_.nodes.size());
-    for (const Update& update : from_.updates) changing[slot(update.state)] = true;
-    const std::vector<bool> readable = readable_nodes(from_, changing);
-    const std::vector<bool> live = needed_nodes(from_);
-    std::vector<bool> needed(from_.nodes.size());
+    NodeMap<bool> changing(from_);
+    for (const Update& update : from_.updates) changing[update.state] = true;
+    const NodeMap<bool> readable = readable_nodes(from_, changing);
+    const NodeMap<bool> live = needed_nodes(from_);
+    NodeMap<bool> needed(from_);
     for (const ValueId id : all_values(from_))
-      if (const Node& node = from_[id]; live[slot(id)] && may_look_up(node))
+      if (const Node& node = from_[id]; live[id] && may_look_up(node))
         for (const ValueId operand : node.operands)
-          if (is_integer(from_[operand].type.dtype) && readable[slot(operand)]) needed[slot(operand)] = true;
-    mark_operands(from_, needed);
+          if (is_integer(from_[operand].type.dtype) && readable[operand]) needed[operand] = true;
+    mark_ancestors(from_, needed);
     for (const ValueId id : all_values(from_)) {
       const Node& node = from_[id];
-      if (!needed[slot(id)] && !(live[slot(id)] && may_look_up(node))) continue;
+      if (!needed[id] && !(live[id] && may_look_up(node))) continue;
       for (const ValueId operand : node.operands)
         if (!to_.has(operand)) to_.set(operand, unknown(operand));
       user_ = &node;
@@ -145,18 +137,18 @@ class LookupFinder {
   IndexLookups extracted() {
     Graph all = builder_.finish();
     for (const ValueId id : unnamed_) all[id].name.clear();
-    std::vector<bool> changing(all.nodes.size()), needed(all.nodes.size());
-    for (const ValueId id : unknown_) changing[slot(id)] = true;
-    const std::vector<bool> readable = readable_nodes(all, changing);
+    NodeMap<bool> changing(all), needed(all);
+    for (const ValueId id : unknown_) changing[id] = true;
+    const NodeMap<bool> readable = readable_nodes(all, changing);
     for (IndexLookup& lookup : lookups_) {
-      if (!readable[slot(lookup.index)]) lookup.index = {};
-      if (lookup.index.valid()) needed[slot(lookup.index)] = true;
+      if (!readable[lookup.index]) lookup.index = {};
+      if (lookup.index.valid()) needed[lookup.index] = true;
     }
-    mark_operands(all, needed);
+    mark_ancestors(all, needed);
     GraphBuilder builder(all.name);
     Rebuilder to(builder, all);
     for (const ValueId id : all_values(all))
-      if (needed[slot(id)]) to.set(id, to.copy(all[id]));
+      if (needed[id]) to.set(id, to.copy(all[id]));
     for (IndexLookup& lookup : lookups_)
       if (lookup.index.valid()) lookup.index = to[lookup.index].id();
     return {builder.finish(), std::move(lookups_)};
@@ -219,8 +211,7 @@ class Tracer {
     if (map.reshape) return {id, position_of(sizes_of(id), flat(node.type.shape.evaluate(dims_), at))};
     Sizes there;
     for (const IndexMap::Component& part : map.components)
-      there.push_back(part.offset.evaluate(dims_) +
-                      (part.dim >= 0 ? part.scale * at[static_cast<std::size_t>(part.dim)] : 0));
+      there.push_back(part.offset.evaluate(dims_) + (part.dim >= 0 ? part.scale * at[part.dim] : 0));
     return {id, std::move(there)};
   }
 

@@ -6,18 +6,17 @@
 
 namespace lathe::ir {
 
-Rebuilder::Rebuilder(GraphBuilder& builder, const Graph& from)
-    : builder_(builder), from_(from), map_(from.nodes.size()) {}
+Rebuilder::Rebuilder(GraphBuilder& builder, const Graph& from) : builder_(builder), from_(from), map_(from) {}
 
 Value Rebuilder::operator[](ValueId old) const {
-  const ValueId found = map_.at(static_cast<std::size_t>(old.index));
+  const ValueId found = map_[old];
   LATHE_ASSERT(found.valid());
   return {builder_, found};
 }
 
 void Rebuilder::set(ValueId old, const Value& now) {
   LATHE_ASSERT(&now.builder() == &builder_);
-  map_.at(static_cast<std::size_t>(old.index)) = now.id();
+  map_[old] = now.id();
   const std::string& name = from_[old].name;
   if (!name.empty()) builder_.set_name(now, name);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/tensor/builder.h"
+#include "ir/tensor/node_map.h"
 
 namespace lathe::ir {
 
@@ -23,7 +24,7 @@ class Rebuilder {
   GraphBuilder& builder() const { return builder_; }
   const Graph& from() const { return from_; }
 
-  bool has(ValueId old) const { return map_[static_cast<std::size_t>(old.index)].valid(); }
+  bool has(ValueId old) const { return map_[old].valid(); }
   /// Returns the new value of an old one that is mapped already.
   Value operator[](ValueId old) const;
   /// Maps `old` to `now`. A value without a name takes that of the old one.
@@ -40,7 +41,7 @@ class Rebuilder {
  private:
   GraphBuilder& builder_;
   const Graph& from_;
-  std::vector<ValueId> map_;            // by old node: the new one; invalid if there is none yet
+  NodeMap<ValueId> map_;                // by old node: the new one; invalid if there is none yet
   mutable std::vector<Value> scratch_;  // operands of the node that is being copied
 };
 

@@ -4,6 +4,8 @@
 #include <map>
 
 #include "ir/support/error.h"
+#include "ir/support/post_order.h"
+#include "ir/tensor/node_map.h"
 
 namespace lathe::ir {
 
@@ -11,7 +13,7 @@ namespace {
 
 class Recomputer {
  public:
-  Recomputer(const Graph& from, std::span<const Recomputation> wanted) : from_(from), now_(from.nodes.size()) {
+  Recomputer(const Graph& from, std::span<const Recomputation> wanted) : from_(from), now_(from) {
     for (const Recomputation& r : wanted) {
       copies_.emplace_back();
       for (const ValueId id : r.values) copies_.back()[id] = {};
@@ -25,8 +27,7 @@ class Recomputer {
     to_.checks = from_.checks;
     for (const ValueId id : all_values(from_)) {
       const auto reader = read_by_.find(id);
-      now_[static_cast<std::size_t>(id.index)] =
-          add(from_[id], reader == read_by_.end() ? std::vector<Copies*>() : reader->second);
+      now_[id] = add(from_[id], reader == read_by_.end() ? std::vector<Copies*>() : reader->second);
     }
     for (const Output& output : from_.outputs) to_.outputs.push_back({output.name, now(output.value)});
     for (const Update& update : from_.updates) to_.updates.push_back({now(update.state), now(update.value)});
@@ -47,7 +48,7 @@ class Recomputer {
   // The copies of one recomputation: value -> its copy, once a reader has needed it.
   using Copies = std::map<ValueId, ValueId>;
 
-  ValueId now(ValueId old) const { return now_[static_cast<std::size_t>(old.index)]; }
+  ValueId now(ValueId old) const { return now_[old]; }
 
   /// Adds a node that reads these copies.
   ValueId add(Node node, const std::vector<Copies*>& reads) {
@@ -69,26 +70,23 @@ class Recomputer {
 
   /// Adds the copy of a value, after those of the values it depends on.
   void copy(ValueId value, Copies& copies) {
-    std::vector<std::pair<ValueId, std::size_t>> open = {{value, 0}};  // and how many of its operands have been
-                                                                       // visited
-    while (!open.empty()) {
-      const Node& node = from_[open.back().first];
-      std::size_t& next = open.back().second;
-      if (next == node.operands.size()) {
-        Node copied = node;
-        copied.name.clear();
-        copies[open.back().first] = add(std::move(copied), {&copies});
-        open.pop_back();
-        continue;
-      }
-      const auto operand = copies.find(node.operands[next++]);
-      if (operand != copies.end() && !operand->second.valid()) open.emplace_back(operand->first, 0);
-    }
+    const auto is_missing = [&](ValueId id) {
+      const auto found = copies.find(id);
+      return found != copies.end() && !found->second.valid();
+    };
+    post_order(
+        value, [&](ValueId id) -> auto& { return from_[id].operands; }, is_missing,
+        [&](ValueId id) {
+          Node copied = from_[id];
+          copied.name.clear();
+          copies[id] = add(std::move(copied), {&copies});
+          return true;
+        });
   }
 
   const Graph& from_;
   Graph to_;
-  std::vector<ValueId> now_;                         // by old value
+  NodeMap<ValueId> now_;                             // by old value
   std::deque<Copies> copies_;                        // by recomputation
   std::map<ValueId, std::vector<Copies*>> read_by_;  // by reader
 };

@@ -42,7 +42,6 @@ class CpuDevice : public Device {
                                     {.threads = options_.threads,
                                      .poison = options.poison,
                                      .reserve = options.reserve,
-                                     .tasks = cpu_info(cpu_).tasks,
                                      .skipped = options.skipped,
                                      .ranks = options_.ranks.get()});
     return loaded;

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "codegen/llvm/jit.h"
-#include "ir/hardware/task_sizes.h"
+#include "runtime/cpu/task_sizes.h"
 #include "runtime/program_runner.h"
 #include "runtime/ranks/ranks.h"
 
@@ -11,9 +11,9 @@ namespace lathe {
 
 struct CpuRunnerOptions {
   int threads = 1;
-  bool poison = false;                         ///< see CompileOptions::poison
-  DimBindings reserve = {};                    ///< see CompileOptions::reserve
-  TaskSizes tasks = {};                        ///< of this CPU
+  bool poison = false;       ///< see CompileOptions::poison
+  DimBindings reserve = {};  ///< see CompileOptions::reserve
+  TaskSizes tasks = {};
   const std::vector<bool>* skipped = nullptr;  ///< by launch: runs skip it; read at the start of each run
   Ranks* ranks = nullptr;                      ///< ranks of the collectives; null: collectives are skipped
 };

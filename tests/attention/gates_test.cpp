@@ -27,7 +27,7 @@ std::vector<AttentionSearch> searches(const ir::Graph& graph) {
        {AttentionSearchOptions{.sums = OuterReductions::f32_and_f64,
                                .delta = AttentionDelta{.block_bytes = unnamed_cpu().l2.share()}},
         AttentionSearchOptions{.sums = OuterReductions::f32_and_f64,
-                               .costs = unnamed_cpu(),
+                               .costs = AttentionCostModel{unnamed_cpu()},
                                .delta = AttentionDelta{.block_bytes = unnamed_cpu().l2.share()}},
         AttentionSearchOptions{.sums = OuterReductions::all}})
     found.push_back(find_attention(recompute_attention(prepare_for_fusion(passed), options), options));

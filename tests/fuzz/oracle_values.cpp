@@ -25,10 +25,10 @@ using ValueSet = std::vector<ValueId>;
 
 /// Returns the values that some result needs, in random order.
 ValueSet computed_values(const ir::Graph& graph, std::mt19937& random) {
-  const std::vector<bool> needed = needed_nodes(graph);
+  const NodeMap<bool> needed = needed_nodes(graph);
   ValueSet values;
   for (const ValueId id : all_values(graph))
-    if (needed[static_cast<std::size_t>(id.index)] && !graph[id].op->as<Argument>()) values.push_back(id);
+    if (needed[id] && !graph[id].op->as<Argument>()) values.push_back(id);
   std::shuffle(values.begin(), values.end(), random);
   return values;
 }

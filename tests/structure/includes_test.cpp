@@ -38,7 +38,7 @@ const std::vector<Layer>& layers() {
       {"passes/remat/", {"passes/remat/", "passes/fusion/", "passes/transforms/", "ir/"}},
       {"passes/program/", {"passes/program/", "passes/fusion/", "ir/"}},
       {"passes/memory/", {"passes/memory/", "passes/program/", "ir/"}},
-      {"passes/lowering/", {"passes/lowering/", "passes/program/", "passes/fusion/", "ir/"}},
+      {"passes/lowering/", {"passes/lowering/", "passes/program/", "passes/chunks/", "passes/fusion/", "ir/"}},
       // CPUs and GPUs share the lowering code, and do not include each other.
       {"passes/cpu/", {"passes/cpu/", "passes/lowering/", "passes/program/", "passes/fusion/", "ir/"}},
       {"passes/gpu/", {"passes/gpu/", "passes/lowering/", "passes/program/", "passes/fusion/", "ir/"}},
@@ -187,10 +187,11 @@ namespace {
 
 /// Whether a program may include it: excludes kernels and programs, passes, code generation and devices.
 bool is_public(const std::string& path) {
-  const std::set<std::string> of_inner_folders{
-      "codegen/cuda/arch.h",        "codegen/llvm/target_cpu.h",          "passes/lowering/lower_options.h",
-      "passes/pipeline/pass_run.h", "passes/pipeline/pipeline_options.h", "passes/shard/mesh.h",
-      "passes/shard/placement.h",   "passes/shard/shard_options.h"};
+  const std::set<std::string> of_inner_folders{"codegen/cuda/arch.h",         "codegen/llvm/target_cpu.h",
+                                               "passes/chunks/row_chunks.h",  "passes/lowering/lower_options.h",
+                                               "passes/pipeline/pass_run.h",  "passes/pipeline/pipeline_options.h",
+                                               "passes/shard/mesh.h",         "passes/shard/placement.h",
+                                               "passes/shard/shard_options.h"};
   const std::vector<std::string> inner{"ir/kernel/", "ir/ops/", "passes/", "codegen/", "runtime/cuda/"};
   return of_inner_folders.count(path) ||
          std::none_of(inner.begin(), inner.end(), [&](const auto& folder) { return path.starts_with(folder); });

@@ -78,7 +78,7 @@ std::string dot_text(const ir::Graph& graph) {
       cluster = &cluster->inner[std::string(scope.substr(at, end - at))];
       at = end + 1;
     }
-    cluster->lines += node_line(graph, id, labels[static_cast<std::size_t>(id.index)]);
+    cluster->lines += node_line(graph, id, labels[id]);
     for (const ir::ValueId operand : node.operands)
       edges += fmt::format("v{} -> v{} [label={}];\n", operand.index, id.index,
                            dot_quoted(ir::print_type(graph[operand].type)));

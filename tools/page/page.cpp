@@ -26,10 +26,10 @@ std::string attributes_text(const ir::Node& node) {
   return text;
 }
 
-Json node_json(const ir::Graph& graph, ir::ValueId id, const std::vector<std::string>& labels) {
+Json node_json(const ir::Graph& graph, ir::ValueId id, const ir::NodeMap<std::string>& labels) {
   const ir::Node& node = graph[id];
   Json json{{"id", id.index},
-            {"label", labels[static_cast<std::size_t>(id.index)]},
+            {"label", labels[id]},
             {"op", node.op->name.value},
             {"kind", node_kind(*node.op)},
             {"name", node.name},

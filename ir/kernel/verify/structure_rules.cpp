@@ -5,6 +5,7 @@
 
 #include "ir/kernel/intrinsics/record.h"
 #include "ir/kernel/verify/rules.h"
+#include "ir/support/post_order.h"
 
 namespace lathe::kernel {
 
@@ -81,18 +82,13 @@ void for_each_statement(const Block& statements, const std::function<void(const 
 std::vector<ValueId> with_needs(const Kernel& kernel, ValueId value) {
   std::vector<ValueId> found;
   std::set<ValueId> done;
-  std::vector<std::pair<ValueId, std::size_t>> open = {{value, 0}};  // with the number of args visited
-  while (!open.empty()) {
-    auto& [id, next] = open.back();
-    const std::vector<ValueId>& args = kernel.values[static_cast<std::size_t>(id)].args;
-    if (next < args.size()) {
-      const ValueId arg = args[next++];
-      if (!done.contains(arg)) open.emplace_back(arg, 0);
-      continue;
-    }
-    if (done.insert(id).second) found.push_back(id);
-    open.pop_back();
-  }
+  post_order(
+      value, [&](ValueId id) -> auto& { return kernel.values[static_cast<std::size_t>(id)].args; },
+      [&](ValueId id) { return !done.contains(id); },
+      [&](ValueId id) {
+        if (done.insert(id).second) found.push_back(id);
+        return true;
+      });
   return found;
 }
 

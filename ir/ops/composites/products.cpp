@@ -74,7 +74,7 @@ struct LabelledSide {
 LabelledSide label_side(const Value& operand, const Side& side, char outer, const Shape& other,
                         const Side& other_side, bool drop_if_both_are_1) {
   LabelledSide result{operand, std::string(static_cast<std::size_t>(operand.rank()), 'k')};
-  if (side.outer >= 0) result.labels[static_cast<std::size_t>(side.outer)] = outer;
+  if (side.outer >= 0) result.labels[side.outer] = outer;
   const Shape shape = operand.shape();
   for (int k = 1; k <= side.batch; ++k) {
     const int at = side.batch - k;  // from the last batch dim to the first
@@ -83,7 +83,7 @@ LabelledSide label_side(const Value& operand, const Side& side, char outer, cons
       result.value = squeeze(result.value, at);
       result.labels.erase(static_cast<std::size_t>(at), 1);
     } else {
-      result.labels[static_cast<std::size_t>(at)] = static_cast<char>(k);
+      result.labels[at] = static_cast<char>(k);
     }
   }
   return result;

@@ -130,7 +130,7 @@ Value expand_attention(GraphBuilder& b, const Node& node, std::span<const Value>
   constexpr double hidden = -std::numeric_limits<double>::infinity();
   Value scores = mul(matmul(operands[0], transpose(operands[1], -2, -1)), scale);  // [.., q, k]
   if (mask) {
-    const Value& given = operands[static_cast<std::size_t>(*mask)];
+    const Value& given = operands[*mask];
     scores = given.dtype() == boolean ? where(given, scores, hidden) : add(scores, given);
   }
   if (node.attrs.get<bool>("causal")) {

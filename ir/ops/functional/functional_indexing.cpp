@@ -35,8 +35,7 @@ Move move_last(int dim, int rank) {
     if (i != dim) move.there.push_back(i);
   move.there.push_back(dim);
   move.back.resize(move.there.size());
-  for (std::size_t i = 0; i < move.there.size(); ++i)
-    move.back[static_cast<std::size_t>(move.there[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < move.there.size(); ++i) move.back[move.there[i]] = static_cast<std::int64_t>(i);
   return move;
 }
 

@@ -110,8 +110,7 @@ void add_blocks(const Node& node, const HostTensor& indices, const HostTensor& u
     for (std::int64_t k = 0; k < indices.numel(); ++k) {
       const std::int64_t index = checked_index(node, indices, k, blocks.size);
       for (std::int64_t i = 0; i < blocks.inner; ++i)
-        to[static_cast<std::size_t>((o * blocks.size + index) * blocks.inner + i)] +=
-            from[static_cast<std::size_t>((o * indices.numel() + k) * blocks.inner + i)];
+        to[(o * blocks.size + index) * blocks.inner + i] += from[(o * indices.numel() + k) * blocks.inner + i];
     }
 }
 

@@ -62,7 +62,7 @@ HostTensor update_rows_reference(const Node& node, Operands operands, const Size
   const int rank = static_cast<int>(sizes.size()), d = dim_of(node, rank);
   const Lists lists = lists_of(rank, static_cast<int>(positions.rank()), d);
   const Blocks blocks = blocks_of(sizes, d);
-  const std::int64_t count = rows.shape()[static_cast<std::size_t>(d)];
+  const std::int64_t count = rows.shape()[d];
   const std::int64_t outer_per_list = lists == Lists::outer ? blocks.outer / positions.shape()[0] : blocks.outer;
   const std::int64_t width = lists == Lists::all ? 1 : blocks.inner;  // elements moved per position
   for (std::int64_t o = 0; o < blocks.outer; ++o)

@@ -113,7 +113,7 @@ TensorType diagonal_infer(const InferContext& ctx) {
                                 type.shape[a].to_string(), type.shape[b].to_string()),
                     "slice the larger one first");
   TensorType result{type.dtype, {}, {}};
-  const auto stride = [&](int i) { return type.strides[static_cast<std::size_t>(i)]; };
+  const auto stride = [&](int i) { return type.strides[i]; };
   for (int i = 0; i < type.rank(); ++i) {
     if (i == a || i == b) continue;
     result.shape.push_back(type.shape[i]);

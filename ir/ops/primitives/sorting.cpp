@@ -53,14 +53,12 @@ void rank_rows(const HostTensor& a, HostTensor& result, int dim, bool descending
   std::vector<std::int64_t> order(static_cast<std::size_t>(blocks.size));
   for (std::int64_t o = 0; o < wanted.outer; ++o)
     for (std::int64_t i = 0; i < wanted.inner; ++i) {
-      const auto element = [&](std::int64_t t) {
-        return elements[static_cast<std::size_t>((o * blocks.size + t) * blocks.inner + i)];
-      };
+      const auto element = [&](std::int64_t t) { return elements[(o * blocks.size + t) * blocks.inner + i]; };
       std::iota(order.begin(), order.end(), 0);
       std::stable_sort(order.begin(), order.end(),
                        [&](std::int64_t x, std::int64_t y) { return is_before(element(x), element(y), descending); });
       for (std::int64_t t = 0; t < wanted.size; ++t)
-        result.set_int((o * wanted.size + t) * wanted.inner + i, order[static_cast<std::size_t>(t)]);
+        result.set_int((o * wanted.size + t) * wanted.inner + i, order[t]);
     }
 }
 

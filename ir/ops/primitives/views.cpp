@@ -16,7 +16,7 @@ TensorType permuted(const TensorType& type, const std::vector<int>& dims) {
   TensorType result{type.dtype, {}, {}};
   for (const int d : dims) {
     result.shape.push_back(type.shape[d]);
-    result.strides.push_back(type.strides[static_cast<std::size_t>(d)]);
+    result.strides.push_back(type.strides[d]);
   }
   return result;
 }
@@ -24,8 +24,7 @@ TensorType permuted(const TensorType& type, const std::vector<int>& dims) {
 /// Maps input dim dims[i] to result dim i.
 IndexMap permuted_map(const std::vector<int>& dims) {
   IndexMap map{.components = std::vector<IndexMap::Component>(dims.size()), .reshape = false};
-  for (std::size_t i = 0; i < dims.size(); ++i)
-    map.components[static_cast<std::size_t>(dims[i])].dim = static_cast<int>(i);
+  for (std::size_t i = 0; i < dims.size(); ++i) map.components[dims[i]].dim = static_cast<int>(i);
   return map;
 }
 
@@ -79,7 +78,7 @@ TensorType permute_infer(const InferContext& ctx) {
   std::vector<int> order;
   std::vector<bool> seen(static_cast<std::size_t>(type.rank()), false);
   for (const std::int64_t d : dims) order.push_back(ctx.axis(d, type.rank()));
-  for (const int d : order) seen[static_cast<std::size_t>(d)] = true;
+  for (const int d : order) seen[d] = true;
   if (dims.size() != seen.size() || std::find(seen.begin(), seen.end(), false) != seen.end())
     ctx.fail("permute_dims",
              fmt::format("[{}] does not name each dim of {} once", fmt::join(dims, ", "), rules::describe(ctx, 0)),
@@ -99,8 +98,7 @@ IndexMap permute_map(const Graph&, const Node& node) { return permuted_map(permu
 void permute_gradient(const GradientContext& g) {
   const std::vector<int> order = permutation(g.node);
   Ints inverse(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < order.size(); ++i) inverse[order[i]] = static_cast<std::int64_t>(i);
   g.set(0, ir::permute(g.grad, inverse));
 }
 
@@ -143,7 +141,7 @@ TensorType expand_infer(const InferContext& ctx) {
     const Dim to = expanded_size(ctx, from, target[i]);
     const bool kept = i >= lead && (!from.is(1) || to.is(1));
     result.shape.push_back(to);
-    result.strides.push_back(kept ? type.strides[static_cast<std::size_t>(i - lead)] : Dim(0));
+    result.strides.push_back(kept ? type.strides[i - lead] : Dim(0));
   }
   rules::require_sizes(ctx, result.shape);
   return result;

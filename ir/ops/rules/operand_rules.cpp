@@ -64,7 +64,7 @@ Shape broadcast(const InferContext& ctx, const Shape& a, const Shape& b, const W
   const int rank = std::max(a.rank(), b.rank());
   std::vector<Dim> dims(static_cast<std::size_t>(rank), Dim(1));
   for (int k = 1; k <= rank; ++k) {
-    Dim& dim = dims[static_cast<std::size_t>(rank - k)];
+    Dim& dim = dims[rank - k];
     if (k > a.rank())
       dim = b[b.rank() - k];
     else if (k > b.rank())

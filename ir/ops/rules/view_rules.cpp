@@ -120,7 +120,7 @@ std::optional<std::vector<Dim>> view_strides(const TensorType& type, const Shape
   if (type.is_contiguous() || type.shape.numel().is(0)) return row_major_strides(shape);
   if (type.rank() == 0) return row_major_strides(shape);
   std::vector<Dim> strides(static_cast<std::size_t>(shape.rank()), Dim(1));
-  const auto stride_of = [&](int d) { return type.strides[static_cast<std::size_t>(d)]; };
+  const auto stride_of = [&](int d) { return type.strides[d]; };
   // Walks both shapes from the end. `whole` is the number of elements of a run of operand dims that is contiguous in
   // memory, `made` that of the result's dims laid over it.
   int out = shape.rank() - 1;
@@ -132,7 +132,7 @@ std::optional<std::vector<Dim>> view_strides(const TensorType& type, const Shape
     while (out >= 0 && (!(made == whole) || shape[out].is(1))) {
       const Dim next = made * shape[out].unnamed();
       if (!whole.divided_by(next)) return std::nullopt;
-      strides[static_cast<std::size_t>(out--)] = made * base;
+      strides[out--] = made * base;
       made = next;
     }
     if (!(made == whole)) return std::nullopt;

@@ -103,7 +103,7 @@ class Explanation {
  private:
   std::string title(ValueId id) const {
     const Node& node = graph_[id];
-    const std::string& label = labels_[static_cast<std::size_t>(id.index)];
+    const std::string& label = labels_[id];
     return node.op->as<Argument>() || node.name.empty() ? label : label + " " + visible(node.name);
   }
 
@@ -138,7 +138,7 @@ class Explanation {
   }
 
   void results() {
-    const auto name = [&](ValueId id) { return labels_[static_cast<std::size_t>(id.index)]; };
+    const auto name = [&](ValueId id) { return labels_[id]; };
     if (!graph_.outputs.empty() || !graph_.updates.empty()) text_ += "\nresults\n";
     for (const Output& output : graph_.outputs)
       text_ += fmt::format("  output {}: {} {}\n", visible(output.name), name(output.value),
@@ -154,7 +154,7 @@ class Explanation {
 
   const Graph& graph_;
   ExplainOptions options_;
-  std::vector<std::string> labels_;
+  NodeMap<std::string> labels_;
   std::size_t title_ = 0, op_ = 0, type_ = 0;
   std::string text_;
 };
@@ -163,8 +163,8 @@ class Explanation {
 
 std::string print_short(const Graph& graph) {
   const PrintOptions options{.locations = false};
-  const std::vector<std::string> labels = value_labels(graph);
-  const auto label = [&](ValueId id) { return labels[static_cast<std::size_t>(id.index)]; };
+  const NodeMap<std::string> labels = value_labels(graph);
+  const auto label = [&](ValueId id) { return labels[id]; };
   std::string text = fmt::format("graph {}(\n", sigiled('@', graph.name));
   const auto list = [&](const std::vector<ValueId>& values, std::string_view noun) {
     walk(

@@ -97,10 +97,10 @@ std::string permutation_text(const IndexMap& map, const Shape& from, const Shape
   std::vector<std::string> moved;
   std::vector<bool> seen(map.components.size(), false);
   for (int i = 0; i < from.rank(); ++i) {
-    const auto& c = map.components[static_cast<std::size_t>(i)];
+    const auto& c = map.components[i];
     if (c.dim < 0 || c.scale != 1 || !c.offset.is(0) || from[i] != to[c.dim]) return {};
-    if (seen[static_cast<std::size_t>(c.dim)]) return {};
-    seen[static_cast<std::size_t>(c.dim)] = true;
+    if (seen[c.dim]) return {};
+    seen[c.dim] = true;
     if (c.dim != i) moved.push_back(from[i].to_string());
   }
   if (moved.empty()) return "keeps the order of the dims";
@@ -111,7 +111,7 @@ std::string permutation_text(const IndexMap& map, const Shape& from, const Shape
 std::string cut_text(const IndexMap& map, const Shape& from, const Shape& to) {
   std::vector<std::string> parts;
   for (int i = 0; i < from.rank(); ++i) {
-    const auto& c = map.components[static_cast<std::size_t>(i)];
+    const auto& c = map.components[i];
     const std::string dim = from[i].to_string();
     if (c.dim < 0) {
       if (!from[i].is(1)) parts.push_back(fmt::format("takes index {} of {}", c.offset.to_string(), dim));

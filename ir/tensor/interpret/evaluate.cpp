@@ -124,7 +124,7 @@ HostTensor evaluate_view(const Graph& graph, const Node& node, const View& meani
   for (std::size_t i = 0; i < dense.size(); ++i) {
     const IndexMap::Component& component = map.components[i];
     start += component.offset.evaluate(bindings) * dense[i];
-    if (component.dim >= 0) strides[static_cast<std::size_t>(component.dim)] += component.scale * dense[i];
+    if (component.dim >= 0) strides[component.dim] += component.scale * dense[i];
   }
   HostTensor result(operand.dtype(), sizes);
   const std::size_t size = size_in_bytes(operand.dtype());
@@ -176,7 +176,7 @@ HostTensor fold(ScalarOp op, T identity, const HostTensor& operand, const Sizes&
 HostTensor evaluate_reduce(const Node& node, const Reduce& meaning, const HostTensor& operand, const Sizes& sizes) {
   std::vector<bool> folded(operand.shape().size(), false);
   for (const std::int64_t d : node.attrs.get<std::vector<std::int64_t>>("dims"))
-    folded[static_cast<std::size_t>(normalized(d, operand.rank()))] = true;
+    folded[normalized(d, operand.rank())] = true;
   // Maps every position of the operand to one of the result, with stride 0 along reduced dims.
   const bool keepdim = node.attrs.get<bool>("keepdim");
   const Sizes dense = dense_strides(sizes);

@@ -5,6 +5,7 @@
 
 #include "ir/support/tensors/host_tensor.h"
 #include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/walk.h"
 
@@ -36,7 +37,7 @@ HostTensor to_evaluation_dtype(HostTensor value, DType dtype, bool round);
 HostTensor to_result(HostTensor value, DType dtype, bool round);
 /// Returns, for each node, the last node that reads it. A node without readers has its own index, and one that no
 /// wanted value depends on has -1. A wanted value lives to the end.
-std::vector<std::int32_t> last_readers(const Graph& graph, std::span<const ValueId> wanted);
+NodeMap<std::int32_t> last_readers(const Graph& graph, std::span<const ValueId> wanted);
 
 /// Evaluate a scalar operation on integers (they wrap; x / 0 and x rem 0 are 0) and on complex numbers.
 std::int64_t integer_scalar(ScalarOp op, std::span<const std::int64_t> x);

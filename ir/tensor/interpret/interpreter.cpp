@@ -14,18 +14,16 @@ namespace lathe::ir {
 namespace {
 
 /// The values of a graph's nodes; empty if not needed (anymore).
-using Slots = std::vector<std::optional<HostTensor>>;
-
-std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
+using Slots = NodeMap<std::optional<HostTensor>>;
 
 }  // namespace
 
-std::vector<std::int32_t> last_readers(const Graph& graph, std::span<const ValueId> wanted) {
-  std::vector<std::int32_t> last(graph.nodes.size(), -1);
-  for (const ValueId id : wanted) last[slot(id)] = graph.size();
-  for (std::int32_t i = graph.size(); i-- > 0;) {
-    if (last[slot({i})] < 0) continue;
-    for (const ValueId operand : graph[{i}].operands) last[slot(operand)] = std::max(last[slot(operand)], i);
+NodeMap<std::int32_t> last_readers(const Graph& graph, std::span<const ValueId> wanted) {
+  NodeMap<std::int32_t> last(graph, -1);
+  for (const ValueId id : wanted) last[id] = graph.size();
+  for (const ValueId id : reversed_values(graph)) {
+    if (last[id] < 0) continue;
+    for (const ValueId operand : graph[id].operands) last[operand] = std::max(last[operand], id.index);
   }
   return last;
 }
@@ -55,23 +53,23 @@ class Interpreter {
   /// Returns the wanted values in their evaluation dtypes. `arguments` are the values of the argument nodes, in
   /// order.
   std::vector<HostTensor> run(std::span<const HostTensor* const> arguments, std::span<const ValueId> wanted) {
-    Slots values(graph_.nodes.size());
-    const std::vector<std::int32_t> last = last_readers(graph_, wanted);
+    Slots values(graph_);
+    const NodeMap<std::int32_t> last = last_readers(graph_, wanted);
     std::size_t next_argument = 0;
     for (const ValueId id : all_values(graph_)) {
       const Node& node = graph_[id];
       const HostTensor* argument = node.op->as<Argument>() ? arguments[next_argument++] : nullptr;
-      if (last[slot(id)] < 0) continue;
+      if (last[id] < 0) continue;
       std::vector<const HostTensor*> operands;
-      for (const ValueId operand : node.operands) operands.push_back(&*values[slot(operand)]);
+      for (const ValueId operand : node.operands) operands.push_back(&*values[operand]);
       HostTensor value = argument ? argument->cast(evaluation_dtype(node.type.dtype)) : evaluate(node, operands);
       if (options_.computed && !argument && !node.op->as<Composite>()) options_.computed(node, operands, value);
-      values[slot(id)] = to_evaluation_dtype(std::move(value), node.type.dtype, options_.round);
+      values[id] = to_evaluation_dtype(std::move(value), node.type.dtype, options_.round);
       for (const ValueId operand : node.operands)
-        if (last[slot(operand)] == id.index) values[slot(operand)].reset();
+        if (last[operand] == id.index) values[operand].reset();
     }
     std::vector<HostTensor> results;
-    for (const ValueId id : wanted) results.push_back(*values[slot(id)]);
+    for (const ValueId id : wanted) results.push_back(*values[id]);
     return results;
   }
 

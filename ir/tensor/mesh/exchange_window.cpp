@@ -34,9 +34,9 @@ class BytesByStep {
 
   /// Adds a value from step `from` to its last reader.
   void add(const ExchangeTimes& gather, int from) {
-    for (int step = from; step <= last_of(gather); ++step) bytes_[static_cast<std::size_t>(step)] += gather.bytes;
+    for (int step = from; step <= last_of(gather); ++step) bytes_[step] += gather.bytes;
   }
-  std::int64_t operator[](int step) const { return bytes_[static_cast<std::size_t>(step)]; }
+  std::int64_t operator[](int step) const { return bytes_[step]; }
   std::int64_t most() const { return bytes_.empty() ? 0 : std::ranges::max(bytes_); }
 
  private:

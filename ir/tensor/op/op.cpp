@@ -38,9 +38,9 @@ int InferContext::axis(std::int64_t axis, int rank) const {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-const Value& GradientContext::operand(int i) const { return operands[static_cast<std::size_t>(i)]; }
+const Value& GradientContext::operand(int i) const { return operands[i]; }
 
-void GradientContext::set(int i, const Value& gradient) const { grads[static_cast<std::size_t>(i)] = gradient; }
+void GradientContext::set(int i, const Value& gradient) const { grads[i] = gradient; }
 
 namespace {
 bool has(std::string_view labels, char c) { return labels.find(c) != std::string_view::npos; }

@@ -77,12 +77,11 @@ std::string check_text(const DimCheck& check, const PrintOptions& options) {
 
 }  // namespace
 
-std::vector<std::string> value_labels(const Graph& graph) {
-  std::vector<std::string> labels;
-  labels.reserve(graph.nodes.size());
+NodeMap<std::string> value_labels(const Graph& graph) {
+  NodeMap<std::string> labels(graph);
   int computed = 0;
-  for (const Node& node : graph.nodes)
-    labels.push_back(node.op->as<Argument>() ? sigiled('%', node.name) : fmt::format("%{}", ++computed));
+  for (const ValueId id : all_values(graph))
+    labels[id] = graph[id].op->as<Argument>() ? sigiled('%', graph[id].name) : fmt::format("%{}", ++computed);
   return labels;
 }
 
@@ -94,8 +93,8 @@ std::string value_label(const Graph& graph, ValueId id) {
 }
 
 std::string print(const Graph& graph, const PrintOptions& options) {
-  const std::vector<std::string> labels = value_labels(graph);
-  const auto label = [&](ValueId v) -> const std::string& { return labels[static_cast<std::size_t>(v.index)]; };
+  const NodeMap<std::string> labels = value_labels(graph);
+  const auto label = [&](ValueId v) -> const std::string& { return labels[v]; };
   std::string text = signature(graph, label, options);
   for (const ValueId id : all_values(graph))
     if (!graph[id].op->as<Argument>()) text += "  " + node_text(graph, id, label, options) + "\n";
@@ -112,9 +111,9 @@ std::string print_node(const Graph& graph, ValueId id, const PrintOptions& optio
   return node_text(graph, id, [&](ValueId v) { return value_label(graph, v); }, options);
 }
 
-std::string print_node(const Graph& graph, ValueId id, const std::vector<std::string>& labels,
+std::string print_node(const Graph& graph, ValueId id, const NodeMap<std::string>& labels,
                        const PrintOptions& options) {
-  return node_text(graph, id, [&](ValueId v) { return labels[static_cast<std::size_t>(v.index)]; }, options);
+  return node_text(graph, id, [&](ValueId v) { return labels[v]; }, options);
 }
 
 }  // namespace lathe::ir

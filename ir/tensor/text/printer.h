@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/support/syntax/quoted.h"
-#include "ir/tensor/graph.h"
+#include "ir/tensor/node_map.h"
 
 namespace lathe::ir {
 
@@ -29,11 +29,11 @@ std::string print(const Graph& graph, const PrintOptions& options = {});
 std::string print_node(const Graph& graph, ValueId id, const PrintOptions& options = {});
 
 /// Same, with precomputed value_labels(graph), for many lines of one graph.
-std::string print_node(const Graph& graph, ValueId id, const std::vector<std::string>& labels,
+std::string print_node(const Graph& graph, ValueId id, const NodeMap<std::string>& labels,
                        const PrintOptions& options);
 
 /// Returns the label of each value: "%x" for an argument, "%12" for the twelfth computed value.
-std::vector<std::string> value_labels(const Graph& graph);
+NodeMap<std::string> value_labels(const Graph& graph);
 std::string value_label(const Graph& graph, ValueId id);
 
 /// Pieces of the text.

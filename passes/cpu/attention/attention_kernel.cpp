@@ -23,7 +23,7 @@ namespace {
 
 class AttentionKernel {
  public:
-  AttentionKernel(const LoweringContext& lowering, const Region& region, OutputProducts wanted)
+  AttentionKernel(const CpuContext& lowering, const Region& region, OutputProducts wanted)
       : lowering_(lowering),
         domain_(region.domain),
         context_("attention", KernelRole::attention),
@@ -32,11 +32,11 @@ class AttentionKernel {
         emitter_(context_, program_, lowering.buffer_of),
         top_(emitter_, {}),
         lanes_(program_lanes(program_, lowering.vectors())),
-        vectors_(lowering.vectors().count < lowering.cpu().products.fma.wide_tile_registers ? 3 : 4),
+        vectors_(lowering.vectors().count < lowering.tuned.products.fma.wide_tile_registers ? 3 : 4),
         tile_rows_(attention_.tiled ? tile_block : accumulators(lowering.vectors()) / vectors_),
         plan_(lowering.graph, program_, attention_.columns(), attention_.results(), RowBlockPlan::Memory::slots,
               bf16_results()),
-        block_(block_columns(parts_, plan_, column_count(), block_rows(), 2 * tile_rows_, lowering.cpu())) {
+        block_(block_columns(parts_, plan_, column_count(), block_rows(), 2 * tile_rows_, lowering.cpu)) {
     for (const AttentionParts::Score& part : parts_.scores)
       scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile(), attention_.tiled));
     for (const AttentionParts::OutputProduct& part : parts_.outputs)
@@ -75,12 +75,12 @@ class AttentionKernel {
 
   int block_rows() const { return vectors_ * lanes_; }
   int row_blocks_of_a_task() const {
-    const AttentionBlocks& blocks = lowering_.cpu().attention_blocks;
+    const AttentionBlocks& blocks = lowering_.tuned.attention;
     if (!attention_.tiled) return blocks.row_blocks;
     const auto rows = (parts_.parallel * parts_.sequential * row_count().unnamed()).value();
     if (!rows) return blocks.tiled_row_blocks / 2;
     const auto each = static_cast<int>(
-        std::min<std::int64_t>(*rows / (lowering_.cpu().cores * block_rows()), blocks.tiled_row_blocks));
+        std::min<std::int64_t>(*rows / (lowering_.cpu.cores * block_rows()), blocks.tiled_row_blocks));
     return std::max(each, blocks.row_blocks);
   }
   RegisterTile tile() const { return {parts_.compute, lanes_, tile_rows_, vectors_}; }
@@ -367,11 +367,11 @@ class AttentionKernel {
     const int chunk = row_blocks_of_a_task() * block_rows();
     const Dim task_rows = parts_.sums_over_rows() ? parts_.sequential * rows
                                                   : Dim(std::min<std::int64_t>(chunk, rows.value().value_or(chunk)));
-    built.launch.work = parts_.accumulated * task_rows * columns * (depths + Dim(lowering_.cpu().score_work));
+    built.launch.work = parts_.accumulated * task_rows * columns * (depths + Dim(score_work));
     return built;
   }
 
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   const Shape& domain_;
   KernelContext context_;
   kernel::Builder& b_;
@@ -394,7 +394,7 @@ class AttentionKernel {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_attention(const CpuContext& context, const Region& region) {
   if (auto few = lower_few_rows(context, region)) return std::move(*few);
   const AttentionParts parts =
       attention_parts(context, region, region_program(context.graph, context.plan, region.attention->parts[0]));

@@ -8,13 +8,13 @@ namespace lathe::cpu {
 
 using kernel::Value;
 
-AttentionOutput::AttentionOutput(KernelContext& context, const LoweringContext& lowering,
+AttentionOutput::AttentionOutput(KernelContext& context, const CpuContext& lowering,
                                  const AttentionParts::OutputProduct& part, const RegisterTile& tile,
                                  const ColumnBounds& bounds, bool tiled)
     : context_(context),
       b_(context.builder),
       part_(part),
-      blocks_(lowering.cpu().attention_blocks),
+      blocks_(lowering.tuned.attention),
       tile_(tile),
       bounds_(bounds),
       dtype_(lowering.graph[part.node].type.dtype),
@@ -75,7 +75,7 @@ TileVector AttentionOutput::depth_vectors(Value outer, Value first, Value depth0
     const Value d = depth0 + v * lanes;
     const int step = part_.pairs ? 2 : 1;
     if (staged_) return b_.load(staged_->buffer, (k * staged_->stride + d) * step, step * lanes, {}, bytes());
-    return other_.load(outer, first + k, d, LaneAxis::k, lanes, masks[static_cast<std::size_t>(v)]);
+    return other_.load(outer, first + k, d, LaneAxis::k, lanes, masks[v]);
   };
 }
 

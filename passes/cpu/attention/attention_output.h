@@ -4,6 +4,7 @@
 
 #include "passes/cpu/attention/attention_tiles.h"
 #include "passes/cpu/attention/row_block_loops.h"
+#include "passes/cpu/cpu_context.h"
 #include "passes/cpu/gemm/register_tile.h"
 #include "passes/lowering/attention/column_bounds.h"
 
@@ -13,7 +14,7 @@ namespace lathe::cpu {
 /// blocks.
 class AttentionOutput {
  public:
-  AttentionOutput(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part,
+  AttentionOutput(KernelContext& context, const CpuContext& lowering, const AttentionParts::OutputProduct& part,
                   const RegisterTile& tile, const ColumnBounds& bounds, bool tiled);
 
   const AttentionParts::OutputProduct& part() const { return part_; }

@@ -6,8 +6,8 @@ namespace lathe::cpu {
 
 using kernel::Value;
 
-AttentionScore::AttentionScore(KernelContext& context, const LoweringContext& lowering,
-                               const AttentionParts::Score& part, const RegisterTile& tile, bool tiled)
+AttentionScore::AttentionScore(KernelContext& context, const CpuContext& lowering, const AttentionParts::Score& part,
+                               const RegisterTile& tile, bool tiled)
     : context_(context),
       b_(context.builder),
       part_(part),
@@ -67,7 +67,7 @@ void AttentionScore::tiles(const ScratchMatrix& slot, const RowBlockPosition& ro
     std::vector<Value> positions;
     for (int r = 0; r < tile.rows; ++r) positions.push_back(r == 0 ? column : min(column + r, columns - 1));
     const auto element = [&](Value k, int r) {
-      const Value position = positions[static_cast<std::size_t>(r)], depth = k * step();
+      const Value position = positions[r], depth = k * step();
       if (staged_columns_)
         return b_.load(staged_columns_->buffer, position * staged_columns_->stride + depth, step());
       return b_.cast(columns_.load(row_block.outer, position, depth, LaneAxis::k, step(), {}), dtype());

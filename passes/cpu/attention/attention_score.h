@@ -5,6 +5,7 @@
 
 #include "passes/cpu/attention/attention_tiles.h"
 #include "passes/cpu/attention/row_block_loops.h"
+#include "passes/cpu/cpu_context.h"
 #include "passes/cpu/gemm/register_tile.h"
 
 namespace lathe::cpu {
@@ -14,7 +15,7 @@ namespace lathe::cpu {
 class AttentionScore {
  public:
   /// `tile`: its rows are columns of scores, its vectors are vectors of rows of scores.
-  AttentionScore(KernelContext& context, const LoweringContext& lowering, const AttentionParts::Score& part,
+  AttentionScore(KernelContext& context, const CpuContext& lowering, const AttentionParts::Score& part,
                  const RegisterTile& tile, bool tiled);
 
   const AttentionParts::Score& part() const { return part_; }

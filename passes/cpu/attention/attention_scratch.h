@@ -2,6 +2,7 @@
 
 #include "passes/cpu/attention/attention_output.h"
 #include "passes/cpu/attention/attention_score.h"
+#include "passes/cpu/cpu_context.h"
 
 namespace lathe::cpu {
 
@@ -15,7 +16,7 @@ class AttentionScratch {
     Dim columns;    ///< of the attention
     Dim rows;       ///< that have sums over columns at the same time
   };
-  AttentionScratch(KernelContext& context, const LoweringContext& lowering, Sizes sizes)
+  AttentionScratch(KernelContext& context, const CpuContext& lowering, Sizes sizes)
       : context_(context), lowering_(lowering), sizes_(std::move(sizes)) {}
 
   /// split_sums() allocates scratch for sums of split bf16. set_exact() sets the object that finishes them, or null.
@@ -47,7 +48,7 @@ class AttentionScratch {
   Dim rounded(const Dim& width) const;
 
   KernelContext& context_;
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   Sizes sizes_;
   SplitBf16Sums* exact_ = nullptr;
 };

@@ -261,7 +261,7 @@ void TiledOutput::transpose_sums(Value count, Value at, bool begun) {
       square = transpose(b_, square);
       for (int i = 0; i < lanes; ++i) {
         const Value to = (at + row + i) * sums.stride + depth;
-        Value sum = square[static_cast<std::size_t>(i)];
+        Value sum = square[i];
         if (begun) sum = b_.load(sums.buffer, to, lanes, {}, vector_bytes) + sum;
         b_.store(sums.buffer, to, sum, {}, vector_bytes);
       }

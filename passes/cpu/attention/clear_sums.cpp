@@ -21,8 +21,8 @@ DomainDims dims_of(const ElementwiseProgram& program, int sum) {
   return found;
 }
 
-KernelContext::Built clear(const LoweringContext& lowering, const ElementwiseProgram& program,
-                           const ElementwiseStore& sum, const DomainDims& dims) {
+KernelContext::Built clear(const CpuContext& lowering, const ElementwiseProgram& program, const ElementwiseStore& sum,
+                           const DomainDims& dims) {
   const DType dtype = program[sum.value].dtype;
   KernelContext context("clear", KernelRole::clear);
   context.declare(lowering.buffer_of(sum.node), dtype, false, true);
@@ -32,7 +32,7 @@ KernelContext::Built clear(const LoweringContext& lowering, const ElementwisePro
   const Value nothing = kernel::equal(context.dim(program.points(dims.summed)), b.index(0));
   const Value n = b.select(nothing, context.dim(program.points(dims.kept)), b.index(0));
   const int lanes = lowering.vectors().lanes(dtype);
-  const std::int64_t chunk = task_elements(lowering.cpu());
+  const std::int64_t chunk = task_elements(lowering.cpu);
   b.parallel_for(0, n, chunk, [&](Value lo) {
     vector_loop(b, lo, kernel::min(lo + chunk, n), lanes, [&](Value i, Value mask) {
       ElementwiseEmitter::Scope scope(emitter, {{dims.kept, i, lanes}}, mask);
@@ -46,7 +46,7 @@ KernelContext::Built clear(const LoweringContext& lowering, const ElementwisePro
 
 }  // namespace
 
-std::vector<KernelContext::Built> clear_sums_over_nothing(const LoweringContext& lowering, const Region& region) {
+std::vector<KernelContext::Built> clear_sums_over_nothing(const CpuContext& lowering, const Region& region) {
   const ElementwiseProgram program = region_program(lowering.graph, lowering.plan, region.attention->parts[0]);
   std::vector<KernelContext::Built> built;
   for (const ElementwiseStore& store : program.stores) {

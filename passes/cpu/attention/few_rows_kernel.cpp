@@ -17,7 +17,7 @@ namespace {
 
 class FewRowsKernel {
  public:
-  FewRowsKernel(const LoweringContext& lowering, AttentionProgram attention, std::optional<OnlineSoftmax> softmax,
+  FewRowsKernel(const CpuContext& lowering, AttentionProgram attention, std::optional<OnlineSoftmax> softmax,
                 int parts)
       : lowering_(lowering),
         context_("attention_of_few_rows", KernelRole::attention),
@@ -31,7 +31,7 @@ class FewRowsKernel {
                .rows = static_cast<int>(*attention_.rows.value()),
                .accumulators = accumulators(lowering.vectors()),
                .held = lowering.vectors().count / 4,
-               .block_columns = lowering.cpu().attention_blocks.few_rows_columns},
+               .block_columns = lowering.tuned.attention.few_rows_columns},
         plan_(lowering.graph, program_, attention_.columns(), attention_.results()) {
     left_.count = parts;
     left_.dtype = parts_.compute;
@@ -58,7 +58,7 @@ class FewRowsKernel {
 
  private:
   bool in_parts() const { return left_.count > 1; }
-  int part_columns() const { return lowering_.cpu().attention_blocks.part_columns; }
+  int part_columns() const { return lowering_.tuned.attention.part_columns; }
 
   void declare() {
     std::vector<const ElementwiseProgram*> programs = {&program_};
@@ -175,11 +175,11 @@ class FewRowsKernel {
     context_.multiplies_by(Multiplier::fma, missed_tiles(attention_));
     auto built = context_.finish();
     built.launch.flops = attention_.flops(depths);
-    built.launch.work = Dim(shape_.rows) * attention_.column_count * (depths + Dim(lowering_.cpu().score_work));
+    built.launch.work = Dim(shape_.rows) * attention_.column_count * (depths + Dim(score_work));
     return built;
   }
 
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   KernelContext context_;
   kernel::Builder& b_;
   AttentionProgram attention_;
@@ -208,17 +208,16 @@ int parts_of(const AttentionProgram& attention, const CpuInfo& cpu) {
 
 }  // namespace
 
-std::optional<std::vector<KernelContext::Built>> lower_few_rows(const LoweringContext& context,
-                                                                const Region& region) {
+std::optional<std::vector<KernelContext::Built>> lower_few_rows(const CpuContext& context, const Region& region) {
   const auto rows = region.domain[region.attention->row].value();
-  if (!rows || *rows < 1 || *rows > context.cpu().attention_blocks.few_rows) return std::nullopt;
+  if (!rows || *rows < 1 || *rows > context.tuned.attention.few_rows) return std::nullopt;
   AttentionProgram attention = attention_program(context, region);
   const AttentionParts& parts = attention.parts;
   const auto adds_up = [](const ElementwiseInstruction& i) { return i.kind == ElementwiseInstruction::Kind::column; };
   const std::vector<ElementwiseInstruction>& code = attention.program.code;
   if (parts.sums_over_rows() || !parts.sequential.is(1) || std::any_of(code.begin(), code.end(), adds_up))
     return std::nullopt;
-  int count = parts_of(attention, context.cpu());
+  int count = parts_of(attention, context.cpu);
   std::optional<OnlineSoftmax> softmax;
   if (count > 1) {
     AttentionProgram online = attention;

@@ -66,7 +66,7 @@ void FewRowsLoops::point(const RowBlockPlan::Loop& l, Scope& scope, Value row, V
   for (const ElementwiseStore* store : l.stores)
     emitter_.store(store->node, program[store->value].dtype, store->form, emitter_.emit(store->value, scope), scope);
   for (std::size_t w = 0; w < made.size(); ++w) {
-    const ScratchMatrix& to = slots_[static_cast<std::size_t>(l.writes[w].second)];
+    const ScratchMatrix& to = slots_[l.writes[w].second];
     b.store(to.buffer, block(to), b.cast(made[w], to.buffer.dtype));
   }
 }

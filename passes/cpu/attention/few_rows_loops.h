@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "passes/cpu/attention/operand_copies.h"
+#include "passes/cpu/cpu_context.h"
 #include "passes/lowering/attention/row_block_plan.h"
 #include "passes/lowering/elementwise/elementwise_emitter.h"
-#include "passes/lowering/region_kernels.h"
 
 namespace lathe::cpu {
 
@@ -22,7 +22,7 @@ class FewRowsLoops {
   FewRowsLoops(ElementwiseEmitter& emitter, const RowBlockPlan& plan, Shape shape, std::vector<ScratchMatrix> slots)
       : emitter_(emitter), plan_(plan), shape_(std::move(shape)), slots_(std::move(slots)) {}
 
-  const ScratchMatrix& slot(int value) const { return slots_[static_cast<std::size_t>(plan_.slot_of(value))]; }
+  const ScratchMatrix& slot(int value) const { return slots_[plan_.slot_of(value)]; }
 
   /// Columns lo .. hi, which are stored in the slots from 0 on.
   struct Columns {

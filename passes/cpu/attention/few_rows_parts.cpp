@@ -15,7 +15,7 @@ Value is_lowest(Value most) { return equal(most, -std::numeric_limits<double>::i
 
 class Combination {
  public:
-  Combination(const LoweringContext& lowering, AttentionProgram& attention, const OnlineSoftmax& softmax,
+  Combination(const CpuContext& lowering, AttentionProgram& attention, const OnlineSoftmax& softmax,
               const FewRowsParts& parts, int rows)
       : context_("attention_combine", KernelRole::combine_columns),
         b_(context_.builder),
@@ -124,7 +124,7 @@ class Combination {
 
   KernelContext context_;
   kernel::Builder& b_;
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   AttentionProgram& attention_;
   const OnlineSoftmax& softmax_;
   const FewRowsParts& parts_;
@@ -143,7 +143,7 @@ Value subtracted_maximum(kernel::Builder& b, Value most) {
   return b.select(is_lowest(most), b.constant(most.type.scalar, 0), most);
 }
 
-KernelContext::Built combine_few_rows(const LoweringContext& lowering, AttentionProgram& attention,
+KernelContext::Built combine_few_rows(const CpuContext& lowering, AttentionProgram& attention,
                                       const OnlineSoftmax& softmax, const FewRowsParts& parts, int rows) {
   return Combination(lowering, attention, softmax, parts, rows).run();
 }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "passes/cpu/attention/attention_output.h"
+#include "passes/cpu/cpu_context.h"
 #include "passes/lowering/attention/attention_program.h"
 #include "passes/lowering/attention/online_softmax.h"
 
@@ -20,7 +21,7 @@ struct FewRowsParts {
 };
 
 /// Returns the kernel that combines the parts in order: sums times exp(maximum of the part - maximum of all).
-KernelContext::Built combine_few_rows(const LoweringContext& lowering, AttentionProgram& attention,
+KernelContext::Built combine_few_rows(const CpuContext& lowering, AttentionProgram& attention,
                                       const OnlineSoftmax& softmax, const FewRowsParts& parts, int rows);
 
 /// Returns the maximum to subtract: 0 instead of -inf, so that exponentials are 0 and not NaN.

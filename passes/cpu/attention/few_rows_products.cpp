@@ -9,7 +9,7 @@ namespace lathe::cpu {
 using kernel::Value;
 using Columns = FewRowsLoops::Columns;
 
-FewRowsScore::FewRowsScore(KernelContext& context, const LoweringContext& lowering, const AttentionParts::Score& part,
+FewRowsScore::FewRowsScore(KernelContext& context, const CpuContext& lowering, const AttentionParts::Score& part,
                            const FewRowsShape& shape)
     : context_(context),
       b_(context.builder),
@@ -44,8 +44,7 @@ void FewRowsScore::dots(const ScratchMatrix& slot, Value outer, const Columns& c
     std::vector<Value> sums(static_cast<std::size_t>(rows * width));
     for (int j = 0; j < width; ++j) {
       const std::vector<Value> found = dots(column + j);
-      for (int i = 0; i < rows; ++i)
-        sums[static_cast<std::size_t>(i * width + j)] = found[static_cast<std::size_t>(i)];
+      for (int i = 0; i < rows; ++i) sums[i * width + j] = found[i];
     }
     const int at_once = lanes / width;  // rows whose sums fill a vector
     for (int first = 0; first < rows; first += at_once) {
@@ -59,8 +58,7 @@ void FewRowsScore::dots(const ScratchMatrix& slot, Value outer, const Columns& c
   });
   b_.for_loop(width > 1 ? whole : columns.lo, columns.hi, 1, [&](Value column) {
     const std::vector<Value> found = dots(column);
-    for (int i = 0; i < rows; ++i)
-      b_.store(slot.buffer, block(column, i), b_.reduce(ScalarOp::add, found[static_cast<std::size_t>(i)]));
+    for (int i = 0; i < rows; ++i) b_.store(slot.buffer, block(column, i), b_.reduce(ScalarOp::add, found[i]));
   });
 }
 
@@ -82,7 +80,7 @@ FewRowsScore::ColumnDots FewRowsScore::column_dots(Value outer) {
       b_.for_loop(0, end, lanes, [&](Value k) {
         const Value mask = b_.tail_mask(end - k, lanes), elements = column_vector(column, k, mask);
         for (int i = 0; i < rows; ++i) {
-          const kernel::Var sum = sums[static_cast<std::size_t>(i)];
+          const kernel::Var sum = sums[i];
           b_.set(sum, multiply_add(b_, row_vector(i, k, mask), elements, b_.get(sum)));
         }
       });
@@ -104,8 +102,8 @@ FewRowsScore::ColumnDots FewRowsScore::column_dots(Value outer) {
       columns_.prefetch(outer, column + shape_.prefetch_distance(*depth), v * lanes, lanes);
       const Value k = b_.index(v * lanes), mask = mask_of(v), elements = column_vector(column, k, mask);
       for (int i = 0; i < rows; ++i) {
-        Value& sum = sums[static_cast<std::size_t>(i)];
-        const Value row = held.empty() ? row_vector(i, k, mask) : held[static_cast<std::size_t>(i * vectors + v)];
+        Value& sum = sums[i];
+        const Value row = held.empty() ? row_vector(i, k, mask) : held[i * vectors + v];
         sum = multiply_add(b_, row, elements, sum);
       }
     }
@@ -170,8 +168,7 @@ void FewRowsSum::tile(const ScratchMatrix& slot, Value outer, const Columns& all
     return b_.cast(b_.load(slot.buffer, row * slot.stride + (column - all.lo)), shape_.compute);
   };
   const auto vector = [&](Value column, int v) {
-    return output_.other().load(outer, column, depth0 + v * lanes, LaneAxis::k, lanes,
-                                masks[static_cast<std::size_t>(v)]);
+    return output_.other().load(outer, column, depth0 + v * lanes, LaneAxis::k, lanes, masks[v]);
   };
   const auto sum_at = [&](int row, int v) { return (at + row) * sums_.stride + depth0 + v * lanes; };
   const Value continues = b_.broadcast(some.lo > all.lo, lanes);

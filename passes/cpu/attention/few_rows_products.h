@@ -6,6 +6,7 @@
 #include "ir/hardware/memory_units.h"
 #include "passes/cpu/attention/attention_output.h"
 #include "passes/cpu/attention/few_rows_loops.h"
+#include "passes/cpu/cpu_context.h"
 #include "passes/cpu/gemm/register_tile.h"
 
 namespace lathe::cpu {
@@ -33,7 +34,7 @@ struct FewRowsShape {
 /// neighboring columns are adjacent in memory.
 class FewRowsScore {
  public:
-  FewRowsScore(KernelContext& context, const LoweringContext& lowering, const AttentionParts::Score& part,
+  FewRowsScore(KernelContext& context, const CpuContext& lowering, const AttentionParts::Score& part,
                const FewRowsShape& shape);
 
   const AttentionParts::Score& part() const { return part_; }

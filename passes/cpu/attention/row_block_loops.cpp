@@ -71,7 +71,7 @@ void RowBlockLoops::block(const RowBlockPlan::Loop& l, const RowBlockPosition& r
   kernel::Builder& b = emitter_.context().builder;
   b.for_loop(part.lo, part.hi, 1, [&](Value column) {
     for (int v = part.first; v < static_cast<int>(rows.size()); ++v) {
-      Scope& row = *rows[static_cast<std::size_t>(v)];
+      Scope& row = *rows[v];
       Scope scope(emitter_,
                   {{shape_.outer, row_block.outer, 1},
                    {{shape_.row_dim}, row_block.row + v * shape_.lanes, shape_.lanes},
@@ -79,7 +79,7 @@ void RowBlockLoops::block(const RowBlockPlan::Loop& l, const RowBlockPosition& r
                   row.mask, &row);
       if (part.inside)
         for (const auto& [comparison, holds] : inside_) scope.bind(comparison, b.constant_int(boolean, holds));
-      point(l, scope, column, v, accumulators[static_cast<std::size_t>(v)]);
+      point(l, scope, column, v, accumulators[v]);
     }
   });
 }
@@ -103,8 +103,7 @@ Value RowBlockLoops::is_first(int value, const RowBlockPosition& row_block) {
   const ElementwiseProgram& program = emitter_.program();
   Linear folded{std::vector<Dim>(static_cast<std::size_t>(program.domain.rank()), Dim(0)), 0};
   for (const int d : shape_.outer)
-    if ((program.depends[static_cast<std::size_t>(value)] >> d & 1) == 0)
-      folded.coefficients[static_cast<std::size_t>(d)] = 1;
+    if ((program.depends[value] >> d & 1) == 0) folded.coefficients[d] = 1;
   Scope scope(emitter_, {{shape_.outer, row_block.outer, 1}});
   return kernel::equal(scope.indices.value(folded), emitter_.context().builder.index(0));
 }
@@ -132,7 +131,7 @@ void RowBlockLoops::point(const RowBlockPlan::Loop& l, Scope& scope, Value colum
   }
   for (const ElementwiseStore* s : l.stores) store(*s, scope);
   for (const auto& [value, s] : l.writes) {
-    const ScratchMatrix& to = slots_[static_cast<std::size_t>(s)];
+    const ScratchMatrix& to = slots_[s];
     Value made = b.cast(b.broadcast(emitter_.emit(value, scope), lanes), to.buffer.dtype);
     // A pair of rows may extend past the last row, which must contribute nothing.
     if (to.buffer.dtype == bf16) made = b.select(scope.mask, made, b.constant(bf16, 0, lanes));

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "passes/cpu/attention/operand_copies.h"
+#include "passes/cpu/cpu_context.h"
 #include "passes/lowering/attention/row_block_plan.h"
 #include "passes/lowering/elementwise/elementwise_emitter.h"
-#include "passes/lowering/region_kernels.h"
 
 namespace lathe::cpu {
 
@@ -18,7 +18,7 @@ struct RowBlockPosition {
   std::vector<kernel::Value> row_ends = {};
   kernel::Value inside = {};  ///< with row_ends: columns before this are before every row's diagonal
 
-  kernel::Value end(int vector) const { return row_ends.empty() ? hi : row_ends[static_cast<std::size_t>(vector)]; }
+  kernel::Value end(int vector) const { return row_ends.empty() ? hi : row_ends[vector]; }
 };
 
 /// Runs the elementwise program of an attention over a row block: slot[column][row], lanes along the rows, so that
@@ -40,7 +40,7 @@ class RowBlockLoops {
         slots_(std::move(slots)),
         inside_(std::move(inside)) {}
 
-  const ScratchMatrix& slot(int value) const { return slots_[static_cast<std::size_t>(plan_.slot_of(value))]; }
+  const ScratchMatrix& slot(int value) const { return slots_[plan_.slot_of(value)]; }
 
   /// The scopes of the vectors of rows; the loops over their columns bind the reductions there.
   using Rows = std::vector<std::unique_ptr<ElementwiseEmitter::Scope>>;

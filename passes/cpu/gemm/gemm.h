@@ -9,6 +9,7 @@
 #include "ir/hardware/cpu_info.h"
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/intrinsics/split_bf16.h"
+#include "passes/cpu/gemm/product_sizes.h"
 #include "passes/lowering/operands/load_operand.h"
 #include "passes/program/launch_info.h"
 
@@ -64,7 +65,7 @@ struct GemmTile {
 
 /// Returns the register tile for a CPU, with blocks for a packed right operand. The scratch of a task is mc * nc sums
 /// and the operands that it packs (mr or lanes, times kc; nc * kc). It stays within the limit for kernels.
-GemmTile choose_tile(DType compute, const CpuInfo& cpu);
+GemmTile choose_tile(DType compute, const CpuInfo& cpu, const FmaBlocks& blocks = {});
 
 /// Prefetches rows row .. row + tile.lanes at one step of k; `row` may be past the last row.
 using OperandPrefetch = std::function<void(kernel::Value batch, kernel::Value row, kernel::Value k)>;
@@ -146,6 +147,7 @@ struct GemmPlan {
 struct GemmQuery {
   DType compute = f32;
   CpuInfo cpu;
+  ProductSizes tuned = {};
   std::optional<std::int64_t> batch{}, m{}, n{}, k{};  ///< empty: known at run time only
   LaneAxis lhs_axis = LaneAxis::k, rhs_axis = LaneAxis::k;
   bool lhs_loadable = true, rhs_loadable = true;

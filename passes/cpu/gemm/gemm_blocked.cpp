@@ -229,7 +229,7 @@ class BlockedGemm {
         const Value row = in_every_lane(b_, left(k, i), tile_.lanes);
         for (int v = 0; v < nv; ++v) {
           const Var sum = acc[index(i, v, nv)];
-          b_.set(sum, multiply_add(b_, row, column[static_cast<std::size_t>(v)], b_.get(sum)));
+          b_.set(sum, multiply_add(b_, row, column[v], b_.get(sum)));
         }
       }
     };
@@ -332,9 +332,7 @@ class BlockedGemm {
     if (plan_.lhs == Source::direct) {
       std::vector<Value> rows;
       for (int i = 0; i < at.rows; ++i) rows.push_back(i == 0 ? at.m : min(at.m + i, sizes_.m - 1));
-      return [this, t, p, rows](Value k, int i) {
-        return lhs_.load(t.batch, rows[static_cast<std::size_t>(i)], p.k0 + k, lhs_.axis, 1, {});
-      };
+      return [this, t, p, rows](Value k, int i) { return lhs_.load(t.batch, rows[i], p.k0 + k, lhs_.axis, 1, {}); };
     }
     const bool packed = plan_.lhs == Source::packed;
     const Buffer buffer = packed ? lhs_.packed : left_;
@@ -353,10 +351,9 @@ class BlockedGemm {
     const int lanes = tile_.lanes;
     if (plan_.rhs == Source::direct) {
       std::vector<Value> masks(static_cast<std::size_t>(tile_.nv));
-      for (int v = 0; masked && v < tile_.nv; ++v)
-        masks[static_cast<std::size_t>(v)] = b_.tail_mask(sizes_.n - n - v * lanes, lanes);
+      for (int v = 0; masked && v < tile_.nv; ++v) masks[v] = b_.tail_mask(sizes_.n - n - v * lanes, lanes);
       return [this, t, p, n, masks, lanes](Value k, int v) {
-        return rhs_.load(t.batch, n + v * lanes, p.k0 + k, LaneAxis::row, lanes, masks[static_cast<std::size_t>(v)]);
+        return rhs_.load(t.batch, n + v * lanes, p.k0 + k, LaneAxis::row, lanes, masks[v]);
       };
     }
     const bool packed = plan_.rhs == Source::packed;

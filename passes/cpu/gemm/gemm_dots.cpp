@@ -35,7 +35,7 @@ void emit_dot_runs(Builder& b, const DotTile& tile, Value k0, Value k1, const Do
       for (int i = 0; i < tile.rows; ++i) {
         const Value row = left(i, k, {});
         for (int j = 0; j < tile.columns; ++j)
-          b.set(parts[at(i, j)], multiply_add(b, row, columns[static_cast<std::size_t>(j)], b.get(parts[at(i, j)])));
+          b.set(parts[at(i, j)], multiply_add(b, row, columns[j], b.get(parts[at(i, j)])));
       }
     };
     const auto steps = [&](Value k) {
@@ -79,8 +79,8 @@ std::vector<Value> emit_dot_tile(Builder& b, const DotTile& tile, Value k0, Valu
     for (int i = 0; i < tile.rows; ++i) {
       const Value row = load(left, i);
       for (int j = 0; j < tile.columns; ++j) {
-        const Var sum = sums[static_cast<std::size_t>(accumulator * count + i * tile.columns + j)];
-        b.set(sum, multiply_add(b, row, columns[static_cast<std::size_t>(j)], b.get(sum)));
+        const Var sum = sums[accumulator * count + i * tile.columns + j];
+        b.set(sum, multiply_add(b, row, columns[j], b.get(sum)));
       }
     }
   };

@@ -19,8 +19,8 @@ bool lies_in_l2(const GemmQuery& query) {
 void fit_streamed(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   constexpr std::int64_t usual_columns = 2048;  // assumed if unknown
-  tile.nv = std::min(tile.nv, query.cpu.products.fma.streams);
-  tile.kc = query.cpu.products.fma.streamed_depth;
+  tile.nv = std::min(tile.nv, query.tuned.fma.streams);
+  tile.kc = query.tuned.fma.streamed_depth;
   const std::int64_t quarter = (query.n.value_or(usual_columns) + 3) / 4;
   const std::int64_t columns = std::clamp<std::int64_t>(quarter, tile.n_step(), page_bytes / bytes);
   tile.nc = static_cast<int>((columns + tile.n_step() - 1) / tile.n_step()) * tile.n_step();
@@ -29,7 +29,7 @@ void fit_streamed(GemmTile& tile, const GemmQuery& query) {
 }  // namespace
 
 void fit_splits(GemmPlan& plan, const GemmQuery& query) {
-  const std::int64_t least = query.cpu.products.limits.least_split;
+  const std::int64_t least = query.tuned.limits.least_split;
   const std::int64_t most = 2 * query.cpu.cores;  // tasks to create by splitting
   if (!query.n || !query.k || *query.n * *query.k < 8 * least) return;
   GemmTile tile = plan.tile;
@@ -51,8 +51,8 @@ void fit_prefetch(GemmPlan& plan, const GemmQuery& query) {
   const std::int64_t streamed = 4 * elements_of_l2(query.cpu);  // above this size splits read as fast
   if (!query.n || !query.k || plan.lhs != Source::direct || lies_in_l2(query)) return;
   const std::int64_t m = *query.m;
-  const FmaBlocks& blocks = query.cpu.products.fma;
-  const ProductLimits& limits = query.cpu.products.limits;
+  const FmaBlocks& blocks = query.tuned.fma;
+  const ProductLimits& limits = query.tuned.limits;
   GemmTile tile = plan.tile;
   fit_rows(tile, query);
   if (m <= limits.very_few_rows) {
@@ -71,8 +71,8 @@ void fit_prefetch(GemmPlan& plan, const GemmQuery& query) {
 
 void fit_rows(GemmTile& tile, const GemmQuery& query) {
   const std::int64_t m = *query.m;
-  const FmaBlocks& blocks = query.cpu.products.fma;
-  const ProductLimits& limits = query.cpu.products.limits;
+  const FmaBlocks& blocks = query.tuned.fma;
+  const ProductLimits& limits = query.tuned.limits;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool again = m > 2 * tile.mr;
   const bool few_whole = query.n && (*query.n == 4 * tile.lanes || *query.n == 8 * tile.lanes);
@@ -97,8 +97,8 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
 /// data.
 void fit_dot(GemmPlan& plan, const GemmQuery& query) {
   GemmTile& tile = plan.tile;
-  const FmaBlocks& blocks = query.cpu.products.fma;
-  const ProductLimits& limits = query.cpu.products.limits;
+  const FmaBlocks& blocks = query.tuned.fma;
+  const ProductLimits& limits = query.tuned.limits;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool in_l2 = query.n && query.k && *query.n * *query.k * bytes <= query.cpu.l2.share() / 2;
   tile.mr = equal_share(*query.m, !in_l2 ? tile.mr : at_most(query.m, 6) ? 6 : 4);

@@ -71,11 +71,10 @@ class MicroPanelPacker {
     const auto copy = [&](bool masked) {
       std::vector<Value> masks(static_cast<std::size_t>(groups_));
       for (int g = 0; masked && g < groups_; ++g)
-        masks[static_cast<std::size_t>(g)] = b_.tail_mask(from_.rows - from_.row - g * lanes_, lanes_);
+        masks[g] = b_.tail_mask(from_.rows - from_.row - g * lanes_, lanes_);
       for_unrolled(b_, b_.index(0), from_.depth, masked ? 1 : 4, [&](Value k) {
         for (int g = 0; g < groups_; ++g)
-          put(at(k, g * lanes_), width_ - g * lanes_,
-              steps_.of_rows(from_.row + g * lanes_, k, masks[static_cast<std::size_t>(g)]));
+          put(at(k, g * lanes_), width_ - g * lanes_, steps_.of_rows(from_.row + g * lanes_, k, masks[g]));
       });
     };
     if (known_multiple(b_, from_.rows, groups_ * lanes_) && width_ == groups_ * lanes_) return copy(false);
@@ -149,8 +148,7 @@ class MicroPanelPacker {
     for (int j = 0; j < (square.steps > 0 ? square.steps : lanes_); ++j) {
       const auto store = [&] {
         for (int first = 0; first < unit; first += lanes_)
-          put(at(k + j, 0) + row + first, unit == width_ ? width_ - first : lanes_,
-              columns[static_cast<std::size_t>(first / lanes_)][static_cast<std::size_t>(j)]);
+          put(at(k + j, 0) + row + first, unit == width_ ? width_ - first : lanes_, columns[first / lanes_][j]);
       };
       if (square.left && j > 0)
         b_.if_(square.left > j, store);

@@ -95,7 +95,7 @@ class RowPacker {
       pairs.push_back(b_.get(kept));
     }
     const std::vector<Value> rows = transpose(b_, pairs, 2);
-    for (int i = 0; i < lanes_; ++i) put(r + i, step, rows[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < lanes_; ++i) put(r + i, step, rows[i]);
   }
 
   void put(Value r, Value step, Value vector) { b_.store(to_.buffer, to_.base + r * to_.stride + 2 * step, vector); }

@@ -15,7 +15,7 @@ namespace {
 /// columns, so these are wide.
 void fit_loaded(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  const ProductBlock& block = query.cpu.products.fma.packs_both;
+  const ProductBlock& block = query.tuned.fma.packs_both;
   tile.kc = depth(query.k, block.depth, tile.lanes);
   tile.nc = floor_to(block.columns * 4 / bytes, tile.n_step());
   tile.mc = floor_to(block.rows, tile.mr);
@@ -24,7 +24,7 @@ void fit_loaded(GemmTile& tile, const GemmQuery& query) {
 /// Sets the blocks of a task that packs its part of the left operand; the right one is packed already.
 void fit_loaded_left(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  const ProductBlock& block = query.cpu.products.fma.packs_left;
+  const ProductBlock& block = query.tuned.fma.packs_left;
   tile.kc = depth(query.k, block.depth * 4 / bytes, tile.lanes);
   tile.nc = floor_to(block.columns * 4 / bytes, tile.n_step());
   tile.mc = floor_to(block.rows, tile.mr);
@@ -43,9 +43,9 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool rows = query.lhs_axis == LaneAxis::row;
   const bool small = query.n && query.k && !large_right(query);
-  const FmaBlocks& blocks = query.cpu.products.fma;
+  const FmaBlocks& blocks = query.tuned.fma;
   const bool deep =
-      (rows || query.rhs_axis == LaneAxis::k || small) && !at_most(query.m, query.cpu.products.limits.few_rows);
+      (rows || query.rhs_axis == LaneAxis::k || small) && !at_most(query.m, query.tuned.limits.few_rows);
   const int row_block = scratch(9) / bytes / tile.n_step() / tile.lanes * tile.lanes;  // limits the depth
   const int deepest = !deep ? blocks.few_rows_depth : rows ? blocks.beside_rows_depth : blocks.packs_right_depth;
   tile.kc = depth(query.k, std::min(deepest * 4 / bytes, row_block), tile.lanes);
@@ -64,7 +64,7 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
 void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   constexpr int of_sums = 12;  // sixteenths of scratch
-  const FmaBlocks& blocks = query.cpu.products.fma;
+  const FmaBlocks& blocks = query.tuned.fma;
   const int deepest = query.lhs_axis == LaneAxis::k ? blocks.packed_depth : blocks.packed_beside_rows_depth;
   tile.kc = depth(query.k, deepest * 4 / bytes, tile.lanes);
   tile.nc = tile.n_step();
@@ -76,7 +76,7 @@ void fit_columns(GemmTile& tile, const GemmQuery& query) {
   const int most = query.cpu.vectors.count / 8 + 1;
   if (!query.n || *query.n <= 0 || *query.n > most * tile.lanes || !query.lhs_loadable) return;
   tile.nv = static_cast<int>((*query.n + tile.lanes - 1) / tile.lanes);
-  tile.mr = std::min(accumulators(query.cpu.vectors) / tile.nv, query.cpu.products.fma.most_column_rows);
+  tile.mr = std::min(accumulators(query.cpu.vectors) / tile.nv, query.tuned.fma.most_column_rows);
 }
 
 /// Whether there is one right operand for all rows.
@@ -86,7 +86,7 @@ bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.b
 /// memory and read back, so each task should pack its own part, unless enough rows share the copy to make this
 /// traffic negligible.
 bool may_pack_right(const GemmQuery& query) {
-  const bool many = query.m && *query.m >= query.cpu.products.limits.packed_rows && query.n && query.k &&
+  const bool many = query.m && *query.m >= query.tuned.limits.packed_rows && query.n && query.k &&
                     *query.n * *query.k <= query.cpu.last_level.bytes;
   return reused(query) && (many || !large_right(query));
 }
@@ -94,7 +94,7 @@ bool may_pack_right(const GemmQuery& query) {
 /// Returns whether the right operand is read in place from a cache because there are too few rows to amortize
 /// packing. The right operand of a weight gradient was computed just before; weights come from memory.
 bool stays_cached(const GemmQuery& query) {
-  const ProductLimits& limits = query.cpu.products.limits;
+  const ProductLimits& limits = query.tuned.limits;
   const bool fresh = query.lhs_axis == LaneAxis::row && at_most(query.m, limits.few_rows);
   const std::int64_t l2 = elements_of_l2(query.cpu);
   return at_most(query.m, limits.cached_rows) && query.n && query.k &&
@@ -105,7 +105,7 @@ bool stays_cached(const GemmQuery& query) {
 /// blocks of columns would compute it again, unless the copy is so large that it goes through memory. Tasks can pack
 /// an operand that is read along its rows in whole cache lines as well.
 bool may_pack_left(const GemmQuery& query) {
-  const ProductLimits& limits = query.cpu.products.limits;
+  const ProductLimits& limits = query.tuned.limits;
   const std::int64_t large = limits.most_packed_left;
   const bool small = (!query.m || *query.m <= large) && (!query.k || *query.k <= large);
   return reused(query) && query.lhs_axis == LaneAxis::k && small && query.n && *query.n > limits.computed_columns;
@@ -115,7 +115,7 @@ bool may_pack_left(const GemmQuery& query) {
 /// read along its rows, each step of k touches another cache line. With many rows, no cache keeps these lines for the
 /// next rows and columns.
 bool scattered_left(const GemmQuery& query) {
-  return query.lhs_axis == LaneAxis::row && query.m && *query.m >= query.cpu.products.limits.scattered_rows &&
+  return query.lhs_axis == LaneAxis::row && query.m && *query.m >= query.tuned.limits.scattered_rows &&
          may_pack_right(query);
 }
 
@@ -123,7 +123,7 @@ bool scattered_left(const GemmQuery& query) {
 /// first. That pays off if the last-level cache is slow and there are many steps and columns.
 bool distant_left(const GemmQuery& query) {
   if (!query.cpu.slow_last_level || query.lhs_axis != LaneAxis::row || !at_most(query.batch, 1)) return false;
-  const ProductLimits& limits = query.cpu.products.limits;
+  const ProductLimits& limits = query.tuned.limits;
   return query.m && *query.m > limits.few_rows && !at_most(query.n, limits.distant_columns) &&
          !at_most(query.k, limits.distant_columns);
 }
@@ -163,9 +163,9 @@ int remainder_columns(const GemmQuery& query) {
   const int lanes = query.cpu.vectors.lanes(query.compute);
   const bool dots = query.lhs_axis == LaneAxis::k;
   constexpr std::int64_t most_copied = 4096;  // in scratch, which the kernel IR limits
-  const std::int64_t most_vectors = query.cpu.products.limits.remainder_vectors;
+  const std::int64_t most_vectors = query.tuned.limits.remainder_vectors;
   if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
-  if (!query.lhs_loadable || query.pairs || at_most(query.m, query.cpu.products.limits.very_few_rows)) return 0;
+  if (!query.lhs_loadable || query.pairs || at_most(query.m, query.tuned.limits.very_few_rows)) return 0;
   const std::int64_t remainder = *query.n % lanes;
   if (!dots) return 2 * remainder > lanes || at_most(query.m, lanes) ? 0 : static_cast<int>(remainder);
   const bool few =
@@ -191,7 +191,7 @@ GemmPlan choose_plan(const GemmQuery& query);
 
 }  // namespace
 
-GemmTile choose_tile(DType compute, const CpuInfo& cpu) {
+GemmTile choose_tile(DType compute, const CpuInfo& cpu, const FmaBlocks& blocks) {
   LATHE_ASSERT(compute == f32 || compute == f64 || compute == i64 || compute == i32);
   const int bytes = static_cast<int>(size_in_bytes(compute));
   // A quarter of the registers holds three columns and one broadcast.
@@ -199,9 +199,9 @@ GemmTile choose_tile(DType compute, const CpuInfo& cpu) {
           .lanes = cpu.vectors.lanes(compute),
           .mr = accumulators(cpu.vectors) / 3,
           .nv = 3,
-          .kc = cpu.products.fma.usual.depth * 4 / bytes,
-          .mc = cpu.products.fma.usual.rows,
-          .nc = cpu.products.fma.usual.columns * 4 / bytes};
+          .kc = blocks.usual.depth * 4 / bytes,
+          .mc = blocks.usual.rows,
+          .nc = blocks.usual.columns * 4 / bytes};
 }
 
 GemmPlan plan_gemm(const GemmQuery& query) {
@@ -228,9 +228,8 @@ GemmPlan plan_gemm(const GemmQuery& query) {
       plan = choose_plan(q);
     fit_scratch(plan, q);
     plan.fewest_tasks = fewest_tasks;
-    plan.overlap_depth = q.cpu.products.limits.overlap_depth;
-    plan.register_epilogue =
-        q.epilogue_small && at_most(q.k, q.cpu.products.limits.register_depth / (q.pairs ? 2 : 1));
+    plan.overlap_depth = q.tuned.limits.overlap_depth;
+    plan.register_epilogue = q.epilogue_small && at_most(q.k, q.tuned.limits.register_depth / (q.pairs ? 2 : 1));
     plan.missed = missed;
     return plan;
   };
@@ -250,7 +249,7 @@ namespace {
 GemmPlan few_rows(GemmPlan plan, const GemmQuery& query) {
   plan.rhs = Source::direct;
   fit_rows(plan.tile, query);
-  if (*query.m <= query.cpu.products.limits.very_few_rows) fit_splits(plan, query);
+  if (*query.m <= query.tuned.limits.very_few_rows) fit_splits(plan, query);
   if (query.cpu.slow_last_level) fit_prefetch(plan, query);
   // A row block of the left operand that is packed into scratch, in whole vectors of rows, must fit there. The limit
   // is the kernel IR's, not the CPU's.
@@ -261,19 +260,19 @@ GemmPlan few_rows(GemmPlan plan, const GemmQuery& query) {
 }
 
 GemmPlan choose_plan(const GemmQuery& query) {
-  GemmTile tile = choose_tile(query.compute, query.cpu);
+  GemmTile tile = choose_tile(query.compute, query.cpu, query.tuned.fma);
   GemmPlan plan{.tile = tile, .lhs = query.lhs_loadable ? Source::direct : Source::loaded};
   const bool row = query.rhs_axis == LaneAxis::row;
   const bool few = query.m && *query.m > 0;
   // Dot products add up lanes once for all of k; with more than a few rows, only a deep k pays for that.
-  const ProductLimits& limits = query.cpu.products.limits;
+  const ProductLimits& limits = query.tuned.limits;
   const bool deep = !query.k || *query.k >= limits.dots_depth;
   if (few && at_most(query.m, deep ? limits.dots_rows : limits.short_dots_rows) && !row &&
       query.lhs_axis == LaneAxis::k) {
     plan = {GemmStrategy::skinny_dot, tile, Source::direct, Source::direct};
     fit_dot(plan, query);
     const auto bytes = static_cast<std::int64_t>(size_in_bytes(query.compute));
-    plan.prefetch_bytes = query.cpu.products.prefetch_bytes;
+    plan.prefetch_bytes = query.tuned.prefetch_bytes;
     plan.left_in_l1 = query.k && *query.m * *query.k * bytes <= query.cpu.l1.share();
     return plan;
   }
@@ -284,9 +283,8 @@ GemmPlan choose_plan(const GemmQuery& query) {
     plan.rhs = Source::direct;
     plan.tile.nc = tile.n_step();
     if (query.lhs_axis == LaneAxis::k)
-      plan.tile.kc =
-          depth(query.k, query.cpu.products.fma.direct_depth * 4 / static_cast<int>(size_in_bytes(tile.compute)),
-                tile.lanes);
+      plan.tile.kc = depth(query.k, query.tuned.fma.direct_depth * 4 / static_cast<int>(size_in_bytes(tile.compute)),
+                           tile.lanes);
     return plan;
   }
   plan.rhs = Source::loaded;
@@ -371,7 +369,7 @@ std::vector<GemmPlan> candidate_plans(GemmQuery query, GemmQuery sizes) {
     const auto same = [&](const GemmPlan& other) { return same_plan(plan, other, sizes); };
     if (std::none_of(plans.begin(), plans.end(), same)) plans.push_back(plan);
   };
-  const GemmTile standard = choose_tile(query.compute, query.cpu);
+  const GemmTile standard = choose_tile(query.compute, query.cpu, query.tuned.fma);
   const bool plain = first.tile.mr == standard.mr && first.tile.nv == standard.nv && !first.tile.pairs();
   if (plain) {
     for (const GemmPlan& plan : with_other_sources(first, query)) add(plan);

@@ -85,9 +85,7 @@ void RemainderColumns::dot_products(Value batch, Value m0, Value m1) {
     for (int i = 0; i < at_once; ++i) rows.push_back(i == 0 ? m : min(m + i, m1 - 1));
     const std::vector<Value> sums = emit_dot_tile(
         b_, tile, b_.index(0), sizes_.k, known_multiple(b_, sizes_.k, lanes),
-        [&](int i, Value k, Value mask) {
-          return lhs_.load(batch, rows[static_cast<std::size_t>(i)], k, LaneAxis::k, lanes, mask);
-        },
+        [&](int i, Value k, Value mask) { return lhs_.load(batch, rows[i], k, LaneAxis::k, lanes, mask); },
         [&](int column, Value k, Value mask) { return b_.load(columns_, column * stride_ + k, lanes, mask); });
     store_dots(b_, tile, sums, results_, (m - m0) * plan_.remainder, plan_.remainder);
   });
@@ -103,16 +101,13 @@ void RemainderColumns::vectors_of_rows(Value batch, Value m0, Value m1) {
     std::vector<std::vector<Value>> sums(static_cast<std::size_t>(vectors));
     emit_register_tile(
         b_, tile, b_.index(0), sizes_.k, [&](Value k, int column) { return element(batch, k, column); },
-        [&](Value k, int v) {
-          return lhs_.load(batch, m + v * lanes, k, LaneAxis::row, lanes, masks[static_cast<std::size_t>(v)]);
-        },
-        {}, [&](int, int v, Value sum) { sums[static_cast<std::size_t>(v)].push_back(sum); });
+        [&](Value k, int v) { return lhs_.load(batch, m + v * lanes, k, LaneAxis::row, lanes, masks[v]); }, {},
+        [&](int, int v, Value sum) { sums[v].push_back(sum); });
     for (int v = 0; v < vectors; ++v) {
-      std::vector<Value>& columns = sums[static_cast<std::size_t>(v)];
+      std::vector<Value>& columns = sums[v];
       columns.resize(static_cast<std::size_t>(lanes), columns.back());
       const std::vector<Value> results = transpose(b_, columns);
-      for (int i = 0; i < lanes; ++i)
-        b_.store(results_, (m - m0 + (v * lanes + i)) * plan_.remainder, results[static_cast<std::size_t>(i)]);
+      for (int i = 0; i < lanes; ++i) b_.store(results_, (m - m0 + (v * lanes + i)) * plan_.remainder, results[i]);
     }
   });
 }

@@ -119,7 +119,7 @@ class SkinnyDot {
     };
     const auto vectors = [&](const LoadOperand& load, const std::vector<Value>& rows) {
       return [this, &load, rows, batch = block.batch](int i, Value k, Value mask) {
-        return load(batch, rows[static_cast<std::size_t>(i)], k, LaneAxis::k, tile_.lanes, mask);
+        return load(batch, rows[i], k, LaneAxis::k, tile_.lanes, mask);
       };
     };
     const auto position = [&](std::size_t index) {
@@ -137,9 +137,7 @@ class SkinnyDot {
                     right = vectors(scaled ? rhs_.scaled.numbers : rhs_.load, columns);
     DotFactor factor;
     if (scaled)
-      factor = {rhs_.scaled.run, [&](int j, Value k) {
-                  return rhs_.scaled.factor(block.batch, columns[static_cast<std::size_t>(j)], k);
-                }};
+      factor = {rhs_.scaled.run, [&](int j, Value k) { return rhs_.scaled.factor(block.batch, columns[j], k); }};
     const auto prefetch = in_turn ? prefetch_of(block.batch, columns, scaled) : nullptr;
     if (scaled) factor.prefetch = prefetch;
     const auto prefetched = [&](int j, Value k, Value mask) {
@@ -177,7 +175,7 @@ class SkinnyDot {
                        column = b_.constant_value(sizes_.k).value_or(prefetch_bytes_) * number,
                        distance = std::max<std::int64_t>(prefetch_bytes_ / std::max<std::int64_t>(column, 1), 1);
     return [this, batch, &columns, distance](int j, Value at_k) {
-      rhs_.prefetch_along_k(batch, columns[static_cast<std::size_t>(j)] + distance, at_k);
+      rhs_.prefetch_along_k(batch, columns[j] + distance, at_k);
     };
   }
 
@@ -196,8 +194,7 @@ class SkinnyDot {
       if (factor.prefetch) own.prefetch = [&](int, Value k) { factor.prefetch(j, k); };
       const auto of_column =
           emit_dot_tile(b_, one, k0, k1, known_multiple(b_, sizes_.k, tile_.lanes), left, column, {}, own);
-      for (int i = 0; i < tile.rows; ++i)
-        sums[static_cast<std::size_t>(i * tile.columns + j)] = of_column[static_cast<std::size_t>(i)];
+      for (int i = 0; i < tile.rows; ++i) sums[i * tile.columns + j] = of_column[i];
     }
     return sums;
   }

@@ -64,8 +64,7 @@ class SplitBf16Packer {
       Two both;
       for (int half = 0; half < 2; ++half) {
         const Value k = block + half * side;
-        both[static_cast<std::size_t>(half)] =
-            from_.axis == LaneAxis::k ? of_row(row + i, k, ragged) : of_rows(row, k + i, ragged);
+        both[half] = from_.axis == LaneAxis::k ? of_row(row + i, k, ragged) : of_rows(row, k + i, ragged);
       }
       return both;
     };

@@ -12,11 +12,11 @@ namespace {
 
 constexpr int bytes_of_pair = 2 * kernel::bf16_terms * 2;
 /// Returns the maximum rows or k of an operand that is packed whole; its copy is half as large again.
-std::int64_t many(const GemmQuery& query) { return query.cpu.products.limits.most_packed_split; }
+std::int64_t many(const GemmQuery& query) { return query.tuned.limits.most_packed_split; }
 
 /// Many rows: a task packs some of them for all its columns, which are few. Blocks of the right operand come from L3.
 void fit_many_rows(GemmTile& t, const GemmQuery& query) {
-  const ProductBlock& block = query.cpu.products.tiles.split_left;
+  const ProductBlock& block = query.tuned.tiles.split_left;
   t.mc = block.rows;
   t.nc = block.columns;
   t.kc = pairs_deep(query.k, block.depth);
@@ -26,8 +26,8 @@ void fit_many_rows(GemmTile& t, const GemmQuery& query) {
 /// which occupies a third of L2, because other virtual machines may use the rest. If no sums are kept between blocks
 /// of k, a task may have all rows, provided that the columns are enough for many tasks.
 void fit_packed(GemmTile& t, const GemmQuery& query) {
-  const TileBlocks& blocks = query.cpu.products.tiles;
-  const ProductLimits& limits = query.cpu.products.limits;
+  const TileBlocks& blocks = query.tuned.tiles;
+  const ProductLimits& limits = query.tuned.limits;
   const bool single = at_most(query.k, limits.one_block);
   const ProductBlock& block = single ? blocks.split_one_block : blocks.split_packed;
   t.kc = pairs_deep(query.k, block.depth);
@@ -37,8 +37,8 @@ void fit_packed(GemmTile& t, const GemmQuery& query) {
 
 /// Each task packs the right operand, usually weights, for all its rows, which stay in L2.
 void fit_packed_left(GemmTile& t, const GemmQuery& query) {
-  const TileBlocks& blocks = query.cpu.products.tiles;
-  const bool single = at_most(query.k, query.cpu.products.limits.one_block);
+  const TileBlocks& blocks = query.tuned.tiles;
+  const bool single = at_most(query.k, query.tuned.limits.one_block);
   t.kc = pairs_deep(query.k, single ? blocks.split_right_depth : blocks.split_right.depth);
   // Most of the scratch holds the packed operand; the rest holds one row block's sums and the scratch of
   // SplitBf16Sums.
@@ -53,7 +53,7 @@ void fit_packed_left(GemmTile& t, const GemmQuery& query) {
 /// Whether tasks should pack the right operand themselves: for a short k, if its rows are contiguous along k or if
 /// few rows are known to use it.
 bool packs_in_tasks(const GemmQuery& query) {
-  const ProductLimits& limits = query.cpu.products.limits;
+  const ProductLimits& limits = query.tuned.limits;
   return at_most(query.k, limits.one_block) &&
          (query.rhs_axis == LaneAxis::k || at_most(query.m, limits.split_task_rows));
 }
@@ -63,7 +63,7 @@ TriedPlan plan_panels(GemmPlan plan, GemmQuery query) {
   if (!at_most(query.n, many(query)))
     return {.why_not = fmt::format("its k is {}, and its {} columns are too many to be packed in panels of it",
                                    *query.k, *query.n)};
-  const auto most = static_cast<int>(query.cpu.products.limits.most_panel);
+  const auto most = static_cast<int>(query.tuned.limits.most_panel);
   plan.panel = floor_to(equal_share(*query.k, most) + kernel::tile_depth - 1, kernel::tile_depth);
   query.k = plan.panel;
   plan.lhs = plan.rhs = Source::packed;
@@ -76,8 +76,8 @@ TriedPlan plan_panels(GemmPlan plan, GemmQuery query) {
 /// of the other operand at a time; with few columns, a task has all of them. With very few columns, fma needs no copy
 /// of the left operand. It is faster if that is read along a long k, or along its rows with a short k.
 TriedPlan plan_batched(GemmPlan plan, const GemmQuery& query) {
-  const TileBlocks& blocks = query.cpu.products.tiles;
-  const ProductLimits& limits = query.cpu.products.limits;
+  const TileBlocks& blocks = query.tuned.tiles;
+  const ProductLimits& limits = query.tuned.limits;
   const int side = blocks.short_side, few = blocks.split_batched_side;
   if (!query.m || !query.k) return {.why_not = "its right operand is of a batch, and its rows or k are not known"};
   if (*query.m < side)
@@ -117,7 +117,7 @@ double percent_filled(const GemmQuery& query) {
 }  // namespace
 
 TriedPlan plan_split_bf16(const GemmQuery& query) {
-  const ProductLimits& limits = query.cpu.products.limits;
+  const ProductLimits& limits = query.tuned.limits;
   if (!query.split_bf16) return {};
   if (!query.n) return {.why_not = "its columns are not known"};
   const std::int64_t least = limits.split_columns_depth;

@@ -28,15 +28,13 @@ void fit_block(GemmTile& tile, const ProductBlock& block, const Size& k) {
 
 /// Few columns of many rows: each task packs the right operand for all its rows.
 void fit_narrow(GemmPlan& plan, const GemmQuery& query) {
-  const TileBlocks& blocks = query.cpu.products.tiles;
+  const TileBlocks& blocks = query.tuned.tiles;
   const bool rows = plan.rhs == Source::loaded && query.rhs_axis == LaneAxis::row;
   fit_block(plan.tile, rows ? blocks.packs_right_rows : blocks.packs_right, query.k);
 }
 
 /// Few rows of many columns: each task packs the left operand, which is read along its rows, for all its columns.
-void fit_wide(GemmPlan& plan, const GemmQuery& query) {
-  fit_block(plan.tile, query.cpu.products.tiles.packs_left, query.k);
-}
+void fit_wide(GemmPlan& plan, const GemmQuery& query) { fit_block(plan.tile, query.tuned.tiles.packs_left, query.k); }
 
 }  // namespace
 
@@ -52,7 +50,7 @@ std::string too_small(const GemmQuery& query, const LeastSizes& least) {
 TriedPlan plan_tiles(const GemmQuery& query) {
   constexpr std::int64_t least = kernel::tile_side;  // minimum rows, columns or k; fewer leave too much of a tile
                                                      // empty
-  const ProductLimits& limits = query.cpu.products.limits;
+  const ProductLimits& limits = query.tuned.limits;
   if (!query.tiles) return {};
   if (std::string why = too_small(query, {least, least, least}); !why.empty()) return {.why_not = std::move(why)};
   GemmPlan plan{.strategy = GemmStrategy::tiles, .tile = tile_of_mma(), .lhs = Source::loaded, .rhs = Source::loaded};
@@ -73,7 +71,7 @@ TriedPlan plan_tiles(const GemmQuery& query) {
     if (shared && (many || rows)) plan.rhs = Source::packed;
     fit_narrow(plan, query);
   }
-  const ProductBlock& least_halved = query.cpu.products.tiles.least_halved;
+  const ProductBlock& least_halved = query.tuned.tiles.least_halved;
   GemmTile& t = plan.tile;
   fit_sizes(t, query);
   while (scratch_of(plan, query) > most_scratch) {

@@ -14,7 +14,7 @@ namespace {
 /// Emits the matmuls of a node's segments. They share one kernel; the number of the segment is a run-time argument.
 class GroupedKernels {
  public:
-  GroupedKernels(const LoweringContext& lowering, ir::ValueId id)
+  GroupedKernels(const CpuContext& lowering, ir::ValueId id)
       : lowering_(lowering), node_(lowering.graph[id]), out_(lowering.buffer_of(id)), id_(id) {}
 
   std::vector<KernelContext::Built> run() {
@@ -57,7 +57,8 @@ class GroupedKernels {
   GemmPlan plan(const Segment& segment) const {
     const ProductOperands& o = segment.operands();
     GemmQuery query{.compute = o.compute,
-                    .cpu = lowering_.cpu(),
+                    .cpu = lowering_.cpu,
+                    .tuned = lowering_.tuned.products,
                     .batch = {},
                     .m = segment.keeps_rows() ? std::nullopt : o.m.value(),
                     .n = o.n.value(),
@@ -66,7 +67,7 @@ class GroupedKernels {
                     .rhs_axis = o.right.axis,
                     .lhs_loadable = o.left.plain,
                     .rhs_loadable = o.right.plain,
-                    .pairs = lowering_.cpu().dot_pairs && o.dtype == bf16,
+                    .pairs = lowering_.cpu.dot_pairs && o.dtype == bf16,
                     .epilogue_small = true};
     GemmPlan plan = plan_gemm(query);
     if (plan.strategy != GemmStrategy::blocked) {
@@ -120,7 +121,7 @@ class GroupedKernels {
     return built;
   }
 
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   const ir::Node& node_;
   int out_;
   ir::ValueId id_;
@@ -128,7 +129,7 @@ class GroupedKernels {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_grouped(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_grouped(const CpuContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
   for (const ir::ValueId member : region.members)
     for (KernelContext::Built& one : GroupedKernels(context, member).run()) built.push_back(std::move(one));

@@ -54,7 +54,7 @@ Multiplier multiplier_of(const GemmTile& tile) {
 
 class ProductKernels {
  public:
-  ProductKernels(const LoweringContext& lowering, const Region& region)
+  ProductKernels(const CpuContext& lowering, const Region& region)
       : lowering_(lowering),
         operands_(lowering, lowering.graph[region.members[0]]),
         epilogue_(region_program(lowering.graph, lowering.plan, region)) {}
@@ -62,7 +62,8 @@ class ProductKernels {
   std::vector<KernelContext::Built> run() {
     const Dim &batch = operands_.batch, &m = operands_.m, &n = operands_.n, &k = operands_.k;
     const GemmQuery query{.compute = operands_.compute,
-                          .cpu = lowering_.cpu(),
+                          .cpu = lowering_.cpu,
+                          .tuned = lowering_.tuned.products,
                           .batch = batch.value(),
                           .m = m.value(),
                           .n = n.value(),
@@ -71,14 +72,14 @@ class ProductKernels {
                           .rhs_axis = operands_.right.axis,
                           .lhs_loadable = operands_.left.plain,
                           .rhs_loadable = operands_.right.plain,
-                          .pairs = lowering_.cpu().dot_pairs && operands_.dtype == bf16,
-                          .tiles = lowering_.cpu().tiles && operands_.dtype == bf16,
-                          .split_bf16 = lowering_.cpu().tiles && operands_.dtype == f32,
+                          .pairs = lowering_.cpu.dot_pairs && operands_.dtype == bf16,
+                          .tiles = lowering_.cpu.tiles && operands_.dtype == bf16,
+                          .split_bf16 = lowering_.cpu.tiles && operands_.dtype == f32,
                           .lhs_has_rows = operands_.left.has_rows,
                           .epilogue_small = epilogue_.size() <= 6};
     const auto plans = lowering_.tuning ? candidate_plans(query, sizes_of_runs(lowering_.tuning->dims))
                                         : std::vector{plan_gemm(query)};
-    const GemmPlan& plan = plans[static_cast<std::size_t>(lowering_.candidate)];
+    const GemmPlan& plan = plans[lowering_.candidate];
     std::vector<KernelContext::Built> built;
     if (plan.panel > 0) {
       panels(plan, built);
@@ -100,7 +101,8 @@ class ProductKernels {
 
  private:
   GemmQuery sizes_of_runs(const DimBindings& dims) const {
-    return {.cpu = lowering_.cpu(),
+    return {.cpu = lowering_.cpu,
+            .tuned = lowering_.tuned.products,
             .batch = operands_.batch.evaluate(dims),
             .m = operands_.m.evaluate(dims),
             .n = operands_.n.evaluate(dims),
@@ -140,13 +142,13 @@ class ProductKernels {
     ElementwiseEmitter emitter(context, s.operand.program, lowering_.buffer_of);
     Scope top(emitter, {});
     emitter.hoist(top);
-    PackSizes sizes{context.dim(batch), context.dim(rows), {}, lowering_.cpu().products.packing};
+    PackSizes sizes{context.dim(batch), context.dim(rows), {}, lowering_.tuned.products.packing};
     const LoadOperand load = part.from_start(context, loader(emitter, s, top));
     sizes.k = part.size(context);
     const auto emit_pack = left ? emit_pack_lhs : emit_pack_rhs;
     emit_pack(context.builder, tile, sizes, context.buffer(packed), s.axis, load);
     built.push_back(context.finish());
-    built.back().launch.work = k * Dim(extent.micro_panel * s.operand.program.work(lowering_.cpu().tasks));
+    built.back().launch.work = k * Dim(extent.micro_panel * s.operand.program.work());
     return packed;
   }
 
@@ -300,18 +302,17 @@ class ProductKernels {
   }
 
   static bool varies(const Linear& form, const std::vector<int>& dims) {
-    return std::any_of(dims.begin(), dims.end(),
-                       [&](int d) { return !form.coefficients[static_cast<std::size_t>(d)].is(0); });
+    return std::any_of(dims.begin(), dims.end(), [&](int d) { return !form.coefficients[d].is(0); });
   }
 
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   ProductOperands operands_;
   ElementwiseProgram epilogue_;
 };
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_product(const CpuContext& context, const Region& region) {
   return ProductKernels(context, region).run();
 }
 

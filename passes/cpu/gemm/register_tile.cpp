@@ -32,13 +32,13 @@ void emit_register_tile(Builder& b, const RegisterTile& tile, Value lo, Value hi
     for (int r = 0; r < tile.rows; ++r) {
       const Value row = in_every_lane(b, element(k, r), tile.lanes);
       for (int v = 0; v < tile.vectors; ++v) {
-        const kernel::Var sum = sums[static_cast<std::size_t>(r * tile.vectors + v)];
-        b.set(sum, multiply_add(b, row, columns[static_cast<std::size_t>(v)], b.get(sum)));
+        const kernel::Var sum = sums[r * tile.vectors + v];
+        b.set(sum, multiply_add(b, row, columns[v], b.get(sum)));
       }
     }
   });
   for (int r = 0; r < tile.rows; ++r)
-    for (int v = 0; v < tile.vectors; ++v) sink(r, v, b.get(sums[static_cast<std::size_t>(r * tile.vectors + v)]));
+    for (int v = 0; v < tile.vectors; ++v) sink(r, v, b.get(sums[r * tile.vectors + v]));
 }
 
 }  // namespace lathe::cpu

@@ -35,7 +35,7 @@ void SplitBf16Sums::finish_sums(const Block& block, const MicroPanelSource& left
   std::vector<kernel::Var> zeros;
   for (int v = 0; v < block.vectors; ++v) zeros.push_back(b_.var(zero));
   each(block, [&](const Position& at) {
-    const kernel::Var& of_column = zeros[static_cast<std::size_t>(at.vector)];
+    const kernel::Var& of_column = zeros[at.vector];
     const Value sum = b_.load(block.sums, at.sums, row_lanes) * (1 / (split_scale * split_scale));
     b_.store(block.sums, at.sums, sum);
     const Value more = b_.fma(sum, zero, b_.get(of_column));
@@ -63,7 +63,7 @@ void SplitBf16Sums::each(const Block& block, const std::function<void(const Posi
       body({.vector = v,
             .sums = block.first + row * block.stride + v * row_lanes,
             .exact = row * side + v * row_lanes,
-            .inside = inside[static_cast<std::size_t>(v)]});
+            .inside = inside[v]});
   });
 }
 

@@ -15,7 +15,7 @@ namespace {
 /// Emits a reduction over outer dims. The kept dims after the last reduced one are the columns; the others are outer.
 class ColumnKernel {
  public:
-  ColumnKernel(const LoweringContext& lowering, const Region& region)
+  ColumnKernel(const CpuContext& lowering, const Region& region)
       : context_("columns", KernelRole::column_reduction),
         program_(region_program(lowering.graph, lowering.plan, region)),
         dims_(lowering, region, program_),
@@ -23,8 +23,7 @@ class ColumnKernel {
         b_(context_.builder) {
     declare_buffers(context_, {&program_}, lowering);
     lanes_ = program_lanes(program_, lowering.vectors());
-    vectors_ = lowering.cpu().loops.column_vectors;
-    tasks_ = lowering.cpu().tasks;
+    vectors_ = lowering.tuned.loops.column_vectors;
     reduce_ = program_.size() - 1;
     LATHE_ASSERT(program_[reduce_].kind == ElementwiseInstruction::Kind::reduce && program_.stores.size() == 1);
   }
@@ -40,7 +39,7 @@ class ColumnKernel {
       block(i / blocks, first, columns, top);
     });
     auto built = context_.finish();
-    built.launch.work = program_.points(dims_.reduced) * Dim(vectors_ * lanes_ * program_.work(tasks_));
+    built.launch.work = program_.points(dims_.reduced) * Dim(vectors_ * lanes_ * program_.work());
     built.launch.flops =
         program_.points(dims_.reduced) * program_.points(dims_.columns) * program_.points(dims_.outer);
     return built;
@@ -90,14 +89,13 @@ class ColumnKernel {
   const ColumnSpace dims_;
   ElementwiseEmitter emitter_;
   kernel::Builder& b_;
-  TaskSizes tasks_;
   int lanes_ = 1, vectors_ = 1, reduce_ = 0;  ///< vectors: per block of columns
 };
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region) {
-  if (const int columns = column_dims(context.graph, region.members[0], task_elements(context.cpu())); columns > 0) {
+std::vector<KernelContext::Built> lower_columns(const CpuContext& context, const Region& region) {
+  if (const int columns = column_dims(context.graph, region.members[0], task_elements(context.cpu)); columns > 0) {
     Region by_rows = region;
     by_rows.kind = RegionKind::rows;
     by_rows.inner = columns;

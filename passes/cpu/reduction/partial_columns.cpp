@@ -8,7 +8,7 @@ namespace lathe::cpu {
 
 using kernel::Value;
 
-PartialColumns::PartialColumns(const LoweringContext& lowering, ElementwiseProgram& program, std::vector<int> outer,
+PartialColumns::PartialColumns(const CpuContext& lowering, ElementwiseProgram& program, std::vector<int> outer,
                                std::vector<int> inner)
     : lowering_(lowering), program_(program), outer_(std::move(outer)), inner_(std::move(inner)) {
   const auto is_sum = [&](const ElementwiseStore& store) {

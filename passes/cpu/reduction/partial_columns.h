@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "passes/lowering/region_kernels.h"
+#include "passes/cpu/cpu_context.h"
 
 namespace lathe::cpu {
 
@@ -14,7 +14,7 @@ namespace lathe::cpu {
 class PartialColumns {
  public:
   /// Removes the stores of column reductions from the program and allocates a workspace for each reduction.
-  PartialColumns(const LoweringContext& lowering, ElementwiseProgram& program, std::vector<int> outer,
+  PartialColumns(const CpuContext& lowering, ElementwiseProgram& program, std::vector<int> outer,
                  std::vector<int> inner);
 
   bool any() const { return !sums_.empty(); }
@@ -40,13 +40,13 @@ class PartialColumns {
     kernel::Value rows, each, count;
   };
   /// Maximum number of chunks: some for each core.
-  std::int64_t most_chunks() const { return std::int64_t{4} * lowering_.cpu().cores; }
+  std::int64_t most_chunks() const { return std::int64_t{4} * lowering_.cpu.cores; }
   Chunks chunks(KernelContext& context) const;
   const ElementwiseInstruction& instruction(const Sum& sum) const { return program_[sum.store.value]; }
   /// Adds a chunk's partial results to its totals and clears them.
   void end_block(KernelContext& context, kernel::Value columns, int lanes) const;
 
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   const ElementwiseProgram& program_;
   std::vector<int> outer_, inner_;
   std::vector<Sum> sums_;

@@ -19,7 +19,7 @@ namespace {
 /// rows with updates, each by the task of its first update.
 class ScatterKernel {
  public:
-  ScatterKernel(const LoweringContext& lowering, const Region& region)
+  ScatterKernel(const CpuContext& lowering, const Region& region)
       : lowering_(lowering),
         context_("scatter_add", KernelRole::scatter_add),
         b_(context_.builder),
@@ -61,7 +61,7 @@ class ScatterKernel {
  private:
   Dim rows() const { return node_.type.shape[dim_].unnamed(); }
   Dim count() const { return updates_.program.points(index_); }
-  std::int64_t width() const { return lowering_.cpu().loops.scatter_task_vectors * lanes_; }
+  std::int64_t width() const { return lowering_.tuned.loops.scatter_task_vectors * lanes_; }
 
   KernelContext::Built sums() {
     ElementwiseEmitter updates(context_, updates_.program, lowering_.buffer_of);
@@ -101,7 +101,7 @@ class ScatterKernel {
       }
       sum_columns(updates, pre, row, start, at, mask, vectors);
     };
-    const int most_sums = lowering_.cpu().loops.scatter_vectors;
+    const int most_sums = lowering_.tuned.loops.scatter_vectors;
     const std::int64_t together = std::int64_t{most_sums} * lanes_;
     const Value whole = hi - (hi - lo) % together;
     b_.for_loop(lo, whole, together, [&](Value at) { body(at, {}, most_sums); });
@@ -123,7 +123,7 @@ class ScatterKernel {
       const Value t = b_.load(positions, order + listed);
       for (std::int64_t v = 0; v < vectors; ++v) {
         Scope scope(updates, {{pre_, pre, 1}, {index_, t, 1}, {post_, column + v * lanes_, lanes_}}, mask);
-        const kernel::Var sum = sums[static_cast<std::size_t>(v)];
+        const kernel::Var sum = sums[v];
         b_.set(sum, b_.get(sum) + b_.broadcast(updates.emit(updates_.result, scope), lanes_));
       }
     };
@@ -147,9 +147,9 @@ class ScatterKernel {
         for_blocks(b_, first_end, end, 1, add, next_block);
         for (std::size_t v = 0; v < sums.size(); ++v) b_.set(sums[v], totals[v].get());
       });
-    const bool streams = clears_ && !mask && outgrows_caches(node_.type, lowering_.cpu());
+    const bool streams = clears_ && !mask && outgrows_caches(node_.type, lowering_.cpu);
     for (std::int64_t v = 0; v < vectors; ++v) {
-      const Value sum = b_.cast(b_.get(sums[static_cast<std::size_t>(v)]), node_.type.dtype);
+      const Value sum = b_.cast(b_.get(sums[v]), node_.type.dtype);
       const Value at = start + column + v * lanes_;
       streams ? b_.stream(out, at, sum) : b_.store(out, at, sum, mask);
     }
@@ -167,11 +167,11 @@ class ScatterKernel {
     const kernel::Buffer positions = context_.buffer(positions_);
     const Value last = context_.dim(count()) - 1;
     const Value listed =
-        b_.load(positions, kernel::min(row + lowering_.cpu().loops.scattered_rows_ahead, context_.dim(rows())));
+        b_.load(positions, kernel::min(row + lowering_.tuned.loops.scattered_rows_ahead, context_.dim(rows())));
     return b_.load(positions, context_.dim(start_of_positions(node_)) + kernel::min(listed, last));
   }
 
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   KernelContext context_;
   kernel::Builder& b_;
   const ir::Node& node_;
@@ -185,7 +185,7 @@ class ScatterKernel {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_scatter(const CpuContext& context, const Region& region) {
   return ScatterKernel(context, region).run(region.members[0]);
 }
 

@@ -6,7 +6,7 @@ namespace lathe::cpu {
 using kernel::Value;
 using Scope = ElementwiseEmitter::Scope;
 
-KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::ValueId scatter, int to) {
+KernelContext::Built scatter_positions(const CpuContext& lowering, ir::ValueId scatter, int to) {
   const ir::Node& node = lowering.graph[scatter];
   const int dim = ir::rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
   std::vector<int> index;

@@ -36,8 +36,7 @@ bool names_row(const ElementwiseProgram& program, int condition, CacheAppend& up
     const int index = args[swapped ? 1 : 0], row = args[swapped ? 0 : 1];
     update.dim = index_dim(program[index]);
     update.row = row;
-    if (update.dim >= 0 && program[row].dtype == i64 && program.depends[static_cast<std::size_t>(row)] == 0)
-      return true;
+    if (update.dim >= 0 && program[row].dtype == i64 && program.depends[row] == 0) return true;
   }
   return false;
 }
@@ -69,7 +68,7 @@ std::optional<CacheAppend> find_cache_append(const ElementwiseProgram& program, 
 
 class CacheAppendKernel {
  public:
-  CacheAppendKernel(const LoweringContext& lowering, const ElementwiseProgram& program, const CacheAppend& update)
+  CacheAppendKernel(const CpuContext& lowering, const ElementwiseProgram& program, const CacheAppend& update)
       : lowering_(lowering),
         program_(program),
         update_(update),
@@ -104,7 +103,7 @@ class CacheAppendKernel {
       });
     });
     auto built = context_.finish();
-    built.launch.work = program_.points(inner_) * Dim(program_.work(lowering_.cpu().tasks));
+    built.launch.work = program_.points(inner_) * Dim(program_.work());
     return built;
   }
 
@@ -140,7 +139,7 @@ class CacheAppendKernel {
     }
   }
 
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   const ElementwiseProgram& program_;
   const CacheAppend& update_;
   KernelContext context_;
@@ -152,7 +151,7 @@ class CacheAppendKernel {
 
 }  // namespace
 
-std::optional<KernelContext::Built> lower_cache_append(const LoweringContext& context, const Region& region) {
+std::optional<KernelContext::Built> lower_cache_append(const CpuContext& context, const Region& region) {
   const ElementwiseProgram program = region_program(context.graph, context.plan, region);
   const auto update = find_cache_append(program, context.buffer_of);
   if (!update) return std::nullopt;

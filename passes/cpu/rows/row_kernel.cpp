@@ -26,7 +26,7 @@ KernelRole role_of(const ir::Graph& graph, const Region& region) {
 /// Emits the body of one rows region.
 class RowKernel {
  public:
-  RowKernel(const LoweringContext& lowering, const Region& region)
+  RowKernel(const CpuContext& lowering, const Region& region)
       : lowering_(lowering),
         context_("rows", role_of(lowering.graph, region)),
         program_(region_program(lowering.graph, lowering.plan, region)),
@@ -59,21 +59,20 @@ class RowKernel {
     std::vector<KernelContext::Built> built;
     built.push_back(context_.finish());
     const Dim width = is_flat ? Dim(flat_chunk()) : program_.points(space_.inner);
-    built[0].launch.work =
-        width * Dim(program_.work(lowering_.cpu().tasks) * (sums ? PartialColumns::least_rows : 1));
+    built[0].launch.work = width * Dim(program_.work() * (sums ? PartialColumns::least_rows : 1));
     if (sums) built.push_back(columns_->finish(space_.lanes));
     return built;
   }
 
  private:
-  std::int64_t flat_chunk() const { return task_elements(lowering_.cpu()); }
+  std::int64_t flat_chunk() const { return task_elements(lowering_.cpu); }
 
   void flat(Scope& top) {
     const Value n = context_.dim(program_.points(space_.inner));
     b_.parallel_for(0, n, flat_chunk(), [&](Value lo) {
       const Value hi = kernel::min(lo + flat_chunk(), n);
       vector_loop(b_, lo, hi, space_.lanes, [&](Value at, Value mask) {
-        prefetch_further({}, at, lowering_.cpu().loops.ahead_flat);
+        prefetch_further({}, at, lowering_.tuned.loops.ahead_flat);
         Scope scope(emitter_, {{space_.inner, at, space_.lanes}}, mask, &top);
         for (const ElementwiseStore& store : program_.stores) emitter_.emit(store.value, scope);
         for (const ElementwiseStore& store : program_.stores) put(store, scope);
@@ -86,7 +85,7 @@ class RowKernel {
   /// that computes much.
   void prefetch_further(const IndexGroups& row, Value at, std::int64_t bytes) {
     const auto elements = (program_.points(space_.outer) * program_.points(space_.inner)).value();
-    const CpuInfo& cpu = lowering_.cpu();
+    const CpuInfo& cpu = lowering_.cpu;
     const std::int64_t many = 4 * cpu.l2.share() / size_in_bytes(f32);
     if (!cpu.slow_last_level || elements.value_or(many) < many) return;
     const auto varies = [&](int i, std::uint64_t dims) {
@@ -168,9 +167,9 @@ class RowKernel {
     if (reads.size() != 1) return;
     const std::int64_t bytes = *width * size_in_bytes(program_[reads[0]].dtype);
     // It must fit into L2 together with the current row.
-    if (bytes < lowering_.cpu().loops.least_prefetched_row || bytes > lowering_.cpu().l2.share() / 2) return;
+    if (bytes < lowering_.tuned.loops.least_prefetched_row || bytes > lowering_.cpu.l2.share() / 2) return;
     prefetched_ = reads[0];
-    prefetch_rows_ = std::max<std::int64_t>(1, lowering_.cpu().bytes_in_flight / bytes);
+    prefetch_rows_ = std::max<std::int64_t>(1, lowering_.cpu.bytes_in_flight / bytes);
   }
 
   /// Returns the row to prefetch in the loop over this one.
@@ -237,7 +236,7 @@ class RowKernel {
         emitter_.prefetch(*prefetched_, further);
       }
       if (!prefetched_ && &l == &loops_->loops().front())
-        prefetch_further({{space_.outer, row, 1}}, at, lowering_.cpu().loops.ahead_in_rows);
+        prefetch_further({{space_.outer, row, 1}}, at, lowering_.tuned.loops.ahead_in_rows);
       // All reads of saved values precede the stores, which may overwrite them.
       saved_->bind(results, scope, [&](int, const ElementwiseStore& spill) { return reload(spill, at, scope); });
       for (std::size_t r = 0; r < accumulators.size(); ++r)
@@ -308,7 +307,7 @@ class RowKernel {
   /// instead of read.
   int chains_of() const {
     const auto size = program_.points(space_.inner).value();
-    int chains = lowering_.cpu().loops.chains;
+    int chains = lowering_.tuned.loops.chains;
     while (size && chains > 1 && *size < chains * space_.lanes) chains /= 2;
     return chains;
   }
@@ -359,7 +358,7 @@ class RowKernel {
     scope.bind(i, rounded(b_, value, reduce.dtype));
   }
 
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   KernelContext context_;
   ElementwiseProgram program_;
   ElementwiseEmitter emitter_;
@@ -377,7 +376,7 @@ class RowKernel {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_rows(const CpuContext& context, const Region& region) {
   return RowKernel(context, region).run();
 }
 

@@ -35,7 +35,7 @@ std::optional<RowPick> row_pick(const ElementwiseProgram& program, int instructi
   if (!is_scalar(condition, ScalarOp::eq) || !is_identity(program[chosen.args[2]], reduce.op)) return std::nullopt;
   for (const std::size_t side : {0, 1}) {
     const int column = condition.args[1 - side];
-    const bool varies = (program.depends[static_cast<std::size_t>(column)] >> inner & 1) != 0;
+    const bool varies = (program.depends[column] >> inner & 1) != 0;
     if (is_column(program, condition.args[side], inner) && !varies) return RowPick{column, chosen.args[1]};
   }
   return std::nullopt;

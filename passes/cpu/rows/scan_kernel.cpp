@@ -17,7 +17,7 @@ namespace {
 /// The sum of all preceding blocks of up to `block_terms` terms is a BlockTotal.
 class ScanKernel {
  public:
-  ScanKernel(const LoweringContext& lowering, ir::ValueId id)
+  ScanKernel(const CpuContext& lowering, ir::ValueId id)
       : lowering_(lowering),
         along_(lowering, id),
         context_("cumsum", KernelRole::scan),
@@ -91,7 +91,7 @@ class ScanKernel {
   }
 
   /// Columns per task.
-  std::int64_t task_columns() const { return lowering_.cpu().loops.scan_task_vectors * lanes_; }
+  std::int64_t task_columns() const { return lowering_.tuned.loops.scan_task_vectors * lanes_; }
 
   void columns(ElementwiseEmitter& elements) {
     const std::int64_t width = task_columns();
@@ -119,7 +119,7 @@ class ScanKernel {
     });
   }
 
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   AlongDim along_;
   KernelContext context_;
   kernel::Builder& b_;
@@ -131,7 +131,7 @@ class ScanKernel {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_scan(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_scan(const CpuContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
   built.push_back(ScanKernel(context, region.members[0]).run());
   return built;

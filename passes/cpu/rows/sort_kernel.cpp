@@ -12,12 +12,16 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
+// Work in scalar operations; rough.
+constexpr std::int64_t sorted_element_work = 64;                       // sorting, per element
+constexpr std::int64_t top_k_element_work = 4, top_k_taken_work = 32;  // top_k: per element, and per selected element
+
 constexpr int index_bits = 63;
 
 /// Ranks one row per task, with its elements and their positions in per-thread scratch.
 class RowRanking {
  public:
-  RowRanking(const LoweringContext& lowering, ir::ValueId id, std::string_view name, KernelRole role)
+  RowRanking(const CpuContext& lowering, ir::ValueId id, std::string_view name, KernelRole role)
       : lowering_(lowering),
         along_(lowering, id),
         descending_(ranks_descending(along_.node)),
@@ -59,7 +63,7 @@ class RowRanking {
   Value before(Value x, Value y) { return ranks_before(b_, x, y, descending_); }
   Dim tasks() const { return along_.rows * along_.columns; }
 
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   AlongDim along_;
   bool descending_;
   KernelContext context_;
@@ -75,8 +79,7 @@ class RowRanking {
 /// argsort: a bottom-up merge sort. Runs are in one half of the scratch and are merged into the other half.
 class MergeSort : RowRanking {
  public:
-  MergeSort(const LoweringContext& lowering, ir::ValueId id)
-      : RowRanking(lowering, id, "argsort", KernelRole::sort) {}
+  MergeSort(const CpuContext& lowering, ir::ValueId id) : RowRanking(lowering, id, "argsort", KernelRole::sort) {}
 
   KernelContext::Built run() {
     declare(along_.size * Dim(2));
@@ -102,7 +105,7 @@ class MergeSort : RowRanking {
       });
     });
     auto built = context_.finish();
-    built.launch.work = along_.size * Dim(lowering_.cpu().tasks.sorted_element_work);
+    built.launch.work = along_.size * Dim(sorted_element_work);
     return built;
   }
 
@@ -126,7 +129,7 @@ class MergeSort : RowRanking {
 /// top_k: a heap of the best elements so far, with the worst one on top; each better element replaces it.
 class HeapSelect : RowRanking {
  public:
-  HeapSelect(const LoweringContext& lowering, ir::ValueId id)
+  HeapSelect(const CpuContext& lowering, ir::ValueId id)
       : RowRanking(lowering, id, "top_k", KernelRole::top_k), count_(along_.node.attrs.get<Dim>("k").unnamed()) {}
 
   KernelContext::Built run() {
@@ -141,8 +144,7 @@ class HeapSelect : RowRanking {
       });
     });
     auto built = context_.finish();
-    const TaskSizes& tasks = lowering_.cpu().tasks;
-    built.launch.work = along_.size * Dim(tasks.top_k_element_work) + count_ * Dim(tasks.top_k_taken_work);
+    built.launch.work = along_.size * Dim(top_k_element_work) + count_ * Dim(top_k_taken_work);
     return built;
   }
 
@@ -229,7 +231,7 @@ class HeapSelect : RowRanking {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_sort(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_sort(const CpuContext& context, const Region& region) {
   const ir::ValueId id = region.members[0];
   std::vector<KernelContext::Built> built;
   built.push_back(context.graph[id].op == &ir::ops::top_k ? HeapSelect(context, id).run()

@@ -23,7 +23,7 @@ DType shuffled(DType dtype) { return dtype == boolean ? u8 : dtype; }
 /// loads them from there.
 class TransposedKernel {
  public:
-  TransposedKernel(const LoweringContext& lowering, const ElementwiseProgram& program, const TransposedSpace& space)
+  TransposedKernel(const CpuContext& lowering, const ElementwiseProgram& program, const TransposedSpace& space)
       : lowering_(lowering),
         program_(program),
         space_(space),
@@ -49,8 +49,7 @@ class TransposedKernel {
       one_block(block % row_blocks * space_.row_block, task % lane_blocks * space_.lane_block, top);
     });
     auto built = context_.finish();
-    built.launch.work =
-        Dim(std::int64_t{space_.row_block} * space_.lane_block * program_.work(lowering_.cpu().tasks));
+    built.launch.work = Dim(std::int64_t{space_.row_block} * space_.lane_block * program_.work());
     return built;
   }
 
@@ -163,7 +162,7 @@ class TransposedKernel {
     }
   }
 
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   const ElementwiseProgram& program_;
   const TransposedSpace& space_;
   KernelContext context_;
@@ -177,7 +176,7 @@ class TransposedKernel {
 
 }  // namespace
 
-std::optional<KernelContext::Built> lower_transposed(const LoweringContext& context, const Region& region) {
+std::optional<KernelContext::Built> lower_transposed(const CpuContext& context, const Region& region) {
   const ElementwiseProgram program = region_program(context.graph, context.plan, region);
   const auto space = transposed_space(program, context.vectors());
   if (!space) return std::nullopt;

@@ -35,7 +35,7 @@ std::optional<int> contiguous_dim(const ElementwiseProgram& program, const Eleme
   const Dim stride = LoopIndices::merged_stride(load.form, space.inner, program.domain);
   if (stride.is(0) || stride.is(1)) return std::nullopt;
   for (const int d : space.outer)
-    if (load.form.coefficients[static_cast<std::size_t>(d)].is(1) && !program.domain[d].is(1)) return d;
+    if (load.form.coefficients[d].is(1) && !program.domain[d].is(1)) return d;
   return std::nullopt;
 }
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "passes/lowering/region_kernels.h"
+#include "passes/cpu/cpu_context.h"
 
 namespace lathe::cpu {
 

@@ -13,7 +13,7 @@ namespace {
 /// positions the last one wins, on any number of threads.
 class UpdateRowsKernels {
  public:
-  UpdateRowsKernels(const LoweringContext& lowering, ir::ValueId id)
+  UpdateRowsKernels(const CpuContext& lowering, ir::ValueId id)
       : lowering_(lowering),
         operands_(lowering, id),
         out_(lowering.buffer_of(id)),
@@ -97,7 +97,7 @@ class UpdateRowsKernels {
     ElementwiseEmitter values(context, rows, lowering_.buffer_of), offsets(context, positions, lowering_.buffer_of);
     const Value columns = context.dim(rows.points(operands_.post)), size = context.dim(operands_.size);
     const auto width = rows.points(operands_.post).value();
-    const std::int64_t task = lowering_.cpu().loops.update_task_vectors * lanes_;
+    const std::int64_t task = lowering_.tuned.loops.update_task_vectors * lanes_;
     const std::int64_t blocks = width ? std::max<std::int64_t>((*width + task - 1) / task, 1) : 1;
     b.parallel_for(0, context.dim(rows.points(operands_.pre) * Dim(blocks)), 1, [&](Value i) {
       const Value pre = i / blocks, lo = i % blocks * task;
@@ -122,18 +122,18 @@ class UpdateRowsKernels {
       });
     });
     auto built = context.finish();
-    built.launch.work = operands_.count * Dim(width.value_or(task)) * Dim(rows.work(lowering_.cpu().tasks));
+    built.launch.work = operands_.count * Dim(width.value_or(task)) * Dim(rows.work());
     return built;
   }
 
-  const LoweringContext& lowering_;
+  const CpuContext& lowering_;
   CacheAppendOperands operands_;
   int out_, lanes_;
 };
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_update_rows(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_update_rows(const CpuContext& context, const Region& region) {
   return UpdateRowsKernels(context, region.members[0]).run();
 }
 

@@ -20,6 +20,10 @@ using namespace ir;
 namespace {
 
 constexpr std::int64_t most_for_a_depth = 4;  // columns per element of the depth
+constexpr int tile_rows = 32;                 // rows and columns of a tile_mma accumulator block
+// Minimum rows of an f32 attention for which split bf16 by tile_mma pays off, and minimum columns that each row must
+// attend to.
+constexpr int split_rows = 128, split_columns = 160;
 
 /// Returns the number of elements that a matmul sums over.
 Dim depth_of(const Graph& graph, const Node& product) {
@@ -148,25 +152,25 @@ const AttentionRates& rates_of(const AttentionCosts& costs, DType dtype, bool ti
 
 }  // namespace
 
-std::string why_not_by_tiles(const CpuInfo& cpu, DType dtype, const AttentionSizes& sizes) {
+std::string why_not_by_tiles(DType dtype, const AttentionSizes& sizes) {
   const auto less = [](std::string_view what, const std::optional<std::int64_t>& size, std::int64_t least) {
     return size.value_or(least) >= least ? "" : fmt::format("{} {}, less than {}", what, *size, least);
   };
   if (dtype != bf16 && dtype != f32) return "its operands are neither bf16 nor f32";
   const bool pairs = dtype == bf16;
-  const std::int64_t more_than_half = cpu.tile_rows / 2 + 1;
-  for (std::string why :
-       {less("a depth is", sizes.least_depth, pairs ? cpu.tile_rows / 2 : cpu.tile_rows),
-        less("its rows are", sizes.rows, pairs ? more_than_half : cpu.split_rows),
-        pairs ? less("its columns are", sizes.columns, more_than_half)
-              : less("the columns that a row looks at are", sizes.columns_of_row, cpu.split_columns)})
+  const std::int64_t more_than_half = tile_rows / 2 + 1;
+  for (std::string why : {less("a depth is", sizes.least_depth, pairs ? tile_rows / 2 : tile_rows),
+                          less("its rows are", sizes.rows, pairs ? more_than_half : split_rows),
+                          pairs ? less("its columns are", sizes.columns, more_than_half)
+                                : less("the columns that a row looks at are", sizes.columns_of_row, split_columns)})
     if (!why.empty()) return why;
   return "";
 }
 
 std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group,
-                                            const CpuInfo& cpu) {
+                                            const AttentionCostModel& model) {
   const Graph& graph = subject.graph;
+  const CpuInfo& cpu = model.cpu;
   const auto rows = group.domain[group.row].value(), columns = group.domain[group.domain.rank() - 1].value(),
              scores = group.domain.numel().value();
   if (!rows || !columns || !scores || *scores == 0 || *rows < least_block_rows) return std::nullopt;
@@ -190,15 +194,15 @@ std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, con
   const auto dq = static_cast<double>(*q), dv = static_cast<double>(*v), width = static_cast<double>(*columns),
              height = static_cast<double>(*rows);
   const auto of_row = static_cast<std::int64_t>(width * share_of_columns(subject, group, width, 0));
-  const bool tiled = cpu.tiles && why_not_by_tiles(cpu, dtype, {rows, columns, of_row, std::min(*q, *v)}).empty();
+  const bool tiled = cpu.tiles && why_not_by_tiles(dtype, {rows, columns, of_row, std::min(*q, *v)}).empty();
   if (tiled && dtype == f32) return std::nullopt;
-  const AttentionRates& rates = rates_of(cpu.attention, dtype, tiled, differentiated);
+  const AttentionRates& rates = rates_of(model.costs, dtype, tiled, differentiated);
   const double share = share_of_columns(subject, group, width, rates.diagonal);
   const double lanes = cpu.vectors.lanes(f32), filled = height / (std::ceil(height / lanes) * lanes);
   const double bytes = static_cast<double>(size_in_bytes(dtype)) * static_cast<double>(*scores);
   // Scores, weights and the values derived from them are in the last-level cache together.
   const double points = bytes > static_cast<double>(cpu.last_level.bytes) / 4 ? rates.far_points : rates.plain_points;
-  return AttentionCost{.fused = cpu.attention.fused_factor * share / filled *
+  return AttentionCost{.fused = model.costs.fused_factor * share / filled *
                                     (rates.fused_scores * dq + rates.fused_sums * dv + rates.fused_points) +
                                 rates.row * (dq + dv) / 2 / width,
                        .plain = rates.plain_products * (dq + dv) + points};

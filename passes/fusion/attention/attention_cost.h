@@ -4,6 +4,7 @@
 #include <string>
 
 #include "passes/fusion/attention/attention_grower.h"
+#include "passes/fusion/attention/attention_rates.h"
 
 namespace lathe {
 
@@ -23,16 +24,16 @@ struct AttentionCost {
 /// memory of plain code stays linear in the length), the group belongs to a backward pass, which follows its forward
 /// pass, or its matmuls use tile_mma of split bf16, which was faster in all measurements.
 std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group,
-                                            const CpuInfo& cpu);
+                                            const AttentionCostModel& model);
 
 /// Sizes of an attention; unknown ones are treated as large.
 struct AttentionSizes {
   std::optional<std::int64_t> rows, columns, columns_of_row;  ///< the last: those that a row uses
   std::int64_t least_depth = 0;                               ///< of the operands of its matmuls
 };
-/// Returns why tile_mma, on a CPU that has it, is not faster than fma for matmuls of this dtype, such as "its rows
+/// Returns why tile_mma is not faster than fma for matmuls of this dtype, such as "its rows
 /// are 16, less than 128". Returns "" if it is faster: for bf16 if they fill more than half a block, for f32 if
 /// enough rows and columns share the operands that are split into terms.
-std::string why_not_by_tiles(const CpuInfo& cpu, DType dtype, const AttentionSizes& sizes);
+std::string why_not_by_tiles(DType dtype, const AttentionSizes& sizes);
 
 }  // namespace lathe

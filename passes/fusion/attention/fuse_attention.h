@@ -48,8 +48,8 @@ struct AttentionSearch {
 
 struct AttentionSearchOptions {
   OuterReductions sums = OuterReductions::none;
-  /// Do not fuse attentions that are faster as separate kernels on this CPU.
-  std::optional<CpuInfo> costs = {};
+  /// Do not fuse attentions that are faster as separate kernels.
+  std::optional<AttentionCostModel> costs = {};
   /// Also find attentions with few rows: one query, as in a decode step, or the few queries that share their keys.
   /// For targets whose kernel for this case has lanes along the columns.
   bool few_rows = false;

@@ -42,8 +42,8 @@ bool is_argument(const Graph& graph, ValueId id) {
 
 class Padding {
  public:
-  Padding(const Graph& graph, const GpuProductSizes& sizes)
-      : graph_(graph), sizes_(sizes), longer_(graph), users_(graph), operand_(graph.nodes.size(), Pad::none) {
+  Padding(const Graph& graph, const PaddingLimits& limits)
+      : graph_(graph), limits_(limits), longer_(graph), users_(graph), operand_(graph.nodes.size(), Pad::none) {
     columns_.resize(graph.nodes.size(), false), kept_.resize(graph.nodes.size(), false);
     for (const ValueId id : graph.results()) kept_[at(id)] = true;
     for (const ValueId id : all_values(graph)) look_at(id);
@@ -87,10 +87,10 @@ class Padding {
       const ValueId operand = node.operands[i];
       if (graph_[operand].type.dtype != node.type.dtype || !is_argument(graph_, node.operands[1 - i])) continue;
       if (!own.empty() && roles.contracted().find(own.back()) != std::string::npos && is_odd(operand) &&
-          is_long_beside(node, roles, other, own.back(), sizes_.padded_rows))
+          is_long_beside(node, roles, other, own.back(), limits_.padded_rows))
         pad_operand(operand);
       if (!roles.out.empty() && roles.batch().empty() && own.find(roles.out.back()) == std::string::npos &&
-          is_odd(id) && is_long_beside(node, roles, own, roles.contracted(), sizes_.padded_columns_rows) &&
+          is_odd(id) && is_long_beside(node, roles, own, roles.contracted(), limits_.padded_columns_rows) &&
           is_folded(id)) {
         columns_[at(id)] = true;
         longer_.add(id);
@@ -108,7 +108,7 @@ class Padding {
   /// Whether rows have a known length that is large and not a whole number of chunks.
   bool is_odd(ValueId id) const {
     const auto size = row_of(id);
-    return size && *size > sizes_.unpadded_depth && whole_chunks(*size, graph_[id].type.dtype) != *size;
+    return size && *size > limits_.unpadded_depth && whole_chunks(*size, graph_[id].type.dtype) != *size;
   }
   std::optional<std::int64_t> row_of(ValueId id) const {
     const Shape& shape = graph_[id].type.shape;
@@ -199,7 +199,7 @@ class Padding {
   }
 
   const Graph& graph_;
-  const GpuProductSizes& sizes_;
+  const PaddingLimits& limits_;
   LongerRows longer_;
   Users users_;
   std::vector<Pad> operand_;     ///< by node: how the rows of an operand are padded
@@ -210,8 +210,8 @@ class Padding {
 
 }  // namespace
 
-Graph pad_products(const Graph& graph, const GpuProductSizes& sizes) {
-  Padding pads(graph, sizes);
+Graph pad_products(const Graph& graph, const PaddingLimits& limits) {
+  Padding pads(graph, limits);
   return pads.any() ? pads.run() : graph;
 }
 

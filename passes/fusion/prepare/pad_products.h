@@ -1,9 +1,17 @@
 #pragma once
 
-#include "ir/hardware/gpu_product_sizes.h"
+#include <cstdint>
+
 #include "ir/tensor/graph.h"
 
 namespace lathe {
+
+/// When to pad operands of matmuls. The origin of the defaults is not recorded.
+struct PaddingLimits {
+  std::int64_t unpadded_depth = 256, padded_rows = 64;  ///< more k, and this many rows, amortize padding an odd k
+  std::int64_t padded_columns_rows = 512;               ///< this many rows make padding odd result columns pay off
+  bool operator==(const PaddingLimits&) const = default;
+};
 
 /// Pads operands of bf16, f16 and f32 matmuls with an argument, if the matmul sums along rows of an odd length, such
 /// as those of the gradient of 50257 words' logits. Rows are padded with zeros to a multiple of 8 elements, also for
@@ -29,6 +37,6 @@ namespace lathe {
 ///   %3 = contract %2, %w {spec="av,vd->ad"}   ->   %3 = slice %2 {dim=1, start=0, stop=50257}
 ///                                                  %4 = where iota < 50257, f(%2, max %3), 0
 ///                                                  %5 = contract %4, %1 {spec="av,vd->ad"}
-ir::Graph pad_products(const ir::Graph& graph, const GpuProductSizes& sizes = {});
+ir::Graph pad_products(const ir::Graph& graph, const PaddingLimits& limits = {});
 
 }  // namespace lathe

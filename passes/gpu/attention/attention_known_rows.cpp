@@ -11,12 +11,12 @@ NeededOfRows needed_of_rows(const AttentionPlan& plan, const std::vector<int>& v
                             const std::vector<int>& known) {
   const ElementwiseProgram& program = plan.attention.program;
   NeededOfRows found{std::vector<bool>(program.code.size(), false), {}, {}};
-  for (const int value : values) found.all[static_cast<std::size_t>(value)] = true;
+  for (const int value : values) found.all[value] = true;
   for (int i = program.size() - 1; i >= 0; --i) {
     const bool is_result = program[i].kind == Kind::reduce || plan.row_values.contains(i) ||
                            std::find(known.begin(), known.end(), i) != known.end();
-    if (!found.all[static_cast<std::size_t>(i)] || is_result) continue;
-    for (const int arg : program[i].args) found.all[static_cast<std::size_t>(arg)] = true;
+    if (!found.all[i] || is_result) continue;
+    for (const int arg : program[i].args) found.all[arg] = true;
     if (program[i].kind == Kind::accumulator) found.scores.push_back(i);
     if (!plan.row_blocks.varies(i)) found.fixed.insert(found.fixed.begin(), i);
   }
@@ -76,7 +76,7 @@ void KnownRows::tile(const ScorePosition& here, bool rows_follow, const Attentio
     block_.start(needed_.scores, sums, here, next, thread);
     AttentionBlock::Scopes rows = block_.rows(here.outer, here.row, thread);
     for (int r = 0; r < own; ++r) {
-      ElementwiseEmitter::Scope& scope = *rows[static_cast<std::size_t>(r)];
+      ElementwiseEmitter::Scope& scope = *rows[r];
       const Value row = min(here.row + thread.y * own + r, block_.row_count - 1);
       bind_known_rows(block_.context, plan_, scope, here.outer, row, 1, {});
       for (const int i : needed_.fixed) block_.emitter.emit(i, scope);

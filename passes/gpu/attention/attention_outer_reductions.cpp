@@ -25,7 +25,7 @@ class OuterReductions {
         b_(block_.b),
         span_(plan.tile.span()),
         own_(plan.tile.own()) {
-    const std::uint64_t depends = plan.attention.program.depends[static_cast<std::size_t>(sums[0].value)];
+    const std::uint64_t depends = plan.attention.program.depends[sums[0].value];
     for (const int d : plan.attention.parts.outer) ((depends >> d & 1) != 0 ? kept_ : summed_).push_back(d);
   }
 
@@ -72,7 +72,7 @@ class OuterReductions {
                     block_.columns_inside(first));
         for (std::size_t s = 0; s < sums_.size(); ++s) {
           const DType dtype = program[sums_[s].value].dtype;
-          const Value total = b_.get(totals[s][static_cast<std::size_t>(r)]);
+          const Value total = b_.get(totals[s][r]);
           block_.emitter.store(sums_[s].node, dtype, sums_[s].form, rounded(b_, total, dtype), scope);
         }
       });
@@ -86,7 +86,7 @@ class OuterReductions {
     Dim stride(1);
     const std::vector<int>& dims = plan_.attention.parts.outer;
     for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
-      form.coefficients[static_cast<std::size_t>(*d)] = stride;
+      form.coefficients[*d] = stride;
       stride = stride * program.domain[*d].unnamed();
     }
     return LoopIndices(block_.context, program.domain, {{kept_, kept, 1}, {summed_, summed, 1}}).value(form);

@@ -79,7 +79,7 @@ DType held_dtype(const AttentionProgram& attention) {
 
 }  // namespace
 
-AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& region)
+AttentionPlan::AttentionPlan(const GpuContext& context, const Region& region)
     : lowering(context),
       attention(attention_program(context, region,
                                   with_row_reciprocals(context.graph, region_program(context.graph, context.plan,
@@ -129,8 +129,8 @@ const AttentionPlan::OperandMaximum& AttentionPlan::maximum(const AttentionOpera
   return *found;
 }
 
-std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region) {
-  const bool warpgroups = context.gpu().wgmma;
+std::vector<KernelContext::Built> lower_attention(const GpuContext& context, const Region& region) {
+  const bool warpgroups = context.gpu.wgmma;
   AttentionPlan plan(context, region);
   std::vector<KernelContext::Built> built;
   if (!plan.maxima.empty()) built.push_back(lower_operand_maxima(plan));

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "passes/gpu/attention/block/attention_tile.h"
+#include "passes/gpu/gpu_context.h"
 #include "passes/lowering/attention/attention_program.h"
 #include "passes/lowering/attention/online_softmax.h"
 #include "passes/lowering/attention/row_block_plan.h"
@@ -21,11 +22,11 @@ namespace lathe::gpu {
 
 /// Data that the kernels of one attention share.
 struct AttentionPlan {
-  AttentionPlan(const LoweringContext& context, const Region& region);
+  AttentionPlan(const GpuContext& context, const Region& region);
   AttentionPlan(const AttentionPlan&) = delete;
   AttentionPlan& operator=(const AttentionPlan&) = delete;
 
-  const LoweringContext& lowering;
+  const GpuContext& lowering;
   /// All outer dims except the sequential ones are parallel; the stores of sums are removed.
   AttentionProgram attention;
   std::vector<ElementwiseStore> outer_reductions;

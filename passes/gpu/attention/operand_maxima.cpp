@@ -10,7 +10,7 @@ KernelContext::Built lower_operand_maxima(const AttentionPlan& plan) {
   KernelContext context("attention_maxima", KernelRole::attention_bounds);
   kernel::Builder& b = context.builder;
   const DType compute = plan.tile.compute;
-  const int lanes = plan.tile.own(), span = plan.tile.span(), block_threads = plan.lowering.gpu().block_threads;
+  const int lanes = plan.tile.own(), span = plan.tile.span();
   std::vector<const ElementwiseProgram*> programs;
   for (const auto& m : plan.maxima) programs.push_back(&m.operand->code.program);
   declare_buffers(context, programs, plan.lowering);

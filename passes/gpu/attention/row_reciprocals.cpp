@@ -20,7 +20,7 @@ class Rewriter {
     to_.domain = from_.domain;
     for (int i = 0; i < from_.size(); ++i) {
       ElementwiseInstruction instruction = from_[i];
-      for (int& arg : instruction.args) arg = positions_[static_cast<std::size_t>(arg)];
+      for (int& arg : instruction.args) arg = positions_[arg];
       if (divides_by_sum(i)) {
         instruction.op = ScalarOp::mul;
         instruction.args[1] = reciprocal(from_[i].args[1]);
@@ -28,15 +28,15 @@ class Rewriter {
       positions_.push_back(add(std::move(instruction), depends(i)));
     }
     for (ElementwiseStore store : from_.stores) {
-      store.value = positions_[static_cast<std::size_t>(store.value)];
+      store.value = positions_[store.value];
       to_.stores.push_back(std::move(store));
     }
-    for (const auto& [node, i] : from_.members) to_.members[node] = positions_[static_cast<std::size_t>(i)];
+    for (const auto& [node, i] : from_.members) to_.members[node] = positions_[i];
     return std::move(to_);
   }
 
  private:
-  std::uint64_t depends(int i) const { return from_.depends[static_cast<std::size_t>(i)]; }
+  std::uint64_t depends(int i) const { return from_.depends[i]; }
 
   bool divides_by_sum(int i) const {
     const ElementwiseInstruction& division = from_[i];
@@ -53,7 +53,7 @@ class Rewriter {
       at->second = add({.kind = Kind::scalar,
                         .dtype = f32,
                         .op = ScalarOp::div,
-                        .args = {one, positions_[static_cast<std::size_t>(sum)]},
+                        .args = {one, positions_[sum]},
                         .node = from_[sum].node},
                        depends(sum));
     }

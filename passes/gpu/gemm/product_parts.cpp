@@ -6,7 +6,7 @@ namespace lathe::gpu {
 
 using kernel::Value;
 
-ProductParts::ProductParts(const LoweringContext& lowering, const Region& region)
+ProductParts::ProductParts(const GpuContext& lowering, const Region& region)
     : lowering_(lowering),
       operands(lowering, lowering.graph[region.members[0]]),
       context_("product", KernelRole::product),
@@ -40,7 +40,7 @@ ProductParts::Tiling ProductParts::tiling(int rows, int columns, int splits) {
 
 std::pair<ProductParts::Position, Value> ProductParts::unit(const Tiling& t, Value i) {
   // Bands of a few rows of tiles, column by column: blocks that run at the same time read the same rows and columns.
-  const int band_rows = lowering_.gpu().products.band_rows;
+  const int band_rows = lowering_.tuned.products.band_rows;
   const Value in_batch = i % t.each, band = in_batch / (t.across * band_rows) * band_rows;
   const Value height = kernel::min(t.down - band, builder().index(band_rows)), in_band = in_batch - band * t.across;
   const Value number = i / t.each;
@@ -104,11 +104,11 @@ KernelContext::Built ProductParts::tiles_of_splits(int rows, int columns, const 
 
 KernelContext::Built ProductParts::combine(const Partial& partial) {
   kernel::Builder& b = builder();
-  const int lanes = lowering_.gpu().vectors.lanes(f32);
+  const int lanes = lowering_.gpu.vectors.lanes(f32);
   context_.declare(partial.buffer, f32, true, false);
   start({&program_});
   const Value across = b.ceil_div(n, lanes), split = context_.dim(operands.batch) * (partial.rows * partial.columns);
-  for_threads(b, lowering_.gpu(), context_.dim(operands.batch) * m * across, 1, [&](Value at) {
+  for_threads(b, context_.dim(operands.batch) * m * across, 1, [&](Value at) {
     const Value column = at % across * lanes, row = at / across % m, batch = at / across / m;
     const Value first = (batch * partial.rows + row) * partial.columns + column;
     const kernel::Var sum = b.var({f32, lanes}, b.constant(f32, 0));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "passes/gpu/gpu_context.h"
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/lowering/operands/product_operands.h"
 
@@ -24,7 +25,7 @@ class ProductParts {
     kernel::Value batch, m, n;
   };
 
-  ProductParts(const LoweringContext& lowering, const Region& region);
+  ProductParts(const GpuContext& lowering, const Region& region);
 
   /// Runs `block` for each tile of rows x columns, in a loop over the grid, and returns the kernel. Declares the
   /// buffers of the operands and the epilogue.
@@ -80,7 +81,7 @@ class ProductParts {
   void for_tiles(int rows, int columns, int splits, const std::function<void(const Position&, kernel::Value)>& block);
   KernelContext::Built take();
 
-  const LoweringContext& lowering_;
+  const GpuContext& lowering_;
 
  public:
   const ProductOperands operands;

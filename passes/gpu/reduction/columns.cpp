@@ -20,14 +20,14 @@ struct Threads {
   Threads(const GpuInfo& gpu, const std::optional<std::int64_t>& columns, int lanes) {
     const std::int64_t warp = gpu.warp_threads, wanted = columns ? (*columns + lanes - 1) / lanes : warp;
     across = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(wanted, 1, warp))));
-    down = gpu.block_threads / across;
+    down = block_threads / across;
   }
   int across, down;
 };
 
 class ColumnsKernel {
  public:
-  ColumnsKernel(const LoweringContext& lowering, const Region& region)
+  ColumnsKernel(const GpuContext& lowering, const Region& region)
       : lowering_(lowering),
         program_(region_program(lowering.graph, lowering.plan, region)),
         dims_(lowering, region, program_),
@@ -63,7 +63,7 @@ class ColumnsKernel {
   DType type() const { return compute_type(reduce().dtype); }
   Dim kept() const { return program_.points(dims_.outer) * program_.points(dims_.columns); }
 
-  Threads threads_of(const Dim& columns, int lanes) const { return {lowering_.gpu(), columns.value(), lanes}; }
+  Threads threads_of(const Dim& columns, int lanes) const { return {lowering_.gpu, columns.value(), lanes}; }
 
   void choose_splits() {
     std::int64_t bytes = 0;
@@ -71,11 +71,11 @@ class ColumnsKernel {
       if (i.buffer.valid()) bytes += size_in_bytes(i.dtype);
     const Threads threads = threads_of(program_.points(dims_.columns), lanes_);
     const double down = static_cast<double>(threads.down) / lanes_;
-    splits_ = splits_of(lowering_.gpu(), {.results = kept().value(),
-                                          .length = program_.points(dims_.reduced).value(),
-                                          .bytes = bytes,
-                                          .threads = down,
-                                          .split_threads = down});
+    splits_ = splits_of(lowering_, {.results = kept().value(),
+                                    .length = program_.points(dims_.reduced).value(),
+                                    .bytes = bytes,
+                                    .threads = down,
+                                    .split_threads = down});
   }
 
   KernelContext::Built first() {
@@ -220,7 +220,7 @@ class ColumnsKernel {
     emitter.store(store.node, dtype, store.form, rounded(b, total, dtype), scope);
   }
 
-  const LoweringContext& lowering_;
+  const GpuContext& lowering_;
   ElementwiseProgram program_;
   const ColumnSpace dims_;
   int lanes_;
@@ -229,7 +229,7 @@ class ColumnsKernel {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_columns(const GpuContext& context, const Region& region) {
   return ColumnsKernel(context, region).run();
 }
 

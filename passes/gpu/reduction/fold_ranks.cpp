@@ -5,9 +5,8 @@ namespace lathe::gpu {
 
 using kernel::Value;
 
-KernelContext::Built lower_fold(const HardwareInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
+KernelContext::Built lower_fold(const HardwareInfo&, DType dtype, ScalarOp combine, int received, int folded,
                                 const Dim& elements, std::int64_t ranks) {
-  const auto& gpu = std::get<GpuInfo>(machine);
   const DType compute = compute_type(dtype);
   KernelContext context("fold", KernelRole::fold_ranks);
   context.declare(received, dtype, true, false);
@@ -15,7 +14,7 @@ KernelContext::Built lower_fold(const HardwareInfo& machine, DType dtype, Scalar
   kernel::Builder& b = context.builder;
   const Value processes = context.argument(ranks);
   const Value n = b.ceil_div(context.dim(elements), processes);
-  for_threads(b, gpu, n, 1, [&](Value i) {
+  for_threads(b, n, 1, [&](Value i) {
     const auto piece = [&](Value at) { return b.cast(b.load(context.buffer(received), at), compute); };
     const kernel::Var result = b.var(piece(i));
     b.for_loop(1, processes, 1,

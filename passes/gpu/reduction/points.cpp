@@ -22,7 +22,7 @@ bool rounds_to_16_bits(const ElementwiseProgram& program) {
 
 }  // namespace
 
-KernelContext::Built lower_points(const LoweringContext& lowering, const Region& region) {
+KernelContext::Built lower_points(const GpuContext& lowering, const Region& region) {
   KernelContext context("points", KernelRole::elementwise);
   const ElementwiseProgram program = region_program(lowering.graph, lowering.plan, region);
   ElementwiseEmitter emitter(context, program, lowering.buffer_of);
@@ -43,11 +43,11 @@ KernelContext::Built lower_points(const LoweringContext& lowering, const Region&
     });
   };
   if (space.outer.empty()) {
-    for_threads(b, lowering.gpu(), n, space.lanes, [&](Value at) { store_row({}, at); });
+    for_threads(b, n, space.lanes, [&](Value at) { store_row({}, at); });
   } else {
     // Vectors are numbered row by row, so that short rows fill the blocks too.
     const Value a_row = b.ceil_div(n, space.lanes);
-    for_threads(b, lowering.gpu(), context.dim(program.points(space.outer)) * a_row, 1,
+    for_threads(b, context.dim(program.points(space.outer)) * a_row, 1,
                 [&](Value i) { store_row({{space.outer, i / a_row, 1}}, i % a_row * space.lanes); });
   }
   return context.finish();

@@ -17,7 +17,7 @@ namespace {
 /// Emits one step of a rows region with reductions.
 class RowsKernel {
  public:
-  RowsKernel(const LoweringContext& lowering, const RowsPlan& plan, const RowsPlan::Step& step)
+  RowsKernel(const GpuContext& lowering, const RowsPlan& plan, const RowsPlan::Step& step)
       : plan_(plan),
         step_(step),
         context_(
@@ -62,7 +62,7 @@ class RowsKernel {
   }
 
  private:
-  const RowLoop& row_loop(int l) const { return plan_.loops.loops()[static_cast<std::size_t>(l)]; }
+  const RowLoop& row_loop(int l) const { return plan_.loops.loops()[l]; }
 
   std::vector<DType> reduction_types() const {
     std::vector<DType> types;
@@ -243,7 +243,7 @@ class RowsKernel {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_rows(const GpuContext& context, const Region& region) {
   const RowsPlan plan(context, region);
   std::vector<KernelContext::Built> built;
   for (const RowsPlan::Step& step : plan.steps) built.push_back(RowsKernel(context, plan, step).run());

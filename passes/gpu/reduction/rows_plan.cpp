@@ -14,11 +14,11 @@ namespace {
 bool works(const RowLoop& loop) { return !loop.reductions.empty() || !loop.stores.empty(); }
 }  // namespace
 
-RowsPlan::RowsPlan(const LoweringContext& lowering, const Region& region)
+RowsPlan::RowsPlan(const GpuContext& lowering, const Region& region)
     : program(region_program(lowering.graph, lowering.plan, region)),
       space(program, region.inner, program_vectors(program, lowering.vectors())),
       loops(lowering, program, space.inner_bits) {
-  choose_threads(lowering.gpu());
+  choose_threads(lowering.gpu);
   choose_splits(lowering);
   if (!is_cut()) steps = {{0, static_cast<int>(loops.loops().size()), true}};
 }
@@ -30,28 +30,28 @@ void RowsPlan::choose_threads(const GpuInfo& gpu) {
   const auto width = program.points(space.inner).value();
   const std::int64_t count = width ? (*width + space.lanes - 1) / space.lanes : long_row;
   const auto enough = static_cast<int>(std::bit_ceil(
-      static_cast<std::uint64_t>(std::clamp<std::int64_t>(count / 4, gpu.warp_threads, gpu.block_threads))));
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(count / 4, gpu.warp_threads, block_threads))));
   const auto most = static_cast<int>(
       std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(count, 1, gpu.most_block_threads))));
   const bool alone = program.points(space.outer).is(1);
   threads = alone ? most : std::min(enough, most);
-  rows = alone ? 1 : std::max(1, gpu.block_threads / threads);
+  rows = alone ? 1 : std::max(1, block_threads / threads);
 }
 
-void RowsPlan::choose_splits(const LoweringContext& lowering) {
+void RowsPlan::choose_splits(const GpuContext& lowering) {
   const std::vector<Step> separate = separate_steps();
   std::int64_t bytes = 0;
   for (int i = 0; i < program.size(); ++i)
     if (program[i].buffer.valid() && loops.varies(i)) bytes += size_in_bytes(program[i].dtype);
   bytes *= std::count_if(loops.loops().begin(), loops.loops().end(), works);
-  splits = splits_of(lowering.gpu(), {.results = program.points(space.outer).value(),
-                                      .length = program.points(space.inner).value(),
-                                      .bytes = bytes,
-                                      .threads = static_cast<double>(threads),
-                                      .split_threads = static_cast<double>(lowering.gpu().block_threads),
-                                      .kernels = static_cast<int>(separate.size()) - 1});
+  splits = splits_of(lowering, {.results = program.points(space.outer).value(),
+                                .length = program.points(space.inner).value(),
+                                .bytes = bytes,
+                                .threads = static_cast<double>(threads),
+                                .split_threads = static_cast<double>(block_threads),
+                                .kernels = static_cast<int>(separate.size()) - 1});
   if (!is_cut()) return;
-  threads = lowering.gpu().block_threads, rows = 1;
+  threads = block_threads, rows = 1;
   steps = separate;
   for (const RowLoop& loop : loops.loops())
     for (const int i : loop.reductions)

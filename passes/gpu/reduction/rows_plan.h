@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "passes/gpu/gpu_context.h"
 #include "passes/gpu/reduction/long_reduction.h"
 #include "passes/lowering/elementwise/row_space.h"
 #include "passes/lowering/elementwise/saved_values.h"
@@ -14,7 +15,7 @@ namespace lathe::gpu {
 /// combines the results of the splits of earlier loops. A last one, one block per row, stores the results that do not
 /// vary along the row.
 struct RowsPlan {
-  RowsPlan(const LoweringContext& lowering, const Region& region);
+  RowsPlan(const GpuContext& lowering, const Region& region);
   RowsPlan(const RowsPlan&) = delete;
   RowsPlan& operator=(const RowsPlan&) = delete;
 
@@ -40,7 +41,7 @@ struct RowsPlan {
 
  private:
   void choose_threads(const GpuInfo& gpu);
-  void choose_splits(const LoweringContext& lowering);
+  void choose_splits(const GpuContext& lowering);
   std::vector<Step> separate_steps() const;
   bool has_singles() const;
 };

@@ -15,7 +15,7 @@ namespace {
 /// Emits running sums along the dim. The sum of the blocks before the current one is a BlockTotal.
 class ScanKernel {
  public:
-  ScanKernel(const LoweringContext& lowering, ir::ValueId id)
+  ScanKernel(const GpuContext& lowering, ir::ValueId id)
       : lowering_(lowering),
         along_(lowering, id),
         context_("cumsum", KernelRole::scan),
@@ -47,7 +47,7 @@ class ScanKernel {
   }
 
   void columns() {
-    for_threads(b_, lowering_.gpu(), context_.dim(along_.rows) * columns_, 1, [&](Value i) {
+    for_threads(b_, context_.dim(along_.rows) * columns_, 1, [&](Value i) {
       const Value pre = i / columns_, column = i % columns_;
       const Value zero = b_.constant(compute_, 0);
       BlockTotal before(b_, ScalarOp::add, zero);
@@ -67,7 +67,7 @@ class ScanKernel {
 
   /// Processes as many elements as a block has threads, then the next ones.
   void rows() {
-    const int threads = lowering_.gpu().block_threads;
+    const int threads = block_threads;
     const auto block = [&](Value row) {
       const kernel::Buffer sums = b_.alloc(compute_, threads, kernel::Space::shared, "sums");
       const auto thread = [&](Value x) {
@@ -109,7 +109,7 @@ class ScanKernel {
 
   void store(Value at, Value sum) { b_.store(context_.buffer(out_), at, b_.cast(sum, along_.node.type.dtype)); }
 
-  const LoweringContext& lowering_;
+  const GpuContext& lowering_;
   AlongDim along_;
   KernelContext context_;
   kernel::Builder& b_;
@@ -122,7 +122,7 @@ class ScanKernel {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_scan(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_scan(const GpuContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
   built.push_back(ScanKernel(context, region.members[0]).run());
   return built;

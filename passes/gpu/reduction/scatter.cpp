@@ -20,11 +20,11 @@ namespace {
 ///   indices 5 3 5 5 | 3 5 3     keys 3:1 5:0 5:2 5:3 | 3:0 3:2 5:1     row 5: a run of 3 at slot 1, then 1 at slot 6
 class ScatterKernels {
  public:
-  ScatterKernels(const LoweringContext& lowering, ir::ValueId id)
+  ScatterKernels(const GpuContext& lowering, ir::ValueId id)
       : lowering_(lowering),
         node_(lowering.graph[id]),
         out_(lowering.buffer_of(id)),
-        chunk_(lowering.gpu().sorted_positions) {
+        chunk_(lowering.tuned.reductions.sorted_positions) {
     const ir::Graph& graph = lowering.graph;
     const Shape& updates = graph[node_.operands[1]].type.shape;
     const int index_rank = graph[node_.operands[0]].type.rank();
@@ -62,7 +62,7 @@ class ScatterKernels {
     const Dim elements = node_.type.shape.numel();
     const int lanes = lowering_.vectors().lanes(node_.type.dtype);
     const Value n = context.dim(elements);
-    for_threads(b, lowering_.gpu(), n, lanes, [&](Value at) {
+    for_threads(b, n, lanes, [&](Value at) {
       const Value zero = b.cast(b.constant(compute_type(node_.type.dtype), 0, lanes), node_.type.dtype);
       unmasked_or_masked(b, at, n, lanes, elements,
                          [&](Value mask) { b.store(context.buffer(out_), at, zero, mask); });
@@ -90,7 +90,7 @@ class ScatterKernels {
     if (one_chunk_) declare_links(context);
     const std::int64_t code = context.check_code("an index is not in [0, " + size_.to_string() + ")");
     Scope top(indices, {});
-    const int threads = lowering_.gpu().block_threads;
+    const int threads = block_threads;
     const Value count = context.dim(count_);
     const Dim around = updates_.program.points(pre_) * updates_.program.points(post_);
     const auto key_of = [&](Value t) {
@@ -146,8 +146,7 @@ class ScatterKernels {
     kernel::Builder& b = context.builder;
     context.declare(keys_, i64, true, false);
     declare_links(context);
-    for_threads(b, lowering_.gpu(), context.dim(count_), 1,
-                [&](Value slot) { link(context, context.buffer(keys_), slot); });
+    for_threads(b, context.dim(count_), 1, [&](Value slot) { link(context, context.buffer(keys_), slot); });
     return context.finish();
   }
 
@@ -212,7 +211,7 @@ class ScatterKernels {
     Scope top(updates, {});
     const Dim width = updates_.program.points(post_);
     const Value columns = context.dim(width), count = context.dim(count_), across = b.ceil_div(columns, lanes_);
-    for_threads(b, lowering_.gpu(), context.dim(updates_.program.points(pre_)) * count * across, 1, [&](Value i) {
+    for_threads(b, context.dim(updates_.program.points(pre_)) * count * across, 1, [&](Value i) {
       const Value column = i % across * lanes_, slot = i / across % count, pre = i / across / count;
       b.if_(b.load(context.buffer(first_), slot), [&] {
         unmasked_or_masked(b, column, columns, lanes_, width, [&](Value mask) {
@@ -269,7 +268,7 @@ class ScatterKernels {
     return all();
   }
 
-  const LoweringContext& lowering_;
+  const GpuContext& lowering_;
   const ir::Node& node_;
   int out_;
   std::int64_t chunk_;  ///< positions that a block sorts
@@ -283,7 +282,7 @@ class ScatterKernels {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_scatter(const GpuContext& context, const Region& region) {
   return ScatterKernels(context, region.members[0]).run();
 }
 

@@ -8,7 +8,7 @@ using kernel::Value;
 using Scope = ElementwiseEmitter::Scope;
 
 /// One element per thread: its position is the number of elements before it in the order.
-std::vector<KernelContext::Built> lower_sort(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_sort(const GpuContext& context, const Region& region) {
   const AlongDim along(context, region.members[0]);
   const bool descending = ranks_descending(along.node), selects = along.node.op == &ir::ops::top_k;
   KernelContext kernel(selects ? "top_k" : "argsort", selects ? KernelRole::top_k : KernelRole::sort);
@@ -25,7 +25,7 @@ std::vector<KernelContext::Built> lower_sort(const LoweringContext& context, con
     Scope scope(elements, std::move(groups));
     return elements.emit(along.operand.result, scope);
   };
-  for_threads(b, context.gpu(), kernel.dim(along.rows) * size * columns, 1, [&](Value i) {
+  for_threads(b, kernel.dim(along.rows) * size * columns, 1, [&](Value i) {
     const Value column = i % columns, t = i / columns % size, pre = i / columns / size;
     const Value own = element(pre, t, column);
     const kernel::Var rank = b.var(b.index(0));

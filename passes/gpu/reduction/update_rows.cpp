@@ -9,7 +9,7 @@ using Scope = ElementwiseEmitter::Scope;
 namespace {
 
 /// One element per thread, which is written unless a later row has the same position.
-KernelContext::Built update(const LoweringContext& lowering, const CacheAppendOperands& operands) {
+KernelContext::Built update(const GpuContext& lowering, const CacheAppendOperands& operands) {
   KernelContext context("update_rows", KernelRole::cache_append);
   kernel::Builder& b = context.builder;
   const int out = lowering.buffer_of(operands.id);
@@ -28,7 +28,7 @@ KernelContext::Built update(const LoweringContext& lowering, const CacheAppendOp
     Scope scope(offsets, std::move(groups));
     return b.cast(offsets.emit(operands.positions.result, scope), i64);
   };
-  for_threads(b, lowering.gpu(), context.dim(rows.domain.numel()), 1, [&](Value i) {
+  for_threads(b, context.dim(rows.domain.numel()), 1, [&](Value i) {
     const Value column = i % columns, t = i / columns % count, pre = i / columns / count;
     const Value at = position(pre, t, column);
     const Value inside = b.index(0) <= at && at < size;
@@ -48,7 +48,7 @@ KernelContext::Built update(const LoweringContext& lowering, const CacheAppendOp
   return context.finish();
 }
 
-KernelContext::Built copy(const LoweringContext& lowering, const CacheAppendOperands& operands) {
+KernelContext::Built copy(const GpuContext& lowering, const CacheAppendOperands& operands) {
   KernelContext context("copy_rows", KernelRole::copy_rows);
   kernel::Builder& b = context.builder;
   const OperandProgram old = operands.old();
@@ -58,7 +58,7 @@ KernelContext::Built copy(const LoweringContext& lowering, const CacheAppendOper
   ElementwiseEmitter emitter(context, old.program, lowering.buffer_of);
   std::vector<int> all;
   for (int d = 0; d < old.program.domain.rank(); ++d) all.push_back(d);
-  for_threads(b, lowering.gpu(), context.dim(old.program.domain.numel()), 1, [&](Value i) {
+  for_threads(b, context.dim(old.program.domain.numel()), 1, [&](Value i) {
     Scope scope(emitter, {{all, i, 1}});
     b.store(context.buffer(out), i, b.cast(emitter.emit(old.result, scope), operands.node.type.dtype));
   });
@@ -67,7 +67,7 @@ KernelContext::Built copy(const LoweringContext& lowering, const CacheAppendOper
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_update_rows(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_update_rows(const GpuContext& context, const Region& region) {
   const CacheAppendOperands operands(context, region.members[0]);
   std::vector<KernelContext::Built> built;
   if (operands.copies()) built.push_back(copy(context, operands));

@@ -77,7 +77,7 @@ class AttentionPartsFinder {
     parts_.scores.push_back(std::move(score));
   }
 
-  bool has_dot_pairs() const { return lowering_.if_cpu() && lowering_.cpu().dot_pairs; }
+  bool has_dot_pairs() const { return lowering_.if_cpu() && lowering_.if_cpu()->dot_pairs; }
 
   void add_end(const Region& region) {
     const ir::ValueId id = region.members[0];

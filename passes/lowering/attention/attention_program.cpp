@@ -21,7 +21,7 @@ std::optional<std::int64_t> columns_of_row(const AttentionProgram& attention) {
 }
 
 /// Returns why the matmuls do not use the CPU's tile_mma, or "" if they do.
-std::string why_not_tiled(const AttentionProgram& attention, const CpuInfo& cpu) {
+std::string why_not_tiled(const AttentionProgram& attention) {
   const AttentionParts& parts = attention.parts;
   if (parts.compute != f32) return fmt::format("it computes in {}", name(parts.compute));
   if (parts.scores.empty()) return "it makes no scores";
@@ -39,7 +39,7 @@ std::string why_not_tiled(const AttentionProgram& attention, const CpuInfo& cpu)
                        });
   if (!all_fit) return fmt::format("not all operands of its products are {}", name(dtype));
   return why_not_by_tiles(
-      cpu, dtype, {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
+      dtype, {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
 }
 
 /// If a store writes a row value once per column, such as an expanded row sum, adds a copy that varies along the
@@ -106,7 +106,7 @@ AttentionProgram attention_program(const LoweringContext& lowering, const Region
   found.column_count = region.domain[found.parts.columns_dim].unnamed();
   found.bounds = find_column_bounds(found.program, found.parts.row_dim, found.parts.columns_dim, found.results());
   if (const CpuInfo* cpu = lowering.if_cpu(); cpu && cpu->tiles) {
-    found.why_not_tiled = why_not_tiled(found, *cpu);
+    found.why_not_tiled = why_not_tiled(found);
     found.tiled = found.why_not_tiled.empty();
   }
   return found;

@@ -29,7 +29,7 @@ class Forms {
     needed.back() = true;
     for (std::size_t i = needed.size(); i-- > 0;)
       if (needed[i] && is_sum(program_.code[i]))
-        for (const int arg : program_.code[i].args) needed[static_cast<std::size_t>(arg)] = true;
+        for (const int arg : program_.code[i].args) needed[arg] = true;
     std::vector<std::optional<RowColumnForm>> forms(needed.size());
     for (std::size_t i = 0; i < needed.size(); ++i)
       if (needed[i]) forms[i] = form(program_.code[i], forms);
@@ -59,9 +59,9 @@ class Forms {
     }
     if (instruction.kind == Kind::index) return index(instruction.form);
     if (!is_sum(instruction)) return std::nullopt;
-    const auto& a = known[static_cast<std::size_t>(instruction.args[0])];
+    const auto& a = known[instruction.args[0]];
     if (instruction.op == ScalarOp::cast) return a;
-    const auto& b = known[static_cast<std::size_t>(instruction.args[1])];
+    const auto& b = known[instruction.args[1]];
     if (!a || !b || !is_small(*a) || !is_small(*b)) return std::nullopt;
     return plus(*a, *b, instruction.op == ScalarOp::add ? 1 : -1);
   }
@@ -69,7 +69,7 @@ class Forms {
   std::optional<RowColumnForm> index(const Linear& linear) const {
     RowColumnForm found{0, 0, linear.offset};
     for (int d = 0; d < static_cast<int>(linear.coefficients.size()); ++d) {
-      const auto number = linear.coefficients[static_cast<std::size_t>(d)].value();
+      const auto number = linear.coefficients[d].value();
       if (!number) return std::nullopt;
       if (d == row_dim_)
         found.row = *number;

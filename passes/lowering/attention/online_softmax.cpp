@@ -15,9 +15,8 @@ class OnlineSoftmaxFinder {
   explicit OnlineSoftmaxFinder(const AttentionProgram& attention)
       : program_(attention.program), columns_(attention.columns()) {
     for (const ElementwiseInstruction& i : program_.code)
-      reduces_.push_back(i.kind == Kind::reduce || std::any_of(i.args.begin(), i.args.end(), [&](int arg) {
-                           return reduces_[static_cast<std::size_t>(arg)];
-                         }));
+      reduces_.push_back(i.kind == Kind::reduce ||
+                         std::any_of(i.args.begin(), i.args.end(), [&](int arg) { return reduces_[arg]; }));
   }
 
   std::optional<OnlineSoftmax> find(const std::vector<int>& results) {
@@ -36,10 +35,10 @@ class OnlineSoftmaxFinder {
     subtracted_ = find_subtracted();
     found.zero_masked = subtracted_ != most_;
     const auto varies = [&](const ElementwiseStore& store) {
-      return (program_.depends[static_cast<std::size_t>(store.value)] & columns_) != 0;
+      return (program_.depends[store.value] & columns_) != 0;
     };
     for (const ElementwiseInstruction& i : program_.code) scales_.push_back(scales(i));
-    const auto is_scaled = [&](int i) { return bool(scales_[static_cast<std::size_t>(i)]); };
+    const auto is_scaled = [&](int i) { return bool(scales_[i]); };
     const bool sums =
         std::all_of(found.sums.begin(), found.sums.end(), [&](int s) { return is_scaled(program_[s].args[0]); });
     if (!sums || !std::all_of(results.begin(), results.end(), is_scaled) ||
@@ -49,7 +48,7 @@ class OnlineSoftmaxFinder {
   }
 
  private:
-  bool waits(int i) const { return reduces_[static_cast<std::size_t>(i)]; }
+  bool waits(int i) const { return reduces_[i]; }
 
   /// Whether `subtracted` is the maximum, clamped or not, that all the exponentials use.
   bool takes_most(int subtracted) const {
@@ -67,7 +66,7 @@ class OnlineSoftmaxFinder {
   /// Whether a value is exp(a - max of a) times factors that depend on no reduction. scales_ must cover all earlier
   /// instructions.
   bool scales(const ElementwiseInstruction& i) const {
-    const auto is_scaled = [&](std::size_t arg) { return bool(scales_[static_cast<std::size_t>(i.args[arg])]); };
+    const auto is_scaled = [&](std::size_t arg) { return bool(scales_[i.args[arg]]); };
     if (i.kind != Kind::scalar || !is_float(i.dtype)) return false;
     switch (i.op) {
       case ScalarOp::exp: {

@@ -34,10 +34,10 @@ class RowBlockPlan {
   /// Stores of values that do not vary along the columns, performed after all loops.
   const std::vector<const ElementwiseStore*>& row_stores() const { return row_stores_; }
   int slots() const { return static_cast<int>(slot_dtypes_.size()); }
-  DType slot_dtype(int slot) const { return slot_dtypes_[static_cast<std::size_t>(slot)]; }
+  DType slot_dtype(int slot) const { return slot_dtypes_[slot]; }
   /// The slot of a value when loop `loop` runs; loops().size() means the output matmuls.
   int slot_of(int value) const { return slots_.at(value); }
-  bool varies(int value) const { return (program_.depends[static_cast<std::size_t>(value)] & columns_) != 0; }
+  bool varies(int value) const { return (program_.depends[value] & columns_) != 0; }
 
  private:
   bool is_result(int value) const;

@@ -44,12 +44,12 @@ class Divisor {
       Factor& last = path.back();
       if (is_quotient(last.value)) break;
       if (last.side == sides(last.value)) {
-        failed[static_cast<std::size_t>(last.value)] = true;
+        failed[last.value] = true;
         path.pop_back();
         continue;
       }
-      const int next = program_[last.value].args[static_cast<std::size_t>(last.side++)];
-      if (!failed[static_cast<std::size_t>(next)]) path.push_back({next});
+      const int next = program_[last.value].args[last.side++];
+      if (!failed[next]) path.push_back({next});
     }
     if (path.empty()) return std::nullopt;
     const ElementwiseInstruction& quotient = program_[path.back().value];
@@ -58,8 +58,8 @@ class Divisor {
     for (; !path.empty(); path.pop_back()) {
       const Factor& factor = path.back();
       ElementwiseInstruction scaled = program_[factor.value];
-      scaled.args[static_cast<std::size_t>(factor.side - 1)] = found.value;
-      const std::uint64_t depends = program_.depends[static_cast<std::size_t>(factor.value)];
+      scaled.args[factor.side - 1] = found.value;
+      const std::uint64_t depends = program_.depends[factor.value];
       program_.code.push_back(std::move(scaled));
       program_.depends.push_back(depends);
       found.value = program_.size() - 1;
@@ -92,7 +92,7 @@ class Divisor {
     return low_precision_ && in.op == ScalarOp::cast && is_float(in.dtype) ? 1 : 0;
   }
 
-  bool varies(int i) const { return (program_.depends[static_cast<std::size_t>(i)] & columns_) != 0; }
+  bool varies(int i) const { return (program_.depends[i] & columns_) != 0; }
 
   bool is_stored(int i) const {
     return std::any_of(program_.stores.begin(), program_.stores.end(),

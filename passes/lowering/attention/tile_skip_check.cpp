@@ -24,13 +24,13 @@ kernel::Value largest_magnitude(kernel::Builder& b, OperandLoader& loader, kerne
       for (int i = 0; i < chains; ++i) {
         const kernel::Value here = i == 0 ? position : min(position + i, last - 1);
         const kernel::Value elements = loader.load(outer, here, d, LaneAxis::k, lanes, mask);
-        const kernel::Var chain = largest[static_cast<std::size_t>(i)];
+        const kernel::Var chain = largest[i];
         b.set(chain, max(b.get(chain), b.apply(ScalarOp::abs, {elements})));
       }
     });
   });
   kernel::Value found = b.get(largest[0]);
-  for (int i = 1; i < chains; ++i) found = max(found, b.get(largest[static_cast<std::size_t>(i)]));
+  for (int i = 1; i < chains; ++i) found = max(found, b.get(largest[i]));
   return b.reduce(ScalarOp::max, found);
 }
 

@@ -32,7 +32,7 @@ int ElementwiseBuilder::emit(ElementwiseInstruction instruction) {
   std::uint64_t depends = 0;
   for (std::size_t d = 0; d < instruction.form.coefficients.size(); ++d)
     if (!instruction.form.coefficients[d].is(0)) depends |= 1ULL << d;
-  for (const int arg : instruction.args) depends |= program_.depends[static_cast<std::size_t>(arg)];
+  for (const int arg : instruction.args) depends |= program_.depends[arg];
   program_.code.push_back(std::move(instruction));
   program_.depends.push_back(depends);
   return program_.size() - 1;

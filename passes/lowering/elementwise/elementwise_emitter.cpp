@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "ir/kernel/intrinsics/fast_math.h"
+#include "ir/support/post_order.h"
 #include "passes/lowering/attention/softmax_divisor.h"
 #include "passes/lowering/elementwise/philox_emitter.h"
 
@@ -54,13 +55,11 @@ kernel::Value divided_by_row_value(kernel::Builder& b, kernel::Value dividend, k
   return b.fma(remainder, reciprocal, quotient);
 }
 
-/// Returns the first argument without a value, for instructions that need all arguments first.
-std::optional<int> first_missing_arg(const ElementwiseInstruction& i, const ElementwiseEmitter::Scope& scope) {
+/// Returns the arguments that must have a value before the instruction is emitted: all or none.
+std::span<const int> args_before(const ElementwiseInstruction& i) {
   const bool waits = i.kind == Kind::scalar || i.kind == Kind::checked || i.kind == Kind::gather ||
                      i.kind == Kind::row_sum || i.kind == Kind::random;
-  if (!waits) return std::nullopt;
-  const auto missing = std::find_if(i.args.begin(), i.args.end(), [&](int arg) { return !scope.find(arg); });
-  return missing == i.args.end() ? std::nullopt : std::optional(*missing);
+  return waits ? std::span<const int>(i.args) : std::span<const int>{};
 }
 
 /// Shorter vectors would need a library call for fma.
@@ -73,28 +72,22 @@ std::optional<kernel::Value> ElementwiseEmitter::Scope::find(int instruction) co
 }
 
 kernel::Value ElementwiseEmitter::emit(int instruction, Scope& scope) {
-  std::vector<int> open = {instruction};
-  while (true) {
-    const int i = open.back();
-    if (const auto known = scope.find(i)) {
-      open.pop_back();
-      if (open.empty()) return *known;
-    } else if (const auto arg = first_missing_arg(program_[i], scope)) {
-      open.push_back(*arg);
-    } else {
-      scope.bind(i, compute(program_[i], scope));
-    }
-  }
+  post_order(
+      instruction, [&](int i) { return args_before(program_[i]); }, [&](int i) { return !scope.find(i); },
+      [&](int i) {
+        scope.bind(i, compute(program_[i], scope));
+        return true;
+      });
+  return *scope.find(instruction);
 }
 
 void ElementwiseEmitter::hoist(Scope& scope, std::uint64_t varying) {
   std::vector<bool> waits;
   for (int i = 0; i < program_.size(); ++i) {
     const ElementwiseInstruction& in = program_[i];
-    waits.push_back(
-        in.kind == Kind::reduce || in.kind == Kind::column || in.kind == Kind::accumulator ||
-        std::any_of(in.args.begin(), in.args.end(), [&](int a) { return bool(waits[static_cast<std::size_t>(a)]); }));
-    if (!waits.back() && (program_.depends[static_cast<std::size_t>(i)] & varying) == 0) emit(i, scope);
+    waits.push_back(in.kind == Kind::reduce || in.kind == Kind::column || in.kind == Kind::accumulator ||
+                    std::any_of(in.args.begin(), in.args.end(), [&](int a) { return bool(waits[a]); }));
+    if (!waits.back() && (program_.depends[i] & varying) == 0) emit(i, scope);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <map>
 #include <vector>
 
-#include "ir/hardware/task_sizes.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {
@@ -60,7 +59,7 @@ struct ElementwiseProgram {
   int size() const { return static_cast<int>(code.size()); }
   /// Approximate number of scalar operations per point, for choosing chunk sizes. Calls of the C library, such as f64
   /// functions, cost as much as hundreds of vectorized operations.
-  std::int64_t work(const TaskSizes& tasks) const;
+  std::int64_t work() const;
   /// Number of points along these dims of the domain.
   Dim points(const std::vector<int>& dims) const;
 };

@@ -7,7 +7,7 @@ namespace lathe {
 
 namespace {
 
-const Dim& coefficient(const Linear& form, int dim) { return form.coefficients[static_cast<std::size_t>(dim)]; }
+const Dim& coefficient(const Linear& form, int dim) { return form.coefficients[dim]; }
 
 }  // namespace
 

@@ -16,7 +16,7 @@ std::vector<int> loop_levels(const ElementwiseProgram& program) {
   std::vector<int> levels;
   for (const ElementwiseInstruction& i : program.code) {
     int level = 0;
-    for (const int arg : i.args) level = std::max(level, levels[static_cast<std::size_t>(arg)]);
+    for (const int arg : i.args) level = std::max(level, levels[arg]);
     levels.push_back(i.kind == Kind::reduce ? level + 1 : level);
   }
   return levels;
@@ -28,17 +28,15 @@ RowLoops::RowLoops(const LoweringContext& lowering, const ElementwiseProgram& pr
   loops_.resize(static_cast<std::size_t>(levels_.empty() ? 0 : *std::max_element(levels_.begin(), levels_.end())) +
                 1);
   for (int i = 0; i < program_.size(); ++i)
-    if (program_[i].kind == Kind::reduce) loops_[static_cast<std::size_t>(level(i) - 1)].reductions.push_back(i);
+    if (program_[i].kind == Kind::reduce) loops_[level(i) - 1].reductions.push_back(i);
   for (int i = 0; i < program_.size(); ++i)
-    if (program_[i].kind == Kind::column) loops_[static_cast<std::size_t>(level(i))].columns.push_back(i);
+    if (program_[i].kind == Kind::column) loops_[level(i)].columns.push_back(i);
   for (const ElementwiseStore& store : program_.stores)
-    if (varies(store)) loops_[static_cast<std::size_t>(level(store.value))].stores.push_back(&store);
+    if (varies(store)) loops_[level(store.value)].stores.push_back(&store);
   spill();
 }
 
-bool RowLoops::varies(int instruction) const {
-  return (program_.depends[static_cast<std::size_t>(instruction)] & inner_) != 0;
-}
+bool RowLoops::varies(int instruction) const { return (program_.depends[instruction] & inner_) != 0; }
 
 bool RowLoops::varies(const ElementwiseStore& store) const {
   if (varies(store.value)) return true;
@@ -58,7 +56,7 @@ void RowLoops::spill() {
     if (arithmetic_cost(lowering_.graph[program_[i].node]) < costs_a_store) continue;
     int last_use = level(i);
     for (int l = level(i) + 1; l < count; ++l)
-      if (needed[static_cast<std::size_t>(l)][at]) last_use = l;
+      if (needed[l][at]) last_use = l;
     if (last_use == level(i)) continue;
     if (const ElementwiseStore* spill = find_spill(i, last_use, occupied)) loops_[loop].spilled.push_back({i, spill});
   }
@@ -66,18 +64,18 @@ void RowLoops::spill() {
 
 /// By value: whether a loop computes or reloads it, given the stores of earlier loops and a spill of `kept`.
 std::vector<bool> RowLoops::needed_in(int loop, int kept) const {
-  const RowLoop& l = loops_[static_cast<std::size_t>(loop)];
+  const RowLoop& l = loops_[loop];
   std::vector<bool> needed(program_.code.size(), false), stored(program_.code.size(), false);
-  for (const int r : l.reductions) needed[static_cast<std::size_t>(program_[r].args[0])] = true;
-  for (const int c : l.columns) needed[static_cast<std::size_t>(program_[c].args[0])] = true;
-  for (const ElementwiseStore* store : l.stores) needed[static_cast<std::size_t>(store->value)] = true;
+  for (const int r : l.reductions) needed[program_[r].args[0]] = true;
+  for (const int c : l.columns) needed[program_[c].args[0]] = true;
+  for (const ElementwiseStore* store : l.stores) needed[store->value] = true;
   for (const ElementwiseStore& store : program_.stores)
-    if (varies(store) && level(store.value) < loop) stored[static_cast<std::size_t>(store.value)] = true;
-  if (kept >= 0 && level(kept) < loop) stored[static_cast<std::size_t>(kept)] = true;
+    if (varies(store) && level(store.value) < loop) stored[store.value] = true;
+  if (kept >= 0 && level(kept) < loop) stored[kept] = true;
   for (int i = program_.size() - 1; i >= 0; --i) {
     const auto at = static_cast<std::size_t>(i);
     if (!needed[at] || stored[at] || program_[i].kind == Kind::reduce) continue;
-    for (const int arg : program_[i].args) needed[static_cast<std::size_t>(arg)] = true;
+    for (const int arg : program_[i].args) needed[arg] = true;
   }
   return needed;
 }
@@ -94,7 +92,7 @@ bool RowLoops::read_after(const ElementwiseStore& spill, int kept) const {
   for (int l = level(kept) + 1; l < static_cast<int>(loops_.size()); ++l) {
     const std::vector<bool> needed = needed_in(l, kept);
     for (int i = 0; i < program_.size(); ++i)
-      if (needed[static_cast<std::size_t>(i)] && lies_there(program_[i])) return true;
+      if (needed[i] && lies_there(program_[i])) return true;
   }
   return false;
 }

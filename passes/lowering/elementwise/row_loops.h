@@ -35,7 +35,7 @@ class RowLoops {
 
   const std::vector<RowLoop>& loops() const { return loops_; }
   /// The first loop that can compute the value.
-  int level(int instruction) const { return levels_[static_cast<std::size_t>(instruction)]; }
+  int level(int instruction) const { return levels_[instruction]; }
   /// Whether the value, or the target of the store, varies along the row.
   bool varies(int instruction) const;
   bool varies(const ElementwiseStore& store) const;

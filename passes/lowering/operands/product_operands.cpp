@@ -10,7 +10,7 @@ LaneAxis contiguous_axis(const ProductOperand& o) {
   const ElementwiseProgram& program = o.operand.program;
   const auto unit = [&](const Linear& form, const std::vector<int>& dims) {
     for (auto d = dims.rbegin(); d != dims.rend(); ++d)
-      if (!program.domain[*d].is(1)) return form.coefficients[static_cast<std::size_t>(*d)].is(1);
+      if (!program.domain[*d].is(1)) return form.coefficients[*d].is(1);
     return false;
   };
   for (const ElementwiseInstruction& i : program.code) {
@@ -28,7 +28,7 @@ bool lies_in_rows(const ProductOperand& o) {
   if (!LoopIndices::merges(form, o.rows, program.domain) || !LoopIndices::merges(form, o.k, program.domain))
     return false;
   for (auto d = o.k.rbegin(); d != o.k.rend(); ++d)
-    if (!program.domain[*d].is(1)) return form.coefficients[static_cast<std::size_t>(*d)].is(1);
+    if (!program.domain[*d].is(1)) return form.coefficients[*d].is(1);
   return false;
 }
 
@@ -125,8 +125,7 @@ ProductOperand ProductOperands::operand(int which, std::string free) const {
   extend(roles_.contracted(), o.k);
   std::vector<int> dims;
   for (const char label : which == 0 ? roles_.lhs : roles_.rhs) dims.push_back(static_cast<int>(order.find(label)));
-  o.operand =
-      operand_program(lowering_.graph, lowering_.plan, node_.operands[static_cast<std::size_t>(which)], dims, domain);
+  o.operand = operand_program(lowering_.graph, lowering_.plan, node_.operands[which], dims, domain);
   o.compute = compute;
   o.axis = contiguous_axis(o);
   const ElementwiseProgram& program = o.operand.program;

@@ -15,7 +15,7 @@ class KernelPool {
  public:
   /// Adds a kernel and returns its index. Kernels with equal canonical text share an index.
   int add(kernel::Kernel kernel);
-  const kernel::Kernel& operator[](int index) const { return kernels_[static_cast<std::size_t>(index)]; }
+  const kernel::Kernel& operator[](int index) const { return kernels_[index]; }
 
   RegionMemo regions;  ///< launches refer to kernels by their index in this pool
 

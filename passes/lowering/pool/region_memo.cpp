@@ -12,13 +12,13 @@ std::optional<std::vector<Launch>> RegionMemo::find(const RegionKey& key,
   for (const ProgramBuffer& buffer : known->second.workspaces) buffers.push_back(workspace(buffer));
   std::vector<Launch> launches = known->second.launches;
   for (Launch& launch : launches) {
-    for (int& b : launch.buffers) b = buffers[static_cast<std::size_t>(b)];
+    for (int& b : launch.buffers) b = buffers[b];
     // Known sizes are constants in the code. A number among the arguments is a salt, or an offset that the key
     // contains.
     for (Dim& dim : launch.dims) {
       const auto& salts = known->second.salts;
       const auto at = dim.value() ? std::find(salts.begin(), salts.end(), *dim.value()) : salts.end();
-      if (at != salts.end()) dim = Dim(key.salts[static_cast<std::size_t>(at - salts.begin())]);
+      if (at != salts.end()) dim = Dim(key.salts[at - salts.begin()]);
     }
   }
   return launches;

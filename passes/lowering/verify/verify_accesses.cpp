@@ -125,7 +125,7 @@ AccessVerifier::AccessVerifier(const Program& program, std::span<const kernel::P
 const std::vector<AccessSite>& AccessVerifier::sites_of(const Binding& at, AccessKind kind) {
   const int kernel = launch_of(at).kernel;
   const auto [found, is_new] = sites_.try_emplace({kernel, at.parameter, kind});
-  if (is_new) found->second = access_sites(program_.kernels[static_cast<std::size_t>(kernel)], at.parameter, kind);
+  if (is_new) found->second = access_sites(program_.kernels[kernel], at.parameter, kind);
   return found->second;
 }
 
@@ -152,11 +152,11 @@ std::optional<std::string> AccessVerifier::at_sizes(const std::function<Checked(
 std::optional<AccessVerifier::Fault> AccessVerifier::find_fault(int first_launch, int last_launch) {
   std::map<int, Written> written;  // by buffer
   for (int l = first_launch; l <= last_launch; ++l) {
-    const Launch& launch = program_.launches[static_cast<std::size_t>(l)];
-    const kernel::ParameterUse& use = uses_[static_cast<std::size_t>(launch.kernel)];
+    const Launch& launch = program_.launches[l];
+    const kernel::ParameterUse& use = uses_[launch.kernel];
     for (std::size_t p = 0; p < launch.buffers.size(); ++p) {
       const int b = launch.buffers[p];
-      const ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(b)];
+      const ProgramBuffer& buffer = program_.buffers[b];
       const Binding here{l, static_cast<int>(p)};
       if (use.loaded[p])
         if (auto what = at_sizes([&](const DimBindings& sizes) { return check_loads(buffer, here, sizes); }))
@@ -169,7 +169,7 @@ std::optional<AccessVerifier::Fault> AccessVerifier::find_fault(int first_launch
   }
   for (const auto& [b, how] : written) {
     if (how.by.empty() || how.in_part) continue;
-    const ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(b)];
+    const ProgramBuffer& buffer = program_.buffers[b];
     if (auto what = at_sizes([&](const DimBindings& sizes) { return check_stores(buffer, how, sizes); }))
       return Fault{b, how.by.back().launch, *what};
   }
@@ -183,7 +183,7 @@ void AccessVerifier::add_to_key(Key& key, const Binding& at, AccessKind kind, co
   for (const AccessSite& site : sites_of(at, kind))
     for (const AccessSite::DimSlot& dim : site.dims) used.insert(dim.dim);
   key.insert(key.end(), {launch.kernel, at.parameter, static_cast<std::int64_t>(kind)});
-  for (const int dim : used) key.push_back(launch.dims[static_cast<std::size_t>(dim)].evaluate(sizes));
+  for (const int dim : used) key.push_back(launch.dims[dim].evaluate(sizes));
 }
 
 AccessVerifier::Checked AccessVerifier::check_loads(const ProgramBuffer& buffer, const Binding& at,

@@ -53,7 +53,7 @@ class AccessVerifier {
   Checked check_loads(const ProgramBuffer& buffer, const Binding& at, const DimBindings& sizes);
   Checked check_stores(const ProgramBuffer& buffer, const Written& written, const DimBindings& sizes);
   void add_to_key(Key& key, const Binding& at, kernel::AccessKind kind, const DimBindings& sizes);
-  const Launch& launch_of(const Binding& at) const { return program_.launches[static_cast<std::size_t>(at.launch)]; }
+  const Launch& launch_of(const Binding& at) const { return program_.launches[at.launch]; }
   const std::vector<kernel::AccessSite>& sites_of(const Binding& at, kernel::AccessKind kind);
   std::vector<kernel::AccessSearch> searches(std::span<const Binding> bindings, kernel::AccessKind kind,
                                              const DimBindings& sizes);

@@ -23,7 +23,7 @@ class Account {
 
   void run_regions() {
     for (int r = 0; r < static_cast<int>(plan_.regions.size()); ++r) {
-      const Region& region = plan_.regions[static_cast<std::size_t>(r)];
+      const Region& region = plan_.regions[r];
       for (const ValueId member : region.members)
         for (const Read& read : reads_of(graph_, member, plan_.inlined))
           if (plan_.region(read.value) != r && graph_[read.value].op != &ops::constant) require(read.value, member);
@@ -43,7 +43,7 @@ class Account {
   }
 
  private:
-  ValueId base(ValueId id) const { return plan_.placement[static_cast<std::size_t>(id.index)].base; }
+  ValueId base(ValueId id) const { return plan_.placement[id.index].base; }
 
   void require(ValueId value, ValueId reader) const {
     const auto held = holds_.find(buffer_of_(value));

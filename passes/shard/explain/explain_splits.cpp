@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/users.h"
 #include "passes/shard/plan/split_plan.h"
@@ -44,11 +45,11 @@ class SplitReasons {
         factored_(factor_dims(cut_.graph, cut_.cuts)),
         plan_(cut_, factored_, mesh, splits),
         users_(cut_.graph) {
-    held_.resize(cut_.graph.nodes.size());
+    held_ = NodeMap<std::vector<Factor>>(cut_.graph);
     for (const ValueId id : all_values(cut_.graph))
       for (int d = 0; d < cut_.graph[id].type.rank(); ++d)
         for (const Factor factor : factored_.factors.resolve(factored_.dim(id, d)))
-          if (!plan_.axes_of(factor).empty()) held_[slot(id)].push_back(factor);
+          if (!plan_.axes_of(factor).empty()) held_[id].push_back(factor);
     for (const Update& update : cut_.graph.updates) {
       updated_[update.state.index].push_back(update.value);
       updated_[update.value.index].push_back(update.state);
@@ -57,7 +58,7 @@ class SplitReasons {
 
   const Graph& graph() const { return cut_.graph; }
   /// Whether a dim of the value is split by a name.
-  bool is_named(ValueId id) const { return !held_[slot(id)].empty(); }
+  bool is_named(ValueId id) const { return !held_[id].empty(); }
 
   /// "dim 1 over model in 3 blocks: h of view at gpt.cpp:41, through contract at gpt.cpp:40"
   std::string reason(ValueId argument, int axis, const SplitDim& part, Lines lines) {
@@ -70,10 +71,7 @@ class SplitReasons {
   }
 
  private:
-  static std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
-  bool holds(ValueId id, Factor factor) const {
-    return std::ranges::find(held_[slot(id)], factor) != held_[slot(id)].end();
-  }
+  bool holds(ValueId id, Factor factor) const { return std::ranges::find(held_[id], factor) != held_[id].end(); }
 
   /// "view at gpt.cpp:41", "%h.*.mlp.c_fc.weight at gpt.cpp:38".
   std::string place(ValueId id, Lines lines) const {
@@ -90,22 +88,22 @@ class SplitReasons {
                  ? fmt::format("its name is {} at {}", origin.name, graph()[argument].loc.to_string())
                  : "its name is " + origin.name;
     std::string text = origin.name + " of " + place(origin.at, lines);
-    const ValueId via = ways_to(origin.at, factor)[slot(argument)];
+    const ValueId via = ways_to(origin.at, factor)[argument];
     if (via.index >= 0 && via != origin.at) text += ", through " + place(via, lines);
     return text;
   }
 
   /// Returns, by value that holds the factor, the op that ties it to the next value on the path to `origin`.
-  const std::vector<ValueId>& ways_to(ValueId origin, Factor factor) {
+  const NodeMap<ValueId>& ways_to(ValueId origin, Factor factor) {
     const auto [found, is_new] = ways_.try_emplace(factor);
     if (!is_new) return found->second;
-    std::vector<ValueId>& ways = found->second;
-    ways.assign(cut_.graph.nodes.size(), ValueId{-1});
-    ways[slot(origin)] = origin;
+    NodeMap<ValueId>& ways = found->second;
+    ways = NodeMap<ValueId>(cut_.graph);
+    ways[origin] = origin;
     std::vector<ValueId> reached{origin};
     const auto reach = [&](ValueId value, ValueId op) {
-      if (ways[slot(value)].index >= 0 || !holds(value, factor)) return;
-      ways[slot(value)] = op;
+      if (ways[value].index >= 0 || !holds(value, factor)) return;
+      ways[value] = op;
       reached.push_back(value);
     };
     // Ops of gradients are used only where the ops that the user wrote lead nowhere.
@@ -131,9 +129,9 @@ class SplitReasons {
   FactoredGraph factored_;
   SplitPlan plan_;
   Users users_;
-  std::vector<std::vector<Factor>> held_;                 ///< by value: split factors of its dims
+  NodeMap<std::vector<Factor>> held_;                     ///< by value: split factors of its dims
   std::map<std::int32_t, std::vector<ValueId>> updated_;  ///< by value: a state's new value, and the reverse
-  std::map<Factor, std::vector<ValueId>> ways_;
+  std::map<Factor, NodeMap<ValueId>> ways_;
 };
 
 /// Arguments that are split for the same reasons.
@@ -154,7 +152,7 @@ std::string explain_splits(const Graph& graph, const Sharded& sharded, const std
     Alike own{without_numbers(argument.name), argument.type.to_string(), {}, argument.name, {}, 1};
     const Placement& placement = sharded.arguments.at(argument.name);
     for (int axis = 0; axis < sharded.mesh.axis_count(); ++axis)
-      if (const auto* part = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(axis)])) {
+      if (const auto* part = std::get_if<SplitDim>(&placement[axis])) {
         own.kind += reasons.reason(id, axis, *part, Lines::hidden) + "\n";
         own.reasons += fmt::format("  {}\n", reasons.reason(id, axis, *part, Lines::shown));
       }

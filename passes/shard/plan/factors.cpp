@@ -14,8 +14,7 @@ FactorList Factors::make(const Dim& size) {
 }
 
 Factor Factors::find(Factor factor) const {
-  while (entries_[static_cast<std::size_t>(factor)].same >= 0)
-    factor = entries_[static_cast<std::size_t>(factor)].same;
+  while (entries_[factor].same >= 0) factor = entries_[factor].same;
   return factor;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/tensor/graph.h"
+#include "ir/tensor/node_map.h"
 
 namespace lathe::shard {
 
@@ -46,8 +47,8 @@ class Factors {
     FactorList parts;  ///< the factors whose product it is
     std::optional<Obstacle> obstacle = {};
   };
-  const Entry& at(Factor factor) const { return entries_[static_cast<std::size_t>(find(factor))]; }
-  Entry& entry(Factor factor) { return entries_[static_cast<std::size_t>(factor)]; }
+  const Entry& at(Factor factor) const { return entries_[find(factor)]; }
+  Entry& entry(Factor factor) { return entries_[factor]; }
   void unite(Factor a, Factor b);
   /// Makes `factor` the product of `parts`.
   void part(Factor factor, const FactorList& parts);
@@ -66,12 +67,10 @@ struct Blocked {
 /// The dims of every value as factors.
 struct FactoredGraph {
   Factors factors;
-  std::vector<std::vector<FactorList>> dims;  ///< by node, then by dim; resolve() before use
+  ir::NodeMap<std::vector<FactorList>> dims;  ///< by node, then by dim; resolve() before use
   std::vector<Blocked> blocked;
 
-  const FactorList& dim(ir::ValueId id, int d) const {
-    return dims[static_cast<std::size_t>(id.index)][static_cast<std::size_t>(d)];
-  }
+  const FactorList& dim(ir::ValueId id, int d) const { return dims[id][d]; }
 };
 
 struct Cut;  // passes/shard/plan/sequence_cuts.h

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "ir/hardware/network_info.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/error.h"
+#include "ir/tensor/node_map.h"
 #include "passes/shard/plan/min_cut.h"
 
 namespace lathe::shard {
@@ -21,9 +21,7 @@ bool adds_once(const Node& node) {
 
 namespace {
 
-constexpr std::int64_t exchanged = NetworkInfo{}.exchanged_byte;
-
-std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
+constexpr std::int64_t exchanged = 64;  // cost of sending a byte, in bytes computed redundantly instead
 
 std::optional<Combine> combine_of(ScalarOp op) {
   if (op == ScalarOp::add) return Combine::sum;
@@ -56,12 +54,7 @@ bool folds_part(const Graph& graph, const ShardPlan& parts, ValueId id) {
 class PartialPlanner {
  public:
   PartialPlanner(const Graph& graph, const SplitPlan& splits, const ShardPlan& parts, int axis)
-      : graph_(graph),
-        splits_(splits),
-        parts_(parts),
-        axis_(axis),
-        may_(graph.nodes.size()),
-        born_(graph.nodes.size()) {}
+      : graph_(graph), splits_(splits), parts_(parts), axis_(axis), may_(graph), born_(graph) {}
 
   FormPlan run() {
     for (const ValueId id : all_values(graph_)) find_share(id);
@@ -69,7 +62,7 @@ class PartialPlanner {
   }
 
  private:
-  bool may(ValueId id) const { return may_[slot(id)].has_value(); }
+  bool may(ValueId id) const { return may_[id].has_value(); }
   bool scatters(ValueId id) const {
     const Cut* cut = splits_.cut(id);
     return cut && cut->kind == Cut::Kind::part && splits_.is_split(id, cut->dim, axis_);
@@ -80,14 +73,14 @@ class PartialPlanner {
     const Node& node = graph_[id];
     if (const auto combine = birth(id)) {
       require_whole_result(id);
-      may_[slot(id)] = combine;
-      born_[slot(id)] = true;
+      may_[id] = combine;
+      born_[id] = true;
     } else if (splits_.is_split(id, axis_)) {
       return;
     } else if (folds_part(graph_, parts_, id)) {
-      may_[slot(id)] = combine_of(node.op->as<Reduce>()->combine);
+      may_[id] = combine_of(node.op->as<Reduce>()->combine);
     } else if (std::any_of(node.operands.begin(), node.operands.end(), [this](ValueId o) { return may(o); })) {
-      may_[slot(id)] = passed_on(node);
+      may_[id] = passed_on(node);
     }
   }
 
@@ -107,9 +100,7 @@ class PartialPlanner {
   /// Returns how the value is combined, if the op folds a dim that is split over the axis.
   std::optional<Combine> birth(ValueId id) const {
     const Node& node = graph_[id];
-    const auto split = [&](int operand, int dim) {
-      return splits_.is_split(node.operands[static_cast<std::size_t>(operand)], dim, axis_);
-    };
+    const auto split = [&](int operand, int dim) { return splits_.is_split(node.operands[operand], dim, axis_); };
     if (const auto* meaning = node.op->as<Reduce>()) {
       const int rank = graph_[node.operands[0]].type.rank();
       for (const int d : rules::normalize_axes(node.attrs.get<std::vector<std::int64_t>>("dims"), rank))
@@ -136,8 +127,8 @@ class PartialPlanner {
     for (const ValueId operand : node.operands) {
       if (!may(operand) && parts_.has(operand)) return std::nullopt;  // it may be a shard
       if (!may(operand)) continue;
-      if (combine && combine != may_[slot(operand)]) return std::nullopt;
-      combine = may_[slot(operand)];
+      if (combine && combine != may_[operand]) return std::nullopt;
+      combine = may_[operand];
     }
     const bool sum = combine == Combine::sum;
     if (node.op->as<View>() || node.op == &ops::contiguous) return combine;
@@ -208,10 +199,10 @@ class PartialPlanner {
     const auto is_false = [&](int vertex) { graph.add_edge(graph.source(), vertex, MinCut::unbounded); };
     for (const ValueId id : all_values(graph_)) {
       const Vertices v = vertices(id);
-      const bool has_parts = parts_.has(id), split = born_[slot(id)];
+      const bool has_parts = parts_.has(id), split = born_[id];
       if (!may(id) && !has_parts) continue;
       const std::int64_t bytes = cost(id) * exchanged;
-      graph.add_edge(v.part_made, v.part_needed, has_parts && may_[slot(id)] == Combine::sum ? bytes : 2 * bytes);
+      graph.add_edge(v.part_made, v.part_needed, has_parts && may_[id] == Combine::sum ? bytes : 2 * bytes);
       implies(v.part_made, v.part_needed);
       if (has_parts) {
         graph.add_edge(v.whole_made, v.whole_needed, bytes);
@@ -234,9 +225,9 @@ class PartialPlanner {
       const bool own_forms = may(id) || parts_.has(id);
       for (const ValueId operand : graph_[id].operands) {
         if (!may(operand) && !parts_.has(operand)) continue;
-        if (scatters(id) && may_[slot(operand)] == Combine::sum) continue;
+        if (scatters(id) && may_[operand] == Combine::sum) continue;
         const Vertices of = vertices(operand), by = vertices(id);
-        if (!own_forms || born_[slot(id)]) {
+        if (!own_forms || born_[id]) {
           is_true(of.whole_needed);
           continue;
         }
@@ -246,7 +237,7 @@ class PartialPlanner {
                   graph_[operand].type.shape == graph_[id].type.shape ? of.part_needed : of.whole_needed);
         if (!may(id)) continue;
         if (folds_part(graph_, parts_, id)) {
-          if (may_[slot(operand)] != may_[slot(id)]) is_true(of.part_needed);
+          if (may_[operand] != may_[id]) is_true(of.part_needed);
         } else if (may(operand)) {
           implies(of.part_made, by.part_made);  // a partial value needs partial ones
         }
@@ -264,36 +255,34 @@ class PartialPlanner {
 
   FormPlan plan_of(const std::vector<bool>& no) const {
     FormPlan plan;
-    plan.values.resize(graph_.nodes.size());
+    plan.values = NodeMap<FormPlan::Value>(graph_);
     const auto form = [&](int part, int whole) {
-      return no[static_cast<std::size_t>(part)]    ? Form::partial
-             : no[static_cast<std::size_t>(whole)] ? Form::part
-                                                   : Form::whole;
+      return no[part] ? Form::partial : no[whole] ? Form::part : Form::whole;
     };
     for (const ValueId id : all_values(graph_)) {
       if (!may(id) && !parts_.has(id)) continue;
       const Vertices v = vertices(id);
-      FormPlan::Value& value = plan.values[slot(id)];
+      FormPlan::Value& value = plan.values[id];
       value.made = form(v.part_made, v.whole_made);
       value.reached = form(v.part_needed, v.whole_needed);
-      value.born = born_[slot(id)];
-      if (value.made == Form::partial) value.combine = may_[slot(id)];
+      value.born = born_[id];
+      if (value.made == Form::partial) value.combine = may_[id];
     }
-    for (const ValueId id : all_values(graph_)) plan.values[slot(id)].scatters = scatters(id);
+    for (const ValueId id : all_values(graph_)) plan.values[id].scatters = scatters(id);
     for (const ValueId id : all_values(graph_)) note_reads(plan, id);
     for (const Output& output : graph_.outputs)
-      if (form_given(parts_, plan, output.value) == Form::part) plan.values[slot(output.value)].as_part = true;
+      if (form_given(parts_, plan, output.value) == Form::part) plan.values[output.value].as_part = true;
     for (const Update& update : graph_.updates)
-      if (parts_.is_held(update.state)) plan.values[slot(update.value)].as_part = true;
+      if (parts_.is_held(update.state)) plan.values[update.value].as_part = true;
     return plan;
   }
 
   void note_reads(FormPlan& plan, ValueId id) const {
-    FormPlan::Value& value = plan.values[slot(id)];
+    FormPlan::Value& value = plan.values[id];
     bool reads_partial = false;
     for (const ValueId operand : graph_[id].operands) {
       const Form form = form_read(graph_, parts_, plan, id, operand);
-      if (form == Form::part) plan.values[slot(operand)].as_part = true;
+      if (form == Form::part) plan.values[operand].as_part = true;
       reads_partial = reads_partial || form == Form::partial;
     }
     if (value.made == Form::partial && !reads_partial) value.born = true;
@@ -303,8 +292,8 @@ class PartialPlanner {
   const SplitPlan& splits_;
   const ShardPlan& parts_;
   int axis_;
-  std::vector<std::optional<Combine>> may_;  ///< by node: how it would be combined
-  std::vector<bool> born_;                   ///< by node: it folds a dim that is split by name
+  NodeMap<std::optional<Combine>> may_;  ///< by node: how it would be combined
+  NodeMap<bool> born_;                   ///< by node: it folds a dim that is split by name
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/tensor/node_map.h"
 #include "passes/shard/plan/shard_plan.h"
 
 namespace lathe::shard {
@@ -35,9 +36,9 @@ struct FormPlan {
     bool scatters = false;
     std::optional<Combine> combine;  ///< of a partial value
   };
-  std::vector<Value> values;  ///< by node
+  ir::NodeMap<Value> values;  ///< by node
 
-  const Value& operator[](ir::ValueId id) const { return values[static_cast<std::size_t>(id.index)]; }
+  const Value& operator[](ir::ValueId id) const { return values[id]; }
 };
 
 /// Throws UserError [shard_repeat] for a lookup in a sharded table by positions that are split over the same axis.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
 
 namespace lathe::shard {
@@ -32,23 +33,21 @@ class GatherPlanner {
  public:
   GatherPlanner(const Graph& graph, const SplitPlan& splits, std::span<const ShardPlan> parts,
                 std::span<const FormPlan> partials)
-      : graph_(graph), splits_(splits), parts_(parts), partials_(partials), values_(graph.nodes.size()) {}
+      : graph_(graph), splits_(splits), parts_(parts), partials_(partials), values_(graph) {}
 
-  std::vector<bool> run() {
+  NodeMap<bool> run() {
     find_readers();
     for (const GatheredValue& value : values_)
       if (!value.readers.empty()) gathered_.push_back(&value);
-    std::vector<bool> again(graph_.nodes.size());
+    NodeMap<bool> again(graph_);
     for (const ValueId id : all_values(graph_)) {
-      const GatheredValue& value = values_[at(id)];
-      again[at(id)] = value.forward && value.gradient && !graph_[id].loc.gradient() && is_apart(value);
+      const GatheredValue& value = values_[id];
+      again[id] = value.forward && value.gradient && !graph_[id].loc.gradient() && is_apart(value);
     }
     return again;
   }
 
  private:
-  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
   /// Whether `reader` needs the whole of a value that processes hold as shards.
   bool gathers(ValueId reader, ValueId operand) const {
     for (std::size_t a = 0; a < partials_.size(); ++a)
@@ -60,15 +59,15 @@ class GatherPlanner {
 
   void find_readers() {
     // Readers come after their operands, so the readers of a view are known before the view is visited.
-    std::vector<std::optional<ReaderSpan>> used(graph_.nodes.size());
+    NodeMap<std::optional<ReaderSpan>> used(graph_);
     for (int i = graph_.size() - 1; i >= 0; --i) {
       const ValueId id{i};
       const Node& node = graph_[id];
-      const ReaderSpan span = node.op->as<View>() && used[at(id)] ? *used[at(id)] : ReaderSpan{i, i};
+      const ReaderSpan span = node.op->as<View>() && used[id] ? *used[id] : ReaderSpan{i, i};
       for (const ValueId operand : node.operands) {
-        include(used[at(operand)], span);
+        include(used[operand], span);
         if (!gathers(id, operand)) continue;
-        GatheredValue& value = values_[at(operand)];
+        GatheredValue& value = values_[operand];
         value.bytes = bytes_of(operand);
         value.readers.push_back(span);
         include(node.loc.gradient() ? value.gradient : value.forward, span);
@@ -103,14 +102,14 @@ class GatherPlanner {
   const SplitPlan& splits_;
   std::span<const ShardPlan> parts_;
   std::span<const FormPlan> partials_;
-  std::vector<GatheredValue> values_;  ///< by node; without readers if it is not gathered
+  NodeMap<GatheredValue> values_;  ///< by node; without readers if it is not gathered
   std::vector<const GatheredValue*> gathered_;
 };
 
 }  // namespace
 
-std::vector<bool> plan_second_gathers(const Graph& graph, const SplitPlan& splits, std::span<const ShardPlan> parts,
-                                      std::span<const FormPlan> partials) {
+NodeMap<bool> plan_second_gathers(const Graph& graph, const SplitPlan& splits, std::span<const ShardPlan> parts,
+                                  std::span<const FormPlan> partials) {
   return GatherPlanner(graph, splits, parts, partials).run();
 }
 

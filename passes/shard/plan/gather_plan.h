@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/tensor/node_map.h"
 #include "passes/shard/plan/form_plan.h"
 
 namespace lathe::shard {
@@ -17,7 +18,7 @@ namespace lathe::shard {
 ///   c = contract(b, w), logits = contract(x, wte), .., d b = contract(d c, w)     ->  w is gathered again
 ///
 /// `parts` and `partials` are by axis of the mesh.
-std::vector<bool> plan_second_gathers(const ir::Graph& graph, const SplitPlan& splits,
+ir::NodeMap<bool> plan_second_gathers(const ir::Graph& graph, const SplitPlan& splits,
                                       std::span<const ShardPlan> parts, std::span<const FormPlan> partials);
 
 }  // namespace lathe::shard

@@ -8,6 +8,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/users.h"
 #include "passes/shard/plan/factors.h"
@@ -17,8 +18,6 @@ namespace lathe::shard {
 using namespace ir;
 
 namespace {
-
-std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 /// An operand of a node: the reader, and the operand's position.
 struct Edge {
@@ -37,15 +36,14 @@ struct Marks {
 class Sequence {
  public:
   Sequence(const Graph& graph, const FactoredGraph& factored, std::set<Factor> of_name)
-      : graph_(graph), factored_(factored), factors_(std::move(of_name)), dims_(graph.nodes.size()) {
+      : graph_(graph), factored_(factored), factors_(std::move(of_name)), dims_(graph) {
     const auto is_of_name = [this](Factor factor) { return factors_.contains(factor); };
     for (const ValueId id : all_values(graph))
       for (int d = 0; d < graph[id].type.rank(); ++d)
-        if (std::ranges::any_of(factored.factors.resolve(factored.dim(id, d)), is_of_name))
-          dims_[index_of(id)].push_back(d);
+        if (std::ranges::any_of(factored.factors.resolve(factored.dim(id, d)), is_of_name)) dims_[id].push_back(d);
   }
 
-  const std::vector<int>& dims(ValueId id) const { return dims_[index_of(id)]; }
+  const std::vector<int>& dims(ValueId id) const { return dims_[id]; }
   /// Whether a value has it twice.
   bool meets(ValueId id) const { return dims(id).size() > 1; }
   /// Whether there is such a value. If a parameter has the dim twice, it is not a sequence.
@@ -70,7 +68,7 @@ class Sequence {
       const std::string why = fmt::format("{} at {} has {} twice, of which it splits one", node.op->name.value,
                                           node.loc.to_string(), size().to_string());
       for (int i = 0; i < static_cast<int>(node.operands.size()); ++i)
-        if (dims(node.operands[static_cast<std::size_t>(i)]).size() == 1) marks.reads[{id, i}] = why;
+        if (dims(node.operands[i]).size() == 1) marks.reads[{id, i}] = why;
       if (dims(id).size() == 1) marks.results[id] = why;
     }
     return marks;
@@ -85,7 +83,7 @@ class Sequence {
       if (dims(blocked.node).size() == 1) marks.results[blocked.node] = why;
       const auto& operands = graph_[blocked.node].operands;
       for (int i = 0; i < static_cast<int>(operands.size()); ++i)
-        if (operands[static_cast<std::size_t>(i)] == blocked.value) marks.reads[{blocked.node, i}] = why;
+        if (operands[i] == blocked.value) marks.reads[{blocked.node, i}] = why;
     }
   }
 
@@ -93,7 +91,7 @@ class Sequence {
   const Graph& graph_;
   const FactoredGraph& factored_;
   std::set<Factor> factors_;
-  std::vector<std::vector<int>> dims_;  ///< by node: the dims that hold it
+  NodeMap<std::vector<int>> dims_;  ///< by node: the dims that hold it
 };
 
 /// Whether a node views or copies its operand's elements and is not a cut.
@@ -113,30 +111,28 @@ class Cutter {
         sequence_(sequence),
         marks_(marks),
         each_edge_(each_edge),
-        now_(given.graph.nodes.size()),
-        is_source_(given.graph.nodes.size()) {}
+        now_(given.graph),
+        is_source_(given.graph) {}
 
   CutGraph run() {
     result_.graph.name = graph_.name;
     result_.graph.checks = graph_.checks;
     for (const ValueId id : all_values(graph_)) {
       const Node& node = graph_[id];
-      is_source_[index_of(id)] =
-          !node.op->as<Argument>() &&
-          std::ranges::all_of(node.operands, [this](ValueId operand) { return is_source_[index_of(operand)]; });
+      is_source_[id] = !node.op->as<Argument>() &&
+                       std::ranges::all_of(node.operands, [this](ValueId operand) { return is_source_[operand]; });
       Node copy = node;
       for (int i = 0; i < static_cast<int>(node.operands.size()); ++i) {
-        const ValueId operand = node.operands[static_cast<std::size_t>(i)];
+        const ValueId operand = node.operands[i];
         const auto mark = marks_.reads.find({id, i});
-        copy.operands[static_cast<std::size_t>(i)] =
-            mark == marks_.reads.end() ? now(operand) : whole_of(operand, mark->second);
+        copy.operands[i] = mark == marks_.reads.end() ? now(operand) : whole_of(operand, mark->second);
       }
-      now_[index_of(id)] = push(std::move(copy));
+      now_[id] = push(std::move(copy));
       if (const auto cut = given_.cuts.find(id); cut != given_.cuts.end())
         result_.cuts.insert({now(id), cut->second});
       if (marks_.results.contains(id)) {
         made_.insert({id, now(id)});
-        now_[index_of(id)] = cut(now(id), {Cut::Kind::part, sequence_.dims(id)[0], {}});
+        now_[id] = cut(now(id), {Cut::Kind::part, sequence_.dims(id)[0], {}});
       }
     }
     for (const Output& output : graph_.outputs) result_.graph.outputs.push_back({output.name, now(output.value)});
@@ -146,7 +142,7 @@ class Cutter {
   }
 
   /// Return a value of the graph in the new graph: as its readers see it, and as it is computed.
-  ValueId now(ValueId id) const { return now_[index_of(id)]; }
+  ValueId now(ValueId id) const { return now_[id]; }
   ValueId made(ValueId id) const {
     const auto found = made_.find(id);
     return found == made_.end() ? now(id) : found->second;
@@ -183,7 +179,7 @@ class Cutter {
     if (made_.contains(id)) return made_.at(id);
     if (const auto known = whole_.find(id); known != whole_.end()) return known->second;
     ValueId whole;
-    if (is_source_[index_of(id)] || goes_before(id)) {
+    if (is_source_[id] || goes_before(id)) {
       Node copy = graph_[id];
       for (ValueId& operand : copy.operands) operand = whole_of(operand, why);
       whole = push(std::move(copy));
@@ -199,8 +195,8 @@ class Cutter {
   const Sequence& sequence_;
   const Marks& marks_;
   bool each_edge_;
-  std::vector<ValueId> now_;
-  std::vector<bool> is_source_;
+  NodeMap<ValueId> now_;
+  NodeMap<bool> is_source_;
   std::map<ValueId, ValueId> made_, whole_;
   CutGraph result_;
 };
@@ -226,7 +222,7 @@ class KeySide {
     Marks marks;
     for (const auto& [edge, why] : borders_.reads) {
       const Node& reader = apart_.graph[cutter_.made(edge.reader)];
-      const ValueId read = reader.operands[static_cast<std::size_t>(edge.operand)];
+      const ValueId read = reader.operands[edge.operand];
       if (is_key(kind_of(read, apart_.cuts.at(read).dim))) marks.reads[edge] = why;
     }
     for (const auto& [id, why] : borders_.results)

@@ -14,14 +14,12 @@ using namespace ir;
 
 namespace {
 
-std::size_t number(ValueId id) { return static_cast<std::size_t>(id.index); }
-
 class PartPlanner {
  public:
   PartPlanner(const Graph& graph, const SplitPlan& splits, int axis, const std::vector<ShardPlan>& earlier)
-      : graph_(graph), splits_(splits), axis_(axis), earlier_(earlier), readers_(graph.nodes.size()) {
-    plan_.parts.resize(graph.nodes.size());
-    plan_.held.resize(graph.nodes.size());
+      : graph_(graph), splits_(splits), axis_(axis), earlier_(earlier), readers_(graph) {
+    plan_.parts = NodeMap<std::optional<SplitDim>>(graph);
+    plan_.held = NodeMap<bool>(graph);
   }
 
   ShardPlan run(const PartKinds& kinds) {
@@ -36,8 +34,8 @@ class PartPlanner {
         plan_.kept_whole.push_back(id);
     }
     for (const ValueId id : graph_.arguments())
-      plan_.held[number(id)] = plan_.has(id) && ((kinds.states && graph_[id].op == &ops::state) ||
-                                                 (kinds.parameters && graph_[id].op == &ops::parameter));
+      plan_.held[id] = plan_.has(id) && ((kinds.states && graph_[id].op == &ops::state) ||
+                                         (kinds.parameters && graph_[id].op == &ops::parameter));
     return std::move(plan_);
   }
 
@@ -52,8 +50,8 @@ class PartPlanner {
     for (const Update& update : graph_.updates) join(update.state, update.value);
   }
   void join(ValueId a, ValueId b) {
-    readers_[number(a)].push_back(b);
-    readers_[number(b)].push_back(a);
+    readers_[a].push_back(b);
+    readers_[b].push_back(a);
   }
 
   std::optional<SplitDim> choose(ValueId id) const {
@@ -62,8 +60,7 @@ class PartPlanner {
     for (int d = 0; d < graph_[id].type.rank(); ++d) {
       Dim outer(1);
       for (int a = 0; a < splits_.mesh().axis_count(); ++a)
-        if (const auto* split = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(a)]);
-            split && split->dim == d) {
+        if (const auto* split = std::get_if<SplitDim>(&placement[a]); split && split->dim == d) {
           const Dim inside = split->outer * Dim(splits_.mesh()[a].ranks);
           if (inside.divided_by(outer)) outer = inside;
         }
@@ -77,13 +74,13 @@ class PartPlanner {
 
   void flood(ValueId from, const SplitDim& part) {
     std::vector<ValueId> reached{from};
-    plan_.parts[number(from)] = part;
+    plan_.parts[from] = part;
     while (!reached.empty()) {
       const ValueId id = reached.back();
       reached.pop_back();
-      for (const ValueId next : readers_[number(id)])
+      for (const ValueId next : readers_[id])
         if (!plan_.has(next) && !splits_.is_split(next, axis_)) {
-          plan_.parts[number(next)] = part;
+          plan_.parts[next] = part;
           reached.push_back(next);
         }
     }
@@ -93,7 +90,7 @@ class PartPlanner {
   const SplitPlan& splits_;
   int axis_;
   const std::vector<ShardPlan>& earlier_;
-  std::vector<std::vector<ValueId>> readers_;
+  NodeMap<std::vector<ValueId>> readers_;
   ShardPlan plan_;
 };
 
@@ -103,8 +100,8 @@ ShardPlan plan_parts(const Graph& graph, const SplitPlan& splits, int axis, cons
                      const std::vector<ShardPlan>& earlier) {
   if (kinds.states || kinds.parameters) return PartPlanner(graph, splits, axis, earlier).run(kinds);
   ShardPlan none;
-  none.parts.resize(graph.nodes.size());
-  none.held.resize(graph.nodes.size());
+  none.parts = NodeMap<std::optional<SplitDim>>(graph);
+  none.held = NodeMap<bool>(graph);
   return none;
 }
 
@@ -119,7 +116,7 @@ Placement placement_of_parts(const SplitPlan& splits, const std::vector<ShardPla
 Dim held_blocks(const SplitDim& split, const Placement& placement, const Mesh& mesh) {
   Dim blocks = split.outer;
   for (int a = 0; a < mesh.axis_count(); ++a) {
-    const auto* other = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(a)]);
+    const auto* other = std::get_if<SplitDim>(&placement[a]);
     if (!other || other->dim != split.dim || other->outer == split.outer) continue;
     const Dim inside = other->outer * Dim(mesh[a].ranks);
     if (!split.outer.divided_by(inside)) continue;  // it splits this one's shards further
@@ -134,7 +131,7 @@ Shape part_shape(const SplitPlan& splits, ValueId id, const Placement& placement
   Shape shape = splits.local_shape(id);
   const Mesh& mesh = splits.mesh();
   for (int a = 0; a < mesh.axis_count(); ++a) {
-    const auto* split = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(a)]);
+    const auto* split = std::get_if<SplitDim>(&placement[a]);
     if (!split || splits.is_split(id, a)) continue;
     const Dim& whole = shape[split->dim];
     const auto part = whole.unnamed().divided_by(Dim(mesh[a].ranks));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/tensor/node_map.h"
 #include "passes/shard/plan/split_plan.h"
 
 namespace lathe::shard {
@@ -13,13 +14,13 @@ namespace lathe::shard {
 /// them (gradients, moments, the updated parameter). Only the arguments in `held` are shards between steps;
 /// form_plan.h decides about the others.
 struct ShardPlan {
-  std::vector<std::optional<SplitDim>> parts;  ///< by node
-  std::vector<bool> held;                      ///< by node: an argument of which each process holds only its shard
+  ir::NodeMap<std::optional<SplitDim>> parts;  ///< by node
+  ir::NodeMap<bool> held;                      ///< by node: an argument of which each process holds only its shard
   std::vector<ir::ValueId> kept_whole;         ///< arguments to shard that have no divisible dim
 
-  bool has(ir::ValueId id) const { return parts[static_cast<std::size_t>(id.index)].has_value(); }
-  const SplitDim& operator[](ir::ValueId id) const { return *parts[static_cast<std::size_t>(id.index)]; }
-  bool is_held(ir::ValueId id) const { return held[static_cast<std::size_t>(id.index)]; }
+  bool has(ir::ValueId id) const { return parts[id].has_value(); }
+  const SplitDim& operator[](ir::ValueId id) const { return *parts[id]; }
+  bool is_held(ir::ValueId id) const { return held[id]; }
 };
 
 /// Selects the arguments that are shards along an axis between steps.

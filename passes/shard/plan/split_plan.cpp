@@ -26,9 +26,7 @@ SplitPlan::SplitPlan(const CutGraph& graph, const FactoredGraph& factored, const
   check_repeats();
 }
 
-const std::vector<int>& SplitPlan::axes_of(Factor factor) const {
-  return axes_of_[static_cast<std::size_t>(factored_.factors.find(factor))];
-}
+const std::vector<int>& SplitPlan::axes_of(Factor factor) const { return axes_of_[factored_.factors.find(factor)]; }
 
 /// "scores: f32[B, h=8, T, T] (softmax at gpt.cpp:14)"
 std::string SplitPlan::describe(ValueId id) const {
@@ -116,7 +114,7 @@ void SplitPlan::require_free(Factor factor, int axis, const std::string& name, V
 }
 
 void SplitPlan::assign(Factor factor, int axis, const std::string& name, ValueId at, int dim) {
-  std::vector<int>& axes = axes_of_[static_cast<std::size_t>(factor)];
+  std::vector<int>& axes = axes_of_[factor];
   if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return;
   require_free(factor, axis, name, at, dim);
   const Dim& size = factored_.factors.size(factor);
@@ -201,7 +199,7 @@ Placement SplitPlan::placement(ValueId id) const {
       for (const int axis : axes_of(factor)) {
         const Dim ranks(mesh_[axis].ranks);
         const Dim unit = *whole(graph_[id].type.shape[d]).divided_by(blocks * ranks);
-        result[static_cast<std::size_t>(axis)] = SplitDim{d, blocks, unit};
+        result[axis] = SplitDim{d, blocks, unit};
         blocks = blocks * ranks;
       }
       outer = outer * size;
@@ -215,7 +213,7 @@ void SplitPlan::check_repeats() const {
     std::vector<int> seen(static_cast<std::size_t>(mesh_.axis_count()), -1);
     for (int d = 0; d < graph_[id].type.rank(); ++d)
       for (const int axis : axes_of(id, d)) {
-        int& before = seen[static_cast<std::size_t>(axis)];
+        int& before = seen[axis];
         if (before >= 0)
           throw UserError(
               graph_[id].loc, "shard",

@@ -17,12 +17,12 @@ namespace {
 class DimTies {
  public:
   DimTies(const Graph& graph, const std::map<ValueId, Cut>& cuts) : graph_(graph), cuts_(cuts) {
-    result_.dims.resize(graph.nodes.size());
+    result_.dims = NodeMap<std::vector<FactorList>>(graph);
   }
 
   FactoredGraph run() {
     for (const ValueId id : all_values(graph_)) {
-      auto& dims = result_.dims[static_cast<std::size_t>(id.index)];
+      auto& dims = result_.dims[id];
       for (const Dim& size : graph_[id].type.shape) dims.push_back(result_.factors.make(size));
       tie_node(id);
     }
@@ -107,10 +107,10 @@ class DimTies {
     }
     std::vector<int> readers(static_cast<std::size_t>(node.type.rank()), 0);
     for (const auto& component : map.components)
-      if (component.dim >= 0) ++readers[static_cast<std::size_t>(component.dim)];
+      if (component.dim >= 0) ++readers[component.dim];
     for (int i = 0; i < static_cast<int>(map.components.size()); ++i) {
-      const IndexMap::Component& component = map.components[static_cast<std::size_t>(i)];
-      const bool alone = component.dim < 0 || readers[static_cast<std::size_t>(component.dim)] == 1;
+      const IndexMap::Component& component = map.components[i];
+      const bool alone = component.dim < 0 || readers[component.dim] == 1;
       tie_component(id, i, component, alone);
     }
   }
@@ -149,7 +149,7 @@ class DimTies {
     std::vector<DimPair> pairs;
     if (!std::holds_alternative<ByOrder>(sharding)) return pairs;
     for (int i = 0; i < static_cast<int>(node.operands.size()); ++i) {
-      const int rank = graph_[node.operands[static_cast<std::size_t>(i)]].type.rank();
+      const int rank = graph_[node.operands[i]].type.rank();
       for (int d = 0; d < std::min(rank, node.type.rank()); ++d) pairs.push_back({i, d, d});
     }
     return pairs;
@@ -162,10 +162,10 @@ class DimTies {
     for (const ValueId operand : node.operands)
       tied.emplace_back(static_cast<std::size_t>(graph_[operand].type.rank()), false);
     for (const DimPair& pair : pairs_of(id, sharding)) {
-      made[static_cast<std::size_t>(pair.result_dim)] = true;
-      const ValueId operand = node.operands[static_cast<std::size_t>(pair.operand)];
+      made[pair.result_dim] = true;
+      const ValueId operand = node.operands[pair.operand];
       const Dim &size = graph_[operand].type.shape[pair.operand_dim], &result = node.type.shape[pair.result_dim];
-      tied[static_cast<std::size_t>(pair.operand)][static_cast<std::size_t>(pair.operand_dim)] = true;
+      tied[pair.operand][pair.operand_dim] = true;
       if (size == result)
         tie(operand, pair.operand_dim, id, pair.result_dim);
       else if (const auto blocks = size.is(0) ? std::nullopt : result.unnamed().divided_by(size.unnamed()))
@@ -191,12 +191,12 @@ class DimTies {
     const CustomKind kind = node.op->as<Custom>()->kind;
     if (kind == CustomKind::gather && node.type.dtype != boolean && !is_byte(node.type.dtype)) {
       const int rank = graph_[node.operands[0]].type.rank();
-      tied[0][static_cast<std::size_t>(rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), rank))] = true;
+      tied[0][rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), rank)] = true;
     }
     if (kind == CustomKind::scatter_add) {
       const int d = rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
       for (int i = 0; i < graph_[node.operands[0]].type.rank(); ++i) {
-        tied[0][static_cast<std::size_t>(i)] = tied[1][static_cast<std::size_t>(d + i)] = true;
+        tied[0][i] = tied[1][d + i] = true;
         result_.factors.tie(result_.dim(node.operands[0], i), result_.dim(node.operands[1], d + i), id);
       }
     }
@@ -213,8 +213,7 @@ class DimTies {
       for (int d = 0; d < node.type.rank(); ++d) block_dim(d, "it is exchanged between processes");
     if (!makes_any_part(kind))
       for (int d = 0; d < node.type.rank(); ++d)
-        if (!made[static_cast<std::size_t>(d)])
-          block_dim(d, fmt::format("{} makes all of it at once", node.op->name.value));
+        if (!made[d]) block_dim(d, fmt::format("{} makes all of it at once", node.op->name.value));
   }
 
   /// Whether local_ops.cpp computes a part of it by positions in the whole.

@@ -6,6 +6,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/mesh/exchange_window.h"
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
 
 namespace lathe::shard {
@@ -26,28 +27,26 @@ struct Gathered {
 
 std::vector<Gathered> gathered_values(const Graph& graph) {
   std::vector<Gathered> all;
-  std::vector<int> source(graph.nodes.size(), -1), ready(graph.nodes.size(), 0);
+  NodeMap<int> source(graph, -1), ready(graph);
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
-    const auto slot = static_cast<std::size_t>(id.index);
     const bool gathers = node.op == &ops::all_gather;
-    if (!gathers && !node.op->as<View>() && !node.op->as<Argument>()) ready[slot] = id.index + 1;
+    if (!gathers && !node.op->as<View>() && !node.op->as<Argument>()) ready[id] = id.index + 1;
     for (const ValueId operand : node.operands) {
-      const auto from = static_cast<std::size_t>(operand.index);
-      if (gathers || node.op->as<View>()) ready[slot] = std::max(ready[slot], ready[from]);
-      if (source[from] < 0 || gathers) continue;
+      if (gathers || node.op->as<View>()) ready[id] = std::max(ready[id], ready[operand]);
+      if (source[operand] < 0 || gathers) continue;
       if (node.op->as<View>()) {
-        source[slot] = source[from];
+        source[id] = source[operand];
         continue;
       }
-      Gathered& value = all[static_cast<std::size_t>(source[from])];
+      Gathered& value = all[source[operand]];
       value.times.done = std::min(value.times.done, id.index);
       value.times.last = id.index;
     }
     const auto bytes = gathers ? bytes_of(node).value() : std::nullopt;
     if (!bytes) continue;
-    source[slot] = static_cast<int>(all.size());
-    all.push_back({id, {.start = ready[slot], .done = graph.size(), .bytes = *bytes, .last = -1}});
+    source[id] = static_cast<int>(all.size());
+    all.push_back({id, {.start = ready[id], .done = graph.size(), .bytes = *bytes, .last = -1}});
   }
   std::erase_if(all, [](const Gathered& value) { return value.times.last < 0; });
   return all;
@@ -67,7 +66,7 @@ std::vector<GatheredBytes> most_gathered(const Graph& graph) {
   limit_prefetch(times);
   std::vector<std::int64_t> change(graph.nodes.size() + 1, 0);
   for (const ir::ExchangeTimes& each : times) {
-    change[static_cast<std::size_t>(each.start)] += each.bytes;
+    change[each.start] += each.bytes;
     change[static_cast<std::size_t>(each.last) + 1] -= each.bytes;
   }
   std::int64_t now = 0, most = 0;

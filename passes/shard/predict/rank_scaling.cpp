@@ -57,7 +57,7 @@ class ScalingPrediction {
 
   Mesh grown(std::int64_t ranks) const {
     std::vector<MeshAxis> axes = scaling_.mesh.axes();
-    axes[static_cast<std::size_t>(scaling_.mesh.find(scaling_.growing))].ranks = ranks;
+    axes[scaling_.mesh.find(scaling_.growing)].ranks = ranks;
     return {axes};
   }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -26,8 +25,6 @@ using namespace ir;
 
 namespace {
 
-std::size_t at_node(ValueId id) { return static_cast<std::size_t>(id.index); }
-
 /// Gathers over an axis whose results have the same dim of keys.
 struct GatheredDim {
   std::string axis;
@@ -47,15 +44,15 @@ class RingFinder {
         dependence_(dependence),
         axis_(std::move(axis)),
         keys_(std::move(keys)),
-        part_(graph.nodes.size()),
-        made_(graph.nodes.size(), false) {
-    std::iota(part_.begin(), part_.end(), 0);
-    for (const ValueId id : gathers) made_[at_node(id)] = true;
+        part_(graph),
+        made_(graph) {
+    for (const ValueId id : all_values(graph)) part_[id] = id;
+    for (const ValueId id : gathers) made_[id] = true;
     for (const ValueId id : all_values(graph))
       for (const ValueId operand : graph[id].operands)
-        if (made_[at_node(operand)]) {
+        if (made_[operand]) {
           unite(id, operand);
-          made_[at_node(id)] = made_[at_node(id)] || keys_->has(id);
+          made_[id] = made_[id] || keys_->has(id);
         }
     for (const ValueId id : gathers) gathers_of_[part(id)].push_back(id);
   }
@@ -64,12 +61,12 @@ class RingFinder {
     for (const auto& [root, gathers] : gathers_of_) {
       Ring ring{
           .axis = axis_, .keys = keys_, .gathers = gathers, .inside = {}, .softmaxes = {}, .results = {}, .late = {}};
-      ring.inside.resize(graph_.nodes.size(), false);
+      ring.inside = NodeMap<bool>(graph_);
       std::vector<ValueId> exits;
       for (const ValueId id : all_values(graph_)) {
         if (part(id) != root) continue;
-        ring.inside[at_node(id)] = made_[at_node(id)];
-        if (!made_[at_node(id)] && reads_keys(id)) exits.push_back(id);
+        ring.inside[id] = made_[id];
+        if (!made_[id] && reads_keys(id)) exits.push_back(id);
       }
       const auto maximum = std::ranges::find_if(exits, [&](ValueId id) { return exit_of(id) == Exit::maximum; });
       if (maximum == exits.end()) continue;  // not an attention
@@ -82,14 +79,13 @@ class RingFinder {
   }
 
  private:
-  int root_of(int i) {
-    while (part_[static_cast<std::size_t>(i)] != i) i = part_[static_cast<std::size_t>(i)];
-    return i;
+  ValueId part(ValueId id) const {
+    while (part_[id] != id) id = part_[id];
+    return id;
   }
-  int part(ValueId id) { return root_of(id.index); }
   void unite(ValueId a, ValueId b) {
-    const int x = part(a), y = part(b);
-    part_[static_cast<std::size_t>(std::max(x, y))] = std::min(x, y);
+    const ValueId x = part(a), y = part(b);
+    part_[std::max(x, y)] = std::min(x, y);
   }
 
   bool refuse(ValueId at, std::string_view why) {
@@ -98,7 +94,7 @@ class RingFinder {
   }
 
   bool reads_keys(ValueId id) const {
-    return std::ranges::any_of(graph_[id].operands, [&](ValueId operand) { return made_[at_node(operand)]; });
+    return std::ranges::any_of(graph_[id].operands, [&](ValueId operand) { return made_[operand]; });
   }
 
   Exit exit_of(ValueId id) const {
@@ -225,10 +221,9 @@ class RingFinder {
   bool add_result(Ring& ring, ValueId product) {
     const Node& node = graph_[product];
     for (int s = 0; s < static_cast<int>(ring.softmaxes.size()); ++s) {
-      const RingSoftmax& softmax = ring.softmaxes[static_cast<std::size_t>(s)];
+      const RingSoftmax& softmax = ring.softmaxes[s];
       for (const int k : {0, 1}) {
-        const ValueId own = node.operands[static_cast<std::size_t>(k)],
-                      other = node.operands[static_cast<std::size_t>(1 - k)];
+        const ValueId own = node.operands[k], other = node.operands[1 - k];
         if (!is_made_of(own, softmax) || is_made_of(other, softmax) || !is_linear(own, softmax)) continue;
         const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
         if (roles.contracted().size() != 1) return false;
@@ -275,9 +270,9 @@ class RingFinder {
   const Dependence& dependence_;
   MeshAxis axis_;
   std::shared_ptr<const KeyDims> keys_;
-  std::vector<int> part_;   ///< by node: another one of the same attention, with a smaller number
-  std::vector<bool> made_;  ///< by node: it has keys that are gathered
-  std::map<int, std::vector<ValueId>> gathers_of_;
+  NodeMap<ValueId> part_;  ///< by node: another one of the same attention, with a smaller number
+  NodeMap<bool> made_;     ///< by node: it has keys that are gathered
+  std::map<ValueId, std::vector<ValueId>> gathers_of_;
   std::string why_;
 };
 
@@ -285,14 +280,14 @@ class RingFinder {
 std::shared_ptr<const KeyDims> dims_of(const Graph& graph, const FactoredGraph& factored, Factor factor) {
   const auto dims = std::make_shared<KeyDims>();
   dims->keys = factored.factors.size(factor).unnamed();
-  dims->dim.resize(graph.nodes.size(), -1);
+  dims->dim = NodeMap<int>(graph, -1);
   for (const ValueId id : all_values(graph))
     for (int d = 0; d < graph[id].type.rank(); ++d) {
       const FactorList list = factored.factors.resolve(factored.dim(id, d));
       const auto times = std::ranges::count(list, factor);
       if (times == 0) continue;
       if (times > 1 || dims->has(id)) return nullptr;
-      dims->dim[at_node(id)] = d;
+      dims->dim[id] = d;
     }
   return dims;
 }

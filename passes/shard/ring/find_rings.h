@@ -7,6 +7,7 @@
 #include "ir/support/location.h"
 #include "ir/tensor/graph.h"
 #include "ir/tensor/mesh/mesh_axis.h"
+#include "ir/tensor/node_map.h"
 
 /// Attentions of a process's graph whose keys and values are gathered, and that can use ring attention instead.
 namespace lathe::shard {
@@ -14,9 +15,9 @@ namespace lathe::shard {
 /// The dims of a graph's values that run along the positions of gathered keys.
 struct KeyDims {
   Dim keys = 0;          ///< number of positions of all processes
-  std::vector<int> dim;  ///< by node: the dim that holds them, alone or with others; -1: none
+  ir::NodeMap<int> dim;  ///< by node: the dim that holds them, alone or with others; -1: none
 
-  int of(ir::ValueId id) const { return dim[static_cast<std::size_t>(id.index)]; }
+  int of(ir::ValueId id) const { return dim[id]; }
   bool has(ir::ValueId id) const { return of(id) >= 0; }
 };
 
@@ -41,13 +42,13 @@ struct Ring {
   ir::MeshAxis axis;
   std::shared_ptr<const KeyDims> keys;
   std::vector<ir::ValueId> gathers;  ///< of keys and of values
-  std::vector<bool> inside;          ///< by node: it has keys and depends on gathered values
+  ir::NodeMap<bool> inside;          ///< by node: it has keys and depends on gathered values
   std::vector<RingSoftmax> softmaxes;
   std::vector<RingResult> results;
   /// The gradients: nodes that sum over keys, or scatter to the processes of the keys, and need the results first.
   std::vector<ir::ValueId> late;
 
-  bool is_inside(ir::ValueId id) const { return inside[static_cast<std::size_t>(id.index)]; }
+  bool is_inside(ir::ValueId id) const { return inside[id]; }
 };
 
 /// An attention whose keys stay gathered.

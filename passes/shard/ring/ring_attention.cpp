@@ -9,6 +9,7 @@
 #include "ir/ops/softmax_floors.h"
 #include "ir/support/error.h"
 #include "ir/tensor/ancestors.h"
+#include "ir/tensor/node_map.h"
 #include "passes/fusion/attention/attention_delta.h"
 #include "passes/shard/ring/ring_blocks.h"
 #include "passes/transforms/dce.h"
@@ -73,9 +74,7 @@ class ForwardRing {
   };
 
   const Graph& graph() const { return to_.from(); }
-  const RingSoftmax& softmax_of(const RingResult& result) const {
-    return ring_.softmaxes[static_cast<std::size_t>(result.softmax)];
-  }
+  const RingSoftmax& softmax_of(const RingResult& result) const { return ring_.softmaxes[result.softmax]; }
 
   /// Adds a block to the saved values of each row; returns the weights, for all blocks but the first one.
   std::optional<Weights> softmax_of_block(std::size_t i, int step) {
@@ -103,7 +102,7 @@ class ForwardRing {
     const RingResult& result = ring_.results[i];
     const Value block = wide(blocks_.sum_of(result.product, step));
     const GraphBuilder::At here(b_, graph()[result.product].loc);
-    const auto& of_rows = weights[static_cast<std::size_t>(result.softmax)];
+    const auto& of_rows = weights[result.softmax];
     if (!of_rows) {
       summed_[i] = block;
       return;
@@ -134,15 +133,15 @@ class RingWriter {
         rings_(rings),
         builder_(std::make_shared<GraphBuilder>(graph.name)),
         to_(*builder_, graph),
-        part_(graph.nodes.size(), Part{}) {
+        part_(graph) {
     for (std::size_t r = 0; r < rings.size(); ++r) {
       const Ring& ring = rings[r];
       for (const ValueId id : all_values(graph))
-        if (ring.is_inside(id)) part_[index(id)] = {Role::inside, r};
+        if (ring.is_inside(id)) part_[id] = {Role::inside, r};
       for (const RingSoftmax& softmax : ring.softmaxes)
-        for (const ValueId id : {softmax.maximum, softmax.sum}) part_[index(id)] = {Role::kept, r};
-      for (const RingResult& result : ring.results) part_[index(result.product)] = {Role::result, r};
-      for (const ValueId id : ring.late) part_[index(id)] = {Role::late, r};
+        for (const ValueId id : {softmax.maximum, softmax.sum}) part_[id] = {Role::kept, r};
+      for (const RingResult& result : ring.results) part_[result.product] = {Role::result, r};
+      for (const ValueId id : ring.late) part_[id] = {Role::late, r};
     }
     forward_.resize(rings.size());
   }
@@ -160,17 +159,16 @@ class RingWriter {
     Role role = Role::none;
     std::size_t ring = 0;
   };
-  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id.index); }
 
   /// Writes the nodes that these need, with the rings that they depend on.
   void need(std::span<const ValueId> ids) {
-    const auto is_open = [&](ValueId id) { return !to_.has(id) && part_[index(id)].role == Role::none; };
+    const auto is_open = [&](ValueId id) { return !to_.has(id) && part_[id].role == Role::none; };
     for (const ValueId id : ancestors(graph_, ids, is_open)) write(id);
   }
 
   void write(ValueId id) {
     if (to_.has(id)) return;
-    const auto [role, r] = part_[index(id)];
+    const auto [role, r] = part_[id];
     switch (role) {
       case Role::inside: return;
       case Role::kept: write_forward(r); return;
@@ -239,7 +237,7 @@ class RingWriter {
   const std::vector<Ring>& rings_;
   std::shared_ptr<GraphBuilder> builder_;
   Rebuilder to_;
-  std::vector<Part> part_;  ///< by node
+  NodeMap<Part> part_;  ///< by node
   std::vector<std::optional<ForwardRing>> forward_;
 };
 

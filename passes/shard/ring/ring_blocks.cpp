@@ -113,14 +113,14 @@ Value RingBlocks::beside_product(const Value& rows, ValueId from, const RingResu
   const Node& node = graph()[result.product];
   const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
   const std::string& own = result.operand == 0 ? roles.lhs : roles.rhs;
-  Value beside = *rows_at(node.operands[static_cast<std::size_t>(result.operand)], from, rows);
+  Value beside = *rows_at(node.operands[result.operand], from, rows);
   std::vector<std::int64_t> order;
   for (const char label : roles.out)
     if (const auto at = own.find(label); at != std::string::npos) order.push_back(static_cast<std::int64_t>(at));
   order.push_back(static_cast<std::int64_t>(own.find(roles.contracted())));
   beside = squeeze(permute(beside, order), -1);
   for (int i = 0; i < static_cast<int>(roles.out.size()); ++i)
-    if (own.find(roles.out[static_cast<std::size_t>(i)]) == std::string::npos) beside = unsqueeze(beside, i);
+    if (own.find(roles.out[i]) == std::string::npos) beside = unsqueeze(beside, i);
   return beside;
 }
 

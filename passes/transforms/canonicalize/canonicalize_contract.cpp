@@ -19,7 +19,7 @@ bool absorb(Value& operand, std::string& labels) {
   const auto order = permutation(operand.node());
   if (!order) return false;
   std::string now(labels.size(), ' ');
-  for (std::size_t i = 0; i < order->size(); ++i) now[static_cast<std::size_t>((*order)[i])] = labels[i];
+  for (std::size_t i = 0; i < order->size(); ++i) now[(*order)[i]] = labels[i];
   labels = now;
   operand = operand_of(operand);
   return true;
@@ -41,7 +41,7 @@ std::optional<Value> permuted_result(const Context& c) {
   if (!is(product, ops::contract) || c.uses(product) != 1) return std::nullopt;
   ContractionRoles roles = roles_of(product.node());
   const std::string out = roles.out;
-  for (std::size_t i = 0; i < order->size(); ++i) roles.out[i] = out[static_cast<std::size_t>((*order)[i])];
+  for (std::size_t i = 0; i < order->size(); ++i) roles.out[i] = out[(*order)[i]];
   return contraction(operand_of(product, 0), operand_of(product, 1), roles);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/tensor/builder.h"
+#include "ir/tensor/node_map.h"
 
 /// The rules of the canonicalize pass.
 namespace lathe::ir::canonical {
@@ -16,18 +17,15 @@ struct Context {
   GraphBuilder& builder;
   const Node& node;
   std::span<const Value> operands;
-  const std::vector<int>& use_counts;  ///< by value of the builder
+  const NodeMap<int>& use_counts;  ///< by value of the builder
 
-  const Value& operand(int i) const { return operands[static_cast<std::size_t>(i)]; }
+  const Value& operand(int i) const { return operands[i]; }
   const Shape& shape() const { return node.type.shape; }
   /// Whether operand i alone has the result's shape.
   bool full_shape(int i) const { return operand(i).shape() == shape(); }
   /// Returns how often a value was read in the original graph, including by outputs and updates; 0 for values that
   /// rules created.
-  int uses(const Value& value) const {
-    const auto at = static_cast<std::size_t>(value.id().index);
-    return at < use_counts.size() ? use_counts[at] : 0;
-  }
+  int uses(const Value& value) const { return use_counts.contains(value.id()) ? use_counts[value.id()] : 0; }
 };
 
 /// apply() returns the replacement of the node, or nothing. A value equal to the node itself is treated as nothing.

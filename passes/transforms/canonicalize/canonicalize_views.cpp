@@ -29,7 +29,7 @@ std::optional<std::vector<int>> permutation(const Node& node) {
 Value permuted(const Value& value, const std::vector<int>& order) {
   std::vector<int> moved;
   for (int i = 0; i < static_cast<int>(order.size()); ++i)
-    if (order[static_cast<std::size_t>(i)] != i) moved.push_back(i);
+    if (order[i] != i) moved.push_back(i);
   if (moved.empty()) return value;
   if (moved.size() == 2) return transpose(value, moved[0], moved[1]);
   return permute(value, std::vector<std::int64_t>(order.begin(), order.end()));
@@ -53,7 +53,7 @@ std::optional<Value> join_permutations(const Context& c) {
   const auto inner = permutation(c.operand(0).node());
   if (!inner) return permuted(c.operand(0), *outer);
   std::vector<int> order;
-  for (const int dim : *outer) order.push_back((*inner)[static_cast<std::size_t>(dim)]);
+  for (const int dim : *outer) order.push_back((*inner)[dim]);
   return permuted(operand_of(c.operand(0)), order);
 }
 

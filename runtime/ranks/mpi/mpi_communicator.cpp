@@ -9,7 +9,6 @@
 #include <deque>
 #include <thread>
 
-#include "ir/hardware/network_info.h"
 #include "ir/support/error.h"
 #include "runtime/ranks/mpi/mpi_library.h"
 
@@ -80,7 +79,8 @@ class UnderWay {
 /// Messages are split into pieces of at least this size, and into at most this many pieces. MPI implementations that
 /// move a part of each message per poll transfer pieces concurrently, and each completed piece shows that the
 /// exchange makes progress.
-constexpr std::int64_t least_piece = NetworkInfo{}.least_piece, most_pieces = NetworkInfo{}.most_pieces;
+/// A message is split into up to most_pieces chunks of at least least_piece bytes.
+constexpr std::int64_t least_piece = 1 << 20, most_pieces = 64;
 
 /// MPI makes progress only when it is polled. This polls without sleeping at first, and then sleeps for longer the
 /// longer nothing has moved. The CPU is needed by compute threads and, if there are more processes than CPUs, by the

@@ -66,9 +66,7 @@ const std::vector<ScatterCase>& scatter_cases() {
 ir::Graph scatter_graph(const ScatterCase& c) { return ir::parse_graph(std::string(c.text), "scatter"); }
 
 Program lower_small_chunks(const ir::Graph& graph, const LowerOptions& options) {
-  GpuInfo gpu = gpu_info("sm_90a");
-  gpu.sorted_positions = 64;
-  return lower(graph, gpu_machine(gpu), options);
+  return lower(graph, gpu_machine(gpu_info("sm_90a"), {.reductions = {.sorted_positions = 64}}), options);
 }
 
 }  // namespace
@@ -109,7 +107,7 @@ TEST_CASE("scattered sums in several chunks: equal indices within and across chu
 TEST_CASE("scattered sums with the chunk size of the GPU") {
   const ScatterCase& c = scatter_cases()[0];
   const ProgramInterpreter program(scatter_graph(c), lower_gpu_sm_90a);
-  const std::int64_t positions = gpu_info("sm_90a").sorted_positions * 2 + 100;
+  const std::int64_t positions = gpu::ReductionSizes{}.sorted_positions * 2 + 100;
   const Tensors arguments = test::random_arguments(scatter_graph(c), {{"n", positions}}, 1, c.rows - 1);
   CHECK(test::same_bits(program.run(arguments).at("y"), ir::interpret(scatter_graph(c), arguments).at("y")));
 }

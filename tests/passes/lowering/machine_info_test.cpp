@@ -50,7 +50,7 @@ TEST_CASE("machines: the entry of a CPU follows from its name and features") {
   // The OS denies AMX: the other properties of the machine stay the same.
   const CpuInfo refused = named("sapphirerapids", ",+avx512bf16,+amx-tile");
   CHECK((!refused.tiles && refused.slow_last_level));
-  CHECK(refused.attention == AttentionCosts{});
+  CHECK(cpu::cpu_sizes(refused) == cpu::CpuSizes{});
   // Shorter vectors than the CPU has.
   CHECK(cpu_info_for("znver4", cpu_features(*find_cpu_info("znver4")), 128) == *find_cpu_info("x86-64-v2"));
   CHECK_THROWS_AS(cpu_info_for("x86-64-v4", "", 64), InternalError);
@@ -71,20 +71,25 @@ TEST_CASE("machines: plans follow the description") {
   query.m = 300, query.n = 256, query.k = 256;
   CHECK(with([](CpuInfo& cpu) { cpu.l2.bytes /= 8; }) != to_string(cpu::plan_gemm(query)));
   query.lhs_loadable = false, query.n = 512;
-  CHECK(with([](CpuInfo& cpu) { cpu.products.limits.most_packed_left = 256; }) != to_string(cpu::plan_gemm(query)));
+  cpu::GemmQuery tuned = query;
+  tuned.tuned.limits.most_packed_left = 256;
+  CHECK(to_string(cpu::plan_gemm(tuned)) != to_string(cpu::plan_gemm(query)));
   query.lhs_loadable = true, query.lhs_axis = LaneAxis::row;
-  CHECK(with([](CpuInfo& cpu) { cpu.products.limits.scattered_rows = 256; }) != to_string(cpu::plan_gemm(query)));
-  CpuInfo blocks;
-  blocks.products.fma.usual = {.depth = 256, .rows = 96, .columns = 48};
-  const cpu::GemmTile tile = cpu::choose_tile(f32, blocks);
+  tuned = query;
+  tuned.tuned.limits.scattered_rows = 256;
+  CHECK(to_string(cpu::plan_gemm(tuned)) != to_string(cpu::plan_gemm(query)));
+  const cpu::GemmTile tile =
+      cpu::choose_tile(f32, unnamed_cpu(), {.usual = {.depth = 256, .rows = 96, .columns = 48}});
   CHECK((tile.kc == 256 && tile.mc == 96 && tile.nc == 48));
 }
 
 namespace {
 
+using cpu::ProductSizes;
+
 /// Returns the plans of many matmuls as a list of numbers.
-std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu) {
-  const cpu::GemmTile usual = cpu::choose_tile(f32, cpu);
+std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu, const ProductSizes& tuned) {
+  const cpu::GemmTile usual = cpu::choose_tile(f32, cpu, tuned.fma);
   std::vector<std::int64_t> numbers{usual.kc, usual.mc, usual.nc};
   for (const std::int64_t m : {1, 3, 12, 24, 48, 100, 200, 400, 600, 1500, 5000, 12000})
     for (const std::int64_t n : {48, 64, 100, 256, 500, 1200, 5000, 20000})
@@ -94,6 +99,7 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu) {
           const auto axis = [&](int bit) { return is(bit) ? LaneAxis::row : LaneAxis::k; };
           if ((is(2) && is(5)) || (is(4) && !cpu.tiles)) continue;  // the other combinations are enough
           const cpu::GemmPlan plan = cpu::plan_gemm({.cpu = cpu,
+                                                     .tuned = tuned,
                                                      .batch = is(5) ? std::optional<std::int64_t>(1) : std::nullopt,
                                                      .m = m,
                                                      .n = n,
@@ -117,19 +123,25 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu) {
   return numbers;
 }
 
-/// Returns the indices of the numbers in a part of the table that affect no plan on these CPUs. All numbers of a part
+/// A CPU and the sizes that its plans use.
+struct Tuned {
+  CpuInfo cpu;
+  ProductSizes sizes = {};
+};
+
+/// Returns the indices of the numbers in a part of the sizes that affect no plan on these CPUs. All numbers of a part
 /// have one type and are contiguous.
 template <class Number, class Part>
-std::set<std::size_t> ignored(Part ProductSizes::* part, const std::vector<CpuInfo>& cpus) {
+std::set<std::size_t> ignored(Part ProductSizes::* part, const std::vector<Tuned>& cpus) {
   std::set<std::size_t> left;
   for (std::size_t i = 0; i < sizeof(Part) / sizeof(Number); ++i) left.insert(i);
-  for (const CpuInfo& cpu : cpus) {
-    const std::vector<std::int64_t> usual = numbers_of_plans(cpu);
+  for (const auto& [cpu, sizes] : cpus) {
+    const std::vector<std::int64_t> usual = numbers_of_plans(cpu, sizes);
     std::erase_if(left, [&](std::size_t i) {
-      CpuInfo other = cpu;
-      auto* const numbers = reinterpret_cast<Number*>(&(other.products.*part));
+      ProductSizes other = sizes;
+      auto* const numbers = reinterpret_cast<Number*>(&(other.*part));
       numbers[i] = std::max<Number>(numbers[i] / 3, 1);
-      return numbers_of_plans(other) != usual;
+      return numbers_of_plans(cpu, other) != usual;
     });
   }
   return left;
@@ -137,17 +149,32 @@ std::set<std::size_t> ignored(Part ProductSizes::* part, const std::vector<CpuIn
 
 }  // namespace
 
-TEST_CASE("machines: every size in the table affects matmul plans") {
+TEST_CASE("machines: every product size affects matmul plans") {
   CpuInfo far = unnamed_cpu(), small = unnamed_cpu();
   far.slow_last_level = true;
   small.l2.bytes /= 16;
   const CpuInfo& amx = *find_cpu_info("sapphirerapids");
-  CpuInfo large = amx;  // its blocks are halved until they fit in scratch memory
-  large.products.tiles.packs_right = large.products.tiles.packs_right_rows = {1024, 2048, 2048};
+  ProductSizes large;  // blocks that are halved until they fit in scratch memory
+  large.tiles.packs_right = large.tiles.packs_right_rows = {1024, 2048, 2048};
   const std::set<std::size_t> none;
-  CHECK(ignored<int>(&ProductSizes::fma, {far, unnamed_cpu(), *find_cpu_info("x86-64-v3")}) == none);
-  CHECK(ignored<int>(&ProductSizes::tiles, {amx, large}) == none);
-  CHECK(ignored<std::int64_t>(&ProductSizes::limits, {far, amx, unnamed_cpu(), small}) == none);
+  CHECK(ignored<int>(&ProductSizes::fma, {{far}, {unnamed_cpu()}, {*find_cpu_info("x86-64-v3")}}) == none);
+  CHECK(ignored<int>(&ProductSizes::tiles, {{amx}, {amx, large}}) == none);
+  CHECK(ignored<std::int64_t>(&ProductSizes::limits, {{far}, {amx}, {unnamed_cpu()}, {small}}) == none);
+}
+
+TEST_CASE("machines: measured sizes belong to known CPUs and differ from the defaults") {
+  std::set<std::pair<std::string_view, bool>> names;
+  for (const cpu::MeasuredSizes& entry : cpu::measured_sizes()) {
+    INFO(entry.cpu);
+    CHECK(names.emplace(entry.cpu, entry.tiles).second);
+    CHECK(entry.sizes != cpu::CpuSizes{});
+    REQUIRE(find_cpu_info(entry.cpu));
+    CpuInfo cpu = *find_cpu_info(entry.cpu);
+    CHECK((cpu.tiles || !entry.tiles));
+    cpu.tiles = entry.tiles;
+    CHECK(cpu::cpu_sizes(cpu) == entry.sizes);
+  }
+  CHECK(cpu::cpu_sizes(unnamed_cpu()) == cpu::CpuSizes{});
 }
 
 TEST_CASE("machines: rejects GPUs whose warp size differs from the loop IR") {
@@ -156,14 +183,10 @@ TEST_CASE("machines: rejects GPUs whose warp size differs from the loop IR") {
   CHECK_THROWS_AS(gpu_machine(gpu), InternalError);
 }
 
-TEST_CASE("machines: row chunks and dot-product tasks follow the description") {
-  CpuInfo cpu;
-  GpuInfo gpu;
-  cpu.chunks.least_rows = 3, gpu.chunks.least_rows = 5;
-  CHECK(cpu_machine(cpu).chunks == cpu.chunks);
-  CHECK(gpu_machine(gpu).chunks == gpu.chunks);
-  cpu.products.prefetch_bytes = 128;
-  const cpu::GemmPlan plan = cpu::plan_gemm({.cpu = cpu, .batch = 1, .m = 1, .n = 256, .k = 512});
+TEST_CASE("machines: GPUs compute larger row chunks, and dot products prefetch at their distance") {
+  CHECK(gpu_machine(gpu_info("sm_80")).chunks.least_rows > cpu_machine(unnamed_cpu()).chunks.least_rows);
+  const cpu::GemmPlan plan = cpu::plan_gemm(
+      {.cpu = unnamed_cpu(), .tuned = {.prefetch_bytes = 128}, .batch = 1, .m = 1, .n = 256, .k = 512});
   CHECK((plan.strategy == cpu::GemmStrategy::skinny_dot && plan.prefetch_bytes == 128));
 }
 

@@ -1,12 +1,11 @@
 #include <catch2/catch.hpp>
 
 #include "codegen/llvm/jit.h"
-#include "ir/hardware/cpu_info.h"
 #include "ir/kernel/build/builder.h"
 #include "runtime/cpu/cpu_runner.h"
 #include "runtime/launch_time.h"
 
-/// The number of iterations of a parallel loop that a thread gets at a time depends on the machine's entry.
+/// The number of iterations of a parallel loop that a thread gets at a time depends on the task sizes.
 using namespace lathe;
 
 namespace {
@@ -53,8 +52,8 @@ std::size_t chunks(const TaskSizes& tasks, bool through_memory = false) {
 
 }  // namespace
 
-TEST_CASE("chunks of a parallel loop follow the task sizes of the CPU entry") {
-  const TaskSizes usual = unnamed_cpu().tasks;
+TEST_CASE("chunks of a parallel loop follow the task sizes") {
+  const TaskSizes usual;
   CHECK(chunks(usual) == 4);  // at most 2^18 / 1000 iterations, in a number of chunks that threads share evenly
   TaskSizes sizes = usual;
   sizes.least_chunk_work = iterations * work;

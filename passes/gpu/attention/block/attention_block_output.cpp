@@ -6,7 +6,7 @@ namespace lathe::gpu {
 
 using kernel::Value;
 
-AttentionOutput::AttentionOutput(KernelContext& context, const LoweringContext& lowering,
+AttentionOutput::AttentionOutput(KernelContext& context, const GpuContext& lowering,
                                  const AttentionParts::OutputProduct& part)
     : context_(context),
       part_(part),

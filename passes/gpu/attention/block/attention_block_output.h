@@ -1,5 +1,6 @@
 #pragma once
 
+#include "passes/gpu/gpu_context.h"
 #include "passes/lowering/attention/attention_parts.h"
 
 namespace lathe::gpu {
@@ -7,7 +8,7 @@ namespace lathe::gpu {
 /// The epilogue of an output matmul of an attention, inside one kernel.
 class AttentionOutput {
  public:
-  AttentionOutput(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part);
+  AttentionOutput(KernelContext& context, const GpuContext& lowering, const AttentionParts::OutputProduct& part);
 
   const AttentionParts::OutputProduct& part() const { return part_; }
   void hoist() { emitter_.hoist(top_); }

@@ -100,7 +100,7 @@ class RowBlocks {
       }
       block_.scale({sum.get()}, ScalarOp::div, divisors, thread);
     }
-    for (int r = 0; r < own_; ++r) store_row(position, r, *rows[static_cast<std::size_t>(r)], thread);
+    for (int r = 0; r < own_; ++r) store_row(position, r, *rows[r], thread);
     return rows;
   }
 

@@ -9,7 +9,7 @@ namespace lathe::gpu {
 using kernel::LoopKind;
 using kernel::Value;
 
-AttentionScores::Product::Product(KernelContext& context, const LoweringContext& lowering,
+AttentionScores::Product::Product(KernelContext& context, const GpuContext& lowering,
                                   const AttentionParts::Score& score, const AttentionTile& tile)
     : part(score),
       row_loader(context, lowering, score.rows, tile.compute),
@@ -20,12 +20,12 @@ AttentionScores::Product::Product(KernelContext& context, const LoweringContext&
   if (score.depth.value().value_or(0) == 0) return;
   const bool left = rows.can_be_copied(), right = columns.can_be_copied();
   if (!left && !right) return;
-  const int count = copied_steps(lowering.gpu(), tile, tile.span(), true, score.depth);
+  const int count = copied_steps(lowering.tuned.attention, tile, tile.span(), true, score.depth);
   rows.pass(count, left);
   columns.pass(count, right);
 }
 
-AttentionScores::AttentionScores(KernelContext& context, const LoweringContext& lowering, const AttentionParts& parts,
+AttentionScores::AttentionScores(KernelContext& context, const GpuContext& lowering, const AttentionParts& parts,
                                  const AttentionTile& tile, AttentionSteps& steps)
     : context_(context), b_(context.builder), tile_(tile), steps_(steps) {
   for (const AttentionParts::Score& score : parts.scores) {
@@ -96,11 +96,10 @@ void AttentionScores::multiply_by_tensor_cores(Product& p, const AttentionThread
   }
   b_.barrier();
   for (int r = 0; r < own; ++r)
-    b_.set(p.sums[static_cast<std::size_t>(r)],
-           b_.load(exchange_, (thread.y * own + r) * stride + thread.x * own, own));
+    b_.set(p.sums[r], b_.load(exchange_, (thread.y * own + r) * stride + thread.x * own, own));
   b_.barrier();
 }
 
-Value AttentionScores::sum(int value, int r) { return b_.get(product(value).sums[static_cast<std::size_t>(r)]); }
+Value AttentionScores::sum(int value, int r) { return b_.get(product(value).sums[r]); }
 
 }  // namespace lathe::gpu

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "passes/gpu/attention/block/attention_steps.h"
+#include "passes/gpu/gpu_context.h"
 #include "passes/lowering/attention/attention_parts.h"
 
 namespace lathe::gpu {
@@ -10,7 +11,7 @@ namespace lathe::gpu {
 /// The matmuls that compute scores, one tile of rows and columns at a time.
 class AttentionScores {
  public:
-  AttentionScores(KernelContext& context, const LoweringContext& lowering, const AttentionParts& parts,
+  AttentionScores(KernelContext& context, const GpuContext& lowering, const AttentionParts& parts,
                   const AttentionTile& tile, AttentionSteps& steps);
 
   /// Adds the programs that load the operands of the matmuls.
@@ -34,7 +35,7 @@ class AttentionScores {
 
  private:
   struct Product {
-    Product(KernelContext& context, const LoweringContext& lowering, const AttentionParts::Score& score,
+    Product(KernelContext& context, const GpuContext& lowering, const AttentionParts::Score& score,
             const AttentionTile& tile);
     const AttentionParts::Score& part;
     OperandLoader row_loader, column_loader;

@@ -9,10 +9,10 @@ namespace lathe::gpu {
 
 using kernel::Value;
 
-int copied_steps(const GpuInfo& gpu, const AttentionTile& tile, int width, bool along, const Dim& count) {
+int copied_steps(const AttentionStages& stages, const AttentionTile& tile, int width, bool along, const Dim& count) {
   const auto known = count.value();
-  int steps = gpu.products.attention_steps;
-  const std::int64_t slot = gpu.products.attention_slot_bytes / static_cast<std::int64_t>(size_in_bytes(bf16));
+  int steps = stages.steps;
+  const std::int64_t slot = stages.slot_bytes / static_cast<std::int64_t>(size_in_bytes(bf16));
   const auto fits = [&] {
     return (along ? std::int64_t{width} * tile.stride(steps) : std::int64_t{steps} * tile.stride(width)) <= slot;
   };

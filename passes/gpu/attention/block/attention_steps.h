@@ -57,6 +57,6 @@ class AttentionSteps {
 
 /// Returns the maximum number of steps (64, 32 or 16) of `width` elements each that fit into a slot. With `along`,
 /// steps are adjacent in a row; otherwise each step is a row.
-int copied_steps(const GpuInfo& gpu, const AttentionTile& tile, int width, bool along, const Dim& count);
+int copied_steps(const AttentionStages& stages, const AttentionTile& tile, int width, bool along, const Dim& count);
 
 }  // namespace lathe::gpu

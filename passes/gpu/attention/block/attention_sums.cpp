@@ -31,7 +31,7 @@ int vectors_of(const Dim& depth, const AttentionTile& tile, int lanes, int most)
 
 }  // namespace
 
-AttentionSums::AttentionSums(KernelContext& context, const LoweringContext& lowering,
+AttentionSums::AttentionSums(KernelContext& context, const GpuContext& lowering,
                              const AttentionParts::OutputProduct& part, const AttentionTile& tile, int most_vectors,
                              AttentionSteps& steps)
     : b_(context.builder),
@@ -45,7 +45,8 @@ AttentionSums::AttentionSums(KernelContext& context, const LoweringContext& lowe
       product_{{&other_}, Dim(tile.span())},
       output_(context, lowering, part) {
   if (other_.can_be_copied())
-    other_.pass(copied_steps(lowering.gpu(), tile, width(), loader_.axis() == LaneAxis::row, product_.count), true);
+    other_.pass(
+        copied_steps(lowering.tuned.attention, tile, width(), loader_.axis() == LaneAxis::row, product_.count), true);
 }
 
 void AttentionSums::add_programs(std::vector<const ElementwiseProgram*>& programs) const {
@@ -120,7 +121,7 @@ void AttentionSums::finish(Value outer, Value first, const AttentionThread& thre
   const auto count = static_cast<std::int64_t>(sums_.size());
   const kernel::Buffer kept = b_.alloc(tile_.compute, count * lanes_, kernel::Space::stack, "sums");
   for (std::int64_t i = 0; i < count; ++i) {
-    b_.store(kept, b_.index(i * lanes_), b_.get(sums_[static_cast<std::size_t>(i)]));
+    b_.store(kept, b_.index(i * lanes_), b_.get(sums_[i]));
   }
   b_.for_loop(0, count, 1, [&](Value i) {
     const Value position = first + thread.y * tile_.own() + i / vectors_;

@@ -2,6 +2,7 @@
 
 #include "passes/gpu/attention/block/attention_block_output.h"
 #include "passes/gpu/attention/block/attention_steps.h"
+#include "passes/gpu/gpu_context.h"
 #include "passes/lowering/attention/attention_parts.h"
 
 namespace lathe::gpu {
@@ -12,7 +13,7 @@ namespace lathe::gpu {
 class AttentionSums {
  public:
   /// `most_vectors`: the number of vectors that fit into the thread's registers.
-  AttentionSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part,
+  AttentionSums(KernelContext& context, const GpuContext& lowering, const AttentionParts::OutputProduct& part,
                 const AttentionTile& tile, int most_vectors, AttentionSteps& steps);
 
   const AttentionParts::OutputProduct& part() const { return part_; }

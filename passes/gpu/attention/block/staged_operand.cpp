@@ -81,8 +81,8 @@ void StagedOperand::bring(const ScorePosition& tile, Value step, Value thread) {
   each(thread, [&](const Chunk& chunk, int round) {
     const auto [position, depth] = point(tile, step, chunk);
     b_.if_(position < position_end && depth < depth_end, [&, position = position, depth = depth] {
-      set_inside(b_, registers_[static_cast<std::size_t>(round)], along_depth ? depth : position,
-                 along_depth ? depth_end : position_end, along_depth ? loader_.operand().size : positions(),
+      set_inside(b_, registers_[round], along_depth ? depth : position, along_depth ? depth_end : position_end,
+                 along_depth ? loader_.operand().size : positions(),
                  [&](Value mask) { return loader_.load(tile.outer, position, depth, axis, tile_.own(), mask); });
     });
   });
@@ -91,7 +91,7 @@ void StagedOperand::bring(const ScorePosition& tile, Value step, Value thread) {
 void StagedOperand::put(Value thread, Value slot) {
   each(thread, [&](const Chunk& chunk, int round) {
     const Value at = slot * slot_elements_ + (chunk.step * stride() + chunk.element);
-    const Value held = b_.cast(b_.get(registers_[static_cast<std::size_t>(round)]), tile_.held);
+    const Value held = b_.cast(b_.get(registers_[round]), tile_.held);
     if (along_steps_)
       b_.store_strided(memory_, at, stride(), held);
     else

@@ -4,8 +4,21 @@
 
 #include "ir/kernel/intrinsics/wgmma.h"
 #include "passes/gpu/attention/wgmma/wgmma_operands.h"
+#include "passes/gpu/gpu_context.h"
 
 namespace lathe::gpu {
+
+/// Register budget per thread in wgmma attentions; determined with ptxas.
+struct AttentionRegisters {
+  int others = 72;                  ///< registers of a multiplying thread other than sums, scores and saved values
+  int most_sums = 128;              ///< maximum for the accumulators of all matmuls that reduce rows or columns
+  int sums_beside_whole_tile = 64;  ///< maximum accumulators that leave room for the scores of a whole tile
+  int most_depth = 256;             ///< maximum depth of the scores and of the row results
+  int columns = 64;                 ///< columns of a score tile
+  int of_three_blocks = 64;         ///< maximum accumulators and scores for three blocks per multiprocessor
+  int of_two_blocks = 96;           ///< same for two blocks
+};
+inline constexpr AttentionRegisters attention_registers;
 
 /// Attention by the warpgroups of sm_90a, after Shah et al. 2024 ("FlashAttention-3: Fast and Accurate Attention with
 /// Asynchrony and Low-precision"). A block has 64 rows for each of its one or two warpgroups. Their queries stay in
@@ -28,7 +41,7 @@ struct WgmmaBlocks {
   int registers(const GpuInfo& gpu) const;              ///< limit per thread that multiplies
 
   /// Returns the blocks for a thread with this many sums and scores.
-  static WgmmaBlocks of(const GpuInfo& gpu, int sums_and_scores);
+  static WgmmaBlocks of(int sums_and_scores);
 };
 
 /// How such a block divides its memory and registers; sizes are whole tiles.
@@ -63,8 +76,9 @@ struct WgmmaPlan {
 };
 WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan);
 /// Returns how many stages of this many elements fit into a block's shared memory in addition to stationary data:
-/// within the limits of `gpu`, or 0.
-int stages_beside(const GpuInfo& gpu, const WgmmaBlocks& blocks, std::int64_t stationary, std::int64_t of_stage);
+/// within the limits of the GPU, or 0.
+int stages_beside(const GpuContext& lowering, const WgmmaBlocks& blocks, std::int64_t stationary,
+                  std::int64_t of_stage);
 
 /// Returns the kernel of the rows.
 KernelContext::Built lower_wgmma_attention(const AttentionPlan& plan, const WgmmaAttentionTile& tile);

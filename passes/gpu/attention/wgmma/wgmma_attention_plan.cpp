@@ -14,7 +14,7 @@ constexpr std::int64_t for_barriers = 1024;  // and to combine the rows' checks
 
 std::string why_not(const AttentionPlan& plan) {
   const AttentionParts& parts = plan.attention.parts;
-  const GpuInfo& gpu = plan.lowering.gpu();
+  const GpuInfo& gpu = plan.lowering.gpu;
   if (!plan.tile.tensor_cores()) return "its products are not of bf16 or f16 alone";
   if (!plan.online) return "its softmax takes several loops over the columns";
   if (parts.scores.size() != 1 || parts.outputs.size() != 1)
@@ -22,9 +22,9 @@ std::string why_not(const AttentionPlan& plan) {
   const AttentionParts::Score& score = parts.scores[0];
   const AttentionParts::OutputProduct& output = parts.outputs[0];
   for (const Dim& depth : {score.depth, output.depth})
-    if (const auto known = depth.value(); !known || *known < 1 || *known > gpu.attention.most_depth)
+    if (const auto known = depth.value(); !known || *known < 1 || *known > attention_registers.most_depth)
       return fmt::format("a depth of {}, where up to {} is known to fit", depth.to_string(),
-                         gpu.attention.most_depth);
+                         attention_registers.most_depth);
   if (!are_boxes(gpu, score.columns, plan.tile.held, false))
     return "its keys are computed, or no boxes that TMA copies";
   if (!are_boxes(gpu, output.other, plan.tile.held, true))
@@ -49,33 +49,33 @@ int WgmmaBlocks::registers(const GpuInfo& gpu) const {
   return std::min(r.most, r.all / warps / r.step * r.step);
 }
 
-WgmmaBlocks WgmmaBlocks::of(const GpuInfo& gpu, int sums_and_scores) {
-  const AttentionRegisters& registers = gpu.attention;
+WgmmaBlocks WgmmaBlocks::of(int sums_and_scores) {
+  const AttentionRegisters& registers = attention_registers;
   if (sums_and_scores <= registers.of_three_blocks) return {1, 3};
   if (sums_and_scores <= registers.of_two_blocks) return {1, 2};
   return {2, 1};
 }
 
-int stages_beside(const GpuInfo& gpu, const WgmmaBlocks& blocks, std::int64_t stationary, std::int64_t of_stage) {
-  const std::int64_t size = 2, left = blocks.shared_bytes(gpu) - for_barriers;
+int stages_beside(const GpuContext& lowering, const WgmmaBlocks& blocks, std::int64_t stationary,
+                  std::int64_t of_stage) {
+  const std::int64_t size = 2, left = blocks.shared_bytes(lowering.gpu) - for_barriers;
   const std::int64_t stages =
-      std::min<std::int64_t>(gpu.products.attention_stages, (left - size * stationary) / (size * of_stage));
-  return stages < gpu.products.least_attention_stages ? 0 : static_cast<int>(stages);
+      std::min<std::int64_t>(lowering.tuned.attention.most, (left - size * stationary) / (size * of_stage));
+  return stages < lowering.tuned.attention.least ? 0 : static_cast<int>(stages);
 }
 
 WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan) {
   WgmmaPlan<WgmmaAttentionTile> found{std::nullopt, why_not(plan)};
   if (!found.why_not.empty()) return found;
   const AttentionParts& parts = plan.attention.parts;
-  const GpuInfo& gpu = plan.lowering.gpu();
-  const AttentionRegisters& registers = gpu.attention;
+  const AttentionRegisters& registers = attention_registers;
   const int sums = WgmmaSums::registers({&parts.outputs[0]}), scores = registers.columns / 2;
   const WgmmaAttentionTile tile{static_cast<int>(*parts.scores[0].depth.value()),
                                 static_cast<int>(*parts.outputs[0].depth.value()), registers.columns, 0,
-                                WgmmaBlocks::of(gpu, sums + scores)};
+                                WgmmaBlocks::of(sums + scores)};
   return WgmmaPlan<WgmmaAttentionTile>::with_room(tile, [&](const WgmmaBlocks& blocks) {
     const std::int64_t queries = StationaryOperand::elements(blocks.positions(), tile.depth);
-    return stages_beside(gpu, blocks, queries, tile.keys() + tile.value_elements());
+    return stages_beside(plan.lowering, blocks, queries, tile.keys() + tile.value_elements());
   });
 }
 

@@ -24,8 +24,8 @@ WgmmaElementwise::WgmmaElementwise(const AttentionPlan& plan, KernelContext& con
       own_count_(parts.over_rows ? plan.attention.column_count : plan.attention.rows),
       streamed_count_(parts.over_rows ? plan.attention.rows : plan.attention.column_count) {
   emitter_.round_at_the_end();
-  const GpuInfo& gpu = plan.lowering.gpu();
-  find_saved(tile.blocks.registers(gpu) - gpu.attention.others);
+  const GpuInfo& gpu = plan.lowering.gpu;
+  find_saved(tile.blocks.registers(gpu) - attention_registers.others);
 }
 
 namespace {
@@ -46,14 +46,13 @@ bool costs(const ElementwiseInstruction& i, const std::vector<bool>& cost) {
     case Kind::accumulator: return true;
     case Kind::scalar: break;
   }
-  return std::any_of(i.args.begin(), i.args.end(),
-                     [&](int arg) { return bool(cost[static_cast<std::size_t>(arg)]); });
+  return std::any_of(i.args.begin(), i.args.end(), [&](int arg) { return bool(cost[arg]); });
 }
 
 }  // namespace
 
 bool WgmmaElementwise::depends_on(int value, int dim) const {
-  return (emitter_.program().depends[static_cast<std::size_t>(value)] >> dim & 1) != 0;
+  return (emitter_.program().depends[value] >> dim & 1) != 0;
 }
 
 /// Finds the inputs of the values that vary along the streamed positions alone, or along the others alone. The former
@@ -67,13 +66,13 @@ void WgmmaElementwise::find_saved(int most_registers) {
   const auto varies = [&](int i) { return depends_on(i, own_dim_) && depends_on(i, streamed_dim_); };
   int registers = WgmmaSums::registers(parts_.outputs) + static_cast<int>(parts_.scores.size()) * at_once_ / 2;
   for (int i = 0; i < program.size(); ++i) {
-    if (!needed.all[static_cast<std::size_t>(i)] || !varies(i)) continue;
-    for (const int arg : program[i].args) read[static_cast<std::size_t>(arg)] = true;
+    if (!needed.all[i] || !varies(i)) continue;
+    for (const int arg : program[i].args) read[arg] = true;
     const Kind kind = program[i].kind;
     if (kind == Kind::load || kind == Kind::gather || kind == Kind::random) registers += 8;  // addresses, counters
   }
   for (int i = 0; i < program.size(); ++i) {
-    if (!read[static_cast<std::size_t>(i)] || varies(i) || !cost[static_cast<std::size_t>(i)]) continue;
+    if (!read[i] || varies(i) || !cost[i]) continue;
     if (depends_on(i, own_dim_))
       of_own_.push_back(i), registers += rows_of_thread;
     else if (depends_on(i, streamed_dim_) && size_in_bytes(compute_type(program[i].dtype)) <= sizeof(float))
@@ -82,8 +81,7 @@ void WgmmaElementwise::find_saved(int most_registers) {
   if (registers > most_registers) of_streamed_.clear();
   const NeededOfRows others = needed_of_rows(plan_, parts_.values(), of_streamed_);
   for (int i = 0; i < program.size(); ++i)
-    if (others.all[static_cast<std::size_t>(i)] && depends_on(i, streamed_dim_) && !varies(i) &&
-        program[i].kind != Kind::reduce)
+    if (others.all[i] && depends_on(i, streamed_dim_) && !varies(i) && program[i].kind != Kind::reduce)
       made_of_streamed_.push_back(i);
 }
 

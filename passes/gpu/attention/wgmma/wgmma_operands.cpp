@@ -24,7 +24,7 @@ bool are_boxes(const GpuInfo& gpu, const AttentionOperand& operand, DType held, 
   return axis && TensorBoxes::of(gpu, WgmmaOperand::of(operand, *axis, sums_positions));
 }
 
-StationaryOperand::StationaryOperand(KernelContext& context, const LoweringContext& lowering,
+StationaryOperand::StationaryOperand(KernelContext& context, const GpuContext& lowering,
                                      const AttentionOperand& operand, const Dim& depth, const AttentionTile& tile,
                                      int positions)
     : b_(context.builder),
@@ -70,7 +70,7 @@ void StreamedOperand::map(const AttentionPlan& plan) {
   const WgmmaOperand from = WgmmaOperand::of(operand_, *axis_of_chunks(operand_, plan.tile.held), sums_positions_);
   transposed_ = !from.along_k;
   boxes_.emplace(context_, context_.buffer(plan.lowering.buffer_of(from.program[0].buffer)),
-                 *TensorBoxes::of(plan.lowering.gpu(), from), from.along_k, rows_, depth_);
+                 *TensorBoxes::of(plan.lowering.gpu, from), from.along_k, rows_, depth_);
 }
 
 void StreamedOperand::allocate(DType held, int stages, const char* name) {

@@ -5,6 +5,7 @@
 #include "ir/kernel/intrinsics/wgmma.h"
 #include "passes/gpu/attention/attention_plan.h"
 #include "passes/gpu/gemm/wgmma/tensor_boxes.h"
+#include "passes/gpu/gpu_context.h"
 
 /// Operands of an attention by the warpgroups of sm_90a, as tiles in shared memory (see kernel::Wgmma). For every 64
 /// of the depth, the tiles of all rows are stored one after the other; sizes are whole tiles.
@@ -21,7 +22,7 @@ bool are_boxes(const GpuInfo& gpu, const AttentionOperand& operand, DType held, 
 /// there.
 class StationaryOperand {
  public:
-  StationaryOperand(KernelContext& context, const LoweringContext& lowering, const AttentionOperand& operand,
+  StationaryOperand(KernelContext& context, const GpuContext& lowering, const AttentionOperand& operand,
                     const Dim& depth, const AttentionTile& tile, int positions);
 
   static std::int64_t elements(int positions, int depth) { return std::int64_t{positions} * whole_tiles(depth); }

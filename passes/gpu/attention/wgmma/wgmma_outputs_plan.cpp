@@ -20,7 +20,7 @@ bool are_rows(const AttentionOperand& operand, DType held) { return axis_of_chun
 
 /// Whether the operand is the same for all outer dims that a block iterates over.
 bool stationary_operand(const AttentionOperand& operand, const AttentionParts& parts) {
-  const std::uint64_t depends = operand.code.program.depends[static_cast<std::size_t>(operand.code.result)];
+  const std::uint64_t depends = operand.code.program.depends[operand.code.result];
   for (std::size_t d = 0; d < parts.outer.size(); ++d) {
     const bool sequential =
         std::find(parts.result_dims.begin(), parts.result_dims.end(), parts.outer[d]) == parts.result_dims.end();
@@ -31,7 +31,7 @@ bool stationary_operand(const AttentionOperand& operand, const AttentionParts& p
 
 std::string why_not(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
   const AttentionProgram& attention = plan.attention;
-  const GpuInfo& gpu = plan.lowering.gpu();
+  const GpuInfo& gpu = plan.lowering.gpu;
   const bool over_rows = parts.over_rows;
   const char* const over = over_rows ? "rows" : "columns";
   if (!plan.tile.tensor_cores()) return "its products are not of bf16 or f16 alone";
@@ -49,13 +49,13 @@ std::string why_not(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
   for (const auto* output : parts.outputs)
     depths += fmt::format("{}{}", depths.empty() ? "" : ", ", output->depth.to_string());
   const int sums = WgmmaSums::registers(parts.outputs);
-  if (sums > gpu.attention.most_sums)
+  if (sums > attention_registers.most_sums)
     return fmt::format("sums over {} of {} elements, where registers have room for {} in all", over, depths,
-                       2 * gpu.attention.most_sums);
+                       2 * attention_registers.most_sums);
   const std::string streamed = over_rows ? "its queries, or its result's gradient, are " : "its keys or values are ";
   for (const AttentionOperand* operand : parts.streamed) {
     if (!are_boxes(gpu, *operand, plan.tile.held, false)) return streamed + "computed, or no boxes that TMA copies";
-    if (sums > gpu.attention.sums_beside_whole_tile && !are_rows(*operand, plan.tile.held))
+    if (sums > attention_registers.sums_beside_whole_tile && !are_rows(*operand, plan.tile.held))
       return streamed + "not contiguous along the depth";
   }
   for (const auto* score : parts.scores)
@@ -104,16 +104,15 @@ WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool ov
   if (parts.outputs.empty()) return {};
   WgmmaPlan<WgmmaOutputTile> found{std::nullopt, why_not(plan, parts)};
   if (!found.why_not.empty()) return found;
-  const GpuInfo& gpu = plan.lowering.gpu();
   const int sums = WgmmaSums::registers(parts.outputs), scores = static_cast<int>(parts.scores.size());
   // A second output matmul has its own weights.
   const int weights = static_cast<int>(parts.outputs.size() - 1) * WgmmaOutputTile::streamed / 4;
-  const auto blocks_with = [&](int at_once) { return WgmmaBlocks::of(gpu, sums + scores * at_once / 2 + weights); };
+  const auto blocks_with = [&](int at_once) { return WgmmaBlocks::of(sums + scores * at_once / 2 + weights); };
   const int whole = WgmmaOutputTile::streamed, half = whole / 2;
   const bool rows = std::all_of(parts.streamed.begin(), parts.streamed.end(),
                                 [&](const auto* operand) { return are_rows(*operand, plan.tile.held); });
   const bool halves = rows && blocks_with(half).at_once > blocks_with(whole).at_once;
-  WgmmaOutputTile tile{halves || sums > gpu.attention.sums_beside_whole_tile ? half : whole, 0, {}};
+  WgmmaOutputTile tile{halves || sums > attention_registers.sums_beside_whole_tile ? half : whole, 0, {}};
   tile.blocks = blocks_with(tile.at_once);
   return WgmmaPlan<WgmmaOutputTile>::with_room(tile, [&](const WgmmaBlocks& blocks) {
     std::int64_t stationary = 0, of_stage = 0;
@@ -121,7 +120,7 @@ WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool ov
       stationary += StationaryOperand::elements(blocks.positions(), static_cast<int>(known(score->depth)));
     for (const AttentionOperand* operand : parts.streamed)
       of_stage += StationaryOperand::elements(WgmmaOutputTile::streamed, static_cast<int>(known(operand->size)));
-    return stages_beside(gpu, blocks, stationary, of_stage);
+    return stages_beside(plan.lowering, blocks, stationary, of_stage);
   });
 }
 

@@ -103,9 +103,9 @@ bool WgmmaSoftmax::wants_scores(int value) const {
   read.back() = true;
   for (int i = value; i >= 0; --i) {
     const bool known = i == program_[online_.most].args[0] || program_[i].kind == Kind::reduce;
-    if (!read[static_cast<std::size_t>(i)] || known) continue;
+    if (!read[i] || known) continue;
     if (i == score_) return true;
-    for (const int arg : program_[i].args) read[static_cast<std::size_t>(arg)] = true;
+    for (const int arg : program_[i].args) read[arg] = true;
   }
   return false;
 }

@@ -11,8 +11,7 @@ namespace lathe::gpu {
 
 using kernel::Value;
 
-WgmmaSums::WgmmaSums(KernelContext& context, const LoweringContext& lowering,
-                     const AttentionParts::OutputProduct& part)
+WgmmaSums::WgmmaSums(KernelContext& context, const GpuContext& lowering, const AttentionParts::OutputProduct& part)
     : b_(context.builder), output_(context, lowering, part) {}
 
 std::vector<int> WgmmaSums::lanes(int depth) {

@@ -5,6 +5,7 @@
 
 #include "ir/kernel/intrinsics/wgmma.h"
 #include "passes/gpu/attention/block/attention_block_output.h"
+#include "passes/gpu/gpu_context.h"
 
 namespace lathe::gpu {
 
@@ -12,7 +13,7 @@ namespace lathe::gpu {
 /// many columns as one wgmma has; the last part has no more than needed. Weights are the left operand, in registers.
 class WgmmaSums {
  public:
-  WgmmaSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part);
+  WgmmaSums(KernelContext& context, const GpuContext& lowering, const AttentionParts::OutputProduct& part);
 
   /// Returns the registers of a thread, by part, for a result of this depth.
   static std::vector<int> lanes(int depth);

@@ -7,9 +7,11 @@ namespace lathe::gpu {
 
 namespace {
 
-constexpr int most_at_once = 8;    // 16 bytes each
-constexpr int most_elements = 32;  // in registers, in the compute type
-constexpr int least_loads = 4;     // per thread, before more threads share a sum
+constexpr int most_at_once = 8;               // 16 bytes each
+constexpr int most_elements = 32;             // in registers, in the compute type
+constexpr int least_loads = 4;                // per thread, before more threads share a sum
+constexpr int least_dot_threads = 8;          // that share a dot product
+constexpr int multiprocessor_threads = 1024;  // if the sums are long enough
 
 std::int64_t count_of(std::int64_t n, std::int64_t of) { return (n + of - 1) / of; }
 
@@ -26,13 +28,12 @@ int loads_at_once(int lanes, std::optional<std::int64_t> loads) {
 
 FewRowsPlan plan_dots(const GpuInfo& gpu, int lanes, std::optional<std::int64_t> columns,
                       std::optional<std::int64_t> k) {
-  FewRowsPlan plan{.threads = gpu.block_threads, .lanes = lanes};
-  const std::int64_t vectors = count_of(k.value_or(gpu.products.late_size), lanes),
-                     sums = columns.value_or(gpu.products.late_size),
-                     enough = std::int64_t{gpu.estimated_multiprocessors} * gpu.products.few_rows_threads;
+  FewRowsPlan plan{.threads = block_threads, .lanes = lanes};
+  const std::int64_t vectors = count_of(k.value_or(late_size), lanes), sums = columns.value_or(late_size),
+                     enough = std::int64_t{estimated_multiprocessors} * multiprocessor_threads;
   const auto halved =
       static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(vectors, 2)))) / 2;
-  plan.split = std::clamp(halved, gpu.products.few_rows, gpu.warp_threads);
+  plan.split = std::clamp(halved, least_dot_threads, gpu.warp_threads);
   while (plan.split * 2 <= plan.threads && sums * plan.split < enough && vectors >= 2 * least_loads * plan.split)
     plan.split *= 2;
   plan.at_once = loads_at_once(lanes, k ? std::optional(count_of(vectors, plan.split)) : std::nullopt);
@@ -42,13 +43,13 @@ FewRowsPlan plan_dots(const GpuInfo& gpu, int lanes, std::optional<std::int64_t>
 FewRowsPlan plan_columns(const GpuInfo& gpu, int lanes, int rows, int sum_bytes, std::optional<std::int64_t> batch,
                          std::optional<std::int64_t> columns, std::optional<std::int64_t> k) {
   constexpr int wide = 8, narrow = 4, least_threads = 128;  // threads along a row: 128 or 64 bytes
-  FewRowsPlan plan{.threads = 2 * gpu.block_threads, .lanes = lanes};
-  const std::int64_t blocks = batch.value_or(gpu.products.late_size) *
-                              count_of(columns.value_or(gpu.products.late_size), std::int64_t{wide} * lanes);
-  const int side = blocks < gpu.estimated_multiprocessors ? narrow : wide;
+  FewRowsPlan plan{.threads = 2 * block_threads, .lanes = lanes};
+  const std::int64_t blocks =
+      batch.value_or(late_size) * count_of(columns.value_or(late_size), std::int64_t{wide} * lanes);
+  const int side = blocks < estimated_multiprocessors ? narrow : wide;
   const auto fits = [&] {
     return std::int64_t{plan.threads} * lanes * rows * sum_bytes <= gpu.static_shared_bytes &&
-           plan.threads / side <= k.value_or(gpu.products.late_size);
+           plan.threads / side <= k.value_or(late_size);
   };
   while (plan.threads > least_threads && !fits()) plan.threads /= 2;
   plan.split = plan.threads / side;

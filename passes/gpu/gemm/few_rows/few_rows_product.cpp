@@ -16,7 +16,7 @@ namespace {
 /// flight each. The few rows of the left operand come from caches.
 class FewRowsProduct {
  public:
-  FewRowsProduct(const LoweringContext& lowering, const Region& region)
+  FewRowsProduct(const GpuContext& lowering, const Region& region)
       : parts_(lowering, region),
         operands_(parts_.operands),
         b_(parts_.builder()),
@@ -30,8 +30,8 @@ class FewRowsProduct {
   }
 
  private:
-  FewRowsPlan plan(const LoweringContext& lowering) const {
-    const GpuInfo& gpu = lowering.gpu();
+  FewRowsPlan plan(const GpuContext& lowering) const {
+    const GpuInfo& gpu = lowering.gpu;
     const ProductOperands& o = operands_;
     const int lanes = program_vectors(o.right.operand.program, gpu.vectors).lanes(o.compute);
     const auto bytes = static_cast<int>(size_in_bytes(o.compute));
@@ -49,8 +49,7 @@ class FewRowsProduct {
     b_.for_loop(b_.index(0), whole, all, [&](Value first) {
       std::vector<Value> loaded;
       for (int i = 0; i < plan_.at_once; ++i) loaded.push_back(load(first + (own + i * stride), Value{}));
-      for (int i = 0; i < plan_.at_once; ++i)
-        add(first + (own + i * stride), Value{}, loaded[static_cast<std::size_t>(i)]);
+      for (int i = 0; i < plan_.at_once; ++i) add(first + (own + i * stride), Value{}, loaded[i]);
     });
     if (depth && *depth % all == 0) return;
     b_.for_loop(whole + own, parts_.k, stride, [&](Value at) {
@@ -84,7 +83,7 @@ class FewRowsProduct {
           [&](Value k, Value mask) { return inside(mask, load_right(at.batch, here, k, LaneAxis::k, mask)); },
           [&](Value k, Value mask, Value w) {
             for (int r = 0; r < rows_; ++r) {
-              const Var sum = sums[static_cast<std::size_t>(r)];
+              const Var sum = sums[r];
               const Value x = inside(mask, load_left(at.batch, r, k, plan_.lanes, mask));
               b_.set(sum, b_.fma(x, w, b_.get(sum)));
             }
@@ -101,7 +100,7 @@ class FewRowsProduct {
         values = tree.reduce(which, std::vector<ScalarOp>(values.size(), ScalarOp::add), values, t, own, plan_.split);
       }
       Value value = values[0];  // of the thread's own row
-      for (int r = 1; r < rows_; ++r) value = b_.select(equal(own, r), values[static_cast<std::size_t>(r)], value);
+      for (int r = 1; r < rows_; ++r) value = b_.select(equal(own, r), values[r], value);
       b_.if_(own < rows_, [&] { parts_.finish(at.batch, own, column, rounded(b_, value, operands_.dtype)); });
     };
     b_.for_loop(0, plan_.threads, 1, thread, LoopKind::thread_x);
@@ -122,7 +121,7 @@ class FewRowsProduct {
               [&](Value k, Value) { return load_right(at.batch, column, k, LaneAxis::row, mask); },
               [&](Value k, Value, Value w) {
                 for (int r = 0; r < rows_; ++r) {
-                  const Var sum = sums[static_cast<std::size_t>(r)];
+                  const Var sum = sums[r];
                   const Value x = b_.broadcast(load_left(at.batch, r, k, 1, {}), plan_.lanes);
                   b_.set(sum, b_.fma(x, w, b_.get(sum)));
                 }
@@ -130,7 +129,7 @@ class FewRowsProduct {
         });
       });
       const auto place = [&](Value of_thread, int row) { return row * of_row + of_thread * plan_.lanes; };
-      for (int r = 0; r < rows_; ++r) b_.store(memory, place(t, r), b_.get(sums[static_cast<std::size_t>(r)]));
+      for (int r = 0; r < rows_; ++r) b_.store(memory, place(t, r), b_.get(sums[r]));
       for (int half = plan_.split / 2; half >= 1; half /= 2) {
         b_.barrier();
         b_.if_(own < half, [&] {
@@ -159,17 +158,17 @@ class FewRowsProduct {
 
 }  // namespace
 
-bool has_few_rows(const LoweringContext& context, const Region& region) {
+bool has_few_rows(const GpuContext& context, const Region& region) {
   const ir::Node& contraction = context.graph[region.members[0]];
   if (!is_float(contraction.type.dtype)) return false;
   const auto m = ProductOperands(context, contraction).m.value();
-  return m && *m >= 1 && *m <= context.gpu().products.few_rows;
+  return m && *m >= 1 && *m <= context.tuned.products.few_rows;
 }
 
-std::vector<KernelContext::Built> lower_few_rows_product(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_few_rows_product(const GpuContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
   built.push_back(FewRowsProduct(context, region).run());
-  if (context.gpu().wgmma && suits_tensor_cores(context, region))
+  if (context.gpu.wgmma && suits_tensor_cores(context, region))
     built[0].launch.info.missed.push_back({Multiplier::wgmma, "its rows are few"});
   return built;
 }

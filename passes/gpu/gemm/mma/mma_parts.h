@@ -3,6 +3,7 @@
 #include "passes/gpu/chunks.h"
 #include "passes/gpu/gemm/mma/mma_tiles.h"
 #include "passes/gpu/gemm/product_parts.h"
+#include "passes/gpu/gpu_context.h"
 
 namespace lathe::gpu {
 
@@ -14,7 +15,7 @@ class TensorParts {
   /// Padding of rows in shared memory, so that neighbors in a column are in different banks.
   static constexpr int pad = 8;
 
-  TensorParts(const LoweringContext& lowering, const Region& region) : product(lowering, region) {}
+  TensorParts(const GpuContext& lowering, const Region& region) : product(lowering, region) {}
 
   /// Whether the operand can be copied: chunks along its axis, at multiples of their length, are at multiples of 16
   /// bytes in memory and need no computation.

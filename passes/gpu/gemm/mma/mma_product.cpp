@@ -25,13 +25,13 @@ constexpr int chunk = TensorParts::chunk;
 /// the epilogue's accesses are long.
 class TensorProduct {
  public:
-  TensorProduct(const LoweringContext& lowering, const Region& region, const TensorPlan& plan)
+  TensorProduct(const GpuContext& lowering, const Region& region, const TensorPlan& plan)
       : tensor_(lowering, region),
         parts_(tensor_.product),
         b_(parts_.builder()),
         dtype_(parts_.operands.dtype),
-        k_step_(lowering.gpu().products.mma_depth),
-        stages_(lowering.gpu().products.mma_stages),
+        k_step_(lowering.tuned.products.mma_depth),
+        stages_(lowering.tuned.products.mma_stages),
         plan_(plan),
         tile_(plan_.tile),
         left_(operand(parts_.left, tile_.rows)),
@@ -39,7 +39,7 @@ class TensorProduct {
     parts_.context().multiplies_by(Multiplier::mma);
   }
 
-  std::vector<KernelContext::Built> run(const LoweringContext& lowering, const Region& region) {
+  std::vector<KernelContext::Built> run(const GpuContext& lowering, const Region& region) {
     std::vector<KernelContext::Built> built;
     if (plan_.splits == 1) {
       built.push_back(parts_.tiles(tile_.rows, tile_.columns, [&](const Position& at) {
@@ -215,7 +215,7 @@ class TensorProduct {
 
 }  // namespace
 
-bool suits_tensor_cores(const LoweringContext& context, const Region& region) {
+bool suits_tensor_cores(const GpuContext& context, const Region& region) {
   const ir::Node& contraction = context.graph[region.members[0]];
   const DType dtype = contraction.type.dtype;
   return (dtype == bf16 || dtype == f16) &&
@@ -246,15 +246,14 @@ std::string why_not_by_wgmma(const TensorParts& parts) {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region) {
-  const bool warpgroups = context.gpu().wgmma;
+std::vector<KernelContext::Built> lower_tensor_product(const GpuContext& context, const Region& region) {
+  const bool warpgroups = context.gpu.wgmma;
   const TensorParts parts(context, region);
   const ProductOperands& o = parts.product.operands;
   const bool suits =
       warpgroups && !o.k.is(0) && parts.copies(parts.product.left) && parts.copies(parts.product.right);
-  const auto plans =
-      plan_tensor_product(context.gpu(), o.batch.value(), o.m.value(), o.n.value(), o.k.value(), suits);
-  const TensorPlan& plan = plans[static_cast<std::size_t>(context.candidate)];
+  const auto plans = plan_tensor_product(context.gpu, o.batch.value(), o.m.value(), o.n.value(), o.k.value(), suits);
+  const TensorPlan& plan = plans[context.candidate];
   auto built = plan.tile.of_warpgroups ? lower_wgmma_product(context, region, plan)
                                        : TensorProduct(context, region, plan).run(context, region);
   if (warpgroups && !plan.tile.of_warpgroups)

@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "ir/hardware/gpu_info.h"
-#include "passes/lowering/region_kernels.h"
+#include "passes/gpu/gpu_context.h"
 
 namespace lathe::gpu {
 
 /// The sums of a thread block, distributed over a grid of warps.
 struct TensorTile {
   int rows, columns, warps_down, warps_across;
-  double TensorTileCosts::* time;
+  /// Time that a multiprocessor needs for the products over depth 32, with many blocks in the launch. The unit is the
+  /// time of a 128 x 128 tile by mma. Smaller tiles read more per product.
+  double time;
   bool of_warpgroups = false;  ///< by wgmma: warps below each other, four per warpgroup
 
   int threads() const { return warps_down * warps_across * kernel::warp_threads; }
@@ -29,7 +31,7 @@ struct TensorPlan {
 };
 
 /// Lowers a contraction by a plan for warpgroups: wgmma_product.cpp.
-std::vector<KernelContext::Built> lower_wgmma_product(const LoweringContext& context, const Region& region,
+std::vector<KernelContext::Built> lower_wgmma_product(const GpuContext& context, const Region& region,
                                                       const TensorPlan& plan);
 
 /// "128 x 128 by 8 warps", "128 x 256 by 2 warpgroups, 4 splits".

@@ -8,14 +8,14 @@ using kernel::Value;
 namespace {
 
 /// One result of the segment per thread, its products added in order.
-KernelContext::Built segment_product(const LoweringContext& lowering, ir::ValueId id, const Segment& segment) {
+KernelContext::Built segment_product(const GpuContext& lowering, ir::ValueId id, const Segment& segment) {
   const ProductOperands& o = segment.operands();
   SegmentProduct product(lowering, id, segment);
   KernelContext& context = product.context;
   kernel::Builder& b = context.builder;
   const Value m = context.dim(o.m), n = context.dim(o.n), k = context.dim(o.k), zero = b.index(0);
   const bool keeps = segment.keeps_rows();
-  for_threads(b, lowering.gpu(), m * n, 1, [&](Value i) {
+  for_threads(b, m * n, 1, [&](Value i) {
     const Value row = i / n, column = i % n;
     const SegmentProduct::Rows here = product.find_rows();
     const auto result = [&](Value lo, Value hi, Value at) {
@@ -34,7 +34,7 @@ KernelContext::Built segment_product(const LoweringContext& lowering, ir::ValueI
 }
 
 /// Zeros the rows that belong to no segment.
-KernelContext::Built clear_rows(const LoweringContext& lowering, ir::ValueId id, const Segment& segment) {
+KernelContext::Built clear_rows(const GpuContext& lowering, ir::ValueId id, const Segment& segment) {
   const ir::Node& node = lowering.graph[id];
   const int out = lowering.buffer_of(id);
   KernelContext context("clear_rows", KernelRole::clear);
@@ -44,7 +44,7 @@ KernelContext::Built clear_rows(const LoweringContext& lowering, ir::ValueId id,
   context.touches({{out, Dim(0)}});
   ElementwiseEmitter offsets(context, segment.offsets().program, lowering.buffer_of);
   const Value rows = context.dim(segment.rows()), columns = context.dim(segment.operands().n);
-  for_threads(b, lowering.gpu(), rows * columns, 1, [&](Value i) {
+  for_threads(b, rows * columns, 1, [&](Value i) {
     const auto offset = [&](int at) { return segment_offset(offsets, segment.offsets().result, b.index(at), rows); };
     const Value row = i / columns;
     const Value covered = offset(0) <= row && row < offset(static_cast<int>(node.operands.size()) - 2);
@@ -57,7 +57,7 @@ KernelContext::Built clear_rows(const LoweringContext& lowering, ir::ValueId id,
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_grouped(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_grouped(const GpuContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
   for (const ir::ValueId id : region.members)
     for (const int number : segment_numbers(context.graph[id])) {

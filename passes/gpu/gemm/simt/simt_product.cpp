@@ -13,14 +13,18 @@ using Position = ProductParts::Position;
 
 namespace {
 
+constexpr double small_tile_time = 1.3;  // relative time per product of 64 x 64 tiles: they load twice as much
+
 /// What a thread block processes at a time.
 struct BlockShape {
   int side;    ///< threads along a tile
   int own;     ///< elements of a vector
   int k_step;  ///< contracted per step
 
-  explicit BlockShape(const GpuInfo& gpu)
-      : side(gpu.products.plain_side), own(gpu.vectors.lanes(f32)), k_step(gpu.products.plain_depth) {}
+  explicit BlockShape(const GpuContext& lowering)
+      : side(lowering.tuned.products.plain_side),
+        own(lowering.vectors().lanes(f32)),
+        k_step(lowering.tuned.products.plain_depth) {}
   int threads() const { return side * side; }
   /// Rows and columns that the threads cover with one vector each.
   int span() const { return side * own; }
@@ -30,17 +34,17 @@ struct BlockShape {
 /// shared memory the tile is [k][row], with each k padded against bank conflicts.
 class ProductKernel {
  public:
-  ProductKernel(const LoweringContext& lowering, const Region& region, int groups, int splits)
+  ProductKernel(const GpuContext& lowering, const Region& region, int groups, int splits)
       : parts_(lowering, region),
         operands_(parts_.operands),
         b_(parts_.builder()),
-        shape_(lowering.gpu()),
+        shape_(lowering),
         groups_(groups),
         splits_(splits),
         tile_(groups_ * shape_.span()),
         stride_(tile_ + shape_.own) {}
 
-  std::vector<KernelContext::Built> run(const LoweringContext& lowering, const Region& region) {
+  std::vector<KernelContext::Built> run(const GpuContext& lowering, const Region& region) {
     std::vector<KernelContext::Built> built;
     if (splits_ == 1) {
       built.push_back(parts_.tiles(tile_, tile_, [&](const Position& at) {
@@ -107,14 +111,14 @@ class ProductKernel {
   void bring(Side& s, Value batch, Value first_row, Value first_k, Value slot, const std::vector<kernel::Var>& into) {
     for (int g = 0; g < groups_; ++g) {
       const Chunk chunk = chunk_of(s, slot, g);
-      parts_.bring(s, batch, first_row + chunk.row, first_k + chunk.k, into[static_cast<std::size_t>(g)]);
+      parts_.bring(s, batch, first_row + chunk.row, first_k + chunk.k, into[g]);
     }
   }
 
   void put(const Side& s, Value slot, const std::vector<kernel::Var>& from) {
     for (int g = 0; g < groups_; ++g) {
       const Chunk chunk = chunk_of(s, slot, g);
-      const Value at = chunk.k * stride_ + chunk.row, value = b_.get(from[static_cast<std::size_t>(g)]);
+      const Value at = chunk.k * stride_ + chunk.row, value = b_.get(from[g]);
       if (s.along_k())
         b_.store_strided(s.shared, at, stride_, value);
       else
@@ -181,43 +185,43 @@ std::string to_string(const Tiling& tiling) {
 
 /// Returns the tilings, the default first. Tiles of 128 read each operand half as often as tiles of 64. They are the
 /// default if there are enough rows and columns to fill them, and tiles for half of the multiprocessors.
-std::vector<Tiling> tilings(const GpuInfo& gpu, const ProductOperands& operands) {
+std::vector<Tiling> tilings(const GpuContext& lowering, const ProductOperands& operands) {
   const auto m = operands.m.value(), n = operands.n.value();
-  const int span = BlockShape(gpu).span();
+  const int span = BlockShape(lowering).span();
   const Tiling small{1, span}, wide{2, 2 * span};
   const std::int64_t large = wide.rows;
   if (operands.compute != f32) return {small};
   if ((!m && !n) || m.value_or(large) < large || n.value_or(large) < large) return {small, wide};
   const auto elements = (operands.batch * operands.m * operands.n).value();
-  const std::int64_t enough_tiles = gpu.estimated_multiprocessors / 2;
+  const std::int64_t enough_tiles = estimated_multiprocessors / 2;
   return elements && *elements < enough_tiles * large * large ? std::vector{small, wide} : std::vector{wide, small};
 }
 
 /// Returns the tilings with splits, if few tiles have long sums, as for gradients of weights, and if the estimated
 /// time is shorter. The estimate assumes one block per multiprocessor at a time; a second
 /// kernel costs a launch and the traffic of the splits. A sum of unknown length is treated as long.
-std::vector<Tiling> split_tilings(const GpuInfo& gpu, const ProductOperands& operands) {
+std::vector<Tiling> split_tilings(const GpuContext& lowering, const ProductOperands& operands) {
   constexpr int counts[] = {2, 3, 4, 6, 8, 12, 16};
-  const GpuProductSizes& sizes = gpu.products;
-  std::vector<Tiling> found = tilings(gpu, operands);
+  const GpuInfo& gpu = lowering.gpu;
+  const std::int64_t least_split = lowering.tuned.products.least_split;
+  std::vector<Tiling> found = tilings(lowering, operands);
   const auto batch = operands.batch.value(), m = operands.m.value(), n = operands.n.value();
-  const std::int64_t k = operands.k.value().value_or(sizes.late_size);
-  if (operands.compute != f32 || operands.dtype != f32 || !batch || !m || !n || k < 2 * sizes.least_split)
-    return found;
+  const std::int64_t k = operands.k.value().value_or(late_size);
+  if (operands.compute != f32 || operands.dtype != f32 || !batch || !m || !n || k < 2 * least_split) return found;
   const auto tiles_along = [](std::int64_t size, std::int64_t tile) { return (size + tile - 1) / tile; };
   const auto seconds = [&](const Tiling& tiling) {
     const std::int64_t blocks = *batch * tiles_along(*m, tiling.rows) * tiles_along(*n, tiling.rows) * tiling.splits;
     const double work = 2.0 * tiling.rows * tiling.rows * static_cast<double>(tiles_along(k, tiling.splits)),
                  traffic = tiling.splits > 1 ? 8.0 * tiling.splits * static_cast<double>(*batch * *m * *n) : 0;
-    return static_cast<double>(tiles_along(blocks, gpu.estimated_multiprocessors)) * work / gpu.fma_flops *
-               (tiling.groups == 1 ? sizes.small_tile_time : 1) +
+    return static_cast<double>(tiles_along(blocks, estimated_multiprocessors)) * work / gpu.fma_flops *
+               (tiling.groups == 1 ? small_tile_time : 1) +
            traffic / gpu.bytes_per_second + (tiling.splits > 1 ? gpu.launch_seconds : 0);
   };
   Tiling best = found[0];
   for (const Tiling& tiling : found)
     for (const int splits : counts) {
       const Tiling cut{tiling.groups, tiling.rows, splits};
-      if (k / splits >= sizes.least_split && seconds(cut) < seconds(best)) best = cut;
+      if (k / splits >= least_split && seconds(cut) < seconds(best)) best = cut;
     }
   for (Tiling& tiling : found) tiling.splits = best.splits;
   std::stable_sort(found.begin(), found.end(),
@@ -227,9 +231,9 @@ std::vector<Tiling> split_tilings(const GpuInfo& gpu, const ProductOperands& ope
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region) {
-  const auto tiles = split_tilings(context.gpu(), ProductOperands(context, context.graph[region.members[0]]));
-  const Tiling& tiling = tiles[static_cast<std::size_t>(context.candidate)];
+std::vector<KernelContext::Built> lower_product(const GpuContext& context, const Region& region) {
+  const auto tiles = split_tilings(context, ProductOperands(context, context.graph[region.members[0]]));
+  const Tiling& tiling = tiles[context.candidate];
   auto built = ProductKernel(context, region, tiling.groups, tiling.splits).run(context, region);
   name_candidates(context, tiles, built);
   return built;

@@ -17,7 +17,7 @@ std::vector<Axis> axes_of(const ElementwiseProgram& program, const std::vector<i
   std::vector<Axis> axes;
   Dim below = 1;
   for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
-    const Dim &size = program.domain[*d], &stride = program[0].form.coefficients[static_cast<std::size_t>(*d)];
+    const Dim &size = program.domain[*d], &stride = program[0].form.coefficients[*d];
     if (size.is(1)) continue;
     if (!axes.empty()) axes.back().outermost = false;
     if (!axes.empty() && stride == axes.back().stride * axes.back().size) {

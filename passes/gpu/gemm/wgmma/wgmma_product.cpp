@@ -28,8 +28,9 @@ constexpr int wgmma_chunk = TensorParts::chunk;
 /// shared memory, so that the epilogue's accesses are long.
 class WgmmaProduct {
  public:
-  WgmmaProduct(const LoweringContext& lowering, const Region& region, const TensorPlan& plan)
-      : gpu_(lowering.gpu()),
+  WgmmaProduct(const GpuContext& lowering, const Region& region, const TensorPlan& plan)
+      : gpu_(lowering.gpu),
+        most_stages_(lowering.tuned.products.wgmma_stages),
         tensor_(lowering, region),
         parts_(tensor_.product),
         b_(parts_.builder()),
@@ -38,7 +39,7 @@ class WgmmaProduct {
     parts_.context().multiplies_by(Multiplier::wgmma);
   }
 
-  std::vector<KernelContext::Built> run(const LoweringContext& lowering, const Region& region) {
+  std::vector<KernelContext::Built> run(const GpuContext& lowering, const Region& region) {
     std::vector<KernelContext::Built> built;
     if (plan_.splits == 1) {
       built.push_back(kernel(nullptr));
@@ -60,7 +61,7 @@ class WgmmaProduct {
   int stages() const {
     const int sums = tile_.rows * TensorParts::stride(tile_), one = stage(tile_.rows) + stage(tile_.columns);
     constexpr int barriers_of_stage = 16, size = 2;  // bytes, the latter per element
-    const int most = gpu_.products.wgmma_stages, for_barriers = barriers_of_stage * most;
+    const int most = most_stages_, for_barriers = barriers_of_stage * most;
     const int left = static_cast<int>(gpu_.most_shared_bytes) - for_barriers - size * sums;
     return std::min(most, left / (size * one));
   }
@@ -163,6 +164,7 @@ class WgmmaProduct {
   }
 
   const GpuInfo& gpu_;
+  int most_stages_;
   TensorParts tensor_;
   ProductParts& parts_;
   Builder& b_;
@@ -176,7 +178,7 @@ class WgmmaProduct {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_wgmma_product(const LoweringContext& context, const Region& region,
+std::vector<KernelContext::Built> lower_wgmma_product(const GpuContext& context, const Region& region,
                                                       const TensorPlan& plan) {
   return WgmmaProduct(context, region, plan).run(context, region);
 }

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 
-namespace lathe {
+namespace lathe::cpu {
 
-/// Block sizes of fused attention tasks on a CPU. The defaults' origin is not recorded; they were not tuned per CPU
-/// entry.
+inline constexpr int score_work = 16;  ///< elementwise cost of an attention score, in multiply-adds; rough
+
+/// Block sizes of fused attention tasks. The defaults' origin is not recorded.
 struct AttentionBlocks {
   std::int64_t few_rows = 8;  ///< maximum number of rows computed together without packing
   int part_columns = 64;      ///< column parts of the few-rows kernel are multiples of this
@@ -17,4 +18,4 @@ struct AttentionBlocks {
   bool operator==(const AttentionBlocks&) const = default;
 };
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-namespace lathe {
+namespace lathe::cpu {
 
-/// Unrolling, task sizes and prefetch distances of CPU vector loops: reductions, scans, scatters. The origin of the
+/// Unrolling, task sizes and prefetch distances of vector loops: reductions, scans, scatters. The origin of the
 /// defaults is not recorded.
 struct VectorLoops {
   int chains = 4;           ///< accumulators per sum along a row, which shortens the dependency chain; a power of two
@@ -18,4 +18,4 @@ struct VectorLoops {
   bool operator==(const VectorLoops&) const = default;
 };
 
-}  // namespace lathe
+}  // namespace lathe::cpu

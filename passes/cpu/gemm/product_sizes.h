@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace lathe {
+namespace lathe::cpu {
 
 /// Block of a matmul task: k, result rows and result columns per step. Counts elements of 4 bytes; with 8 bytes,
 /// depth and columns are halved.
@@ -101,7 +101,7 @@ struct PackingSizes {
   bool operator==(const PackingSizes&) const = default;
 };
 
-/// Sizes that matmul plans start from or compare with. Not tuned per CPU entry.
+/// Sizes that matmul plans start from or compare with.
 struct ProductSizes {
   FmaBlocks fma = {};
   TileBlocks tiles = {};
@@ -111,4 +111,4 @@ struct ProductSizes {
   bool operator==(const ProductSizes&) const = default;
 };
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -14,9 +14,6 @@ struct TaskSizes {
   int heavy_chunks = 256;  ///< same for heavy iterations, so that all threads end at about the same time
   /// Maximum work of launches in a group that run together, a few milliseconds on one thread.
   std::int64_t together_work = 1 << 26;
-  std::int64_t library_work = 200;        ///< a call of the C library: transcendental functions in f64
-  std::int64_t sorted_element_work = 64;  ///< sorting, per element
-  std::int64_t top_k_element_work = 4, top_k_taken_work = 32;  ///< top_k: per element, and per selected element
   bool operator==(const TaskSizes&) const = default;
 };
 

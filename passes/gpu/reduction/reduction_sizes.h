@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lathe::gpu {
+
+/// Sizes of reductions and scatters. The origin of the defaults is not recorded.
+struct ReductionSizes {
+  int most_splits = 512;  ///< maximum splits of a long reduction; a block of a later kernel combines the results
+  /// Positions of a scatter_add that a block sorts in shared memory, 8 bytes each: a power of two. More positions
+  /// take longer to sort, but make it faster to find those of a row.
+  std::int64_t sorted_positions = 2048;
+  bool operator==(const ReductionSizes&) const = default;
+};
+
+}  // namespace lathe::gpu
