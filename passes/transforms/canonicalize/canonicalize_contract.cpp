@@ -130,7 +130,33 @@ std::optional<Value> rename_labels(const Context& c) {
   return contraction(c.operand(0), c.operand(1), roles);
 }
 
+/// Returns the operand with its dims in the order of the labels `order`, and products of 16-bit floats in f32.
+Value factor(const Value& operand, const std::string& labels, const std::string& order) {
+  std::vector<std::int64_t> dims;
+  for (const char label : order) dims.push_back(static_cast<std::int64_t>(labels.find(label)));
+  const bool is_sorted = labels == order, is_short = size_in_bytes(operand.dtype()) == 2;
+  const Value ordered = is_sorted ? operand : permute(operand, dims);
+  return is_short ? cast(ordered, f32) : ordered;
+}
+
+/// Dot products, without rows or columns that share an operand: nothing is read twice, and a sum runs in parallel and
+/// is precise for any length (passes/lowering/block_sums.h).
+std::optional<Value> dot_products(const Context& c) {
+  if (c.node.op != &ops::contract || is_complex(c.node.type.dtype)) return std::nullopt;
+  const ContractionRoles roles = roles_of(c.node);
+  const std::string batch = roles.batch(), summed = roles.contracted();
+  if (!roles.lhs_free().empty() || !roles.rhs_free().empty() || summed.empty()) return std::nullopt;
+  std::string kept = roles.lhs;
+  std::erase_if(kept, [&](char label) { return summed.find(label) != std::string::npos; });
+  const std::string order = kept == batch ? roles.lhs : batch + summed;
+  std::vector<std::int64_t> dims;
+  for (const char label : summed) dims.push_back(static_cast<std::int64_t>(order.find(label)));
+  const Value products = mul(factor(c.operand(0), roles.lhs, order), factor(c.operand(1), roles.rhs, order));
+  return cast(sum(products, dims), c.node.type.dtype);
+}
+
 constexpr Rule all_contract_rules[] = {
+    {"dot_products", "contract(a, b) without free dims -> sum(mul(a, b))", dot_products},
     {"permuted_operands", "contract(permute(a), b) -> contract(a, b) with a's labels in a's own order",
      permuted_operands},
     {"permuted_result",
