@@ -17,14 +17,14 @@ using Catch::Contains;
 namespace {
 
 /// Returns the names of all float arguments of a graph.
-std::vector<std::string> float_arguments(const Graph& graph) {
+std::vector<std::string> float_arguments(const ir::Graph& graph) {
   std::vector<std::string> names;
   for (const ValueId id : graph.arguments())
     if (is_float(graph[id].type.dtype) || is_complex(graph[id].type.dtype)) names.push_back(graph[id].name);
   return names;
 }
 
-int count(const Graph& graph, const Op& op) {
+int count(const ir::Graph& graph, const Op& op) {
   return static_cast<int>(
       std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return node.op == &op; }));
 }
@@ -32,13 +32,13 @@ int count(const Graph& graph, const Op& op) {
 }  // namespace
 
 TEST_CASE("gradient nodes are ordinary nodes with the location of their forward op", "[autodiff]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[n], parameter %w: f64[n]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[n], parameter %w: f64[n]) {
   %1 = mul %x, %w  loc("model.cpp":7)
   %2 = exp %1  loc("model.cpp":8)
   %3 = sum %2 {dims=[0]}  loc("model.cpp":9)
   output "loss" %3
 })");
-  const Graph both = dce(differentiate(graph, {}));
+  const ir::Graph both = dce(differentiate(graph, {}));
   CHECK(text(both) == R"(graph @g(input %x: f64[n], parameter %w: f64[n]) {
   %1 = mul %x, %w : f64[n]
   %2 = exp %1 : f64[n]
@@ -58,8 +58,8 @@ TEST_CASE("gradient nodes are ordinary nodes with the location of their forward 
 TEST_CASE("gradients agree with finite differences on whole graphs", "[autodiff]") {
   for (const Specimen& specimen : specimens()) {
     INFO(specimen.name);
-    const Graph graph = parse(specimen.text);
-    const Graph both = differentiate(graph, {.outputs = {{"loss", ""}}, .wrt = float_arguments(graph)});
+    const ir::Graph graph = parse(specimen.text);
+    const ir::Graph both = differentiate(graph, {.outputs = {{"loss", ""}}, .wrt = float_arguments(graph)});
     const Tensors arguments = random_arguments(graph, specimen.dims, 3);
     check_gradients(graph, both, arguments, "loss");
     // Expanding before or after differentiation is equivalent.
@@ -68,20 +68,21 @@ TEST_CASE("gradients agree with finite differences on whole graphs", "[autodiff]
 }
 
 TEST_CASE("gradients of several outputs take a cotangent for each non-scalar output", "[autodiff]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[2, n]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[2, n]) {
   %1 = sin %x
   %2 = sum %1 {dims=[0]}
   output "a" %2
 })");
-  const Graph both = differentiate(graph, {.wrt = {"x"}});
+  const ir::Graph both = differentiate(graph, {.wrt = {"x"}});
   CHECK_THAT(text(both), Contains("input %cot.a: f64[n]") && Contains("output \"grad.x\""));
   check_gradients(graph, both, random_arguments(both, {{"n", 3}}), "a");
-  const Graph named = differentiate(graph, {.outputs = {{"a", "v"}}, .wrt = {"x"}, .keep_outputs = false});
+  const ir::Graph named = differentiate(graph, {.outputs = {{"a", "v"}}, .wrt = {"x"}, .keep_outputs = false});
   CHECK_THAT(text(named), Contains("input %v: f64[n]") && !Contains("output \"a\""));
 }
 
 TEST_CASE("gradients of several uses add up, and broadcast dims are summed", "[autodiff]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[n, 3], input %b: f64[3], input %c: f64[n, 1], input %s: f64[]) {
+  const ir::Graph graph =
+      parse(R"(graph @g(input %x: f64[n, 3], input %b: f64[3], input %c: f64[n, 1], input %s: f64[]) {
   %1 = mul %x, %x
   %2 = add %1, %b
   %3 = mul %2, %c
@@ -91,7 +92,7 @@ TEST_CASE("gradients of several uses add up, and broadcast dims are summed", "[a
   %7 = sum %6 {dims=[0, 1]}
   output "loss" %7
 })");
-  const Graph both = differentiate(graph, {.wrt = {"x", "b", "c", "s"}});
+  const ir::Graph both = differentiate(graph, {.wrt = {"x", "b", "c", "s"}});
   check_gradients(graph, both, random_arguments(graph, {{"n", 4}}), "loss");
 }
 
@@ -111,11 +112,11 @@ TEST_CASE("second order: a Hessian-vector product matches differences of the gra
   for (const Specimen& specimen : specimens()) {
     if (specimen.name == "split") continue;  // its maximum has a kink
     INFO(specimen.name);
-    const Graph forward = parse(specimen.text);
+    const ir::Graph forward = parse(specimen.text);
     const std::string wrt = float_arguments(forward)[0];
-    const Graph first = differentiate(forward, {.outputs = {{"loss", ""}}, .wrt = {wrt}, .keep_outputs = false});
+    const ir::Graph first = differentiate(forward, {.outputs = {{"loss", ""}}, .wrt = {wrt}, .keep_outputs = false});
     // Differentiates <grad, v> again.
-    const Graph second =
+    const ir::Graph second =
         differentiate(first, {.outputs = {{"grad." + wrt, "v"}}, .wrt = {wrt}, .keep_outputs = false});
     Tensors arguments = random_arguments(second, specimen.dims, 5);
     verify(second);
@@ -134,19 +135,19 @@ TEST_CASE("only ops between wrt and the outputs are differentiated", "[autodiff]
   const Value loss = sum(contract(h, w2, "ik,kj->ij"));
   const auto found = gradients(b, loss, std::nullopt, {{w2}});
   b.output("grad", found[0]);
-  const Graph graph = dce(b.finish());
+  const ir::Graph graph = dce(b.finish());
   CHECK(count(graph, ops::contract) == 2);  // the first layer forward, and its only gradient
   CHECK(count(graph, ops::tanh) == 1);
 }
 
 TEST_CASE("gradients with respect to an intermediate value", "[autodiff]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[3]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[3]) {
   %h = exp %x
   %1 = mul %h, %h
   %2 = sum %1 {dims=[0]}
   output "loss" %2
 })");
-  const Graph both = differentiate(graph, {.wrt = {"h", "x"}});
+  const ir::Graph both = differentiate(graph, {.wrt = {"h", "x"}});
   const Tensors arguments = random_arguments(graph);
   const Tensors results = interpret(both, arguments);
   for (int i = 0; i < 3; ++i) {
@@ -232,7 +233,7 @@ TEST_CASE("autodiff errors name the value, the rule and the remedy", "[autodiff]
 }
 
 TEST_CASE("differentiate rejects names that are not in the graph", "[autodiff]") {
-  const Graph graph = parse("graph @g(input %x: f64[2]) {\n  %1 = sum %x {dims=[0]}\n  output \"loss\" %1\n}");
+  const ir::Graph graph = parse("graph @g(input %x: f64[2]) {\n  %1 = sum %x {dims=[0]}\n  output \"loss\" %1\n}");
   CHECK(error_text([&] { differentiate(graph, {.outputs = {{"lost", ""}}}); }) ==
         "grad: there is no output named lost  [grad_unknown_name]\n  there are: loss");
   CHECK_THAT(error_text([&] { differentiate(graph, {.wrt = {"y"}}); }), Contains("[grad_unknown_name]"));

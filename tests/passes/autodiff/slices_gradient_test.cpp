@@ -20,7 +20,7 @@ struct Range {
 
 /// The sum of sin(i * slice i of %x). `complex`: %x holds the real and imaginary parts of the complex tensor that is
 /// sliced.
-Graph loss_of(const Shape& shape, const std::vector<Range>& ranges, bool complex = false) {
+ir::Graph loss_of(const Shape& shape, const std::vector<Range>& ranges, bool complex = false) {
   GraphBuilder b("g");
   const Value x = b.argument(ops::parameter, "x", f64, shape), whole = complex ? view_as_complex(x) : x;
   std::optional<Value> loss;
@@ -34,7 +34,7 @@ Graph loss_of(const Shape& shape, const std::vector<Range>& ranges, bool complex
   return b.finish();
 }
 
-Graph with_gradient(const Graph& loss) { return dce(differentiate(loss, {})); }
+ir::Graph with_gradient(const ir::Graph& loss) { return dce(differentiate(loss, {})); }
 
 /// Returns a range for each index of dim 1 of [2, count, 4].
 std::vector<Range> steps_of_time(int count) {
@@ -44,14 +44,14 @@ std::vector<Range> steps_of_time(int count) {
 }
 
 /// Returns the number of elements that all nodes compute.
-std::int64_t computed_elements(const Graph& graph) {
+std::int64_t computed_elements(const ir::Graph& graph) {
   std::int64_t total = 0;
   for (const Node& node : graph.nodes)
     if (!node.operands.empty()) total += *node.type.shape.numel().value();
   return total;
 }
 
-int count(const Graph& graph, const Op& op) {
+int count(const ir::Graph& graph, const Op& op) {
   return static_cast<int>(
       std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return node.op == &op; }));
 }
@@ -87,7 +87,7 @@ TEST_CASE("slices: other uses of the value are added to the concatenated gradien
     if (i % 4 == 0) loss = add(loss, sum(mul(x, sin(x))));
   }
   b.output("loss", loss);
-  const Graph graph = b.finish();
+  const ir::Graph graph = b.finish();
   check_gradients(graph, with_gradient(graph), random_arguments(graph), "loss");
 }
 
@@ -146,15 +146,15 @@ TEST_CASE("slices: gradients match finite differences, with any overlap", "[auto
   ranges.push_back({1, 4, 4});
   for (const Dim& rows : {Dim(2), Dim("n")})
     for (const Dim& columns : {Dim(12), Dim("m")}) {
-      const Graph graph = loss_of(Shape({rows, columns, Dim(3)}), ranges);
+      const ir::Graph graph = loss_of(Shape({rows, columns, Dim(3)}), ranges);
       INFO(text(graph));
       check_gradients(graph, with_gradient(graph), random_arguments(graph, {{"n", 3}, {"m", 13}}), "loss");
     }
 }
 
 TEST_CASE("slices: gradients of complex values are concatenated too", "[autodiff]") {
-  const Graph graph = loss_of(Shape({Dim(2), Dim(30), Dim(2)}), steps_of_time(30), true);
-  const Graph both = with_gradient(graph);
+  const ir::Graph graph = loss_of(Shape({Dim(2), Dim(30), Dim(2)}), steps_of_time(30), true);
+  const ir::Graph both = with_gradient(graph);
   CHECK(count(both, ops::concat) == 1);
   check_gradients(graph, both, random_arguments(graph), "loss");
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr int rows = 4, columns = 5;
 
 /// An attention with static sizes if `known`, otherwise with sizes bound at run time.
-Graph masked_attention(bool known) {
+ir::Graph masked_attention(bool known) {
   const std::string S = known ? fmt::format("S={}", rows) : "S", T = known ? fmt::format("T={}", columns) : "T";
   return parse(fmt::format(
       R"(graph @g(input %q: f64[{0}, 2], input %k: f64[{1}, 2], input %v: f64[{1}, 3], input %mask: bool[{0}, {1}]) {{
@@ -27,7 +27,7 @@ Graph masked_attention(bool known) {
 }
 
 /// Queries that see no key, one, two, and all. For a single key the sum of exponentials is exactly 1.
-Tensors arguments_of(const Graph& graph) {
+Tensors arguments_of(const ir::Graph& graph) {
   Tensors arguments = random_arguments(graph, {{"S", rows}, {"T", columns}}, 5);
   constexpr int seen[rows] = {0, 1, 2, columns};
   for (int i = 0; i < rows * columns; ++i)
@@ -40,9 +40,9 @@ Tensors arguments_of(const Graph& graph) {
 TEST_CASE("zero_masked: gradients match finite differences, for the op and for its expansion") {
   for (const bool known : {false, true}) {
     INFO("known " << known);
-    const Graph graph = masked_attention(known);
-    for (const Graph& forward : {graph, expand(graph)}) {
-      const Graph both = differentiate(forward, {.wrt = {"q", "k", "v"}});
+    const ir::Graph graph = masked_attention(known);
+    for (const ir::Graph& forward : {graph, expand(graph)}) {
+      const ir::Graph both = differentiate(forward, {.wrt = {"q", "k", "v"}});
       const Tensors arguments = arguments_of(both), results = interpret(both, arguments);
       check_gradients(forward, both, arguments, "y");
       check_same_meaning(both, expand(both), arguments);

@@ -26,7 +26,7 @@ struct Subject {
     return expected.compare(0, found).near();
   }
 
-  Graph graph;
+  ir::Graph graph;
   ExpectedValues expected;
 };
 
@@ -168,8 +168,8 @@ TEST_CASE("tolerances are finite: elements decided by rounding have none, the ot
 
 TEST_CASE("rounding does not decide a comparison with a constant", "[check]") {
   for (const std::string dtype : {"bf16", "f16"}) {
-    const Graph graph = parse("graph @g(input %x: " + dtype + "[2]) {\n  %c = constant {dtype=" + dtype +
-                              ", shape=[], values=[0.1]}\n  %1 = eq %x, %c\n  output \"y\" %1\n}\n");
+    const ir::Graph graph = parse("graph @g(input %x: " + dtype + "[2]) {\n  %c = constant {dtype=" + dtype +
+                                  ", shape=[], values=[0.1]}\n  %1 = eq %x, %c\n  output \"y\" %1\n}\n");
     const Tensors arguments{{"x", HostTensor::from({2}, {0.1, 3}, f32).cast(*parse_dtype(dtype))}};
     ExpectedValues expected(graph, arguments, {graph.outputs.front().value});
     CHECK(expected[0].get(0) == 1);

@@ -31,12 +31,12 @@ constexpr const char* text = R"(graph @step(input %x: f32[n, 4], parameter %w: f
 })";
 
 struct Subject {
-  Graph graph = parse(text);
+  ir::Graph graph = parse(text);
   Tensors arguments = random_arguments(graph, {{"n", 5}});
 
   /// Returns the results of a graph in which `op` returns half of the correct value.
-  Tensors run(const Graph& part, const Op& op) const {
-    const Graph wrong = rebuild(part, [&](GraphBuilder& b, const Node& node, std::span<const Value> operands) {
+  Tensors run(const ir::Graph& part, const Op& op) const {
+    const ir::Graph wrong = rebuild(part, [&](GraphBuilder& b, const Node& node, std::span<const Value> operands) {
       return node.op == &op ? std::optional(mul(b.add(op, operands, node.attrs), 0.5)) : std::nullopt;
     });
     return interpret(wrong, arguments);
@@ -47,7 +47,7 @@ struct Subject {
   const Op& op(const Fault& fault) const { return *graph[fault.value].op; }
 };
 
-bool is_output(const Graph& graph, ValueId id) {
+bool is_output(const ir::Graph& graph, ValueId id) {
   return std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](const auto& out) { return out.value == id; });
 }
 
@@ -57,7 +57,7 @@ using Names = std::vector<std::string>;
 
 TEST_CASE("the faulty op is reported, not ops that inherit its error", "[check]") {
   const Subject subject;
-  const auto faults = subject.faults({"a", "b"}, [&](const Graph& part) { return subject.run(part, ops::tanh); });
+  const auto faults = subject.faults({"a", "b"}, [&](const ir::Graph& part) { return subject.run(part, ops::tanh); });
   REQUIRE(faults.size() == 1);
   CHECK(faults[0].kind == Fault::Kind::op);
   CHECK(&subject.op(faults[0]) == &ops::tanh);
@@ -67,7 +67,7 @@ TEST_CASE("the faulty op is reported, not ops that inherit its error", "[check]"
 
 TEST_CASE("each wrong result is attributed to an op", "[check]") {
   const Subject subject;
-  const auto faults = subject.faults({"a", "b", "w"}, [&](const Graph& part) {
+  const auto faults = subject.faults({"a", "b", "w"}, [&](const ir::Graph& part) {
     Tensors results = subject.run(part, ops::sum);
     const Tensors others = subject.run(part, ops::sigmoid);
     for (const Output& output : part.outputs)
@@ -83,7 +83,7 @@ TEST_CASE("each wrong result is attributed to an op", "[check]") {
 
 TEST_CASE("an op that is wrong only if its operand is not an output is found alone", "[check]") {
   const Subject subject;
-  const auto faults = subject.faults({"a", "b"}, [&](const Graph& part) {
+  const auto faults = subject.faults({"a", "b"}, [&](const ir::Graph& part) {
     for (const Node& node : part.nodes)
       if (node.op == &ops::sum && !is_output(part, node.operands[0])) return subject.run(part, ops::sum);
     return interpret(part, subject.arguments);
@@ -96,7 +96,7 @@ TEST_CASE("an op that is wrong only if its operand is not an output is found alo
 
 TEST_CASE("a result that is wrong only next to other outputs is reported with those outputs", "[check]") {
   const Subject subject;
-  const auto faults = subject.faults({"b"}, [&](const Graph& part) {
+  const auto faults = subject.faults({"b"}, [&](const ir::Graph& part) {
     const bool both = part.outputs.size() >= 2 && part.outputs[0].name == "a" && part.outputs[1].name == "b";
     return both && !part.updates.empty() ? subject.run(part, ops::exp) : interpret(part, subject.arguments);
   });

@@ -9,7 +9,7 @@ using namespace lathe::ir;
 using namespace lathe::ir::test;
 
 TEST_CASE("cast_before_views: casts a value before its slices if all its users do so after them") {
-  const Graph graph = parse(R"(graph @g(input %x: f32[n, 6], input %b: f32[6], input %y: bf16[3, n]) {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f32[n, 6], input %b: f32[6], input %y: bf16[3, n]) {
   %1 = add %x, %b
   %2 = slice %1 {dim=1, start=0, stop=3}
   %3 = slice %1 {dim=1, start=3, stop=6}
@@ -21,7 +21,7 @@ TEST_CASE("cast_before_views: casts a value before its slices if all its users d
   output "o" %7
   output "p" %8
 })");
-  const Graph after = cast_before_views(graph);
+  const ir::Graph after = cast_before_views(graph);
   CHECK(text(after) == R"(graph @g(input %x: f32[n, 6], input %b: f32[6], input %y: bf16[3, n]) {
   %1 = add %x, %b : f32[n, 6]
   %2 = cast %1 {dtype=bf16} : bf16[n, 6]
@@ -44,7 +44,7 @@ TEST_CASE("cast_before_views: not if the value or a view of it has another user,
   for (const char* more :
        {"%6 = exp %1\n  output \"e\" %6", "%6 = exp %2\n  output \"e\" %6", "output \"e\" %1", "output \"e\" %2",
         "%6 = cast %3 {dtype=f16}\n  output \"e\" %6", "%6 = cast %3 {dtype=f64}\n  output \"e\" %6"}) {
-    const Graph graph = parse(std::string(R"(graph @g(input %x: f32[n, 6]) {
+    const ir::Graph graph = parse(std::string(R"(graph @g(input %x: f32[n, 6]) {
   %1 = exp %x
   %2 = slice %1 {dim=1, start=0, stop=3}
   %3 = slice %1 {dim=1, start=3, stop=6}

@@ -9,7 +9,7 @@ using namespace lathe::ir;
 using namespace lathe::ir::test;
 
 TEST_CASE("pad_products: rows of an odd length are padded for all matmuls that read them") {
-  const Graph graph = parse(
+  const ir::Graph graph = parse(
       R"(graph @g(input %g: bf16[n, 257], input %x: bf16[n, 16], parameter %w: f32[257, 64]) {
   %1 = cast %w {dtype=bf16}
   %2 = contract %g, %1 {spec="av,vd->ad"}
@@ -17,7 +17,7 @@ TEST_CASE("pad_products: rows of an odd length are padded for all matmuls that r
   output "dx" %2
   output "dw" %3
 })");
-  const Graph after = pad_products(graph);
+  const ir::Graph after = pad_products(graph);
   CHECK(text(after) == R"(graph @g(input %g: bf16[n, 257], input %x: bf16[n, 16], parameter %w: f32[257, 64]) {
   %1 = cast %w {dtype=bf16} : bf16[257, 64]
   %2 = pad %1 {dim=0, low=0, high=7} : bf16[264, 64]
@@ -36,7 +36,7 @@ TEST_CASE("pad_products: rows of an odd length are padded for all matmuls that r
 }
 
 TEST_CASE("pad_products: logits have padded columns and so has their gradient which is not copied") {
-  const Graph graph = parse(
+  const ir::Graph graph = parse(
       R"(graph @g(input %x: bf16[n, 64], parameter %w: bf16[257, 64], input %t: i32[n, 1]) {
   %1 = contract %x, %w {spec="ad,vd->av"}
   %2 = cast %1 {dtype=f32}
@@ -55,7 +55,7 @@ TEST_CASE("pad_products: logits have padded columns and so has their gradient wh
   output "dx" %13
   output "dw" %14
 })");
-  const Graph after = pad_products(graph);
+  const ir::Graph after = pad_products(graph);
   CHECK(text(after) == R"(graph @g(input %x: bf16[n, 64], parameter %w: bf16[257, 64], input %t: i32[n, 1]) {
   %1 = pad %w {dim=0, low=0, high=7} : bf16[264, 64]
   %2 = contract %x, %1 {spec="ad,vd->av"} : bf16[n, 264]
@@ -93,8 +93,8 @@ TEST_CASE("pad_products: logits have padded columns and so has their gradient wh
 
 TEST_CASE("pad_products: columns that are outputs or read contiguously or with few rows are unchanged") {
   const auto stays = [](std::string_view arguments, std::string_view rest) {
-    const Graph graph = parse("graph @g(" + std::string(arguments) +
-                              ") {\n  %1 = contract %x, %w {spec=\"ad,vd->av\"}\n" + std::string(rest) + "}");
+    const ir::Graph graph = parse("graph @g(" + std::string(arguments) +
+                                  ") {\n  %1 = contract %x, %w {spec=\"ad,vd->av\"}\n" + std::string(rest) + "}");
     CHECK(text(pad_products(graph)) == text(graph));
   };
   const std::string_view sum = "  %2 = sum %1 {dims=[1], keepdim=true}\n  output \"y\" %2\n",
@@ -113,8 +113,8 @@ TEST_CASE("pad_products: columns that are outputs or read contiguously or with f
 
 TEST_CASE("pad_products: short or even rows, attention weights and f32 are unchanged") {
   const auto stays = [](std::string_view arguments, std::string_view spec) {
-    const Graph graph = parse("graph @g(" + std::string(arguments) + ") {\n  %1 = contract %g, %w {spec=\"" +
-                              std::string(spec) + "\"}\n  output \"y\" %1\n}");
+    const ir::Graph graph = parse("graph @g(" + std::string(arguments) + ") {\n  %1 = contract %g, %w {spec=\"" +
+                                  std::string(spec) + "\"}\n  output \"y\" %1\n}");
     CHECK(text(pad_products(graph)) == text(graph));
   };
   stays("input %g: bf16[n, 255], parameter %w: bf16[255, 64]", "av,vd->ad");
@@ -122,7 +122,7 @@ TEST_CASE("pad_products: short or even rows, attention weights and f32 are uncha
   stays("input %g: f32[n, 257], parameter %w: f32[257, 64]", "av,vd->ad");
   stays("input %g: bf16[n, 257], parameter %w: bf16[257, 8]", "av,vd->ad");
   stays("input %g: bf16[n, v], parameter %w: bf16[v, 64]", "av,vd->ad");
-  const Graph attention = parse(R"(graph @g(input %w: f32[n, 257], input %v: bf16[257, 64]) {
+  const ir::Graph attention = parse(R"(graph @g(input %w: f32[n, 257], input %v: bf16[257, 64]) {
   %1 = cast %w {dtype=bf16}
   %2 = add %v, %v
   %3 = contract %1, %2 {spec="av,vd->ad"}
