@@ -77,8 +77,12 @@ std::optional<Tensor> Parameter::replaced(const Graph& graph) const {
     Substitutions& active;
     Substitutions all;
   };
+  if (graph.state_->substitutions.empty()) return std::nullopt;
+  const Location line = graph.builder().location();
   std::optional<Tensor> found;
   const Restored list(graph.state_->substitutions);
+  // Outside of the module's scope, so that names of states are complete.
+  const ir::GraphBuilder::At top(graph.builder(), Location(line.file(), line.line(), ""));
   for (std::size_t i = list.all.size(); i > 0 && !found; --i) {
     list.active.pop_back();
     found = list.all[i - 1](*this);

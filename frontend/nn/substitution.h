@@ -19,7 +19,8 @@ namespace lathe::nn {
 ///   g.output("loss", model.loss(tokens));
 ///
 /// Substitutions nest: the innermost one that returns a tensor applies, and the function itself sees the outer ones.
-/// A tensor must have the dtype and shape of the parameter, which must not be stored quantized [parameter_replaced].
+/// It runs outside of all scopes. A tensor must have the dtype and shape of the parameter, which must not be stored
+/// quantized [parameter_replaced].
 class Substitution {
  public:
   /// Returns the tensor for a parameter, or nothing to use the parameter itself.

@@ -49,7 +49,7 @@ const std::vector<Section>& sections() {
        {"frontend/nn/module.h", "frontend/nn/linear.h", "frontend/nn/low_rank.h", "frontend/nn/norm.h",
         "frontend/nn/feed_forward.h", "frontend/nn/experts.h", "frontend/nn/attention.h",
         "frontend/nn/self_attention.h", "frontend/nn/key_value_cache.h", "frontend/nn/positions.h",
-        "frontend/nn/rope.h"}},
+        "frontend/nn/rope.h", "frontend/nn/substitution.h"}},
       {"Models", {"frontend/models/gpt.h", "frontend/models/llama.h", "frontend/models/encoder_decoder.h"}},
       {"Training steps",
        {"frontend/train/step.h", "frontend/train/training.h", "frontend/train/gradient_hook.h",

@@ -18,7 +18,9 @@ TEST_CASE("docs/dsl.md matches the headers of the DSL") { check_committed("docs/
 TEST_CASE("dsl page: every public header of the DSL is on it") {
   const std::string page = dsl_page();
   for (const SourceFile* header : public_headers()) {
-    if (!header->is_in("frontend") || header->path == "frontend/dsl.h") continue;
+    const bool only_includes =
+        header->path == "frontend/dsl.h" || header->path == "frontend/train/optimizers/optimizers.h";
+    if (!header->is_in("frontend") || only_includes) continue;
     INFO(header->path);
     CHECK(page.find("From `" + header->path + "`") != std::string::npos);
   }
