@@ -6,6 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "models/pretrained/config/model_keys.h"
+#include "models/pretrained/families.h"
+
 namespace lathe::fuzz {
 
 namespace {
@@ -184,6 +187,12 @@ Json t5_config(std::mt19937& random) {
 }  // namespace
 
 unsigned family_count() { return decoder_families.size() + encoder_families.size() + 1; }
+
+const pretrained::Family& family_of(const RandomModel& model) { return *pretrained::find_family(model.family); }
+
+pretrained::Config config_of(const RandomModel& model) {
+  return pretrained::model_config(pretrained::Config::parse(model.config, "config.json"), family_of(model));
+}
 
 RandomModel random_model(unsigned number, std::mt19937& random) {
   std::size_t at = number % family_count();

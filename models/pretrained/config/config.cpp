@@ -1,4 +1,4 @@
-#include "models/pretrained/config.h"
+#include "models/pretrained/config/config.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "models/pretrained/key_table.h"
+#include "models/pretrained/config/key_table.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>

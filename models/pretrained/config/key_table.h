@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/pretrained/config.h"
+#include "models/pretrained/config/config.h"
 
 /// Rules for each key of a settings file written by another library.
 namespace lathe::pretrained {

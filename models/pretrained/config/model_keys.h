@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/pretrained/key_table.h"
+#include "models/pretrained/family.h"
 
 /// Rules for configuration keys that several families of transformers share.
 namespace lathe::pretrained {
@@ -27,7 +27,7 @@ std::vector<KeyRule> encoder_keys();
 
 /// Checks a configuration beyond the rules of single keys: rotary embedding, layer_types, token ids. Returns the keys
 /// that read_keys() keeps. Throws UserErrors [config_value], [config_type].
-Config model_config(const Config& config, const KeyTable& table);
+Config model_config(const Config& config, const Family& family);
 
 /// Throws UserError [config_value] for more layers or experts than the number of tensors in the files allows, before
 /// any is created.
@@ -38,6 +38,6 @@ void check_counts(const Config& config, std::size_t tensors);
 [[noreturn]] void reject_architecture(const Config& config, std::string_view readable);
 
 /// Returns one note per object in config.json that has keys the library does not read.
-std::vector<std::string> unread_key_notes(const Config& config, const KeyTable& table);
+std::vector<std::string> unread_key_notes(const Config& config, const Family& family);
 
 }  // namespace lathe::pretrained

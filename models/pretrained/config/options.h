@@ -6,7 +6,7 @@
 
 #include "frontend/nn/feed_forward.h"
 #include "frontend/nn/self_attention.h"
-#include "models/pretrained/config.h"
+#include "models/pretrained/config/config.h"
 
 /// Configuration options that most families share.
 namespace lathe::pretrained {
@@ -15,19 +15,16 @@ namespace lathe::pretrained {
 /// default.
 DType stored_dtype(const Config& config);
 
-/// Returns the activation in `key`, such as "silu" or "gelu_new"; `fallback` if the file lacks the key. Throws
-/// UserError [config_value].
+/// Returns the activation in `key`, such as "silu" or "gelu_new". Throws UserError [config_value].
 nn::Activation activation(const Config& config, std::string_view key);
-nn::Activation activation(const Config& config, std::string_view key, nn::Activation fallback);
 /// Returns the activation that Hugging Face calls by this name; nothing if Lathe has none.
 std::optional<nn::Activation> activation_named(std::string_view name);
 
 /// Returns a positive integer as a dim of that name.
 Dim size(const Config& config, std::string_view key, std::string_view name);
-Dim size(const Config& config, std::string_view key, std::string_view name, std::int64_t fallback);
 
 /// Returns the number of layers in `key`: from 1 to 10000.
-int layers_of(const Config& config, std::string_view key, std::int64_t fallback);
+int layers_of(const Config& config, std::string_view key);
 
 /// Returns the first of "architectures", such as "BertModel"; empty if the file has none.
 std::string architecture(const Config& config);
@@ -44,15 +41,11 @@ nn::SelfAttentionOptions attention_options(const Config& config);
 /// the head size.
 nn::SelfAttentionOptions even_heads(const Config& config, const Dim& hidden, std::string_view heads_key);
 
-/// Returns the rotary embedding of "rope_parameters", or of "rope_theta" and "rope_scaling" in older files. `kind`
-/// selects one of several, such as "full_attention".
-nn::RopeOptions rope_options(const Config& config, std::string_view kind = {});
+/// Returns the options of a norm whose eps is in `eps_key`.
+nn::NormOptions norm_options(const Config& config, std::string_view eps_key);
 
-/// Returns the number of rotated dims per head: the head size times partial_rotary_factor or rotary_pct.
-Dim rotary_dim(const Config& config);
-
-/// Returns the window of a layer: sliding_window if layer_types, or the family's older keys, say that the layer has
-/// one.
-std::optional<std::int64_t> window_of(const Config& config, int layer);
+/// Returns the window of a layer: sliding_window, unless layer_types says that the layer has none. Files without
+/// layer_types: unless `is_full`, which the family reads from its older keys.
+std::optional<std::int64_t> window_of(const Config& config, std::size_t layer, bool is_full = false);
 
 }  // namespace lathe::pretrained

@@ -1,10 +1,10 @@
-#include "models/pretrained/keys/model_keys.h"
+#include "models/pretrained/config/model_keys.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 
-#include "models/pretrained/options.h"
+#include "models/pretrained/config/options.h"
 
 namespace lathe::pretrained {
 
@@ -98,8 +98,8 @@ const KeyTable& rope_table() {
       used("low_freq_factor"),
       used("high_freq_factor"),
       used("partial_rotary_factor"),
-      refused("full_attention", {}, "only Gemma 3 has parameters per kind of layer"),
-      refused("sliding_attention", {}, "only Gemma 3 has parameters per kind of layer"),
+      refused("full_attention", {}, "all layers of this family have one rotary embedding"),
+      refused("sliding_attention", {}, "all layers of this family have one rotary embedding"),
   }});
   return table;
 }
@@ -122,11 +122,10 @@ std::vector<Config> rope_objects(const Config& config, bool by_layer) {
   return found;
 }
 
-bool has_ropes_by_layer(const KeyTable& table) { return table.find("rope_local_base_freq") != nullptr; }
-
-void check_ropes(const Config& config, const KeyTable& table) {
+void check_ropes(const Config& config, const Family& family) {
+  const KeyTable& table = family.keys;
   if (!table.find("rope_parameters")) return;
-  const std::vector<Config> ropes = rope_objects(config, has_ropes_by_layer(table));
+  const std::vector<Config> ropes = rope_objects(config, family.has_ropes_by_layer);
   if (config.is_set("rope_scaling") && config.is_set("rope_parameters") &&
       config.json("rope_scaling") != config.json("rope_parameters"))
     config.reject("rope_scaling", "rope_parameters says something else; leave one of them out");
@@ -250,7 +249,7 @@ std::vector<KeyRule> decoder_keys(std::string_view theta, std::string_view max_l
 
 std::vector<KeyRule> encoder_keys() {
   return {
-      used("vocab_size"),
+      used("vocab_size", "30522"),
       used("hidden_size", "768"),
       used("num_hidden_layers", "12"),
       used("num_attention_heads", "12"),
@@ -273,11 +272,11 @@ std::vector<KeyRule> encoder_keys() {
   };
 }
 
-Config model_config(const Config& config, const KeyTable& table) {
-  (void)check_keys(config, table);
-  check_ropes(config, table);
-  Config read = read_keys(config, table);
-  check_layer_types(read, table);
+Config model_config(const Config& config, const Family& family) {
+  (void)check_keys(config, family.keys);
+  check_ropes(config, family);
+  Config read = read_keys(config, family.keys);
+  check_layer_types(read, family.keys);
   if (read.has("sliding_window") && read.integer("sliding_window") < 1)
     read.reject("sliding_window", "a window is 1 or more");
   check_end_tokens(read);
@@ -325,10 +324,10 @@ void reject_architecture(const Config& config, std::string_view readable) {
   config.reject("architectures", fmt::format("{}; Lathe reads {}", what, readable));
 }
 
-std::vector<std::string> unread_key_notes(const Config& config, const KeyTable& table) {
-  std::vector<std::string> notes{ignored_keys_note(config, check_keys(config, table))};
-  if (table.find("rope_parameters"))
-    for (const Config& rope : rope_objects(config, has_ropes_by_layer(table)))
+std::vector<std::string> unread_key_notes(const Config& config, const Family& family) {
+  std::vector<std::string> notes{ignored_keys_note(config, check_keys(config, family.keys))};
+  if (family.keys.find("rope_parameters"))
+    for (const Config& rope : rope_objects(config, family.has_ropes_by_layer))
       notes.push_back(ignored_keys_note(rope, check_keys(rope, rope_table())));
   std::erase_if(notes, [](const std::string& note) { return note.empty(); });
   return notes;
