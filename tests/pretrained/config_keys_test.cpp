@@ -170,7 +170,7 @@ void check_families(const std::set<std::string>& families) {
 }  // namespace
 
 TEST_CASE("config.json: every key is used, harmless or rejected: Llama family") {
-  check_families({"llama", "mistral", "qwen2", "qwen3"});
+  check_families({"llama", "mistral", "qwen2", "qwen3", "granite"});
 }
 TEST_CASE("config.json: every key is used, harmless or rejected: other decoders") {
   check_families({"mixtral", "phi3", "olmo2", "gpt_neox"});

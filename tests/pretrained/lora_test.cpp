@@ -155,7 +155,7 @@ Names adapted_by(const std::string& model, const pretrained::LoraConfig& config)
 
 TEST_CASE("PEFT adapters match its logits, loss, gradients, training and merged weights") {
   const auto cases = test::hf_adapter_cases();
-  CHECK(cases.size() == 4);
+  CHECK(cases.size() == 5);
   for (const HfAdapterCase& which : cases)
     for (const DType dtype : {f64, f32}) {
       INFO(which.name << " " << name(dtype));
