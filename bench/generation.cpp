@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
       else
         folder = word;
     }
-    pretrained::Pretrained loaded = pretrained::load(folder, load);
+    auto loaded = pretrained::load_pretrained<pretrained::CausalLm>(folder, load);
     if (!mapped && fits_in_memory(loaded.weights)) loaded.weights.copy_to_memory();
     CachedLm lm(*loaded.model, loaded.weights, options);
     serve(lm, loaded.model->vocabulary_size(), options.threads, batch);

@@ -15,7 +15,7 @@ namespace lathe {
 /// of the source and of its own tokens, are cached, so the cost of a new token does not depend on the length of the
 /// prompt:
 ///
-///   const auto t5 = pretrained::load_seq2seq_lm("t5-small");
+///   const auto t5 = pretrained::load_pretrained<pretrained::Seq2SeqLm>("t5-small");
 ///   CachedSeq2Seq model(*t5.model, t5.weights);
 ///   const std::vector<std::int64_t> ends{t5.model->end_token()};
 ///   const std::vector<std::int64_t> ids = model.greedy(prompt, 20, ends);

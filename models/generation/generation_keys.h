@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/pretrained/key_table.h"
+#include "models/pretrained/config/key_table.h"
 
 namespace lathe {
 

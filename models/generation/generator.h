@@ -126,8 +126,8 @@ std::vector<Generation::TokenId> chat_tokens(const ChatTemplate& chat, const Tok
 class Generator {
  public:
   /// Loads a model's or an adapter's directory; see load_adapted(). Copies the weights from the mapped files to
-  /// memory if there is plenty of it: fits_in_memory(). Throws UserErrors of load_adapted(), load_seq2seq_lm(),
-  /// Tokenizer::load, load_generation_options.
+  /// memory if there is plenty of it: fits_in_memory(). Throws UserErrors of load_adapted(), Tokenizer::load,
+  /// load_generation_options.
   static Generator load(const std::filesystem::path& folder, const SequenceModelOptions& options = {},
                         const pretrained::LoadOptions& weights = {}, const std::filesystem::path& adapter = {});
   Generator(pretrained::Pretrained model, const Tokenizer& tokenizer, const SequenceModelOptions& options = {});

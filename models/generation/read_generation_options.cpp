@@ -2,7 +2,7 @@
 
 #include "models/generation/generation_keys.h"
 #include "models/generation/generation_options.h"
-#include "models/pretrained/config.h"
+#include "models/pretrained/config/config.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/paths.h"
 

@@ -6,45 +6,14 @@
 
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
-#include "models/pretrained/keys/model_keys.h"
-#include "models/pretrained/options.h"
+#include "models/pretrained/config/options.h"
+#include "models/pretrained/config/rope_options.h"
 
 namespace lathe::pretrained {
 
 namespace {
 
 constexpr std::int64_t ignored_label = -100;
-
-struct CausalFamily : FamilyRecord {
-  std::unique_ptr<CausalLm> (*make)(const Config&);
-  TensorNames names = {};
-  std::string_view table = "model.embed_tokens.weight", head = "lm_head.weight";
-};
-
-const std::vector<CausalFamily>& causal_families() {
-  static const std::vector<CausalFamily> all{
-      {{"llama", llama_keys}, make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
-      {{"mistral", mistral_keys}, make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
-      {{"qwen2", qwen2_keys}, make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
-      {{"qwen3", qwen3_keys}, make_llama},
-      {{"mixtral", mixtral_keys}, make_mixtral},
-      {{"phi3", phi3_keys}, make_phi3},
-      {{"olmo2", olmo2_keys}, make_olmo2},
-      {{"gemma2", gemma2_keys}, make_gemma},
-      {{"gemma3_text", gemma3_keys}, make_gemma},
-      {{"gpt_neox", gpt_neox_keys},
-       make_gpt_neox,
-       {.ignored = {"*.attention.bias", "*.attention.masked_bias", "*.rotary_emb.inv_freq"},
-        .others = {{"embed_out.weight", "lm_head.weight"}}},
-       "gpt_neox.embed_in.weight",
-       "embed_out.weight"},
-      {{"gpt2", gpt2_keys},
-       make_gpt2,
-       {.ignored = {"*.attn.bias", "*.attn.masked_bias"}, .prefix = "transformer."},
-       "transformer.wte.weight"},
-  };
-  return all;
-}
 
 /// Returns E * sum over experts of (share of tokens that choose the expert) * (its mean probability), over all layers
 /// and the tokens that count, as in transformers. E is the number of experts.
@@ -66,48 +35,68 @@ Tensor balance_loss(const std::vector<Tensor>& routers, const TokenInputs& input
   return products.sum() * static_cast<double>(*routers.front().size(-1).value());
 }
 
-/// Rejects models with another kind of output layer. transformers and its forks choose the architecture names.
-void check_architecture(const Config& config) {
-  const std::string name = architecture(config);
-  if (!name.empty() && !name.ends_with("ForCausalLM") && !name.ends_with("LMHeadModel"))
-    reject_architecture(config, "causal language models, such as LlamaForCausalLM and GPT2LMHeadModel");
-}
-
-std::optional<std::int64_t> context_length(const Config& config) {
-  for (const char* key : {"n_positions", "max_position_embeddings"})
-    if (config.has(key)) return config.integer(key);
-  return std::nullopt;
-}
-
 }  // namespace
 
-CausalLm::CausalLm(const Config& config, const Names& names, std::string_view kind)
-    : Module(kind),
-      context_length_(lathe::pretrained::context_length(config)),
-      embed_(*this, names.embed, size(config, "vocab_size", "vocab"),
-             size(config, config.has("hidden_size") ? "hidden_size" : "n_embd", "hidden"),
-             {.dtype = stored_dtype(config), .flat = false}) {
-  if (config.boolean("tie_word_embeddings", false)) return;
-  head_.emplace(*this, names.head, embed_.table().shape()[1], embed_.table().shape()[0],
-                nn::LinearOptions{.dtype = stored_dtype(config), .bias = false});
+CausalLmOptions decoder_options(const Config& config, std::string_view kind, const DecoderKeys& keys) {
+  nn::SelfAttentionOptions attention = attention_options(config);
+  attention.bias = attention.o_bias = config.boolean("attention_bias", false);
+  const nn::NormOptions norm = norm_options(config, keys.norm_eps);
+  CausalLmOptions options{.kind = kind,
+                          .vocab = size(config, "vocab_size", "vocab"),
+                          .hidden = attention.hidden,
+                          .dtype = attention.dtype,
+                          .norm = norm,
+                          .is_tied = config.boolean("tie_word_embeddings", false),
+                          .ropes = {rope_options(config)},
+                          .rotary_dim = attention.d};
+  if (config.has("max_position_embeddings")) options.context_length = config.integer("max_position_embeddings");
+  const TransformerLayerOptions layer{
+      .attention = attention,
+      .d_ff = size(config, "intermediate_size", "d_ff"),
+      .feed_forward = nn::GatedFeedForwardOptions{.dtype = attention.dtype,
+                                                  .activation = activation(config, keys.activation),
+                                                  .bias = config.boolean("mlp_bias", false)},
+      .norm = norm,
+      .rope = 0};
+  options.layers.assign(static_cast<std::size_t>(layers_of(config, "num_hidden_layers")), layer);
+  for (std::size_t i = 0; i < options.layers.size(); ++i)
+    options.layers[i].attention.attention.window = window_of(config, i);
+  return options;
 }
 
-Tensor CausalLm::embed(const TokenInputs& inputs, const Tensor&) const {
-  return embed_(inputs.ids).to(inputs.dtype);  // [B, T, hidden]
+CausalLm::CausalLm(const CausalLmOptions& o)
+    : Module(o.kind), options_(o), embed_(*this, o.embed_name, o.vocab, o.hidden, {.dtype = o.dtype, .flat = false}) {
+  if (!o.is_tied)
+    head_.emplace(*this, o.head_name, o.hidden, o.vocab, nn::LinearOptions{.dtype = o.dtype, .bias = false});
+  norm_ = TransformerLayer::norm(*this, o.norm_name, o.hidden, o.layers.front().norm_kind, o.norm);
+  for (std::size_t i = 0; i < o.layers.size(); ++i)
+    layers_.emplace_back(*this, fmt::format("{}.{}", o.layer_name, i), o.layers[i]);
+  if (!o.positions.empty())
+    positions_.emplace(*this, o.positions, Dim("context", o.context_length.value_or(0)), o.hidden,
+                       nn::EmbeddingOptions{.dtype = o.dtype, .flat = false});
+}
+
+Tensor CausalLm::embed(const TokenInputs& inputs, const Tensor& positions) const {
+  std::optional<Tensor> learned;  // [T, hidden] or [B, T, hidden]
+  if (positions_) learned = (*positions_)(positions).to(inputs.dtype);
+  Tensor x = embed_(inputs.ids).to(inputs.dtype);  // [B, T, hidden]
+  if (learned) x = x + *learned;
+  return options_.embedding_multiplier == 1 ? x : x * options_.embedding_multiplier;
 }
 
 Tensor CausalLm::head(const Tensor& x) const {
-  return head_ ? (*head_)(x) : nn::project(x, embed_.table());  // [B, T, vocab]
+  Tensor logits = head_ ? (*head_)(x) : nn::project(x, embed_.table());  // [B, T, vocab]
+  if (options_.logits_divisor != 1) logits = logits / options_.logits_divisor;
+  const double cap = options_.logits_cap;
+  return cap == 0 ? logits : tanh(logits / cap) * cap;
 }
 
 bool CausalLm::depends_on_length() const {
-  const std::vector<nn::RopeOptions> all = ropes();
-  return std::any_of(all.begin(), all.end(), nn::depends_on_length);
+  return std::any_of(options_.ropes.begin(), options_.ropes.end(), nn::depends_on_length);
 }
 
 bool CausalLm::has_same_rotation(std::int64_t a, std::int64_t b) const {
-  const std::vector<nn::RopeOptions> all = ropes();
-  return std::all_of(all.begin(), all.end(),
+  return std::all_of(options_.ropes.begin(), options_.ropes.end(),
                      [&](const nn::RopeOptions& rope) { return nn::has_same_frequencies(rope, a, b); });
 }
 
@@ -150,17 +139,17 @@ std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs, std::vect
   const Dim T = inputs.ids.size(1);
   const Tensor positions = positions_of(inputs);
   const std::optional<Tensor> lengths = lengths_of(inputs, positions);
-  Call call{.context = inputs.cache ? nn::AttentionContext(T, *inputs.cache)
-                                    : nn::AttentionContext(T, inputs.mask, inputs.segments),
-            .tables = {},
-            .dispatch = inputs.dispatch,
-            .routers = routers};
-  for (const nn::RopeOptions& rope : ropes())
-    call.tables.push_back(nn::rope_tables(positions, rotary_dim(), rope, inputs.dtype, lengths));
+  LayerCall call{.context = inputs.cache ? nn::AttentionContext(T, *inputs.cache)
+                                         : nn::AttentionContext(T, inputs.mask, inputs.segments),
+                 .tables = {},
+                 .dispatch = inputs.dispatch,
+                 .routers = routers};
+  for (const nn::RopeOptions& rope : options_.ropes)
+    call.tables.push_back(nn::rope_tables(positions, options_.rotary_dim, rope, inputs.dtype, lengths));
   std::vector<Tensor> states{embed(inputs, positions).named("hidden_0")};
-  for (int i = 0; i < layers(); ++i)
-    states.push_back(layer(i, states.back(), call).named(fmt::format("hidden_{}", i + 1)));
-  states.back() = final_norm(states.back());
+  for (const TransformerLayer& layer : layers_)
+    states.push_back(layer(states.back(), call).named(fmt::format("hidden_{}", states.size())));
+  states.back() = norm_(states.back());
   return states;
 }
 
@@ -181,27 +170,5 @@ Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels, const Ten
   const Tensor count = (labels.slice(1, 1, inputs.ids.size(1)) != ignored_label).to(i64).sum().to(mean.dtype());
   return mean * (count * weight.to(mean.dtype()));
 }
-
-MadeCausalLm make_causal_lm(ModelFiles& files, const TensorFolder& tensors) {
-  const CausalFamily& family = family_of(files.config, causal_families(), ModelKind::causal);
-  Config config = model_config(files.config, family.keys());
-  check_architecture(config);
-  check_counts(config, tensors.names().size());
-  TensorNames names = family.names;
-  const std::string table(family.table), head(family.head);
-  if (config.boolean("tie_word_embeddings", false)) {
-    if (differ(tensors, table, head, names)) {
-      set_config(files, "tie_word_embeddings", "false");
-      config = config.with("tie_word_embeddings", "false");
-    } else {
-      // Files may store the shared table under either name.
-      names.others.emplace_back(table, head);
-      names.ignored.insert(names.ignored.end(), {"lm_head.weight", "embed_out.weight"});
-    }
-  }
-  return {family.make(config), names};
-}
-
-std::vector<FamilyRecord> causal_records() { return records_of(causal_families()); }
 
 }  // namespace lathe::pretrained

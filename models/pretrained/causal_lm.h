@@ -1,16 +1,15 @@
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "frontend/nn/experts.h"
-#include "frontend/nn/self_attention.h"
-#include "models/pretrained/model_files.h"
+#include "models/pretrained/config/config.h"
+#include "models/pretrained/transformer_layer.h"
 
-/// Decoder-only language models from Hugging Face files. A family is a source file, built from the blocks of
-/// frontend/nn, and a line in causal_lm.cpp.
+/// Decoder-only language models from Hugging Face files. A family is a function from config.json to CausalLmOptions.
 namespace lathe::pretrained {
 
 /// The inputs of one model call.
@@ -34,31 +33,56 @@ struct TokenInputs {
   std::optional<Tensor> routed = {};
 };
 
-/// State shared by all layers of a call.
-struct Call {
-  nn::AttentionContext context;
-  std::vector<nn::RotaryTables> tables = {};  ///< one for each of the family's ropes
-  nn::Dispatch dispatch = nn::Dispatch::automatic;
-  std::vector<Tensor>* routers = nullptr;  ///< collects the probabilities of each mixture of experts, unless null
-};
-
 /// The loss that spreads tokens evenly over experts (Fedus et al. 2022). It is added to the loss of the labels.
 struct RouterLoss {
   double factor = 0;        ///< 0: none
   std::int64_t chosen = 0;  ///< experts per token
 };
 
+/// A model as its configuration describes it. Names are those in the files.
+struct CausalLmOptions {
+  std::string_view kind;  ///< name in messages: "Llama"
+  Dim vocab, hidden;
+  DType dtype = f32;
+  std::vector<TransformerLayerOptions> layers = {};
+  nn::NormOptions norm = {};  ///< of the norm before the output layer, which is of the layers' kind
+  std::optional<std::int64_t> context_length = {};
+  bool is_tied = false;  ///< the output layer shares the embedding table
+
+  std::vector<nn::RopeOptions> ropes = {};  ///< rotary embeddings, from which the layers select
+  Dim rotary_dim = 0;
+  std::string positions = {};  ///< a table of `context_length` positions; empty: none
+
+  double embedding_multiplier = 1;
+  double logits_divisor = 1;
+  double logits_cap = 0;  ///< logits become cap * tanh(logits / cap); 0: off
+  RouterLoss router_loss = {};
+
+  std::string embed_name = "model.embed_tokens", layer_name = "model.layers", norm_name = "model.norm",
+              head_name = "lm_head";
+};
+
+/// The keys of a configuration that differ between families with Llama's names.
+struct DecoderKeys {
+  std::string_view activation = "hidden_act", norm_eps = "rms_norm_eps";
+};
+
+/// Returns the options of a model like Llama (Touvron et al. 2023), which families change: RMS norms before each
+/// sublayer, rotary embedding of whole heads, grouped-query heads, a gated feed-forward. Reads the keys of
+/// decoder_keys(), and attention_bias, mlp_bias, sliding_window and layer_types if the family's table has them.
+CausalLmOptions decoder_options(const Config& config, std::string_view kind, const DecoderKeys& keys = {});
+
 /// A language model: embedding, layers, norm, output layer.
 class CausalLm : public nn::Module {
  public:
-  virtual ~CausalLm() = default;
+  explicit CausalLm(const CausalLmOptions& options);
 
   /// Returns the embeddings and the output of each layer, the last one after the final norm: [B, T, hidden] each.
   std::vector<Tensor> hidden_states(const TokenInputs& inputs) const { return hidden_states(inputs, nullptr); }
   /// Returns the logits [B, T, vocab] of the token after each one.
   Tensor logits(const TokenInputs& inputs) const { return head(hidden_states(inputs).back()); }
   /// Applies the output layer to states of the last layer [.., hidden]: [.., vocab].
-  virtual Tensor head(const Tensor& x) const;
+  Tensor head(const Tensor& x) const;
   /// Returns the mean loss over labels i64 [B, T] other than -100. A label is the token at its own position:
   /// logits[i] predicts labels[i + 1]. Includes router_loss() if the model has one.
   Tensor loss(const TokenInputs& inputs, const Tensor& labels) const;
@@ -67,13 +91,13 @@ class CausalLm : public nn::Module {
   /// loss of one large batch.
   Tensor loss(const TokenInputs& inputs, const Tensor& labels, const Tensor& weight) const;
 
-  virtual RouterLoss router_loss() const { return {}; }
+  RouterLoss router_loss() const { return options_.router_loss; }
 
   /// Number of positions that the model was trained for, according to its configuration; nothing if that has no
   /// value.
-  std::optional<std::int64_t> context_length() const { return context_length_; }
+  std::optional<std::int64_t> context_length() const { return options_.context_length; }
   /// Maximum number of positions, if they are in a table; nothing if positions are computed.
-  std::optional<std::int64_t> most_positions() const { return has_position_table() ? context_length_ : std::nullopt; }
+  std::optional<std::int64_t> most_positions() const { return positions_ ? options_.context_length : std::nullopt; }
   /// Whether the rotary angles of all tokens depend on the length of their text (nn::depends_on_length()), so that a
   /// call needs TokenInputs::lengths.
   bool depends_on_length() const;
@@ -86,104 +110,23 @@ class CausalLm : public nn::Module {
   const nn::Parameter& table() const { return embed_.table(); }
   /// The embedding table, if the output layer shares it; nothing if that has its own.
   std::optional<nn::Parameter> tied() const { return head_ ? std::nullopt : std::optional(embed_.table()); }
+  /// Name of the output layer in PEFT, whether it is tied or not.
+  const std::string& output_name() const { return options_.head_name; }
   /// The output layer, if it is not tied to the embeddings.
   const std::optional<nn::Linear>& output_layer() const { return head_; }
 
- protected:
-  struct Names {
-    std::string_view embed, norm, head;
-  };
-  CausalLm(const Config& config, const Names& names, std::string_view kind);
-
-  /// Rotary embeddings that the layers select from; none for models with other position encodings.
-  virtual std::vector<nn::RopeOptions> ropes() const { return {}; }
-  virtual Dim rotary_dim() const { return 0; }
-  virtual bool has_position_table() const { return false; }
-  virtual Tensor embed(const TokenInputs& inputs, const Tensor& positions) const;
-  virtual int layers() const = 0;
-  virtual Tensor layer(int index, const Tensor& x, const Call& call) const = 0;
-  virtual Tensor final_norm(const Tensor& x) const = 0;
-
-  const nn::Embedding& embedding() const { return embed_; }
-
  private:
   static Tensor positions_of(const TokenInputs& inputs);
+  Tensor embed(const TokenInputs& inputs, const Tensor& positions) const;
   std::vector<Tensor> hidden_states(const TokenInputs& inputs, std::vector<Tensor>* routers) const;
   std::optional<Tensor> lengths_of(const TokenInputs& inputs, const Tensor& positions) const;
 
-  std::optional<std::int64_t> context_length_;
+  CausalLmOptions options_;
   nn::Embedding embed_;
+  std::optional<nn::Embedding> positions_;
   std::optional<nn::Linear> head_;
+  TransformerLayer::Norm norm_;
+  std::vector<TransformerLayer> layers_;
 };
-
-/// A model whose layers are all of one kind: Layer(parent, config, index) is called as layer(x, call). Norm is the
-/// norm before the output layer.
-template <class Layer, class Norm>
-class DecoderStack : public CausalLm {
- public:
-  struct Options {
-    Names names;
-    std::string_view kind;
-    nn::NormOptions norm;
-    std::string_view layers_key = "num_hidden_layers";
-    std::vector<nn::RopeOptions> ropes = {};
-    Dim rotary_dim = 0;
-  };
-  DecoderStack(const Config& config, const Options& options)
-      : CausalLm(config, options.names, options.kind),
-        norm_(*this, options.names.norm, embedding().table().shape()[1], options.norm),
-        ropes_(options.ropes),
-        rotary_dim_(options.rotary_dim) {
-    const std::int64_t count = config.integer(options.layers_key);
-    if (count < 1 || count > 10000) config.reject(options.layers_key, "a model has from 1 to 10000 layers");
-    for (int i = 0; i < static_cast<int>(count); ++i) layers_.emplace_back(*this, config, i);
-  }
-
- private:
-  std::vector<nn::RopeOptions> ropes() const final { return ropes_; }
-  Dim rotary_dim() const final { return rotary_dim_; }
-  int layers() const final { return static_cast<int>(layers_.size()); }
-  Tensor layer(int i, const Tensor& x, const Call& call) const final {
-    return layers_[static_cast<std::size_t>(i)](x, call);
-  }
-  Tensor final_norm(const Tensor& x) const final { return norm_(x); }
-
-  Norm norm_;
-  std::vector<nn::RopeOptions> ropes_;
-  Dim rotary_dim_;
-  std::vector<Layer> layers_;
-};
-
-/// A model of the family that model_type in config.json names, and the tensor names of that family's files.
-struct MadeCausalLm {
-  std::unique_ptr<CausalLm> model;
-  TensorNames names;
-};
-/// Creates the model. If the files of a model with tied tables hold an output layer that differs from the embeddings,
-/// it is untied, as in transformers: tie_word_embeddings becomes false in `files`. Throws UserError [config_value]
-/// for an unknown family or option.
-MadeCausalLm make_causal_lm(ModelFiles& files, const TensorFolder& tensors);
-
-// The families.
-std::unique_ptr<CausalLm> make_llama(const Config& config);  ///< Llama, Mistral, Qwen2, Qwen3
-std::unique_ptr<CausalLm> make_mixtral(const Config& config);
-std::unique_ptr<CausalLm> make_phi3(const Config& config);
-std::unique_ptr<CausalLm> make_olmo2(const Config& config);
-std::unique_ptr<CausalLm> make_gemma(const Config& config);  ///< Gemma 2, Gemma 3 (text)
-std::unique_ptr<CausalLm> make_gpt_neox(const Config& config);
-std::unique_ptr<CausalLm> make_gpt2(const Config& config);
-
-// The key tables of the families.
-const KeyTable& llama_keys();
-const KeyTable& mistral_keys();
-const KeyTable& qwen2_keys();
-const KeyTable& qwen3_keys();
-const KeyTable& mixtral_keys();
-const KeyTable& phi3_keys();
-const KeyTable& olmo2_keys();
-const KeyTable& gemma2_keys();
-const KeyTable& gemma3_keys();
-const KeyTable& gpt_neox_keys();
-const KeyTable& gpt2_keys();
 
 }  // namespace lathe::pretrained

@@ -1,13 +1,15 @@
 #pragma once
 
-#include <algorithm>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "models/pretrained/config.h"
-#include "models/pretrained/keys/families.h"
+#include "models/pretrained/config/config.h"
+#include "models/pretrained/config/key_table.h"
 
 namespace lathe::pretrained {
 
@@ -20,27 +22,29 @@ struct TensorNames {
   std::vector<std::pair<std::string, std::string>> others = {};
 };
 
-/// Returns the family, derived from FamilyRecord, that config.json names. Throws UserError [config_value] of
-/// reject_model_type().
-template <class Family>
-const Family& family_of(const Config& config, const std::vector<Family>& families, ModelKind kind) {
-  const std::string type = config.text("model_type");
-  for (const Family& family : families)
-    if (family.model_type == type) return family;
-  reject_model_type(config, kind);
-}
+struct CausalLmOptions;
+struct EncoderOptions;
+struct ImageModelOptions;
+class Seq2SeqLm;
 
-template <class Family>
-std::vector<FamilyRecord> records_of(const std::vector<Family>& families) {
-  return {families.begin(), families.end()};
-}
+/// Whether the files hold both tensors and their values differ.
+using Differ = std::function<bool(const std::string& first, const std::string& second)>;
 
-/// Whether config.json names one of the families.
-template <class Family>
-bool is_one_of(const Config& config, const std::vector<Family>& families) {
-  const std::string type = config.text("model_type", "");
-  return std::any_of(families.begin(), families.end(),
-                     [&](const Family& family) { return family.model_type == type; });
-}
+// The model that a configuration describes, for each kind of model. The configuration has the keys of the family's
+// table with their defaults.
+using DescribeCausalLm = CausalLmOptions (*)(const Config& config);
+using DescribeEncoder = EncoderOptions (*)(const Config& config);
+using MakeSeq2SeqLm = std::unique_ptr<Seq2SeqLm> (*)(const Config& config, const Differ& differ);
+using DescribeImageModel = ImageModelOptions (*)(const Config& config);
+
+/// The record of a model family, which its file in families/ exports. families.def lists all families.
+struct Family {
+  std::vector<std::string_view> model_types;  ///< values of "model_type"
+  KeyTable keys;                              ///< a rule for each key of config.json, with the defaults
+  std::variant<DescribeCausalLm, DescribeEncoder, MakeSeq2SeqLm, DescribeImageModel> make;
+  TensorNames names = {};
+  /// rope_parameters may have "full_attention" and "sliding_attention", with the parameters of these layers.
+  bool has_ropes_by_layer = false;
+};
 
 }  // namespace lathe::pretrained

@@ -3,19 +3,10 @@
 #include <fmt/core.h>
 
 #include "ir/support/error.h"
+#include "models/pretrained/families.h"
 #include "runtime/files/paths.h"
 
 namespace lathe::pretrained {
-
-Pretrained load(const std::filesystem::path& folder, const LoadOptions& options) {
-  Pretrained loaded{{read_config(folder)}, nullptr};
-  const TensorFolder tensors = TensorFolder::open(folder);
-  MadeCausalLm made = make_causal_lm(loaded, tensors);
-  take_weights(loaded, tensors, *made.model, made.names);
-  loaded.model = std::move(made.model);
-  if (options.weights == WeightFormat::q8) quantize_weights(loaded, *loaded.model, loaded.model->table());
-  return loaded;
-}
 
 void add_files(FolderSave& save, const ModelFiles& files) {
   std::vector<PlacedTensor> tensors;
@@ -42,11 +33,11 @@ std::vector<std::string> files_written(const ModelFiles& files) {
 
 std::vector<std::string> model_files_in(const std::filesystem::path& folder) {
   std::vector<std::string> names = tensor_files_in(folder);
-  for (const char* name :
-       {"config.json", "adapter_config.json", "adapter_model.safetensors", "modules.json",
-        "config_sentence_transformers.json", "sentence_bert_config.json", "sentence_roberta_config.json",
-        "sentence_distilbert_config.json", "sentence_xlm-roberta_config.json"})
-    if (path_exists(folder / name)) names.emplace_back(name);
+  std::vector<std::string> others{"config.json", "adapter_config.json", "adapter_model.safetensors", "modules.json",
+                                  "config_sentence_transformers.json"};
+  for (const std::string& family : model_types(ModelKind::encoder)) others.push_back(sentence_file(family));
+  for (std::string& name : others)
+    if (path_exists(folder / name)) names.push_back(std::move(name));
   return names;
 }
 

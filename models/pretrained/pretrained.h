@@ -15,26 +15,32 @@ struct PretrainedModel : ModelFiles {
   std::unique_ptr<Model> model;
 };
 
-/// A decoder-only language model. For other kinds see Encoder and SentenceEncoder in encoders/, Seq2SeqLm in
-/// seq2seq/, ImageModel in image_models/.
+/// A decoder-only language model.
 using Pretrained = PretrainedModel<CausalLm>;
 
 struct LoadOptions {
   WeightFormat weights = WeightFormat::stored;
 };
 
-/// Reads config.json and the tensors of a directory:
+/// Reads config.json and the tensors of a directory. Model is CausalLm, Seq2SeqLm (seq2seq/seq2seq_lm.h), Encoder,
+/// SentenceEncoder (encoders/) or ImageModel (image_models/image_model.h):
 ///
-///   auto llama = pretrained::load("Llama-3.2-1B");
+///   auto llama = pretrained::load_pretrained<pretrained::CausalLm>("Llama-3.2-1B");
 ///   Graph g{"logits"};
 ///   const Tensor ids = g.input("input_ids", i64, {Dim("B"), Dim("T")});
 ///   g.output("logits", llama.model->logits({.ids = ids}));
 ///   Executable exe = compile(g.finish(), {.parameters = llama.weights});
 ///
-/// Throws UserErrors of Config and TensorFolder; [model_missing] for tensors that the files lack, [model_left_over]
-/// for tensors that the model does not use, [model_shape] for a shape mismatch, each with file, tensor and shapes;
-/// those of quantize_weights().
-Pretrained load(const std::filesystem::path& folder, const LoadOptions& options = {});
+/// The files decide which tables a model shares: an output layer whose values differ from the embeddings gets its own
+/// table, as in transformers, and tie_word_embeddings becomes false in the result. Likewise T5's encoder and decoder.
+/// "architectures" decides whether an encoder has the output layer of a masked language model, and an image model a
+/// classifier.
+///
+/// Throws UserErrors of Config and TensorFolder; [config_value] for a model of another kind, an unknown family or
+/// option; [model_missing] for tensors that the files lack, [model_left_over] for tensors that the model does not
+/// use, [model_shape] for a shape mismatch, each with file, tensor and shapes; those of quantize_weights().
+template <class Model>
+PretrainedModel<Model> load_pretrained(const std::filesystem::path& folder, const LoadOptions& options = {});
 
 /// Writes the directory of a model of any kind: config.json and its other files as they were read, and the current
 /// weights, under their original names and in their original files. Creates the folder if needed. The save is one

@@ -32,8 +32,8 @@ void quantize_layers(ModelFiles& files, const nn::Module& module) {
 
 }  // namespace
 
-void quantize_weights(ModelFiles& files, const nn::Module& model, const nn::Parameter& table) {
-  quantize_parameter(files, table, false);
+void quantize_weights(ModelFiles& files, const nn::Module& model, const std::optional<nn::Parameter>& table) {
+  if (table) quantize_parameter(files, *table, false);
   quantize_layers(files, model);
 }
 

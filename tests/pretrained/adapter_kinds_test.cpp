@@ -61,9 +61,9 @@ void build(const pretrained::SentenceEncoder& model, ModelGraph& c, DType dtype)
 }
 
 /// Returns a model with its adapter, both stored in the compute dtype.
-template <class Load>
-auto adapted(const AdapterCase& which, const Load& load, DType dtype) {
-  auto on = pretrained::load_adapted(pretrained::AdaptedFolders{which.base.folder(), which.folder()}, load);
+template <class Model>
+auto adapted(const AdapterCase& which, DType dtype) {
+  auto on = pretrained::load_adapted<Model>({which.base.folder(), which.folder()});
   for (const nn::Parameter& parameter : on.model.model->parameters()) {
     on.model.weights.set(parameter.name(), on.model.weights.get(parameter.name()).cast(dtype));
     parameter.store_as(dtype);
@@ -71,9 +71,9 @@ auto adapted(const AdapterCase& which, const Load& load, DType dtype) {
   return on;
 }
 
-template <class Load>
-void check_values(const AdapterCase& which, const Load& load, DType dtype, ObjectStore& store) {
-  const auto on = adapted(which, load, dtype);
+template <class Model>
+void check_values(const AdapterCase& which, DType dtype, ObjectStore& store) {
+  const auto on = adapted<Model>(which, dtype);
   ModelGraph c(which.base);
   build(*on.model.model, c, dtype);
   c.g.output("logits", c.outputs.at("logits"));
@@ -104,13 +104,13 @@ void check_values(const AdapterCase& which, const Load& load, DType dtype, Objec
 }
 
 /// Merges the adapter, writes the model, and reads it again as its own directory, whose files are f32.
-template <class Load>
-void check_merging(const AdapterCase& which, const Load& load, DType dtype, ObjectStore& store) {
+template <class Model>
+void check_merging(const AdapterCase& which, DType dtype, ObjectStore& store) {
   const test::ScratchFolder folder;
-  auto on = pretrained::load_adapted(pretrained::AdaptedFolders{which.base.folder(), which.folder()}, load);
+  auto on = pretrained::load_adapted<Model>({which.base.folder(), which.folder()});
   pretrained::merge_lora(*on.lora, on.model, {.cache = &store});
   pretrained::save(on.model, folder / "merged");
-  const auto merged = load(folder / "merged");
+  const auto merged = pretrained::load_pretrained<Model>(folder / "merged");
   ModelGraph c(which.base);
   build(*merged.model, c, dtype);
   c.g.output("logits", c.outputs.at("logits"));
@@ -119,9 +119,9 @@ void check_merging(const AdapterCase& which, const Load& load, DType dtype, Obje
         test::tolerance_of(f32).forward);
 }
 
-template <class Load>
-void check_training(const AdapterCase& which, const Load& load, DType dtype, ObjectStore& store) {
-  auto on = adapted(which, load, dtype);
+template <class Model>
+void check_training(const AdapterCase& which, DType dtype, ObjectStore& store) {
+  auto on = adapted<Model>(which, dtype);
   const test::HfTraining t = test::hf_training();
   ModelGraph c(which.base);
   build(*on.model.model, c, dtype);
@@ -139,20 +139,20 @@ void check_training(const AdapterCase& which, const Load& load, DType dtype, Obj
   CHECK(test::error_of(losses, want) <= test::tolerance_of(dtype).train);
 }
 
-template <class Load>
-void check_adapter(const AdapterCase& which, const Load& load, DType dtype) {
+template <class Model>
+void check_adapter(const AdapterCase& which, DType dtype) {
   INFO(which.name << " " << name(dtype));
   test::KernelStore store;
-  check_values(which, load, dtype, store);
-  check_merging(which, load, dtype, store);
-  check_training(which, load, dtype, store);
+  check_values<Model>(which, dtype, store);
+  check_merging<Model>(which, dtype, store);
+  check_training<Model>(which, dtype, store);
 }
 
 /// Writes PEFT's files again.
-template <class Load>
-void check_files(const AdapterCase& which, const Load& load) {
+template <class Model>
+void check_files(const AdapterCase& which) {
   const test::ScratchFolder folder;
-  const auto on = pretrained::load_adapted({which.base.folder(), which.folder()}, load);
+  const auto on = pretrained::load_adapted<Model>({which.base.folder(), which.folder()});
   pretrained::save_lora(*on.lora, on.model.weights, folder / "adapter");
   const auto was = SafetensorsFile::open(which.folder() / "adapter_model.safetensors");
   const auto is = SafetensorsFile::open(folder / "adapter" / "adapter_model.safetensors");
@@ -174,13 +174,12 @@ void check_files(const AdapterCase& which, const Load& load) {
 }  // namespace
 
 TEST_CASE("PEFT adapters on an encoder-decoder and on a sentence encoder") {
-  const auto t5 = [](const std::filesystem::path& folder) { return pretrained::load_seq2seq_lm(folder); };
   const AdapterCase on_t5 = adapter_case("t5_lora", "seq2seq-lm", "t5");
   const AdapterCase on_bert = adapter_case("bert_embed_lora", "sentence-embedding", "bert_embed");
   for (const DType dtype : {f64, f32}) {
-    check_adapter(on_t5, t5, dtype);
-    check_adapter(on_bert, pretrained::load_sentence_encoder, dtype);
+    check_adapter<pretrained::Seq2SeqLm>(on_t5, dtype);
+    check_adapter<pretrained::SentenceEncoder>(on_bert, dtype);
   }
-  check_files(on_t5, t5);
-  check_files(on_bert, pretrained::load_sentence_encoder);
+  check_files<pretrained::Seq2SeqLm>(on_t5);
+  check_files<pretrained::SentenceEncoder>(on_bert);
 }

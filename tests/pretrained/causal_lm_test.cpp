@@ -22,7 +22,7 @@ namespace {
 constexpr auto automatic = nn::Dispatch::automatic;
 
 void check_forward(const HfCase& which, DType dtype, ObjectStore& store, nn::Dispatch dispatch = automatic) {
-  const pretrained::Pretrained loaded = pretrained::load(which.folder());
+  const auto loaded = pretrained::load_pretrained<pretrained::CausalLm>(which.folder());
   CaseGraph c(which, dtype, true);
   c.inputs.dispatch = dispatch;
   const auto states = loaded.model->hidden_states(c.inputs);
@@ -98,7 +98,7 @@ void check_training(const HfCase& which, DType dtype, ObjectStore& store, nn::Di
 /// Checks everything in every fourth case: kernels shared by its graphs are compiled once.
 void check_cases(std::size_t first) {
   const auto cases = test::hf_cases("causal-lm");
-  CHECK(cases.size() == 18);
+  CHECK(cases.size() == 19);
   for (std::size_t i = first; i < cases.size(); i += 4)
     for (const DType dtype : {f64, f32}) {
       test::KernelStore store;
@@ -136,7 +136,7 @@ TEST_CASE("causal language models: inputs too short for position scaling") {
   int compared = 0;
   for (const HfCase& which : test::hf_cases("causal-lm")) {
     if (!which.prefix) continue;
-    const pretrained::Pretrained loaded = pretrained::load(which.folder());
+    const auto loaded = pretrained::load_pretrained<pretrained::CausalLm>(which.folder());
     CaseGraph c(which, f64, false);
     c.g.output("logits", loaded.model->logits(c.inputs));
     Executable exe = compile(c.g.finish(), {.parameters = loaded.weights, .cache = test::shared_kernels()});

@@ -7,8 +7,8 @@
 
 #include "ir/tensor/text/printer.h"
 #include "models/pretrained/encoders/encoder.h"
+#include "models/pretrained/families.h"
 #include "models/pretrained/image_models/image_model.h"
-#include "models/pretrained/keys/families.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/files/tensor_folder.h"
 #include "tests/runtime/files_scratch.h"
@@ -36,22 +36,22 @@ std::string computed(const fs::path& path) {
   const std::string type = config.value("model_type", "");
   std::string more;
   if (type == "vit") {
-    const auto vit = pretrained::load_image_model(path);
+    const auto vit = pretrained::load_pretrained<pretrained::ImageModel>(path);
     const Tensor images = g.input("pixel_values", f32, vit.model->image_shape(Dim("B")));
     g.output("y", vit.model->has_classes() ? vit.model->loss(images, g.input("labels", i64, {Dim("B")}))
                                            : vit.model->pool(images));
   } else if (type == "t5") {
-    const auto t5 = pretrained::load_seq2seq_lm(path);
+    const auto t5 = pretrained::load_pretrained<pretrained::Seq2SeqLm>(path);
     const Tensor labels = g.input("labels", i64, {Dim("B"), Dim("S")});
     g.output("y", t5.model->loss({.ids = g.input("input_ids", i64, shape), .decoder_ids = t5.model->shifted(labels)},
                                  labels));
   } else if (type.find("bert") != std::string::npos) {
-    const auto bert = pretrained::load_encoder(path);
+    const auto bert = pretrained::load_pretrained<pretrained::Encoder>(path);
     const pretrained::EncoderInputs inputs{.ids = g.input("input_ids", i64, shape),
                                            .mask = g.input("attention_mask", i64, shape)};
     g.output("y", bert.model->loss(inputs, g.input("labels", i64, shape)));
   } else {
-    const auto model = pretrained::load(path);
+    const auto model = pretrained::load_pretrained<pretrained::CausalLm>(path);
     const pretrained::TokenInputs inputs{.ids = g.input("input_ids", i64, shape)};
     g.output("y", model.model->loss(inputs, g.input("labels", i64, shape)));
     more = std::to_string(model.model->context_length().value_or(0));
@@ -103,12 +103,9 @@ class Directory {
 };
 
 const pretrained::KeyTable& table_of(const std::string& type) {
-  for (const auto& records : {pretrained::causal_records(), pretrained::encoder_records(),
-                              pretrained::seq2seq_records(), pretrained::image_records()})
-    for (const pretrained::FamilyRecord& record : records)
-      if (record.model_type == type) return record.keys();
-  FAIL("no family " << type);
-  std::abort();
+  const pretrained::Family* const family = pretrained::find_family(type);
+  if (!family) FAIL("no family " << type);
+  return family->keys;
 }
 
 /// Whether the files decide instead of config.json: an untied model has its output layer in the files.
@@ -173,7 +170,7 @@ void check_families(const std::set<std::string>& families) {
 }  // namespace
 
 TEST_CASE("config.json: every key is used, harmless or rejected: Llama family") {
-  check_families({"llama", "mistral", "qwen2", "qwen3"});
+  check_families({"llama", "mistral", "qwen2", "qwen3", "granite"});
 }
 TEST_CASE("config.json: every key is used, harmless or rejected: other decoders") {
   check_families({"mixtral", "phi3", "olmo2", "gpt_neox"});
@@ -288,9 +285,10 @@ TEST_CASE("config.json: errors describe the directory") {
     CHECK_THAT(result.text, Contains("layer_types"));
   }
   // A directory of another kind of model.
-  const test::Failure encoder = test::failure_of([] { (void)pretrained::load(test_data("hf/models/bert/model")); });
+  const test::Failure encoder = test::failure_of(
+      [] { (void)pretrained::load_pretrained<pretrained::CausalLm>(test_data("hf/models/bert/model")); });
   CHECK_THAT(encoder.text, Contains("it is an encoder, which embed reads"));
-  const test::Failure decoder =
-      test::failure_of([] { (void)pretrained::load_encoder(test_data("hf/models/llama/model")); });
+  const test::Failure decoder = test::failure_of(
+      [] { (void)pretrained::load_pretrained<pretrained::Encoder>(test_data("hf/models/llama/model")); });
   CHECK_THAT(decoder.text, Contains("it is a causal language model, which generate"));
 }

@@ -70,9 +70,9 @@ TEST_CASE("embedder: texts are stripped, lowercased if configured, and truncated
   test::spit(c.path / "sentence_bert_config.json", R"({"max_seq_length": 4, "do_lower_case": true})");
   CHECK(test::error_of(vector("T5 T6 T7 t8 t9"), cut) == 0);
   // The options that were read are saved with the model.
-  auto loaded = pretrained::load_sentence_encoder(c.path);
+  auto loaded = pretrained::load_pretrained<pretrained::SentenceEncoder>(c.path);
   pretrained::save(loaded, c.folder / "saved");
-  CHECK(pretrained::load_sentence_encoder(c.folder / "saved").model->texts().longest == 4);
+  CHECK(pretrained::load_pretrained<pretrained::SentenceEncoder>(c.folder / "saved").model->texts().longest == 4);
   for (const std::string longest : {"0", "27"}) {
     test::spit(c.path / "sentence_bert_config.json", fmt::format(R"({{"max_seq_length": {}}})", longest));
     const test::Failure failure = test::failure_of([&] { (void)embedder(); });

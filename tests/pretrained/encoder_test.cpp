@@ -20,7 +20,7 @@ pretrained::EncoderInputs inputs_of(test::ModelGraph& c, DType dtype) {
 }
 
 test::LoadedCase masked_lm(const std::filesystem::path& folder) {
-  return test::loaded_case(pretrained::load_encoder(folder),
+  return test::loaded_case(pretrained::load_pretrained<pretrained::Encoder>(folder),
                            [](const pretrained::Encoder& model, test::ModelGraph& c, DType dtype) {
                              const pretrained::EncoderInputs inputs = inputs_of(c, dtype);
                              const auto states = model.hidden_states(inputs);

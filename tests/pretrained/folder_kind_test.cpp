@@ -28,10 +28,10 @@ fs::path llama_adapter() { return test_data("hf/adapters") / "llama_lora" / "ada
 Failure failure_of_all(const fs::path& folder) {
   const Failure failure = failure_of([&] { (void)pretrained::find_adapted(folder); });
   INFO(failure.text);
-  CHECK(failure_of([&] { (void)pretrained::load(folder); }).text == failure.text);
-  CHECK(failure_of([&] { (void)pretrained::load_encoder(folder); }).text == failure.text);
-  CHECK(failure_of([&] { (void)pretrained::load_seq2seq_lm(folder); }).text == failure.text);
-  CHECK(failure_of([&] { (void)pretrained::load_image_model(folder); }).text == failure.text);
+  CHECK(failure_of([&] { (void)pretrained::load_pretrained<pretrained::CausalLm>(folder); }).text == failure.text);
+  CHECK(failure_of([&] { (void)pretrained::load_pretrained<pretrained::Encoder>(folder); }).text == failure.text);
+  CHECK(failure_of([&] { (void)pretrained::load_pretrained<pretrained::Seq2SeqLm>(folder); }).text == failure.text);
+  CHECK(failure_of([&] { (void)pretrained::load_pretrained<pretrained::ImageModel>(folder); }).text == failure.text);
   return failure;
 }
 
@@ -105,10 +105,11 @@ TEST_CASE("a directory that is not a model is reported by its contents") {
 TEST_CASE("a model without .safetensors files is reported by its format") {
   const ScratchFolder scratch;
   fs::copy(model_of("qwen3") / "config.json", scratch / "config.json");
-  CHECK_THAT(failure_of([&] { (void)pretrained::load(scratch.path()); }).text,
+  CHECK_THAT(failure_of([&] { (void)pretrained::load_pretrained<pretrained::CausalLm>(scratch.path()); }).text,
              Contains("neither model.safetensors nor"));
   spit(scratch / "pytorch_model.bin", "PK");
-  const Failure failure = failure_of([&] { (void)pretrained::load(scratch.path()); });
+  const Failure failure =
+      failure_of([&] { (void)pretrained::load_pretrained<pretrained::CausalLm>(scratch.path()); });
   CHECK(failure.label == "model_folder");
   CHECK_THAT(failure.text, Contains("pytorch_model.bin") && Contains("PyTorch") && Contains("safe_serialization"));
 }
@@ -121,7 +122,7 @@ TEST_CASE("large files that Git LFS has not fetched are reported as such") {
     const fs::path folder = scratch / file;
     fs::copy(model_of("qwen3"), folder);
     spit(folder / file, pointer);
-    const Failure failure = failure_of([&] { (void)pretrained::load(folder); });
+    const Failure failure = failure_of([&] { (void)pretrained::load_pretrained<pretrained::CausalLm>(folder); });
     CHECK(failure.label == "file_format");
     CHECK_THAT(failure.text, Contains(file) && Contains("git lfs pull"));
   }
@@ -131,7 +132,8 @@ TEST_CASE("an adapter in PyTorch format, or without weights, is reported as such
   const ScratchFolder scratch;
   fs::copy(llama_adapter() / "adapter_config.json", scratch / "adapter_config.json");
   const auto failure = [&] {
-    return failure_of([&] { (void)pretrained::load_adapted(model_of("llama"), scratch.path()); });
+    return failure_of(
+        [&] { (void)pretrained::load_adapted<pretrained::CausalLm>({model_of("llama"), scratch.path()}); });
   };
   CHECK(failure().label == "adapter_missing");
   CHECK_THAT(failure().text, Contains("no adapter_model.safetensors"));
@@ -149,8 +151,8 @@ TEST_CASE("a directory with a model and an adapter is rejected unless both are n
   const Failure failure = failure_of([&] { (void)pretrained::find_adapted(both); });
   CHECK(failure.label == "model_folder");
   CHECK_THAT(failure.text, Contains("a model and an adapter") && Contains("--adapter"));
-  CHECK(pretrained::load_adapted(both, both).lora->layers.size() ==
-        pretrained::load_adapted(model_of("llama"), llama_adapter()).lora->layers.size());
+  CHECK(pretrained::load_adapted<pretrained::CausalLm>({both, both}).lora->layers.size() ==
+        pretrained::load_adapted<pretrained::CausalLm>({model_of("llama"), llama_adapter()}).lora->layers.size());
 }
 
 TEST_CASE("a config.json without weights next to an adapter is not a model") {
@@ -187,11 +189,11 @@ TEST_CASE("an index and a model.safetensors that it does not list are two models
   const fs::path folder = scratch / "model";
   fs::copy(model_of("llama"), folder);
   spit(folder / "model.safetensors", "");
-  const Failure failure = failure_of([&] { (void)pretrained::load(folder); });
+  const Failure failure = failure_of([&] { (void)pretrained::load_pretrained<pretrained::CausalLm>(folder); });
   CHECK(failure.label == "model_folder");
   CHECK_THAT(failure.text, Contains("two models"));
   // A save that would leave two models in a folder is rejected.
-  const pretrained::Pretrained qwen = pretrained::load(model_of("qwen3"));
+  const auto qwen = pretrained::load_pretrained<pretrained::CausalLm>(model_of("qwen3"));
   CHECK(failure_of([&] { pretrained::save(qwen, folder); }).label == "output_folder");
 }
 
@@ -201,11 +203,11 @@ TEST_CASE("saving over an existing model gives the same files as an empty folder
   for (const char* name : {"llama", "qwen3", "bert_embed", "t5", "llama"}) {
     const auto save_to = [&](const fs::path& to) {
       if (name == std::string("bert_embed"))
-        pretrained::save(pretrained::load_encoder(model_of(name)), to);
+        pretrained::save(pretrained::load_pretrained<pretrained::Encoder>(model_of(name)), to);
       else if (name == std::string("t5"))
-        pretrained::save(pretrained::load_seq2seq_lm(model_of(name)), to);
+        pretrained::save(pretrained::load_pretrained<pretrained::Seq2SeqLm>(model_of(name)), to);
       else
-        pretrained::save(pretrained::load(model_of(name)), to);
+        pretrained::save(pretrained::load_pretrained<pretrained::CausalLm>(model_of(name)), to);
     };
     fs::remove_all(fresh);
     save_to(fresh);

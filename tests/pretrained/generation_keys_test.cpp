@@ -70,7 +70,7 @@ GenerationOptions read(const Json& config) {
 std::string generated(const Json& config, const Ids& prompt) {
   static test::KernelStore store;
   static Generator generator = [] {
-    auto model = pretrained::load(test::test_data("hf/models/qwen3/model"));
+    auto model = pretrained::load_pretrained<pretrained::CausalLm>(test::test_data("hf/models/qwen3/model"));
     const Tokenizer words = Tokenizer::parse(test::word_tokenizer(model.model->vocabulary_size()), "tokenizer.json");
     return Generator(std::move(model), words, {.cache = &store});
   }();

@@ -27,7 +27,8 @@ Generator made(const std::string& name, ObjectStore& store) {
     return Generator(std::move(model), words, {.dtype = f64, .chunk = 3, .cache = &store});
   };
   const std::filesystem::path folder = test_data("hf/models") / name / "model";
-  return name == "t5" ? with(pretrained::load_seq2seq_lm(folder)) : with(pretrained::load(folder));
+  return name == "t5" ? with(pretrained::load_pretrained<pretrained::Seq2SeqLm>(folder))
+                      : with(pretrained::load_pretrained<pretrained::CausalLm>(folder));
 }
 
 GenerationOptions options_of(const Json& config) {

@@ -49,7 +49,7 @@ void check_cases(std::size_t first) {
   for (std::size_t i = first; i < cases.size(); i += 4) {
     const Continuations known(cases[i]);
     if (known.prompts.empty()) continue;
-    const pretrained::Pretrained loaded = pretrained::load(cases[i].folder());
+    const auto loaded = pretrained::load_pretrained<pretrained::CausalLm>(cases[i].folder());
     for (const DType dtype : {f64, f32}) {
       test::KernelStore store;
       for (const std::int64_t chunk : {512, 3}) {
@@ -69,7 +69,7 @@ TEST_CASE("a cache may store keys and values in a narrower or wider dtype than t
   test::KernelStore store;
   for (const HfCase& which : test::hf_cases("causal-lm")) {
     if (!std::set<std::string>{"llama", "gemma2", "qwen2"}.contains(which.name)) continue;
-    const pretrained::Pretrained loaded = pretrained::load(which.folder());
+    const auto loaded = pretrained::load_pretrained<pretrained::CausalLm>(which.folder());
     const Continuations known(which);
     std::int64_t bytes = 0;
     // Rounding to 8 or 11 bits changes logits by some thousandths; f64 does not change them.

@@ -182,11 +182,11 @@ TEST_CASE("generator: rejects invalid prompts, and stops at the last position") 
   CHECK(error_label([&] { lm.start(std::vector<Ids>{{1, 1000000}}); }) == "index_range");
   lm.start(std::vector<Ids>{{1, 2}});
   CHECK(error_label([&] { lm.step(Ids{1, 2}); }) == "generation_batch");
-  const pretrained::Pretrained loaded = pretrained::load(folder());
+  const auto loaded = pretrained::load_pretrained<pretrained::CausalLm>(folder());
   CHECK(error_label([&] { CachedLm(*loaded.model, loaded.weights, {.chunk = 0}); }) == "generation_chunk");
   CHECK(error_label([&] { qwen().generate("x", greedy_for(0)); }) == "generation_length");
 
-  const pretrained::Pretrained gpt2 = pretrained::load(test_data("hf/models/gpt2/model"));
+  const auto gpt2 = pretrained::load_pretrained<pretrained::CausalLm>(test_data("hf/models/gpt2/model"));
   CachedLm short_lm(*gpt2.model, gpt2.weights);
   const std::int64_t most = short_lm.most_positions();
   CHECK(most == gpt2.config.integer("n_positions"));
@@ -206,7 +206,7 @@ TEST_CASE("generator: the cache grows and keeps its contents") {
   }();
   for (const char* name : {"qwen3", "gemma3", "mistral"}) {
     INFO(name);
-    const pretrained::Pretrained loaded = pretrained::load(test_data("hf/models") / name / "model");
+    const auto loaded = pretrained::load_pretrained<pretrained::CausalLm>(test_data("hf/models") / name / "model");
     test::KernelStore store;
     CachedLm whole(*loaded.model, loaded.weights, {.dtype = f64, .cache = &store}),
         grown(*loaded.model, loaded.weights, {.dtype = f64, .chunk = 16, .cache = &store});
@@ -240,7 +240,7 @@ TEST_CASE("stop strings withhold text that may be their start") {
 
 TEST_CASE("generator: a token without an embedding is reported with its text and file") {
   auto json = nlohmann::json::parse(std::ifstream(folder() / "tokenizer.json"));
-  pretrained::Pretrained model = pretrained::load(folder());
+  auto model = pretrained::load_pretrained<pretrained::CausalLm>(folder());
   const std::int64_t count = model.model->vocabulary_size();
   json["added_tokens"].push_back({{"id", count},
                                   {"content", "<picture>"},

@@ -12,7 +12,7 @@ using test::HfCase;
 namespace {
 
 test::LoadedCase classifier(const std::filesystem::path& folder) {
-  return test::loaded_case(pretrained::load_image_model(folder),
+  return test::loaded_case(pretrained::load_pretrained<pretrained::ImageModel>(folder),
                            [](const pretrained::ImageModel& model, test::ModelGraph& c, DType dtype) {
                              const Dim B{"B"};
                              const Tensor images = c.take("pixel_values", dtype, model.image_shape(B));

@@ -44,16 +44,16 @@ std::filesystem::path changed(const test::ScratchFolder& folder, std::string_vie
 
 void load_any(std::string_view name, const std::filesystem::path& path) {
   if (name.starts_with("t5"))
-    (void)pretrained::load_seq2seq_lm(path);
+    (void)pretrained::load_pretrained<pretrained::Seq2SeqLm>(path);
   else if (name == "vit")
-    (void)pretrained::load_image_model(path);
+    (void)pretrained::load_pretrained<pretrained::ImageModel>(path);
   else
-    (void)pretrained::load_encoder(path);
+    (void)pretrained::load_pretrained<pretrained::Encoder>(path);
 }
 
 /// Returns the logits of a case, computed with the changed configuration.
 HostTensor logits(const std::filesystem::path& path, std::string_view name) {
-  const auto loaded = pretrained::load_encoder(path);
+  const auto loaded = pretrained::load_pretrained<pretrained::Encoder>(path);
   test::ModelGraph c(case_of(name));
   const Shape shape{Dim("B"), Dim("T")};
   c.g.output("logits", loaded.model->logits({.ids = c.take("input_ids", i64, shape),
@@ -142,28 +142,29 @@ TEST_CASE("models of all kinds: optional and alternative settings in config.json
   const auto xlm = changed(folder, "roberta", {"\"model_type\": \"roberta\"", "\"model_type\": \"xlm-roberta\""});
   CHECK(test::error_of(logits(xlm, "roberta"), roberta, &roberta_mask) < 1e-10);
   // Patches of 20 by 20 pixels: the same number of positions, in one row.
-  const auto vit =
-      pretrained::load_image_model(changed(folder, "vit", {"\"image_size\": 20", "\"image_size\": [40, 10]"}));
+  const auto vit = pretrained::load_pretrained<pretrained::ImageModel>(
+      changed(folder, "vit", {"\"image_size\": 20", "\"image_size\": [40, 10]"}));
   CHECK(vit.model->image_shape(2).to_string() == "[2, channels=3, height=40, width=10]");
 }
 
 TEST_CASE("models of all kinds: a base model has a pooler if its files have one, and no output layer") {
   const test::ScratchFolder folder;
-  const auto base = pretrained::load_encoder(changed(folder, "bert", {"BertForMaskedLM", "BertModel"}));
+  const auto base =
+      pretrained::load_pretrained<pretrained::Encoder>(changed(folder, "bert", {"BertForMaskedLM", "BertModel"}));
   CHECK((!base.model->has_head() && !base.model->has_pooler()));
-  const auto embed = pretrained::load_encoder(case_of("bert_embed").folder());
+  const auto embed = pretrained::load_pretrained<pretrained::Encoder>(case_of("bert_embed").folder());
   CHECK((!embed.model->has_head() && embed.model->has_pooler()));
   CHECK(embed.model->longest() == 26);
-  CHECK(pretrained::load_encoder(case_of("roberta").folder()).model->longest() == 24);
+  CHECK(pretrained::load_pretrained<pretrained::Encoder>(case_of("roberta").folder()).model->longest() == 24);
   Graph g{"parts"};
   const Tensor ids = g.input("ids", i64, {Dim("B"), Dim("T")});
   CHECK(test::failure_of([&] { (void)base.model->logits({.ids = ids}); }).label == "encoder_part");
   CHECK(test::failure_of([&] { (void)base.model->pool(base.model->hidden_states({.ids = ids}).back()); }).label ==
         "encoder_part");
-  const auto distilbert = pretrained::load_encoder(case_of("distilbert").folder());
+  const auto distilbert = pretrained::load_pretrained<pretrained::Encoder>(case_of("distilbert").folder());
   CHECK(test::failure_of([&] { (void)distilbert.model->logits({.ids = ids, .types = ids}); }).label ==
         "encoder_part");
-  const auto vit = pretrained::load_image_model(case_of("vit").folder());
+  const auto vit = pretrained::load_pretrained<pretrained::ImageModel>(case_of("vit").folder());
   const Tensor images = g.input("images", f32, {Dim("B"), 3, 20, 25});
   CHECK(test::failure_of([&] { (void)vit.model->logits(images); }).label == "image_shape");
   CHECK(test::failure_of([&] { (void)vit.model->pool(images); }).label == "encoder_part");
@@ -192,13 +193,13 @@ TEST_CASE("models of all kinds: every attention can be fused, forward and backwa
   };
   const Dim B{"B"}, S{"S"}, T{"T"};
   {
-    const auto bert = pretrained::load_encoder(case_of("bert").folder());
+    const auto bert = pretrained::load_pretrained<pretrained::Encoder>(case_of("bert").folder());
     Graph g{"bert"};
     const pretrained::EncoderInputs inputs{.ids = g.input("ids", i64, {B, T}), .mask = g.input("mask", i64, {B, T})};
     check(g, bert.model->loss(inputs, g.input("labels", i64, {B, T})), *bert.model, 2);
   }
   {
-    const auto t5 = pretrained::load_seq2seq_lm(case_of("t5").folder());
+    const auto t5 = pretrained::load_pretrained<pretrained::Seq2SeqLm>(case_of("t5").folder());
     Graph g{"t5"};
     const pretrained::Seq2SeqInputs inputs{.ids = g.input("ids", i64, {B, S}),
                                            .decoder_ids = g.input("decoder_ids", i64, {B, T}),
@@ -206,7 +207,7 @@ TEST_CASE("models of all kinds: every attention can be fused, forward and backwa
     check(g, t5.model->loss(inputs, g.input("labels", i64, {B, T})), *t5.model, 6);
   }
   {
-    const auto vit = pretrained::load_image_model(case_of("vit").folder());
+    const auto vit = pretrained::load_pretrained<pretrained::ImageModel>(case_of("vit").folder());
     Graph g{"vit"};
     const Tensor images = g.input("images", f32, vit.model->image_shape(B));
     check(g, vit.model->loss(images, g.input("labels", i64, {B})), *vit.model, 2);

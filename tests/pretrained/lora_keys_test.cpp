@@ -52,7 +52,7 @@ pretrained::LoraConfig read(const Json& config) {
 
 /// Returns the adapter that a configuration creates on a model (its layers, their scales and values), or the error.
 std::string made(const Json& config) {
-  auto model = pretrained::load(test::test_data("hf/models/llama/model"));
+  auto model = pretrained::load_pretrained<pretrained::CausalLm>(test::test_data("hf/models/llama/model"));
   try {
     const pretrained::Lora lora = add_lora(model, read(config), 1);
     std::string text = fmt::format("{} {}\n", lora.config.base_model, lora.config.dropout);
@@ -116,7 +116,7 @@ TEST_CASE("adapter_config.json: the table has the keys of LoraConfig, and others
 
 TEST_CASE("adapters on tied tables, and on embeddings, are rejected by name") {
   const auto refusal = [](const std::string& model, const Json& changes) {
-    auto loaded = pretrained::load(test::test_data("hf/models") / model / "model");
+    auto loaded = pretrained::load_pretrained<pretrained::CausalLm>(test::test_data("hf/models") / model / "model");
     Json config = plain();
     config.update(changes);
     pretrained::LoraConfig lora = read(config);

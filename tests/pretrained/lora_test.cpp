@@ -26,7 +26,8 @@ struct Adapted {
   pretrained::Lora lora;
 
   Adapted(const HfAdapterCase& which, const std::filesystem::path& adapter, DType dtype)
-      : model(pretrained::load(which.base.folder())), lora(load_lora(model, adapter)) {
+      : model(pretrained::load_pretrained<pretrained::CausalLm>(which.base.folder())),
+        lora(load_lora(model, adapter)) {
     test::store_in(model, dtype);
   }
 };
@@ -108,7 +109,7 @@ void check_merging(const HfAdapterCase& which, DType dtype, ObjectStore& store) 
     CHECK(on.model.weights.names().size() == on.model.places.size());
     save(on.model, folder.path() / "merged");
   }
-  const pretrained::Pretrained merged = pretrained::load(folder.path() / "merged");
+  const auto merged = pretrained::load_pretrained<pretrained::CausalLm>(folder.path() / "merged");
   CaseGraph c(which.base, dtype, false);
   c.g.output("logits", merged.model->logits(c.inputs));
   Executable exe = compile(c.g.finish(), {.parameters = merged.weights, .cache = &store});
@@ -137,7 +138,7 @@ std::string refusal_of(const std::string& json) {
 
 pretrained::Pretrained tiny(const std::string& name) {
   for (const test::HfCase& which : test::hf_cases("causal-lm"))
-    if (which.name == name) return pretrained::load(which.folder());
+    if (which.name == name) return pretrained::load_pretrained<pretrained::CausalLm>(which.folder());
   throw InternalError("no case " + name);
 }
 
@@ -154,7 +155,7 @@ Names adapted_by(const std::string& model, const pretrained::LoraConfig& config)
 
 TEST_CASE("PEFT adapters match its logits, loss, gradients, training and merged weights") {
   const auto cases = test::hf_adapter_cases();
-  CHECK(cases.size() == 4);
+  CHECK(cases.size() == 5);
   for (const HfAdapterCase& which : cases)
     for (const DType dtype : {f64, f32}) {
       INFO(which.name << " " << name(dtype));
@@ -170,7 +171,7 @@ TEST_CASE("an adapter is saved as PEFT saves it: the same tensors, the same conf
   for (const HfAdapterCase& which : test::hf_adapter_cases()) {
     INFO(which.name);
     const test::ScratchFolder folder;
-    pretrained::Pretrained model = pretrained::load(which.base.folder());
+    auto model = pretrained::load_pretrained<pretrained::CausalLm>(which.base.folder());
     const pretrained::Lora lora = load_lora(model, which.folder());
     save_lora(lora, model.weights, folder.path() / "adapter");
     const auto was = SafetensorsFile::open(which.folder() / "adapter_model.safetensors");
@@ -335,7 +336,7 @@ TEST_CASE("adapters that do not fit a model are rejected by name") {
     write_safetensors(folder.path() / "adapter_model.safetensors", tensors);
     std::filesystem::copy_file(llama.folder() / "adapter_config.json", folder.path() / "adapter_config.json",
                                std::filesystem::copy_options::overwrite_existing);
-    pretrained::Pretrained base = pretrained::load(llama.base.folder());
+    auto base = pretrained::load_pretrained<pretrained::CausalLm>(llama.base.folder());
     try {
       (void)load_lora(base, folder.path());
     } catch (const UserError& error) {

@@ -5,6 +5,8 @@
 #include "ir/support/error.h"
 #include "models/generation/cached_lm.h"
 #include "models/generation/cached_seq2seq.h"
+#include "models/pretrained/encoders/encoder.h"
+#include "models/pretrained/image_models/image_model.h"
 #include "models/pretrained/pretrained.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/compile.h"
@@ -44,7 +46,7 @@ HostTensor meant(const pretrained::ModelFiles& loaded, const nn::Parameter& para
 using Load = test::LoadedCase (*)(const HfCase& which, WeightFormat weights);
 
 test::LoadedCase causal(const HfCase& which, WeightFormat weights) {
-  return test::loaded_case(pretrained::load(which.folder(), {.weights = weights}),
+  return test::loaded_case(pretrained::load_pretrained<pretrained::CausalLm>(which.folder(), {.weights = weights}),
                            [](const pretrained::CausalLm& model, test::ModelGraph& c, DType dtype) {
                              const Shape shape{Dim("B"), Dim("T")};
                              const pretrained::TokenInputs inputs{.ids = c.take("input_ids", i64, shape),
@@ -57,7 +59,7 @@ test::LoadedCase causal(const HfCase& which, WeightFormat weights) {
 }
 
 test::LoadedCase seq2seq(const HfCase& which, WeightFormat weights) {
-  return test::loaded_case(pretrained::load_seq2seq_lm(which.folder(), {.weights = weights}),
+  return test::loaded_case(pretrained::load_pretrained<pretrained::Seq2SeqLm>(which.folder(), {.weights = weights}),
                            [](const pretrained::Seq2SeqLm& model, test::ModelGraph& c, DType dtype) {
                              const Dim B{"B"}, S{"S"}, T{"T"};
                              const pretrained::Seq2SeqInputs inputs{
@@ -67,6 +69,29 @@ test::LoadedCase seq2seq(const HfCase& which, WeightFormat weights) {
                                  .dtype = dtype};
                              c.outputs.emplace("logits", model.logits(inputs));
                              c.loss = model.loss(inputs, c.take("labels", i64, {B, T}));
+                           });
+}
+
+test::LoadedCase encoder(const HfCase& which, WeightFormat weights) {
+  return test::loaded_case(pretrained::load_pretrained<pretrained::Encoder>(which.folder(), {.weights = weights}),
+                           [](const pretrained::Encoder& model, test::ModelGraph& c, DType dtype) {
+                             const Shape shape{Dim("B"), Dim("T")};
+                             const pretrained::EncoderInputs inputs{.ids = c.take("input_ids", i64, shape),
+                                                                    .mask = c.take_if("attention_mask", i64, shape),
+                                                                    .types = c.take_if("token_type_ids", i64, shape),
+                                                                    .dtype = dtype};
+                             c.outputs.emplace("logits", model.logits(inputs));
+                             c.loss = model.loss(inputs, c.take("labels", i64, shape));
+                           });
+}
+
+test::LoadedCase image_model(const HfCase& which, WeightFormat weights) {
+  return test::loaded_case(pretrained::load_pretrained<pretrained::ImageModel>(which.folder(), {.weights = weights}),
+                           [](const pretrained::ImageModel& model, test::ModelGraph& c, DType dtype) {
+                             const Dim B{"B"};
+                             const Tensor images = c.take("pixel_values", dtype, model.image_shape(B));
+                             c.outputs.emplace("logits", model.logits(images));
+                             c.loss = model.loss(images, c.take("labels", i64, {B}));
                            });
 }
 
@@ -136,13 +161,18 @@ TEST_CASE("quantized: models of every family compute with the dequantized weight
   // Two stacks in sequence round, and the logits are larger.
   for (const HfCase& which : test::hf_cases("seq2seq-lm")) check(which, seq2seq, 0.06);
   CHECK(quantized == 2);
+  quantized = 0;
+  for (const HfCase& which : test::hf_cases("masked-lm")) check(which, encoder, 0.06);
+  for (const HfCase& which : test::hf_cases("image-classification")) check(which, image_model, 0.06);
+  CHECK(quantized == 4);
 }
 
 TEST_CASE("quantized: cached logits match full passes") {
   for (const HfCase& which : test::hf_cases("causal-lm")) {
     if (which.name != "gpt2" && which.name != "llama") continue;
     INFO(which.name);
-    const pretrained::Pretrained loaded = pretrained::load(which.folder(), {.weights = WeightFormat::q8});
+    const auto loaded =
+        pretrained::load_pretrained<pretrained::CausalLm>(which.folder(), {.weights = WeightFormat::q8});
     const std::vector<std::int64_t> ids = {5, 3, 9, 1, 7, 2};
     Graph g{"full"};
     const Tensor input = g.input("input_ids", i64, {1, Dim("T")});
@@ -171,7 +201,8 @@ TEST_CASE("quantized: a bf16 cache changes logits by less than the weights do") 
     const Continuations known(which);
     if (known.prompts.empty() || which.name == "mixtral") continue;  // its tokens may choose another expert
     INFO(which.name);
-    const pretrained::Pretrained loaded = pretrained::load(which.folder(), {.weights = WeightFormat::q8});
+    const auto loaded =
+        pretrained::load_pretrained<pretrained::CausalLm>(which.folder(), {.weights = WeightFormat::q8});
     test::KernelStore store;
     const double with_f32 = steps_moved(loaded, known, {.cache_dtype = f32, .cache = &store});
     const double with_bf16 = steps_moved(loaded, known, {.cache = &store});
@@ -187,8 +218,9 @@ TEST_CASE("quantized: a bf16 cache changes logits by less than the weights do") 
 TEST_CASE("quantized: matrices take half the memory, norms are not quantized, and saving is rejected") {
   for (const HfCase& which : test::hf_cases("causal-lm")) {
     if (which.name != "llama" && which.name != "gpt2") continue;
-    const pretrained::Pretrained stored = pretrained::load(which.folder());
-    const pretrained::Pretrained loaded = pretrained::load(which.folder(), {.weights = WeightFormat::q8});
+    const auto stored = pretrained::load_pretrained<pretrained::CausalLm>(which.folder());
+    const auto loaded =
+        pretrained::load_pretrained<pretrained::CausalLm>(which.folder(), {.weights = WeightFormat::q8});
     std::int64_t numbers = 0, scales = 0;
     for (const nn::Parameter& parameter : loaded.model->parameters()) {
       const HostTensor& value = loaded.weights.get(parameter.name());
@@ -210,7 +242,8 @@ TEST_CASE("quantized: matrices take half the memory, norms are not quantized, an
 
 TEST_CASE("quantized: cached encoder-decoder steps match full passes") {
   const HfCase which = test::hf_cases("seq2seq-lm").front();
-  const auto loaded = pretrained::load_seq2seq_lm(which.folder(), {.weights = WeightFormat::q8});
+  const auto loaded =
+      pretrained::load_pretrained<pretrained::Seq2SeqLm>(which.folder(), {.weights = WeightFormat::q8});
   const HostTensor prompt = which.inputs().tensor("prompt0");
   std::vector<std::int64_t> ids;
   for (std::int64_t i = 0; i < prompt.numel(); ++i) ids.push_back(prompt.get_int(i));

@@ -24,7 +24,7 @@ struct Mixtral {
     config["output_router_logits"] = true;
     config["router_aux_loss_coef"] = 0.02;
     test::spit(path / "config.json", config.dump());
-    return pretrained::load(path);
+    return pretrained::load_pretrained<pretrained::CausalLm>(path);
   }
 
   test::ScratchFolder scratch;

@@ -27,7 +27,7 @@ HfCase the_case() {
 /// The loss pairs sentence i with sentence i + 3, against all others.
 test::LoadedCase sentences(const std::filesystem::path& folder) {
   return test::loaded_case(
-      pretrained::load_sentence_encoder(folder),
+      pretrained::load_pretrained<pretrained::SentenceEncoder>(folder),
       [](const pretrained::SentenceEncoder& model, test::ModelGraph& c, DType dtype) {
         const Shape shape{6, Dim("T")};
         const pretrained::EncoderInputs inputs{
@@ -64,7 +64,7 @@ TEST_CASE("sentence embeddings match transformers") {
 
 TEST_CASE("vectors of sentences: every pooling mode, by hand") {
   const test::ScratchFolder folder;
-  const auto loaded = pretrained::load_sentence_encoder(with_pooling(
+  const auto loaded = pretrained::load_pretrained<pretrained::SentenceEncoder>(with_pooling(
       folder,
       R"("pooling_mode_cls_token": true, "pooling_mode_max_tokens": true, "pooling_mode_mean_tokens": true,
          "pooling_mode_mean_sqrt_len_tokens": true, "pooling_mode_weightedmean_tokens": true,
@@ -94,14 +94,15 @@ TEST_CASE("vectors of sentences: mean pooling without modules.json") {
   const test::ScratchFolder folder;
   const auto path = with_pooling(folder, R"("pooling_mode_cls_token": true)", true);
   std::filesystem::remove(path / "modules.json");
-  const pretrained::Pooling pooling = pretrained::load_sentence_encoder(path).model->pooling();
+  const pretrained::Pooling pooling = pretrained::load_pretrained<pretrained::SentenceEncoder>(path).model->pooling();
   CHECK((pooling.mean && !pooling.cls && !pooling.normalize));
 }
 
 TEST_CASE("vectors of sentences: rejects unknown settings") {
   const test::ScratchFolder folder;
   const auto failure = [&](const std::string& pooling) {
-    return test::failure_of([&] { (void)pretrained::load_sentence_encoder(with_pooling(folder, pooling, true)); });
+    return test::failure_of(
+        [&] { (void)pretrained::load_pretrained<pretrained::SentenceEncoder>(with_pooling(folder, pooling, true)); });
   };
   for (const auto& [pooling, text] :
        {std::pair{R"("pooling_mode_best_token": true)", "pooling_mode_best_token is true"},
@@ -120,7 +121,8 @@ TEST_CASE("vectors of sentences: rejects unknown settings") {
       R"([{"path": "", "type": "m.Transformer"}])"};
   for (const std::string& text : modules) {
     test::spit(path / "modules.json", text);
-    CHECK(test::failure_of([&] { (void)pretrained::load_sentence_encoder(path); }).label == "config_value");
+    CHECK(test::failure_of([&] { (void)pretrained::load_pretrained<pretrained::SentenceEncoder>(path); }).label ==
+          "config_value");
   }
 }
 
@@ -129,7 +131,7 @@ TEST_CASE("vectors of sentences: newer files name the pooling modes") {
   const auto path = with_pooling(folder, "", true);
   const auto pooling_of = [&](const std::string& text) {
     test::spit(path / "1_Pooling/config.json", text);
-    return pretrained::load_sentence_encoder(path).model->pooling();
+    return pretrained::load_pretrained<pretrained::SentenceEncoder>(path).model->pooling();
   };
   const pretrained::Pooling max = pooling_of(R"({"embedding_dimension": 32, "pooling_mode": "max"})");
   CHECK((max.max && !max.mean));
@@ -156,7 +158,8 @@ TEST_CASE("vectors of sentences: every key is used, harmless or rejected") {
     const std::string before = test::slurp(path / file);
     std::filesystem::create_directories((path / file).parent_path());
     test::spit(path / file, text);
-    const auto failure = test::failure_of([&] { (void)pretrained::load_sentence_encoder(path); });
+    const auto failure =
+        test::failure_of([&] { (void)pretrained::load_pretrained<pretrained::SentenceEncoder>(path); });
     if (before.empty())
       std::filesystem::remove(path / file);
     else
@@ -192,7 +195,7 @@ TEST_CASE("vectors of sentences: every key is used, harmless or rejected") {
     CHECK(refusal(transformer, fmt::format("{{{}}}", harmless)).label == "no error");
   // Both are used: max_seq_length as tokens, do_lower_case before the tokenizer.
   test::spit(path / transformer, R"({"max_seq_length": 5, "do_lower_case": true})");
-  const pretrained::TextOptions texts = pretrained::load_sentence_encoder(path).model->texts();
+  const pretrained::TextOptions texts = pretrained::load_pretrained<pretrained::SentenceEncoder>(path).model->texts();
   CHECK((texts.longest == 5 && texts.lower_case));
   const auto modules = refusal("modules.json", R"([{"path": "", "type": "m.Transformer", "idx": 7, "name": "x"},
       {"path": "1_Pooling", "type": "m.Pooling", "kwargs": ["a"]}])");

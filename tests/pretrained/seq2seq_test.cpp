@@ -22,19 +22,20 @@ void outputs_of(test::ModelGraph& c, std::string_view name, const std::vector<Te
 }
 
 test::LoadedCase seq2seq(const std::filesystem::path& folder) {
-  return test::loaded_case(
-      pretrained::load_seq2seq_lm(folder), [](const pretrained::Seq2SeqLm& model, test::ModelGraph& c, DType dtype) {
-        const Dim B{"B"}, S{"S"}, T{"T"};
-        const pretrained::Seq2SeqInputs inputs{.ids = c.take("input_ids", i64, {B, S}),
-                                               .decoder_ids = c.take("decoder_input_ids", i64, {B, T}),
-                                               .mask = c.take_if("attention_mask", i64, {B, S}),
-                                               .dtype = dtype};
-        const auto memory = model.encode(inputs);
-        outputs_of(c, "encoder", memory);
-        outputs_of(c, "decoder", model.decode(inputs, memory.back()));
-        c.outputs.emplace("logits", model.logits(inputs));
-        c.loss = model.loss(inputs, c.take("labels", i64, {B, T}));
-      });
+  return test::loaded_case(pretrained::load_pretrained<pretrained::Seq2SeqLm>(folder),
+                           [](const pretrained::Seq2SeqLm& model, test::ModelGraph& c, DType dtype) {
+                             const Dim B{"B"}, S{"S"}, T{"T"};
+                             const pretrained::Seq2SeqInputs inputs{
+                                 .ids = c.take("input_ids", i64, {B, S}),
+                                 .decoder_ids = c.take("decoder_input_ids", i64, {B, T}),
+                                 .mask = c.take_if("attention_mask", i64, {B, S}),
+                                 .dtype = dtype};
+                             const auto memory = model.encode(inputs);
+                             outputs_of(c, "encoder", memory);
+                             outputs_of(c, "decoder", model.decode(inputs, memory.back()));
+                             c.outputs.emplace("logits", model.logits(inputs));
+                             c.loss = model.loss(inputs, c.take("labels", i64, {B, T}));
+                           });
 }
 
 /// Compares the beams of a case with the expected ones, which are padded with the end token.
@@ -64,7 +65,7 @@ TEST_CASE("encoder-decoders generate like transformers: greedy and beam search")
     INFO(which.name);
     test::KernelStore store;
     const SafetensorsFile inputs = which.inputs(), expected = which.expected();
-    const auto loaded = pretrained::load_seq2seq_lm(which.folder());
+    const auto loaded = pretrained::load_pretrained<pretrained::Seq2SeqLm>(which.folder());
     CachedSeq2Seq model(*loaded.model, loaded.weights, {.dtype = f64, .cache = &store});
     for (const char* number : {"0", "1"})
       CHECK(model.greedy(ids_of(inputs.tensor(fmt::format("prompt{}", number))), 24, {}) ==
@@ -90,7 +91,7 @@ TEST_CASE("cached encoder-decoder steps match the logits of transformers, also f
     INFO(which.name);
     test::KernelStore store;
     const SafetensorsFile inputs = which.inputs(), expected = which.expected();
-    const auto loaded = pretrained::load_seq2seq_lm(which.folder());
+    const auto loaded = pretrained::load_pretrained<pretrained::Seq2SeqLm>(which.folder());
     for (const DType dtype : {f64, f32}) {
       CachedSeq2Seq model(*loaded.model, loaded.weights, {.dtype = dtype, .cache = &store});
       const std::vector<std::vector<std::int64_t>> prompts{ids_of(inputs.tensor("prompt0")),
@@ -114,7 +115,7 @@ TEST_CASE("cached encoder-decoder steps match the logits of transformers, also f
 TEST_CASE("an encoder-decoder cache grows, and is reset for each prompt") {
   const HfCase which = test::hf_cases("seq2seq-lm").front();
   test::KernelStore store;
-  const auto loaded = pretrained::load_seq2seq_lm(which.folder());
+  const auto loaded = pretrained::load_pretrained<pretrained::Seq2SeqLm>(which.folder());
   CachedSeq2Seq model(*loaded.model, loaded.weights, {.dtype = f64, .cache = &store});
   const std::vector<std::int64_t> prompt{5, 9, 17};
   std::vector<std::int64_t> ids{0};
@@ -190,7 +191,8 @@ TEST_CASE("a generator generates texts with an encoder-decoder") {
 }
 
 TEST_CASE("encoder-decoder labels are shifted after the start token") {
-  const auto loaded = pretrained::load_seq2seq_lm(test::hf_cases("seq2seq-lm").front().folder());
+  const auto loaded =
+      pretrained::load_pretrained<pretrained::Seq2SeqLm>(test::hf_cases("seq2seq-lm").front().folder());
   Graph g{"shift"};
   g.output("ids", loaded.model->shifted(g.input("labels", i64, {Dim("B"), Dim("T")})));
   const HostTensor labels = HostTensor::from({2, 3}, {7, 8, 9, 5, -100, -100}, i64);

@@ -16,11 +16,11 @@ TEST_CASE("two generators on one store, stepped in turns, match generators on se
     if (which.name != "llama" && which.name != "gemma2") continue;
     INFO(which.name);
     const CachedLm::Options options{.chunk = 3, .threads = 1, .cache = &kernels};
-    const pretrained::Pretrained shared = pretrained::load(which.folder());
+    const auto shared = pretrained::load_pretrained<pretrained::CausalLm>(which.folder());
     const Continuations known(which);
     std::vector<CachedLm> together, apart;
     for (std::size_t i = 0; i < 2; ++i) {
-      const pretrained::Pretrained own = pretrained::load(which.folder());
+      const auto own = pretrained::load_pretrained<pretrained::CausalLm>(which.folder());
       together.emplace_back(*shared.model, shared.weights, options);
       apart.emplace_back(*shared.model, own.weights, options);
     }

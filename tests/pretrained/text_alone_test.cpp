@@ -17,7 +17,7 @@ using Ids = std::vector<std::int64_t>;
 namespace {
 
 pretrained::Pretrained model_of(const std::string& name) {
-  return pretrained::load(test::test_data("hf/models") / name / "model");
+  return pretrained::load_pretrained<pretrained::CausalLm>(test::test_data("hf/models") / name / "model");
 }
 
 /// All change at 12 tokens: phi3 switches to other factors, llama changes at each token from there on.

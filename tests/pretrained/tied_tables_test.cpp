@@ -66,14 +66,14 @@ Computed computed(const Loaded& loaded, const std::string& graph) {
 }
 
 Computed causal(const fs::path& path) {
-  const auto loaded = pretrained::load(path);
+  const auto loaded = pretrained::load_pretrained<pretrained::CausalLm>(path);
   Graph g("logits");
   g.output("logits", loaded.model->logits({.ids = g.input("input_ids", i64, {Dim("B"), Dim("T")})}));
   return computed(loaded, ir::print(g.finish()));
 }
 
 Computed encoder(const fs::path& path) {
-  const auto loaded = pretrained::load_encoder(path);
+  const auto loaded = pretrained::load_pretrained<pretrained::Encoder>(path);
   Graph g("logits");
   g.output("logits", loaded.model->logits({.ids = g.input("input_ids", i64, {Dim("B"), Dim("T")})}));
   return computed(loaded, ir::print(g.finish()));
@@ -116,11 +116,15 @@ void check_tied(const std::string& name, const std::string& table, const std::st
   CHECK(json::parse(test::slurp(scratch / "saved" / "config.json")).at("tie_word_embeddings") == false);
 }
 
-pretrained::ModelFiles causal_files(const fs::path& path) { return pretrained::load(path); }
-pretrained::ModelFiles encoder_files(const fs::path& path) { return pretrained::load_encoder(path); }
+pretrained::ModelFiles causal_files(const fs::path& path) {
+  return pretrained::load_pretrained<pretrained::CausalLm>(path);
+}
+pretrained::ModelFiles encoder_files(const fs::path& path) {
+  return pretrained::load_pretrained<pretrained::Encoder>(path);
+}
 
 HostTensor t5_logits(const fs::path& path) {
-  const auto loaded = pretrained::load_seq2seq_lm(path);
+  const auto loaded = pretrained::load_pretrained<pretrained::Seq2SeqLm>(path);
   Graph g("logits");
   const Shape shape{Dim("B"), Dim("T")};
   g.output("logits", loaded.model->logits({.ids = g.input("input_ids", i64, shape),
@@ -202,7 +206,7 @@ TEST_CASE("tied tables: the T5 encoder, decoder and output layer each use their 
     files.write(path);
     const HostTensor own = t5_logits(path);
     CHECK(test::error_of(own, tied) > 1e-3);
-    pretrained::save(pretrained::load_seq2seq_lm(path), scratch / "saved");
+    pretrained::save(pretrained::load_pretrained<pretrained::Seq2SeqLm>(path), scratch / "saved");
     CHECK(test::error_of(t5_logits(scratch / "saved"), own) == 0);
     CHECK(test::slurp(scratch / "saved" / "config.json") == test::slurp(path / "config.json"));
   }

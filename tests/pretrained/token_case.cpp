@@ -14,7 +14,7 @@ void store_in(pretrained::Pretrained& loaded, DType dtype) {
 }
 
 pretrained::Pretrained load_in(const HfCase& which, DType dtype) {
-  pretrained::Pretrained loaded = pretrained::load(which.folder());
+  auto loaded = pretrained::load_pretrained<pretrained::CausalLm>(which.folder());
   store_in(loaded, dtype);
   return loaded;
 }

@@ -60,7 +60,8 @@ TokenBatches batches_of(const EvalOptions& options, const pretrained::AdaptedMod
 }
 
 void evaluate(const EvalOptions& options) {
-  const pretrained::AdaptedModel loaded = pretrained::load_adapted(options.model, options.adapter);
+  const pretrained::AdaptedModel loaded =
+      pretrained::load_adapted<pretrained::CausalLm>(pretrained::find_adapted(options.model, options.adapter));
   note_ignored_keys(options.model, options.adapter);
   const TokenBatches batches = batches_of(options, loaded);
   DiskCache cache(cache_folder());

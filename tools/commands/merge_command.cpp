@@ -5,6 +5,7 @@
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
 #include "models/pretrained/encoders/sentence_encoder.h"
+#include "models/pretrained/families.h"
 #include "models/pretrained/image_models/image_model.h"
 #include "models/pretrained/lora/adapted_model.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
@@ -24,9 +25,9 @@ struct MergeOptions {
   std::filesystem::path folder, adapter, output;
 };
 
-template <class Load>
-void merge_by(const Load& load, const pretrained::AdaptedFolders& folders, const std::filesystem::path& output) {
-  auto loaded = pretrained::load_adapted(folders, load);
+template <class Model>
+void merge_into(const pretrained::AdaptedFolders& folders, const std::filesystem::path& output) {
+  auto loaded = pretrained::load_adapted<Model>(folders);
   DiskCache cache(cache_folder());
   const std::size_t layers = loaded.lora->layers.size();
   const TextSources texts = text_sources(folders.model, loaded.text_folder);
@@ -42,17 +43,18 @@ void merge(const MergeOptions& options) {
     throw UserError(fmt::format("{} is a model without an adapter", options.folder.string()), "adapter_base",
                     "give the adapter's directory, or --adapter");
   for (const std::filesystem::path& input : {folders.model, folders.adapter}) check_output(options.output, input);
-  const pretrained::Config config = pretrained::read_config(folders.model).config;
-  if (pretrained::is_seq2seq(config))
-    merge_by([](const auto& folder) { return pretrained::load_seq2seq_lm(folder); }, folders, options.output);
-  else if (pretrained::is_image_model(config))
-    merge_by(pretrained::load_image_model, folders, options.output);
-  else if (pretrained::is_encoder(config) && path_exists(folders.model / "modules.json"))
-    merge_by(pretrained::load_sentence_encoder, folders, options.output);
-  else if (pretrained::is_encoder(config))
-    merge_by(pretrained::load_encoder, folders, options.output);
+  using pretrained::ModelKind;
+  const auto kind = pretrained::kind_of(pretrained::read_config(folders.model).config);
+  if (kind == ModelKind::seq2seq)
+    merge_into<pretrained::Seq2SeqLm>(folders, options.output);
+  else if (kind == ModelKind::image)
+    merge_into<pretrained::ImageModel>(folders, options.output);
+  else if (kind == ModelKind::encoder && path_exists(folders.model / "modules.json"))
+    merge_into<pretrained::SentenceEncoder>(folders, options.output);
+  else if (kind == ModelKind::encoder)
+    merge_into<pretrained::Encoder>(folders, options.output);
   else
-    merge_by([](const auto& folder) { return pretrained::load(folder); }, folders, options.output);
+    merge_into<pretrained::CausalLm>(folders, options.output);
   note_ignored_keys(folders.model);
 }
 

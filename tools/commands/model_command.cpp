@@ -125,8 +125,7 @@ const std::map<std::string, Entry>& catalogue() {
 ir::Graph folder_step(const ModelOptions& options) {
   const pretrained::AdaptedFolders folders = pretrained::find_adapted(options.name, options.adapter);
   require_one_adapter(options.lora, folders);
-  pretrained::AdaptedModel loaded =
-      pretrained::load_adapted(folders, [](const auto& folder) { return pretrained::load(folder); });
+  pretrained::AdaptedModel loaded = pretrained::load_adapted<pretrained::CausalLm>(folders);
   if (options.lora) pretrained::add_lora(loaded.model, parse_lora(*options.lora), 0);
   const pretrained::CausalLm& model = *loaded.model.model;
   keep_trained_in_f32(model);

@@ -88,7 +88,7 @@ class FineTuning {
   }
 
   void load() {
-    loaded_.emplace(pretrained::load_adapted(folders_, [](const auto& folder) { return pretrained::load(folder); }));
+    loaded_.emplace(pretrained::load_adapted<pretrained::CausalLm>(folders_));
     note_ignored_keys(folders_.model);
     if (const auto longest = model().model->context_length(); longest && s_.context > *longest)
       throw UserError(fmt::format("--context {}: the model has {} positions", s_.context, *longest),

@@ -35,8 +35,8 @@ struct PartOptions {
   pretrained::LoadOptions load = {};
 };
 
-/// Returns the graph of a directory accepted by load_adapted() or load_seq2seq_lm(), for evaluation: without an
-/// adapter's dropout. Parameters have the names and dtypes of the files. Throws UserErrors of these functions.
+/// Returns the graph of a language model's directory, or of an adapter's, for evaluation: without an adapter's
+/// dropout. Parameters have the names and dtypes of the files. Throws UserErrors of with_language_model().
 ir::Graph pretrained_graph(const std::filesystem::path& folder, GraphPart part, const PartOptions& options = {});
 
 /// Returns the weights of a directory, mapped from its files. Throws the same UserErrors.

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "models/pretrained/keys/families.h"
+#include "models/pretrained/families.h"
 #include "models/pretrained/lora/adapted_model.h"
 #include "tools/streams.h"
 

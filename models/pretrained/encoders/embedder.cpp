@@ -56,7 +56,7 @@ struct Rows {
 
 Embedder Embedder::load(const std::filesystem::path& folder, const EmbedderOptions& options,
                         const std::filesystem::path& adapter) {
-  auto loaded = load_adapted(find_adapted(folder, adapter), load_sentence_encoder);
+  auto loaded = load_adapted<SentenceEncoder>(find_adapted(folder, adapter));
   return {std::move(loaded.model), Tokenizer::load(loaded.text_folder), options};
 }
 

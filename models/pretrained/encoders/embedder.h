@@ -29,7 +29,7 @@ struct EmbedderOptions {
 class Embedder {
  public:
   /// Loads the directory of a model or of an adapter; see find_adapted(). Throws UserErrors of that,
-  /// load_sentence_encoder(), load_lora() and Tokenizer::load.
+  /// load_pretrained(), load_lora() and Tokenizer::load.
   static Embedder load(const std::filesystem::path& folder, const EmbedderOptions& options = {},
                        const std::filesystem::path& adapter = {});
   Embedder(PretrainedSentenceEncoder model, Tokenizer tokenizer, const EmbedderOptions& options = {});

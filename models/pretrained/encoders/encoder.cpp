@@ -1,10 +1,15 @@
 #include "models/pretrained/encoders/encoder.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
 #include "ir/support/error.h"
+#include "models/pretrained/config/model_keys.h"
+#include "models/pretrained/config/options.h"
 
 namespace lathe::pretrained {
 
@@ -26,7 +31,7 @@ nn::SelfAttentionOptions encoder_attention(const EncoderOptions& options) {
 
 std::string below(std::string_view parent, std::string_view name) { return fmt::format("{}.{}", parent, name); }
 
-nn::EmbeddingOptions table(const EncoderOptions& options) {
+nn::EmbeddingOptions table_options(const EncoderOptions& options) {
   return {.dtype = options.attention.dtype, .flat = false};
 }
 
@@ -56,12 +61,14 @@ Tensor EncoderLayer::operator()(const Tensor& x, const nn::AttentionContext& con
 Encoder::Encoder(const EncoderOptions& o)
     : Module(o.kind),
       options_(o),
-      words_(*this, below(o.embeddings, "word_embeddings"), o.vocab, o.attention.hidden, table(o)),
-      positions_(*this, below(o.embeddings, "position_embeddings"), o.positions, o.attention.hidden, table(o)),
+      words_(*this, below(o.embeddings, "word_embeddings"), o.vocab, o.attention.hidden, table_options(o)),
+      positions_(*this, below(o.embeddings, "position_embeddings"), o.positions, o.attention.hidden,
+                 table_options(o)),
       norm_(*this, below(o.embeddings, "LayerNorm"), o.attention.hidden, encoder_norm(o)) {
   const Dim& hidden = o.attention.hidden;
   const DType dtype = o.attention.dtype;
-  if (o.types) types_.emplace(*this, below(o.embeddings, "token_type_embeddings"), *o.types, hidden, table(o));
+  if (o.types)
+    types_.emplace(*this, below(o.embeddings, "token_type_embeddings"), *o.types, hidden, table_options(o));
   for (int i = 0; i < o.layers; ++i) layers_.emplace_back(*this, below(o.layer, std::to_string(i)), o);
   if (!o.pooler.empty()) pooler_.emplace(*this, o.pooler, hidden, hidden, nn::LinearOptions{.dtype = dtype});
   if (!o.head) return;
@@ -118,6 +125,15 @@ Tensor Encoder::loss(const EncoderInputs& inputs, const Tensor& labels) const {
 Tensor Encoder::pool(const Tensor& states, Where at) const {
   if (!has_pooler()) throw_part(at, *this, "pooler");
   return tanh((*pooler_)(states.select(1, 0)));
+}
+
+std::optional<EncoderOptions::Head> head_if(const Config& config, const std::vector<std::string>& with_head,
+                                            const std::vector<std::string>& without,
+                                            const EncoderOptions::Head& head) {
+  const std::string name = architecture(config);
+  if (std::ranges::find(with_head, name) != with_head.end()) return head;
+  if (name.empty() || std::ranges::find(without, name) != without.end()) return std::nullopt;
+  reject_architecture(config, fmt::format("{} and {}", fmt::join(without, ", "), fmt::join(with_head, ", ")));
 }
 
 std::string Encoder::root_name() const {

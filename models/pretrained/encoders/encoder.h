@@ -11,7 +11,7 @@
 #include "models/pretrained/pretrained.h"
 
 /// Encoders from Hugging Face files: BERT, RoBERTa, DistilBERT. A family is a function from config.json to
-/// EncoderOptions, and a line in load_encoder.cpp.
+/// EncoderOptions.
 namespace lathe::pretrained {
 
 /// The inputs of one encoder call.
@@ -51,6 +51,8 @@ struct EncoderOptions {
     bool is_tied = true;  ///< shares the embedding table
   };
   std::optional<Head> head = {};
+  std::string head_tensors =
+      {};                   ///< the output layer's tensors, which a model without it ignores: "cls.predictions.*"
   std::string pooler = {};  ///< the layer applied to the first token's state; empty: none
 };
 
@@ -77,6 +79,9 @@ class Encoder : public nn::Module {
   /// segments if the model has none.
   std::vector<Tensor> hidden_states(const EncoderInputs& inputs) const;
 
+  /// The table of token embeddings, [vocab, hidden].
+  const nn::Parameter& table() const { return words_.table(); }
+
   bool has_head() const { return head_dense_.has_value(); }
   /// Returns the prefix that Hugging Face omits from names, except those of the output layer, if the model has no
   /// output layer: "bert."; empty if it has one.
@@ -84,6 +89,10 @@ class Encoder : public nn::Module {
   /// The embedding table, if the output layer shares it.
   std::optional<nn::Parameter> tied() const {
     return options_.head && options_.head->is_tied ? head_table_ : std::nullopt;
+  }
+  /// Returns the name of the output layer's table in PEFT: "cls.predictions.decoder"; empty if there is none.
+  std::string output_name() const {
+    return options_.head ? options_.head->table.substr(0, options_.head->table.rfind('.')) : "";
   }
   /// Returns the logits of a masked language model for each token: [B, T, vocab]. Throws UserError [encoder_part] if
   /// there is no output layer.
@@ -118,36 +127,10 @@ class Encoder : public nn::Module {
   std::optional<nn::Parameter> head_table_, head_bias_;
 };
 
-using PretrainedEncoder = PretrainedModel<Encoder>;
-
-/// Loads a BERT, RoBERTa or DistilBERT directory. "architectures" decides whether the model has the output layer of a
-/// masked language model:
-///
-///   auto bert = pretrained::load_encoder("bert-base-uncased");
-///   Graph g{"states"};
-///   const Shape shape{Dim("B"), Dim("T")};
-///   const pretrained::EncoderInputs inputs{.ids = g.input("input_ids", i64, shape),
-///                                          .mask = g.input("attention_mask", i64, shape)};
-///   g.output("states", bert.model->hidden_states(inputs).back());
-///   Executable exe = compile(g.finish(), {.parameters = bert.weights});
-///
-/// If the output layer's values differ from the embeddings, it gets its own table, regardless of tie_word_embeddings.
-/// Throws the UserErrors of load().
-PretrainedEncoder load_encoder(const std::filesystem::path& folder);
-
-/// Whether a configuration is that of a known encoder.
-bool is_encoder(const Config& config);
-
-/// A family's options and the tensor names of its files.
-struct DescribedEncoder {
-  EncoderOptions options;
-  TensorNames names;
-};
-DescribedEncoder describe_bert(const Config& config);
-DescribedEncoder describe_roberta(const Config& config);  ///< and XLM-RoBERTa
-DescribedEncoder describe_distilbert(const Config& config);
-const KeyTable& bert_keys();
-const KeyTable& roberta_keys();
-const KeyTable& distilbert_keys();
+/// Returns the output layer if "architectures" names one of the models that have it; nothing for one of those that
+/// have not, and for files without the key. Throws UserError [config_value] for others.
+std::optional<EncoderOptions::Head> head_if(const Config& config, const std::vector<std::string>& with_head,
+                                            const std::vector<std::string>& without,
+                                            const EncoderOptions::Head& head);
 
 }  // namespace lathe::pretrained

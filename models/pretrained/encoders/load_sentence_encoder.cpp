@@ -7,6 +7,7 @@
 #include "models/pretrained/encoders/sentence_config.h"
 #include "models/pretrained/encoders/sentence_encoder.h"
 #include "models/pretrained/encoders/sentence_keys.h"
+#include "models/pretrained/families.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/paths.h"
 
@@ -113,8 +114,8 @@ Pooling read_modules(ModelFiles& files, const std::string& text, const Dim& widt
 /// library.
 TextOptions read_texts(ModelFiles& files, std::int64_t positions) {
   TextOptions texts{.longest = positions};
-  for (const std::string family : {"bert", "roberta", "distilbert", "xlm-roberta"}) {
-    const std::string name = fmt::format("sentence_{}_config.json", family);
+  for (const std::string& family : model_types(ModelKind::encoder)) {
+    const std::string name = sentence_file(family);
     const std::string* text = read_other(files, name);
     if (!text) continue;
     const Config config = Config::parse(*text, (files.folder / name).string());
@@ -139,8 +140,9 @@ TextOptions read_texts(ModelFiles& files, std::int64_t positions) {
 
 }  // namespace
 
-PretrainedSentenceEncoder load_sentence_encoder(const std::filesystem::path& folder) {
-  PretrainedEncoder encoder = load_encoder(folder);
+template <>
+PretrainedSentenceEncoder load_pretrained(const std::filesystem::path& folder, const LoadOptions& options) {
+  auto encoder = load_pretrained<Encoder>(folder, options);
   PretrainedSentenceEncoder loaded{std::move(static_cast<ModelFiles&>(encoder)), nullptr};
   Pooling pooling{.mean = true};
   if (const std::string* modules = read_other(loaded, "modules.json"))

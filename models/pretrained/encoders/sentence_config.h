@@ -1,7 +1,7 @@
 #pragma once
 
+#include "models/pretrained/config/key_table.h"
 #include "models/pretrained/encoders/sentence_encoder.h"
-#include "models/pretrained/key_table.h"
 
 namespace lathe::pretrained {
 

@@ -81,13 +81,15 @@ using PretrainedSentenceEncoder = PretrainedModel<SentenceEncoder>;
 /// by model_max_length of tokenizer_config.json. Prompts, the similarity and truncate_dim are from
 /// config_sentence_transformers.json.
 ///
-///   auto minilm = pretrained::load_sentence_encoder("all-MiniLM-L6-v2");
+///   auto minilm = pretrained::load_pretrained<pretrained::SentenceEncoder>("all-MiniLM-L6-v2");
 ///   Graph g{"embed"};
 ///   const Shape shape{Dim("B"), Dim("T")};
 ///   g.output("vectors", minilm.model->embed({.ids = g.input("input_ids", i64, shape),
 ///                                            .mask = g.input("attention_mask", i64, shape)}));
 ///
-/// Throws the UserErrors of load_encoder(), and [config_value] for unknown modules, pooling modes and options.
-PretrainedSentenceEncoder load_sentence_encoder(const std::filesystem::path& folder);
+/// Throws the UserErrors of load_pretrained() for an Encoder, and [config_value] for unknown modules, pooling modes
+/// and options.
+template <>
+PretrainedSentenceEncoder load_pretrained(const std::filesystem::path& folder, const LoadOptions& options);
 
 }  // namespace lathe::pretrained

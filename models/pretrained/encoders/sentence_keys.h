@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/pretrained/key_table.h"
+#include "models/pretrained/config/key_table.h"
 
 /// Rules for the keys in the files of sentence-transformers.
 namespace lathe::pretrained {

@@ -1,34 +1,36 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "frontend/nn/feed_forward.h"
-#include "frontend/nn/self_attention.h"
+#include "frontend/nn/linear.h"
+#include "frontend/nn/norm.h"
 #include "models/pretrained/pretrained.h"
+#include "models/pretrained/transformer_layer.h"
 
-/// Image models from Hugging Face files: ViT.
+/// Image models from Hugging Face files: ViT. A family is a function from config.json to ImageModelOptions.
 namespace lathe::pretrained {
 
-/// x + attention(norm(x)), then x + feed_forward(norm(x)).
-class ImageLayer : public nn::Module {
- public:
-  ImageLayer(const Module& parent, const Config& config, int index);
-  Tensor operator()(const Tensor& x, const nn::AttentionContext& context) const;
-
- private:
-  nn::SelfAttention attention_;
-  nn::FeedForward feed_forward_;
-  nn::LayerNorm norm_before_, norm_after_;
+/// A model as its configuration describes it. Names are those in the files.
+struct ImageModelOptions {
+  std::string_view kind;  ///< name in messages: "Vit"
+  Dim hidden, channels, height, width, patch_height, patch_width;
+  DType dtype = f32;
+  std::vector<TransformerLayerOptions> layers = {};
+  nn::NormOptions norm = {};        ///< of the last layer's states
+  std::string root;                 ///< prefix of all names except those of the classifier
+  std::optional<Dim> classes = {};  ///< none: the model has no classifier
+  std::optional<Dim> pooled = {};   ///< width of the pooler's output, if the model has one; a classifier excludes it
+  nn::Activation pooler_activation = nn::Activation::tanh;
 };
 
 /// ViT (Dosovitskiy et al. 2021): an image is cut into patches, one token each, after a class token. Images are f32
 /// or of the compute dtype: [B, channels, height, width], of the size in the configuration.
 class ImageModel : public nn::Module {
  public:
-  /// `has_pooler`: the files hold the layer applied to the class token; only a model without classes can have it.
-  ImageModel(const Config& config, bool has_pooler);
+  explicit ImageModel(const ImageModelOptions& options);
 
   /// Returns the embeddings and the output of each layer, before the final norm: [B, 1 + patches, hidden] each.
   /// Throws UserError [image_shape] for images of other sizes.
@@ -45,38 +47,23 @@ class ImageModel : public nn::Module {
   bool has_pooler() const { return pooler_.has_value(); }
   /// Returns the prefix that Hugging Face omits from names if the model has no classes: "vit."; empty if it has
   /// classes.
-  std::string root_name() const { return has_classes() ? "" : "vit."; }
+  std::string root_name() const { return has_classes() ? "" : options_.root + "."; }
   /// Returns the output of the layer applied to the class token's state: [B, width]. Throws UserError [encoder_part]
   /// if there is no such layer.
   Tensor pool(const Tensor& images, Where at = Where::current()) const;
 
   /// Returns the shape of images, [B, channels, height, width].
-  Shape image_shape(const Dim& B) const { return {B, channels_, height_, width_}; }
+  Shape image_shape(const Dim& B) const { return {B, options_.channels, options_.height, options_.width}; }
 
  private:
   Tensor embed(const Tensor& images) const;
+  nn::Parameter declare_table(std::string_view name, const Shape& shape);
 
-  Dim channels_, height_, width_, patch_height_, patch_width_;
+  ImageModelOptions options_;
   nn::Parameter class_token_, positions_, patches_, patch_bias_;
-  std::vector<ImageLayer> layers_;
+  std::vector<TransformerLayer> layers_;
   nn::LayerNorm norm_;
   std::optional<nn::Linear> classifier_, pooler_;
-  nn::Activation pooler_activation_;
 };
-
-using PretrainedImageModel = PretrainedModel<ImageModel>;
-
-/// Loads a ViT directory. "architectures" decides whether the model has classes:
-///
-///   auto vit = pretrained::load_image_model("vit-base-patch16-224");
-///   Graph g{"classes"};
-///   const Tensor images = g.input("pixel_values", f32, vit.model->image_shape(Dim("B")));
-///   g.output("logits", vit.model->logits(images));
-///
-/// Throws the UserErrors of load().
-PretrainedImageModel load_image_model(const std::filesystem::path& folder);
-
-/// Whether a configuration is that of a known image model.
-bool is_image_model(const Config& config);
 
 }  // namespace lathe::pretrained

@@ -49,8 +49,4 @@ AdaptedFolders find_adapted(const fs::path& folder, const fs::path& adapter) {
   return {base_of(folder), folder};
 }
 
-AdaptedModel load_adapted(const fs::path& folder, const fs::path& adapter, const LoadOptions& options) {
-  return load_adapted(find_adapted(folder, adapter), [&](const fs::path& base) { return load(base, options); });
-}
-
 }  // namespace lathe::pretrained

@@ -32,22 +32,17 @@ struct AdaptedFolders {
 /// and an adapter; those of require_model_folder().
 AdaptedFolders find_adapted(const std::filesystem::path& folder, const std::filesystem::path& adapter = {});
 
-/// Loads the model with `load` and attaches the adapter:
+/// Loads the model and attaches the adapter:
 ///
-///   auto t5 = pretrained::load_adapted(pretrained::find_adapted("adapter"),
-///                                      [](const auto& folder) { return pretrained::load_seq2seq_lm(folder); });
+///   auto t5 = pretrained::load_adapted<pretrained::Seq2SeqLm>(pretrained::find_adapted("adapter"));
 ///
-/// Throws the UserErrors of that function and of load_lora().
-template <class Load>
-auto load_adapted(const AdaptedFolders& folders, const Load& load) {
-  Adapted<decltype(load(folders.model))> loaded{.model = load(folders.model), .text_folder = folders.text_folder()};
+/// Throws the UserErrors of load_pretrained() and load_lora().
+template <class Model>
+Adapted<PretrainedModel<Model>> load_adapted(const AdaptedFolders& folders, const LoadOptions& options = {}) {
+  Adapted<PretrainedModel<Model>> loaded{.model = load_pretrained<Model>(folders.model, options),
+                                         .text_folder = folders.text_folder()};
   if (!folders.adapter.empty()) loaded.lora = load_lora(loaded.model, folders.adapter);
   return loaded;
 }
-
-/// Loads a decoder-only language model from the directories of find_adapted(). Throws UserErrors of find_adapted(),
-/// load() and load_lora().
-AdaptedModel load_adapted(const std::filesystem::path& folder, const std::filesystem::path& adapter = {},
-                          const LoadOptions& options = {});
 
 }  // namespace lathe::pretrained

@@ -71,13 +71,13 @@ void save_whole(const LoraBase& base, const nn::Module& module, Lora& lora) {
 /// Rejects a tied output layer as a target: it has no module here, but it has one in PEFT.
 void check_tied(const LoraBase& base, const LoraConfig& config) {
   if (!base.tied || config.targets == ModuleNames("all-linear")) return;
-  for (const char* name : {"lm_head", "embed_out", "cls.predictions.decoder", "lm_head.decoder", "vocab_projector"})
-    if (is_target(config, name, true) || is_saved_whole(config, name))
-      throw UserError(fmt::format("{} shares the table {} of the embeddings, and has no adapter and no weight apart "
-                                  "from it",
-                                  name, base.tied->name()),
-                      "adapter_target",
-                      "leave the output layer out of target_modules and modules_to_save, or untie it in the model");
+  const std::string& name = base.output_name;
+  if (is_target(config, name, true) || is_saved_whole(config, name))
+    throw UserError(fmt::format("{} shares the table {} of the embeddings, and has no adapter and no weight apart "
+                                "from it",
+                                name, base.tied->name()),
+                    "adapter_target",
+                    "leave the output layer out of target_modules and modules_to_save, or untie it in the model");
 }
 
 }  // namespace

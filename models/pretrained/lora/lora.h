@@ -15,7 +15,7 @@
 
 /// Low-rank adapters (Hu et al. 2021) on a model of any kind, in the file format of the PEFT library:
 ///
-///   auto llama = pretrained::load("Llama-3.2-1B");
+///   auto llama = pretrained::load_pretrained<pretrained::CausalLm>("Llama-3.2-1B");
 ///   const auto lora = pretrained::add_lora(
 ///       llama, {.r = 16, .alpha = 32, .targets = std::vector<std::string>{"q_proj", "v_proj"}}, /*seed=*/1);
 ///   ...                                                // train nn::trainable(*llama.model): only the adapters
@@ -28,6 +28,7 @@ struct LoraBase {
   ModelFiles& files;
   std::optional<nn::Linear> output_layer = {};  ///< excluded from "all-linear"
   std::optional<nn::Parameter> tied = {};       ///< the embedding table, if the output layer shares it
+  std::string output_name = {};                 ///< of the output layer in PEFT, which a tied one has only there
   /// Prefix of names here but not in PEFT, which adapts the model below the output layer: "bert." of a BertModel.
   std::string root = {};
 
@@ -36,6 +37,7 @@ struct LoraBase {
       : model(*base.model), files(base) {
     if constexpr (requires { base.model->output_layer(); }) output_layer = base.model->output_layer();
     if constexpr (requires { base.model->tied(); }) tied = base.model->tied();
+    if constexpr (requires { base.model->output_name(); }) output_name = base.model->output_name();
     if constexpr (requires { base.model->root_name(); }) root = base.model->root_name();
   }
 

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "models/pretrained/key_table.h"
+#include "models/pretrained/config/key_table.h"
 
 /// Low-rank adapters (Hu et al. 2021) in the format of adapter_config.json of the PEFT library.
 namespace lathe::pretrained {

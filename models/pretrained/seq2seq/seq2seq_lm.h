@@ -67,6 +67,8 @@ class Seq2SeqLm : public nn::Module {
   std::int64_t vocabulary_size() const { return table().shape()[0].value().value_or(0); }
   /// The output layer, if it has its own table.
   virtual std::optional<nn::Linear> output_layer() const = 0;
+  /// Name of the output layer in PEFT, whether it has its own table or not.
+  virtual std::string_view output_name() const = 0;
   /// The embedding table, if the output layer shares it.
   std::optional<nn::Parameter> tied() const { return output_layer() ? std::nullopt : std::optional(table()); }
 
@@ -85,27 +87,5 @@ class Seq2SeqLm : public nn::Module {
 };
 
 using PretrainedSeq2SeqLm = PretrainedModel<Seq2SeqLm>;
-
-/// Loads a T5 directory, version 1.0 or 1.1:
-///
-///   auto t5 = pretrained::load_seq2seq_lm("t5-small");
-///   Graph g{"logits"};
-///   const Dim B{"B"}, S{"S"}, T{"T"};
-///   g.output("logits", t5.model->logits({.ids = g.input("input_ids", i64, {B, S}),
-///                                        .decoder_ids = g.input("decoder_input_ids", i64, {B, T})}));
-///
-/// The encoder, the decoder and the output layer get their own tables if the files hold values for them that differ
-/// from `shared`, as in transformers, regardless of tie_word_embeddings. Throws the UserErrors of load().
-PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder, const LoadOptions& options = {});
-
-/// Whether a configuration is that of a known encoder-decoder model.
-bool is_seq2seq(const Config& config);
-
-/// The tables that a model has in addition to that of the embeddings.
-struct SeparateTables {
-  bool encoder = false, decoder = false, head = false;
-};
-std::unique_ptr<Seq2SeqLm> make_t5(const Config& config, const SeparateTables& separate);
-const KeyTable& t5_keys();
 
 }  // namespace lathe::pretrained

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "models/generation/cached_lm.h"
-#include "models/pretrained/keys/model_keys.h"
+#include "models/pretrained/families.h"
 #include "models/pretrained/token_loss.h"
 #include "models/text/dataset/token_batches.h"
 #include "tests/fuzz/texts/text_runs.h"
@@ -16,23 +16,8 @@ namespace {
 
 std::unique_ptr<pretrained::CausalLm> decoder_of(const RandomModel& made) {
   using namespace pretrained;
-  struct Family {
-    const KeyTable& (*keys)();
-    std::unique_ptr<CausalLm> (*make)(const Config&);
-  };
-  static const std::map<std::string, Family> families{{"llama", {llama_keys, make_llama}},
-                                                      {"mistral", {mistral_keys, make_llama}},
-                                                      {"qwen2", {qwen2_keys, make_llama}},
-                                                      {"qwen3", {qwen3_keys, make_llama}},
-                                                      {"mixtral", {mixtral_keys, make_mixtral}},
-                                                      {"phi3", {phi3_keys, make_phi3}},
-                                                      {"olmo2", {olmo2_keys, make_olmo2}},
-                                                      {"gemma2", {gemma2_keys, make_gemma}},
-                                                      {"gemma3_text", {gemma3_keys, make_gemma}},
-                                                      {"gpt_neox", {gpt_neox_keys, make_gpt_neox}},
-                                                      {"gpt2", {gpt2_keys, make_gpt2}}};
-  const Family& family = families.at(made.family);
-  return family.make(model_config(Config::parse(made.config, "config.json"), family.keys()));
+  const auto describe = std::get<DescribeCausalLm>(family_of(made).make);
+  return std::make_unique<CausalLm>(describe(config_of(made)));
 }
 
 /// Computes logits [1, T, vocab] in one pass over a single text, once per text.

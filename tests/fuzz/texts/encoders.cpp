@@ -5,7 +5,7 @@
 
 #include "models/generation/cached_seq2seq.h"
 #include "models/pretrained/encoders/encoder.h"
-#include "models/pretrained/keys/model_keys.h"
+#include "models/pretrained/families.h"
 #include "tests/fuzz/texts/text_runs.h"
 
 namespace lathe::fuzz {
@@ -13,14 +13,9 @@ namespace lathe::fuzz {
 namespace {
 
 pretrained::EncoderOptions encoder_options(const RandomModel& made) {
-  using namespace pretrained;
-  const Config config = Config::parse(made.config, "config.json");
-  DescribedEncoder described = made.family == "bert" ? describe_bert(model_config(config, bert_keys()))
-                               : made.family == "roberta"
-                                   ? describe_roberta(model_config(config, roberta_keys()))
-                                   : describe_distilbert(model_config(config, distilbert_keys()));
-  described.options.pooler.clear();
-  return described.options;
+  pretrained::EncoderOptions options = std::get<pretrained::DescribeEncoder>(family_of(made).make)(config_of(made));
+  options.pooler.clear();
+  return options;
 }
 
 ir::Graph encoder_graph(const pretrained::Encoder& model, bool is_masked) {
@@ -146,8 +141,8 @@ Complaint check_encoder(const RandomModel& made, std::mt19937& random) {
 }
 
 Complaint check_encoder_decoder(const RandomModel& made, std::mt19937& random) {
-  using namespace pretrained;
-  const auto model = make_t5(model_config(Config::parse(made.config, "config.json"), t5_keys()), {});
+  const auto make = std::get<pretrained::MakeSeq2SeqLm>(family_of(made).make);
+  const auto model = make(config_of(made), [](const std::string&, const std::string&) { return false; });
   const Parameters weights = random_weights(*model, random);
   std::vector<Ids> sources = random_texts(made, 3, random), texts = random_texts(made, 3, random);
   for (Ids& text : texts) text.insert(text.begin(), model->start_token());

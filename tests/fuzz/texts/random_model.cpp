@@ -6,6 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "models/pretrained/config/model_keys.h"
+#include "models/pretrained/families.h"
+
 namespace lathe::fuzz {
 
 namespace {
@@ -13,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array decoder_families{"llama", "mistral", "qwen2",       "qwen3",    "mixtral", "phi3",
-                                      "olmo2", "gemma2",  "gemma3_text", "gpt_neox", "gpt2"};
+                                      "olmo2", "gemma2",  "gemma3_text", "gpt_neox", "gpt2",    "granite"};
 constexpr std::array encoder_families{"bert", "roberta", "distilbert"};
 
 double real(std::mt19937& random, double low, double high) {
@@ -118,10 +121,16 @@ Json rotary_config(const std::string& family, std::mt19937& random, std::int64_t
   if (shares) config["num_key_value_heads"] = kv;
   const bool has_own_default = family.starts_with("gemma") || family == "qwen3";  // 256, 128
   if (apart || has_own_default) config["head_dim"] = head;
-  if (family == "llama" || family == "qwen3" || family == "gpt_neox") config["attention_bias"] = one_in(random, 2);
+  if (family == "llama" || family == "granite" || family == "qwen3" || family == "gpt_neox")
+    config["attention_bias"] = one_in(random, 2);
   if (family == "gpt_neox") config["use_parallel_residual"] = one_in(random, 2);
   if (family.starts_with("gemma")) config["query_pre_attn_scalar"] = pick(random, {4, 9, 16});
   if (family == "gemma2") config.update({{"attn_logit_softcapping", 5.0}, {"final_logit_softcapping", 3.0}});
+  if (family == "granite")
+    config.update({{"embedding_multiplier", real(random, 1, 12)},
+                   {"attention_multiplier", real(random, 0.1, 1)},
+                   {"residual_multiplier", real(random, 0.2, 1)},
+                   {"logits_scaling", real(random, 1, 8)}});
   if (family == "mixtral")
     config.update({{"num_local_experts", pick(random, {2, 4, 9})}, {"num_experts_per_tok", pick(random, {1, 2})}});
   add_windows(config, random);
@@ -184,6 +193,12 @@ Json t5_config(std::mt19937& random) {
 }  // namespace
 
 unsigned family_count() { return decoder_families.size() + encoder_families.size() + 1; }
+
+const pretrained::Family& family_of(const RandomModel& model) { return *pretrained::find_family(model.family); }
+
+pretrained::Config config_of(const RandomModel& model) {
+  return pretrained::model_config(pretrained::Config::parse(model.config, "config.json"), family_of(model));
+}
 
 RandomModel random_model(unsigned number, std::mt19937& random) {
   std::size_t at = number % family_count();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frontend/nn/module.h"
+#include "models/pretrained/family.h"
 #include "runtime/parameters/parameters.h"
 
 /// Small language models with random configurations and weights, and random texts for them.
@@ -34,6 +35,10 @@ inline bool one_in(std::mt19937& random, unsigned n) { return random() % n == 0;
 RandomModel random_model(unsigned number, std::mt19937& random);
 /// Number of families.
 unsigned family_count();
+
+const pretrained::Family& family_of(const RandomModel& model);
+/// Returns the keys that the family reads, with their defaults.
+pretrained::Config config_of(const RandomModel& model);
 
 /// Returns values for all parameters, with the magnitudes of trained weights.
 Parameters random_weights(const nn::Module& model, std::mt19937& random);
