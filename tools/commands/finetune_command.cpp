@@ -3,13 +3,12 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/finetune/fine_tuning.h"
-#include "tools/finetune/lora_option.h"
+#include "tools/options/adapter_options.h"
 #include "tools/options/division.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
-#include "tools/pretrained/model_directory.h"
 
 namespace lathe::tools {
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "ir/support/dtype.h"
-#include "tools/finetune/text_samples.h"
+#include "models/finetune/new_model/text_model.h"
+#include "models/finetune/text_samples.h"
 #include "tools/options/division.h"
-#include "tools/train/model_settings.h"
 
 namespace lathe::tools {
 

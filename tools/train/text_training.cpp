@@ -8,6 +8,8 @@
 #include "frontend/initial_values.h"
 #include "ir/support/visible.h"
 #include "ir/tensor/explain/explain.h"
+#include "models/finetune/new_model/text_codec.h"
+#include "models/finetune/new_model/text_model_folder.h"
 #include "models/text/corpus.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/atomic_file.h"
@@ -21,10 +23,7 @@
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
 #include "tools/train/loss_curve.h"
-#include "tools/train/model_folder.h"
-#include "tools/train/text_codec.h"
 #include "tools/train/training_output.h"
-#include "tools/train/training_text.h"
 
 namespace lathe::tools {
 
@@ -90,7 +89,7 @@ class TextTraining {
   }
 
   void prepare_text() {
-    const std::string raw = training_text(s_.text, s_.sources);
+    const std::string raw = text::read_training_text(s_.text, s_.sources);
     characters_ = raw.size();
     text_hash_ = sha256_hex(raw);
     if (ranks_)

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "frontend/decode/decoding.h"
+#include "models/finetune/new_model/text_model.h"
 #include "passes/lowering/lower_options.h"
 #include "tools/options/division.h"
-#include "tools/train/model_settings.h"
 
 namespace lathe::tools {
 

@@ -1,15 +1,15 @@
-#include "tools/train/model_folder.h"
+#include "models/finetune/new_model/text_model_folder.h"
 
 #include <fmt/core.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "models/finetune/model_directory.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/tensor_folder.h"
-#include "tools/pretrained/model_directory.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 namespace {
 
@@ -102,4 +102,4 @@ void prepare_model_folder(const std::filesystem::path& folder) {
       {"model.safetensors", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}, {});
 }
 
-}  // namespace lathe::tools
+}  // namespace lathe

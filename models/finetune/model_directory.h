@@ -10,15 +10,8 @@
 #include "models/text/tokenizer/tokenizer.h"
 #include "runtime/files/folder_save.h"
 
-namespace CLI {
-class App;
-}
-
 /// Reads and writes directories of models and adapters.
-namespace lathe::tools {
-
-/// Adds --adapter: the directory of an adapter for the command's model.
-void add_adapter_option(CLI::App& command, std::filesystem::path& adapter);
+namespace lathe {
 
 /// Returns the tokenizer of a model, checked against its embeddings. Throws UserErrors of Tokenizer::load.
 Tokenizer tokenizer_of(const pretrained::AdaptedModel& model);
@@ -51,4 +44,4 @@ void save_folder(const std::filesystem::path& output, const TextSources& texts,
 /// Calls pretrained::add_files() with each weight in the dtype of the model's own files.
 void add_as_stored(FolderSave& save, const pretrained::ModelFiles& model);
 
-}  // namespace lathe::tools
+}  // namespace lathe

@@ -1,18 +1,18 @@
-#include "tools/finetune/example_data.h"
+#include "models/finetune/example_data.h"
 
 #include <fmt/core.h>
 
 #include <charconv>
 
 #include "ir/support/error.h"
+#include "models/finetune/model_directory.h"
 #include "models/text/chat/chat_template.h"
+#include "models/text/corpus.h"
 #include "models/text/dataset/read_examples.h"
 #include "runtime/files/paths.h"
 #include "runtime/files/sha256.h"
-#include "tools/pretrained/model_directory.h"
-#include "tools/train/training_text.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 namespace {
 
@@ -61,7 +61,7 @@ ExampleData::ExampleData(const pretrained::AdaptedModel& model, const ExampleSet
   const ExampleOptions options{.end = end_token(model, tokenizer), .chat = chats ? &chats->get() : nullptr};
   std::vector<Example> apart, examples;
   if (settings.data.empty()) {
-    const std::string text = training_text(settings.text, settings.sources);
+    const std::string text = text::read_training_text(settings.text, settings.sources);
     const std::int64_t context = settings.batches.context;
     examples = windows(tokenizer.encode(text, {.special_tokens = false, .offsets = false}).ids, context, context);
   } else {
@@ -80,4 +80,4 @@ ExampleData::ExampleData(const pretrained::AdaptedModel& model, const ExampleSet
   if (!apart.empty()) validation_.emplace(made(std::move(apart), "validation", settings.batches));
 }
 
-}  // namespace lathe::tools
+}  // namespace lathe

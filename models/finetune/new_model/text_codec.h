@@ -13,7 +13,7 @@
 #include "models/text/vocabulary.h"
 #include "runtime/train/run_settings.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 /// Converts a training text to ids: one per character, or the tokens of a tokenizer.
 class TextCodec {
@@ -49,4 +49,4 @@ class TextCodec {
   std::optional<Tokenizer> tokenizer_;
 };
 
-}  // namespace lathe::tools
+}  // namespace lathe

@@ -1,4 +1,4 @@
-#include "tools/train/model_settings.h"
+#include "models/finetune/new_model/text_model.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 #include "frontend/models/llama.h"
 #include "frontend/train/training.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 namespace {
 
@@ -92,4 +92,4 @@ LanguageModel build_language_model(const ModelSettings& model, const OptimizerSe
   return m;
 }
 
-}  // namespace lathe::tools
+}  // namespace lathe

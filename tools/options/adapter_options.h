@@ -1,6 +1,7 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -8,6 +9,9 @@
 #include "models/pretrained/lora/lora_config.h"
 
 namespace lathe::tools {
+
+/// Adds --adapter: the directory of an adapter for the command's model.
+void add_adapter_option(CLI::App& command, std::filesystem::path& adapter);
 
 /// Parses the value of --lora: "r=16,alpha=32,targets=q_proj:v_proj", keys with values; lists are separated by
 /// colons. Empty: r=16 on all linear layers. Keys: r, alpha (default 2 r), targets (names, or all-linear), dropout,

@@ -1,8 +1,8 @@
-#include "tools/finetune/step_graph.h"
+#include "models/finetune/step_graph.h"
 
 #include "models/pretrained/token_loss.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 std::vector<std::string> keep_trained_in_f32(const nn::Module& model) {
   std::vector<std::string> trained;
@@ -23,4 +23,4 @@ StepGraphs step_graphs(const pretrained::CausalLm& model, const StepBatches& bat
   return {.forward = std::move(forward), .step = std::move(step)};
 }
 
-}  // namespace lathe::tools
+}  // namespace lathe

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-namespace lathe::tools {
+namespace lathe {
 
 /// metrics.jsonl: one JSON object per line for each step, evaluation and sample. Its first field is "step".
 class MetricsFile {
@@ -24,4 +24,4 @@ class MetricsFile {
   std::filesystem::path path_;
 };
 
-}  // namespace lathe::tools
+}  // namespace lathe

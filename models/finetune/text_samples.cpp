@@ -1,9 +1,9 @@
-#include "tools/finetune/text_samples.h"
+#include "models/finetune/text_samples.h"
 
+#include "models/finetune/model_directory.h"
 #include "models/generation/generator.h"
-#include "tools/pretrained/model_directory.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 Samples::Samples(const pretrained::AdaptedModel& model, const SampleSettings& settings, std::uint64_t seed)
     : tokenizer_(tokenizer_of(model)), how_(load_generation_options(model.text_folder, model.model.folder)) {
@@ -28,4 +28,4 @@ std::vector<std::string> Samples::write(const pretrained::CausalLm& model, const
   return texts;
 }
 
-}  // namespace lathe::tools
+}  // namespace lathe

@@ -8,7 +8,7 @@
 #include "frontend/train/schedule.h"
 #include "ir/tensor/graph.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 /// Settings that determine a training run, except its text. Checkpoints store all of them.
 struct ModelSettings {
@@ -48,4 +48,4 @@ std::int64_t feed_forward_size(const ModelSettings& s);
 nn::Module build_model(const ModelSettings& s);
 LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer);
 
-}  // namespace lathe::tools
+}  // namespace lathe

@@ -1,15 +1,13 @@
-#include "tools/pretrained/model_directory.h"
+#include "models/finetune/model_directory.h"
 
 #include <fmt/core.h>
-
-#include <CLI/CLI.hpp>
 
 #include "ir/support/error.h"
 #include "models/generation/generation_options.h"
 #include "runtime/files/paths.h"
 #include "runtime/files/tensor_folder.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 namespace fs = std::filesystem;
 
@@ -32,7 +30,7 @@ pretrained::Config read_config(const fs::path& path) {
   return pretrained::Config::parse(read_file(path, largest_text_file), path.string());
 }
 
-/// Returns the files in a folder that commands read.
+/// Returns the files in a folder that Lathe reads.
 FolderSave::Names files_read_in(const fs::path& folder) {
   FolderSave::Names names = pretrained::model_files_in(folder);
   for (std::string& name : text_files_in(folder)) names.push_back(std::move(name));
@@ -40,10 +38,6 @@ FolderSave::Names files_read_in(const fs::path& folder) {
 }
 
 }  // namespace
-
-void add_adapter_option(CLI::App& command, fs::path& adapter) {
-  command.add_option("--adapter", adapter, "PEFT directory of a LoRA adapter to use on the model (default: none)");
-}
 
 Tokenizer tokenizer_of(const pretrained::AdaptedModel& model) {
   return Tokenizer::load(model.text_folder).for_embeddings(model.model.model->vocabulary_size());
@@ -65,7 +59,7 @@ void check_output(const fs::path& output, const fs::path& input) {
   std::error_code ignored;
   if (fs::equivalent(output, input, ignored))
     throw UserError(fmt::format("{} is an input directory", output.string()), "output_folder",
-                    "give another --output; input files are read until the end of the run");
+                    "give another output folder; input files are read until the end of the run");
 }
 
 std::vector<std::string> text_files_in(const fs::path& folder) {
@@ -112,4 +106,4 @@ void add_as_stored(FolderSave& save, const pretrained::ModelFiles& model) {
   pretrained::add_files(save, stored);
 }
 
-}  // namespace lathe::tools
+}  // namespace lathe

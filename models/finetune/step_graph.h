@@ -8,7 +8,7 @@
 #include "ir/tensor/graph.h"
 #include "models/pretrained/causal_lm.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 /// Stores trained parameters in at least f32, whatever the dtype of the files, because small updates would be lost
 /// otherwise. Returns the names of all trained parameters.
@@ -29,4 +29,4 @@ struct StepGraphs {
 StepGraphs step_graphs(const pretrained::CausalLm& model, const StepBatches& batches, const Optimizer& optimizer,
                        TrainingOptions options, DType dtype = f32);
 
-}  // namespace lathe::tools
+}  // namespace lathe

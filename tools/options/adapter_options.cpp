@@ -1,7 +1,8 @@
-#include "tools/finetune/lora_option.h"
+#include "tools/options/adapter_options.h"
 
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -78,6 +79,10 @@ const std::map<std::string, Set, std::less<>>& setters() {
 }
 
 }  // namespace
+
+void add_adapter_option(CLI::App& command, std::filesystem::path& adapter) {
+  command.add_option("--adapter", adapter, "PEFT directory of a LoRA adapter to use on the model (default: none)");
+}
 
 pretrained::LoraConfig parse_lora(const std::string& option) {
   pretrained::LoraConfig lora{.r = 16, .alpha = 0};

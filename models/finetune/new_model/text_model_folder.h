@@ -2,11 +2,11 @@
 
 #include <filesystem>
 
+#include "models/finetune/new_model/text_codec.h"
+#include "models/finetune/new_model/text_model.h"
 #include "runtime/parameters/parameters.h"
-#include "tools/train/model_settings.h"
-#include "tools/train/text_codec.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 /// Writes a trained model as a Hugging Face directory in one transaction (FolderSave): config.json,
 /// model.safetensors, tokenizer.json and generation_config.json. Throws UserErrors of FolderSave.
@@ -17,4 +17,4 @@ void write_model_folder(const std::filesystem::path& folder, const ModelSettings
 /// Throws UserErrors of FolderSave::check().
 void prepare_model_folder(const std::filesystem::path& folder);
 
-}  // namespace lathe::tools
+}  // namespace lathe

@@ -1,4 +1,4 @@
-#include "tools/finetune/metrics.h"
+#include "models/finetune/metrics_file.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -8,10 +8,10 @@
 
 #include "ir/support/error.h"
 #include "runtime/files/atomic_file.h"
+#include "runtime/files/file_io.h"
 #include "runtime/files/paths.h"
-#include "tools/files.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 namespace {
 
@@ -28,7 +28,7 @@ bool is_kept(std::string_view line, std::int64_t step, bool done) {
 MetricsFile::MetricsFile(std::filesystem::path path, std::int64_t step, bool done) : path_(std::move(path)) {
   std::string kept;
   if (step > 0 && path_exists(path_)) {
-    const std::string text = read_text(path_.string());
+    const std::string text = read_file(path_, std::uint64_t{1} << 28);
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       const std::string_view line = std::string_view(text).substr(at, end - at);
@@ -50,4 +50,4 @@ void MetricsFile::write(std::int64_t step, const Fields& fields) {
     throw UserError(fmt::format("cannot write to {}", path_.string()), "file_write", "is there room on the disk?");
 }
 
-}  // namespace lathe::tools
+}  // namespace lathe

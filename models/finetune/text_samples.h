@@ -9,7 +9,7 @@
 #include "models/pretrained/lora/adapted_model.h"
 #include "models/text/tokenizer/tokenizer.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 struct SampleSettings {
   std::vector<std::string> prompts = {};  ///< prompts for samples during training; none: no samples
@@ -35,4 +35,4 @@ class Samples {
   std::vector<std::vector<SequenceModel::TokenId>> prompts_;
 };
 
-}  // namespace lathe::tools
+}  // namespace lathe

@@ -1,4 +1,4 @@
-#include "tools/train/text_codec.h"
+#include "models/finetune/new_model/text_codec.h"
 
 #include <fmt/core.h>
 
@@ -10,7 +10,7 @@
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/sha256.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 namespace {
 
@@ -120,4 +120,4 @@ std::string TextCodec::tokenizer_json() const {
   return characters_ ? character_json(*characters_) : tokenizer_->json();
 }
 
-}  // namespace lathe::tools
+}  // namespace lathe

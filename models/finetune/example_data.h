@@ -7,7 +7,7 @@
 #include "models/pretrained/lora/adapted_model.h"
 #include "models/text/dataset/token_batches.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 struct ExampleSettings {
   std::filesystem::path data;           ///< a JSONL file; empty: train on plain text
@@ -38,4 +38,4 @@ class ExampleData {
   std::optional<TokenBatches> training_, validation_;
 };
 
-}  // namespace lathe::tools
+}  // namespace lathe
