@@ -20,8 +20,8 @@ std::size_t size_of(const std::string& option) {
   std::size_t size = 0;
   const char *begin = option.data() + learned.size(), *end = option.data() + option.size();
   if (std::from_chars(begin, end, size).ptr != end || begin == end)
-    throw UserError(fmt::format("--tokenizer {} is not of the form bpe:SIZE", option), "tokenizer_size",
-                    "give a size, such as --tokenizer bpe:4096");
+    throw UserError(fmt::format("tokenizer {} is not of the form bpe:SIZE", option), "tokenizer_size",
+                    "give a size, such as bpe:4096");
   return size;
 }
 
@@ -76,11 +76,11 @@ TextCodec TextCodec::resumed(const Settings& kept, const std::filesystem::path& 
   if (hash == kept.end())
     throw UserError(fmt::format("the checkpoint {} has no vocabulary: its state.json lacks config.characters",
                                 checkpoint.string()),
-                    "train_resume", "give another --output, or --fresh to start from scratch");
+                    "train_resume", "give another output folder, or start from scratch");
   Tokenizer tokenizer = Tokenizer::load(run / "tokenizer.json");
   if (sha256_hex(tokenizer.json()) != hash->second)
     throw UserError(fmt::format("{} is not the tokenizer of the checkpoint", (run / "tokenizer.json").string()),
-                    "train_resume", "restore the file, or give --fresh to start from scratch");
+                    "train_resume", "restore the file, or start from scratch");
   return TextCodec(std::move(tokenizer));
 }
 

@@ -21,8 +21,8 @@ class TextCodec {
   explicit TextCodec(text::Vocabulary characters);
   explicit TextCodec(Tokenizer tokenizer);
 
-  /// Creates the codec for the value of --tokenizer: "" for characters, "bpe:SIZE" to learn a byte-level BPE from the
-  /// text, else a tokenizer.json or its folder. Throws UserErrors [tokenizer_size], those of Tokenizer.
+  /// Creates the codec for TextTrainingOptions::tokenizer: "" for characters, "bpe:SIZE" to learn a byte-level BPE
+  /// from the text, else a tokenizer.json or its folder. Throws UserErrors [tokenizer_size], those of Tokenizer.
   static TextCodec make(const std::string& option, std::string_view text);
   /// Returns the codec of a resumed run, from the settings that kept() returned, which the checkpoint stores, and
   /// tokenizer.json in the run's folder. Throws UserError [train_resume].

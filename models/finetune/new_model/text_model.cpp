@@ -5,6 +5,8 @@
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
 #include "frontend/train/training.h"
+#include "ir/support/error.h"
+#include "models/finetune/run_checks.h"
 
 namespace lathe {
 
@@ -12,7 +14,7 @@ namespace {
 
 /// Returns both graphs of a model.
 template <class Model>
-LanguageModel graphs_of(const Model& model, const std::string& name) {
+TextModel graphs_of(const Model& model, const std::string& name) {
   const Dim B("B"), T("T");
   Graph loss(name), logits(name + "_generate");
   loss.output("loss", model.loss(loss.input("tokens", i64, {B, T + 1})));
@@ -20,7 +22,7 @@ LanguageModel graphs_of(const Model& model, const std::string& name) {
   return {.model = model, .forward = loss.finish(), .step = {}, .generate = logits.finish()};
 }
 
-models::Llama llama_of(const ModelSettings& s) {
+models::Llama llama_of(const TextModelSettings& s) {
   return models::Llama({.vocab = Dim("vocab", s.vocab),
                         .d_model = Dim("d_model", s.d_model),
                         .d_ff = Dim("d_ff", feed_forward_size(s)),
@@ -30,7 +32,7 @@ models::Llama llama_of(const ModelSettings& s) {
                         .layers = static_cast<int>(s.layers)});
 }
 
-models::Gpt gpt_of(const ModelSettings& s) {
+models::Gpt gpt_of(const TextModelSettings& s) {
   return models::Gpt({.vocab = Dim("vocab", s.vocab),
                       .context = Dim("context", s.context),
                       .d_model = Dim("d_model", s.d_model),
@@ -39,20 +41,20 @@ models::Gpt gpt_of(const ModelSettings& s) {
                       .dropout = s.dropout});
 }
 
-LanguageModel build(const ModelSettings& s) {
-  return s.model == "llama" ? graphs_of(llama_of(s), s.model) : graphs_of(gpt_of(s), s.model);
+TextModel build(const TextModelSettings& s) {
+  return s.kind == "llama" ? graphs_of(llama_of(s), s.kind) : graphs_of(gpt_of(s), s.kind);
 }
 
 }  // namespace
 
-std::int64_t feed_forward_size(const ModelSettings& s) { return s.d_model * 8 / 3 / 16 * 16; }
+std::int64_t feed_forward_size(const TextModelSettings& s) { return s.d_model * 8 / 3 / 16 * 16; }
 
-nn::Module build_model(const ModelSettings& s) {
-  return s.model == "llama" ? nn::Module(llama_of(s)) : nn::Module(gpt_of(s));
+nn::Module text_modules(const TextModelSettings& s) {
+  return s.kind == "llama" ? nn::Module(llama_of(s)) : nn::Module(gpt_of(s));
 }
 
-std::map<std::string, std::string> ModelSettings::to_strings() const {
-  return {{"model", model},
+Settings TextModelSettings::to_strings() const {
+  return {{"model", kind},
           {"layers", fmt::format("{}", layers)},
           {"d_model", fmt::format("{}", d_model)},
           {"heads", fmt::format("{}", heads)},
@@ -62,30 +64,18 @@ std::map<std::string, std::string> ModelSettings::to_strings() const {
           {"precision", std::string(name(precision))}};
 }
 
-std::map<std::string, std::string> OptimizerSettings::to_strings() const {
-  return {{"lr", fmt::format("{}", lr)},
-          {"weight_decay", fmt::format("{}", weight_decay)},
-          {"clip", fmt::format("{}", clip)},
-          {"steps", fmt::format("{}", steps)},
-          {"warmup", fmt::format("{}", warmup)}};
-}
-
-Schedule OptimizerSettings::schedule(double floor) const {
-  if (steps == 1) return lr;
-  if (warmup_steps() >= steps)
-    throw UserError(fmt::format("{} warmup steps leave none of the {} training steps", warmup_steps(), steps),
-                    "train_warmup", "give more --steps or a smaller --warmup");
-  return Schedule::warmup_cosine({.peak = lr, .warmup = warmup_steps(), .total = steps, .floor = floor});
-}
-
-LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer) {
-  if (model.model != "gpt" && model.model != "llama")
-    throw UserError(fmt::format("unknown model {}", model.model), "train_model", "use gpt or llama");
+TextModel build_text_model(const TextModelSettings& model, const OptimizerSettings& optimizer) {
+  if (model.kind != "gpt" && model.kind != "llama")
+    throw UserError(fmt::format("unknown model {}", model.kind), "train_model", "use gpt or llama");
+  if (model.kind != "gpt" && model.dropout != 0)
+    throw UserError(fmt::format("dropout is {}, but the model {} has none", model.dropout, model.kind), "train_model",
+                    "leave out dropout, or use gpt");
+  require_at_least("layers", model.layers, 1);
   if (model.heads < 1 || model.d_model % model.heads != 0)
     throw UserError(fmt::format("d_model={} is not divisible by {} heads", model.d_model, model.heads), "train_heads",
-                    "make --d-model a multiple of --heads");
+                    "make d_model a multiple of heads");
   const Schedule rate = optimizer.schedule(optimizer.lr / 10);
-  LanguageModel m = build(model);
+  TextModel m = build(model);
   const AdamW adamw{.lr = rate, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = optimizer.weight_decay};
   m.step = training_step(m.forward, "loss", adamw,
                          {.clip_norm = optimizer.clip, .precision = model.precision, .decayed = matrices()});

@@ -15,10 +15,10 @@ namespace {
 
 using nlohmann::json;
 
-json config_of(const ModelSettings& s) {
+json config_of(const TextModelSettings& s) {
   json config = {
       {"vocab_size", s.vocab}, {"torch_dtype", "float32"}, {"bos_token_id", nullptr}, {"eos_token_id", nullptr}};
-  if (s.model == "gpt") {
+  if (s.kind == "gpt") {
     config.update({{"model_type", "gpt2"},
                    {"architectures", {"GPT2LMHeadModel"}},
                    {"n_embd", s.d_model},
@@ -53,8 +53,8 @@ json config_of(const ModelSettings& s) {
 }
 
 /// Returns the name of a parameter of models::Gpt or models::Llama in Hugging Face files.
-std::string tensor_name(const ModelSettings& s, const std::string& parameter) {
-  if (s.model == "gpt") {
+std::string tensor_name(const TextModelSettings& s, const std::string& parameter) {
+  if (s.kind == "gpt") {
     const bool table = parameter == "wte" || parameter == "wpe";
     return "transformer." + parameter + (table ? ".weight" : "");
   }
@@ -77,10 +77,10 @@ std::string tensor_name(const ModelSettings& s, const std::string& parameter) {
 
 }  // namespace
 
-void write_model_folder(const std::filesystem::path& folder, const ModelSettings& model, const TextCodec& codec,
+void write_model_folder(const std::filesystem::path& folder, const TextModelSettings& model, const TextCodec& codec,
                         const Parameters& weights) {
   std::vector<PlacedTensor> tensors;
-  for (const nn::Parameter& parameter : build_model(model).parameters())
+  for (const nn::Parameter& parameter : text_modules(model).parameters())
     tensors.push_back(
         {"model.safetensors", view_of(tensor_name(model, parameter.name()), weights.get(parameter.name()))});
   save_folder(folder, {}, [&](FolderSave& save) {

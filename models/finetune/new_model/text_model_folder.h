@@ -10,7 +10,7 @@ namespace lathe {
 
 /// Writes a trained model as a Hugging Face directory in one transaction (FolderSave): config.json,
 /// model.safetensors, tokenizer.json and generation_config.json. Throws UserErrors of FolderSave.
-void write_model_folder(const std::filesystem::path& folder, const ModelSettings& model, const TextCodec& codec,
+void write_model_folder(const std::filesystem::path& folder, const TextModelSettings& model, const TextCodec& codec,
                         const Parameters& weights);
 
 /// Removes incomplete files of killed processes and checks that write_model_folder() could save into the folder.

@@ -1,11 +1,11 @@
-#include "models/finetune/text_samples.h"
+#include "models/finetune/prompt_samples.h"
 
 #include "models/finetune/model_directory.h"
 #include "models/generation/generator.h"
 
 namespace lathe {
 
-Samples::Samples(const pretrained::AdaptedModel& model, const SampleSettings& settings, std::uint64_t seed)
+PromptSamples::PromptSamples(const pretrained::AdaptedModel& model, const SampleOptions& settings, std::uint64_t seed)
     : tokenizer_(tokenizer_of(model)), how_(load_generation_options(model.text_folder, model.model.folder)) {
   how_.max_new_tokens = settings.tokens;
   how_.seed = seed;
@@ -18,8 +18,8 @@ Samples::Samples(const pretrained::AdaptedModel& model, const SampleSettings& se
   for (const std::string& prompt : settings.prompts) prompts_.push_back(prompt_tokens(tokenizer_, prompt));
 }
 
-std::vector<std::string> Samples::write(const pretrained::CausalLm& model, const Parameters& weights,
-                                        const SequenceModelOptions& options) const {
+std::vector<std::string> PromptSamples::write(const pretrained::CausalLm& model, const Parameters& weights,
+                                              const SequenceModelOptions& options) const {
   CachedLm lm(model, weights, options);
   Generation generation(lm, tokenizer_, prompts_, how_);
   generation.run();
