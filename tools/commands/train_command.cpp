@@ -56,6 +56,18 @@ void train(TrainOptions options) {
   });
 }
 
+void add_text_sample_options(CLI::App& command, TextSampleOptions& sample) {
+  const auto number = [&](const char* name, auto& value, const char* doc) {
+    return command.add_option(name, value, doc)->capture_default_str();
+  };
+  between(number("--sample", sample.length, "Characters or tokens of the sample after training; 0 prints none"), 0,
+          most_steps);
+  command.add_option("--prompt", sample.prompt, "Start of the sample (default: a line break)");
+  not_negative(number("--temperature", sample.sampling.temperature, "Sampling temperature; 0 is greedy"));
+  at_least(number("--top-k", sample.sampling.top_k, "Sample from the k most likely characters or tokens; 0 uses all"),
+           0);
+}
+
 }  // namespace
 
 void add_train(CLI::App& app) {
@@ -92,14 +104,7 @@ void add_train(CLI::App& app) {
                  "Batches of the validation after the last step; 0 uses the whole validation text"),
           0, most_steps);
   between(number("--save-every", s->save_every, "Steps between checkpoints"), 1, most_steps);
-  between(
-      number("--sample", options->sample.length, "Characters or tokens of the sample after training; 0 prints none"),
-      0, most_steps);
-  command->add_option("--prompt", options->sample.prompt, "Start of the sample (default: a line break)");
-  not_negative(number("--temperature", options->sample.sampling.temperature, "Sampling temperature; 0 is greedy"));
-  at_least(number("--top-k", options->sample.sampling.top_k,
-                  "Sample from the k most likely characters or tokens; 0 uses all"),
-           0);
+  add_text_sample_options(*command, options->sample);
   add_target_option(*command, options->step.target);
   add_threads_option(*command, options->step.threads);
   add_lower_options(*command, options->step.lower);
