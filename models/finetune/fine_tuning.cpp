@@ -10,12 +10,11 @@
 #include "models/finetune/optimizer_settings.h"
 #include "models/finetune/prompt_samples.h"
 #include "models/finetune/run_checks.h"
+#include "models/finetune/run_context.h"
 #include "models/finetune/step_graph.h"
 #include "models/finetune/tuned_model.h"
 #include "models/pretrained/keys/families.h"
-#include "runtime/compile_options.h"
 #include "runtime/ranks/agreement.h"
-#include "runtime/sharding.h"
 #include "runtime/train/trainer.h"
 
 namespace lathe {
@@ -50,7 +49,6 @@ void check_fine_tune_options(const FineTuneOptions& o) {
   require_at_least("validation_batches", o.validation_batches, 0);
   if (!(o.epochs > 0) || !std::isfinite(o.epochs))
     throw UserError(fmt::format("epochs is {}", o.epochs), "train_options", "give a number above 0");
-  check_step_options(o.compile);
 }
 
 OptimizerSettings optimizer_of(const FineTuneOptions& o) {
@@ -69,9 +67,7 @@ class FineTuning::Run {
   explicit Run(FineTuneOptions options)
       : o_((check_fine_tune_options(options), std::move(options))),
         optimizer_(optimizer_of(o_)),
-        compile_(spelled_out(o_.compile)),
-        ranks_(compile_.ranks),
-        out_(is_first() && o_.observer ? *o_.observer : no_observer_) {}
+        run_(o_.compile, o_.observer) {}
 
   TrainingResult run() {
     if (!trainer_) prepare();
@@ -81,7 +77,7 @@ class FineTuning::Run {
     if (!done) return result(true, {});
     // The last validation may take long, so the model is written first.
     Parameters weights = model_->whole_weights(*trainer_);
-    if (is_first()) model_->write(std::move(weights));
+    if (run_.is_first()) model_->write(std::move(weights));
     if (!data_->validation()) return result(false, {});
     const auto loss = trainer_->evaluate();
     if (!loss) return result(true, {});
@@ -89,27 +85,19 @@ class FineTuning::Run {
   }
 
  private:
-  bool is_first() const { return is_first_rank(ranks_); }
   std::filesystem::path training_folder() const { return o_.output / "training"; }
 
   void prepare() {
     model_.emplace(o_);
-    if (is_first()) take_folder();
+    run_.take_folder(training_folder(), o_.fresh);
     load();
     prepare_training();
     report_start();
   }
 
-  /// Locks the folder before any work that could not be saved.
-  void take_folder() {
-    folder_ = RunFolder(training_folder(), o_.fresh ? RunFolder::Start::fresh : RunFolder::Start::resume);
-    if (const auto& checkpoint = folder_.checkpoint())
-      for (const std::string& warning : checkpoint->warnings) out_.warning("skipped: " + warning);
-  }
-
   void load() {
     model_->load();
-    for (const std::string& note : pretrained::unread_key_notes(model_->folder())) out_.note(note);
+    for (const std::string& note : pretrained::unread_key_notes(model_->folder())) run_.observer().note(note);
     if (const auto longest = model_->graph().context_length(); longest && o_.context > *longest)
       throw UserError(fmt::format("context {}: the model has {} positions", o_.context, *longest), "finetune_context",
                       "give a smaller context");
@@ -124,14 +112,14 @@ class FineTuning::Run {
                                                                 .pack = o_.pack,
                                                                 .lengths = model_->graph().depends_on_length(),
                                                                 .seed = o_.seed}});
-    if (ranks_)
-      require_agreement(*ranks_, {{"the data", data_->hash().substr(0, 16), "give all processes the same data"},
-                                  {"the model", model_->weights_digest().substr(0, 16),
-                                   "give all processes the same directories"}});
-    out_.examples_read(data_->training_summary(), data_->validation_summary());
+    if (run_.ranks())
+      require_agreement(*run_.ranks(), {{"the data", data_->hash().substr(0, 16), "give all processes the same data"},
+                                        {"the model", model_->weights_digest().substr(0, 16),
+                                         "give all processes the same directories"}});
+    run_.observer().examples_read(data_->training_summary(), data_->validation_summary());
     if (!o_.samples.prompts.empty()) samples_.emplace(model_->loaded(), o_.samples, o_.seed);
     model_->prepare_to_train();
-    if (is_first()) model_->check_output_folder();
+    if (run_.is_first()) model_->check_output_folder();
   }
 
   void prepare_training() {
@@ -145,12 +133,14 @@ class FineTuning::Run {
     const auto [forward, step] =
         step_graphs(model_->graph(), {.B = B, .T = T, .packed = o_.pack}, adamw(),
                     {.clip_norm = o_.clip, .accumulate = o_.accumulate, .precision = o_.precision});
-    choose_splits(forward);
-    if (ranks_) sizes_ = sizes_on_process(std::move(sizes_), compile_.split, ranks_->mesh());
-    require_same_settings(ranks_, {fixed_settings(), changeable_settings()});
+    run_.choose_splits(forward);
+    sizes_ = run_.sizes_here(std::move(sizes_));
+    run_.require_same(fixed_settings(), changeable_settings());
+    CompileOptions compile = run_.step_options(sizes_);
+    compile.reserve = sizes_;
     const StartValue start = [&](const std::string& name) { return model_->start_of(step, name, o_.seed); };
-    trainer_.emplace(step, start, trainer_options(forward, step_options()));
-    if (is_first())
+    trainer_.emplace(step, start, trainer_options(forward, compile));
+    if (run_.is_first())
       metrics_.emplace(training_folder() / "metrics.jsonl", updates_done(), updates_done() == optimizer_.steps);
   }
 
@@ -160,33 +150,17 @@ class FineTuning::Run {
     return {.lr = optimizer_.schedule(floor), .weight_decay = o_.weight_decay};
   }
 
-  void choose_splits(const ir::Graph& forward) {
-    if (!ranks_ || !compile_.split.empty()) return out_.model_built(forward, nullptr);
-    DefaultSplitSummary summary{.splits = {}, .left_out = set_default_splits(compile_, forward)};
-    summary.splits = compile_.split;
-    out_.model_built(forward, &summary);
-  }
-
-  CompileOptions step_options() const {
-    CompileOptions step = compile_;
-    step.reserve = sizes_;
-    if (auto& memory = step.lower.memory; memory && memory->dims.empty()) memory->dims = sizes_;
-    if (step.tune && step.tune->dims.empty()) step.tune->dims = sizes_;
-    if (ranks_ && step.threads == 0) step.threads = threads_per_process(*ranks_);
-    return step;
-  }
-
   TrainerOptions trainer_options(const ir::Graph& forward, const CompileOptions& compile) {
     TrainerOptions options{
-        .folder = folder_,
+        .folder = run_.folder(),
         .save_every = o_.save_every * o_.accumulate,
         .save_constants = false,
         .settings = {.fixed = fixed_settings(), .changeable = changeable_settings()},
         .compile = compile,
         .after_step = [this](const StepReport& step) { after_step(step); },
-        .after_evaluation_batch = [this](const EvaluationReport& report) { out_.validating(report); },
+        .after_evaluation_batch = [this](const EvaluationReport& report) { run_.observer().validating(report); },
         .after_evaluation = [this](const LossPoint& at) { after_evaluation(at.loss, false); },
-        .after_save = [this](const std::filesystem::path& to) { out_.saved(to, history()); },
+        .after_save = [this](const std::filesystem::path& to) { run_.observer().saved(to, history()); },
         .stop = o_.stop,
         .advice = o_.advice,
     };
@@ -215,9 +189,9 @@ class FineTuning::Run {
     settings["context"] = fmt::format("{}", o_.context);
     settings["pack"] = o_.pack ? "true" : "false";
     settings["seed"] = fmt::format("{}", o_.seed);
-    settings["target"] = compile_.target.name;
+    settings["target"] = run_.compile().target.name;
     settings["data"] = data_->hash();
-    settings["processes"] = ranks_ ? sharding_text(compile_) : "one";
+    settings["processes"] = run_.sharding("one");
     return settings;
   }
 
@@ -225,9 +199,9 @@ class FineTuning::Run {
     const TokenBatches& batches = data_->training();
     const std::int64_t rows_per_step = o_.batch * o_.accumulate;
     const auto rows = static_cast<double>(batches.rows());
-    const bool resumes = folder_ && folder_.checkpoint();
+    const Checkpoint* const checkpoint = run_.checkpoint();
     const bool validates = data_->validation() != nullptr;
-    out_.started(
+    run_.observer().started(
         {.step = trainer_->executable(),
          .sizes = sizes_,
          .model = model_->graph().kind(),
@@ -240,9 +214,9 @@ class FineTuning::Run {
          .tokens_per_step = static_cast<double>(batches.tokens()) / rows * static_cast<double>(rows_per_step),
          .validation_batches = validates ? validation_batches() : 0,
          .all_validation_batches = validates ? data_->validation()->evaluation_batches() : 0,
-         .sharding = ranks_ ? sharding_text(compile_) : "",
+         .sharding = run_.sharding(""),
          .completed = updates_done(),
-         .checkpoint = resumes ? std::optional(folder_.checkpoint()->folder) : std::nullopt,
+         .checkpoint = checkpoint ? std::optional(checkpoint->folder) : std::nullopt,
          .changed_settings = trainer_->changed_settings()});
   }
 
@@ -258,7 +232,7 @@ class FineTuning::Run {
     tokens_ += data_->training().tokens_of(batch.step - 1);
     seconds_ += batch.seconds;
     if (batch.step % o_.accumulate != 0) return;
-    if (is_first())
+    if (run_.is_first())
       report_step({.step = updates_done(),
                    .last = optimizer_.steps,
                    .loss = loss_of_update(updates_done()),
@@ -277,18 +251,19 @@ class FineTuning::Run {
                                                 static_cast<double>(data_->training().rows())},
                                   {"tokens", static_cast<double>(tokens_)},
                                   {"seconds", update.seconds}});
-    out_.step_done(update);
+    run_.observer().step_done(update);
   }
 
   /// Generates samples on the first process. The others wait.
   void write_samples() {
     const Parameters weights = model_->whole_weights(*trainer_);
-    if (!is_first()) return;
+    if (!run_.is_first()) return;
     const std::vector<std::string> texts = samples_->write(
-        model_->graph(), weights, {.threads = compile_.threads, .cache = compile_.cache, .target = compile_.target});
+        model_->graph(), weights,
+        {.threads = run_.compile().threads, .cache = run_.compile().cache, .target = run_.compile().target});
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::string& prompt = o_.samples.prompts[i];
-      out_.sampled({.step = updates_done(), .prompt = prompt, .text = texts[i]});
+      run_.observer().sampled({.step = updates_done(), .prompt = prompt, .text = texts[i]});
       metrics_->write(updates_done(), {{"prompt", prompt}, {"sample", texts[i]}});
     }
   }
@@ -299,8 +274,8 @@ class FineTuning::Run {
                                 .batches = validation_batches(),
                                 .all_batches = data_->validation()->evaluation_batches(),
                                 .is_last = is_last};
-    out_.validated(validation);
-    if (is_first()) metrics_->write(updates_done(), {{"validation_loss", loss}, {"perplexity", std::exp(loss)}});
+    run_.observer().validated(validation);
+    if (run_.is_first()) metrics_->write(updates_done(), {{"validation_loss", loss}, {"perplexity", std::exp(loss)}});
     return validation;
   }
 
@@ -327,11 +302,7 @@ class FineTuning::Run {
 
   FineTuneOptions o_;
   OptimizerSettings optimizer_;
-  CompileOptions compile_;
-  std::shared_ptr<Ranks> ranks_;  ///< null: a single process
-  TrainingObserver no_observer_;
-  TrainingObserver& out_;
-  RunFolder folder_;
+  RunContext run_;
   std::optional<TunedModel> model_;
   std::optional<ExampleData> data_;
   std::optional<PromptSamples> samples_;

@@ -11,12 +11,11 @@
 #include "models/finetune/new_model/text_model.h"
 #include "models/finetune/new_model/text_model_folder.h"
 #include "models/finetune/run_checks.h"
+#include "models/finetune/run_context.h"
 #include "models/text/corpus.h"
-#include "runtime/compile_options.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/sha256.h"
 #include "runtime/ranks/agreement.h"
-#include "runtime/sharding.h"
 #include "runtime/train/trainer.h"
 
 namespace lathe {
@@ -45,7 +44,6 @@ void check_text_options(const TextTrainingOptions& o) {
                                     {"save_every", o.save_every}})
     require_at_least(name, value, 1);
   require_at_least("validation_batches", o.validation_batches, 0);
-  check_step_options(o.compile);
 }
 
 OptimizerSettings optimizer_of(const TextTrainingOptions& o) {
@@ -63,9 +61,7 @@ class TextTraining::Run {
   explicit Run(TextTrainingOptions options)
       : o_((check_text_options(options), std::move(options))),
         optimizer_(optimizer_of(o_)),
-        compile_(spelled_out(o_.compile)),
-        ranks_(compile_.ranks),
-        out_(is_first() && o_.observer ? *o_.observer : no_observer_) {
+        run_(o_.compile, o_.observer) {
     settings_.TextModelOptions::operator=(o_.model);
   }
 
@@ -81,7 +77,7 @@ class TextTraining::Run {
     if (!done) return result({});
     // The last validation may take long, so the model is written first.
     generation_options_.parameters = trainer_->whole_parameters();
-    if (is_first()) write_model_folder(model_folder(), settings_, *codec_, *generation_options_.parameters);
+    if (run_.is_first()) write_model_folder(model_folder(), settings_, *codec_, *generation_options_.parameters);
     is_complete_ = true;
     return result(validate());
   }
@@ -90,7 +86,7 @@ class TextTraining::Run {
   /// changes every token's position, so cached keys and values would be invalid.
   std::string sample(const TextSampleOptions& how, const std::function<void(std::string_view)>& piece) {
     require_at_least("length", how.length, 0);
-    if (!is_complete_ || !is_first())
+    if (!is_complete_ || !run_.is_first())
       throw UserError("there is no trained model to sample from", "train_options",
                       "call sample() on the first process, after a run() that was not stopped");
     Sampler sampler(how.sampling, o_.seed);
@@ -113,41 +109,36 @@ class TextTraining::Run {
   }
 
  private:
-  bool is_first() const { return is_first_rank(ranks_); }
   std::filesystem::path model_folder() const { return o_.output / "model"; }
 
   void prepare() {
-    if (is_first()) take_folder();
+    run_.take_folder(o_.output, o_.fresh);
+    if (run_.is_first()) {
+      AtomicFile::remove_leftovers(o_.output / "tokenizer.json");
+      prepare_model_folder(model_folder());
+    }
     prepare_text();
     prepare_model();
-  }
-
-  /// Locks the folder before any work that could not be saved.
-  void take_folder() {
-    folder_ = RunFolder(o_.output, o_.fresh ? RunFolder::Start::fresh : RunFolder::Start::resume);
-    AtomicFile::remove_leftovers(o_.output / "tokenizer.json");
-    prepare_model_folder(model_folder());
-    if (const auto& checkpoint = folder_.checkpoint())
-      for (const std::string& warning : checkpoint->warnings) out_.warning("skipped: " + warning);
   }
 
   void prepare_text() {
     const std::string raw = text::read_training_text(o_.text, o_.sources);
     text_hash_ = sha256_hex(raw);
-    if (ranks_)
-      require_agreement(*ranks_, {{"the text", text_hash_.substr(0, 16), "give all processes the same text"}});
-    if (is_first())
-      codec_.emplace(folder_.checkpoint() ? codec_of(*folder_.checkpoint()) : TextCodec::make(o_.tokenizer, raw));
-    if (ranks_) codec_.emplace(TextCodec::of_text(text_of_first(*ranks_, is_first() ? codec_->to_text() : "")));
+    if (run_.ranks())
+      require_agreement(*run_.ranks(), {{"the text", text_hash_.substr(0, 16), "give all processes the same text"}});
+    if (run_.is_first())
+      codec_.emplace(run_.checkpoint() ? codec_of(*run_.checkpoint()) : TextCodec::make(o_.tokenizer, raw));
+    if (run_.ranks())
+      codec_.emplace(TextCodec::of_text(text_of_first(*run_.ranks(), run_.is_first() ? codec_->to_text() : "")));
     split_ = text::split_ids(codec_->encode(raw), o_.model.context, codec_->unit());
     settings_.vocab = codec_->size();
     const bool characters = codec_->unit() == "characters";
-    out_.text_read({.unit = codec_->unit(),
-                    .bytes = static_cast<std::int64_t>(raw.size()),
-                    .distinct = codec_->size() - (characters ? 1 : 0),
-                    .training = static_cast<std::int64_t>(split_.train.size()),
-                    .validation = static_cast<std::int64_t>(split_.validation.size())});
-    if (!is_first() || characters) return;
+    run_.observer().text_read({.unit = codec_->unit(),
+                               .bytes = static_cast<std::int64_t>(raw.size()),
+                               .distinct = codec_->size() - (characters ? 1 : 0),
+                               .training = static_cast<std::int64_t>(split_.train.size()),
+                               .validation = static_cast<std::int64_t>(split_.validation.size())});
+    if (!run_.is_first() || characters) return;
     // A resumed run reads the tokenizer again.
     AtomicFile file(o_.output / "tokenizer.json");
     file.write(codec_->tokenizer_json());
@@ -166,16 +157,13 @@ class TextTraining::Run {
   void prepare_model() {
     TextModel model = build_text_model(settings_, optimizer_);
     parameter_count_ = model.model.count();
-    choose_splits(model.forward);
+    run_.choose_splits(model.forward);
     const DimBindings sizes{{"B", o_.batch}, {"T", o_.model.context}};
-    sizes_ = ranks_ ? sizes_on_process(sizes, compile_.split, ranks_->mesh()) : sizes;
+    sizes_ = run_.sizes_here(sizes);
     set_generation_options();
-    CompileOptions training = compile_;
-    if (ranks_ && training.threads == 0) training.threads = threads_per_process(*ranks_);
-    if (auto& memory = training.lower.memory; memory && memory->dims.empty()) memory->dims = sizes_;
+    CompileOptions training = run_.step_options(sizes_);
     if (const auto& chunks = training.lower.chunks; chunks && chunks->on) training.sizes = sizes;
-    if (training.tune && training.tune->dims.empty()) training.tune->dims = sizes;
-    require_same_settings(ranks_, {fixed_settings(), changeable_settings()});
+    run_.require_same(fixed_settings(), changeable_settings());
     train_batches_.emplace(split_.train, o_.batch, o_.model.context, o_.seed);
     validation_batches_.emplace(split_.validation, o_.batch, o_.model.context, o_.seed);
     const std::vector<Initializer> initializers = model.model.initializers();
@@ -184,19 +172,12 @@ class TextTraining::Run {
     };
     trainer_.emplace(model.step, start, trainer_options(model.forward, training));
     generation_ = std::move(model.generate);
-    report_start(training);
-  }
-
-  void choose_splits(const ir::Graph& forward) {
-    if (!ranks_ || !compile_.split.empty()) return out_.model_built(forward, nullptr);
-    DefaultSplitSummary summary{.splits = {}, .left_out = set_default_splits(compile_, forward)};
-    summary.splits = compile_.split;
-    out_.model_built(forward, &summary);
+    report_start();
   }
 
   /// The options of the step, for one process.
   void set_generation_options() {
-    generation_options_ = compile_;
+    generation_options_ = run_.compile();
     generation_options_.mode = Mode::evaluation;
     generation_options_.lower.memory.reset();
     generation_options_.tune.reset();
@@ -214,13 +195,13 @@ class TextTraining::Run {
   /// Returns settings that affect results but may change when a run resumes, which is then reported.
   Settings changeable_settings() const {
     Settings settings = optimizer_.to_strings();
-    const auto& chunks = compile_.lower.chunks;
-    settings["fused_attention"] = attention_text(compile_.lower.attention);
+    const auto& chunks = run_.compile().lower.chunks;
+    settings["fused_attention"] = attention_text(run_.compile().lower.attention);
     settings["chunk_rows"] = !chunks ? "auto" : chunks->on ? fmt::format("{}", chunks->least_rows) : "off";
     settings["batch"] = fmt::format("{}", o_.batch);
     settings["seed"] = fmt::format("{}", o_.seed);
-    settings["target"] = compile_.target.name;
-    settings["processes"] = ranks_ ? sharding_text(compile_) : "one";
+    settings["target"] = run_.compile().target.name;
+    settings["processes"] = run_.sharding("one");
     return settings;
   }
 
@@ -239,35 +220,36 @@ class TextTraining::Run {
                                  },
                                  .count = frequent_batches(),
                                  .every = o_.evaluate_every},
-        .folder = folder_,
+        .folder = run_.folder(),
         .save_every = o_.save_every,
         .settings = {.fixed = fixed_settings(), .changeable = changeable_settings(), .kept = kept_settings()},
         .compile = compile,
-        .after_step = [this](const StepReport& step) { out_.step_done(step); },
-        .after_evaluation_batch = [this](const EvaluationReport& report) { out_.validating(report); },
-        .after_evaluation = [this](const LossPoint& at) { out_.validated(validation(at.loss, frequent_batches())); },
-        .after_save = [this](const std::filesystem::path& to) { out_.saved(to, trainer_->history()); },
+        .after_step = [this](const StepReport& step) { run_.observer().step_done(step); },
+        .after_evaluation_batch = [this](const EvaluationReport& report) { run_.observer().validating(report); },
+        .after_evaluation =
+            [this](const LossPoint& at) { run_.observer().validated(validation(at.loss, frequent_batches())); },
+        .after_save = [this](const std::filesystem::path& to) { run_.observer().saved(to, trainer_->history()); },
         .stop = o_.stop,
         .advice = o_.advice,
     };
   }
 
-  void report_start(const CompileOptions& training) {
-    const auto& checkpoint = folder_ ? folder_.checkpoint() : no_checkpoint_;
-    out_.started({.step = trainer_->executable(),
-                  .sizes = sizes_,
-                  .model = o_.model.kind,
-                  .parameters = parameter_count_,
-                  .trained = parameter_count_,
-                  .rows_per_step = o_.batch,
-                  .steps = o_.steps,
-                  .tokens_per_step = static_cast<double>(o_.batch * o_.model.context),
-                  .validation_batches = frequent_batches(),
-                  .all_validation_batches = all_validation_batches(),
-                  .sharding = ranks_ ? sharding_text(training) : "",
-                  .completed = trainer_->step(),
-                  .checkpoint = checkpoint ? std::optional(checkpoint->folder) : std::nullopt,
-                  .changed_settings = trainer_->changed_settings()});
+  void report_start() {
+    const Checkpoint* const checkpoint = run_.checkpoint();
+    run_.observer().started({.step = trainer_->executable(),
+                             .sizes = sizes_,
+                             .model = o_.model.kind,
+                             .parameters = parameter_count_,
+                             .trained = parameter_count_,
+                             .rows_per_step = o_.batch,
+                             .steps = o_.steps,
+                             .tokens_per_step = static_cast<double>(o_.batch * o_.model.context),
+                             .validation_batches = frequent_batches(),
+                             .all_validation_batches = all_validation_batches(),
+                             .sharding = run_.sharding(""),
+                             .completed = trainer_->step(),
+                             .checkpoint = checkpoint ? std::optional(checkpoint->folder) : std::nullopt,
+                             .changed_settings = trainer_->changed_settings()});
   }
 
   /// Returns the number of batches that contain each window of the validation text about once.
@@ -291,7 +273,7 @@ class TextTraining::Run {
     const auto loss = trainer_->evaluate(count);
     if (!loss) return std::nullopt;
     const Validation last = validation(*loss, count, true);
-    out_.validated(last);
+    run_.observer().validated(last);
     return last;
   }
 
@@ -302,12 +284,7 @@ class TextTraining::Run {
 
   TextTrainingOptions o_;
   OptimizerSettings optimizer_;
-  CompileOptions compile_;
-  std::shared_ptr<Ranks> ranks_;  ///< null: a single process
-  TrainingObserver no_observer_;
-  TrainingObserver& out_;
-  RunFolder folder_;
-  const std::optional<Checkpoint> no_checkpoint_;
+  RunContext run_;
   std::string text_hash_;
   std::optional<TextCodec> codec_;
   TextModelSettings settings_;
