@@ -34,6 +34,7 @@ RunContext::RunContext(const CompileOptions& compile, TrainingObserver* observer
 
 void RunContext::take_folder(const std::filesystem::path& folder, bool fresh) {
   if (!is_first()) return;
+  folder_ = RunFolder();  // a run that failed before may hold it
   folder_ = RunFolder(folder, fresh ? RunFolder::Start::fresh : RunFolder::Start::resume);
   if (!checkpoint()) return;
   for (const std::string& warning : checkpoint()->warnings) observer().warning("skipped: " + warning);

@@ -31,7 +31,7 @@ class TunedModel {
   const pretrained::CausalLm& graph() const { return *loaded_->model.model; }
   bool has_adapter() const { return loaded_->lora.has_value(); }
 
-  /// The number of all parameters, and of those that are trained.
+  /// Return the numbers of all and of trained parameters.
   std::int64_t parameters() const;
   std::int64_t trained_parameters() const;
 

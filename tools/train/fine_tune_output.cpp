@@ -66,7 +66,7 @@ void FineTuneOutput::started(const TrainingStart& start) {
 
 void FineTuneOutput::step_done(const StepReport& step) {
   TrainingOutput::step_done(step);
-  if (!std::exchange(told_time_, true) && step.step < step.last)
+  if (!std::exchange(time_reported_, true) && step.step < step.last)
     line(fmt::format("the first step took {:.2f} s; about {} for the remaining {} steps", step.seconds,
                      format_duration(step.seconds * static_cast<double>(step.last - step.step)),
                      step.last - step.step));

@@ -25,7 +25,7 @@ class FineTuneOutput : public TrainingOutput {
  private:
   std::int64_t context_;
   std::filesystem::path data_, output_;
-  bool is_adapter_ = false, told_time_ = false;
+  bool is_adapter_ = false, time_reported_ = false;
 };
 
 }  // namespace lathe::tools
