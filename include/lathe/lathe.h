@@ -12,6 +12,8 @@
 #include "ir/tensor/op/op_set.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
+#include "models/finetune/fine_tuning.h"
+#include "models/finetune/new_model/text_training.h"
 #include "models/generation/generator.h"
 #include "models/pretrained/encoders/embedder.h"
 #include "models/pretrained/image_models/image_model.h"

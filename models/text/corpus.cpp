@@ -82,6 +82,11 @@ std::string read_folder(const fs::path& folder, const std::vector<std::string>& 
   return text;
 }
 
+std::string read_training_text(const fs::path& file, const fs::path& sources) {
+  if (!file.empty()) return read_text(file);
+  return read_folder(sources, {".h", ".cpp", ".md", ".txt", ".js", ".css", ".sh", ".cmake"});
+}
+
 BatchSampler::BatchSampler(const std::vector<std::int64_t>& ids, std::int64_t batch, std::int64_t length,
                            std::uint64_t seed)
     : ids_(ids), batch_(batch), length_(length), seed_(seed) {

@@ -36,6 +36,9 @@ std::string read_text(const std::filesystem::path& file);
 /// Concatenates all files below `folder` whose names end in one of `endings` (such as ".cpp"), sorted by path, each
 /// preceded by its path. Skips hidden folders. Throws UserError [file_read], and [text_size] above most_text.
 std::string read_folder(const std::filesystem::path& folder, const std::vector<std::string>& endings);
+/// Returns a text to train on: the content of `file` or, if it is empty, of all source files below `sources`. Throws
+/// UserErrors of read_text() and read_folder().
+std::string read_training_text(const std::filesystem::path& file, const std::filesystem::path& sources);
 
 /// Windows of text. Batch `step` depends only on (seed, step), so training can resume at any step.
 class BatchSampler {

@@ -62,7 +62,12 @@ const std::vector<Layer>& layers() {
       // Text needs no graphs; the other folders connect the DSL and the runtime.
       {"models/text/", {"models/text/", "runtime/files/", "ir/support/"}},
       {"models/pretrained/", {"models/pretrained/", "models/text/", "frontend/", "runtime/", "ir/support/"}},
-      {"models/", {"models/", "frontend/", "runtime/", "ir/support/", "ir/tensor/"}},
+      {"models/generation/",
+       {"models/generation/", "models/pretrained/", "models/text/", "frontend/", "runtime/", "ir/support/",
+        "ir/tensor/"}},
+      {"models/finetune/",
+       {"models/finetune/", "models/generation/", "models/pretrained/", "models/text/", "frontend/", "runtime/",
+        "ir/support/", "ir/tensor/"}},
       {"include/", {"models/", "frontend/", "runtime/", "passes/", "ir/"}},
       // `lathe bench` measures the cases of bench/.
       {"tools/bench/", {"tools/", "bench/", "models/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},

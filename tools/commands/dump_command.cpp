@@ -14,6 +14,7 @@
 #include "passes/compile/compilation.h"
 #include "runtime/backend.h"
 #include "runtime/host/seconds.h"
+#include "runtime/sharding.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
 #include "tools/list_stages.h"
@@ -49,7 +50,8 @@ class Dump {
     const Machine machine = machine_of(Target::named(options.target));
     DimBindings dims = given_dims(graph, options.how.dims);
     CompileRequest request = options.how.request(sizes_for_chunks(options.how.graph.lower, dims));
-    dims = sizes_on_process(dims, options.how.division);
+    if (const Division& division = options.how.division; division.is_given())
+      dims = sizes_on_process(std::move(dims), division.splits(), division.mesh());
     request.lower.memory = memory_budget(options.memory_budget, dims);
     request.plan_sizes = dims;
     stages_ = stages_of(machine);

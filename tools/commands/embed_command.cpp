@@ -11,10 +11,10 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
+#include "tools/options/adapter_options.h"
 #include "tools/options/number_option.h"
 #include "tools/options/target_option.h"
 #include "tools/pretrained/ignored_keys.h"
-#include "tools/pretrained/model_directory.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
+#include "models/finetune/model_directory.h"
 #include "models/pretrained/token_loss.h"
 #include "models/text/dataset/token_batches.h"
 #include "runtime/cache/disk_cache.h"
@@ -10,11 +11,11 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
+#include "tools/options/adapter_options.h"
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/pretrained/ignored_keys.h"
-#include "tools/pretrained/model_directory.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {

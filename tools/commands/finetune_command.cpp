@@ -1,21 +1,35 @@
-#include <CLI/CLI.hpp>
+#include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <optional>
+
+#include "ir/support/error.h"
+#include "runtime/cache/disk_cache.h"
+#include "runtime/files/paths.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
-#include "tools/finetune/fine_tuning.h"
-#include "tools/finetune/lora_option.h"
+#include "tools/options/adapter_options.h"
 #include "tools/options/division.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
-#include "tools/pretrained/model_directory.h"
+#include "tools/train/fine_tune_output.h"
+#include "tools/train/step_options.h"
 
 namespace lathe::tools {
 
 namespace {
 
-void add_data_options(CLI::App& command, FineTuneSettings& s) {
+struct FineTuneCommand {
+  FineTuneOptions tuning = {};
+  std::optional<std::string> lora = {};  ///< value of --lora
+  std::string valid = {};                ///< value of --valid: a file or a fraction
+  StepOptions step = {};
+};
+
+void add_data_options(CLI::App& command, FineTuneOptions& s) {
   CLI::Option_group* data = command.add_option_group("data", "Training data");
   data->add_option("--data", s.data, "JSONL file; each line has text, prompt and completion, or messages");
   data->add_option("--text", s.text, "Plain text file; all of its tokens are trained on");
@@ -24,7 +38,7 @@ void add_data_options(CLI::App& command, FineTuneSettings& s) {
   data->require_option(1);
 }
 
-void add_sample_options(CLI::App& command, SampleSettings& samples) {
+void add_sample_options(CLI::App& command, SampleOptions& samples) {
   CLI::Option* prompt =
       command
           .add_option("--sample-prompt", samples.prompts,
@@ -42,50 +56,85 @@ void add_sample_options(CLI::App& command, SampleSettings& samples) {
       ->needs(prompt);
 }
 
+/// Returns the share if `text` is a number such as "0.1" and not the name of an existing file.
+std::optional<double> share_of(const std::string& text) {
+  double share = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
+  if (error != std::errc() || end != text.data() + text.size() || path_exists(text)) return std::nullopt;
+  if (!(share > 0 && share < 1))
+    throw UserError(fmt::format("--valid {} is not a fraction", text), "finetune_valid",
+                    "give a number above 0 and below 1, or a file");
+  return share;
+}
+
+void fine_tune(FineTuneCommand options) {
+  FineTuneOptions& tuning = options.tuning;
+  if (options.lora) {
+    require_one_adapter(options.lora, pretrained::find_adapted(tuning.model, tuning.adapter));
+    tuning.lora = parse_lora(*options.lora);
+  }
+  if (const auto share = share_of(options.valid))
+    tuning.valid_share = *share;
+  else
+    tuning.valid = options.valid;
+  DiskCache cache(cache_folder());
+  const auto ranks = start_processes(options.step.division, options.step.processes, "finetune");
+  run_processes(ranks, [&] {
+    FineTuneOutput output(tuning);
+    tuning.compile = compile_options(options.step, ranks, cache.enabled() ? &cache : nullptr);
+    tuning.stop = [&] { return output.is_to_stop(); };
+    tuning.observer = &output;
+    tuning.advice = divergence_advice;
+    const TrainingResult result = FineTuning(tuning).run();
+    const bool is_first = !ranks || ranks->rank() == 0;
+    if (result.stopped) output.end_stopped(result.steps, is_first);
+    if (is_first) output.finish(result);
+  });
+}
+
 }  // namespace
 
 void add_finetune(CLI::App& app) {
-  auto s = std::make_shared<FineTuneSettings>();
-  auto precision = std::make_shared<std::string>("f32");
+  auto options = std::make_shared<FineTuneCommand>();
+  FineTuneOptions* const s = &options->tuning;
+  auto precision = std::make_shared<std::string>("f32"), schedule = std::make_shared<std::string>("cosine");
   CLI::App* command = app.add_subcommand("finetune", "Train a Hugging Face model, or an adapter on it, on examples");
   command->add_option("DIR", s->model, "Model directory, or adapter directory to train further")->required();
   add_adapter_option(*command, s->adapter);
   add_data_options(*command, *s);
-  add_lora_option(*command, s->lora);
+  add_lora_option(*command, options->lora);
   command->add_option("-o,--output", s->output, "Output folder for the model or adapter")->capture_default_str();
   command->add_option(
-      "--valid", s->valid,
+      "--valid", options->valid,
       "Validation data: a JSONL file, or a fraction of the training data such as 0.1 (default: none)");
   const auto number = [&](const char* name, auto& value, const char* doc) {
     return command->add_option(name, value, doc)->capture_default_str();
   };
-  between(command->add_option("--steps", s->optimizer.steps, "Training steps (default: from --epochs)"), 1,
-          most_steps);
+  between(command->add_option("--steps", s->steps, "Training steps (default: from --epochs)"), 1, most_steps);
   positive(number("--epochs", s->epochs, "Passes over the training data"), 1e6);
   between(number("--batch", s->batch, "Rows per batch"), 1, most_size);
   between(number("--accumulate", s->accumulate, "Batches per training step"), 1, most_size);
   between(number("--context", s->context, "Maximum tokens per row"), 2, most_size);
   command->add_flag("--pack", s->pack, "Pack several examples into a row; they do not attend to each other");
-  positive(command->add_option("--lr", s->optimizer.lr, "Peak learning rate (default: 2e-5; 2e-4 for an adapter)"));
-  between(number("--warmup", s->optimizer.warmup, "Warmup steps; 0 uses a tenth of all steps, at most 40"), 0,
-          most_steps);
+  positive(command->add_option("--lr", s->lr, "Peak learning rate (default: 2e-5; 2e-4 for an adapter)"));
+  between(number("--warmup", s->warmup, "Warmup steps; 0 uses a tenth of all steps, at most 40"), 0, most_steps);
   command
-      ->add_option("--schedule", s->schedule,
+      ->add_option("--schedule", *schedule,
                    "Learning rate after warmup: cosine (down to a tenth of the peak) or constant")
       ->check(CLI::IsMember({"cosine", "constant"}))
       ->capture_default_str();
-  not_negative(number("--weight-decay", s->optimizer.weight_decay, "Weight decay of matrices"));
-  not_negative(number("--clip", s->optimizer.clip, "Maximum gradient norm; 0 disables clipping"));
+  not_negative(number("--weight-decay", s->weight_decay, "Weight decay of matrices"));
+  not_negative(number("--clip", s->clip, "Maximum gradient norm; 0 disables clipping"));
   add_precision_option(*command, *precision);
   seed(number("--seed", s->seed, "Seed of the order of examples, of the adapter's initial values and of dropout"));
   between(number("--eval-every", s->evaluate_every, "Steps between validations"), 1, most_steps);
   between(number("--validation-batches", s->validation_batches, "Batches per validation; 0 uses all"), 0, most_steps);
   add_sample_options(*command, s->samples);
   between(number("--save-every", s->save_every, "Steps between checkpoints"), 1, most_steps);
-  add_target_option(*command, s->target);
-  add_threads_option(*command, s->threads);
-  add_memory_budget(*command, s->memory_budget);
-  add_process_options(*command, add_division(*command, s->division), s->processes);
+  add_target_option(*command, options->step.target);
+  add_threads_option(*command, options->step.threads);
+  add_memory_budget(*command, options->step.memory_budget);
+  add_process_options(*command, add_division(*command, options->step.division), options->step.processes);
   command->add_flag("--fresh", s->fresh, "Ignore existing checkpoints and start from scratch");
   command->footer(
       "Resumes from the newest checkpoint in --output. Ctrl-C stops after the current step and saves.\n"
@@ -93,10 +142,10 @@ void add_finetune(CLI::App& app) {
       "Examples:\n"
       "  lathe finetune Qwen3-0.6B --data chats.jsonl --lora r=16,targets=q_proj:v_proj --pack -o adapter\n"
       "  mpirun -n 4 lathe finetune Qwen3-0.6B --data chats.jsonl --mesh data=4 --parameters data -o tuned");
-  command->callback([s, precision] {
-    s->precision = *parse_dtype(*precision);
-    s->cache = cache_folder();
-    fine_tune(*s);
+  command->callback([options, precision, schedule] {
+    options->tuning.precision = *parse_dtype(*precision);
+    options->tuning.decay = *schedule == "constant" ? RateDecay::constant : RateDecay::cosine;
+    fine_tune(*options);
   });
 }
 

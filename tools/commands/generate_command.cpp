@@ -11,11 +11,11 @@
 #include "tools/environment.h"
 #include "tools/files.h"
 #include "tools/input_lines.h"
+#include "tools/options/adapter_options.h"
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/pretrained/ignored_keys.h"
-#include "tools/pretrained/model_directory.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
 

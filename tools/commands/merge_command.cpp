@@ -4,6 +4,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
+#include "models/finetune/model_directory.h"
 #include "models/pretrained/encoders/sentence_encoder.h"
 #include "models/pretrained/families.h"
 #include "models/pretrained/image_models/image_model.h"
@@ -13,8 +14,8 @@
 #include "runtime/files/paths.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
+#include "tools/options/adapter_options.h"
 #include "tools/pretrained/ignored_keys.h"
-#include "tools/pretrained/model_directory.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {

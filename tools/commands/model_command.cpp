@@ -11,16 +11,15 @@
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
 #include "ir/tensor/text/printer.h"
+#include "models/finetune/step_graph.h"
 #include "models/pretrained/lora/adapted_model.h"
 #include "tools/commands/commands.h"
 #include "tools/files.h"
-#include "tools/finetune/lora_option.h"
-#include "tools/finetune/step_graph.h"
+#include "tools/options/adapter_options.h"
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
 #include "tools/pretrained/graph_part.h"
 #include "tools/pretrained/ignored_keys.h"
-#include "tools/pretrained/model_directory.h"
 
 namespace lathe::tools {
 

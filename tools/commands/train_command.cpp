@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
 
+#include "frontend/decode/decoding.h"
+#include "runtime/cache/disk_cache.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/options/arguments.h"
@@ -9,12 +11,68 @@
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
-#include "tools/train/text_training.h"
+#include "tools/streams.h"
+#include "tools/train/step_options.h"
+#include "tools/train/train_output.h"
 
 namespace lathe::tools {
 
+namespace {
+
+struct TrainOptions {
+  TextTrainingOptions training = {.sources = "."};
+  TextSampleOptions sample = {};  ///< of the text that is printed at the end
+  StepOptions step = {};
+  bool print_graph = false;  ///< print the model's IR before the first step
+};
+
+/// Prints a sample of the trained model.
+void print_sample(TextTraining& training, const TextSampleOptions& sample) {
+  print("\n--- a sample, temperature {:.1f} ---\n{}", sample.sampling.temperature,
+        sample.prompt == "\n" ? "" : sample.prompt);
+  training.sample(sample, [](std::string_view piece) { print_text(piece); });
+  print("\n");
+  if (StopSignals::received() != 0) throw Stopped(StopSignals::received());
+}
+
+void train(TrainOptions options) {
+  check(options.sample.sampling);  // before anything is computed
+  if (!options.training.text.empty()) options.training.sources.clear();
+  DiskCache cache(cache_folder());
+  const auto ranks = start_processes(options.step.division, options.step.processes, "train");
+  run_processes(ranks, [&] {
+    TrainOutput output(options.training, options.print_graph);
+    options.training.compile = compile_options(options.step, ranks, cache.enabled() ? &cache : nullptr);
+    options.training.stop = [&] { return output.is_to_stop(); };
+    options.training.observer = &output;
+    options.training.advice = divergence_advice;
+    TextTraining training(options.training);
+    const TrainingResult result = training.run();
+    const bool is_first = !ranks || ranks->rank() == 0;
+    if (result.stopped) output.end_stopped(result.steps, is_first);
+    if (!is_first) return;
+    output.finish(result);
+    if (options.sample.length > 0) print_sample(training, options.sample);
+  });
+}
+
+void add_text_sample_options(CLI::App& command, TextSampleOptions& sample) {
+  const auto number = [&](const char* name, auto& value, const char* doc) {
+    return command.add_option(name, value, doc)->capture_default_str();
+  };
+  between(number("--sample", sample.length, "Characters or tokens of the sample after training; 0 prints none"), 0,
+          most_steps);
+  command.add_option("--prompt", sample.prompt, "Start of the sample (default: a line break)");
+  not_negative(number("--temperature", sample.sampling.temperature, "Sampling temperature; 0 is greedy"));
+  at_least(number("--top-k", sample.sampling.top_k, "Sample from the k most likely characters or tokens; 0 uses all"),
+           0);
+}
+
+}  // namespace
+
 void add_train(CLI::App& app) {
-  auto s = std::make_shared<TrainSettings>();
+  auto options = std::make_shared<TrainOptions>();
+  TextTrainingOptions* const s = &options->training;
   auto precision = std::make_shared<std::string>("f32");
   CLI::App* command = app.add_subcommand("train", "Train a language model on text");
   command->add_option("--text", s->text, "Text file to train on (default: the source files in --sources)");
@@ -24,11 +82,11 @@ void add_train(CLI::App& app) {
       "A tokenizer.json file, or bpe:SIZE to train one on the text (default: each character is a token)");
   command->add_option("-o,--output", s->output, "Output folder for checkpoints, loss.svg and the trained model")
       ->capture_default_str();
-  command->add_option("--model", s->model.model, "Model architecture: llama or gpt")->capture_default_str();
+  command->add_option("--model", s->model.kind, "Model architecture: llama or gpt")->capture_default_str();
   const auto number = [&](const char* name, auto& value, const char* doc) {
     return command->add_option(name, value, doc)->capture_default_str();
   };
-  between(number("--steps", s->optimizer.steps, "Training steps"), 1, most_steps);
+  between(number("--steps", s->steps, "Training steps"), 1, most_steps);
   between(number("--batch", s->batch, "Sequences per step"), 1, most_size);
   between(number("--context", s->model.context, "Characters or tokens per sequence"), 1, most_size);
   between(number("--layers", s->model.layers, "Number of decoder layers"), 1, 1000);
@@ -36,29 +94,24 @@ void add_train(CLI::App& app) {
   between(number("--heads", s->model.heads, "Number of attention heads"), 1, most_size);
   real_between(number("--dropout", s->model.dropout, "Dropout probability, gpt only"), 0, 0.99);
   add_precision_option(*command, *precision);
-  positive(number("--lr", s->optimizer.lr, "Peak learning rate"));
-  between(number("--warmup", s->optimizer.warmup, "Warmup steps; 0 uses a tenth of all steps, at most 40"), 0,
-          most_steps);
-  not_negative(number("--weight-decay", s->optimizer.weight_decay, "Weight decay of matrices"));
-  not_negative(number("--clip", s->optimizer.clip, "Maximum gradient norm; 0 disables clipping"));
+  positive(number("--lr", s->lr, "Peak learning rate"));
+  between(number("--warmup", s->warmup, "Warmup steps; 0 uses a tenth of all steps, at most 40"), 0, most_steps);
+  not_negative(number("--weight-decay", s->weight_decay, "Weight decay of matrices"));
+  not_negative(number("--clip", s->clip, "Maximum gradient norm; 0 disables clipping"));
   seed(number("--seed", s->seed, "Seed of parameters, batches and dropout"));
   between(number("--evaluate-every", s->evaluate_every, "Steps between validations"), 1, most_steps);
   between(number("--validation-batches", s->validation_batches,
                  "Batches of the validation after the last step; 0 uses the whole validation text"),
           0, most_steps);
   between(number("--save-every", s->save_every, "Steps between checkpoints"), 1, most_steps);
-  between(number("--sample", s->sample, "Characters or tokens of the sample after training; 0 prints none"), 0,
-          most_steps);
-  command->add_option("--prompt", s->prompt, "Start of the sample (default: a line break)");
-  not_negative(number("--temperature", s->sampling.temperature, "Sampling temperature; 0 is greedy"));
-  at_least(number("--top-k", s->sampling.top_k, "Sample from the k most likely characters or tokens; 0 uses all"), 0);
-  add_target_option(*command, s->target);
-  add_threads_option(*command, s->threads);
-  add_lower_options(*command, s->lower);
-  add_memory_budget(*command, s->memory_budget);
-  add_tune(*command, s->tune);
-  add_process_options(*command, add_division(*command, s->division), s->processes);
-  command->add_flag("--print-graph", s->print_graph, "Print the model's IR before the first step");
+  add_text_sample_options(*command, options->sample);
+  add_target_option(*command, options->step.target);
+  add_threads_option(*command, options->step.threads);
+  add_lower_options(*command, options->step.lower);
+  add_memory_budget(*command, options->step.memory_budget);
+  add_tune(*command, options->step.tune);
+  add_process_options(*command, add_division(*command, options->step.division), options->step.processes);
+  command->add_flag("--print-graph", options->print_graph, "Print the model's IR before the first step");
   command->add_flag("--fresh", s->fresh, "Ignore existing checkpoints and start from scratch");
   command->footer(
       "Resumes from the newest checkpoint in --output. Ctrl-C stops after the current step and saves.\n"
@@ -66,10 +119,9 @@ void add_train(CLI::App& app) {
       "Examples:\n"
       "  lathe train --text shakespeare.txt -o run\n"
       "  mpirun -n 8 lathe train --text shakespeare.txt --mesh data=4,model=2 --split B:data,h:model,d_ff:model");
-  command->callback([s, precision] {
-    s->model.precision = *parse_dtype(*precision);
-    s->cache = cache_folder();
-    train(*s);
+  command->callback([options, precision] {
+    options->training.model.precision = *parse_dtype(*precision);
+    train(*options);
   });
 }
 

@@ -1,37 +1,14 @@
 #include "tools/options/division.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <array>
-#include <thread>
 
-#include "ir/support/error.h"
-#include "passes/shard/plan/default_splits.h"
-#include "runtime/ranks/agreement.h"
 #include "runtime/ranks/mpi/mpi_communicator.h"
 #include "tools/options/number_option.h"
 #include "tools/stop_signals.h"
 
 namespace lathe::tools {
-
-namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
-/// Returns the number of CPUs per process on this machine.
-int shared_threads(Ranks& ranks) {
-  const std::vector<std::string> hosts = ranks.gather(host_name());
-  const auto here = std::ranges::count(hosts, hosts[static_cast<std::size_t>(ranks.rank())]);
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / static_cast<int>(here));
-}
-
-}  // namespace
 
 std::vector<shard::Split> Division::splits() const {
   return splits_text.empty() ? std::vector<shard::Split>{} : shard::parse_splits(splits_text);
@@ -130,51 +107,6 @@ void run_processes(const std::shared_ptr<Ranks>& ranks, const std::function<void
     ranks->abort(error);
     throw;
   }
-}
-
-bool speaks(const std::shared_ptr<Ranks>& ranks) { return !ranks || ranks->rank() == 0; }
-
-void require_same_settings(const std::shared_ptr<Ranks>& ranks, const std::vector<Settings>& settings) {
-  if (!ranks) return;
-  std::vector<Claim> claims;
-  for (const Settings& each : settings)
-    for (const auto& [name, value] : each)
-      claims.push_back({"the setting " + name, value, "start all processes with the same command line"});
-  require_agreement(*ranks, claims);
-}
-
-std::string take_default_splits(Division& division, const ir::Graph& forward) {
-  if (!division.is_given() || !division.splits_text.empty()) return "";
-  const shard::DefaultSplits found = shard::default_splits(forward, division.mesh());
-  for (const shard::Split& split : found.splits)
-    division.splits_text += fmt::format("{}{}:{}", division.splits_text.empty() ? "" : ",", split.dim, split.axis);
-  std::string text =
-      fmt::format("--split {} (default)\n", division.splits_text.empty() ? "nothing" : division.splits_text);
-  for (const std::string& why : found.left_out) text += fmt::format("  not {}\n", why);
-  return text;
-}
-
-void divide(CompileOptions& options, const Division& division, const std::shared_ptr<Ranks>& ranks) {
-  if (!ranks) return;
-  options.ranks = ranks;
-  options.split = division.splits();
-  options.parts = division.parts();
-  if (options.threads == 0) options.threads = shared_threads(*ranks);
-}
-
-DimBindings sizes_on_process(DimBindings sizes, const Division& division) {
-  if (!division.is_given()) return sizes;
-  const shard::Mesh mesh = division.mesh();
-  std::map<std::string, std::pair<std::string, std::int64_t>> local;  // by dim: its name and size on one process
-  for (const shard::Split& split : division.splits()) {
-    const auto size = sizes.find(split.dim);
-    if (size == sizes.end()) continue;
-    auto& [name, on_process] = local.try_emplace(split.dim, split.dim, size->second).first->second;
-    name += "@" + split.axis;
-    on_process /= mesh[mesh.find(split.axis)].ranks;
-  }
-  for (const auto& [dim, on_process] : local) sizes.insert(on_process);
-  return sizes;
 }
 
 }  // namespace lathe::tools

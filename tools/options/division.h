@@ -9,8 +9,7 @@
 
 #include "passes/shard/mesh.h"
 #include "passes/shard/shard_options.h"
-#include "runtime/compile.h"
-#include "runtime/train/run_settings.h"
+#include "runtime/ranks/ranks.h"
 
 namespace lathe::tools {
 
@@ -25,7 +24,7 @@ struct Division {
   shard::Mesh mesh() const { return shard::Mesh::parse(mesh_text); }
   std::vector<shard::Split> splits() const;
   shard::ShardOptions parts() const;
-  /// Returns the options as text, including default splits: "--mesh data=4 --split B:data".
+  /// Returns the options as text: "--mesh data=4 --split B:data".
   std::string to_string() const;
 };
 /// Adds --mesh, --split, --states, --parameters, --keep-gathered, --gather-again and --ring. Returns --mesh.
@@ -46,21 +45,5 @@ std::shared_ptr<Ranks> start_processes(const Division& division, const ProcessOp
                                        const std::string& command);
 /// Runs `body`. If it throws an error, ends all processes. `ranks` may be null.
 void run_processes(const std::shared_ptr<Ranks>& ranks, const std::function<void()>& body);
-
-/// Returns whether this process prints and writes: it is the only process, or rank 0.
-bool speaks(const std::shared_ptr<Ranks>& ranks);
-/// Throws UserError [ranks_differ] if processes were started with different settings. Called by all processes, with
-/// equal setting names.
-void require_same_settings(const std::shared_ptr<Ranks>& ranks, const std::vector<Settings>& settings);
-
-/// With a mesh but no splits, sets the default splits of its axes (passes/shard/plan/default_splits.h) and returns a
-/// line that describes them. Otherwise returns "".
-std::string take_default_splits(Division& division, const ir::Graph& forward);
-
-/// Sets the options of compile() for this process: ranks, splits, shards, and threads. By default, processes on the
-/// same machine share its CPUs.
-void divide(CompileOptions& options, const Division& division, const std::shared_ptr<Ranks>& ranks);
-/// Adds the sizes of sharded dims on one process: B=8 becomes B=8 and B@data=2.
-DimBindings sizes_on_process(DimBindings sizes, const Division& division);
 
 }  // namespace lathe::tools

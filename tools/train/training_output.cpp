@@ -6,8 +6,11 @@
 #include <csignal>
 
 #include "ir/support/error.h"
-#include "tools/stop_signals.h"
+#include "ir/support/visible.h"
+#include "runtime/files/atomic_file.h"
+#include "tools/files.h"
 #include "tools/streams.h"
+#include "tools/train/loss_curve.h"
 
 namespace lathe::tools {
 
@@ -32,19 +35,56 @@ std::string format_count(double count) {
   return fmt::format("{:.0f}", count);
 }
 
-ProgressOptions progress_on_output(double tokens_per_step) {
-  return {.items = tokens_per_step, .write = print_if_possible, .is_terminal = isatty(STDOUT_FILENO) == 1};
+TrainingOutput::TrainingOutput(std::filesystem::path folder, std::string_view unit)
+    : unit_(unit), folder_(std::move(folder)) {}
+
+void TrainingOutput::warning(const std::string& text) { print("warning: {}\n", text); }
+
+void TrainingOutput::note(const std::string& text) { print_error(fmt::format("note: {}\n", text)); }
+
+void TrainingOutput::model_built(const ir::Graph&, const DefaultSplitSummary* splits) {
+  if (!splits) return;
+  std::string all;
+  for (const Split& split : splits->splits)
+    all += fmt::format("{}{}:{}", all.empty() ? "" : ",", split.dim, split.axis);
+  std::string text = fmt::format("--split {} (default)\n", all.empty() ? "nothing" : all);
+  for (const std::string& why : splits->left_out) text += fmt::format("  not {}\n", why);
+  print("{}", text);
 }
 
-bool is_to_stop(const Progress* progress) {
-  return StopSignals::received() != 0 || (progress && progress->output_is_lost());
+void TrainingOutput::start_steps(const TrainingStart& start) {
+  AtomicFile::remove_leftovers(curve_file());
+  for (const std::string& changed : start.changed_settings) print("{}\n", changed);
+  if (start.checkpoint)
+    print("resuming after step {} from the checkpoint in {}\n", start.completed, visible(start.checkpoint->string()));
+  progress_.emplace(ProgressOptions{
+      .items = start.tokens_per_step, .write = print_if_possible, .is_terminal = isatty(STDOUT_FILENO) == 1});
 }
 
-void end_stopped_run(std::int64_t step, const std::string& folder, bool speaks) {
+void TrainingOutput::step_done(const StepReport& step) { progress_->step(step); }
+
+void TrainingOutput::validating(const EvaluationReport& progress) { progress_->evaluation(progress); }
+
+void TrainingOutput::line(const std::string& text) { progress_->line(text); }
+
+void TrainingOutput::saved(const std::filesystem::path&, const LossHistory& history) { write_curve(history); }
+
+void TrainingOutput::write_curve(const LossHistory& history) const {
+  write_text(curve_file().string(), loss_curve_svg(curve_title_, history.training, history.evaluation, unit_));
+}
+
+bool TrainingOutput::is_to_stop() {
+  if (!signals_) signals_.emplace();
+  return StopSignals::received() != 0 || (progress_ && progress_->output_is_lost());
+}
+
+void TrainingOutput::end_stopped(std::int64_t step, bool is_first) {
+  progress_.reset();
   const int signal = StopSignals::received();
-  if (!speaks) throw Stopped(signal != 0 ? signal : SIGTERM);
+  if (!is_first) throw Stopped(signal != 0 ? signal : SIGTERM);
   const std::string text =
-      fmt::format("Stopped after step {}. Checkpoint in {}; run the same command again to resume.\n", step, folder);
+      fmt::format("Stopped after step {}. Checkpoint in {}; run the same command again to resume.\n", step,
+                  visible(folder_.string()));
   try {
     print_text(text);
   } catch (const Error&) {
@@ -54,6 +94,11 @@ void end_stopped_run(std::int64_t step, const std::string& folder, bool speaks) 
     if (signal == 0) throw;
   }
   throw Stopped(signal);
+}
+
+void TrainingOutput::end(const LossHistory& history) {
+  progress_.reset();
+  write_curve(history);
 }
 
 }  // namespace lathe::tools
