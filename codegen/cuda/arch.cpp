@@ -4,15 +4,12 @@
 
 #include <fmt/core.h>
 
-#include "ir/hardware/gpu_info.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
 
 std::string Arch::name() const { return fmt::format("sm_{}{}", number, suffix); }
 std::string Arch::virtual_name() const { return fmt::format("compute_{}{}", number, suffix); }
-
-bool Arch::has_warpgroups() const { return gpu_info(name()).wgmma; }
 
 Arch Arch::named(std::string_view name) {
   const auto fail = [&](std::string_view why) -> UserError {

@@ -12,7 +12,6 @@ struct Arch {
 
   std::string name() const;          ///< "sm_90a"
   std::string virtual_name() const;  ///< "compute_90a", for PTX
-  bool has_warpgroups() const;       ///< wgmma; only sm_90a has it
   bool operator==(const Arch&) const = default;
 
   /// Throws UserError [unknown_arch] for an invalid name, or an architecture below sm_80.

@@ -28,12 +28,12 @@ Init weight_init(const LinearOptions& options, const Dim& in) {
   return Init::normal({.deviation = 1 / std::sqrt(static_cast<double>(*in.value()))});
 }
 
-/// Whether x is known to have at most 4 rows. Such a matmul is bound by reading its weights.
-bool has_few_rows(const Tensor& x) {
-  constexpr std::int64_t few = 4;
+/// Whether a matmul with x is a GEMV: x is known to have at most 4 rows, so the time is that of reading the weights.
+bool is_gemv(const Tensor& x) {
+  constexpr std::int64_t most_rows = 4;
   std::int64_t rows = 1;
-  for (int i = 0; i < x.rank() - 1 && rows <= few; ++i) rows *= x.size(i).value().value_or(few + 1);
-  return rows <= few;
+  for (int i = 0; i < x.rank() - 1 && rows <= most_rows; ++i) rows *= x.size(i).value().value_or(most_rows + 1);
+  return rows <= most_rows;
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ bool has_few_rows(const Tensor& x) {
 Tensor project(const Tensor& x, const Parameter& weight, const std::optional<Parameter>& bias, bool in_out,
                Where at) {
   const DType dtype = x.dtype(at);
-  const bool widens = weight.is_quantized() && size_in_bytes(dtype) < size_in_bytes(f32) && has_few_rows(x);
+  const bool widens = weight.is_quantized() && size_in_bytes(dtype) < size_in_bytes(f32) && is_gemv(x);
   const Tensor left = widens ? x.to(f32, at) : x;
   const Tensor w = weight.as(left, at);
   const auto product = [&] {

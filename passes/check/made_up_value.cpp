@@ -101,10 +101,4 @@ HostTensor made_up_value(const Graph& graph, ValueId argument, const DimBindings
   return tensor;
 }
 
-Tensors made_up_arguments(const Graph& graph, const DimBindings& dims, std::uint64_t seed) {
-  Tensors arguments;
-  for (const ValueId id : graph.arguments()) arguments.emplace(graph[id].name, made_up_value(graph, id, dims, seed));
-  return arguments;
-}
-
 }  // namespace lathe::ir

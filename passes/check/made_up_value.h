@@ -13,7 +13,4 @@ namespace lathe::ir {
 /// integer states are 0.
 HostTensor made_up_value(const Graph& graph, ValueId argument, const DimBindings& dims, std::uint64_t seed);
 
-/// Returns synthetic values for every argument of the graph, by name.
-Tensors made_up_arguments(const Graph& graph, const DimBindings& dims, std::uint64_t seed);
-
 }  // namespace lathe::ir

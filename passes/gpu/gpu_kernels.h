@@ -41,9 +41,9 @@ std::vector<KernelContext::Built> lower_product(const GpuContext& context, const
 std::vector<KernelContext::Built> lower_tensor_product(const GpuContext& context, const Region& region);
 bool suits_tensor_cores(const GpuContext& context, const Region& region);
 /// Lowers a contraction with as few rows as a decode step has. Threads that read the right operand in memory order
-/// share each sum, without tiles: few_rows_product.h.
-std::vector<KernelContext::Built> lower_few_rows_product(const GpuContext& context, const Region& region);
-bool has_few_rows(const GpuContext& context, const Region& region);
+/// share each sum, without tiles: gemv.h.
+std::vector<KernelContext::Built> lower_gemv(const GpuContext& context, const Region& region);
+bool is_gemv(const GpuContext& context, const Region& region);
 /// Lowers an attention region: blocks of rows and, if matmuls sum over rows, blocks of columns: attention_plan.h. If
 /// the GPU has wgmma and a launch does not use it, the launch gives the reason.
 std::vector<KernelContext::Built> lower_attention(const GpuContext& context, const Region& region);

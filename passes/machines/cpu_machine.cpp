@@ -90,7 +90,7 @@ Machine cpu_machine(const CpuInfo& cpu, const cpu::CpuSizes& sizes) {
                      .most_columns = cpu::task_elements(cpu),
                      .scatter_in_place = true,
                      .row_sums = true},
-          .streamed_rows = sizes.products.limits.very_few_rows,
+          .streamed_rows = sizes.products.limits.gemv_rows,
           .keeps_budgets = true};
 }
 

@@ -35,7 +35,7 @@ std::vector<KernelContext::Built> lower_scatter(const GpuContext& context, const
 }
 
 std::vector<KernelContext::Built> lower_product(const GpuContext& context, const Region& region) {
-  if (gpu::has_few_rows(context, region)) return gpu::lower_few_rows_product(context, region);
+  if (gpu::is_gemv(context, region)) return gpu::lower_gemv(context, region);
   return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region)
                                                   : gpu::lower_product(context, region);
 }
@@ -104,7 +104,7 @@ Machine gpu_machine(const GpuInfo& gpu, const gpu::GpuSizes& sizes) {
           .casts_before_views = true,
           .padded_products = sizes.padding,
           .finish = name_kernels,
-          .streamed_rows = sizes.products.few_rows};
+          .streamed_rows = sizes.products.gemv_rows};
 }
 
 }  // namespace lathe

@@ -72,16 +72,4 @@ Graph rebuild(const Graph& graph, const Rewrite& rewrite) {
   return builder.finish();
 }
 
-std::vector<Value> inline_graph(GraphBuilder& builder, const Graph& graph, std::span<const Value> arguments) {
-  Rebuilder to(builder, graph);
-  const auto names = graph.arguments();
-  LATHE_ASSERT(names.size() == arguments.size());
-  for (std::size_t i = 0; i < names.size(); ++i) to.set(names[i], arguments[i]);
-  to.copy_rest();
-  builder.add_checks(graph.checks);
-  std::vector<Value> results;
-  for (const Output& output : graph.outputs) results.push_back(to[output.value]);
-  return results;
-}
-
 }  // namespace lathe::ir

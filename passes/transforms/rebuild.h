@@ -53,8 +53,4 @@ using Rewrite = std::function<std::optional<Value>(GraphBuilder&, const Node& no
 /// one). Arguments are always kept, in order. A replacement must have the dtype and shape of the node.
 Graph rebuild(const Graph& graph, const Rewrite& rewrite);
 
-/// Adds all of `graph` to `builder`, with its arguments bound to `arguments` (in the order of graph.arguments()).
-/// Returns the values of its outputs. Updates are not added.
-std::vector<Value> inline_graph(GraphBuilder& builder, const Graph& graph, std::span<const Value> arguments);
-
 }  // namespace lathe::ir

@@ -52,12 +52,6 @@ std::string bytes_text(std::int64_t bytes) {
 
 bool HostCpu::has(std::string_view flag) const { return std::ranges::binary_search(flags, flag); }
 
-std::int64_t HostCpu::data_cache(int level) const {
-  for (const HostCache& cache : caches)
-    if (cache.level == level && cache.type != "Instruction") return cache.bytes;
-  return 0;
-}
-
 std::string HostCpu::to_string() const {
   std::string text = fmt::format("cpu     {} ({})\n", model.empty() ? "unknown" : model, vendor);
   text += fmt::format("cores   {} logical, {} physical\n", logical_cpus, physical_cores);

@@ -27,8 +27,6 @@ struct HostCpu {
   std::vector<HostCache> caches;   ///< caches of CPU 0
 
   bool has(std::string_view flag) const;
-  /// Returns the size in bytes of the data or unified cache of a level; 0 if there is none.
-  std::int64_t data_cache(int level) const;
   /// Returns a description of several lines.
   std::string to_string() const;
 };

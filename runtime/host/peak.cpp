@@ -145,22 +145,6 @@ Rate measure_read_bandwidth(int threads, std::int64_t bytes, double seconds) {
   return rate_of(time_bursts(threads, burst_count(seconds, first), burst), static_cast<double>(count) * 4);
 }
 
-Rate measure_triad_bandwidth(int threads, std::int64_t bytes, double seconds) {
-  check_threads(threads);
-  const std::int64_t count = std::max<std::int64_t>(bytes / 12 / 64, threads) * 64;
-  const Arena arena(static_cast<std::size_t>(count) * 12);
-  auto* const a = reinterpret_cast<float*>(arena.data());
-  float *const b = a + count, *const c = b + count;
-  std::fill_n(a, count * 3, 1.0f);
-  const auto burst = [&](int thread) {
-    const Part part = part_of(count, thread, threads);
-    triad(a + part.begin, b + part.begin, c + part.begin, 0.5f, part.end - part.begin);
-    asm volatile("" : : : "memory");
-  };
-  const double first = time_bursts(threads, 1, burst).front();
-  return rate_of(time_bursts(threads, burst_count(seconds, first), burst), static_cast<double>(count) * 12);
-}
-
 double measure_core_round_trip(double seconds) {
   if (usable_cpus() < 2) return 0;
   constexpr std::int64_t trips = 1000;

@@ -26,10 +26,6 @@ Rate measure_fma_peak(int threads, double seconds = 0.05);
 /// Returns the bytes per second that `threads` threads read from an array of `bytes` in total.
 Rate measure_read_bandwidth(int threads, std::int64_t bytes, double seconds = 0.05);
 
-/// Returns the bytes per second of a[i] = b[i] + s * c[i], counting two reads and one write, in three arrays of
-/// `bytes` in total.
-Rate measure_triad_bandwidth(int threads, std::int64_t bytes, double seconds = 0.05);
-
 /// Returns the round-trip time in seconds of a cache line between the first and the last CPU that this process may
 /// use. It is about 1e-7 if they share a cache and several times that otherwise; virtual machines may change that
 /// from minute to minute. Returns the minimum of several bursts, or 0 if this process has one CPU.

@@ -92,14 +92,4 @@ float read_sum(const float* data, std::int64_t count) {
   return total[0] + total[1] + total[2] + total[3];
 }
 
-void triad(float* a, const float* b, const float* c, float s, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += 4) {
-    Vector4 vb, vc;
-    std::memcpy(&vb, b + i, sizeof vb);
-    std::memcpy(&vc, c + i, sizeof vc);
-    const Vector4 va = vb + s * vc;
-    std::memcpy(a + i, &va, sizeof va);
-  }
-}
-
 }  // namespace lathe

@@ -19,7 +19,5 @@ FmaProbe fma_probe();
 
 /// Returns the sum of `count` floats. `count` must be a multiple of 64 and `data` aligned to 64 bytes.
 float read_sum(const float* data, std::int64_t count);
-/// Computes a = b + s * c under the same conditions.
-void triad(float* a, const float* b, const float* c, float s, std::int64_t count);
 
 }  // namespace lathe

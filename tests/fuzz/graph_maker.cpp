@@ -259,7 +259,12 @@ void GraphMaker::finish() {
 }
 
 Tensors arguments_of(const Case& from, const DimBindings& dims) {
-  if (from.tame) return made_up_arguments(from.graph, dims, from.seed);
+  if (from.tame) {
+    Tensors arguments;
+    for (const ValueId id : from.graph.arguments())
+      arguments.emplace(from.graph[id].name, made_up_value(from.graph, id, dims, from.seed));
+    return arguments;
+  }
   Tensors made = test::random_arguments(from.graph, dims, from.seed, top_integer);
   return from.scaled ? scaled(std::move(made), from.seed) : made;
 }

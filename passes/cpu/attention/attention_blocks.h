@@ -8,9 +8,9 @@ inline constexpr int score_work = 16;  ///< elementwise cost of an attention sco
 
 /// Block sizes of fused attention tasks. The defaults' origin is not recorded.
 struct AttentionBlocks {
-  std::int64_t few_rows = 8;  ///< maximum number of rows computed together without packing
-  int part_columns = 64;      ///< column parts of the few-rows kernel are multiples of this
-  int few_rows_columns = 64;  ///< columns whose products with few rows stay in L1 while part of their depth is summed
+  std::int64_t decode_rows = 8;  ///< maximum number of rows computed together without packing
+  int part_columns = 64;         ///< column parts of the few-rows kernel are multiples of this
+  int decode_columns = 64;    ///< columns whose products with few rows stay in L1 while part of their depth is summed
   int row_blocks = 4;         ///< row blocks per task
   int tiled_row_blocks = 16;  ///< maximum row blocks per tile_mma task: packing all columns then costs a small share
   int summed_columns = 512;   ///< columns per step of sums over columns

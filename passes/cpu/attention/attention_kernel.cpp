@@ -6,7 +6,7 @@
 #include "passes/cpu/attention/attention_scratch.h"
 #include "passes/cpu/attention/clear_sums.h"
 #include "passes/cpu/attention/column_blocks.h"
-#include "passes/cpu/attention/few_rows_kernel.h"
+#include "passes/cpu/attention/decode_kernel.h"
 #include "passes/cpu/attention/prefetch_rows.h"
 #include "passes/cpu/attention/row_block_loops.h"
 #include "passes/cpu/cpu_kernels.h"
@@ -395,7 +395,7 @@ class AttentionKernel {
 }  // namespace
 
 std::vector<KernelContext::Built> lower_attention(const CpuContext& context, const Region& region) {
-  if (auto few = lower_few_rows(context, region)) return std::move(*few);
+  if (auto few = lower_decode(context, region)) return std::move(*few);
   const AttentionParts parts =
       attention_parts(context, region, region_program(context.graph, context.plan, region.attention->parts[0]));
   // A sum over all outer dims leaves a single task. In that case the first kernel sums over columns, parallel over

@@ -39,7 +39,7 @@ ScratchMatrix AttentionScratch::row_slot(DType dtype, int rows) {
   return matrix(Dim(rows), sizes_.columns, dtype, "rows of scores");
 }
 
-ScratchMatrix AttentionScratch::few_rows(const AttentionParts::Score& score, int rows) {
+ScratchMatrix AttentionScratch::decode_rows(const AttentionParts::Score& score, int rows) {
   return matrix(Dim(rows), score.depth, sizes_.compute, "rows");
 }
 

@@ -28,11 +28,11 @@ class AttentionScratch {
   void give_to(AttentionScore& score);
   void give_to(AttentionOutput& output);
 
-  // For attentions with few rows.
+  // For decode attention.
   /// Allocates one number per row and column: [row][column].
   ScratchMatrix row_slot(DType dtype, int rows);
   /// Allocates the rows that make scores: [row][depth].
-  ScratchMatrix few_rows(const AttentionParts::Score& score, int rows);
+  ScratchMatrix decode_rows(const AttentionParts::Score& score, int rows);
   ScratchMatrix sums(const AttentionParts::OutputProduct& part);
   ScratchMatrix divisors(int rows);
   /// Views a buffer as a matrix whose rows have `width` elements, rounded up to whole vectors.

@@ -85,7 +85,7 @@ TriedPlan plan_split_bf16(const GemmQuery& query);
 /// Sets the blocks for tasks that process all rows, whose number is known. Nothing is packed, and the right operand,
 /// read along n, is streamed once. If more than two row blocks read it, a block of it should stay in L1.
 void fit_rows(GemmTile& tile, const GemmQuery& query);
-/// Sets the blocks for very few rows and a large right operand. A task reads whole rows of it, a contiguous run of
+/// Sets the blocks for a GEMV with a large right operand. A task reads whole rows of it, a contiguous run of
 /// memory, so the tasks are splits of k. Sums stay in L1.
 void fit_splits(GemmPlan& plan, const GemmQuery& query);
 /// Sets the blocks for a prefetched right operand, if prefetching pays off: few of its rows by many columns.

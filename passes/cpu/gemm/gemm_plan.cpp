@@ -44,10 +44,9 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const bool rows = query.lhs_axis == LaneAxis::row;
   const bool small = query.n && query.k && !large_right(query);
   const FmaBlocks& blocks = query.tuned.fma;
-  const bool deep =
-      (rows || query.rhs_axis == LaneAxis::k || small) && !at_most(query.m, query.tuned.limits.few_rows);
+  const bool deep = (rows || query.rhs_axis == LaneAxis::k || small) && !at_most(query.m, query.tuned.limits.small_m);
   const int row_block = scratch(9) / bytes / tile.n_step() / tile.lanes * tile.lanes;  // limits the depth
-  const int deepest = !deep ? blocks.few_rows_depth : rows ? blocks.beside_rows_depth : blocks.packs_right_depth;
+  const int deepest = !deep ? blocks.small_m_depth : rows ? blocks.beside_rows_depth : blocks.packs_right_depth;
   tile.kc = depth(query.k, std::min(deepest * 4 / bytes, row_block), tile.lanes);
   const bool single = at_most(query.k, tile.kc), narrow = 2 * tile.n_step() * tile.kc * bytes <= scratch(6);
   tile.nc = (!single && !deep && narrow ? 2 : 1) * tile.n_step();
@@ -95,7 +94,7 @@ bool may_pack_right(const GemmQuery& query) {
 /// packing. The right operand of a weight gradient was computed just before; weights come from memory.
 bool stays_cached(const GemmQuery& query) {
   const ProductLimits& limits = query.tuned.limits;
-  const bool fresh = query.lhs_axis == LaneAxis::row && at_most(query.m, limits.few_rows);
+  const bool fresh = query.lhs_axis == LaneAxis::row && at_most(query.m, limits.small_m);
   const std::int64_t l2 = elements_of_l2(query.cpu);
   return at_most(query.m, limits.cached_rows) && query.n && query.k &&
          *query.n * *query.k <= (fresh ? 4 * l2 : l2 / 4);
@@ -124,7 +123,7 @@ bool scattered_left(const GemmQuery& query) {
 bool distant_left(const GemmQuery& query) {
   if (!query.cpu.slow_last_level || query.lhs_axis != LaneAxis::row || !at_most(query.batch, 1)) return false;
   const ProductLimits& limits = query.tuned.limits;
-  return query.m && *query.m > limits.few_rows && !at_most(query.n, limits.distant_columns) &&
+  return query.m && *query.m > limits.small_m && !at_most(query.n, limits.distant_columns) &&
          !at_most(query.k, limits.distant_columns);
 }
 
@@ -165,7 +164,7 @@ int remainder_columns(const GemmQuery& query) {
   constexpr std::int64_t most_copied = 4096;  // in scratch, which the kernel IR limits
   const std::int64_t most_vectors = query.tuned.limits.remainder_vectors;
   if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
-  if (!query.lhs_loadable || query.pairs || at_most(query.m, query.tuned.limits.very_few_rows)) return 0;
+  if (!query.lhs_loadable || query.pairs || at_most(query.m, query.tuned.limits.gemv_rows)) return 0;
   const std::int64_t remainder = *query.n % lanes;
   if (!dots) return 2 * remainder > lanes || at_most(query.m, lanes) ? 0 : static_cast<int>(remainder);
   const bool few =
@@ -246,10 +245,10 @@ GemmPlan plan_gemm(const GemmQuery& query) {
 namespace {
 
 /// Plans few rows with a right operand that is contiguous along n.
-GemmPlan few_rows(GemmPlan plan, const GemmQuery& query) {
+GemmPlan small_m(GemmPlan plan, const GemmQuery& query) {
   plan.rhs = Source::direct;
   fit_rows(plan.tile, query);
-  if (*query.m <= query.tuned.limits.very_few_rows) fit_splits(plan, query);
+  if (*query.m <= query.tuned.limits.gemv_rows) fit_splits(plan, query);
   if (query.cpu.slow_last_level) fit_prefetch(plan, query);
   // A row block of the left operand that is packed into scratch, in whole vectors of rows, must fit there. The limit
   // is the kernel IR's, not the CPU's.
@@ -276,7 +275,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
     plan.left_in_l1 = query.k && *query.m * *query.k * bytes <= query.cpu.l1.share();
     return plan;
   }
-  if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_loadable) return few_rows(plan, query);
+  if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_loadable) return small_m(plan, query);
   fit_columns(tile, query);
   plan.tile = tile;
   if (!reused(query) && row && query.rhs_loadable && at_most(query.n, limits.direct_columns)) {

@@ -20,14 +20,14 @@ struct FmaBlocks {
   /// The task packs the right operand for all its rows; one register tile of columns. Depths for: many rows, with a
   /// right operand that is small or contiguous along k; the same with a left operand contiguous along its rows; few
   /// rows.
-  int packs_right_depth = 768, beside_rows_depth = 512, few_rows_depth = 256;
+  int packs_right_depth = 768, beside_rows_depth = 512, small_m_depth = 256;
   int packs_right_rows = 1024, waiting_rows = 336;  ///< rows: many; and few, with sums kept between blocks of k
   /// The right operand is packed and the left one is read in place: along k, or along its rows.
   int packed_depth = 1024, packed_beside_rows_depth = 512, packed_rows = 1024;
   int direct_depth = 1024;  ///< right operand of few columns, read in place
   int again_depth = 256;    ///< right operand that several row blocks of few rows read in turn
   int once_columns = 256;   ///< right operand that they read once
-  int streamed_depth = 16;  ///< right operand that very few rows stream from memory, a few of its rows at a time
+  int streamed_depth = 16;  ///< right operand that a GEMV streams from memory, a few of its rows at a time
   /// Prefetched right operand, for up to 16 rows and for more.
   int prefetched_depth = 32, prefetched_rows_depth = 64, prefetched_columns = 384;
   int dots_depth = 1024, dots_columns = 64, wide_dots_columns = 96;  ///< dot products; the last one for long results
@@ -59,18 +59,18 @@ struct TileBlocks {
 /// the others is not recorded.
 struct ProductLimits {
   // By fma.
-  std::int64_t few_rows = 128;            ///< maximum rows too few to amortize packed row blocks read from L2
-  std::int64_t cached_rows = 512;         ///< maximum rows for which a right operand in L2 is not packed
-  std::int64_t packed_rows = 2048;        ///< minimum rows that amortize a packed copy through memory
-  std::int64_t computed_columns = 256;    ///< more columns amortize a packed copy of a computed left operand
-  std::int64_t distant_columns = 256;     ///< more columns, and as much k, amortize a copy of a distant left operand
-  std::int64_t direct_columns = 64;       ///< maximum columns of a batch's right operand that is read in place
-  std::int64_t dots_depth = 256;          ///< minimum k for which dot products amortize the sum over lanes
-  std::int64_t dots_rows = 32;            ///< maximum rows of such dot products
-  std::int64_t short_dots_rows = 8;       ///< maximum rows of dot products with smaller k
-  std::int64_t very_few_rows = 4;         ///< maximum rows for which a right operand is streamed from memory
-  std::int64_t prefetched_few_rows = 16;  ///< maximum rows for which few k are prefetched at a time
-  std::int64_t narrow_columns = 128;      ///< maximum columns of a right operand of depth narrow_depth, or one in L2
+  std::int64_t small_m = 128;            ///< maximum rows too few to amortize packed row blocks read from L2
+  std::int64_t cached_rows = 512;        ///< maximum rows for which a right operand in L2 is not packed
+  std::int64_t packed_rows = 2048;       ///< minimum rows that amortize a packed copy through memory
+  std::int64_t computed_columns = 256;   ///< more columns amortize a packed copy of a computed left operand
+  std::int64_t distant_columns = 256;    ///< more columns, and as much k, amortize a copy of a distant left operand
+  std::int64_t direct_columns = 64;      ///< maximum columns of a batch's right operand that is read in place
+  std::int64_t dots_depth = 256;         ///< minimum k for which dot products amortize the sum over lanes
+  std::int64_t dots_rows = 32;           ///< maximum rows of such dot products
+  std::int64_t short_dots_rows = 8;      ///< maximum rows of dot products with smaller k
+  std::int64_t gemv_rows = 4;            ///< maximum rows for which a right operand is streamed from memory
+  std::int64_t prefetched_small_m = 16;  ///< maximum rows for which few k are prefetched at a time
+  std::int64_t narrow_columns = 128;     ///< maximum columns of a right operand of depth narrow_depth, or one in L2
   std::int64_t narrow_depth = 512;
   std::int64_t wide_columns = 2048;       ///< minimum columns of a long result of dot products
   std::int64_t register_depth = 512;      ///< maximum k for which a small epilogue takes results from registers

@@ -13,7 +13,7 @@ struct GpuProductSizes {
   int wgmma_stages = 6;  ///< maximum stages of wgmma matmuls
   int band_rows = 8;     ///< tiles per band; consecutive blocks traverse a band column by column, so that L2 keeps it
   std::int64_t copied_rows = 128;   ///< an operand read by more rows than this is stored in a copyable layout first
-  std::int64_t few_rows = 8;        ///< maximum result rows of GEMV, which reads the other operand in place
+  std::int64_t gemv_rows = 8;       ///< maximum result rows of GEMV, which reads the other operand in place
   std::int64_t least_split = 1024;  ///< minimum length of a split of an f32 sum
   bool operator==(const GpuProductSizes&) const = default;
 };

@@ -107,7 +107,7 @@ graph @columns(input %x: f32[70, 9], input %z: f32[2048, 9]) {
 })"),
                    1e-5});
   cases.push_back({"products of few rows: by a warp, by several, and along the columns", graph(R"(
-graph @few_rows(input %x: f32[2, 40], input %w: f32[9, 40], input %z: f32[1, 4096], input %v: f32[3, 4096],
+graph @gemv(input %x: f32[2, 40], input %w: f32[9, 40], input %z: f32[1, 4096], input %v: f32[3, 4096],
     input %u: f32[40, 20]) {
   %1 = linear %x, %w
   %2 = linear %z, %v

@@ -159,8 +159,8 @@ TEST_CASE("matmuls that do not suit warpgroups use the path of all GPUs") {
     for (const auto& k : program.program().kernels)
       CHECK(cuda::emit(k, gpu_info("sm_90a")).find("StagePipeline<") == std::string::npos);
   }
-  CHECK(cuda::Arch::named("sm_90a").has_warpgroups());
-  for (const char* other : {"sm_80", "sm_90", "sm_100a"}) CHECK_FALSE(cuda::Arch::named(other).has_warpgroups());
+  CHECK(gpu_info("sm_90a").wgmma);
+  for (const char* other : {"sm_80", "sm_90", "sm_100a"}) CHECK_FALSE(gpu_info(other).wgmma);
 }
 
 TEST_CASE("matmuls by warpgroups compile to wgmma without spills, within register limits") {

@@ -72,9 +72,9 @@ TEST_CASE("machines: CPU attention follows its block sizes") {
                 pairs = *find_cpu_info("znver4");
   const std::string few = attention("f32", 2, 8, 1000, 256), many = attention("f32", 2, 512, 512, 64),
                     bf16 = attention("bf16", 8, 4096, 1024, 64);
-  follows(few, plain, "few_rows", [](CpuSizes& sizes) { sizes.attention.few_rows = 7; });
+  follows(few, plain, "decode_rows", [](CpuSizes& sizes) { sizes.attention.decode_rows = 7; });
   follows(few, plain, "part_columns", [](CpuSizes& sizes) { sizes.attention.part_columns = 32; });
-  follows(few, plain, "few_rows_columns", [](CpuSizes& sizes) { sizes.attention.few_rows_columns = 32; });
+  follows(few, plain, "decode_columns", [](CpuSizes& sizes) { sizes.attention.decode_columns = 32; });
   follows(many, plain, "row_blocks", [](CpuSizes& sizes) { sizes.attention.row_blocks = 2; });
   follows(many, plain, "summed_columns", [](CpuSizes& sizes) { sizes.attention.summed_columns = 256; });
   follows(many, plain, "wide_tile_registers", [](CpuSizes& sizes) { sizes.products.fma.wide_tile_registers = 64; });

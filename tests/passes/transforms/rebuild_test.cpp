@@ -16,8 +16,10 @@ TEST_CASE("rebuild: copies a graph into another", "[rebuild]") {
 })");
   GraphBuilder b("outer");
   const Value x = b.argument(ops::input, "x", f64, {Dim("n")});
-  const Value arguments[] = {x, x};
-  b.output("square", inline_graph(b, inner, arguments)[0]);
+  Rebuilder to(b, inner);
+  for (const ValueId argument : inner.arguments()) to.set(argument, x);
+  to.copy_rest();
+  b.output("square", to[inner.outputs[0].value]);
   CHECK(text(b.finish()) ==
         "graph @outer(input %x: f64[n]) {\n  %1 = mul %x, %x : f64[n]\n  output \"square\" %1\n}\n");
 }

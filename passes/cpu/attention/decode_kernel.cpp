@@ -1,26 +1,26 @@
-#include "passes/cpu/attention/few_rows_kernel.h"
+#include "passes/cpu/attention/decode_kernel.h"
 
 #include <algorithm>
 #include <memory>
 
 #include "passes/cpu/attention/attention_scratch.h"
-#include "passes/cpu/attention/few_rows_parts.h"
-#include "passes/cpu/attention/few_rows_products.h"
+#include "passes/cpu/attention/decode_parts.h"
+#include "passes/cpu/attention/decode_products.h"
 
 namespace lathe::cpu {
 
 using kernel::Value;
 using Scope = ElementwiseEmitter::Scope;
-using Columns = FewRowsLoops::Columns;
+using Columns = DecodeLoops::Columns;
 
 namespace {
 
-class FewRowsKernel {
+class DecodeKernel {
  public:
-  FewRowsKernel(const CpuContext& lowering, AttentionProgram attention, std::optional<OnlineSoftmax> softmax,
-                int parts)
+  DecodeKernel(const CpuContext& lowering, AttentionProgram attention, std::optional<OnlineSoftmax> softmax,
+               int parts)
       : lowering_(lowering),
-        context_("attention_of_few_rows", KernelRole::attention),
+        context_("decode_attention", KernelRole::attention),
         b_(context_.builder),
         attention_(std::move(attention)),
         softmax_(std::move(softmax)),
@@ -31,12 +31,12 @@ class FewRowsKernel {
                .rows = static_cast<int>(*attention_.rows.value()),
                .accumulators = accumulators(lowering.vectors()),
                .held = lowering.vectors().count / 4,
-               .block_columns = lowering.tuned.attention.few_rows_columns},
+               .block_columns = lowering.tuned.attention.decode_columns},
         plan_(lowering.graph, program_, attention_.columns(), attention_.results()) {
     left_.count = parts;
     left_.dtype = parts_.compute;
     for (const AttentionParts::Score& part : parts_.scores)
-      scores_.push_back(std::make_unique<FewRowsScore>(context_, lowering, part, shape_));
+      scores_.push_back(std::make_unique<DecodeScore>(context_, lowering, part, shape_));
     const RegisterTile tile{parts_.compute, shape_.lanes, shape_.rows, 1};
     for (const AttentionParts::OutputProduct& part : parts_.outputs)
       outputs_.push_back(std::make_unique<AttentionOutput>(context_, lowering, part, tile, attention_.bounds, false));
@@ -52,7 +52,7 @@ class FewRowsKernel {
                     [&](Value task) { in_parts() ? one_part(task) : all_columns(task); });
     std::vector<KernelContext::Built> built;
     built.push_back(finish());
-    if (in_parts()) built.push_back(combine_few_rows(lowering_, attention_, *softmax_, left_, shape_.rows));
+    if (in_parts()) built.push_back(combine_decode_parts(lowering_, attention_, *softmax_, left_, shape_.rows));
     return built;
   }
 
@@ -78,7 +78,7 @@ class FewRowsKernel {
                               .rows = Dim(shape_.rows)});
     std::vector<ScratchMatrix> slots;
     for (int s = 0; s < plan_.slots(); ++s) slots.push_back(scratch.row_slot(plan_.slot_dtype(s), shape_.rows));
-    for (auto& score : scores_) score->set_scratch(scratch.few_rows(score->part(), shape_.rows));
+    for (auto& score : scores_) score->set_scratch(scratch.decode_rows(score->part(), shape_.rows));
     for (std::size_t e = 0; e < outputs_.size(); ++e)
       in_parts() ? give_workspace(scratch, e) : give_scratch(scratch, e);
     if (in_parts()) {
@@ -87,7 +87,7 @@ class FewRowsKernel {
       context_.declare(left_.statistics, left_.dtype, false, true);
     }
     loops_.emplace(emitter_, plan_,
-                   FewRowsLoops::Shape{parts_.outer, parts_.row_dim, parts_.columns_dim, shape_.lanes},
+                   DecodeLoops::Shape{parts_.outer, parts_.row_dim, parts_.columns_dim, shape_.lanes},
                    std::move(slots));
   }
 
@@ -148,7 +148,7 @@ class FewRowsKernel {
   }
 
   void add_up(Value outer, const Columns& columns, Value at) {
-    for (FewRowsSum& sum : sums_) sum.add_up(loops_->slot(sum.output().part().value), outer, columns, at);
+    for (DecodeSum& sum : sums_) sum.add_up(loops_->slot(sum.output().part().value), outer, columns, at);
   }
 
   void one_part(Value task) {
@@ -188,13 +188,13 @@ class FewRowsKernel {
   const AttentionParts& parts_ = attention_.parts;
   ElementwiseEmitter emitter_;
   Scope top_;
-  FewRowsShape shape_;
+  DecodeShape shape_;
   RowBlockPlan plan_;
-  FewRowsParts left_;
-  std::optional<FewRowsLoops> loops_;
-  std::vector<std::unique_ptr<FewRowsScore>> scores_;
+  DecodeParts left_;
+  std::optional<DecodeLoops> loops_;
+  std::vector<std::unique_ptr<DecodeScore>> scores_;
   std::vector<std::unique_ptr<AttentionOutput>> outputs_;
-  std::vector<FewRowsSum> sums_;
+  std::vector<DecodeSum> sums_;
   std::vector<std::optional<ScratchMatrix>> divisors_;
   Value columns_;
 };
@@ -208,9 +208,9 @@ int parts_of(const AttentionProgram& attention, const CpuInfo& cpu) {
 
 }  // namespace
 
-std::optional<std::vector<KernelContext::Built>> lower_few_rows(const CpuContext& context, const Region& region) {
+std::optional<std::vector<KernelContext::Built>> lower_decode(const CpuContext& context, const Region& region) {
   const auto rows = region.domain[region.attention->row].value();
-  if (!rows || *rows < 1 || *rows > context.tuned.attention.few_rows) return std::nullopt;
+  if (!rows || *rows < 1 || *rows > context.tuned.attention.decode_rows) return std::nullopt;
   AttentionProgram attention = attention_program(context, region);
   const AttentionParts& parts = attention.parts;
   const auto adds_up = [](const ElementwiseInstruction& i) { return i.kind == ElementwiseInstruction::Kind::column; };
@@ -228,7 +228,7 @@ std::optional<std::vector<KernelContext::Built>> lower_few_rows(const CpuContext
     else
       count = 1;
   }
-  return FewRowsKernel(context, std::move(attention), std::move(softmax), count).run();
+  return DecodeKernel(context, std::move(attention), std::move(softmax), count).run();
 }
 
 }  // namespace lathe::cpu

@@ -13,7 +13,7 @@ bool lies_in_l2(const GemmQuery& query) {
   return query.n && query.k && *query.n * *query.k <= elements_of_l2(query.cpu) / 2;
 }
 
-/// Very few rows: the right operand is read from memory once, and only its access pattern matters. A task reads a few
+/// GEMV: the right operand is read from memory once, and only its access pattern matters. A task reads a few
 /// of its rows at a time, over many columns: several long parallel runs, which the hardware prefetcher follows. A few
 /// columns down all of k would touch another page at every step.
 void fit_streamed(GemmTile& tile, const GemmQuery& query) {
@@ -55,14 +55,14 @@ void fit_prefetch(GemmPlan& plan, const GemmQuery& query) {
   const ProductLimits& limits = query.tuned.limits;
   GemmTile tile = plan.tile;
   fit_rows(tile, query);
-  if (m <= limits.very_few_rows) {
+  if (m <= limits.gemv_rows) {
     // One register tile of columns per task, over all of k.
     tile.nv = accumulators(query.cpu.vectors) / std::max(tile.mr, 3);
     tile.nc = tile.n_step();
     tile.kc = static_cast<int>(*query.k);
     if (m == 1 || *query.n * *query.k > streamed || *query.n < 4 * tile.nc) return;
   } else {
-    tile.kc = m <= limits.prefetched_few_rows ? blocks.prefetched_depth : blocks.prefetched_rows_depth;
+    tile.kc = m <= limits.prefetched_small_m ? blocks.prefetched_depth : blocks.prefetched_rows_depth;
     const auto columns = static_cast<int>(std::min<std::int64_t>(blocks.prefetched_columns, *query.n));
     tile.nc = floor_to(columns + tile.n_step() - 1, tile.n_step());
   }
@@ -89,7 +89,7 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
   tile.nc = again ? tile.n_step() : floor_to(blocks.once_columns * 4 / bytes, tile.n_step());
   if (again && narrow) tile.nc *= static_cast<int>((std::max<std::int64_t>(*query.n, 1) + tile.nc - 1) / tile.nc);
   tile.mc = static_cast<int>((m + tile.mr - 1) / tile.mr) * tile.mr;
-  if (m <= limits.very_few_rows && !lies_in_l2(query)) fit_streamed(tile, query);
+  if (m <= limits.gemv_rows && !lies_in_l2(query)) fit_streamed(tile, query);
 }
 
 /// A row block's block of the left operand fits into L1. If the right operand is in L2, 4 x 4 sums are enough, and
@@ -109,7 +109,7 @@ void fit_dot(GemmPlan& plan, const GemmQuery& query) {
   const int columns = std::lcm(tile.nv, tile.lanes);
   const bool wide = at_most(query.k, tile.kc) && query.n && *query.n >= limits.wide_columns;
   tile.nc = floor_to(wide ? blocks.wide_dots_columns : blocks.dots_columns, columns);
-  plan.columns_in_turn = at_most(query.m, limits.very_few_rows) && at_most(query.k, tile.kc) && !lies_in_l2(query);
+  plan.columns_in_turn = at_most(query.m, limits.gemv_rows) && at_most(query.k, tile.kc) && !lies_in_l2(query);
 }
 
 }  // namespace lathe::cpu

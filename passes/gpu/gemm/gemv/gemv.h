@@ -6,9 +6,9 @@
 
 namespace lathe::gpu {
 
-/// How a matmul with few rows is distributed, so that its right operand is read once, 16 bytes per thread, by enough
-/// threads to keep memory busy. Sums are only split over the threads of a block, depending on the sizes.
-struct FewRowsPlan {
+/// How a GEMV, a matmul with few rows, is distributed, so that its right operand is read once, 16 bytes per thread,
+/// by enough threads to keep memory busy. Sums are only split over the threads of a block, depending on the sizes.
+struct GemvPlan {
   int threads = 1;  ///< per block
   /// Threads per vector of columns, or per column if the right operand is contiguous along the summed dim. Each
   /// thread sums a part, and a tree combines the parts.
@@ -18,11 +18,10 @@ struct FewRowsPlan {
 };
 
 /// Plans a right operand that is contiguous along the summed dim; unknown sizes are treated as large.
-FewRowsPlan plan_dots(const GpuInfo& gpu, int lanes, std::optional<std::int64_t> columns,
-                      std::optional<std::int64_t> k);
+GemvPlan plan_dots(const GpuInfo& gpu, int lanes, std::optional<std::int64_t> columns, std::optional<std::int64_t> k);
 /// Plans a right operand that is contiguous along the columns. Its sums, `rows` of `sum_bytes` each, go through
 /// shared memory. `columns` is the number per matmul of the `batch`.
-FewRowsPlan plan_columns(const GpuInfo& gpu, int lanes, int rows, int sum_bytes, std::optional<std::int64_t> batch,
-                         std::optional<std::int64_t> columns, std::optional<std::int64_t> k);
+GemvPlan plan_columns(const GpuInfo& gpu, int lanes, int rows, int sum_bytes, std::optional<std::int64_t> batch,
+                      std::optional<std::int64_t> columns, std::optional<std::int64_t> k);
 
 }  // namespace lathe::gpu

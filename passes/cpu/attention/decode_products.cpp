@@ -1,4 +1,4 @@
-#include "passes/cpu/attention/few_rows_products.h"
+#include "passes/cpu/attention/decode_products.h"
 
 #include <algorithm>
 
@@ -7,10 +7,10 @@
 namespace lathe::cpu {
 
 using kernel::Value;
-using Columns = FewRowsLoops::Columns;
+using Columns = DecodeLoops::Columns;
 
-FewRowsScore::FewRowsScore(KernelContext& context, const CpuContext& lowering, const AttentionParts::Score& part,
-                           const FewRowsShape& shape)
+DecodeScore::DecodeScore(KernelContext& context, const CpuContext& lowering, const AttentionParts::Score& part,
+                         const DecodeShape& shape)
     : context_(context),
       b_(context.builder),
       part_(part),
@@ -18,22 +18,22 @@ FewRowsScore::FewRowsScore(KernelContext& context, const CpuContext& lowering, c
       rows_(context, lowering, part.rows, shape.compute),
       columns_(context, lowering, part.columns, shape.compute) {}
 
-void FewRowsScore::hoist() {
+void DecodeScore::hoist() {
   rows_.hoist();
   columns_.hoist();
 }
 
-void FewRowsScore::pack_rows(Value outer) {
+void DecodeScore::pack_rows(Value outer) {
   copy_to(rows_, packed_rows_, outer, b_.index(0), b_.index(shape_.rows), shape_.lanes);
 }
 
-void FewRowsScore::multiply(const ScratchMatrix& slot, Value outer, const Columns& columns) {
+void DecodeScore::multiply(const ScratchMatrix& slot, Value outer, const Columns& columns) {
   columns_.axis() == LaneAxis::row ? along_columns(slot, outer, columns) : dots(slot, outer, columns);
 }
 
 /// Processes as many columns at a time as registers allow, and the last ones singly. Columns are read one after the
 /// other, each along its contiguous depth.
-void FewRowsScore::dots(const ScratchMatrix& slot, Value outer, const Columns& columns) {
+void DecodeScore::dots(const ScratchMatrix& slot, Value outer, const Columns& columns) {
   const int lanes = shape_.lanes, rows = shape_.rows;
   int width = part_.depth.value() ? lanes : 1;
   while (width > 1 && width * rows > shape_.accumulators) width /= 2;
@@ -63,7 +63,7 @@ void FewRowsScore::dots(const ScratchMatrix& slot, Value outer, const Columns& c
 }
 
 /// Returns a function that computes the dot product of each row with a column, as one partial sum per lane.
-FewRowsScore::ColumnDots FewRowsScore::column_dots(Value outer) {
+DecodeScore::ColumnDots DecodeScore::column_dots(Value outer) {
   const int lanes = shape_.lanes, rows = shape_.rows;
   const auto depth = part_.depth.value();
   const auto row_vector = [this, lanes](int row, Value k, Value mask) {
@@ -111,7 +111,7 @@ FewRowsScore::ColumnDots FewRowsScore::column_dots(Value outer) {
   };
 }
 
-void FewRowsScore::along_columns(const ScratchMatrix& slot, Value outer, const Columns& columns) {
+void DecodeScore::along_columns(const ScratchMatrix& slot, Value outer, const Columns& columns) {
   const int lanes = shape_.lanes;
   const int vectors = std::clamp(shape_.accumulators / shape_.rows, 1, 4);
   const RegisterTile tile{.compute = shape_.compute, .lanes = lanes, .rows = shape_.rows, .vectors = 1};
@@ -138,7 +138,7 @@ void FewRowsScore::along_columns(const ScratchMatrix& slot, Value outer, const C
 
 /// If the sums of the whole depth do not fit into registers, a block of columns stays in L1 while they are computed
 /// in parts.
-void FewRowsSum::add_up(const ScratchMatrix& slot, Value outer, const Columns& columns, Value at) {
+void DecodeSum::add_up(const ScratchMatrix& slot, Value outer, const Columns& columns, Value at) {
   const int lanes = shape_.lanes, most = std::max(shape_.accumulators / shape_.rows, 1);
   const auto known = output_.part().depth.value();
   const int all = known ? static_cast<int>((*known + lanes - 1) / lanes) : 0;
@@ -155,8 +155,8 @@ void FewRowsSum::add_up(const ScratchMatrix& slot, Value outer, const Columns& c
   });
 }
 
-void FewRowsSum::tile(const ScratchMatrix& slot, Value outer, const Columns& all, const Columns& some, Value at,
-                      Value depth0, int vectors) {
+void DecodeSum::tile(const ScratchMatrix& slot, Value outer, const Columns& all, const Columns& some, Value at,
+                     Value depth0, int vectors) {
   const int lanes = shape_.lanes;
   const auto known = output_.part().depth.value();
   std::vector<Value> masks;

@@ -1,4 +1,4 @@
-#include "passes/cpu/attention/few_rows_parts.h"
+#include "passes/cpu/attention/decode_parts.h"
 
 #include <limits>
 #include <memory>
@@ -16,7 +16,7 @@ Value is_lowest(Value most) { return equal(most, -std::numeric_limits<double>::i
 class Combination {
  public:
   Combination(const CpuContext& lowering, AttentionProgram& attention, const OnlineSoftmax& softmax,
-              const FewRowsParts& parts, int rows)
+              const DecodeParts& parts, int rows)
       : context_("attention_combine", KernelRole::combine_columns),
         b_(context_.builder),
         lowering_(lowering),
@@ -127,7 +127,7 @@ class Combination {
   const CpuContext& lowering_;
   AttentionProgram& attention_;
   const OnlineSoftmax& softmax_;
-  const FewRowsParts& parts_;
+  const DecodeParts& parts_;
   int rows_, lanes_;
   ElementwiseEmitter emitter_;
   Scope top_;
@@ -143,8 +143,8 @@ Value subtracted_maximum(kernel::Builder& b, Value most) {
   return b.select(is_lowest(most), b.constant(most.type.scalar, 0), most);
 }
 
-KernelContext::Built combine_few_rows(const CpuContext& lowering, AttentionProgram& attention,
-                                      const OnlineSoftmax& softmax, const FewRowsParts& parts, int rows) {
+KernelContext::Built combine_decode_parts(const CpuContext& lowering, AttentionProgram& attention,
+                                          const OnlineSoftmax& softmax, const DecodeParts& parts, int rows) {
   return Combination(lowering, attention, softmax, parts, rows).run();
 }
 

@@ -5,15 +5,15 @@
 
 #include "ir/hardware/memory_units.h"
 #include "passes/cpu/attention/attention_output.h"
-#include "passes/cpu/attention/few_rows_loops.h"
+#include "passes/cpu/attention/decode_loops.h"
 #include "passes/cpu/cpu_context.h"
 #include "passes/cpu/gemm/register_tile.h"
 
 namespace lathe::cpu {
 
-/// Sizes of the matmuls of an attention with few rows. All rows are processed together, so keys and values are read
-/// once.
-struct FewRowsShape {
+/// Sizes of the matmuls of a decode attention, one with few rows. All rows are processed together, so keys and values
+/// are read once.
+struct DecodeShape {
   DType compute = f32;
   int lanes = 1;
   int rows = 1;
@@ -32,10 +32,10 @@ struct FewRowsShape {
 
 /// slot[row][column] = sum over the depth of rows * columns. Lanes run along the depth, or along the columns if
 /// neighboring columns are adjacent in memory.
-class FewRowsScore {
+class DecodeScore {
  public:
-  FewRowsScore(KernelContext& context, const CpuContext& lowering, const AttentionParts::Score& part,
-               const FewRowsShape& shape);
+  DecodeScore(KernelContext& context, const CpuContext& lowering, const AttentionParts::Score& part,
+              const DecodeShape& shape);
 
   const AttentionParts::Score& part() const { return part_; }
   void hoist();
@@ -44,41 +44,41 @@ class FewRowsScore {
   /// Packs all rows of an outer index.
   void pack_rows(kernel::Value outer);
   /// Writes up to a vector past the last column.
-  void multiply(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& columns);
+  void multiply(const ScratchMatrix& slot, kernel::Value outer, const DecodeLoops::Columns& columns);
 
  private:
   using ColumnDots = std::function<std::vector<kernel::Value>(kernel::Value column)>;
   ColumnDots column_dots(kernel::Value outer);
-  void dots(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& columns);
-  void along_columns(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& columns);
+  void dots(const ScratchMatrix& slot, kernel::Value outer, const DecodeLoops::Columns& columns);
+  void along_columns(const ScratchMatrix& slot, kernel::Value outer, const DecodeLoops::Columns& columns);
 
   KernelContext& context_;
   kernel::Builder& b_;
   const AttentionParts::Score& part_;
-  FewRowsShape shape_;
+  DecodeShape shape_;
   OperandLoader rows_, columns_;
   ScratchMatrix packed_rows_;
 };
 
 /// sums[at + row] = sum over columns of slot[row][column] * other[column], lanes along the depth.
-class FewRowsSum {
+class DecodeSum {
  public:
-  FewRowsSum(KernelContext& context, AttentionOutput& output, const FewRowsShape& shape)
+  DecodeSum(KernelContext& context, AttentionOutput& output, const DecodeShape& shape)
       : context_(context), b_(context.builder), output_(output), shape_(shape) {}
 
   AttentionOutput& output() { return output_; }
   /// [row][depth], rows padded to whole vectors.
   void set_sums(ScratchMatrix sums) { sums_ = sums; }
-  void add_up(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& columns, kernel::Value at);
+  void add_up(const ScratchMatrix& slot, kernel::Value outer, const DecodeLoops::Columns& columns, kernel::Value at);
 
  private:
-  void tile(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& all,
-            const FewRowsLoops::Columns& some, kernel::Value at, kernel::Value depth0, int vectors);
+  void tile(const ScratchMatrix& slot, kernel::Value outer, const DecodeLoops::Columns& all,
+            const DecodeLoops::Columns& some, kernel::Value at, kernel::Value depth0, int vectors);
 
   KernelContext& context_;
   kernel::Builder& b_;
   AttentionOutput& output_;
-  FewRowsShape shape_;
+  DecodeShape shape_;
   ScratchMatrix sums_;
 };
 

@@ -1,4 +1,4 @@
-#include "passes/gpu/gemm/few_rows/few_rows_product.h"
+#include "passes/gpu/gemm/gemv/gemv.h"
 
 #include "ir/kernel/intrinsics/exchange.h"
 #include "passes/gpu/program_vectors.h"
@@ -12,11 +12,11 @@ using Position = ProductParts::Position;
 
 namespace {
 
-/// Matmuls with few rows: the threads mainly read the right operand, from adjacent addresses, with several loads in
+/// GEMV: the threads mainly read the right operand, from adjacent addresses, with several loads in
 /// flight each. The few rows of the left operand come from caches.
-class FewRowsProduct {
+class Gemv {
  public:
-  FewRowsProduct(const GpuContext& lowering, const Region& region)
+  Gemv(const GpuContext& lowering, const Region& region)
       : parts_(lowering, region),
         operands_(parts_.operands),
         b_(parts_.builder()),
@@ -30,7 +30,7 @@ class FewRowsProduct {
   }
 
  private:
-  FewRowsPlan plan(const GpuContext& lowering) const {
+  GemvPlan plan(const GpuContext& lowering) const {
     const GpuInfo& gpu = lowering.gpu;
     const ProductOperands& o = operands_;
     const int lanes = program_vectors(o.right.operand.program, gpu.vectors).lanes(o.compute);
@@ -153,21 +153,21 @@ class FewRowsProduct {
   kernel::Builder& b_;
   int rows_;
   bool along_k_;
-  FewRowsPlan plan_;
+  GemvPlan plan_;
 };
 
 }  // namespace
 
-bool has_few_rows(const GpuContext& context, const Region& region) {
+bool is_gemv(const GpuContext& context, const Region& region) {
   const ir::Node& contraction = context.graph[region.members[0]];
   if (!is_float(contraction.type.dtype)) return false;
   const auto m = ProductOperands(context, contraction).m.value();
-  return m && *m >= 1 && *m <= context.tuned.products.few_rows;
+  return m && *m >= 1 && *m <= context.tuned.products.gemv_rows;
 }
 
-std::vector<KernelContext::Built> lower_few_rows_product(const GpuContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_gemv(const GpuContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
-  built.push_back(FewRowsProduct(context, region).run());
+  built.push_back(Gemv(context, region).run());
   if (context.gpu.wgmma && suits_tensor_cores(context, region))
     built[0].launch.info.missed.push_back({Multiplier::wgmma, "its rows are few"});
   return built;

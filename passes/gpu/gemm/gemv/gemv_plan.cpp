@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "passes/gpu/gemm/few_rows/few_rows_product.h"
+#include "passes/gpu/gemm/gemv/gemv.h"
 
 namespace lathe::gpu {
 
@@ -26,9 +26,9 @@ int loads_at_once(int lanes, std::optional<std::int64_t> loads) {
 
 }  // namespace
 
-FewRowsPlan plan_dots(const GpuInfo& gpu, int lanes, std::optional<std::int64_t> columns,
-                      std::optional<std::int64_t> k) {
-  FewRowsPlan plan{.threads = block_threads, .lanes = lanes};
+GemvPlan plan_dots(const GpuInfo& gpu, int lanes, std::optional<std::int64_t> columns,
+                   std::optional<std::int64_t> k) {
+  GemvPlan plan{.threads = block_threads, .lanes = lanes};
   const std::int64_t vectors = count_of(k.value_or(late_size), lanes), sums = columns.value_or(late_size),
                      enough = std::int64_t{estimated_multiprocessors} * multiprocessor_threads;
   const auto halved =
@@ -40,10 +40,10 @@ FewRowsPlan plan_dots(const GpuInfo& gpu, int lanes, std::optional<std::int64_t>
   return plan;
 }
 
-FewRowsPlan plan_columns(const GpuInfo& gpu, int lanes, int rows, int sum_bytes, std::optional<std::int64_t> batch,
-                         std::optional<std::int64_t> columns, std::optional<std::int64_t> k) {
+GemvPlan plan_columns(const GpuInfo& gpu, int lanes, int rows, int sum_bytes, std::optional<std::int64_t> batch,
+                      std::optional<std::int64_t> columns, std::optional<std::int64_t> k) {
   constexpr int wide = 8, narrow = 4, least_threads = 128;  // threads along a row: 128 or 64 bytes
-  FewRowsPlan plan{.threads = 2 * block_threads, .lanes = lanes};
+  GemvPlan plan{.threads = 2 * block_threads, .lanes = lanes};
   const std::int64_t blocks =
       batch.value_or(late_size) * count_of(columns.value_or(late_size), std::int64_t{wide} * lanes);
   const int side = blocks < estimated_multiprocessors ? narrow : wide;

@@ -12,14 +12,14 @@ namespace lathe::cpu {
 
 /// Runs the elementwise program of an attention over the columns of one row: slot[row][column], lanes along the
 /// columns. Reductions accumulate a partial result per lane; the lanes are combined at the end of a loop.
-class FewRowsLoops {
+class DecodeLoops {
  public:
   struct Shape {
     std::vector<int> outer;  ///< domain dims
     int row_dim, columns_dim;
     int lanes;
   };
-  FewRowsLoops(ElementwiseEmitter& emitter, const RowBlockPlan& plan, Shape shape, std::vector<ScratchMatrix> slots)
+  DecodeLoops(ElementwiseEmitter& emitter, const RowBlockPlan& plan, Shape shape, std::vector<ScratchMatrix> slots)
       : emitter_(emitter), plan_(plan), shape_(std::move(shape)), slots_(std::move(slots)) {}
 
   const ScratchMatrix& slot(int value) const { return slots_[plan_.slot_of(value)]; }

@@ -3,7 +3,7 @@
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/mapping.h"
 #include "ir/tensor/text/parser.h"
-#include "passes/gpu/gemm/few_rows/few_rows_product.h"
+#include "passes/gpu/gemm/gemv/gemv.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
@@ -18,12 +18,12 @@ using lathe::test::ProgramInterpreter;
 
 namespace {
 
-struct FewRowsCase {
+struct GemvCase {
   std::string_view what, text, loads;
   double bound = 1e-5;
 };
 
-constexpr FewRowsCase few_rows_cases[] = {
+constexpr GemvCase gemv_cases[] = {
     {"weights along what is summed, an epilogue, operands computed",
      R"(graph @along_k(input %x: f32[1, 768], input %w: f32[40, 768], input %b: f32[40]) {
   %1 = relu %x
@@ -89,15 +89,15 @@ constexpr FewRowsCase few_rows_cases[] = {
 })",
      ""}};
 
-ir::Graph few_rows_graph(const FewRowsCase& c) { return ir::parse_graph(std::string(c.text), "few_rows"); }
+ir::Graph gemv_graph(const GemvCase& c) { return ir::parse_graph(std::string(c.text), "gemv"); }
 
 }  // namespace
 
-TEST_CASE("products of few rows: both layouts, ragged k and columns, dtypes, batches") {
+TEST_CASE("gemv: both layouts, ragged k and columns, dtypes, batches") {
   std::vector<ProgramInterpreter> programs;
   std::vector<kernel::Kernel> kernels;
-  for (const FewRowsCase& c : few_rows_cases) {
-    programs.emplace_back(few_rows_graph(c), lower_gpu_sm_90a);
+  for (const GemvCase& c : gemv_cases) {
+    programs.emplace_back(gemv_graph(c), lower_gpu_sm_90a);
     const auto& own = programs.back().program().kernels;
     INFO(c.what);
     std::string text;
@@ -108,10 +108,10 @@ TEST_CASE("products of few rows: both layouts, ragged k and columns, dtypes, bat
     kernels.insert(kernels.end(), own.begin(), own.end());
   }
   const auto host = HostCuda::build(kernels);
-  for (std::size_t i = 0; i < std::size(few_rows_cases); ++i) {
-    const FewRowsCase& c = few_rows_cases[i];
+  for (std::size_t i = 0; i < std::size(gemv_cases); ++i) {
+    const GemvCase& c = gemv_cases[i];
     INFO(c.what);
-    const ir::Graph graph = few_rows_graph(c);
+    const ir::Graph graph = gemv_graph(c);
     for (const std::int64_t size : {1, 203}) {
       const Tensors arguments = test::random_arguments(graph, {{"k", size}, {"t", size}});
       const Tensors expected = ir::interpret(graph, arguments), found = programs[i].run(arguments);
@@ -132,7 +132,7 @@ TEST_CASE("a row of a small-M matmul has the same bits for any number of rows") 
       const std::string op = w == "f32[24, 640]" ? "linear" : "matmul";
       return ir::parse_graph("graph @rows(input %x: f32[" + m + ", 640], input %w: " + std::string(w) +
                                  ") {\n  %1 = " + op + " %x, %w\n  output \"y\" %1\n}",
-                             "few_rows");
+                             "gemv");
     };
     const Tensors three = test::random_arguments(product(3), {});
     Tensors one = test::random_arguments(product(1), {});
@@ -149,13 +149,13 @@ TEST_CASE("matmuls with more rows or an unknown number of rows use tiles") {
     const ir::Graph graph = ir::parse_graph("graph @many(input %x: f32[" + std::string(rows) +
                                                 ", 64], input %w: f32[64, 64]) {\n  %1 = matmul %x, %w\n"
                                                 "  output \"y\" %1\n}",
-                                            "few_rows");
+                                            "gemv");
     const Program program = ProgramInterpreter(graph, lower_gpu_sm_90a).program();
     CHECK(cuda::emit(program.kernels.at(0), gpu_info("sm_90a")).find("left[") != std::string::npos);
   }
 }
 
-TEST_CASE("matmuls with few rows are split to saturate memory bandwidth") {
+TEST_CASE("gemv is split to saturate memory bandwidth") {
   const GpuInfo& gpu = gpu_info("sm_90a");
   const auto dots = [&](std::int64_t columns, std::int64_t k) { return gpu::plan_dots(gpu, 4, columns, k); };
   CHECK(dots(50257, 768).split == 32);
@@ -170,11 +170,11 @@ TEST_CASE("matmuls with few rows are split to saturate memory bandwidth") {
   CHECK(columns(50264, 768).split == 64);
 }
 
-TEST_CASE("matmuls with few rows do not spill") {
+TEST_CASE("gemv does not spill") {
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;
-  for (const FewRowsCase& c : few_rows_cases) {
-    const Program program = ProgramInterpreter(few_rows_graph(c), lower_gpu_sm_90a).program();
+  for (const GemvCase& c : gemv_cases) {
+    const Program program = ProgramInterpreter(gemv_graph(c), lower_gpu_sm_90a).program();
     for (const char* arch : {"sm_80", "sm_90a", "sm_100a"})
       for (const auto& k :
            cuda::compile_kernels(*nvrtc, program.kernels, cuda::Arch::named(arch), cuda::Output::cubin, nullptr)) {

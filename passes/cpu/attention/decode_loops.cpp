@@ -1,4 +1,4 @@
-#include "passes/cpu/attention/few_rows_loops.h"
+#include "passes/cpu/attention/decode_loops.h"
 
 namespace lathe::cpu {
 
@@ -6,21 +6,21 @@ using kernel::Value;
 using Scope = ElementwiseEmitter::Scope;
 using Kind = ElementwiseInstruction::Kind;
 
-void FewRowsLoops::run(Value outer, Value row, const Columns& columns, Scope& row_scope, const Reduced& reduced) {
+void DecodeLoops::run(Value outer, Value row, const Columns& columns, Scope& row_scope, const Reduced& reduced) {
   for (const RowBlockPlan::Loop& l : plan_.loops())
     if (!l.reductions.empty() || !l.stores.empty() || !l.writes.empty())
       loop(l, outer, row, columns, row_scope, reduced);
 }
 
-void FewRowsLoops::store_row(Scope& row_scope) {
+void DecodeLoops::store_row(Scope& row_scope) {
   const ElementwiseProgram& program = emitter_.program();
   for (const ElementwiseStore* store : plan_.row_stores())
     emitter_.store(store->node, program[store->value].dtype, store->form, emitter_.emit(store->value, row_scope),
                    row_scope);
 }
 
-void FewRowsLoops::loop(const RowBlockPlan::Loop& l, Value outer, Value row, const Columns& columns, Scope& row_scope,
-                        const Reduced& reduced) {
+void DecodeLoops::loop(const RowBlockPlan::Loop& l, Value outer, Value row, const Columns& columns, Scope& row_scope,
+                       const Reduced& reduced) {
   kernel::Builder& b = emitter_.context().builder;
   const ElementwiseProgram& program = emitter_.program();
   for (const int i : l.fixed) emitter_.emit(i, row_scope);
@@ -41,8 +41,8 @@ void FewRowsLoops::loop(const RowBlockPlan::Loop& l, Value outer, Value row, con
 }
 
 /// Processes a vector of columns. All reads precede the writes, which may use the same slots.
-void FewRowsLoops::point(const RowBlockPlan::Loop& l, Scope& scope, Value row, Value at,
-                         const std::vector<kernel::Var>& accumulators) {
+void DecodeLoops::point(const RowBlockPlan::Loop& l, Scope& scope, Value row, Value at,
+                        const std::vector<kernel::Var>& accumulators) {
   kernel::Builder& b = emitter_.context().builder;
   const ElementwiseProgram& program = emitter_.program();
   const int lanes = shape_.lanes;

@@ -14,6 +14,6 @@ namespace lathe::cpu {
 /// A task processes all columns of an outer index. If there are fewer outer indices than cores, a task processes one
 /// part of the columns, with the maximum of this part, and a second kernel combines the parts in order. The number of
 /// parts depends on the shape and the number of cores.
-std::optional<std::vector<KernelContext::Built>> lower_few_rows(const CpuContext& context, const Region& region);
+std::optional<std::vector<KernelContext::Built>> lower_decode(const CpuContext& context, const Region& region);
 
 }  // namespace lathe::cpu

@@ -70,7 +70,7 @@ Tensor weights_of(const Case& c, const Tensor& scores) { return softmax(scores, 
 ir::Graph attention(const Case& c, std::optional<DType> dtype = {}) {
   Case own = c;
   own.dtype = dtype.value_or(c.dtype);
-  Graph g{"few_rows"};
+  Graph g{"decode"};
   const Dim B = c.batch ? Dim("B", *c.batch) : Dim("B"), S{"S"}, kv{"kv", c.kv}, r{"groups", c.groups}, d{"d", c.d},
             e{"e", c.e}, T{"T", c.queries};
   const Tensor q = g.input("q", own.dtype, {B, kv * r, T, d});
@@ -148,11 +148,11 @@ TEST_CASE("attention with one query, or few queries that share keys, is fused if
     CHECK(not_fused(graph) == "");
     if (c.groups < 8) CHECK(not_fused(graph, {}) != "");
     const std::string text = told(graph);
-    CHECK_THAT(text, Catch::Matchers::Contains("attention_of_few_rows: fma"));
+    CHECK_THAT(text, Catch::Matchers::Contains("decode_attention: fma"));
   }
 }
 
-TEST_CASE("attention with few rows matches unfused attention, 1 of 2") {
+TEST_CASE("decode attention matches unfused attention, 1 of 2") {
   KernelStore store;
   for (std::size_t i = 0; i < cases.size(); i += 2) {
     INFO(cases[i].name);
@@ -161,7 +161,7 @@ TEST_CASE("attention with few rows matches unfused attention, 1 of 2") {
   }
 }
 
-TEST_CASE("attention with few rows matches unfused attention, 2 of 2") {
+TEST_CASE("decode attention matches unfused attention, 2 of 2") {
   KernelStore store;
   for (std::size_t i = 1; i < cases.size(); i += 2) {
     INFO(cases[i].name);
@@ -170,7 +170,7 @@ TEST_CASE("attention with few rows matches unfused attention, 2 of 2") {
   }
 }
 
-TEST_CASE("attention with few rows in the kernel interpreter, on several targets") {
+TEST_CASE("decode attention in the kernel interpreter, on several targets") {
   for (const Case& c : cases) {
     INFO(c.name);
     const ir::Graph graph = attention(c);
@@ -224,7 +224,7 @@ TEST_CASE("fully masked column splits do not contribute") {
   }
 }
 
-TEST_CASE("attention with few rows gives the same bits for any number of threads") {
+TEST_CASE("decode attention gives the same bits for any number of threads") {
   for (const Case& c : {Case{.name = "in parts", .kv = 1, .mask = Mask::positions, .d = 64, .e = 64, .batch = 1},
                         Case{.name = "whole", .kv = 16, .mask = Mask::positions, .batch = 1},
                         Case{.name = "groups", .kv = 2, .groups = 4, .mask = Mask::ragged, .batch = 3}}) {

@@ -11,7 +11,7 @@ namespace lathe::cpu {
 
 /// Partial results of each row by parts of the columns. Part p of outer index o stores row r at (o * parts + p) *
 /// rows + r.
-struct FewRowsParts {
+struct DecodeParts {
   int count = 1;
   int statistics = -1;    ///< workspace: the maximum of a part, then its sums
   std::vector<int> sums;  ///< one workspace per output matmul: [.., depth], rows padded to whole vectors
@@ -21,8 +21,8 @@ struct FewRowsParts {
 };
 
 /// Returns the kernel that combines the parts in order: sums times exp(maximum of the part - maximum of all).
-KernelContext::Built combine_few_rows(const CpuContext& lowering, AttentionProgram& attention,
-                                      const OnlineSoftmax& softmax, const FewRowsParts& parts, int rows);
+KernelContext::Built combine_decode_parts(const CpuContext& lowering, AttentionProgram& attention,
+                                          const OnlineSoftmax& softmax, const DecodeParts& parts, int rows);
 
 /// Returns the maximum to subtract: 0 instead of -inf, so that exponentials are 0 and not NaN.
 kernel::Value subtracted_maximum(kernel::Builder& b, kernel::Value most);
