@@ -13,7 +13,7 @@
 #include "models/finetune/run_context.h"
 #include "models/finetune/step_graph.h"
 #include "models/finetune/tuned_model.h"
-#include "models/pretrained/keys/families.h"
+#include "models/pretrained/families.h"
 #include "runtime/ranks/agreement.h"
 #include "runtime/train/trainer.h"
 
@@ -52,8 +52,13 @@ void check_fine_tune_options(const FineTuneOptions& o) {
 }
 
 OptimizerSettings optimizer_of(const FineTuneOptions& o) {
-  const OptimizerSettings optimizer{
-      .lr = o.lr, .weight_decay = o.weight_decay, .clip = o.clip, .steps = o.steps, .warmup = o.warmup};
+  const OptimizerSettings optimizer{.kind = o.optimizer,
+                                    .decay = o.decay,
+                                    .lr = o.lr,
+                                    .weight_decay = o.weight_decay,
+                                    .clip = o.clip,
+                                    .steps = o.steps,
+                                    .warmup = o.warmup};
   optimizer.check();
   return optimizer;
 }
@@ -130,9 +135,10 @@ class FineTuning::Run {
     // Rows are padded to the longest example of their batch.
     const Dim B("B", o_.batch), T = o_.pack ? Dim("T", o_.context) : Dim("T");
     if (!o_.pack) sizes_.emplace("T", o_.context);
-    const auto [forward, step] =
-        step_graphs(model_->graph(), {.B = B, .T = T, .packed = o_.pack}, adamw(),
-                    {.clip_norm = o_.clip, .accumulate = o_.accumulate, .precision = o_.precision});
+    auto [optimizer, groups] = optimizer_.build();
+    const auto [forward, step] = step_graphs(
+        model_->graph(), {.B = B, .T = T, .packed = o_.pack}, optimizer,
+        {.clip_norm = o_.clip, .accumulate = o_.accumulate, .precision = o_.precision, .groups = std::move(groups)});
     run_.choose_splits(forward);
     sizes_ = run_.sizes_here(std::move(sizes_));
     run_.require_same(fixed_settings(), changeable_settings());
@@ -142,12 +148,6 @@ class FineTuning::Run {
     trainer_.emplace(step, start, trainer_options(forward, compile));
     if (run_.is_first())
       metrics_.emplace(training_folder() / "metrics.jsonl", updates_done(), updates_done() == optimizer_.steps);
-  }
-
-  AdamW adamw() const {
-    // With floor lr, the half cosine stays at the peak.
-    const double floor = o_.decay == RateDecay::constant ? optimizer_.lr : optimizer_.lr / 10;
-    return {.lr = optimizer_.schedule(floor), .weight_decay = o_.weight_decay};
   }
 
   TrainerOptions trainer_options(const ir::Graph& forward, const CompileOptions& compile) {
@@ -179,12 +179,12 @@ class FineTuning::Run {
     return {{"model", model_->config_hash()},
             {"lora", model_->adapter_text()},
             {"accumulate", fmt::format("{}", o_.accumulate)},
-            {"precision", std::string(name(o_.precision))}};
+            {"precision", std::string(name(o_.precision))},
+            {"optimizer", std::string(name(o_.optimizer))}};
   }
 
   Settings changeable_settings() const {
-    Settings settings = optimizer_.to_strings();
-    settings["schedule"] = o_.decay == RateDecay::constant ? "constant" : "cosine";
+    Settings settings = optimizer_.changeable();
     settings["batch"] = fmt::format("{}", o_.batch);
     settings["context"] = fmt::format("{}", o_.context);
     settings["pack"] = o_.pack ? "true" : "false";

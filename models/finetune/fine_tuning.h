@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/support/dtype.h"
+#include "models/finetune/optimizer_settings.h"
 #include "models/finetune/training_observer.h"
 #include "models/pretrained/lora/lora_config.h"
 #include "runtime/compile.h"
@@ -22,9 +23,6 @@ struct SampleOptions {
   std::int64_t tokens = 64;               ///< maximum number of generated tokens
   bool chat = false;                      ///< prompts are user messages, rendered by the chat template
 };
-
-/// The learning rate after the warm-up: half a cosine down to a tenth of the peak, or constant.
-enum class RateDecay : std::uint8_t { cosine, constant };
 
 /// Options of a FineTuning. Numbers out of range are errors [train_options].
 struct FineTuneOptions {
@@ -46,6 +44,7 @@ struct FineTuneOptions {
   bool pack = false;        ///< pack several examples into a row; they do not attend to each other
   double lr = 0;            ///< peak learning rate; 0: 2e-5, or 2e-4 for an adapter
   std::int64_t warmup = 0;  ///< steps up to the peak; 0: a tenth of all steps, at most 40
+  OptimizerKind optimizer = OptimizerKind::adamw;
   RateDecay decay = RateDecay::cosine;
   double weight_decay = 0;  ///< of matrices
   double clip = 1;          ///< maximum gradient norm; 0: no clipping

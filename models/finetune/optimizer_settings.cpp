@@ -2,10 +2,54 @@
 
 #include <fmt/core.h>
 
+#include "frontend/train/optimizers/optimizers.h"
 #include "ir/support/error.h"
+#include "ir/support/nearest.h"
 #include "models/finetune/run_checks.h"
 
 namespace lathe {
+
+namespace {
+
+std::size_t position_of(std::string_view name, const std::vector<std::string>& names, std::string_view what) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end())
+    throw UserError(fmt::format("there is no {} {}", what, name), "train_options",
+                    did_you_mean_or_list(name, {names.begin(), names.end()}, "the names are"));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+/// Selects matrices other than embeddings and output layers, by their usual names.
+ParameterFilter hidden_matrices() {
+  return [matrix = [](const ir::Node& p) { return p.type.rank() == 2; },
+          inner = names_without({"embed", "wte", "wpe", "lm_head", "shared.weight", "output"})](const ir::Node& p) {
+    return matrix(p) && inner(p);
+  };
+}
+
+}  // namespace
+
+const std::vector<std::string>& optimizer_names() {
+  static const std::vector<std::string> names{"adamw", "adam", "adamw-8bit", "lion", "adafactor", "muon", "sgd"};
+  return names;
+}
+
+std::string_view name(OptimizerKind kind) { return optimizer_names()[static_cast<std::size_t>(kind)]; }
+
+OptimizerKind optimizer_named(std::string_view name) {
+  return static_cast<OptimizerKind>(position_of(name, optimizer_names(), "optimizer"));
+}
+
+const std::vector<std::string>& rate_decay_names() {
+  static const std::vector<std::string> names{"cosine", "linear", "stable", "constant"};
+  return names;
+}
+
+std::string_view name(RateDecay decay) { return rate_decay_names()[static_cast<std::size_t>(decay)]; }
+
+RateDecay rate_decay_named(std::string_view name) {
+  return static_cast<RateDecay>(position_of(name, rate_decay_names(), "schedule"));
+}
 
 void OptimizerSettings::check() const {
   require_finite("lr", lr);
@@ -15,20 +59,52 @@ void OptimizerSettings::check() const {
   require_at_least("warmup", warmup, 0);
 }
 
-Schedule OptimizerSettings::schedule(double floor) const {
+Schedule OptimizerSettings::schedule() const {
   if (steps == 1) return lr;
-  if (warmup_steps() >= steps)
-    throw UserError(fmt::format("{} warmup steps leave none of the {} training steps", warmup_steps(), steps),
-                    "train_warmup", "give more steps or a smaller warmup");
-  return Schedule::warmup_cosine({.peak = lr, .warmup = warmup_steps(), .total = steps, .floor = floor});
+  const std::int64_t first = warmup_steps();
+  if (first >= steps)
+    throw UserError(fmt::format("{} warmup steps leave none of the {} training steps", first, steps), "train_warmup",
+                    "give more steps or a smaller warmup");
+  const double floor = lr / 10;
+  switch (decay) {
+    case RateDecay::linear:
+      return Schedule::warmup_linear({.peak = lr, .warmup = first, .total = steps, .floor = floor});
+    case RateDecay::stable:
+      return Schedule::warmup_stable_decay({.peak = lr,
+                                            .warmup = first,
+                                            .decay = std::max<std::int64_t>(1, (steps - first) / 5),
+                                            .total = steps,
+                                            .floor = floor});
+    case RateDecay::constant:  // with floor lr, the half cosine stays at the peak
+      return Schedule::warmup_cosine({.peak = lr, .warmup = first, .total = steps, .floor = lr});
+    case RateDecay::cosine: break;
+  }
+  return Schedule::warmup_cosine({.peak = lr, .warmup = first, .total = steps, .floor = floor});
 }
 
-Settings OptimizerSettings::to_strings() const {
-  return {{"lr", fmt::format("{}", lr)},
-          {"weight_decay", fmt::format("{}", weight_decay)},
-          {"clip", fmt::format("{}", clip)},
-          {"steps", fmt::format("{}", steps)},
-          {"warmup", fmt::format("{}", warmup)}};
+OptimizerSettings::Built OptimizerSettings::build() const {
+  const Schedule rate = schedule();
+  const AdamW adamw{.lr = rate, .beta2 = beta2, .weight_decay = weight_decay};
+  switch (kind) {
+    case OptimizerKind::adam: return {Adam{.lr = rate, .beta2 = beta2, .weight_decay = weight_decay}, {}};
+    case OptimizerKind::adamw_8bit: return {AdamW8bit{.lr = rate, .beta2 = beta2, .weight_decay = weight_decay}, {}};
+    case OptimizerKind::lion: return {Lion{.lr = rate, .weight_decay = weight_decay}, {}};
+    case OptimizerKind::adafactor: return {Adafactor{.lr = rate, .weight_decay = weight_decay}, {}};
+    case OptimizerKind::sgd: return {SGD{.lr = rate, .momentum = 0.9, .weight_decay = weight_decay}, {}};
+    case OptimizerKind::muon:
+      return {adamw,
+              {{.name = "matrices",
+                .parameters = hidden_matrices(),
+                .optimizer = Muon{.lr = rate, .weight_decay = weight_decay, .scale = Muon::Scale::like_adamw}}}};
+    case OptimizerKind::adamw: break;
+  }
+  return {adamw, {}};
+}
+
+Settings OptimizerSettings::changeable() const {
+  return {{"lr", fmt::format("{}", lr)},         {"weight_decay", fmt::format("{}", weight_decay)},
+          {"clip", fmt::format("{}", clip)},     {"steps", fmt::format("{}", steps)},
+          {"warmup", fmt::format("{}", warmup)}, {"schedule", std::string(name(decay))}};
 }
 
 }  // namespace lathe

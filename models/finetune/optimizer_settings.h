@@ -2,15 +2,37 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "frontend/train/schedule.h"
+#include "frontend/train/optimizer.h"
 #include "runtime/train/run_settings.h"
 
 namespace lathe {
 
-/// AdamW, its learning rate and the number of updates.
+/// The optimizers of training runs: "adamw", "adam", "adamw-8bit", "lion", "adafactor", "muon" and "sgd" (with a
+/// momentum of 0.9). muon updates the hidden matrices and leaves all other parameters to AdamW.
+enum class OptimizerKind : std::uint8_t { adamw, adam, adamw_8bit, lion, adafactor, muon, sgd };
+const std::vector<std::string>& optimizer_names();  ///< in the order of OptimizerKind
+std::string_view name(OptimizerKind kind);
+/// Throws UserError [train_options] for an unknown name.
+OptimizerKind optimizer_named(std::string_view name);
+
+/// The learning rate after the warm-up: half a cosine down to a tenth of the peak, a straight line down to it,
+/// constant until the last fifth of the steps and then that line, or constant.
+enum class RateDecay : std::uint8_t { cosine, linear, stable, constant };
+const std::vector<std::string>& rate_decay_names();  ///< in the order of RateDecay
+std::string_view name(RateDecay decay);
+/// Throws UserError [train_options] for an unknown name.
+RateDecay rate_decay_named(std::string_view name);
+
+/// An optimizer, its learning rate and the number of updates.
 struct OptimizerSettings {
+  OptimizerKind kind = OptimizerKind::adamw;
+  RateDecay decay = RateDecay::cosine;
   double lr = 1e-3, weight_decay = 0.1, clip = 1.0;
+  double beta2 = 0.999;  ///< of adamw, adam, adamw-8bit, and the AdamW of muon
   std::int64_t steps = 900;
   std::int64_t warmup = 0;  ///< steps up to the peak rate; 0: a tenth of all steps, at most 40
   std::int64_t warmup_steps() const {
@@ -18,11 +40,18 @@ struct OptimizerSettings {
   }
   /// Throws UserError [train_options] for numbers out of range. 0 steps are not decided yet.
   void check() const;
-  /// Returns the learning rate schedule: a linear warm-up to `lr`, then half a cosine down to `floor`. A single step
-  /// uses `lr`. Throws UserError [train_warmup] if the warm-up leaves no step.
-  Schedule schedule(double floor) const;
-  /// Returns the settings by name for a checkpoint. A run that resumes with other values reports them.
-  Settings to_strings() const;
+  /// Returns the learning rate schedule: a linear warm-up to `lr`, then `decay`. A single step uses `lr`. Throws
+  /// UserError [train_warmup] if the warm-up leaves no step.
+  Schedule schedule() const;
+
+  struct Built {
+    Optimizer optimizer;
+    std::vector<ParameterGroup> groups;
+  };
+  Built build() const;
+
+  /// Returns the settings by name for a checkpoint that may change when a run resumes; it reports changes.
+  Settings changeable() const;
 };
 
 }  // namespace lathe

@@ -24,9 +24,7 @@ TunedModel::TunedModel(const FineTuneOptions& options)
                     "lora_option", "leave out lora to train it further, or give the model without an adapter");
 }
 
-void TunedModel::load() {
-  loaded_.emplace(pretrained::load_adapted<pretrained::CausalLm>(folders_));
-}
+void TunedModel::load() { loaded_.emplace(pretrained::load_adapted<pretrained::CausalLm>(folders_)); }
 
 void TunedModel::prepare_to_train() {
   if (lora_) loaded_->lora = pretrained::add_lora(loaded_->model, *lora_, seed_);

@@ -123,3 +123,42 @@ TEST_CASE("text training: options without an effect or out of range are refused"
   CHECK(label([](Options& o) { o.tokenizer = "bpe:x"; }, true) == "tokenizer_size");
   CHECK(label([](Options& o) { o.model.context = 1 << 20; }, true) == "text_short");
 }
+
+TEST_CASE("text training: every optimizer and schedule trains, and a run resumes with its own optimizer") {
+  const ScratchFolder scratch;
+  std::vector<std::vector<double>> all;
+  for (const std::string& optimizer : optimizer_names()) {
+    CAPTURE(optimizer);
+    Losses observer;
+    TextTrainingOptions options = prepare(scratch);
+    options.optimizer = optimizer_named(optimizer);
+    options.output = scratch / optimizer;
+    options.observer = &observer;
+    TextTraining(options).run();
+    REQUIRE(observer.losses.size() == 12);
+    CHECK(observer.losses.back() < observer.losses.front());
+    // Each optimizer takes a path of its own.
+    for (const std::vector<double>& other : all) CHECK(other != observer.losses);
+    all.push_back(observer.losses);
+  }
+  std::vector<double> last;
+  for (const std::string& decay : rate_decay_names()) {
+    CAPTURE(decay);
+    Losses observer;
+    TextTrainingOptions options = prepare(scratch);
+    options.decay = rate_decay_named(decay);
+    options.output = scratch / decay;
+    options.observer = &observer;
+    TextTraining(options).run();
+    for (const double other : last) CHECK(other != observer.losses.back());
+    last.push_back(observer.losses.back());
+  }
+  TextTrainingOptions other = prepare(scratch);
+  other.output = scratch / "lion";
+  other.steps = 20;
+  CHECK(error_label([&] { TextTraining(other).run(); }) == "train_resume");
+  other.optimizer = OptimizerKind::lion;
+  CHECK(TextTraining(other).run().steps == 20);
+  CHECK(error_label([] { optimizer_named("adamx"); }) == "train_options");
+  CHECK(error_label([] { rate_decay_named("cosin"); }) == "train_options");
+}

@@ -13,6 +13,7 @@
 #include "tools/options/division.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/number_option.h"
+#include "tools/options/optimizer_options.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/train/fine_tune_output.h"
@@ -97,7 +98,7 @@ void fine_tune(FineTuneCommand options) {
 void add_finetune(CLI::App& app) {
   auto options = std::make_shared<FineTuneCommand>();
   FineTuneOptions* const s = &options->tuning;
-  auto precision = std::make_shared<std::string>("f32"), schedule = std::make_shared<std::string>("cosine");
+  auto precision = std::make_shared<std::string>("f32");
   CLI::App* command = app.add_subcommand("finetune", "Train a Hugging Face model, or an adapter on it, on examples");
   command->add_option("DIR", s->model, "Model directory, or adapter directory to train further")->required();
   add_adapter_option(*command, s->adapter);
@@ -118,11 +119,7 @@ void add_finetune(CLI::App& app) {
   command->add_flag("--pack", s->pack, "Pack several examples into a row; they do not attend to each other");
   positive(command->add_option("--lr", s->lr, "Peak learning rate (default: 2e-5; 2e-4 for an adapter)"));
   between(number("--warmup", s->warmup, "Warmup steps; 0 uses a tenth of all steps, at most 40"), 0, most_steps);
-  command
-      ->add_option("--schedule", *schedule,
-                   "Learning rate after warmup: cosine (down to a tenth of the peak) or constant")
-      ->check(CLI::IsMember({"cosine", "constant"}))
-      ->capture_default_str();
+  add_optimizer_options(*command, s->optimizer, s->decay);
   not_negative(number("--weight-decay", s->weight_decay, "Weight decay of matrices"));
   not_negative(number("--clip", s->clip, "Maximum gradient norm; 0 disables clipping"));
   add_precision_option(*command, *precision);
@@ -142,9 +139,8 @@ void add_finetune(CLI::App& app) {
       "Examples:\n"
       "  lathe finetune Qwen3-0.6B --data chats.jsonl --lora r=16,targets=q_proj:v_proj --pack -o adapter\n"
       "  mpirun -n 4 lathe finetune Qwen3-0.6B --data chats.jsonl --mesh data=4 --parameters data -o tuned");
-  command->callback([options, precision, schedule] {
+  command->callback([options, precision] {
     options->tuning.precision = *parse_dtype(*precision);
-    options->tuning.decay = *schedule == "constant" ? RateDecay::constant : RateDecay::cosine;
     fine_tune(*options);
   });
 }

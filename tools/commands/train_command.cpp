@@ -8,6 +8,7 @@
 #include "tools/options/division.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/number_option.h"
+#include "tools/options/optimizer_options.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
@@ -94,6 +95,7 @@ void add_train(CLI::App& app) {
   between(number("--heads", s->model.heads, "Number of attention heads"), 1, most_size);
   real_between(number("--dropout", s->model.dropout, "Dropout probability, gpt only"), 0, 0.99);
   add_precision_option(*command, *precision);
+  add_optimizer_options(*command, s->optimizer, s->decay);
   positive(number("--lr", s->lr, "Peak learning rate"));
   between(number("--warmup", s->warmup, "Warmup steps; 0 uses a tenth of all steps, at most 40"), 0, most_steps);
   not_negative(number("--weight-decay", s->weight_decay, "Weight decay of matrices"));

@@ -74,11 +74,13 @@ TextModel build_text_model(const TextModelSettings& model, const OptimizerSettin
   if (model.heads < 1 || model.d_model % model.heads != 0)
     throw UserError(fmt::format("d_model={} is not divisible by {} heads", model.d_model, model.heads), "train_heads",
                     "make d_model a multiple of heads");
-  const Schedule rate = optimizer.schedule(optimizer.lr / 10);
+  auto [rule, groups] = optimizer.build();
   TextModel m = build(model);
-  const AdamW adamw{.lr = rate, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = optimizer.weight_decay};
-  m.step = training_step(m.forward, "loss", adamw,
-                         {.clip_norm = optimizer.clip, .precision = model.precision, .decayed = matrices()});
+  m.step = training_step(m.forward, "loss", rule,
+                         {.clip_norm = optimizer.clip,
+                          .precision = model.precision,
+                          .decayed = matrices(),
+                          .groups = std::move(groups)});
   return m;
 }
 

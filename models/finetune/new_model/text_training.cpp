@@ -47,8 +47,14 @@ void check_text_options(const TextTrainingOptions& o) {
 }
 
 OptimizerSettings optimizer_of(const TextTrainingOptions& o) {
-  const OptimizerSettings optimizer{
-      .lr = o.lr, .weight_decay = o.weight_decay, .clip = o.clip, .steps = o.steps, .warmup = o.warmup};
+  const OptimizerSettings optimizer{.kind = o.optimizer,
+                                    .decay = o.decay,
+                                    .lr = o.lr,
+                                    .weight_decay = o.weight_decay,
+                                    .clip = o.clip,
+                                    .beta2 = 0.99,
+                                    .steps = o.steps,
+                                    .warmup = o.warmup};
   optimizer.check();
   return optimizer;
 }
@@ -189,12 +195,13 @@ class TextTraining::Run {
   Settings fixed_settings() const {
     Settings fixed = settings_.to_strings();
     fixed["tokenizer"] = o_.tokenizer;
+    fixed["optimizer"] = name(o_.optimizer);
     return fixed;
   }
 
   /// Returns settings that affect results but may change when a run resumes, which is then reported.
   Settings changeable_settings() const {
-    Settings settings = optimizer_.to_strings();
+    Settings settings = optimizer_.changeable();
     const auto& chunks = run_.compile().lower.chunks;
     settings["fused_attention"] = attention_text(run_.compile().lower.attention);
     settings["chunk_rows"] = !chunks ? "auto" : chunks->on ? fmt::format("{}", chunks->least_rows) : "off";

@@ -9,6 +9,7 @@
 
 #include "frontend/decode/decoding.h"
 #include "models/finetune/new_model/text_model_options.h"
+#include "models/finetune/optimizer_settings.h"
 #include "models/finetune/training_observer.h"
 #include "runtime/compile.h"
 
@@ -21,8 +22,10 @@ struct TextTrainingOptions {
   std::string tokenizer = {};  ///< "": characters; "bpe:SIZE": learn from the text; else path of a tokenizer.json
   TextModelOptions model = {};
   std::filesystem::path output = "lathe-run";
-  std::int64_t steps = 900, batch = 8;                  ///< updates, and sequences per update
-  double lr = 1e-3;                                     ///< peak learning rate; it falls along a cosine to a tenth
+  std::int64_t steps = 900, batch = 8;  ///< updates, and sequences per update
+  OptimizerKind optimizer = OptimizerKind::adamw;
+  RateDecay decay = RateDecay::cosine;                  ///< of the learning rate, after the warm-up
+  double lr = 1e-3;                                     ///< peak learning rate
   std::int64_t warmup = 0;                              ///< steps up to the peak; 0: a tenth of all steps, at most 40
   double weight_decay = 0.1;                            ///< of matrices
   double clip = 1;                                      ///< maximum gradient norm; 0: no clipping

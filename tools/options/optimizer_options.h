@@ -1,0 +1,14 @@
+#pragma once
+
+#include "models/finetune/optimizer_settings.h"
+
+namespace CLI {
+class App;
+}
+
+namespace lathe::tools {
+
+/// Adds --optimizer and --schedule.
+void add_optimizer_options(CLI::App& command, OptimizerKind& optimizer, RateDecay& decay);
+
+}  // namespace lathe::tools
