@@ -16,7 +16,7 @@
 #include "passes/fusion/prepare/pad_products.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/fusion/prepare/split_batches.h"
-#include "passes/fusion/print_regions.h"
+#include "passes/fusion/text/print_regions.h"
 #include "passes/lowering/lower.h"
 #include "passes/lowering/print_program.h"
 #include "passes/lowering/verify/verify_program.h"
@@ -238,7 +238,7 @@ const std::vector<Stage>& stages() {
        .name = "fuse",
        .doc = "nodes are partitioned into regions, one or more kernels each",
        .step = fuse,
-       .print = [](const Compilation& now) { return print_regions(now.regions, now.graph); }},
+       .print = [](const Compilation& now) { return print_fused_graph(now.regions, now.graph); }},
       {.part = Part::lowering,
        .name = "kernels",
        .doc = "regions become launches of loop IR kernels; values overwrite dead values",

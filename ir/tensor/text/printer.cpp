@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "ir/tensor/op/op.h"
+#include "ir/tensor/text/position_labels.h"
 
 namespace lathe::ir {
 
@@ -65,7 +66,9 @@ std::string signature(const Graph& graph, const Label& label, const PrintOptions
   return lines + "\n) {\n";
 }
 
-std::string check_text(const DimCheck& check, const PrintOptions& options) {
+}  // namespace
+
+std::string print_check(const DimCheck& check, const PrintOptions& options) {
   const auto word = [](const std::string& text) { return is_dim_name(text) ? text : quoted(text); };
   std::string line = fmt::format("check {} {} {}", check.left.to_string(),
                                  check.relation == DimCheck::Relation::equal ? "==" : "<=", check.right.to_string());
@@ -74,8 +77,6 @@ std::string check_text(const DimCheck& check, const PrintOptions& options) {
   if (options.locations) line += "  " + print_location(check.loc);
   return line;
 }
-
-}  // namespace
 
 std::vector<std::string> value_labels(const Graph& graph) {
   std::vector<std::string> labels;
@@ -93,8 +94,19 @@ std::string value_label(const Graph& graph, ValueId id) {
   return fmt::format("%{}", computed);
 }
 
+std::vector<std::string> position_labels(const Graph& graph) {
+  std::vector<std::string> labels;
+  labels.reserve(graph.nodes.size());
+  for (const Node& node : graph.nodes)
+    labels.push_back(node.op->as<Argument>() ? sigiled('%', node.name) : fmt::format("%{}", labels.size()));
+  return labels;
+}
+
 std::string print(const Graph& graph, const PrintOptions& options) {
-  const std::vector<std::string> labels = value_labels(graph);
+  return print(graph, value_labels(graph), options);
+}
+
+std::string print(const Graph& graph, const std::vector<std::string>& labels, const PrintOptions& options) {
   const auto label = [&](ValueId v) -> const std::string& { return labels[static_cast<std::size_t>(v.index)]; };
   std::string text = signature(graph, label, options);
   for (const ValueId id : all_values(graph))
@@ -104,7 +116,7 @@ std::string print(const Graph& graph, const PrintOptions& options) {
   for (const Update& update : graph.updates)
     text += fmt::format("  update {} <- {}\n", label(update.state), label(update.value));
   if (options.checks)
-    for (const DimCheck& check : graph.checks) text += "  " + check_text(check, options) + "\n";
+    for (const DimCheck& check : graph.checks) text += "  " + print_check(check, options) + "\n";
   return text + "}\n";
 }
 

@@ -210,7 +210,7 @@ int parts_of(const AttentionProgram& attention, const CpuInfo& cpu) {
 
 std::optional<std::vector<KernelContext::Built>> lower_few_rows(const LoweringContext& context,
                                                                 const Region& region) {
-  const auto rows = region.domain[region.attention->row].value();
+  const auto rows = region.domain[region.attention().row].value();
   if (!rows || *rows < 1 || *rows > context.cpu().attention_blocks.few_rows) return std::nullopt;
   AttentionProgram attention = attention_program(context, region);
   const AttentionParts& parts = attention.parts;
