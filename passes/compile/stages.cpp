@@ -18,9 +18,9 @@
 #include "passes/fusion/prepare/split_batches.h"
 #include "passes/fusion/text/print_regions.h"
 #include "passes/lowering/lower.h"
-#include "passes/lowering/print_program.h"
 #include "passes/lowering/verify/verify_program.h"
 #include "passes/program/exchange_order.h"
+#include "passes/program/text/print_program.h"
 #include "passes/shard/ring/ring_attention.h"
 #include "passes/transforms/canonicalize.h"
 #include "passes/transforms/constant_fold.h"
@@ -243,12 +243,12 @@ const std::vector<Stage>& stages() {
        .name = "kernels",
        .doc = "regions become launches of loop IR kernels; values overwrite dead values",
        .step = kernels,
-       .print = [](const Compilation& now) { return print_kernels(now.program); }},
+       .print = [](const Compilation& now) { return print_program(now.program); }},
       {.part = Part::lowering,
        .name = "exchanges",
        .doc = "collectives overlap with launches; small ones are merged",
        .step = exchanges,
-       .print = [](const Compilation& now) { return print_exchanges(now.program); }},
+       .print = [](const Compilation& now) { return print_program(now.program); }},
       {.part = Part::lowering,
        .name = "memory-plan",
        .doc = "temporaries get their offsets in one arena",
