@@ -1,6 +1,5 @@
 #pragma once
 
-
 #include "passes/program/program.h"
 
 namespace lathe {
