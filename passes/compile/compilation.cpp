@@ -9,7 +9,7 @@
 #include "ir/tensor/text/printer.h"
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
-#include "passes/lowering/print_program.h"
+#include "passes/lowering/print_code.h"
 
 namespace lathe {
 

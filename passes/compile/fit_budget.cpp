@@ -90,9 +90,9 @@ class Rematerializer {
     const bool sums = node.op->as<Reduce>() || node.op->as<Contraction>() || node.op == &ops::scatter_add;
     if (!sums || attempt.regions.region(id) < 0) return "";
     const Region& region = attempt.regions.regions[static_cast<std::size_t>(attempt.regions.region(id))];
-    const bool added_to = region.kind == RegionKind::scatter && region.members.size() > 1;
-    return fmt::format("{} {} {} {}", static_cast<int>(region.kind), region.domain.to_string(), region.inner,
-                       added_to);
+    const bool added_to = region.kind() == RegionKind::scatter && region.members.size() > 1;
+    return fmt::format("{} {} {} {}", static_cast<int>(region.kind()), region.domain.to_string(),
+                       region.folded_dims(), added_to);
   }
 
   /// Whether every sum, including copies, is computed as in the graph without copies.

@@ -16,11 +16,11 @@
 #include "passes/fusion/prepare/pad_products.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/fusion/prepare/split_batches.h"
-#include "passes/fusion/print_regions.h"
+#include "passes/fusion/text/print_regions.h"
 #include "passes/lowering/lower.h"
-#include "passes/lowering/print_program.h"
 #include "passes/lowering/verify/verify_program.h"
 #include "passes/program/exchange_order.h"
+#include "passes/program/text/print_program.h"
 #include "passes/shard/ring/ring_attention.h"
 #include "passes/transforms/canonicalize.h"
 #include "passes/transforms/constant_fold.h"
@@ -238,17 +238,17 @@ const std::vector<Stage>& stages() {
        .name = "fuse",
        .doc = "nodes are partitioned into regions, one or more kernels each",
        .step = fuse,
-       .print = [](const Compilation& now) { return print_regions(now.regions, now.graph); }},
+       .print = [](const Compilation& now) { return print_fused_graph(now.regions, now.graph); }},
       {.part = Part::lowering,
        .name = "kernels",
        .doc = "regions become launches of loop IR kernels; values overwrite dead values",
        .step = kernels,
-       .print = [](const Compilation& now) { return print_kernels(now.program); }},
+       .print = [](const Compilation& now) { return print_program(now.program); }},
       {.part = Part::lowering,
        .name = "exchanges",
        .doc = "collectives overlap with launches; small ones are merged",
        .step = exchanges,
-       .print = [](const Compilation& now) { return print_exchanges(now.program); }},
+       .print = [](const Compilation& now) { return print_program(now.program); }},
       {.part = Part::lowering,
        .name = "memory-plan",
        .doc = "temporaries get their offsets in one arena",

@@ -11,6 +11,7 @@
 #include "passes/fusion/attention/attention_regions.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/join_columns.h"
+#include "passes/fusion/member_dims.h"
 #include "passes/fusion/merge.h"
 #include "passes/fusion/order/schedule_order.h"
 #include "passes/fusion/own_region.h"
@@ -68,22 +69,20 @@ class Planner {
     plan_.space.resize(n);
     plan_.placement = placements(graph);
     plan_.inlined.assign(n, false);
-    reads_.resize(n);
     for (const ValueId id : graph.results()) results_[at(id)] = true;
     if (options.attention)
       attention_ = AttentionRegions(graph, plan_,
                                     {options.attention_sums, options.attention_costs, options.attention_few_rows});
     inline_beside_attentions();
-    for (const ValueId id : all_values(graph_))
-      if (is_computed(id)) reads_[at(id)] = reads_of(graph_, id, plan_.inlined);
-    region_graph_.emplace(plan_, reads_);
+    reads_ = all_reads(graph, plan_.inlined);
+    region_graph_.emplace(plan_, attention_, reads_);
     sizes_.emplace(graph_, plan_, reads_);
   }
 
   FusionPlan run() {
     for (const ValueId id : placement_order()) place(id);
-    merge_regions(plan_, graph_, reads_, options_.recomputed);
-    absorb_output_products(plan_);
+    merge_regions(plan_, attention_, graph_, reads_, options_.recomputed);
+    attention_.absorb_outputs(plan_);
     if (options_.most_columns > 0) join_columns(plan_, graph_, reads_, options_.most_columns);
     mark_stored();
     order_regions(plan_, graph_, reads_);
@@ -93,18 +92,14 @@ class Planner {
  private:
   static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-  /// Whether a region computes the value: not a view, not an argument, and not computed by its readers.
-  bool is_computed(ValueId id) const {
-    const Node& node = graph_[id];
-    return !is_alias(node) && !plan_.is_inlined(id) && !node.op->as<Argument>() && node.op != &ops::constant;
-  }
+  bool is_computed(ValueId id) const { return is_computed_in_region(graph_, id, plan_.inlined); }
 
   /// Returns the nodes outside of attentions in graph order, except that nodes that read an attention come after
   /// everything that the attention reads. When a node joins a region, every path through an attention is then known.
   std::vector<ValueId> placement_order() const {
     const std::size_t n = graph_.nodes.size();
     const auto unit = [&](ValueId id) {  // the node's own unit, or that of its attention
-      return plan_.region(id) < 0 ? at(id) : n + static_cast<std::size_t>(unit_of(plan_, plan_.region(id)));
+      return plan_.region(id) < 0 ? at(id) : n + static_cast<std::size_t>(attention_.unit_of(plan_.region(id)));
     };
     const JaggedList<std::size_t> readers(n + plan_.regions.size(), [&](const auto& add) {
       for (const ValueId id : all_values(graph_))
@@ -160,18 +155,15 @@ class Planner {
   void place_beside(ValueId id) {
     const Node& node = graph_[id];
     if (node.op->as<Contraction>()) {
-      start(id, RegionKind::product, node.type.shape, 0);
-      if (const int attention = attention_.region_summed_by(id); attention >= 0) {
-        plan_.regions.back().output_of = attention;
-        plan_.regions[static_cast<std::size_t>(attention)].attention->output_products.push_back(
-            plan_.region_of[at(id)]);
-      }
+      start(id, RegionKind::product, node.type.shape);
+      if (const int attention = attention_.region_summed_by(id); attention >= 0)
+        attention_.add_output(attention, plan_.region(id));
     } else if (const auto own = own_region(node)) {
-      if (!join_other_segments(id)) start(id, *own, node.type.shape, 0);
+      if (!join_other_segments(id)) start(id, *own, node.type.shape);
     } else if (node.op->as<Reduce>()) {
       place_reduction(id);
     } else if (!add_in_place(id) && !join(id)) {
-      start(id, RegionKind::rows, node.type.shape, 0);
+      start(id, RegionKind::rows, node.type.shape);
     }
   }
 
@@ -211,26 +203,20 @@ class Planner {
     const Node& node = graph_[id];
     const Shape& space = index_space(graph_, node);
     if (!folds_trailing_dims(graph_, node)) {
-      start(id, RegionKind::columns, space, 0);
+      start(id, RegionKind::columns, space);
       set_reduced_dims(id, identity_dims(space));
       return;
     }
     if (join(id)) return;
-    start(id, RegionKind::rows, space, 0);
-    plan_.regions.back().inner = inner_count(node, identity_dims(space), space.rank());
+    start(id, RegionKind::rows, space);
+    plan_.regions.back().form = RowsRegion{.inner = inner_count(node, identity_dims(space), space.rank())};
     set_reduced_dims(id, identity_dims(space));
   }
 
-  static std::vector<int> identity_dims(const Shape& shape) {
-    std::vector<int> dims;
-    for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i].is(1) ? -1 : i);
-    return dims;
-  }
-
-  void start(ValueId id, RegionKind kind, Shape domain, int inner) {
+  void start(ValueId id, RegionKind kind, Shape domain) {
     plan_.region_of[at(id)] = static_cast<int>(plan_.regions.size());
     plan_.dims[at(id)] = plan_.space[at(id)] = identity_dims(graph_[id].type.shape);
-    plan_.regions.push_back({.kind = kind, .domain = std::move(domain), .inner = inner, .members = {id}});
+    plan_.regions.push_back({.form = form_of(kind), .domain = std::move(domain), .members = {id}});
     sizes_->note(id);
   }
 
@@ -252,19 +238,9 @@ class Planner {
     return std::max(rank - first, 1);
   }
 
-  /// The reduction's result keeps the domain dims that are not folded.
   void set_reduced_dims(ValueId id, const std::vector<int>& operand_dims) {
-    const Node& node = graph_[id];
-    const auto folded = reduced_dims(graph_, node);
-    const bool keep = node.attrs.get<bool>("keepdim");
-    std::vector<int>& dims = plan_.dims[at(id)];
-    dims.clear();
+    plan_.dims[at(id)] = result_dims(graph_, graph_[id], operand_dims);
     plan_.space[at(id)] = operand_dims;
-    for (int i = 0; i < static_cast<int>(operand_dims.size()); ++i) {
-      const bool is_folded = std::find(folded.begin(), folded.end(), i) != folded.end();
-      if (is_folded && !keep) continue;
-      dims.push_back(is_folded ? -1 : operand_dims[static_cast<std::size_t>(i)]);
-    }
   }
 
   bool join(ValueId id) {
@@ -282,18 +258,19 @@ class Planner {
     Region& region = plan_.regions[static_cast<std::size_t>(r)];
     const Node& node = graph_[id];
     const bool reduction = node.op->as<Reduce>() != nullptr;
-    if (region.kind != RegionKind::rows && region.kind != RegionKind::product) return false;
+    if (region.kind() != RegionKind::rows && region.kind() != RegionKind::product) return false;
     if (!may_come_as_early(options_.recomputed, {id}, region.members) || !sizes_->takes(r, id)) return false;
-    if (region.kind == RegionKind::product && (reduction || better_left_to_its_reduction(id, r))) return false;
+    if (region.kind() == RegionKind::product && (reduction || better_left_to_its_reduction(id, r))) return false;
     const Shape& space = index_space(graph_, node);
     const auto dims = align(graph_, plan_, region, space, reads_[at(id)]);
     if (!dims || would_cycle(id, r)) return false;
     if (reduction) {
       if (!covers_domain(region, *dims)) return false;
       const int inner = inner_count(node, *dims, region.domain.rank());
-      if (inner < 0 || (region.inner > 0 && region.inner != inner)) return false;
-      if (region.inner == 0 && !can_become_rows(region, inner)) return false;
-      region.inner = inner;
+      const int before = region.rows().inner;
+      if (inner < 0 || (before > 0 && before != inner)) return false;
+      if (before == 0 && !can_become_rows(region, inner)) return false;
+      region.form = RowsRegion{.inner = inner};
       set_reduced_dims(id, *dims);
     } else {
       plan_.dims[at(id)] = plan_.space[at(id)] = *dims;
@@ -352,7 +329,7 @@ class Planner {
 
 }  // namespace
 
-void drop_empty_regions(FusionPlan& plan) {
+std::vector<int> drop_empty_regions(FusionPlan& plan) {
   std::vector<int> now(plan.regions.size(), -1);
   std::vector<Region> kept;
   for (std::size_t r = 0; r < plan.regions.size(); ++r) {
@@ -361,26 +338,14 @@ void drop_empty_regions(FusionPlan& plan) {
     kept.push_back(std::move(plan.regions[r]));
   }
   plan.regions = std::move(kept);
-  const auto renumber = [&](int& r) {
+  for (int& r : plan.region_of)
     if (r >= 0) r = now[static_cast<std::size_t>(r)];
-  };
-  for (int& r : plan.region_of) renumber(r);
-  for (Region& region : plan.regions) {
-    renumber(region.output_of);
-    if (!region.attention) continue;
-    for (int& r : region.attention->output_products) renumber(r);
-  }
+  return now;
 }
 
 FusionPlan plan_fusion(const Graph& graph, const FusionOptions& options) {
   verify_prepared(graph);
   return Planner(graph, options).run();
-}
-
-std::string_view name(RegionKind kind) {
-  static constexpr std::string_view names[] = {"rows", "product", "columns", "scatter", "attention",
-                                               "scan", "sort",    "grouped", "exchange"};
-  return names[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace lathe

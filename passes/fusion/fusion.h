@@ -9,38 +9,11 @@
 #include "passes/fusion/affine.h"
 #include "passes/fusion/attention/attention_delta.h"
 #include "passes/fusion/attention/attention_rates.h"
-#include "passes/fusion/region_kind.h"
+#include "passes/fusion/fused_region.h"
 
 namespace lathe {
 
 struct AttentionSearch;  // passes/fusion/attention/fuse_attention.h
-
-struct Region;
-
-/// The rest of an attention region.
-struct AttentionRegion {
-  int row = -1;                      ///< the domain dim of the rows
-  std::vector<int> sequential = {};  ///< outer dims that a part also sums over
-  /// Outer dims that only reductions among the members go over, which accumulate in memory.
-  std::vector<int> accumulated = {};
-  /// A rows region with the nodes over rows and columns, then a product region with its epilogue for each contraction
-  /// that reads it. Region::members has the nodes of all parts.
-  std::vector<Region> parts = {};
-  /// While the plan is under construction: the matmuls that sum its values, which are regions until they become
-  /// parts.
-  std::vector<int> output_products = {};
-};
-
-/// Nodes that become one kernel (a matmul also packs its operands first). The domain is the index space of the
-/// kernel: the shape of the elementwise nodes, of the contraction's result, or of the reduced operand.
-struct Region {
-  RegionKind kind = RegionKind::rows;
-  Shape domain;
-  int inner = 0;                     ///< rows: number of trailing dims that its reductions fold; 0 without reductions
-  std::vector<ir::ValueId> members;  ///< in topological order; the first is the contraction, reduction or scatter
-  std::optional<AttentionRegion> attention = {};  ///< of kind attention
-  int output_of = -1;  ///< of kind product, while the plan is under construction: the attention region it sums
-};
 
 /// Which nodes run together, which are recomputed by each reader, and which results are stored. The graph is not
 /// changed: fusion is a partition of its nodes.
@@ -92,8 +65,8 @@ struct FusionOptions {
 };
 FusionPlan plan_fusion(const ir::Graph& graph, const FusionOptions& options = {});
 
-/// Removes regions without members and renumbers the others.
-void drop_empty_regions(FusionPlan& plan);
+/// Removes regions without members and renumbers the others. Returns the new number of each region, -1 if removed.
+std::vector<int> drop_empty_regions(FusionPlan& plan);
 
 /// Whether a reduction folds only trailing dims (ignoring those of size 1).
 bool folds_trailing_dims(const ir::Graph& graph, const ir::Node& reduce);

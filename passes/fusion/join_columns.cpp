@@ -23,7 +23,7 @@ class ColumnJoiner {
         graph_(graph),
         reads_(reads),
         most_columns_(most_columns),
-        region_graph_(plan, reads),
+        region_graph_(plan, no_attentions_, reads),
         sizes_(graph, plan, reads),
         readers_(graph.nodes.size(), [&](const auto& add) {
           for (const ValueId id : ir::all_values(graph))
@@ -33,7 +33,7 @@ class ColumnJoiner {
 
   void run() {
     for (std::size_t c = 0; c < plan_.regions.size(); ++c)
-      if (plan_.regions[c].kind == RegionKind::columns) join(static_cast<int>(c));
+      if (plan_.regions[c].kind() == RegionKind::columns) join(static_cast<int>(c));
     drop_empty_regions(plan_);
   }
 
@@ -48,10 +48,10 @@ class ColumnJoiner {
     if (inner == 0) return;
     for (const int p : candidates(sum)) {
       Region& rows = region(p);
-      const bool fits = rows.kind == RegionKind::rows && rows.domain == region(c).domain &&
-                        (rows.inner == inner || rows.inner == 0);
+      auto* form = std::get_if<RowsRegion>(&rows.form);
+      const bool fits = form && rows.domain == region(c).domain && (form->inner == inner || form->inner == 0);
       if (!fits || !shares_points(p, sum) || !sizes_.takes(p, sum) || waits(p, c)) continue;
-      rows.inner = inner;
+      form->inner = inner;
       rows.members.push_back(sum);
       std::sort(rows.members.begin(), rows.members.end());
       plan_.region_of[at(sum)] = p;
@@ -130,6 +130,7 @@ class ColumnJoiner {
   const ir::Graph& graph_;
   const std::vector<std::vector<Read>>& reads_;
   std::int64_t most_columns_;
+  AttentionRegions no_attentions_;  // their outputs are not regions of their own any more
   RegionGraph region_graph_;
   RegionSizes sizes_;
   JaggedList<ValueId> readers_;  // by node

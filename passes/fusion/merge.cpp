@@ -14,9 +14,14 @@ namespace {
 
 class Merger {
  public:
-  Merger(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads,
-         const std::vector<bool>& recomputed)
-      : plan_(plan), reads_(reads), region_graph_(plan, reads), sizes_(graph, plan, reads), recomputed_(recomputed) {}
+  Merger(FusionPlan& plan, AttentionRegions& attentions, const ir::Graph& graph,
+         const std::vector<std::vector<Read>>& reads, const std::vector<bool>& recomputed)
+      : plan_(plan),
+        attentions_(attentions),
+        reads_(reads),
+        region_graph_(plan, attentions, reads),
+        sizes_(graph, plan, reads),
+        recomputed_(recomputed) {}
 
   void run() {
     // A merged region may reach another one that neither of them reached before.
@@ -24,7 +29,7 @@ class Merger {
       changed = false;
       for (std::size_t c = 0; c < plan_.regions.size(); ++c) changed = absorb(static_cast<int>(c)) || changed;
     }
-    drop_empty_regions(plan_);
+    attentions_.drop_empty_regions(plan_);
   }
 
  private:
@@ -33,7 +38,7 @@ class Merger {
 
   /// Moves region c into one of the regions that it reads.
   bool absorb(int c) {
-    if (region(c).members.empty() || region(c).kind != RegionKind::rows) return false;
+    if (region(c).members.empty() || region(c).kind() != RegionKind::rows) return false;
     std::vector<int> sources;
     for (const ValueId member : region(c).members)
       for (const Read& read : reads(member)) sources.push_back(plan_.region(read.value));
@@ -51,9 +56,10 @@ class Merger {
     const Region &from = region(p), &to = region(c);
     if (!may_come_as_early(recomputed_, to.members, from.members)) return false;
     if (from.members.size() + to.members.size() > most_merged_members || from.domain != to.domain) return false;
-    if (from.kind == RegionKind::product) return to.inner == 0 && from.domain.rank() > 0;
-    if (from.kind != RegionKind::rows) return false;
-    return from.inner == to.inner || from.inner == 0 || to.inner == 0;
+    const int inner = to.rows().inner;
+    if (from.kind() == RegionKind::product) return inner == 0 && from.domain.rank() > 0;
+    if (from.kind() != RegionKind::rows) return false;
+    return from.rows().inner == inner || from.rows().inner == 0 || inner == 0;
   }
 
   /// Whether every member of c reads members of p at its own point of the domain.
@@ -94,11 +100,12 @@ class Merger {
     into.members.insert(into.members.end(), moved.begin(), moved.end());
     region_graph_.note(moved, p);
     // A contraction stays first; the others are in graph order.
-    std::sort(into.members.begin() + (into.kind == RegionKind::product ? 1 : 0), into.members.end());
-    into.inner = std::max(into.inner, from.inner);
+    std::sort(into.members.begin() + (into.kind() == RegionKind::product ? 1 : 0), into.members.end());
+    if (auto* rows = std::get_if<RowsRegion>(&into.form)) rows->inner = std::max(rows->inner, from.rows().inner);
   }
 
   FusionPlan& plan_;
+  AttentionRegions& attentions_;
   const std::vector<std::vector<Read>>& reads_;
   RegionGraph region_graph_;
   RegionSizes sizes_;
@@ -107,9 +114,9 @@ class Merger {
 
 }  // namespace
 
-void merge_regions(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads,
-                   const std::vector<bool>& recomputed) {
-  Merger(plan, graph, reads, recomputed).run();
+void merge_regions(FusionPlan& plan, AttentionRegions& attentions, const ir::Graph& graph,
+                   const std::vector<std::vector<Read>>& reads, const std::vector<bool>& recomputed) {
+  Merger(plan, attentions, graph, reads, recomputed).run();
 }
 
 bool may_come_as_early(const std::vector<bool>& recomputed, const std::vector<ValueId>& members,

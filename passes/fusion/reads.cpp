@@ -160,4 +160,18 @@ std::vector<Read> reads_of(const Graph& graph, ValueId id, const std::vector<boo
   return found;
 }
 
+bool is_computed_in_region(const Graph& graph, ValueId id, const std::vector<bool>& inlined) {
+  const Node& node = graph[id];
+  return !is_alias(node) && !inlined[static_cast<std::size_t>(id.index)] && !node.op->as<Argument>() &&
+         node.op != &ops::constant;
+}
+
+std::vector<std::vector<Read>> all_reads(const Graph& graph, const std::vector<bool>& inlined) {
+  std::vector<std::vector<Read>> reads(graph.nodes.size());
+  for (const ValueId id : all_values(graph))
+    if (is_computed_in_region(graph, id, inlined))
+      reads[static_cast<std::size_t>(id.index)] = reads_of(graph, id, inlined);
+  return reads;
+}
+
 }  // namespace lathe

@@ -8,8 +8,10 @@ namespace lathe {
 
 using ir::ValueId;
 
-RegionGraph::RegionGraph(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads)
+RegionGraph::RegionGraph(const FusionPlan& plan, const AttentionRegions& attentions,
+                         const std::vector<std::vector<Read>>& reads)
     : plan_(plan),
+      attentions_(attentions),
       reads_(reads),
       readers_(reads.size(),
                [&](const auto& add) {
@@ -23,7 +25,7 @@ RegionGraph::RegionGraph(const FusionPlan& plan, const std::vector<std::vector<R
       unit_(reads.size(), -1),
       order_(*this) {
   for (int r = 0; r < static_cast<int>(plan.regions.size()); ++r)
-    for (const ValueId member : region(r).members) unit_[at(member)] = unit_of(plan, r);
+    for (const ValueId member : region(r).members) unit_[at(member)] = attentions.unit_of(r);
   order_.append(sorted_units());
 }
 
@@ -33,7 +35,7 @@ std::vector<int> RegionGraph::sorted_units() const {
   const auto count = static_cast<int>(plan_.regions.size());
   std::vector<int> waits(plan_.regions.size(), 0), sorted;
   std::priority_queue<std::pair<ValueId, int>, std::vector<std::pair<ValueId, int>>, std::greater<>> ready;
-  const auto is_unit = [&](int r) { return unit_of(plan_, r) == r; };
+  const auto is_unit = [&](int r) { return attentions_.unit_of(r) == r; };
   const auto push = [&](int r) {
     const auto& members = region(r).members;
     ready.emplace(members.empty() ? ValueId() : *std::min_element(members.begin(), members.end()), r);
@@ -55,7 +57,7 @@ std::vector<int> RegionGraph::sorted_units() const {
 }
 
 void RegionGraph::note(std::span<const ValueId> members, int region) {
-  const int unit = unit_of(plan_, region);
+  const int unit = attentions_.unit_of(region);
   while (order_.size() < plan_.regions.size()) order_.append();
   for (const ValueId member : members) unit_[at(member)] = unit;
   for (const ValueId member : members) read_units(member, [&](int from) { order_.add(from, unit); });
@@ -67,10 +69,10 @@ bool RegionGraph::depends_on(const std::vector<int>& from, int target) const {
   std::vector<int> units;
   std::vector<ValueId> ends;
   for (const int r : from) {
-    units.push_back(unit_of(plan_, r));
+    units.push_back(attentions_.unit_of(r));
     if (ends.size() < most_outputs && !region(r).members.empty()) ends.push_back(region(r).members.back());
   }
-  return order_.depends(units, unit_of(plan_, target), [&](int unit) {
+  return order_.depends(units, attentions_.unit_of(target), [&](int unit) {
     bool found = false;
     for_members(unit, [&](ValueId member) {
       for (const ValueId end : ends) found = found || paths_.on_path(member, end);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/support/containers/jagged_list.h"
+#include "passes/fusion/attention/attention_regions.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/order/online_order.h"
 #include "passes/fusion/path_tree.h"
@@ -11,17 +12,13 @@
 
 namespace lathe {
 
-/// Returns the unit that runs as one: an attention region includes the regions of its output matmuls.
-inline int unit_of(const FusionPlan& plan, int region) {
-  const int attention = plan.regions[static_cast<std::size_t>(region)].output_of;
-  return attention >= 0 ? attention : region;
-}
-
-/// Which regions of a plan under construction read which. Every change must be recorded here.
+/// Which regions of a plan under construction read which. Every change must be recorded here. Its units are those of
+/// AttentionRegions.
 class RegionGraph {
  public:
-  /// Both arguments must outlive this object; `reads` is by node and does not change.
-  RegionGraph(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads);
+  /// The arguments must outlive this object; `reads` is by node and does not change.
+  RegionGraph(const FusionPlan& plan, const AttentionRegions& attentions,
+              const std::vector<std::vector<Read>>& reads);
   RegionGraph(const RegionGraph&) = delete;
   RegionGraph& operator=(const RegionGraph&) = delete;
 
@@ -51,8 +48,7 @@ class RegionGraph {
   template <class F>
   void for_members(int unit, F&& f) const {
     for (const ir::ValueId member : region(unit).members) f(member);
-    if (!region(unit).attention) return;
-    for (const int output : region(unit).attention->output_products)
+    for (const int output : attentions_.outputs_of(unit))
       for (const ir::ValueId member : region(output).members) f(member);
   }
   template <class F>
@@ -74,6 +70,7 @@ class RegionGraph {
   std::vector<int> sorted_units() const;
 
   const FusionPlan& plan_;
+  const AttentionRegions& attentions_;
   const std::vector<std::vector<Read>>& reads_;
   JaggedList<ir::ValueId> readers_;  // by node
   PathTree paths_;                   // of reads

@@ -35,7 +35,7 @@ RegionSizes::RegionSizes(const Graph& graph, const FusionPlan& plan, const std::
       in_place_(arithmetic_in_place(graph, plan.inlined)),
       loop_(graph.nodes.size(), 0) {
   for (const Region& region : plan.regions)
-    if (region.kind != RegionKind::attention)
+    if (region.kind() != RegionKind::attention)
       for (const ValueId member : region.members) note(member);
 }
 

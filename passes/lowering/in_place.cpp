@@ -37,7 +37,7 @@ class Overwriting {
   bool allowed(ValueId value, ValueId old) const {
     if (graph_[value].op == &ops::update_rows) return replaces_rows_of(value, old);
     if (!is_pointwise()) return !reads(old);
-    if (region_.kind == RegionKind::product)
+    if (region_.kind() == RegionKind::product)
       for (const ValueId operand : graph_[region_.members[0]].operands)
         if (looks_at(operand, old)) return false;
     const ElementwiseStore& store = *stores_.at(value);
@@ -49,7 +49,7 @@ class Overwriting {
   }
 
  private:
-  bool is_pointwise() const { return region_.kind == RegionKind::rows || region_.kind == RegionKind::product; }
+  bool is_pointwise() const { return region_.kind() == RegionKind::rows || region_.kind() == RegionKind::product; }
   ValueId base(ValueId id) const { return plan_.placement[static_cast<std::size_t>(id.index)].base; }
 
   /// Whether `update` replaces rows of `old` itself, and neither the rows nor the positions depend on `old`.
@@ -115,7 +115,7 @@ class Overwriting {
 
 /// Whether values of the region may overwrite its inputs.
 bool may_write_over(const Graph& graph, const Region& region) {
-  return region.kind == RegionKind::rows || region.kind == RegionKind::product ||
+  return region.kind() == RegionKind::rows || region.kind() == RegionKind::product ||
          graph[region.members[0]].op == &ops::update_rows;
 }
 
@@ -193,7 +193,7 @@ void place_gathered_parts(const Graph& graph, std::span<const Update> updates,
     const bool is_all = graph[part].type.shape.numel() == graph[operand].type.shape.numel();
     if (!is_all || !temporary(part) || of(part).first != gather || of(part).last != gather ||
         of(state).last > plan.region(part) ||
-        plan.regions[static_cast<std::size_t>(plan.region(part))].kind != RegionKind::rows)
+        plan.regions[static_cast<std::size_t>(plan.region(part))].kind() != RegionKind::rows)
       continue;
     const Dim elements = graph[part].type.shape.numel().unnamed();
     const Placement own = std::exchange(

@@ -196,7 +196,7 @@ class Lowering {
 
   void lower_region(const LoweringContext& context, int number) {
     const Region& region = plan_.regions[static_cast<std::size_t>(number)];
-    if (region.kind == RegionKind::exchange) return add_exchange(region.members[0], number);
+    if (region.kind() == RegionKind::exchange) return add_exchange(region.members[0], number);
     const RegionKey key = region_key(context, region);
     auto launches = pool_.regions.find(key, [this](const ProgramBuffer& buffer) { return add_buffer(buffer); });
     if (!launches) {
@@ -208,7 +208,7 @@ class Lowering {
     std::vector<LaunchOp> ops;
     for (const ValueId id : region.members) ops.push_back(launch_op(id));
     for (Launch& launch : *launches) {
-      launch.info.kind = region.kind;
+      launch.info.kind = region.kind();
       launch.info.region = number;
       launch.info.ops = ops;
       if (launch.part_of >= 0)
@@ -234,10 +234,10 @@ class Lowering {
   }
 
   std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) const {
-    const auto schedule = machine_.schedules.find(region.kind);
+    const auto schedule = machine_.schedules.find(region.kind());
     if (schedule == machine_.schedules.end())
-      throw InternalError(
-          fmt::format("lowering of @{}: the machine has no schedule for {} regions", graph_.name, name(region.kind)));
+      throw InternalError(fmt::format("lowering of @{}: the machine has no schedule for {} regions", graph_.name,
+                                      name(region.kind())));
     std::vector<KernelContext::Built> built;
     if (machine_.before) built = machine_.before(context, region);
     for (KernelContext::Built& each : schedule->second(context, region)) built.push_back(std::move(each));

@@ -1,13 +1,10 @@
 #include "passes/program/exchange_order.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 
 #include "ir/tensor/mesh/exchange_window.h"
 
@@ -185,12 +182,6 @@ class ExchangeOrder {
   std::vector<std::vector<Use>> uses_;  // by buffer, in launch order
 };
 
-std::string part_line(const Exchange::Part& part, const Program& program) {
-  const ProgramBuffer& from = program.buffers[static_cast<std::size_t>(part.from)];
-  return fmt::format("  {} : {}[{}]  {}\n", part.op.to_string(), name(from.dtype), part.elements.to_string(),
-                     part.loc.to_string());
-}
-
 }  // namespace
 
 void order_exchanges(Program& program, std::int64_t bucket_bytes) {
@@ -198,19 +189,6 @@ void order_exchanges(Program& program, std::int64_t bucket_bytes) {
   ExchangeOrder order(program);
   order.find_times();
   if (bucket_bytes > 0) order.fill_buckets(bucket_bytes);
-}
-
-std::string print_exchanges(const Program& program) {
-  if (program.exchanges.empty()) return "no exchanges: nothing comes from other processes\n";
-  std::string text;
-  for (std::size_t e = 0; e < program.exchanges.size(); ++e) {
-    const Exchange& exchange = program.exchanges[e];
-    const ExchangeSpan span = span_of(exchange, program);
-    text += fmt::format("exchange {}: {} along {}={}, during launches {}..{}\n", e, exchange.parts[0].op.op_name(),
-                        exchange.axis, exchange.ranks, span.first, span.last);
-    for (const Exchange::Part& part : exchange.parts) text += part_line(part, program);
-  }
-  return text;
 }
 
 }  // namespace lathe

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "passes/program/program.h"
 
 namespace lathe {
@@ -18,13 +16,5 @@ namespace lathe {
 /// input is ready before the first output is needed. So are all-gathers that only the next run reads. The result is
 /// the same on every process, because their programs are equal.
 void order_exchanges(Program& program, std::int64_t bucket_bytes);
-
-/// Prints the exchanges of a program in order: the launches that each may overlap with, and its values. Prints a line
-/// that says so if there are no exchanges.
-///
-///   exchange 0: all_reduce along data=4, during launches 12..17
-///     %31 all_reduce : f32[64]  step.cpp:14
-///     %29 all_reduce : f32[4096]  step.cpp:12
-std::string print_exchanges(const Program& program);
 
 }  // namespace lathe

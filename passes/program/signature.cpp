@@ -1,8 +1,14 @@
 #include "passes/program/signature.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
+#include "ir/tensor/binding.h"
+#include "ir/tensor/builder.h"
 
 namespace lathe {
 
@@ -12,6 +18,33 @@ ir::Graph signature_of(const ir::Graph& graph) {
   for (const ir::ValueId id : graph.arguments()) signature.nodes.push_back(graph[id]);
   signature.checks = graph.checks;
   return signature;
+}
+
+ir::Graph signature_of(const Program& program) {
+  ir::GraphBuilder builder(program.name);
+  for (const Program::Slot& slot : program.inputs)
+    builder.argument(ir::ops::input, slot.name, slot.dtype, slot.shape);
+  for (const Program::Slot& slot : program.states)
+    builder.argument(slot.is_parameter ? ir::ops::parameter : ir::ops::state, slot.name, slot.dtype, slot.shape);
+  ir::Graph signature = builder.finish();
+  signature.checks = program.checks;
+  return signature;
+}
+
+std::vector<std::string> dims_without_argument(const Program& program) {
+  std::set<std::string> unknown, known;
+  const auto add = [](std::set<std::string>& into, const Dim& dim) {
+    for (std::string& name : dim.unknowns()) into.insert(std::move(name));
+  };
+  for (const ProgramBuffer& buffer : program.buffers) add(unknown, buffer.elements);
+  for (const Launch& launch : program.launches)
+    for (const Dim& dim : launch.dims) add(unknown, dim);
+  for (const auto* slots : {&program.inputs, &program.states})
+    for (const Program::Slot& slot : *slots)
+      for (const Dim& dim : slot.shape) add(known, dim);
+  std::vector<std::string> found = ir::dims_without_argument(signature_of(program));
+  std::ranges::set_difference(unknown, known, std::back_inserter(found));
+  return found;
 }
 
 void set_user_types(Program& program, const ir::Graph& given) {

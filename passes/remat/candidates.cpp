@@ -197,7 +197,7 @@ class CandidateFinder {
   /// Whether a value may be computed again; fused attention may not.
   bool may_run_again(ValueId id) const {
     const int region = plan_.region(id);
-    const bool fused = region >= 0 && plan_.regions[static_cast<std::size_t>(region)].kind == RegionKind::attention;
+    const bool fused = region >= 0 && plan_.regions[static_cast<std::size_t>(region)].kind() == RegionKind::attention;
     return !fused && !own_region(graph_[id]);
   }
 

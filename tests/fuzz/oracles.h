@@ -37,6 +37,12 @@ std::vector<Case> exposures(const Case& from);
 /// splits of dims by name, sharded states and parameters, meshes of 2, 3, 4 and 2x2 processes: oracle_shard.cpp.
 Complaint divided(const Case& from);
 
+/// The text of each form below the graph, on a CPU and a GPU, parses to the same form: kernels, fused graphs, and
+/// programs: oracle_forms.cpp.
+Complaint loops(const Case& from);
+Complaint regions(const Case& from);
+Complaint programs(const Case& from);
+
 /// For graphs: oracles_graph.cpp. For compiled code: oracles_compiled.cpp.
 std::span<const Oracle> graph_oracles();
 std::span<const Oracle> compiled_oracles();

@@ -1,8 +1,5 @@
 #include <fmt/core.h>
 
-#include "passes/compile/compilation.h"
-#include "passes/machines/cpu_machine.h"
-#include "passes/machines/gpu_machine.h"
 #include "tests/fuzz/every_kernel.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
@@ -10,7 +7,6 @@
 #include "tests/support/guarded_program.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
-#include "tests/support/round_trip.h"
 #include "tests/support/run_with_states.h"
 
 namespace lathe::fuzz {
@@ -100,17 +96,6 @@ Complaint kernels(const Case& from) {
   return std::nullopt;
 }
 
-/// Checks that the text of each kernel parses to the same kernel, on a CPU and a GPU.
-Complaint loops(const Case& from) {
-  for (const Machine& machine : {cpu_machine(*find_cpu_info("x86-64-v4")), gpu_machine(gpu_info("sm_90a"))})
-    for (const kernel::Kernel& kernel : compile_graph(from.graph, machine).program.kernels) try {
-        test::round_trip(kernel);
-      } catch (const Error& error) {
-        return fmt::format("{} {}", kernel.name, error.what());
-      }
-  return std::nullopt;
-}
-
 }  // namespace
 
 ObjectStore& compiled_kernels() {
@@ -131,6 +116,11 @@ std::span<const Oracle> compiled_oracles() {
       {"targets", "code for x86-64-v2 and v3 agrees with the interpreter", targets},
       {"kernels", "kernels access only their own memory, and read nothing uninitialized", kernels},
       {"loops", "kernels for x86-64-v4 and sm_90a print the same after parsing", loops},
+      {"regions", "fused graphs for x86-64-v4 and sm_90a print the same after parsing, and have the same programs",
+       regions},
+      {"programs",
+       "programs for x86-64-v4 and sm_90a print the same after parsing, and a parsed program has the same results",
+       programs},
   };
   return all;
 }

@@ -53,6 +53,7 @@ std::span<const Attack> attacks();
 
 /// Mutants that are read in this process, many per second.
 void attack_text(Report& report);
+void attack_forms(Report& report);
 void attack_tensors(Report& report);
 void attack_checkpoints(Report& report);
 void attack_cache(Report& report);

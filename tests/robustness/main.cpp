@@ -17,6 +17,7 @@ namespace {
 
 constexpr Attack all[] = {
     {"text", "mutants of IR text: parsed, printed, explained, differentiated, lowered and compiled", attack_text},
+    {"forms", "mutants of fused graphs and programs: parsed, printed and verified", attack_forms},
     {"tensors", "mutants of .safetensors: opened, read, written again", attack_tensors},
     {"checkpoints", "two checkpoints, the newer one mutated: the newest valid one is found", attack_checkpoints},
     {"cache", "mutants of cache entries: never used, and unrelated files are kept", attack_cache},

@@ -43,6 +43,7 @@ TEST_CASE("arbitrary bytes in names cannot control the terminal or end a line or
                                     "dump --short",
                                     "dump --dot",
                                     "dump --html",
+                                    "dump --after fuse --cpu x86-64-v3",
                                     "dump --after kernels --cpu x86-64-v3",
                                     "dump --after llvm --cpu x86-64-v3",
                                     "dump --after asm --cpu x86-64-v3",

@@ -16,6 +16,7 @@
 #include "tools/options/memory_budget.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
+#include "tools/program_file.h"
 
 namespace lathe::tools {
 
@@ -30,6 +31,8 @@ struct RunOptions {
 
 Tensors results_of(const RunOptions& options) {
   if (is_kernel_file(options.file)) return run_kernel_file(options.file, options.arguments);
+  if (is_program_file(options.file))
+    return run_program_file(options.file, options.arguments, options.execute.target, options.execute.threads);
   const ir::Graph graph = as_asked(load_graph(options.file), options.graph);
   const Arguments arguments = load_arguments(graph, options.arguments, !options.graph.dtype.empty());
   ExecuteOptions how = options.execute;
@@ -37,13 +40,16 @@ Tensors results_of(const RunOptions& options) {
   return execute(graph, arguments, how);
 }
 
-/// Throws [usage] for an option that has no effect on a kernel file.
-void require_kernel_options(const CLI::App& command) {
-  const std::set<std::string> known{"FILE", "--input", "--dim", "--seed", "--random", "--output"};
+/// Throws [usage] for an option that has no effect on a kernel file or a program file.
+void require_effects(const CLI::App& command, const std::string& file) {
+  std::set<std::string> known{"FILE", "--input", "--dim", "--seed", "--random", "--output"};
+  if (is_program_file(file)) known.insert({"--target", "--threads"});
+  const std::string_view why =
+      is_program_file(file) ? "a program file, which is compiled already" : "a kernel file, which is interpreted";
   for (const CLI::Option* option : command.get_options())
     if (option->count() > 0 && !known.contains(option->get_name()))
-      throw UserError(fmt::format("{} has no effect on a kernel file, which is interpreted", option->get_name()),
-                      "usage", "leave it out, or give a graph");
+      throw UserError(fmt::format("{} has no effect on {}", option->get_name(), why), "usage",
+                      "leave it out, or give a graph");
 }
 
 void run(const RunOptions& options) {
@@ -61,11 +67,12 @@ void run(const RunOptions& options) {
 
 void add_run(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command =
-      app.add_subcommand("run", "Run a graph or a kernel once, and print or save its outputs and updated states");
+  CLI::App* command = app.add_subcommand(
+      "run", "Run a graph, a program or a kernel once, and print or save its outputs and updated states");
   command
       ->add_option("FILE", options->file,
-                   "IR text file, kernel file (.kernel, which is interpreted), or model directory")
+                   "IR text file, program file (.program, of dump --after exchanges), kernel file (.kernel, which is "
+                   "interpreted), or model directory")
       ->required();
   add_argument_options(*command, options->arguments);
   command->add_option("-o,--output", options->output, "Output file, .safetensors (default: print the results)");
@@ -80,9 +87,10 @@ void add_run(CLI::App& app) {
       "Examples:\n"
       "  lathe run mha.lathe --input weights.safetensors --input batch.safetensors -o out.safetensors\n"
       "  lathe run mha.lathe --random --dim n_seq=16,nbatches=2 --interpret\n"
+      "  lathe run mha.program --random --dim n_seq=16,nbatches=2\n"
       "  lathe run scale.kernel --random --dim rows=2,cols=8");
   command->callback([options, command] {
-    if (is_kernel_file(options->file)) require_kernel_options(*command);
+    if (is_kernel_file(options->file) || is_program_file(options->file)) require_effects(*command, options->file);
     add_weights_of(options->file, options->arguments);
     run(*options);
   });

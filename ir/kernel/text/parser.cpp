@@ -268,6 +268,8 @@ class KernelParser {
 
 }  // namespace
 
+Kernel parse_kernel(syntax::TokenStream& in, const IntrinsicFamily& also) { return KernelParser(in, also).parse(); }
+
 std::vector<Kernel> parse_kernels(std::string_view text, std::string_view file, const IntrinsicFamily& also) {
   const syntax::Source source(text, file);
   if (text.size() > most_bytes) source.fail(0, 1, fmt::format("the text is longer than {} bytes", most_bytes));

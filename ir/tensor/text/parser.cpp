@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <unordered_map>
 
 #include "ir/support/float_environment.h"
@@ -17,13 +18,77 @@ namespace {
 
 using namespace detail;
 
-/// Recursive-descent parser for one graph; adds each value to a GraphBuilder as it is read.
+/// Recursive-descent parser for one graph; adds each value to a GraphBuilder as it is read, and to the graph as
+/// written.
 class GraphParser {
  public:
-  GraphParser(const Source& source, const OpSet& ops, const ParseLimits& limits)
-      : in_(source, limits), ops_(ops), builder_(read_header()) {}
+  GraphParser(GraphTokens& in, const OpSet& ops) : in_(in), ops_(ops), builder_(read_header()) {}
 
   Graph parse() {
+    parse_text();
+    if (in_.peek().kind != TokenKind::end) in_.fail_expected("the end of the text after the graph's '}'");
+    Graph graph = builder_.finish();
+    merge_checks(graph);
+    return graph;
+  }
+
+  LabelledGraph parse_written() {
+    parse_text();
+    LabelledGraph result;
+    result.graph.name = builder_.graph().name;
+    const std::vector<ValueId> position = written_positions();
+    const auto now = [&](ValueId id) { return position[static_cast<std::size_t>(id.index)]; };
+    std::vector<ValueId> from(position.size());
+    for (const ValueId id : all_values(written_)) from[static_cast<std::size_t>(now(id).index)] = id;
+    for (const ValueId id : from) {
+      result.graph.nodes.push_back(written_[id]);
+      for (ValueId& operand : result.graph.nodes.back().operands) operand = now(operand);
+    }
+    for (const Output& output : written_.outputs) result.graph.outputs.push_back({output.name, now(output.value)});
+    for (const Update& update : written_.updates)
+      result.graph.updates.push_back({now(update.state), now(update.value)});
+    for (WrittenCheck& written : checks_) result.graph.checks.push_back(std::move(written.check));
+    for (const auto& [label, defined] : values_) result.ids.emplace(label, now(defined.id));
+    return result;
+  }
+
+ private:
+  /// A value of the builder, and its node in the graph as written.
+  struct Defined {
+    Value value;
+    ValueId id;
+  };
+
+  /// Returns the position of each node as its label gives it, or the order of the text if the labels are not
+  /// positions in a topological order.
+  std::vector<ValueId> written_positions() const {
+    const auto count = static_cast<std::size_t>(written_.size());
+    std::vector<ValueId> position(count), plain;
+    for (const ValueId id : all_values(written_)) plain.push_back(id);
+    std::vector<bool> taken(count, false);
+    for (const auto& [label, defined] : values_) {
+      if (label[0] != '#') continue;
+      std::size_t at = 0;
+      const char* const end = label.data() + label.size();
+      const auto [stop, error] = std::from_chars(label.data() + 1, end, at);
+      if (error != std::errc() || stop != end || at >= count || taken[at]) return plain;
+      taken[at] = true;
+      position[static_cast<std::size_t>(defined.id.index)] = {static_cast<std::int32_t>(at)};
+    }
+    std::size_t free = 0;
+    for (ValueId& each : position) {
+      if (each.valid()) continue;
+      while (taken[free]) ++free;
+      each = {static_cast<std::int32_t>(free++)};
+    }
+    for (const ValueId id : plain)
+      for (const ValueId operand : written_[id].operands)
+        if (position[static_cast<std::size_t>(operand.index)] >= position[static_cast<std::size_t>(id.index)])
+          return plain;
+    return position;
+  }
+
+  void parse_text() {
     in_.expect("(");
     if (!in_.accept(")")) {
       do parse_argument();
@@ -32,18 +97,7 @@ class GraphParser {
     }
     in_.expect("{");
     while (!in_.accept("}")) parse_statement();
-    if (in_.peek().kind != TokenKind::end) in_.fail_expected("the end of the text after the graph's '}'");
-    Graph graph = builder_.finish();
-    merge_checks(graph);
-    return graph;
   }
-
- private:
-  /// A check as written; `located` if it has its own loc(...).
-  struct WrittenCheck {
-    DimCheck check;
-    bool located;
-  };
 
   std::string read_header() {
     if (!in_.peek().is_word("graph"))
@@ -66,22 +120,18 @@ class GraphParser {
     }
   }
 
-  /// Distinguishes ids from names: %"1" is not %1.
-  static std::string key(const Token& value) {
-    const bool id = !value.was_quoted && !value.value.empty() && value.value[0] >= '0' && value.value[0] <= '9';
-    return (id ? "#" : "$") + value.value;
-  }
-  static bool is_name(const Token& value) { return key(value)[0] == '$'; }
+  static bool is_name(const Token& value) { return label_key(value)[0] == '$'; }
 
-  void define(const Token& token, const Value& value) {
-    if (!values_.emplace(key(token), value).second)
+  void define(const Token& token, const Value& value, const Node& written) {
+    written_.nodes.push_back(written);
+    if (!values_.emplace(label_key(token), Defined{value, {written_.size() - 1}}).second)
       in_.fail(token, fmt::format("{} is defined already", token.spelling),
                "each value is defined once; rename this one");
   }
 
-  Value parse_use() {
+  Defined parse_use() {
     const Token token = in_.expect(TokenKind::value, "a value, such as %x");
-    const auto found = values_.find(key(token));
+    const auto found = values_.find(label_key(token));
     if (found != values_.end()) return found->second;
     std::vector<std::string_view> names;
     if (is_name(token))
@@ -112,15 +162,17 @@ class GraphParser {
     if (type.strided) in_.fail_since(type.first, "an argument is never strided", "leave out strided");
     const std::optional<Location> loc = parse_location(in_);
     check_room(token);
-    if (values_.count(key(token))) in_.fail(token, fmt::format("{} is defined already", token.spelling));
-    define(token, located(token, loc, [&] { return builder_.argument(*op, token.value, type.dtype, type.shape); }));
+    if (values_.count(label_key(token))) in_.fail(token, fmt::format("{} is defined already", token.spelling));
+    const Value value =
+        located(token, loc, [&] { return builder_.argument(*op, token.value, type.dtype, type.shape); });
+    define(token, value, as_written(value, {}, type, value.node().name, loc.value_or(text_location(token))));
   }
 
   void parse_statement() {
     if (in_.peek().kind == TokenKind::value) return parse_definition();
     if (in_.peek().is_word("output")) return parse_output();
     if (in_.peek().is_word("update")) return parse_update();
-    if (in_.peek().is_word("check")) return parse_check();
+    if (in_.peek().is_word("check")) return checks_.push_back(detail::parse_check(in_));
     in_.fail_expected("a value to define, output, update, check or '}'");
   }
 
@@ -147,13 +199,17 @@ class GraphParser {
   /// %1 = op %a, %b {attr=1} [: type] [name("...")] [loc(...)]
   void parse_definition() {
     const Token token = in_.take();
-    if (values_.count(key(token))) in_.fail(token, fmt::format("{} is defined already", token.spelling));
+    if (values_.count(label_key(token))) in_.fail(token, fmt::format("{} is defined already", token.spelling));
     in_.expect("=");
     const Op& op = parse_op_name();
     std::vector<Value> operands;
+    InlineList<ValueId, 4> ids;
     if (in_.peek().kind == TokenKind::value) {
-      do operands.push_back(parse_use());
-      while (in_.accept(","));
+      do {
+        const Defined operand = parse_use();
+        operands.push_back(operand.value);
+        ids.push_back(operand.id);
+      } while (in_.accept(","));
     }
     Attributes attributes = parse_attributes(in_, op);
     std::optional<WrittenType> type;
@@ -163,11 +219,20 @@ class GraphParser {
     check_room(token);
     const Value value = located(token, loc, [&] { return builder_.add(op, operands, std::move(attributes)); });
     if (type) check_type(*type, value);
-    if (name)
-      builder_.set_name(value, *name);
-    else if (is_name(token))
-      builder_.set_name(value, token.value);
-    define(token, value);
+    const std::string given = name.value_or(is_name(token) ? token.value : "");
+    if (name || is_name(token)) builder_.set_name(value, given);
+    define(token, value, as_written(value, ids, type, given, loc.value_or(text_location(token))));
+  }
+
+  /// Returns the node of a value with what the text has of it.
+  static Node as_written(const Value& value, const InlineList<ValueId, 4>& operands,
+                         const std::optional<WrittenType>& type, std::string_view name, const Location& loc) {
+    Node node = value.node();
+    node.operands = operands;
+    if (type) node.type.shape = type->shape;
+    node.name = name;
+    node.loc = loc;
+    return node;
   }
 
   /// name("scores") or nothing
@@ -197,43 +262,19 @@ class GraphParser {
   void parse_output() {
     const Token first = in_.take();
     const Token name = in_.expect(TokenKind::text, "the output's name in double quotes");
-    const Value value = parse_use();
-    located(first, std::nullopt, [&] { builder_.output(name.value, value); });
+    const Defined defined = parse_use();
+    located(first, std::nullopt, [&] { builder_.output(name.value, defined.value); });
+    written_.outputs.push_back({name.value, defined.id});
   }
 
   /// update %W <- %9
   void parse_update() {
     const Token first = in_.take();
-    const Value state = parse_use();
+    const Defined state = parse_use();
     in_.expect("<-");
-    const Value value = parse_use();
-    located(first, std::nullopt, [&] { builder_.update(state, value); });
-  }
-
-  /// check n == m : matmul [matmul_inner] "message" [loc(...)]
-  void parse_check() {
-    const Token first = in_.take();
-    const Dim left = detail::parse_dim(in_);
-    DimCheck::Relation relation = DimCheck::Relation::equal;
-    if (in_.accept("<="))
-      relation = DimCheck::Relation::at_most;
-    else if (!in_.accept("=="))
-      in_.fail_expected("'==' or '<='");
-    const Dim right = detail::parse_dim(in_);
-    const auto word = [&](std::string_view what) {
-      return in_.peek().kind == TokenKind::text ? in_.take().value
-                                                : std::string(in_.expect(TokenKind::word, what).spelling);
-    };
-    in_.expect(":");
-    std::string op = word("the op that needs this");
-    in_.expect("[");
-    std::string label = word("the label of the constraint");
-    in_.expect("]");
-    std::string message = in_.expect(TokenKind::text, "the message in double quotes").value;
-    const std::optional<Location> loc = parse_location(in_);
-    checks_.push_back({{left, right, relation, loc.value_or(text_location(first)), std::move(op), std::move(label),
-                        std::move(message)},
-                       loc.has_value()});
+    const Defined defined = parse_use();
+    located(first, std::nullopt, [&] { builder_.update(state.value, defined.value); });
+    written_.updates.push_back({state.id, defined.id});
   }
 
   /// Restores the written checks in their order, then adds those raised by rules but missing in the text. A written
@@ -257,10 +298,11 @@ class GraphParser {
     graph.checks.insert(graph.checks.end(), raised.begin(), raised.end());
   }
 
-  GraphTokens in_;
+  GraphTokens& in_;
   const OpSet& ops_;
   GraphBuilder builder_;
-  std::unordered_map<std::string, Value> values_;
+  Graph written_;
+  std::unordered_map<std::string, Defined> values_;
   std::vector<WrittenCheck> checks_;
 };
 
@@ -286,8 +328,28 @@ Graph parse_graph(std::string_view text, const OpSet& ops, std::string_view file
   if (text.size() > limits.bytes)
     throw ParseError(file, 1, 1,
                      fmt::format("the text has {} bytes, more than the {} allowed", text.size(), limits.bytes));
-  return GraphParser(source, ops, limits).parse();
+  GraphTokens in(source, limits);
+  return GraphParser(in, ops).parse();
 }
+
+namespace detail {
+
+std::string label_key(const Token& label) {
+  const bool id = !label.was_quoted && !label.value.empty() && label.value[0] >= '0' && label.value[0] <= '9';
+  return (id ? "#" : "$") + label.value;
+}
+
+ValueId LabelledGraph::find(const Token& label) const {
+  const auto found = ids.find(label_key(label));
+  return found == ids.end() ? ValueId() : found->second;
+}
+
+LabelledGraph parse_written_graph(GraphTokens& in) {
+  const FloatEnvironment environment;
+  return GraphParser(in, OpSet()).parse_written();
+}
+
+}  // namespace detail
 
 Dim parse_dim(std::string_view text, std::string_view file) {
   return parse_all(text, file, [](GraphTokens& in) { return detail::parse_dim(in); });

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/support/syntax/token_stream.h"
@@ -45,5 +46,29 @@ Attributes parse_attributes(GraphTokens& in, const Op& op);
 
 /// Parses `loc(...)` or nothing.
 std::optional<Location> parse_location(GraphTokens& in);
+
+/// A check as written; `located` if it has its own loc(...), otherwise it is located at its line of the text.
+struct WrittenCheck {
+  DimCheck check;
+  bool located;
+};
+/// Parses `check n == m : matmul [matmul_inner] "message" [loc(...)]`.
+WrittenCheck parse_check(GraphTokens& in);
+
+/// A graph as written, with the id of each label.
+struct LabelledGraph {
+  Graph graph;
+  std::unordered_map<std::string, ValueId> ids;  ///< by label_key
+
+  /// Returns the value of a token, or an invalid id.
+  ValueId find(const Token& label) const;
+};
+/// Distinguishes ids from names: %"1" is not %1.
+std::string label_key(const Token& label);
+/// Parses a graph up to its '}', which may be followed by more text. In contrast to parse_graph, equal values remain
+/// separate nodes, dims keep the names of the written types, and the only checks are the written ones. If the labels
+/// of computed values are positions in Graph::nodes (position_labels), values get these positions, and arguments the
+/// others.
+LabelledGraph parse_written_graph(GraphTokens& in);
 
 }  // namespace lathe::ir::detail

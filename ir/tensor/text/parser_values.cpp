@@ -193,4 +193,27 @@ std::optional<Location> parse_location(GraphTokens& in) {
   return gradient ? loc.as_gradient() : loc;
 }
 
+WrittenCheck parse_check(GraphTokens& in) {
+  const Token first = in.expect_word("check");
+  DimCheck check{parse_dim(in), 0, DimCheck::Relation::equal, {}, {}, {}, {}};
+  if (in.accept("<="))
+    check.relation = DimCheck::Relation::at_most;
+  else if (!in.accept("=="))
+    in.fail_expected("'==' or '<='");
+  check.right = parse_dim(in);
+  const auto word = [&](std::string_view what) {
+    return in.peek().kind == TokenKind::text ? in.take().value
+                                             : std::string(in.expect(TokenKind::word, what).spelling);
+  };
+  in.expect(":");
+  check.op = word("the op that needs this");
+  in.expect("[");
+  check.label = word("the label of the constraint");
+  in.expect("]");
+  check.message = in.expect(TokenKind::text, "the message in double quotes").value;
+  const std::optional<Location> loc = parse_location(in);
+  check.loc = loc.value_or(Location(in.source().file(), first.line));
+  return {std::move(check), loc.has_value()};
+}
+
 }  // namespace lathe::ir::detail

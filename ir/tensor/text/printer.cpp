@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "ir/tensor/op/op.h"
+#include "ir/tensor/text/position_labels.h"
 
 namespace lathe::ir {
 
@@ -65,7 +66,9 @@ std::string signature(const Graph& graph, const Label& label, const PrintOptions
   return lines + "\n) {\n";
 }
 
-std::string check_text(const DimCheck& check, const PrintOptions& options) {
+}  // namespace
+
+std::string print_check(const DimCheck& check, const PrintOptions& options) {
   const auto word = [](const std::string& text) { return is_dim_name(text) ? text : quoted(text); };
   std::string line = fmt::format("check {} {} {}", check.left.to_string(),
                                  check.relation == DimCheck::Relation::equal ? "==" : "<=", check.right.to_string());
@@ -74,8 +77,6 @@ std::string check_text(const DimCheck& check, const PrintOptions& options) {
   if (options.locations) line += "  " + print_location(check.loc);
   return line;
 }
-
-}  // namespace
 
 NodeMap<std::string> value_labels(const Graph& graph) {
   NodeMap<std::string> labels(graph);
@@ -92,8 +93,18 @@ std::string value_label(const Graph& graph, ValueId id) {
   return fmt::format("%{}", computed);
 }
 
+NodeMap<std::string> position_labels(const Graph& graph) {
+  NodeMap<std::string> labels(graph);
+  for (const ValueId id : all_values(graph))
+    labels[id] = graph[id].op->as<Argument>() ? sigiled('%', graph[id].name) : fmt::format("%{}", id.index);
+  return labels;
+}
+
 std::string print(const Graph& graph, const PrintOptions& options) {
-  const NodeMap<std::string> labels = value_labels(graph);
+  return print(graph, value_labels(graph), options);
+}
+
+std::string print(const Graph& graph, const NodeMap<std::string>& labels, const PrintOptions& options) {
   const auto label = [&](ValueId v) -> const std::string& { return labels[v]; };
   std::string text = signature(graph, label, options);
   for (const ValueId id : all_values(graph))
@@ -103,7 +114,7 @@ std::string print(const Graph& graph, const PrintOptions& options) {
   for (const Update& update : graph.updates)
     text += fmt::format("  update {} <- {}\n", label(update.state), label(update.value));
   if (options.checks)
-    for (const DimCheck& check : graph.checks) text += "  " + check_text(check, options) + "\n";
+    for (const DimCheck& check : graph.checks) text += "  " + print_check(check, options) + "\n";
   return text + "}\n";
 }
 

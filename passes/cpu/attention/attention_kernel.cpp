@@ -396,8 +396,7 @@ class AttentionKernel {
 
 std::vector<KernelContext::Built> lower_attention(const CpuContext& context, const Region& region) {
   if (auto few = lower_decode(context, region)) return std::move(*few);
-  const AttentionParts parts =
-      attention_parts(context, region, region_program(context.graph, context.plan, region.attention->parts[0]));
+  const AttentionParts parts = attention_parts(context, region, region_program(context.graph, context.plan, region));
   // A sum over all outer dims leaves a single task. In that case the first kernel sums over columns, parallel over
   // rows. The second one sums over rows, parallel over outer dims, and recomputes the scores.
   const bool two = parts.sums_over_rows() && parts.parallel.is(1) && !parts.accumulated.is(1);

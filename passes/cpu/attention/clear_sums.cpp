@@ -47,7 +47,7 @@ KernelContext::Built clear(const CpuContext& lowering, const ElementwiseProgram&
 }  // namespace
 
 std::vector<KernelContext::Built> clear_sums_over_nothing(const CpuContext& lowering, const Region& region) {
-  const ElementwiseProgram program = region_program(lowering.graph, lowering.plan, region.attention->parts[0]);
+  const ElementwiseProgram program = region_program(lowering.graph, lowering.plan, region);
   std::vector<KernelContext::Built> built;
   for (const ElementwiseStore& store : program.stores) {
     if (program[store.value].kind != ElementwiseInstruction::Kind::column) continue;

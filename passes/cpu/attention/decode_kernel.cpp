@@ -209,7 +209,7 @@ int parts_of(const AttentionProgram& attention, const CpuInfo& cpu) {
 }  // namespace
 
 std::optional<std::vector<KernelContext::Built>> lower_decode(const CpuContext& context, const Region& region) {
-  const auto rows = region.domain[region.attention->row].value();
+  const auto rows = region.domain[region.attention().row].value();
   if (!rows || *rows < 1 || *rows > context.tuned.attention.decode_rows) return std::nullopt;
   AttentionProgram attention = attention_program(context, region);
   const AttentionParts& parts = attention.parts;

@@ -97,8 +97,7 @@ class ColumnKernel {
 std::vector<KernelContext::Built> lower_columns(const CpuContext& context, const Region& region) {
   if (const int columns = column_dims(context.graph, region.members[0], task_elements(context.cpu)); columns > 0) {
     Region by_rows = region;
-    by_rows.kind = RegionKind::rows;
-    by_rows.inner = columns;
+    by_rows.form = RowsRegion{.inner = columns};
     return lower_rows(context, by_rows);
   }
   std::vector<KernelContext::Built> built;

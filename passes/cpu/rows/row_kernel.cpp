@@ -32,7 +32,7 @@ class RowKernel {
         program_(region_program(lowering.graph, lowering.plan, region)),
         emitter_(context_, program_, lowering.buffer_of),
         b_(context_.builder),
-        space_(program_, region.inner, lowering.vectors()) {
+        space_(program_, region.rows().inner, lowering.vectors()) {
     columns_.emplace(lowering, program_, space_.outer, space_.inner);
     declare_buffers(context_, {&program_}, lowering);
     columns_->declare(context_);

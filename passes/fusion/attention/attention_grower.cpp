@@ -94,7 +94,7 @@ AttentionGrower::AttentionGrower(const AttentionSubject& subject, AttentionNotes
   }
   for (const char c : order)
     region_.domain.push_back(c == no_label ? Dim(1) : node.type.shape[static_cast<int>(roles.out.find(c))]);
-  region_.inner = 1;
+  region_.form = RowsRegion{.inner = 1};
   for (int d = 0; d + 1 < region_.domain.rank(); ++d)
     if (one_row_ ? d == 0 : !region_.domain[d].is(1)) rows_.insert(d);
   failed_ = !add_seed(scores, dims);

@@ -1,6 +1,7 @@
 #include "passes/fusion/attention/attention_regions.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lathe {
 
@@ -20,11 +21,12 @@ AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, con
       plan.space[at(id)] = group.space.at(id);
     }
     for (const ValueId id : group.consumers) region_of_output_[id] = r;
-    Region region{
-        .kind = RegionKind::attention, .domain = group.domain, .inner = group.inner, .members = group.members};
-    region.attention = {.row = group.row, .sequential = group.sequential, .accumulated = group.accumulated};
-    region.attention->parts.push_back(
-        {.kind = RegionKind::attention, .domain = group.domain, .inner = group.inner, .members = group.members});
+    Region region{.form = AttentionRegion{.row = group.row,
+                                          .sequential = group.sequential,
+                                          .accumulated = group.accumulated,
+                                          .scores = group.members},
+                  .domain = group.domain,
+                  .members = group.members};
     // Dependences of the region must include the contractions that will become its output matmuls.
     region.members.insert(region.members.end(), group.consumers.begin(), group.consumers.end());
     plan.regions.push_back(std::move(region));
@@ -36,22 +38,46 @@ int AttentionRegions::region_summed_by(ValueId contraction) const {
   return at == region_of_output_.end() ? -1 : at->second;
 }
 
-void absorb_output_products(FusionPlan& plan) {
+void AttentionRegions::add_output(int attention, int product) {
+  const auto at = static_cast<std::size_t>(product);
+  if (attention_of_.size() <= at) attention_of_.resize(at + 1, -1);
+  attention_of_[at] = attention;
+  outputs_[attention].push_back(product);
+}
+
+const std::vector<int>& AttentionRegions::outputs_of(int attention) const {
+  static const std::vector<int> none;
+  const auto found = outputs_.find(attention);
+  return found == outputs_.end() ? none : found->second;
+}
+
+void AttentionRegions::drop_empty_regions(FusionPlan& plan) {
+  const std::vector<int> now = lathe::drop_empty_regions(plan);
+  const auto renumbered = [&](int r) { return now[static_cast<std::size_t>(r)]; };
+  for (auto& [contraction, r] : region_of_output_) r = renumbered(r);
+  const auto before = std::exchange(outputs_, {});
+  attention_of_.clear();
+  for (const auto& [attention, products] : before)
+    for (const int product : products) add_output(renumbered(attention), renumbered(product));
+}
+
+void AttentionRegions::absorb_outputs(FusionPlan& plan) {
   for (std::size_t r = 0; r < plan.regions.size(); ++r) {
     Region& region = plan.regions[r];
-    if (!region.attention) continue;
-    region.members = region.attention->parts[0].members;
-    for (const int output : region.attention->output_products) {
+    auto* attention = std::get_if<AttentionRegion>(&region.form);
+    if (!attention) continue;
+    region.members = attention->scores;
+    for (const int output : outputs_of(static_cast<int>(r))) {
       Region& part = plan.regions[static_cast<std::size_t>(output)];
       for (const ValueId id : part.members) plan.region_of[static_cast<std::size_t>(id.index)] = static_cast<int>(r);
       region.members.insert(region.members.end(), part.members.begin(), part.members.end());
-      region.attention->parts.push_back(std::move(part));
-      part = {};
+      attention->outputs.push_back(std::exchange(part, {}));
     }
-    region.attention->output_products.clear();
     std::sort(region.members.begin(), region.members.end());
   }
-  drop_empty_regions(plan);
+  outputs_.clear();
+  attention_of_.clear();
+  lathe::drop_empty_regions(plan);
 }
 
 }  // namespace lathe

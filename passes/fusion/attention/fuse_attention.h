@@ -17,7 +17,6 @@ namespace lathe {
 /// group.
 struct AttentionGroup {
   Shape domain;                        ///< outer dims and the row dim in some order, then the columns
-  int inner = 1;                       ///< number of trailing dims that are columns
   int row = 0;                         ///< domain dim of the rows
   std::vector<int> sequential;         ///< outer dims that a contraction over rows also sums over
   std::vector<int> accumulated;        ///< other outer dims that one of the `sums` goes over

@@ -86,18 +86,23 @@ class Order {
   OnlineOrder<Order> online_;
 };
 
-/// Puts the readers of each updated state before the region that computes its new value, unless that creates a cycle.
-void readers_before_updates(FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads,
-                            Order& order) {
+/// Returns the regions that read each updated state, by node; nothing for all others.
+JaggedList<int> readers_of_states(const FusionPlan& plan, const Graph& graph,
+                                  const std::vector<std::vector<Read>>& reads) {
   std::vector<bool> updated(graph.nodes.size(), false);
   for (const Update& update : graph.updates) updated[static_cast<std::size_t>(update.state.index)] = true;
-  const JaggedList<int> readers(graph.nodes.size(), [&](const auto& add) {
-    for (const ValueId id : all_values(graph))
-      for (const Read& read : reads[static_cast<std::size_t>(id.index)])
-        if (const auto value = static_cast<std::size_t>(read.value.index); updated[value])
-          add(value, plan.region(id));
-  });
-  plan.last_reader_first.clear();
+  return {graph.nodes.size(), [&](const auto& add) {
+            for (const ValueId id : all_values(graph))
+              for (const Read& read : reads[static_cast<std::size_t>(id.index)])
+                if (const auto value = static_cast<std::size_t>(read.value.index); updated[value])
+                  add(value, plan.region(id));
+          }};
+}
+
+/// Puts the readers of each updated state before the region that computes its new value, unless that creates a cycle.
+void readers_before_updates(const FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads,
+                            Order& order) {
+  const JaggedList<int> readers = readers_of_states(plan, graph, reads);
   for (const Update& update : graph.updates) {
     const int writer = plan.region(update.value);
     bool possible = writer >= 0;
@@ -105,13 +110,12 @@ void readers_before_updates(FusionPlan& plan, const Graph& graph, const std::vec
       possible = possible && (reader == writer || !order.precedes(writer, reader));
     if (possible)
       for (const int reader : readers[static_cast<std::size_t>(update.state.index)]) order.add(reader, writer);
-    plan.last_reader_first.push_back(possible);
   }
 }
 
 /// Whether a region stores only sums of its inputs, and no value as large as its domain.
 bool folds(const FusionPlan& plan, const Graph& graph, const Region& region) {
-  if (region.kind != RegionKind::columns && (region.kind != RegionKind::rows || region.inner == 0)) return false;
+  if (region.kind() != RegionKind::columns && region.folded_dims() == 0) return false;
   const Dim points = region.domain.numel();
   return std::none_of(region.members.begin(), region.members.end(),
                       [&](ValueId id) { return plan.is_stored(id) && graph[id].type.shape.numel() == points; });
@@ -142,7 +146,7 @@ std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, 
     const Region& region = plan.regions[i];
     const ValueId last = region.members.back(), base = plan.placement[static_cast<std::size_t>(last.index)].base;
     at[i] = base.index;
-    if (region.kind == RegionKind::product && base == last)
+    if (region.kind() == RegionKind::product && base == last)
       at[i] = std::min(at[i], std::max(region.members.front().index, there[i]));
     if (there[i] > 0 && folds(plan, graph, region)) at[i] = std::min(at[i], there[i]);
     for (const int next : order.after(r))
@@ -185,7 +189,7 @@ void large_sum_first(const FusionPlan& plan, const Graph& graph, const Order& or
   }
   for (auto r = sorted.rbegin(); r != sorted.rend(); ++r) {
     const auto i = static_cast<std::size_t>(*r);
-    if (waits[i] || plan.regions[i].kind != RegionKind::product || order.after(*r).empty()) continue;
+    if (waits[i] || plan.regions[i].kind() != RegionKind::product || order.after(*r).empty()) continue;
     if (std::ranges::all_of(order.after(*r), [&](int next) { return waits[static_cast<std::size_t>(next)]; }))
       at[i] = large->position + 1;
   }
@@ -196,7 +200,7 @@ void large_sum_first(const FusionPlan& plan, const Graph& graph, const Order& or
 /// alone. New states that are gathered are gathered immediately.
 void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Order& order,
                            std::vector<std::int32_t>& at) {
-  const auto exchanges = [](const Region& region) { return region.kind == RegionKind::exchange; };
+  const auto exchanges = [](const Region& region) { return region.kind() == RegionKind::exchange; };
   if (std::ranges::none_of(plan.regions, exchanges)) return;
   const std::vector<int> sorted = order.sorted(), waits = order.waiting();
   large_sum_first(plan, graph, order, sorted, at);
@@ -253,6 +257,19 @@ void order_regions(FusionPlan& plan, const Graph& graph, const std::vector<std::
   plan.regions = std::move(ordered);
   for (int& r : plan.region_of)
     if (r >= 0) r = position[static_cast<std::size_t>(r)];
+  plan.last_reader_first = last_readers_first(plan, graph, reads);
+}
+
+std::vector<bool> last_readers_first(const FusionPlan& plan, const Graph& graph,
+                                     const std::vector<std::vector<Read>>& reads) {
+  const JaggedList<int> readers = readers_of_states(plan, graph, reads);
+  std::vector<bool> first;
+  for (const Update& update : graph.updates) {
+    const int writer = plan.region(update.value);
+    first.push_back(writer >= 0 && std::ranges::all_of(readers[static_cast<std::size_t>(update.state.index)],
+                                                       [&](int reader) { return reader <= writer; }));
+  }
+  return first;
 }
 
 }  // namespace lathe

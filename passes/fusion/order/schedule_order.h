@@ -13,4 +13,9 @@ namespace lathe {
 /// over processes come after two buckets of later sums (update_times.h). `reads` is by node.
 void order_regions(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads);
 
+/// Returns by update whether all readers of the old state run before the region that computes the new value: that is
+/// FusionPlan::last_reader_first.
+std::vector<bool> last_readers_first(const FusionPlan& plan, const ir::Graph& graph,
+                                     const std::vector<std::vector<Read>>& reads);
+
 }  // namespace lathe

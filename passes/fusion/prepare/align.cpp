@@ -79,7 +79,7 @@ std::optional<std::vector<int>> align(const Graph& graph, const FusionPlan& plan
   if (uses_twice(dims)) return std::nullopt;
   const int rank = region.domain.rank();
   if (covers(region, dims, rank)) return dims;
-  if (region.kind == RegionKind::rows && region.inner > 0 && covers(region, dims, rank - region.inner)) return dims;
+  if (region.folded_dims() > 0 && covers(region, dims, rank - region.folded_dims())) return dims;
   return std::nullopt;
 }
 

@@ -81,9 +81,8 @@ DType held_dtype(const AttentionProgram& attention) {
 
 AttentionPlan::AttentionPlan(const GpuContext& context, const Region& region)
     : lowering(context),
-      attention(attention_program(context, region,
-                                  with_row_reciprocals(context.graph, region_program(context.graph, context.plan,
-                                                                                     region.attention->parts[0])))),
+      attention(attention_program(
+          context, region, with_row_reciprocals(context.graph, region_program(context.graph, context.plan, region)))),
       outer_reductions(take_outer_reductions(attention)),
       online(outer_reductions.empty() ? find_online_softmax(attention) : std::nullopt),
       row_blocks(context.graph, attention.program, attention.columns(), summed_over_columns(attention),

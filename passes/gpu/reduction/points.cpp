@@ -28,7 +28,7 @@ KernelContext::Built lower_points(const GpuContext& lowering, const Region& regi
   ElementwiseEmitter emitter(context, program, lowering.buffer_of);
   if (rounds_to_16_bits(program)) emitter.approximate();
   declare_buffers(context, {&program}, lowering);
-  const RowSpace space(program, region.inner, program_vectors(program, lowering.vectors()));
+  const RowSpace space(program, region.rows().inner, program_vectors(program, lowering.vectors()));
   kernel::Builder& b = context.builder;
   Scope top(emitter, {});
   emitter.hoist(top);

@@ -16,7 +16,7 @@ bool works(const RowLoop& loop) { return !loop.reductions.empty() || !loop.store
 
 RowsPlan::RowsPlan(const GpuContext& lowering, const Region& region)
     : program(region_program(lowering.graph, lowering.plan, region)),
-      space(program, region.inner, program_vectors(program, lowering.vectors())),
+      space(program, region.rows().inner, program_vectors(program, lowering.vectors())),
       loops(lowering, program, space.inner_bits) {
   choose_threads(lowering.gpu);
   choose_splits(lowering);

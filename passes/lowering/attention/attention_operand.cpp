@@ -28,7 +28,7 @@ AttentionOperand attention_operand(const LoweringContext& lowering, const Region
   AttentionOperand found;
   found.value = value;
   const Shape& shape = lowering.graph[value].type.shape;
-  const int columns = region.domain.rank() - region.inner;
+  const int columns = region.domain.rank() - 1;
   found.by_column = std::any_of(dims.begin(), dims.end(), [&](int d) { return d >= columns; });
   Shape domain;
   std::vector<int> domain_dims(dims.size(), -1);  // by operand dim: the matching dim of `domain`
@@ -43,7 +43,7 @@ AttentionOperand attention_operand(const LoweringContext& lowering, const Region
       if (dims[i] == d) domain_dims[i] = at;
   }
   for (int d = 0; d < region.domain.rank(); ++d) {
-    if (found.by_column ? d < columns : d != region.attention->row) continue;
+    if (found.by_column ? d < columns : d != region.attention().row) continue;
     const int at = extend(found.position, region.domain[d]);
     for (std::size_t i = 0; i < dims.size(); ++i)
       if (dims[i] == d) domain_dims[i] = at;

@@ -15,17 +15,16 @@ class AttentionPartsFinder {
       : lowering_(lowering), graph_(lowering.graph), region_(region), program_(program) {}
 
   AttentionParts find() {
-    parts_.row_dim = region_.attention->row;
+    parts_.row_dim = region_.attention().row;
     parts_.columns_dim = region_.domain.rank() - 1;
-    parts_.compute = compute_type(graph_[region_.attention->parts[0].members[0]].type.dtype);
+    parts_.compute = compute_type(graph_[region_.attention().scores[0]].type.dtype);
     order_outer_dims();
-    for (const ir::ValueId id : region_.attention->parts[0].members) {
+    for (const ir::ValueId id : region_.attention().scores) {
       group_.dims[id] = lowering_.plan.member_dims(id);
       if (graph_[id].op->as<ir::Contraction>()) add_score(id);
     }
     group_.domain = region_.domain;
-    for (std::size_t part = 1; part < region_.attention->parts.size(); ++part)
-      add_end(region_.attention->parts[part]);
+    for (const Region& output : region_.attention().outputs) add_end(output);
     return std::move(parts_);
   }
 
@@ -35,13 +34,13 @@ class AttentionPartsFinder {
       return std::find(dims.begin(), dims.end(), d) != dims.end();
     };
     const auto count_of = [&](int d) {
-      return has(region_.attention->sequential, d)    ? &parts_.sequential
-             : has(region_.attention->accumulated, d) ? &parts_.accumulated
-                                                      : &parts_.parallel;
+      return has(region_.attention().sequential, d)    ? &parts_.sequential
+             : has(region_.attention().accumulated, d) ? &parts_.accumulated
+                                                       : &parts_.parallel;
     };
     for (Dim* const count : {&parts_.parallel, &parts_.accumulated, &parts_.sequential})
       for (int d = 0; d < parts_.columns_dim; ++d) {
-        if (d == region_.attention->row || region_.domain[d].is(1) || count_of(d) != count) continue;
+        if (d == region_.attention().row || region_.domain[d].is(1) || count_of(d) != count) continue;
         parts_.outer.push_back(d);
         *count = *count * region_.domain[d].unnamed();
         if (count != &parts_.sequential) parts_.result_dims.push_back(d);

@@ -84,8 +84,7 @@ std::vector<MissedPath> missed_tiles(const AttentionProgram& attention) {
 }
 
 AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, OutputProducts wanted) {
-  return attention_program(lowering, region,
-                           region_program(lowering.graph, lowering.plan, region.attention->parts[0]), wanted);
+  return attention_program(lowering, region, region_program(lowering.graph, lowering.plan, region), wanted);
 }
 
 AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, ElementwiseProgram program,

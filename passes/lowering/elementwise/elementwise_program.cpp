@@ -412,8 +412,9 @@ Dim start_of_positions(const Node& scatter) {
 }
 
 ElementwiseProgram region_program(const Graph& graph, const FusionPlan& plan, const Region& region) {
-  Writer writer(graph, plan, region.domain, region.kind);
-  for (const ValueId member : region.members) writer.member(member);
+  Writer writer(graph, plan, region.domain, region.kind());
+  const auto* attention = std::get_if<AttentionRegion>(&region.form);
+  for (const ValueId member : attention ? attention->scores : region.members) writer.member(member);
   return writer.finish();
 }
 

@@ -67,7 +67,8 @@ struct ElementwiseProgram {
 /// Offset of the list of positions in the storage of a scatter_add's positions; see scatter_positions.
 Dim start_of_positions(const ir::Node& scatter);
 
-/// Returns the program of a region: its members in order, with a store for each member that is kept.
+/// Returns the program of a region: its members in order, with a store for each member that is kept. For an
+/// attention, that of its members over rows and columns.
 ElementwiseProgram region_program(const ir::Graph& graph, const FusionPlan& plan, const Region& region);
 
 /// The program of one operand of a contraction or scatter_add over `domain`. Dim i of the operand runs along domain

@@ -74,17 +74,20 @@ class KeyWriter {
   }
 
   void write(const Region& region) {
-    number(static_cast<std::int64_t>(region.kind));
+    number(static_cast<std::int64_t>(region.kind()));
     shape(region.domain);
-    number(region.inner);
-    number(static_cast<std::int64_t>(region.members.size()));
-    for (const ValueId member : region.members) id(member);
-    if (!region.attention) return;
-    number(region.attention->row);
-    list(region.attention->sequential);
-    list(region.attention->accumulated);
-    number(static_cast<std::int64_t>(region.attention->parts.size()));
-    for (const Region& part : region.attention->parts) write(part);
+    number(region.folded_dims());
+    ids(region.members);
+    if (const auto* attention = std::get_if<AttentionRegion>(&region.form)) write(*attention);
+  }
+
+  void write(const AttentionRegion& attention) {
+    number(attention.row);
+    list(attention.sequential);
+    list(attention.accumulated);
+    ids(attention.scores);
+    number(static_cast<std::int64_t>(attention.outputs.size()));
+    for (const Region& output : attention.outputs) write(output);
   }
 
   void write(ValueId at) {
@@ -112,6 +115,10 @@ class KeyWriter {
   void number(std::int64_t value) { key_.text.append(reinterpret_cast<const char*>(&value), sizeof(value)); }
   void pointer(const void* value) { number(static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(value))); }
   void id(ValueId value) { number(position(nodes_, value)); }
+  void ids(const std::vector<ValueId>& values) {
+    number(static_cast<std::int64_t>(values.size()));
+    for (const ValueId value : values) id(value);
+  }
   void text(std::string_view value) {
     number(static_cast<std::int64_t>(value.size()));
     key_.text += value;

@@ -9,24 +9,13 @@
 #include "ir/support/error.h"
 #include "passes/lowering/verify/verify_accesses.h"
 #include "passes/program/received_elements.h"
+#include "passes/program/text/print_program.h"
 
 namespace lathe {
 
 using BufferKind = ProgramBuffer::Kind;
 
 namespace {
-
-std::string_view name(BufferKind kind) {
-  switch (kind) {
-    case BufferKind::input: return "input";
-    case BufferKind::state: return "state";
-    case BufferKind::output: return "output";
-    case BufferKind::constant: return "constant";
-    case BufferKind::temporary: return "temporary";
-    case BufferKind::scratch: return "scratch";
-  }
-  throw InternalError("a kind of buffer out of range");
-}
 
 class Verifier {
  public:

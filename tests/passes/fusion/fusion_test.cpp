@@ -8,7 +8,7 @@
 #include "ir/tensor/text/parser.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
-#include "passes/fusion/print_regions.h"
+#include "passes/fusion/text/print_regions.h"
 #include "tests/passes/support.h"
 
 /// Partitions of graphs into regions, as printed by print_regions(), one region per line: "*" marks stored values.

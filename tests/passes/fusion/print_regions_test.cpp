@@ -1,4 +1,4 @@
-#include "passes/fusion/print_regions.h"
+#include "passes/fusion/text/print_regions.h"
 
 #include <catch2/catch.hpp>
 
@@ -30,17 +30,17 @@ TEST_CASE("print_regions: prints the role of each node in its region", "[fusion]
   output "r" %r
   output "m" %m
 })") == "region 0 attention over [S, S]: rows along dim 0\n"
-        "  scores                  %4 contract : f32[S, S]                           a.cpp:1\n"
-        "  reduction               %5 max : f32[S, 1]                                a.cpp:2\n"
-        "  elementwise             %6 sub : f32[S, S]                                a.cpp:2\n"
-        "  elementwise             %7 exp : f32[S, S]                                a.cpp:2\n"
-        "  reduction               %8 sum : f32[S, 1]                                a.cpp:2\n"
-        "  elementwise             %9 div : f32[S, S]                                a.cpp:2\n"
-        "  output product  stored  %10 contract : f32[S, 4]                          a.cpp:3\n"
+        "  scores                  %4 contract : f32[S, S]                           // a.cpp:1\n"
+        "  reduction               %5 max : f32[S, 1]                                // a.cpp:2\n"
+        "  elementwise             %6 sub : f32[S, S]                                // a.cpp:2\n"
+        "  elementwise             %7 exp : f32[S, S]                                // a.cpp:2\n"
+        "  reduction               %8 sum : f32[S, 1]                                // a.cpp:2\n"
+        "  elementwise             %9 div : f32[S, S]                                // a.cpp:2\n"
+        "  output product  stored  %10 contract : f32[S, 4]                          // a.cpp:3\n"
         "region 1 product over [S, 4]\n"
-        "  product         stored  %11 contract : f32[S, 4]                          a.cpp:4\n"
+        "  product         stored  %11 contract : f32[S, 4]                          // a.cpp:4\n"
         "region 2 rows over [S, 4]: 1 trailing dim reduced\n"
-        "  elementwise     stored  %13 maximum : f32[S, 4]                           a.cpp:5\n"
-        "  reduction       stored  %14 sum : f32[S]                                  a.cpp:6\n"
+        "  elementwise     stored  %13 maximum : f32[S, 4]                           // a.cpp:5\n"
+        "  reduction       stored  %14 sum : f32[S]                                  // a.cpp:6\n"
         "computed by their readers: %12 constant\n");
 }

@@ -1,0 +1,14 @@
+#include "passes/lowering/print_code.h"
+
+#include <fmt/core.h>
+
+namespace lathe {
+
+std::string print_code(const Program& program, const CodeStage& stage) {
+  std::string text;
+  for (std::size_t i = 0; i < program.kernels.size(); ++i)
+    text += fmt::format("\n{} kernel {}\n", stage.comment, i) + stage.print(program.kernels[i]);
+  return text;
+}
+
+}  // namespace lathe
