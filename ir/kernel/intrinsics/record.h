@@ -32,7 +32,7 @@ enum class Together : std::uint8_t {
 
 /// The producer threads of a pipeline that execute the operation for a stage. The stage is consumed after everything
 /// they started has arrived.
-enum class ProducedBy : std::uint8_t { none, each_producer, first_producer };
+enum class ProducedBy : std::uint8_t { no_producer, each_producer, first_producer };
 
 /// The effect on its variables. After `adds_later` starts adding to sums, only further such operations may use them
 /// until a `waits` operation.
@@ -54,7 +54,7 @@ struct MachineTraits {
   bool is_pure = false;      ///< its value depends only on its args
   bool passes_on = false;    ///< its value is that of its first arg in some thread
   Together together = Together::thread;
-  ProducedBy produced_by = ProducedBy::none;
+  ProducedBy produced_by = ProducedBy::no_producer;
   OfSums sums = OfSums::nothing;
   int shared_alignment = 16;  ///< alignment of its shared-memory buffers in bytes
 };

@@ -193,7 +193,7 @@ void verify_path(const MachineRegionRules& rules, const Block& statements) {
 /// operations that involve other threads.
 bool fits_producer(const Instruction& in) {
   const MachineRecord* record = record_of(in);
-  return !record || record->gives_value || record->produced_by != ProducedBy::none;
+  return !record || record->gives_value || record->produced_by != ProducedBy::no_producer;
 }
 
 }  // namespace

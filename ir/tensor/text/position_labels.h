@@ -1,8 +1,8 @@
 #pragma once
 
 #include <string>
-#include "ir/tensor/node_map.h"
 
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/text/printer.h"
 
 /// Pieces of the texts of fused graphs and programs.
